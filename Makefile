@@ -1,0 +1,54 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`. Each makes .venv by itself.
+PYTHON ?= python3
+TORCH ?= torch==2.13.0
+VENV := .venv
+BIN := $(VENV)/bin
+SNAKEMAKE := $(BIN)/snakemake --cores all
+
+.PHONY: demo test test-quick lint format bench clean help
+
+help:
+	@echo "make demo        build the quick-start table, figures and report from real text (about ten minutes on two cores)"
+	@echo "make test        run the test suite"
+	@echo "make test-quick  run the whole workflow at scale quick, on stand-ins"
+	@echo "make lint        check style, types, rules and their format"
+	@echo "make bench       run the benchmarks beside their public peers"
+
+# torch goes first and alone: pinned in one call with the rest, its build stays the one chosen here (README, Which torch).
+$(VENV)/.installed: envs/requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON=python3.x"; exit 2; }
+	@$(PYTHON) -m venv $(VENV) || { echo "python3-venv is missing: apt-get install python3-venv"; exit 2; }
+	@echo "Installing the locked packages into $(VENV) (one to three minutes) ..."
+	@$(BIN)/pip install --quiet --disable-pip-version-check "$(TORCH)"
+	@$(BIN)/pip install --quiet --disable-pip-version-check -r envs/requirements.lock
+	@$(BIN)/pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+demo: $(VENV)/.installed
+	$(SNAKEMAKE)
+	@$(SNAKEMAKE) --report results/laptop/snakemake_report.html --quiet all
+	@echo "Snakemake's own report: results/laptop/snakemake_report.html"
+
+test: $(VENV)/.installed
+	$(BIN)/pytest tests
+
+test-quick: $(VENV)/.installed
+	$(SNAKEMAKE) --config scale=quick
+
+lint: $(VENV)/.installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/snakefmt --check --compact-diff Snakefile workflow
+	$(BIN)/snakemake --lint
+
+format: $(VENV)/.installed
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+	$(BIN)/snakefmt Snakefile workflow
+
+bench: $(VENV)/.installed
+	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+clean:
+	rm -rf $(VENV) .snakemake

@@ -1,0 +1,39 @@
+# crosslign: from raw text to the tables of five papers (docs/architecture.md walks along the line of data).
+from snakemake.utils import min_version
+
+min_version("9.0")
+
+
+configfile: "config/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/corpora.smk"
+include: "workflow/rules/views.smk"
+include: "workflow/rules/examples.smk"
+include: "workflow/rules/systems.smk"
+include: "workflow/rules/embeddings.smk"
+include: "workflow/rules/scores.smk"
+include: "workflow/rules/tables.smk"
+
+
+localrules:
+    all,
+    all_tables,
+    all_figures,
+
+
+rule all:
+    input:
+        targets(project.settings["targets"]),
+    default_target: True
+
+
+rule all_tables:
+    input:
+        targets(["all_tables"]),
+
+
+rule all_figures:
+    input:
+        targets(["all_figures"]),

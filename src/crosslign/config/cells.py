@@ -1,0 +1,129 @@
+"""Tables resolved: each cell leads to score files or to a reason, before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from crosslign.config.project import Project
+from crosslign.config.resolve import checkpoint_name, entry_of, is_untrained, readout_name, runs_of
+
+SELECT = ("task", "subset", "metric", "protocol", "direction")
+
+
+def _missing_data(project: Project, task: str) -> str:
+    """Return why a task's data cannot be had, or an empty string."""
+    for corpus in project.tasks[task]["texts"].values():
+        access = project.corpora[corpus].get("access", "open")
+        if access == "withdrawn":
+            return f"{corpus} was withdrawn by its provider"
+        if access == "manual":
+            source = project.corpora[corpus]["source"]
+            absent = [f["name"] for f in project.sources[source]["files"] if not project.paths.download(source, f["name"]).exists()]
+            if absent:
+                return f"{corpus} must be fetched by hand: put {', '.join(absent)} into {project.paths.downloads / source}"
+    return ""
+
+
+def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
+    """Return one cell: `scores` (a path a run) with what to select from them, or `reason`."""
+    if "mean_of" in column:
+        return {"mean_of": column["mean_of"]}
+    reason = row.get("reason", "") or _missing_data(project, column["task"])
+    if "system" not in row or reason:
+        return {"reason": reason or "published figure only"}
+    system = row["system"] + (f"+{column['finetune']}" if "finetune" in column else "")
+    task = column["task"]
+    checkpoint, readout = checkpoint_name(project, system, task, column), readout_name(project, system, task, column)
+    scores = [
+        str(project.paths.score(run, checkpoint, readout, task).relative_to(project.paths.results)) for run in runs_of(project, system)
+    ]
+    return {"scores": scores, "select": {key: column[key] for key in SELECT if key in column}}
+
+
+def _selection_notes(project: Project, rows: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a footnote for each row whose checkpoint is chosen by looking at an evaluation."""
+    notes = []
+    for row in rows:
+        system = row.get("system")
+        if not system or is_untrained(project, system):
+            continue
+        selects = entry_of(project, system).get("select", {})
+        tasks = sorted({select["task"] for select in selects.values()})
+        if tasks:
+            notes.append({"at": {"row": row["label"]}, "text": f"checkpoint chosen by {', '.join(tasks)}"})
+    return notes
+
+
+def _task_notes(project: Project, columns: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    return [
+        {"at": {"column": column["label"]}, "text": project.tasks[column["task"]]["footnote"]}
+        for column in columns
+        if "task" in column and "footnote" in project.tasks[column["task"]]
+    ]
+
+
+def resolve_table(project: Project, table: str) -> dict[str, Any]:
+    """Return a table with every cell resolved: what the table rule gets as its parameter.
+
+    Returns:
+        the table's entry with `id`, `paper`, `scale`, `cells` (a list of rows of cells, as the table's rows and
+        columns stand) and `footnotes` (the table's own, then those of its tasks and of checkpoint selection).
+    """
+    entry = dict(project.tables[table])
+    cells = [[_cell(project, row, column) for column in entry["columns"]] for row in entry["rows"]]
+    notes = [*entry.get("footnotes", []), *_task_notes(project, entry["columns"]), *_selection_notes(project, entry["rows"])]
+    return {
+        **entry,
+        "id": table,
+        "paper": project.paper_of[table],
+        "scale": project.settings["scale"],
+        "stand_in": project.stand_in,
+        "cells": cells,
+        "footnotes": notes,
+    }
+
+
+def table_scores(project: Project, table: str) -> list[Path]:
+    """Return every score file that a table reads, sorted."""
+    cells = [cell for row in resolve_table(project, table)["cells"] for cell in row]
+    return sorted({project.paths.results / score for cell in cells for score in cell.get("scores", [])})
+
+
+def _label(project: Project, system: str) -> str:
+    """Return how a table calls a system, or its id where none shows it."""
+    for table in project.tables.values():
+        for row in table["rows"]:
+            if row.get("system") == system:
+                return str(row["label"])
+    return system
+
+
+def figure_inputs(project: Project, figure: str) -> dict[str, Any]:
+    """Return what a figure reads: `declared` (paths of the line of data) and `inputs` (as its kind wants them, paths as text)."""
+    entry = project.figures[figure]
+    panels: list[dict[str, Any]] = []
+    declared: list[Path] = []
+    shared: dict[str, str] = {}
+    for system in entry["systems"]:
+        run = runs_of(project, system)[0]
+        panel: dict[str, Any] = {"label": _label(project, system)}
+        if entry["kind"] == "curves":
+            declared.append(project.paths.system(run))
+            panel["curve"] = str(project.paths.system(run) / "curve.jsonl")
+        else:
+            task = entry.get("task") or next(name for name, t in project.tasks.items() if entry["text_set"] in t["texts"].values())
+            checkpoint, readout = checkpoint_name(project, system, task, entry), readout_name(project, system, task, entry)
+            if entry["kind"] == "bars":
+                path, key = project.paths.score(run, checkpoint, readout, task), "scores"
+            else:
+                path, key = project.paths.embeddings(run, checkpoint, readout, entry["text_set"]), "matrix"
+            declared.append(path)
+            panel[key] = str(path)
+        panels.append(panel)
+    if entry["kind"] == "tsne":
+        tables = {part: project.paths.evaluation(entry["text_set"], part) for part in ("texts", "items")}
+        declared += tables.values()
+        shared = {part: str(path) for part, path in tables.items()}
+    return {"declared": declared, "inputs": {"panels": panels, **shared}}

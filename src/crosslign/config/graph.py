@@ -1,0 +1,131 @@
+"""What each artefact is made of: the edges of the line of data, as paths."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from crosslign.config.project import Project
+from crosslign.config.resolve import encoder_at_scale, is_untrained, resolve, split_run
+from crosslign.paths import EVALUATION_FILES
+
+
+def source_file(project: Project, source: str, name: str) -> dict[str, Any]:
+    """Return the catalog's entry of one file of a source."""
+    return next(dict(file) for file in project.sources[source]["files"] if file["name"] == name)
+
+
+def source_paths(project: Project, source: str) -> dict[str, Path]:
+    """Return where each file of a source lies once fetched, by name."""
+    return {file["name"]: project.paths.download(source, file["name"]) for file in project.sources[source]["files"]}
+
+
+def corpus_langs(entry: Mapping[str, Any]) -> str:
+    """Return the file stem of a corpus: `de`, `de-en` or `all`."""
+    if entry["kind"] == "mono" and len(entry["langs"]) == 1:
+        return str(entry["langs"][0])
+    if entry["kind"] == "bitext" and len(entry["langs"]) == 2:
+        return "-".join(entry["langs"])
+    return "all"
+
+
+def corpus_path(project: Project, corpus: str) -> Path:
+    """Return the rows of a corpus (or of a view of one); the texts of an evaluation corpus."""
+    if corpus in project.views:
+        return project.paths.view(corpus)
+    entry = project.corpora[corpus]
+    if entry["kind"] == "evaluation":
+        return project.paths.evaluation(corpus, "texts")
+    return project.paths.corpus(corpus, corpus_langs(entry))
+
+
+def corpus_files(project: Project, corpus: str) -> dict[str, Path]:
+    """Return the source files of a corpus, by name."""
+    entry = project.corpora[corpus]
+    if "source" not in entry:
+        return {}
+    paths = source_paths(project, entry["source"])
+    return {name: paths[name] for name in entry.get("files", paths)}
+
+
+def corpus_references(project: Project, corpus: str) -> dict[str, Path]:
+    """Return the other corpora that a corpus is derived from or filtered against, by id."""
+    entry = project.corpora[corpus]
+    named = [*entry.get("from", []), *(c for step in entry.get("filters", []) for o in step.values() for c in (o or {}).get("corpora", []))]
+    return {name: corpus_path(project, name) for name in named}
+
+
+def evaluation_paths(project: Project, corpus: str) -> dict[str, Path]:
+    """Return `texts`, `items` and `gold` of an evaluation corpus."""
+    return {part: project.paths.evaluation(corpus, part) for part in EVALUATION_FILES}
+
+
+def view_inputs(project: Project, view: str) -> dict[str, Path]:
+    """Return the corpora and dictionaries that a view reads, by id."""
+    entry = project.views[view]
+    return {name: corpus_path(project, name) for name in [*entry["from"], *entry.get("dictionaries", {}).values()]}
+
+
+def examples_inputs(project: Project, examples: str) -> dict[str, dict[str, Path]]:
+    """Return what a training set reads: `corpora`, `evaluations` (texts to keep out) and `others` (example sets)."""
+    entry = project.examples[examples]
+    return {
+        "corpora": {name: corpus_path(project, name) for name in entry.get("from", [])},
+        "evaluations": {name: project.paths.evaluation(name, "texts") for name in entry.get("decontaminate", [])},
+        "others": {name: project.paths.examples(name) for name in entry.get("of", [])},
+    }
+
+
+def base_members(project: Project, recipe: Mapping[str, Any]) -> dict[str, Path]:
+    """Return the folder of each member that a training starts from; it lies inside an encoder's or a run's folder."""
+    base = recipe["base"]
+    if "run" in base:
+        members = _members_of_run(project, base["run"])
+        return {member: project.paths.system(base["run"]) / base["checkpoint"] / member for member in members}
+    return {member: project.paths.encoder(encoder) / "main" for member, encoder in base["members"].items()}
+
+
+def base_inputs(project: Project, recipe: Mapping[str, Any]) -> list[Path]:
+    """Return the declared folders that a training starts from: prepared encoders, or one run."""
+    base = recipe["base"]
+    if "run" in base:
+        return [project.paths.system(base["run"])]
+    return [project.paths.encoder(encoder) for encoder in base["members"].values()]
+
+
+def _members_of_run(project: Project, run: str) -> list[str]:
+    system, seed = split_run(project, run)
+    if seed is None:
+        return ["main"]
+    recipe = resolve(project, system, seed)
+    return _members_of_run(project, recipe["base"]["run"]) if "run" in recipe["base"] else list(recipe["base"]["members"])
+
+
+def selection_sets(project: Project, recipe: Mapping[str, Any]) -> dict[str, dict[str, Path]]:
+    """Return the evaluation corpora that checkpoint selection looks at, by id."""
+    tasks = [select["task"] for select in recipe["select"].values()]
+    corpora = sorted({corpus for task in tasks for corpus in project.tasks[task]["texts"].values()})
+    return {corpus: evaluation_paths(project, corpus) for corpus in corpora}
+
+
+def run_folder(project: Project, run: str) -> Path:
+    """Return the declared folder of a run: its own, or that of the base encoder."""
+    if is_untrained(project, run):
+        return project.paths.encoder(encoder_at_scale(project, run))
+    return project.paths.system(run)
+
+
+def run_members(project: Project, run: str, checkpoint: str) -> dict[str, Path]:
+    """Return the folder of each member of a run's checkpoint."""
+    if is_untrained(project, run):
+        return {"main": run_folder(project, run) / "main"}
+    return {member: project.paths.system(run) / checkpoint / member for member in _members_of_run(project, run)}
+
+
+def score_inputs(project: Project, run: str, checkpoint: str, readout: str, task: str) -> dict[str, dict[str, Path]]:
+    """Return, for each role of a task, its `matrix` and the three tables of its evaluation corpus."""
+    return {
+        role: {"matrix": project.paths.embeddings(run, checkpoint, readout, corpus), **evaluation_paths(project, corpus)}
+        for role, corpus in project.tasks[task]["texts"].items()
+    }

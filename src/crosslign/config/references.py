@@ -1,0 +1,162 @@
+"""Names that one entry uses of another must exist, and nothing may lead back to itself."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from crosslign.config.yaml_files import YamlFile
+from crosslign.errors import InputError
+from crosslign.registry import nearest
+
+if TYPE_CHECKING:
+    from crosslign.config.project import Project
+
+Use = tuple[str, Sequence[str | int], str, str]
+"""(file, keys, kind of the thing named, its name)"""
+
+
+def _corpus_uses(project: Project) -> Iterator[Use]:
+    file = "config/corpora.yaml"
+    for name, entry in project.corpora.items():
+        if "source" in entry:
+            yield file, ("corpora", name, "source"), "source", entry["source"]
+        for other in entry.get("from", []):
+            yield file, ("corpora", name, "from"), "corpus", other
+        for index, step in enumerate(entry.get("filters", [])):
+            for rule, options in step.items():
+                for other in (options or {}).get("corpora", []):
+                    yield file, ("corpora", name, "filters", index, rule, "corpora"), "corpus", other
+    for name, entry in project.encoders.items():
+        if "source" in entry:
+            yield "config/encoders.yaml", ("encoders", name, "source"), "source", entry["source"]
+        yield "config/encoders.yaml", ("encoders", name, "readout"), "readout", entry["readout"]
+    for name, task in project.tasks.items():
+        for role, corpus in task["texts"].items():
+            yield "config/tasks.yaml", ("tasks", name, "texts", role), "corpus", corpus
+        if "readout" in task:
+            yield "config/tasks.yaml", ("tasks", name, "readout"), "readout", task["readout"]
+
+
+def _data_uses(project: Project) -> Iterator[Use]:
+    for name, view in project.views.items():
+        file = f"config/papers/{project.paper_of[name]}.yaml"
+        for corpus in [*view["from"], *view.get("dictionaries", {}).values()]:
+            yield file, ("views", name), "corpus", corpus
+    for name, entry in project.examples.items():
+        file = f"config/papers/{project.paper_of[name]}.yaml"
+        for corpus in entry.get("from", []):
+            yield file, ("examples", name, "from"), "corpus or view", corpus
+        for corpus in entry.get("decontaminate", []):
+            yield file, ("examples", name, "decontaminate"), "corpus", corpus
+        for other in entry.get("of", []):
+            yield file, ("examples", name, "of"), "examples", other
+
+
+def _system_uses(project: Project) -> Iterator[Use]:
+    for section in ("systems", "finetunes"):
+        for name, recipe in getattr(project, section).items():
+            file = f"config/papers/{project.paper_of[name]}.yaml"
+            base = recipe.get("base", {})
+            if "encoder" in base:
+                yield file, (section, name, "base", "encoder"), "encoder", base["encoder"]
+            for encoder in base.get("encoders", {}).values():
+                yield file, (section, name, "base", "encoders"), "encoder", encoder
+            if "system" in base:
+                yield file, (section, name, "base", "system"), "system", base["system"]
+            if "like" in recipe:
+                yield file, (section, name, "like"), "system", recipe["like"]
+            if "readout" in recipe:
+                yield file, (section, name, "readout"), "readout", recipe["readout"]
+            for index, term in enumerate(recipe.get("terms", [])):
+                yield file, (section, name, "terms", index, "examples"), "examples", term["examples"]
+                if "projection" in term and "like" not in recipe and term["projection"] not in recipe.get("parts", {}):
+                    yield file, (section, name, "terms", index, "projection"), f"part of {name}", term["projection"]
+            for choice, select in recipe.get("select", {}).items():
+                yield file, (section, name, "select", choice, "task"), "task", select["task"]
+
+
+def _table_uses(project: Project) -> Iterator[Use]:
+    for name, table in project.tables.items():
+        file = f"config/papers/{project.paper_of[name]}.yaml"
+        for index, column in enumerate(table["columns"]):
+            if "task" in column:
+                yield file, ("tables", name, "columns", index, "task"), "task", column["task"]
+            if "readout" in column:
+                yield file, ("tables", name, "columns", index, "readout"), "readout", column["readout"]
+        for index, row in enumerate(table["rows"]):
+            if "system" in row:
+                yield file, ("tables", name, "rows", index, "system"), "system", row["system"]
+    for name, figure in project.figures.items():
+        file = f"config/papers/{project.paper_of[name]}.yaml"
+        for system in figure.get("systems", []):
+            yield file, ("figures", name, "systems"), "system", system
+        if "text_set" in figure:
+            yield file, ("figures", name, "text_set"), "corpus", figure["text_set"]
+
+
+def _known(project: Project) -> Mapping[str, Collection[str]]:
+    systems = {*project.systems, *project.encoders, *(f"{s}+{f}" for s in [*project.systems, *project.encoders] for f in project.finetunes)}
+    return {
+        "source": project.sources,
+        "corpus": project.corpora,
+        "corpus or view": [*project.corpora, *project.views],
+        "encoder": project.encoders,
+        "readout": project.readouts,
+        "task": project.tasks,
+        "examples": project.examples,
+        "system": systems,
+    }
+
+
+def _check_cycles(kind: str, edges: Mapping[str, Sequence[str]]) -> None:
+    """Refuse a chain of names that comes back to where it began."""
+    done: set[str] = set()
+
+    def visit(name: str, chain: tuple[str, ...]) -> None:
+        if name in chain:
+            raise InputError(f"{kind} {name!r} is made from itself", where="config", why=" -> ".join([*chain, name]))
+        if name in done:
+            return
+        for other in edges.get(name, ()):
+            visit(other, (*chain, name))
+        done.add(name)
+
+    for name in edges:
+        visit(name, ())
+
+
+def _base_systems(recipe: Mapping[str, Any]) -> list[str]:
+    base = recipe.get("base", {}).get("system")
+    return [base] if base else []
+
+
+def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
+    """Check every name that an entry uses, and that nothing is made from itself.
+
+    Raises:
+        InputError: file, key, the unknown name, and the allowed ones.
+    """
+    known = _known(project)
+    for uses in (_corpus_uses, _data_uses, _system_uses, _table_uses):
+        for file, keys, kind, name in uses(project):
+            allowed = known.get(kind, ())
+            if name not in allowed:
+                where = files[file].where(keys) if file in files else f"{file}: {'.'.join(map(str, keys))}"
+                raise InputError(f"unknown {kind} {name!r}", where=where, why=nearest(name, list(allowed)))
+    filters = {
+        n: [c for step in e.get("filters", []) for o in step.values() for c in (o or {}).get("corpora", [])]
+        for n, e in project.corpora.items()
+    }
+    _check_cycles("corpus", {n: [*e.get("from", []), *filters[n]] for n, e in project.corpora.items()})
+    _check_cycles("examples", {n: list(e.get("of", [])) for n, e in project.examples.items()})
+    _check_cycles("system", {n: _base_systems(r) for n, r in project.systems.items()})
+    for name, recipe in project.systems.items():
+        if "like" in recipe and "like" in project.systems.get(recipe["like"], {}):
+            where = files[f"config/papers/{project.paper_of[name]}.yaml"].where(["systems", name, "like"])
+            raise InputError(
+                "`like` goes one level deep",
+                where=where,
+                why=f"{recipe['like']!r} itself says like",
+                do="Name the recipe that it starts from",
+            )

@@ -1,0 +1,176 @@
+"""From a system's YAML, a scale and a seed to the one resolved recipe; no other place merges settings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from copy import deepcopy
+from typing import Any
+
+from crosslign.config.project import Project
+from crosslign.errors import InputError
+from crosslign.languages import normalise
+
+TRAIN_DEFAULTS: dict[str, Any] = {
+    "schedule": "linear",
+    "warmup_steps": 0,
+    "weight_decay": 0.0,
+    "clip": 1.0,
+    "precision": "bf16",
+    "max_length": 32,
+    "betas": [0.9, 0.999],
+    "epsilon": 1e-8,
+    "threads": 1,
+    "checkpoint_every": 100,
+}
+"""Values of `train:` that a recipe may leave out (PROTOCOLS A.1.6, A.1.7)."""
+
+
+def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
+    """Return `base` with the keys of `over` put in; mappings merge key by key, all else is replaced."""
+    merged = deepcopy(dict(base))
+    for key, value in over.items():
+        inner = merged.get(key)
+        merged[key] = merge(inner, value) if isinstance(inner, Mapping) and isinstance(value, Mapping) else deepcopy(value)
+    return merged
+
+
+def split_finetune(system: str) -> tuple[str, str | None]:
+    """Split `EX-p2-gmm4+xnli_all` into the base system and the last fine-tune of the chain, if any."""
+    base, plus, finetune = system.rpartition("+")
+    return (base, finetune) if plus else (system, None)
+
+
+def is_untrained(project: Project, system: str) -> bool:
+    """Tell whether a system id is that of a base encoder."""
+    return system in project.encoders
+
+
+def entry_of(project: Project, system: str) -> dict[str, Any]:
+    """Return a trained system's entry with `like` followed; a fine-tune stands on its base system."""
+    base, finetune = split_finetune(system)
+    if finetune is not None:
+        return merge(project.finetunes[finetune], {"base": {"encoder": base} if is_untrained(project, base) else {"system": base}})
+    if system not in project.systems:
+        raise InputError(f"unknown system {system!r}", where="config/papers", do="Name one of the systems of the papers in config.yaml")
+    entry = dict(project.systems[system])
+    if "like" in entry:
+        parent = project.systems[entry["like"]]
+        entry = merge({k: v for k, v in parent.items() if k != "place"}, {k: v for k, v in entry.items() if k != "like"})
+    return entry
+
+
+def encoder_at_scale(project: Project, encoder: str) -> str:
+    """Return the base encoder that stands for `encoder` at this scale."""
+    mapped = project.scale["encoders"]
+    return str(mapped.get(encoder, mapped.get("*", encoder)))
+
+
+def seeds_of(project: Project, system: str) -> list[int]:
+    """Return the seeds of a trained system at this scale."""
+    seeds = list(entry_of(project, system).get("seeds", [42]))
+    return seeds[: project.scale["limits"].get("seeds", len(seeds))]
+
+
+def run_id(system: str, seed: int) -> str:
+    """Return the id of one run."""
+    return f"{system}-s{seed}"
+
+
+def runs_of(project: Project, system: str) -> list[str]:
+    """Return the run ids of a system: itself for an untrained one, one a seed otherwise."""
+    return [system] if is_untrained(project, system) else [run_id(system, seed) for seed in seeds_of(project, system)]
+
+
+def split_run(project: Project, run: str) -> tuple[str, int | None]:
+    """Split a run id into system and seed; an untrained system has no seed."""
+    if is_untrained(project, run):
+        return run, None
+    system, _, seed = run.rpartition("-s")
+    return system, int(seed)
+
+
+def readout(project: Project, name: str) -> dict[str, Any]:
+    """Return a readout by name; `<readout>_t96` is the readout with that maximal length."""
+    if name in project.readouts:
+        return dict(project.readouts[name])
+    base, _, length = name.rpartition("_t")
+    if base in project.readouts and length.isdigit():
+        return {**project.readouts[base], "max_length": int(length)}
+    raise InputError(f"unknown readout {name!r}", where="config/encoders.yaml: readouts")
+
+
+def _members(project: Project, base: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    if "encoder" in base:
+        return {"members": {"main": encoder_at_scale(project, base["encoder"])}}
+    if "encoders" in base:
+        return {"members": {normalise(lang): encoder_at_scale(project, encoder) for lang, encoder in base["encoders"].items()}}
+    seeds = seeds_of(project, base["system"])
+    return {"run": run_id(base["system"], seed if seed in seeds else seeds[0]), "checkpoint": base.get("checkpoint", "last")}
+
+
+def _limited(recipe: dict[str, Any], scale: Mapping[str, Any]) -> dict[str, Any]:
+    limits = scale["limits"]
+    train = recipe["train"]
+    if "steps" in limits:
+        train["steps"] = min(limits["steps"], train.get("steps", limits["steps"]))
+        train["warmup_steps"] = min(train["warmup_steps"], limits["steps"] // 4)
+    if scale.get("learning_rate"):
+        train["learning_rate"] = scale["learning_rate"]
+    for term in recipe["terms"]:
+        term["batch"] = min(term["batch"], limits.get("batch", term["batch"]))
+    for part in recipe["parts"].values():
+        if "size" in part:
+            part["size"] = min(part["size"], limits.get("queue", part["size"]))
+    for select in recipe["select"].values():
+        select["every"] = min(select["every"], limits.get("every", select["every"]))
+    return recipe
+
+
+def resolve(project: Project, system: str, seed: int) -> dict[str, Any]:
+    """Return the resolved recipe of one run: what enters `params:`, lineage and the trainer.
+
+    Args:
+        project: the configuration.
+        system: a trained system or `<system>+<finetune>`.
+        seed: one of its seeds.
+
+    Returns:
+        system, run_id, paper, scale, seed, base, parts, terms, train, select, readout.
+    """
+    entry = entry_of(project, system)
+    name = split_finetune(system)[1] or system
+    recipe = {
+        "system": system,
+        "run_id": run_id(system, seed),
+        "paper": project.paper_of[name],
+        "scale": project.settings["scale"],
+        "seed": seed,
+        "base": _members(project, entry["base"], seed),
+        "parts": deepcopy(entry.get("parts", {})),
+        "terms": deepcopy(entry["terms"]),
+        "train": merge(TRAIN_DEFAULTS, entry["train"]),
+        "select": deepcopy(entry.get("select", {})),
+        "readout": readout(project, entry["readout"]),
+    }
+    return _limited(recipe, project.scale)
+
+
+def readout_name(project: Project, system: str, task: str, column: Mapping[str, Any] | None = None) -> str:
+    """Return the readout of a cell: the column's, else the task's, else the system's."""
+    if column and "readout" in column:
+        return str(column["readout"])
+    if "readout" in project.tasks[task]:
+        return str(project.tasks[task]["readout"])
+    if is_untrained(project, system):
+        return str(project.encoders[system]["readout"])
+    return str(entry_of(project, system)["readout"])
+
+
+def checkpoint_name(project: Project, system: str, task: str, column: Mapping[str, Any] | None = None) -> str:
+    """Return the checkpoint of a cell: the column's, else the system's for that task, else `last`; `base` when untrained."""
+    if is_untrained(project, system):
+        return "base"
+    if column and "checkpoint" in column:
+        return str(column["checkpoint"])
+    named = entry_of(project, system).get("checkpoint", "last")
+    return str(named.get(task, named.get("default", "last"))) if isinstance(named, Mapping) else str(named)

@@ -1,0 +1,60 @@
+"""Corpora: bytes from their sources, rows from their formats, evaluation sets, and stand-ins for real data.
+
+Each registry is one seam; an implementation is found by the name that `config/corpora.yaml` uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import pyarrow as pa
+
+from crosslign.registry import Registry
+
+if TYPE_CHECKING:
+    from crosslign.corpora.evaluation import Evaluation
+
+
+class Source(Protocol):
+    """Where bytes come from."""
+
+    def __call__(self, source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> None:
+        """Bring one file of a catalog entry to `dest`; what lies there already is the start of it, left by a broken download."""
+
+
+class Reader(Protocol):
+    """An official file format, read into rows."""
+
+    def __call__(self, files: Mapping[str, Path], corpus: str, langs: Sequence[str], **options: Any) -> Iterator[pa.Table]:
+        """Yield the rows of a corpus in source order, at most 65,536 a table."""
+
+
+class EvaluationReader(Protocol):
+    """An evaluation set, read from its official files or cut from corpora of our own."""
+
+    def __call__(
+        self,
+        files: Mapping[str, Path],
+        corpora: Mapping[str, pa.Table],
+        name: str,
+        langs: Sequence[str],
+        limit: int | None,
+        seed: int,
+        **options: Any,
+    ) -> Evaluation:
+        """Return the set, at most `limit` items a subset."""
+
+
+class StandIn(Protocol):
+    """A writer of a catalog file in its official format, from the project's own aligned sentences."""
+
+    def __call__(self, dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
+        """Write the file; equal sentences give equal bytes."""
+
+
+SOURCES: Registry[Source] = Registry("source", "crosslign.corpora.sources")
+READERS: Registry[Reader] = Registry("reader", "crosslign.corpora.readers")
+EVALUATIONS: Registry[EvaluationReader] = Registry("evaluation", "crosslign.corpora.evaluations")
+STAND_INS: Registry[StandIn] = Registry("stand-in", "crosslign.corpora.stand_ins")

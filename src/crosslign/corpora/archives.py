@@ -1,0 +1,209 @@
+"""Archives, opened without trust: what would land elsewhere, is no plain file, or is larger than allowed is refused by name."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import re
+import stat
+import tarfile
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, cast
+
+import pyarrow as pa
+
+from crosslign.errors import InputError
+from crosslign.files import atomic_folder, atomic_path
+
+GIGABYTE = 1 << 30
+CHUNK = 1 << 20
+TAR_SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")
+DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, RuntimeError, NotImplementedError)
+
+
+@dataclass(frozen=True)
+class _Member:
+    """One member of an archive: `plain` is false for links, devices and pipes; `size` is the declared one, -1 where none is."""
+
+    name: str
+    plain: bool
+    size: int
+    open: Callable[[], IO[bytes]]
+
+
+def _zstd(path: Path) -> io.BufferedReader:
+    return io.BufferedReader(pa.input_stream(str(path), compression="zstd"), CHUNK)
+
+
+_OPENERS: dict[str, Callable[[Path], Any]] = {
+    ".gz": gzip.GzipFile,
+    ".tgz": gzip.GzipFile,
+    ".bz2": bz2.BZ2File,
+    ".tbz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+    ".txz": lzma.LZMAFile,
+    ".zst": _zstd,
+}
+
+
+def open_stream(path: Path) -> IO[bytes]:
+    """Open a file for reading bytes; `.gz`, `.bz2`, `.xz` and `.zst` are unpacked on the way."""
+    opener = _OPENERS.get(path.suffix)
+    return cast("IO[bytes]", opener(path)) if opener else path.open("rb")
+
+
+@contextmanager
+def damage_named(path: Path) -> Iterator[None]:
+    """Turn what the unpacking libraries raise over damaged or truncated bytes into an `InputError` that names the file."""
+    try:
+        yield
+    except DAMAGED as error:
+        raise InputError(
+            "damaged or truncated archive",
+            where=str(path),
+            why=str(error) or type(error).__name__,
+            do="Delete it; the next run fetches it again",
+        ) from error
+    except FileNotFoundError as error:
+        raise InputError("file is missing", where=str(path)) from error
+    except OSError as error:
+        if error.errno is not None:
+            raise
+        raise InputError(
+            "damaged or truncated archive", where=str(path), why=str(error), do="Delete it; the next run fetches it again"
+        ) from error
+
+
+def _zip_members(path: Path) -> Iterator[_Member]:
+    with zipfile.ZipFile(path) as archive:
+        for info in archive.infolist():
+            if not info.is_dir():
+                kind = stat.S_IFMT(info.external_attr >> 16)
+                yield _Member(info.filename, kind in (0, stat.S_IFREG), info.file_size, lambda info=info: archive.open(info))  # type: ignore[misc]
+
+
+def _tar_members(path: Path) -> Iterator[_Member]:
+    with open_stream(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+        for info in archive:
+            if not info.isdir():
+                yield _Member(info.name, info.isreg(), info.size, lambda info=info: cast("IO[bytes]", archive.extractfile(info)))  # type: ignore[misc]
+
+
+def _members(path: Path) -> Iterator[_Member]:
+    """Yield members in archive order; a file packed alone has one member, its name without the suffix."""
+    if path.suffix in (".zip", ".whl"):
+        yield from _zip_members(path)
+    elif path.name.endswith(TAR_SUFFIXES):
+        yield from _tar_members(path)
+    elif path.suffix in _OPENERS:
+        with open_stream(path) as stream:
+            yield _Member(path.stem, True, -1, lambda: stream)
+    else:
+        raise InputError(
+            "no archive that we can open",
+            where=str(path),
+            why="allowed: .zip, .whl, .tar, .tar.gz, .tar.bz2, .tar.xz, .tar.zst, .gz, .bz2, .xz, .zst",
+        )
+
+
+def _check(member: _Member, archive: Path, left: int) -> None:
+    """Refuse a member by name.
+
+    Raises:
+        InputError: it would land outside the folder, is no plain file, or declares more than is allowed.
+    """
+    parts = re.split(r"[/\\]", member.name)
+    if member.name.startswith(("/", "\\")) or re.match(r"[A-Za-z]:", member.name) or ".." in parts or "\0" in member.name or not parts[-1]:
+        raise InputError(f"member {member.name!r} would land outside the folder", where=str(archive))
+    if not member.plain:
+        raise InputError(f"member {member.name!r} is a link or a device, not a file", where=str(archive))
+    if member.size > left:
+        raise InputError(
+            f"member {member.name!r} is larger than allowed", where=str(archive), why=f"{member.size:,} bytes declared, {left:,} allowed"
+        )
+
+
+def _copy(member: _Member, archive: Path, dest: Path, left: int) -> int:
+    """Write a member to `dest` and return its size; stop where it grows beyond what is allowed."""
+    written = 0
+    with member.open() as source, open(dest, "wb") as out:
+        while chunk := source.read(CHUNK):
+            written += len(chunk)
+            if written > left:
+                raise InputError(
+                    f"member {member.name!r} is larger than allowed", where=str(archive), why=f"more than {left:,} bytes came out"
+                )
+            out.write(chunk)
+    return written
+
+
+def member_names(archive: Path) -> list[str]:
+    """Return the names of all files in an archive, in archive order."""
+    archive = Path(archive)
+    with damage_named(archive):
+        return [member.name for member in _members(archive)]
+
+
+def extract_member(archive: Path, member: str, dest: Path, max_bytes: int) -> None:
+    """Extract one member of a zip, wheel, tar (gz, bz2, xz, zst) or singly packed file to `dest`, whole or not at all.
+
+    Args:
+        archive: path whose suffix names the format.
+        member: its exact name.
+        dest: final path of the file.
+        max_bytes: the largest size that is accepted, declared or real.
+
+    Raises:
+        InputError: no such member, two of that name, an unsafe one, too large a one, or a damaged archive.
+    """
+    archive, seen = Path(archive), 0
+    with atomic_path(dest) as temporary, damage_named(archive):
+        for found in _members(archive):
+            if found.name == member:
+                seen += 1
+                if seen > 1:
+                    raise InputError(f"member {member!r} occurs twice", where=str(archive))
+                _check(found, archive, max_bytes)
+                _copy(found, archive, temporary, max_bytes)
+        if not seen:
+            raise InputError(f"member {member!r} is not in the archive", where=str(archive))
+
+
+def extract_folder(archive: Path, prefix: str, dest: Path, max_bytes: int) -> list[Path]:
+    """Extract every member whose name begins with `prefix` (all, when it is empty) below the folder `dest`, all or none.
+
+    Args:
+        archive: path whose suffix names the format.
+        prefix: start of the members' names, which keep it below `dest`.
+        dest: final folder; an older one is replaced.
+        max_bytes: the largest size, declared or real, of all members together.
+
+    Returns:
+        Paths of the files, in archive order.
+
+    Raises:
+        InputError: as `extract_member`.
+    """
+    archive, left = Path(archive), max_bytes
+    names: list[str] = []
+    with atomic_folder(dest) as temporary, damage_named(archive):
+        for member in _members(archive):
+            if not member.name.startswith(prefix):
+                continue
+            _check(member, archive, left)
+            path = temporary / member.name
+            if path.exists() or any((temporary / parent).is_file() for parent in Path(member.name).parents):
+                raise InputError(f"member {member.name!r} occurs twice", where=str(archive))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            left -= _copy(member, archive, path, left)
+            names.append(member.name)
+        if not names:
+            raise InputError(f"no member begins with {prefix!r}", where=str(archive))
+    return [Path(dest) / name for name in names]

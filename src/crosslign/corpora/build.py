@@ -1,0 +1,188 @@
+"""The stage of corpora: read a format, filter, sample, write (docs/architecture.md, Corpora)."""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from crosslign.corpora import EVALUATIONS, READERS
+from crosslign.corpora.columns import SIDES
+from crosslign.corpora.dedup import KeySet, digest, keys_array
+from crosslign.corpora.pipeline import Pipeline
+from crosslign.corpora.sampling import priorities
+from crosslign.errors import InputError
+from crosslign.files import iter_rows, read_rows, write_batches
+from crosslign.files.rows import SCHEMAS
+
+LOG = logging.getLogger(__name__)
+SEED = 42
+
+
+def build_corpus(
+    name: str,
+    entry: Mapping[str, Any],
+    files: Mapping[str, Path],
+    references: Mapping[str, Path],
+    out: Path,
+    limit: int | None = None,
+) -> dict[str, Any]:
+    """Write the rows of one corpus.
+
+    Args:
+        name: id of the corpus.
+        entry: its entry in the catalog: kind, reader, options, langs, filters, seed.
+        files: source files by name.
+        references: rows of the corpora that filters name, by id.
+        out: Parquet file to write, in the columns of the kind.
+        limit: upper bound on the rows; on the groups of a multiway corpus. Labelled rows of one group stay together.
+            A sample keeps source order, and a smaller one is part of a larger one of the same `seed` (default 42).
+
+    Returns:
+        Counts: `read`, `filters` (name, before, after, changed), `rows`, `per_language`, and `groups` where there are any.
+
+    Raises:
+        InputError: a reader's or filter's own; no row is left; a row lacks its id, or has that of another.
+    """
+    kind = entry["kind"]
+    pipeline = Pipeline(name, kind, entry.get("langs", ()), entry.get("filters", ()), references)
+
+    def read() -> Iterator[pa.Table]:
+        return READERS.get(entry["reader"], where=name)(files, name, entry.get("langs", ()), **entry.get("options", {}))
+
+    if pipeline.needs_survey:
+        for batch in read():
+            pipeline.survey(batch)
+    counts: dict[str, Any] = {}
+    with tempfile.TemporaryDirectory(dir=_folder(out)) as folder:
+        rows = _checked(pipeline.apply(read()), kind, name)
+        staged = Path(folder, "filtered.parquet")
+        if limit is None:
+            written = write_batches(out, _counted(rows, kind, counts), kind)
+        else:
+            write_batches(staged, rows, kind)
+            written = write_batches(out, _counted(_sampled(staged, kind, limit, entry.get("seed", SEED)), kind, counts), kind)
+        if not written:
+            out.unlink()
+            raise InputError(
+                "no row is left",
+                where=name,
+                why=f"of {pipeline.read:,} rows read; {_dwindling(pipeline)}",
+                do="Loosen the filters, or check that files and languages fit the reader",
+            )
+    result = {"read": pipeline.read, "filters": pipeline.counts, "rows": written, **counts}
+    LOG.info("%s: %s rows read, %s kept", name, f"{pipeline.read:,}", f"{written:,}")
+    return result
+
+
+def _folder(out: Path) -> Path:
+    out.parent.mkdir(parents=True, exist_ok=True)
+    return out.parent
+
+
+def _dwindling(pipeline: Pipeline) -> str:
+    return ", ".join(f"{step['filter']} {step['before']:,} → {step['after']:,}" for step in pipeline.counts) or "there are no filters"
+
+
+def _checked(batches: Iterator[pa.Table], kind: str, name: str) -> Iterator[pa.Table]:
+    """Pass tables on whose ids are there and unique, and whose first side is never empty."""
+    seen = KeySet()
+    for batch in batches:
+        ids = batch["id"].to_pylist()
+        new = seen.insert(keys_array(digest(row or "") for row in ids))
+        if batch["id"].null_count or not new.all():
+            raise InputError(f"row id {ids[int(np.argmin(new))]!r} is not unique", where=name, do="Give the reader's files distinct names")
+        for lang, text in SIDES[kind]:
+            empty = pc.and_kleene(pc.is_valid(batch[lang]), pc.equal(pc.fill_null(batch[text], ""), "")).to_pylist()
+            if any(empty):
+                raise InputError(f"row {ids[empty.index(True)]!r} has an empty {text}", where=name)
+        yield batch
+
+
+def _counted(batches: Iterator[pa.Table], kind: str, counts: dict[str, Any]) -> Iterator[pa.Table]:
+    """Pass tables on and fill `counts` with sentences by language, and groups."""
+    langs: Counter[str] = Counter()
+    groups: set[str] = set()
+    for batch in batches:
+        for lang, _ in SIDES[kind]:
+            langs.update(lang for lang in batch[lang].to_pylist() if lang is not None)
+        if "group" in batch.column_names:
+            groups.update(batch["group"].drop_null().to_pylist())
+        yield batch
+    counts["per_language"] = dict(sorted(langs.items()))
+    if groups:
+        counts["groups"] = len(groups)
+
+
+def _sampled(path: Path, kind: str, limit: int, seed: int) -> Iterator[pa.Table]:
+    column = "group" if "group" in SCHEMAS[kind].names else "id"
+    ids, units = ([value for batch in iter_rows(path, [name]) for value in batch[name].to_pylist()] for name in ("id", column))
+    mask = _chosen([unit or row for unit, row in zip(units, ids, strict=True)], limit, seed, by_rows=kind != "multiway")
+    start = 0
+    for batch in iter_rows(path):
+        yield batch.filter(pa.array(mask[start : start + batch.num_rows]))
+        start += batch.num_rows
+
+
+def _chosen(units: list[str], limit: int, seed: int, *, by_rows: bool) -> NDArray[np.bool_]:
+    """Return which rows belong to the sampled units, whole.
+
+    Args:
+        units: group of each row, or its id where it stands alone.
+        limit: bound on the units; with `by_rows`, on their rows (but one unit is always taken).
+        seed: of the draw.
+        by_rows: what the limit counts.
+    """
+    sizes = Counter(units)
+    names = list(sizes)
+    order = [names[place] for place in np.argsort(priorities(names, seed), kind="stable")]
+    taken = np.cumsum([sizes[name] for name in order]) <= limit if by_rows else np.arange(len(order)) < limit
+    chosen = set(order[: max(1, int(taken.sum()))])
+    return np.fromiter((unit in chosen for unit in units), bool, len(units))
+
+
+def build_evaluation(
+    name: str,
+    entry: Mapping[str, Any],
+    files: Mapping[str, Path],
+    corpora: Mapping[str, Path],
+    out: Mapping[str, Path],
+    limit: int | None = None,
+) -> dict[str, Any]:
+    """Write `texts`, `items` and `gold` of one evaluation corpus.
+
+    Args:
+        name: id of the evaluation corpus.
+        entry: its entry in the catalog: reader, options, langs, seed.
+        files: source files by name.
+        corpora: rows of the corpora that it is cut from, by id.
+        out: the three Parquet files, by name.
+        limit: upper bound on the items of a subset.
+
+    Returns:
+        Counts of texts (`rows`), items, gold links, items by subset, texts by language.
+
+    Raises:
+        InputError: the reader's own; no text or no item is there.
+    """
+    read = EVALUATIONS.get(entry["reader"], where=name)
+    tables = {corpus: read_rows(path) for corpus, path in corpora.items()}
+    evaluation = read(files, tables, name, entry.get("langs", ()), limit, entry.get("seed", SEED), **entry.get("options", {}))
+    if not evaluation.texts.num_rows or not evaluation.items.num_rows:
+        raise InputError("the evaluation set is empty", where=name, do="Check that files, languages and options fit the reader")
+    evaluation.write(out)
+    return {
+        "rows": evaluation.texts.num_rows,
+        "items": evaluation.items.num_rows,
+        "gold": evaluation.gold.num_rows,
+        "subsets": dict(sorted(Counter(evaluation.items["subset"].to_pylist()).items())),
+        "per_language": dict(sorted(Counter(evaluation.texts["lang"].to_pylist()).items())),
+    }

@@ -1,0 +1,102 @@
+"""Evaluation sentences kept out of training sets (PROTOCOLS A0.8, A.7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from crosslign.corpora.dedup import KeySet, key, keys_array
+from crosslign.files import iter_rows
+
+Mask = NDArray[np.bool_]
+SIDES = ("a_text", "b_text", "c_text")
+
+
+def evaluation_keys(texts: Path) -> KeySet:
+    """Return the keys of all texts of an evaluation corpus, second segments of pairs included."""
+    keys = KeySet()
+    for batch in iter_rows(texts, ["text", "pair_text"]):
+        for column in batch.columns:
+            keys.insert(keys_array(key(text) for text in column.drop_null().unique().to_pylist()))
+    return keys
+
+
+class _Sentences:
+    """One column of sentences.
+
+    Args:
+        texts: n sentences, some may be null.
+        rows: the example that each belongs to, shape [n]; its own number where None.
+    """
+
+    def __init__(self, texts: pa.ChunkedArray, rows: pa.ChunkedArray | None = None) -> None:
+        there = pc.is_valid(texts).to_numpy()
+        self.rows: NDArray[np.int64] = (np.arange(len(texts)) if rows is None else rows.to_numpy().astype(np.int64))[there]
+        texts = texts.drop_null()
+        distinct = texts.unique()
+        self.codes: NDArray[np.int64] = pc.index_in(texts, distinct).to_numpy().astype(np.int64)
+        self.keys = keys_array(key(text) for text in distinct.to_pylist())
+
+    def collide(self, keys: KeySet) -> Mask:
+        """Return, for each sentence, whether its key is in the set."""
+        return keys.contains(self.keys)[self.codes]
+
+
+def _columns(table: pa.Table) -> dict[str, _Sentences]:
+    """Return every column of sentences of a training set; those of views are taken out of their structs."""
+    columns = {name: _Sentences(table[name]) for name in SIDES if name in table.column_names}
+    if "texts" in table.column_names:
+        columns["texts"] = _Sentences(pc.list_flatten(table["texts"]), pc.list_parent_indices(table["texts"]))
+    if "views" in table.column_names:
+        views, rows = pc.list_flatten(table["views"]), pc.list_parent_indices(table["views"])
+        columns |= {f"views.{side}": _Sentences(pc.struct_field(views, side), rows) for side in ("a_text", "b_text")}
+    return columns
+
+
+def decontaminate(table: pa.Table, evaluations: Mapping[str, Path]) -> tuple[pa.Table, dict[str, Any]]:
+    """Drop every example of which any sentence collides with one of an evaluation corpus.
+
+    Sentences collide when their A0.8 keys are equal, whatever their languages are. The pair-level rule, only counted,
+    drops an example when all its sentences of equal meaning (`a` and `b`, or the group) collide with one corpus.
+
+    Args:
+        table: examples, in the columns of one of the shapes.
+        evaluations: `texts` of evaluation corpora, by id.
+
+    Returns:
+        The examples that are left, and counts: before, after, pair_level, and for each corpus dropped and pair_level.
+    """
+    columns = _columns(table) if evaluations else {}
+    dropped, paired = np.zeros(table.num_rows, bool), np.zeros(table.num_rows, bool)
+    by_corpus: dict[str, dict[str, int]] = {}
+    for name, path in evaluations.items():
+        any_side, all_sides = _collisions(columns, evaluation_keys(path), table.num_rows)
+        by_corpus[name] = {"dropped": int(any_side.sum()), "pair_level": int(all_sides.sum())}
+        dropped |= any_side
+        paired |= all_sides
+    counts = {
+        "before": table.num_rows,
+        "after": int((~dropped).sum()),
+        "pair_level": int(paired.sum()),
+        "evaluations": by_corpus,
+    }
+    return table.filter(pa.array(~dropped)), counts
+
+
+def _collisions(columns: Mapping[str, _Sentences], keys: KeySet, rows: int) -> tuple[Mask, Mask]:
+    """Return, for each example, whether any sentence collides, and whether all of equal meaning do."""
+    any_side = np.zeros(rows, bool)
+    alike, alike_hits = np.zeros(rows, np.int64), np.zeros(rows, np.int64)
+    for name, sentences in columns.items():
+        hits = sentences.collide(keys)
+        any_side[sentences.rows[hits]] = True
+        if name in ("a_text", "b_text", "texts"):
+            alike += np.bincount(sentences.rows, minlength=rows)
+            alike_hits += np.bincount(sentences.rows[hits], minlength=rows)
+    return any_side, (alike > 0) & (alike == alike_hits)

@@ -1,0 +1,62 @@
+"""Equal sentences: the key that ignores case, width, spaces and punctuation, and sets of such keys."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterable
+
+import numpy as np
+import xxhash
+from numpy.typing import NDArray
+
+from crosslign.corpora.characters import BARE
+from crosslign.corpora.segments import SortedKeys
+
+KEY_TYPE = np.dtype("S16")
+"""128 bits a key."""
+
+
+def bare(text: str) -> str:
+    """Return a text as PROTOCOLS A0.8 compares it: NFKC, casefold, no character of the categories P, S, Z and C.
+
+    A text that has nothing else (`!!!`, an emoji) is compared by its NFKC casefold itself, behind a NUL,
+    so that not all such texts count as one.
+    """
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return folded.translate(BARE) or f"\0{folded}"
+
+
+def digest(text: str) -> bytes:
+    """Return 128 bits (xxh3) of a text as it stands."""
+    return xxhash.xxh3_128_digest(text.encode("utf-8", "surrogatepass"))
+
+
+def key(text: str) -> bytes:
+    """Return the key of PROTOCOLS A0.8: 128 bits of `bare(text)`."""
+    return digest(bare(text))
+
+
+def keys_array(keys: Iterable[bytes]) -> NDArray[np.bytes_]:
+    """Return keys as an array of shape [n], type S16."""
+    return np.array(list(keys), dtype=KEY_TYPE)
+
+
+class KeySet:
+    """A set of 128-bit keys in 24 bytes each."""
+
+    def __init__(self) -> None:
+        self._keys = SortedKeys(KEY_TYPE)
+
+    def contains(self, keys: NDArray[np.bytes_]) -> NDArray[np.bool_]:
+        """Return whether each key is in the set."""
+        mask = np.zeros(len(keys), bool)
+        mask[self._keys.find(keys)[0]] = True
+        return mask
+
+    def insert(self, keys: NDArray[np.bytes_]) -> NDArray[np.bool_]:
+        """Add keys; return which of them are new: neither in the set nor earlier in `keys`."""
+        new = np.zeros(len(keys), bool)
+        new[np.unique(keys, return_index=True)[1]] = True
+        new &= ~self.contains(keys)
+        self._keys.add(keys[new], np.zeros(int(new.sum()), np.int64))
+        return new

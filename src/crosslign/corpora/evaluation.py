@@ -1,0 +1,101 @@
+"""Evaluation corpora: distinct texts, the items that point at them, and gold links between items."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pyarrow as pa
+
+from crosslign.errors import InputError
+from crosslign.files import read_rows, write_rows
+from crosslign.paths import EVALUATION_FILES
+
+ROLES = ("source", "target", "query", "candidate", "first", "second", "sentence", "pair", "choice")
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One evaluation corpus.
+
+    Attributes:
+        texts: the text set: text_id, lang, text, pair_text; distinct (lang, text, pair_text), so that an equal
+            string is encoded once; row i of an embeddings matrix is row i here.
+        items: item_id, subset, split, role, text_id, label, group.
+        gold: subset, split, left, right (item_id), score.
+    """
+
+    texts: pa.Table
+    items: pa.Table
+    gold: pa.Table
+
+    def write(self, paths: Mapping[str, Path]) -> None:
+        """Write the three tables, `texts` last, so that it stands for the whole."""
+        for part in ("gold", "items", "texts"):
+            write_rows(paths[part], getattr(self, part), part)
+
+    @classmethod
+    def read(cls, paths: Mapping[str, Path]) -> Evaluation:
+        """Read and check the three tables; an item that points at no text is an `InputError`."""
+        texts, items, gold = (read_rows(paths[part], part) for part in EVALUATION_FILES)
+        known = set(texts["text_id"].to_pylist())
+        for item, text in zip(items["item_id"].to_pylist(), items["text_id"].to_pylist(), strict=True):
+            if text not in known:
+                raise InputError(f"item {item!r} points at text {text!r}, which is not there", where=str(paths["items"]))
+        return cls(texts, items, gold)
+
+
+@dataclass
+class EvaluationBuilder:
+    """Collects items and gold; gives equal strings one text.
+
+    Args:
+        name: id of the evaluation corpus; text ids are `<name>:<number>`.
+    """
+
+    name: str
+    _texts: dict[tuple[str, str, str | None], str] = field(default_factory=dict)
+    _items: list[dict[str, object]] = field(default_factory=list)
+    _gold: list[dict[str, object]] = field(default_factory=list)
+
+    def text(self, lang: str, text: str, pair_text: str | None = None) -> str:
+        """Return the text id of a string, giving it one when it is new."""
+        if not text:
+            raise InputError("empty text in an evaluation set", where=self.name)
+        return self._texts.setdefault((lang, text, pair_text), f"{self.name}:{len(self._texts)}")
+
+    def item(
+        self,
+        item_id: str,
+        subset: str,
+        role: str,
+        lang: str,
+        text: str,
+        *,
+        split: str = "test",
+        pair_text: str | None = None,
+        label: Sequence[float] | None = None,
+        group: str | None = None,
+    ) -> str:
+        """Add one item and return its id; ids are unique within a subset, split and role."""
+        if role not in ROLES:
+            raise ValueError(f"role {role!r} is not one of {ROLES}")
+        row = {"item_id": item_id, "subset": subset, "split": split, "role": role, "text_id": self.text(lang, text, pair_text)}
+        self._items.append({**row, "label": None if label is None else [float(value) for value in label], "group": group})
+        return item_id
+
+    def link(self, subset: str, left: str, right: str, *, split: str = "test", score: float = 1.0) -> None:
+        """Add one gold link between two items."""
+        self._gold.append({"subset": subset, "split": split, "left": left, "right": right, "score": score})
+
+    def build(self) -> Evaluation:
+        """Return the evaluation corpus."""
+        from crosslign.files.rows import SCHEMAS
+
+        texts = [{"text_id": i, "lang": lang, "text": text, "pair_text": pair} for (lang, text, pair), i in self._texts.items()]
+        return Evaluation(
+            pa.Table.from_pylist(texts, schema=SCHEMAS["texts"]),
+            pa.Table.from_pylist(self._items, schema=SCHEMAS["items"]),
+            pa.Table.from_pylist(self._gold, schema=SCHEMAS["gold"]),
+        )

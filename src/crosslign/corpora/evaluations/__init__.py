@@ -1,0 +1,1 @@
+"""Evaluation sets: official formats, and sets cut from our own corpora."""

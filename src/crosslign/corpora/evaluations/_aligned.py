@@ -1,0 +1,87 @@
+"""Aligned sentences: one text a language and group, the groups that can be told apart, and sets cut from them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import pyarrow as pa
+
+from crosslign.corpora.dedup import bare
+from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
+from crosslign.corpora.sampling import generator
+from crosslign.errors import InputError
+
+Groups = dict[str, dict[str, str]]
+"""Text by language, by group."""
+
+
+def from_multiway(corpora: Mapping[str, pa.Table], versions: Mapping[str, Sequence[str]], where: str) -> Groups:
+    """Return the texts of the one multiway corpus, in its order.
+
+    Args:
+        corpora: one corpus in the `multiway` columns.
+        versions: versions to prefer, best first, by language; without any, a group's first row of the language counts.
+        where: id of the evaluation set, for messages.
+    """
+    if len(corpora) != 1:
+        raise InputError("this set is cut from one multiway corpus", where=where, why=f"found {sorted(corpora)}")
+    table = next(iter(corpora.values()))
+    rank = {(lang, version): place for lang, letters in versions.items() for place, version in enumerate(letters)}
+    best: dict[tuple[str, str], int] = {}
+    groups: Groups = {}
+    for group, lang, text, version in zip(*(table[column].to_pylist() for column in ("group", "lang", "text", "version")), strict=True):
+        place = rank.get((lang, version), len(rank))
+        if place < best.get((group, lang), len(rank) + 1):
+            best[group, lang] = place
+            groups.setdefault(group, {})[lang] = text
+    return groups
+
+
+def distinct(groups: Groups, order: Iterable[str], langs: Sequence[str]) -> list[str]:
+    """Return the groups that have all languages and share no sentence (PROTOCOLS A0.8) with an earlier one in any of them.
+
+    A sentence that stands in two groups would make a wrong answer of a right one.
+    """
+    seen: dict[str, set[str]] = {lang: set() for lang in langs}
+    chosen = []
+    for group in order:
+        keys = {lang: bare(groups[group][lang]) for lang in langs if lang in groups[group]}
+        if len(keys) == len(langs) and not any(keys[lang] in seen[lang] for lang in langs):
+            chosen.append(group)
+            for lang, key in keys.items():
+                seen[lang].add(key)
+    return chosen
+
+
+def shuffled(items: Iterable[str], seed: int, name: str) -> list[str]:
+    """Return items in an order drawn from (seed, name); equal on every machine."""
+    order = list(items)
+    generator(seed, name).shuffle(order)
+    return order
+
+
+def evenly(count: int, limit: int | None) -> list[int]:
+    """Return at most `limit` indices below `count`, evenly spread, so that a sorted file is not cut to one end."""
+    return list(range(count)) if limit is None or count <= limit else [number * count // limit for number in range(limit)]
+
+
+def retrieval(name: str, groups: Groups, langs: Sequence[str], pivot: str, size: int | None, seed: int, split: str) -> Evaluation:
+    """Return a set in Tatoeba's form: for each language, its sentences (source) and those of the pivot (target), linked by group.
+
+    All subsets hold the same groups: those that have every language, at most `size`, drawn by `seed`.
+    """
+    chosen = distinct(groups, shuffled(groups, seed, "retrieval"), [pivot, *(lang for lang in langs if lang != pivot)])[:size]
+    builder = EvaluationBuilder(name)
+    for lang in langs:
+        if lang == pivot:
+            continue
+        for role, side in (("source", lang), ("target", pivot)):
+            for group in chosen:
+                builder.item(f"{side}-{group}", lang, role, side, groups[group][side], split=split, group=group)
+        for group in chosen:
+            builder.link(lang, f"{lang}-{group}", f"{pivot}-{group}", split=split)
+    if not chosen or set(langs) <= {pivot}:
+        raise InputError(
+            "no sentence is there in all languages", where=name, why=f"languages {list(langs)}, pivot {pivot!r}, {len(groups):,} groups"
+        )
+    return builder.build()

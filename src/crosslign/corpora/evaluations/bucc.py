@@ -1,0 +1,120 @@
+"""BUCC 2018: `bucc2018-<xx>-en.<split>-gold.tar.bz2`, or the files inside: id-tab-sentence sides and gold (PROTOCOLS B1)."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from crosslign.corpora import EVALUATIONS
+from crosslign.corpora.archives import GIGABYTE, TAR_SUFFIXES, extract_folder
+from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
+from crosslign.corpora.evaluations._aligned import evenly
+from crosslign.corpora.readers._lines import check_text, read_lines
+from crosslign.errors import InputError
+
+SPLITS = ("sample", "training", "test")
+Side = dict[str, str]
+"""Sentence by id, in file order."""
+
+
+@EVALUATIONS.register
+def read(
+    files: Mapping[str, Path],
+    corpora: Mapping[str, pa.Table],
+    name: str,
+    langs: Sequence[str],
+    limit: int | None,
+    seed: int,
+    *,
+    split: str,
+) -> Evaluation:
+    """Return one subset a pair, such as `de-en`, with the ids of the official files.
+
+    Args:
+        files: official archives or their files by name.
+        corpora: none.
+        name: id of the evaluation corpus.
+        langs: source languages to read; English is always the target.
+        limit: upper bound on the gold pairs of a subset; the sentences without a partner shrink by the same share.
+        seed: not used.
+        split: sample, training or test; test has no gold.
+
+    Raises:
+        InputError: a pair without files, a line that is not id-tab-sentence, an id twice, gold that names no sentence.
+    """
+    if split not in SPLITS:
+        raise InputError(f"unknown split {split!r}", where=name, why=f"allowed: {', '.join(SPLITS)}")
+    builder = EvaluationBuilder(name)
+    with tempfile.TemporaryDirectory(prefix="crosslign-") as folder:
+        found = _unpacked(files, Path(folder), split)
+        for lang in langs:
+            if lang != "en":
+                _add(builder, f"{lang}-en", found, split, limit, name)
+    return builder.build()
+
+
+def _unpacked(files: Mapping[str, Path], folder: Path, split: str) -> dict[str, Path]:
+    """Return path by last part of the name, archives of the split opened."""
+    found: dict[str, Path] = {}
+    for name, path in files.items():
+        if not name.endswith(TAR_SUFFIXES):
+            found[Path(name).name] = path
+        elif f".{split}" in name:
+            found.update({member.name: member for member in extract_folder(path, "", folder / Path(name).name, GIGABYTE)})
+    return found
+
+
+def _side(path: Path) -> Side:
+    side: Side = {}
+    for number, line in read_lines(path):
+        identity, tab, text = line.partition("\t")
+        if not tab or not identity:
+            raise InputError("a line is id, tab, sentence", where=f"{path.name}:{number}")
+        if identity in side:
+            raise InputError(f"id {identity!r} occurs twice", where=f"{path.name}:{number}")
+        side[identity] = check_text(text, path, number, "sentence")
+    return side
+
+
+def _gold(path: Path, source: Side, target: Side) -> list[tuple[str, str]]:
+    gold = []
+    for number, line in read_lines(path):
+        ids = line.split("\t")
+        if len(ids) != 2 or ids[0] not in source or ids[1] not in target:
+            raise InputError(
+                "gold is the id of a source sentence, tab, the id of a target sentence",
+                where=f"{path.name}:{number}",
+                why=f"found {line!r}",
+            )
+        gold.append((ids[0], ids[1]))
+    return gold
+
+
+def _cut(side: Side, partners: set[str], kept: set[str], limit: int | None, whole: int) -> Side:
+    """Return a side with the kept partners and an equal share of the sentences without one, in file order."""
+    if limit is None or whole <= limit:
+        return side
+    alone = [identity for identity in side if identity not in partners]
+    keep = kept | {alone[index] for index in evenly(len(alone), len(alone) * limit // whole)}
+    return {identity: text for identity, text in side.items() if identity in keep}
+
+
+def _add(builder: EvaluationBuilder, pair: str, found: Mapping[str, Path], split: str, limit: int | None, name: str) -> None:
+    lang = pair.split("-", maxsplit=1)[0]
+    names = {part: f"{pair}.{split}.{part}" for part in (lang, "en", "gold")}
+    lacking = [file for part, file in names.items() if file not in found and not (split == "test" and part == "gold")]
+    if lacking:
+        raise InputError(f"file {lacking[0]} is missing", where=name, why=f"found {sorted(found)}")
+    source, target = _side(found[names[lang]]), _side(found[names["en"]])
+    gold = _gold(found[names["gold"]], source, target) if names["gold"] in found else []
+    kept = [gold[index] for index in evenly(len(gold), limit)]
+    source = _cut(source, {left for left, _ in gold}, {left for left, _ in kept}, limit, len(gold))
+    target = _cut(target, {right for _, right in gold}, {right for _, right in kept}, limit, len(gold))
+    for role, code, side in (("source", lang, source), ("target", "en", target)):
+        for identity, text in side.items():
+            builder.item(identity, pair, role, code, text, split=split)
+    for left, right in kept:
+        builder.link(pair, left, right, split=split)

@@ -1,0 +1,48 @@
+"""Retrieval in Tatoeba's form, cut from a multiway corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from crosslign.corpora import EVALUATIONS
+from crosslign.corpora.evaluation import Evaluation
+from crosslign.corpora.evaluations._aligned import from_multiway, retrieval
+
+
+@EVALUATIONS.register
+def read(
+    files: Mapping[str, Path],
+    corpora: Mapping[str, pa.Table],
+    name: str,
+    langs: Sequence[str],
+    limit: int | None,
+    seed: int,
+    *,
+    size: int,
+    pivot: str = "en",
+    versions: Mapping[str, Sequence[str]] | None = None,
+    split: str = "test",
+) -> Evaluation:
+    """Return one subset a language: its sentences (source) against the same ones in the pivot language (target).
+
+    All subsets hold the same groups, at most min(size, limit), no sentence twice.
+
+    Args:
+        files: none.
+        corpora: one multiway corpus.
+        name: id of the evaluation corpus.
+        langs: languages; the pivot among them or not.
+        limit: upper bound on `size`.
+        seed: draws the groups.
+        size: number of groups.
+        pivot: the language that all others are paired with.
+        versions: versions to prefer, best first, by language.
+        split: name of the split.
+
+    Raises:
+        InputError: no group has all languages.
+    """
+    return retrieval(name, from_multiway(corpora, versions or {}, name), langs, pivot, min(size, limit or size), seed, split)

@@ -1,0 +1,82 @@
+"""Bitext mining in BUCC's form, cut from a multiway corpus: two comparable sides, gold pairs planted among distractors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from crosslign.corpora import EVALUATIONS
+from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
+from crosslign.corpora.evaluations._aligned import Groups, distinct, from_multiway, shuffled
+from crosslign.errors import InputError
+from crosslign.languages import pair_of
+
+
+@EVALUATIONS.register
+def read(
+    files: Mapping[str, Path],
+    corpora: Mapping[str, pa.Table],
+    name: str,
+    langs: Sequence[str],
+    limit: int | None,
+    seed: int,
+    *,
+    pairs: Sequence[str],
+    gold: int,
+    distractors: int,
+    versions: Mapping[str, Sequence[str]] | None = None,
+    split: str = "test",
+) -> Evaluation:
+    """Return one subset a pair, such as `de-en`.
+
+    `gold` groups stand on both sides, `distractors` others on the source side alone, and as many others on the
+    target side alone. Groups are drawn by seed; no sentence stands in two groups of a subset. Each side is
+    shuffled by itself and item ids are numbered after that (`de-000001`), so neither order nor id carries anything.
+
+    Args:
+        files: none.
+        corpora: one multiway corpus.
+        name: id of the evaluation corpus.
+        langs: the languages that `pairs` may use.
+        limit: upper bound on `gold`; distractors shrink with it.
+        seed: draws groups and orders.
+        pairs: source and target language of each subset.
+        gold: number of gold pairs of a subset.
+        distractors: number of sentences without a partner on each side; a corpus that is too small shrinks both numbers alike.
+        versions: versions to prefer, best first, by language.
+        split: name of the split.
+
+    Raises:
+        InputError: a pair of a language that is not in `langs`, or of which the corpus has no sentences.
+    """
+    groups = from_multiway(corpora, versions or {}, name)
+    builder = EvaluationBuilder(name)
+    for pair in pairs:
+        sides = pair_of(pair)
+        if not set(sides) <= set(langs):
+            raise InputError(f"pair {pair!r} has a language that the set does not name", where=name, why=f"languages: {', '.join(langs)}")
+        usable = distinct(groups, shuffled(groups, seed, pair), sides)
+        n, m = _sizes(len(usable), gold, distractors, limit)
+        if not n:
+            raise InputError(f"too few sentences for {pair!r}", where=name, why=f"{len(usable)} groups have both languages")
+        _plant(builder, groups, usable, pair, n, m, seed, split)
+    return builder.build()
+
+
+def _sizes(available: int, gold: int, distractors: int, limit: int | None) -> tuple[int, int]:
+    """Return gold and distractors, both shrunk by the same share where the corpus or the limit asks for it."""
+    share, whole = min((available, gold + 2 * distractors), (limit or gold, gold), (1, 1), key=lambda part: part[0] / part[1])
+    return gold * share // whole, distractors * share // whole
+
+
+def _plant(builder: EvaluationBuilder, groups: Groups, usable: Sequence[str], pair: str, n: int, m: int, seed: int, split: str) -> None:
+    source, target = pair_of(pair)
+    planted, alone = usable[:n], {"source": usable[n : n + m], "target": usable[n + m : n + 2 * m]}
+    ids: dict[tuple[str, str], str] = {}
+    for role, lang in (("source", source), ("target", target)):
+        for number, group in enumerate(shuffled([*planted, *alone[role]], seed, f"{pair}:{role}"), start=1):
+            ids[role, group] = builder.item(f"{lang}-{number:06d}", pair, role, lang, groups[group][lang], split=split, group=group)
+    for group in sorted(planted, key=lambda planted_group: ids["source", planted_group]):
+        builder.link(pair, ids["source", group], ids["target", group], split=split)

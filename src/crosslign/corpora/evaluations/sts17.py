@@ -1,0 +1,93 @@
+"""SemEval-2017 task 1: `STS.input.track<n>.<xx>-<yy>.txt` with `STS.gs.…` beside it (PROTOCOLS B4)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from crosslign.corpora import EVALUATIONS
+from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
+from crosslign.corpora.evaluations._aligned import evenly
+from crosslign.corpora.readers._lines import check_text, read_lines
+from crosslign.errors import InputError
+from crosslign.languages import pair_of
+
+NAME = re.compile(r"STS\.(input|gs)\.track(\d+)([ab]?)\.([a-z]{2}-[a-z]{2})\.txt")
+COLUMNS = {"ar-en": ("en", "ar"), "tr-en": ("en", "tr")}
+"""Languages of the two columns where the file's name has them the other way round."""
+UNGRADED_REST = frozenset({"tr-en"})
+"""Tracks whose input goes on after the last grade: of track 6, 250 of 500 lines are graded."""
+
+
+@EVALUATIONS.register
+def read(
+    files: Mapping[str, Path], corpora: Mapping[str, pa.Table], name: str, langs: Sequence[str], limit: int | None, seed: int
+) -> Evaluation:
+    """Return one subset a track, called by its languages (`ar-en`); track 4b, the WMT one, is `es-en-4b`.
+
+    The score of a gold link is the grade, 0 to 5. A pair without a grade is left out.
+
+    Args:
+        files: official files by name; others are passed over.
+        corpora: none.
+        name: id of the evaluation corpus.
+        langs: tracks are read whose two languages are among these; all, when empty.
+        limit: upper bound on the pairs of a subset, evenly spread over the file.
+        seed: not used.
+
+    Raises:
+        InputError: an input without grades or the reverse, more grades than pairs, a line that is no pair or no grade.
+    """
+    paths: dict[str, dict[str, Path]] = {}
+    for file, path in sorted(files.items()):
+        match = NAME.fullmatch(file.rsplit("/", 1)[-1])
+        if match and (not langs or set(match[4].split("-")) <= set(langs)):
+            paths.setdefault(match[4] + ("-4b" if match[3] == "b" else ""), {})[match[1]] = path
+    if not paths:
+        raise InputError("no STS 2017 track of these languages", where=name, why=f"files: {', '.join(sorted(files)) or 'none'}")
+    builder = EvaluationBuilder(name)
+    for subset, halves in sorted(paths.items()):
+        if len(halves) != 2:
+            raise InputError(f"track {subset} has only its {next(iter(halves))} file", where=name)
+        graded = _graded(subset, halves["input"], halves["gs"])
+        for index in evenly(len(graded), limit):
+            _add(builder, subset, *graded[index])
+    return builder.build()
+
+
+def _graded(subset: str, inputs: Path, grades: Path) -> list[tuple[int, str, str, float]]:
+    """Return (line, first, second, grade) of every graded pair."""
+    pairs, scores = list(read_lines(inputs)), list(read_lines(grades))
+    if len(scores) > len(pairs) or (len(scores) < len(pairs) and subset not in UNGRADED_REST):
+        raise InputError(
+            "input and grades have unequal numbers of lines", where=str(inputs), why=f"{len(pairs):,} pairs, {len(scores):,} grades"
+        )
+    graded = []
+    for (number, pair), (_, score) in zip(pairs, scores, strict=False):
+        fields = pair.split("\t")
+        if len(fields) < 2:
+            raise InputError("a line has two sentences", where=f"{inputs}:{number}", why=f"found {len(fields)}")
+        if score.strip():
+            first, second = (check_text(field, inputs, number, "sentence") for field in fields[:2])
+            graded.append((number, first, second, _grade(score, grades, number)))
+    return graded
+
+
+def _grade(score: str, path: Path, number: int) -> float:
+    try:
+        grade = float(score)
+    except ValueError:
+        grade = -1.0
+    if not 0 <= grade <= 5:
+        raise InputError("a grade is a number from 0 to 5", where=f"{path}:{number}", why=f"found {score!r}")
+    return grade
+
+
+def _add(builder: EvaluationBuilder, subset: str, number: int, first: str, second: str, grade: float) -> None:
+    a_lang, b_lang = COLUMNS.get(subset, pair_of(subset.removesuffix("-4b")))
+    left = builder.item(f"{number}:first", subset, "first", a_lang, first, group=str(number))
+    right = builder.item(f"{number}:second", subset, "second", b_lang, second, group=str(number))
+    builder.link(subset, left, right, score=grade)

@@ -1,0 +1,78 @@
+"""The project's own graded sentence pairs: similarity within a language and across two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from crosslign.corpora import EVALUATIONS
+from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
+from crosslign.corpora.evaluations._aligned import evenly
+from crosslign.corpora.written import STS_COLUMNS, Items, files_by_lang, read_aligned
+from crosslign.errors import InputError
+from crosslign.languages import pair_of
+
+
+@EVALUATIONS.register
+def read(
+    files: Mapping[str, Path],
+    corpora: Mapping[str, pa.Table],
+    name: str,
+    langs: Sequence[str],
+    limit: int | None,
+    seed: int,
+    *,
+    pairs: Sequence[str] = (),
+    split: str = "test",
+) -> Evaluation:
+    """Return subsets `de-de` for each language and one for each of `pairs`; the score of a gold link is the grade, 0 to 5.
+
+    Args:
+        files: `sts_<lang>.tsv` by name.
+        corpora: none.
+        name: id of the evaluation corpus.
+        langs: languages; all files, when empty.
+        limit: upper bound on the pairs of a subset, evenly spread over the file.
+        seed: not used.
+        pairs: further subsets: `en-de` has the first sentence in English and the second in German.
+        split: name of the split.
+
+    Raises:
+        InputError: a malformed line, a grade outside 0 to 5, an item that a language lacks, a pair of an unknown language.
+    """
+    paths = files_by_lang(files, "sts", list(langs), name)
+    aligned = read_aligned(paths, STS_COLUMNS)
+    builder = EvaluationBuilder(name)
+    for subset in dict.fromkeys([*(f"{lang}-{lang}" for lang in aligned), *pairs]):
+        first, second = pair_of(subset)
+        if first not in aligned or second not in aligned:
+            raise InputError(f"pair {subset!r} has a language that is not there", where=name, why=f"languages: {', '.join(aligned)}")
+        items = list(aligned[first])
+        for index in evenly(len(items), limit):
+            _add(builder, subset, items[index], aligned[first], aligned[second], paths[first], split)
+    return builder.build()
+
+
+def grade_of(items: Items, item: str, path: Path) -> float:
+    """Return the grade of an item.
+
+    Raises:
+        InputError: it is no number from 0 to 5.
+    """
+    number, row = items[item]
+    try:
+        grade = float(row["score"])
+    except ValueError:
+        grade = -1.0
+    if not 0 <= grade <= 5:
+        raise InputError("a grade is a number from 0 to 5", where=f"{path}:{number}", why=f"found {row['score']!r}")
+    return grade
+
+
+def _add(builder: EvaluationBuilder, subset: str, item: str, first: Items, second: Items, path: Path, split: str) -> None:
+    a_lang, b_lang = pair_of(subset)
+    left = builder.item(f"{item}:first", subset, "first", a_lang, first[item][1]["first"], split=split, group=item)
+    right = builder.item(f"{item}:second", subset, "second", b_lang, second[item][1]["second"], split=split, group=item)
+    builder.link(subset, left, right, split=split, score=grade_of(first, item, path))

@@ -1,0 +1,82 @@
+"""The Tatoeba test set of LASER: `tatoeba.<xxx>-eng.<xxx>` and `tatoeba.<xxx>-eng.eng`, aligned by line (PROTOCOLS B2)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from crosslign.corpora import EVALUATIONS
+from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
+from crosslign.corpora.readers._lines import check_text, read_lines
+from crosslign.errors import InputError
+from crosslign.languages import normalise
+
+NAME = re.compile(r"tatoeba\.([a-z]{3})-eng\.([a-z]{3})")
+
+
+@EVALUATIONS.register
+def read(
+    files: Mapping[str, Path],
+    corpora: Mapping[str, pa.Table],
+    name: str,
+    langs: Sequence[str],
+    limit: int | None,
+    seed: int,
+    *,
+    first: int | None = None,
+) -> Evaluation:
+    """Return one subset a language, called by the three letters of its files; English is the target.
+
+    Args:
+        files: official files by name; others are passed over.
+        corpora: none.
+        name: id of the evaluation corpus.
+        langs: languages to read, in two letters or in the files' three; all, when empty.
+        limit: upper bound on the lines of a subset, from the first.
+        seed: not used.
+        first: lines of a subset to keep, from the first.
+
+    Raises:
+        InputError: a file without its other half, unequal numbers of lines, an empty line, a language that is not there.
+    """
+    paths: dict[str, dict[str, Path]] = {}
+    for file, path in files.items():
+        if match := NAME.fullmatch(file.rsplit("/", 1)[-1]):
+            paths.setdefault(match[1], {})[match[2]] = path
+    wanted = [code for code in langs if normalise(code) != "en"]
+    chosen = [code for code in sorted(paths) if not langs or code in wanted or normalise(code) in wanted]
+    lacking = [code for code in wanted if code not in chosen and normalise(code) not in map(normalise, chosen)]
+    if lacking or not chosen:
+        raise InputError(
+            f"no Tatoeba files of {', '.join(lacking) or 'any language'}",
+            where=name,
+            why=f"languages there: {', '.join(sorted(paths)) or 'none'}",
+        )
+    builder = EvaluationBuilder(name)
+    bounds = [bound for bound in (first, limit) if bound is not None]
+    for code in chosen:
+        _add(builder, code, paths[code], min(bounds, default=None), name)
+    return builder.build()
+
+
+def _add(builder: EvaluationBuilder, code: str, paths: Mapping[str, Path], keep: int | None, name: str) -> None:
+    sides = {}
+    for lang in (code, "eng"):
+        if lang not in paths:
+            raise InputError(f"file tatoeba.{code}-eng.{lang} is missing", where=name)
+        sides[lang] = [check_text(text, paths[lang], number) for number, text in read_lines(paths[lang])]
+    counts = {paths[lang].name: len(texts) for lang, texts in sides.items()}
+    if len(set(counts.values())) != 1:
+        raise InputError(
+            "the two sides have unequal numbers of lines",
+            where=name,
+            why=", ".join(f"{file} has {count:,}" for file, count in counts.items()),
+        )
+    for role, lang in (("source", code), ("target", "eng")):
+        for number, text in enumerate(sides[lang][:keep], start=1):
+            builder.item(f"{lang}-{number}", code, role, lang, text, group=str(number))
+    for number in range(1, len(sides[code][:keep]) + 1):
+        builder.link(code, f"{code}-{number}", f"eng-{number}")

@@ -1,0 +1,226 @@
+"""One catalog file from a mirror or its source: locked, verified, retried, whole or not at all."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import logging
+import os
+import random
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from filelock import FileLock
+
+from crosslign.corpora import SOURCES
+from crosslign.corpora.sources._network import TransientError
+from crosslign.errors import InputError, NetworkError
+from crosslign.files import atomic_path, sha256_file, write_text
+
+logger = logging.getLogger(__name__)
+
+ATTEMPTS = 3
+BACKOFF_S = 1.0
+LONGEST_WAIT_S = 120.0
+
+
+def kind_of(source: Mapping[str, Any], where: str = "") -> str:
+    """Return which source a catalog entry names: the one of its keys that is a module of `sources`."""
+    kinds = [name for name in SOURCES.names() if name in source]
+    if len(kinds) != 1:
+        raise InputError("a source names exactly one of " + ", ".join(SOURCES.names()), where=where, why=f"found {kinds or sorted(source)}")
+    return kinds[0]
+
+
+def describe(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
+    """Return where a file comes from, as messages name it: a URL, a package, a hub path, a local path."""
+    path = file.get("path", file["name"])
+    kind = kind_of(source)
+    if kind == "package":
+        return f"package {source['package']}=={source['version']} {file['name']}"
+    if kind == "hub":
+        return f"hub:{source['hub']}@{source.get('revision', 'main')}/{path}"
+    return f"{str(source[kind]).rstrip('/')}/{path}"
+
+
+def size_of(file: Mapping[str, Any]) -> str:
+    """Return the size of a catalog file for people."""
+    size = file.get("bytes")
+    if size is None:
+        return "size not known"
+    return f"{size / 1e6:,.1f} MB" if size >= 100_000 else f"{size:,} bytes"
+
+
+@functools.cache
+def _manifest(mirror: Path) -> Mapping[str, str]:
+    """Return path by sha256 of a mirror's MANIFEST.csv (path, bytes, sha256); empty where it has none."""
+    path = mirror / "MANIFEST.csv"
+    if not path.is_file():
+        return {}
+    with open(path, encoding="utf-8", newline="") as file:
+        rows = csv.DictReader(file)
+        if not {"path", "sha256"} <= set(rows.fieldnames or ()):
+            raise InputError("a mirror's manifest has the columns path,bytes,sha256", where=str(path), why=f"found {rows.fieldnames}")
+        return {row["sha256"].lower(): row["path"] for row in rows}
+
+
+def mirrored(name: str, file: Mapping[str, Any], mirrors: Sequence[Path]) -> list[Path]:
+    """Return the files of the mirrors that may be this one: by sha256 first, else by `<mirror>/<name>/<file name>`."""
+    found = []
+    for mirror in map(Path, mirrors):
+        by_hash = _manifest(mirror).get(str(file.get("sha256", "")).lower())
+        places = [mirror / by_hash] if by_hash else []
+        places.append(mirror / name / file["name"])
+        found += [path for path in places if path.is_file() and Path(os.path.normpath(path)).is_relative_to(os.path.normpath(mirror))]
+    return found
+
+
+def record_path(dest: Path) -> Path:
+    """Return where the hash of a file without one in the catalog is recorded at its first download."""
+    return dest.with_name(dest.name + ".sha256")
+
+
+@dataclass(frozen=True)
+class _Wanted:
+    """What a file must be."""
+
+    file: Mapping[str, Any]
+    where: str
+    record: Path | None
+
+    @property
+    def sha256(self) -> str:
+        """The catalog's hash, else that of the first download, else nothing."""
+        if self.file.get("sha256"):
+            return str(self.file["sha256"]).lower()
+        return self.record.read_text(encoding="utf-8").strip() if self.record and self.record.is_file() else ""
+
+    def problem(self, path: Path) -> str:
+        """Return what is wrong with the file at `path`, expected and found; empty when it is the one."""
+        found, size, expected = sha256_file(path), path.stat().st_size, self.file.get("bytes")
+        if self.sha256:
+            return "" if found == self.sha256 else f"expected sha256 {self.sha256}, found {found} ({size:,} bytes)"
+        return f"expected {expected:,} bytes, found {size:,}" if expected is not None and size != expected else ""
+
+
+def _from_mirror(name: str, wanted: _Wanted, part: Path, mirrors: Sequence[Path]) -> str:
+    """Copy the file out of the first mirror that has it; return the problems of those that have another."""
+    problems = []
+    for path in mirrored(name, wanted.file, mirrors):
+        if problem := wanted.problem(path):
+            logger.warning("%s is not used: %s", path, problem)
+            problems.append(f"{path}: {problem}")
+            continue
+        shutil.copyfile(path, part)
+        logger.info("%s: copied from the mirror %s", wanted.file["name"], path)
+        return ""
+    return "; ".join(problems)
+
+
+def _wait(attempt: int, error: TransientError) -> None:
+    """Wait before another try: as long as the server asks, else twice as long each time, spread by chance."""
+    seconds = error.retry_after if error.retry_after is not None else BACKOFF_S * 2**attempt * random.uniform(0.5, 1.5)
+    time.sleep(min(seconds, LONGEST_WAIT_S))
+
+
+def _from_source(source: Mapping[str, Any], wanted: _Wanted, part: Path) -> None:
+    """Fetch and verify, with three tries in a row that bring nothing new; a try that brings more starts the count anew."""
+    fetch = SOURCES.get(kind_of(source))
+    attempt, most = 0, 0
+    while True:
+        try:
+            fetch(source, wanted.file, part)
+            problem = wanted.problem(part)
+            if not problem:
+                return
+            part.unlink()
+            raise TransientError(f"{wanted.file['name']} is not what the catalog says", where=wanted.where, why=problem)
+        except TransientError as error:
+            size = part.stat().st_size if part.exists() else 0
+            attempt, most = (0, size) if size > most else (attempt + 1, most)
+            if attempt >= ATTEMPTS:
+                raise
+            logger.warning("%s; trying again", error)
+            _wait(attempt, error)
+
+
+def _missing(name: str, wanted: _Wanted, error: NetworkError, problems: str) -> NetworkError:
+    file = wanted.file
+    known = f", or anywhere in it with sha256 {file['sha256']} in its MANIFEST.csv" if file.get("sha256") else ""
+    recorded = (
+        f" If the publisher changed the file, delete {wanted.record} to accept the new one."
+        if wanted.record and wanted.record.is_file()
+        else ""
+    )
+    return NetworkError(
+        f"{file['name']} ({size_of(file)}) is missing: {error.what}",
+        where=wanted.where,
+        why="; ".join(filter(None, [error.why, problems])),
+        do=f"A mirror (CROSSLIGN_MIRROR, or `mirror:` in config/config.yaml) supplies it as {name}/{file['name']}{known}.{recorded}",
+    )
+
+
+def fetch_file(name: str, source: Mapping[str, Any], file: Mapping[str, Any], dest: Path, mirrors: Sequence[Path]) -> dict[str, Any]:
+    """Bring one catalog file to `dest`: from there, a mirror, or its source.
+
+    A hash in the catalog always holds. A file without one has its hash recorded beside it
+    (`<dest>.sha256`) at the first download, and that one holds from then on; only a local file
+    without one may change, and is copied anew. A broken download stays as `.<name>.download` and
+    is resumed; nothing but a verified file is ever called `dest`.
+
+    Args:
+        name: id of the catalog entry; also its folder in a mirror.
+        source: the entry's source: `package`, `url`, `local` or `hub`, with what these need.
+        file: name, and sha256, bytes, path where the catalog knows them.
+        dest: final path.
+        mirrors: folders that are looked in before the source.
+
+    Returns:
+        Facts for lineage, equal wherever the file came from: `file`, `bytes`, `sha256`, and `recorded`,
+        true when the hash stems from the first download and not from the catalog.
+
+    Raises:
+        NetworkError: the file could not be had; names it, its size, its URL and how a mirror supplies it.
+        InputError: the catalog entry or a mirror's manifest cannot be used, or a local file is missing.
+        ResourceError: the disk is full.
+    """
+    dest = Path(dest)
+    local = kind_of(source) == "local"
+    wanted = _Wanted(file, describe(source, file), None if local else record_path(dest))
+    part = dest.with_name(f".{dest.name}.download")
+    dest.parent.mkdir(parents=True, exist_ok=True)
+    with FileLock(dest.with_name(f".{dest.name}.lock")):
+        if not dest.is_file() or wanted.problem(dest) or (local and not wanted.sha256):
+            with atomic_path(dest) as temporary:
+                problems = _from_mirror(name, wanted, temporary, mirrors)
+                if not temporary.is_file():
+                    try:
+                        _from_source(source, wanted, part)
+                    except NetworkError as error:
+                        raise _missing(name, wanted, error, problems) from error
+                    part.replace(temporary)
+        found = wanted.sha256 or sha256_file(dest)
+        if wanted.record and not file.get("sha256"):
+            write_text(wanted.record, found + "\n")
+    return {
+        "file": file["name"],
+        "bytes": dest.stat().st_size,
+        "sha256": found,
+        "recorded": wanted.record is not None and not file.get("sha256"),
+    }
+
+
+def missing_files(name: str, source: Mapping[str, Any], folder: Path, mirrors: Sequence[Path]) -> list[dict[str, Any]]:
+    """Return the files of one catalog entry that are neither in `folder` nor in a mirror: name, bytes (or None), where from.
+
+    Nothing is read or hashed: this is for plans, not for proof.
+    """
+    return [
+        {"name": file["name"], "bytes": file.get("bytes"), "where": describe(source, file)}
+        for file in source["files"]
+        if not (Path(folder) / file["name"]).is_file() and not mirrored(name, file, mirrors) and not Path(describe(source, file)).is_file()
+    ]

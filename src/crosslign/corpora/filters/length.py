@@ -1,0 +1,37 @@
+"""OpusFilter's LengthFilter."""
+
+from __future__ import annotations
+
+from crosslign.corpora.filters import FILTERS, Setting, SideRule
+from crosslign.corpora.filters._units import units
+from crosslign.languages import counts_characters
+
+
+@FILTERS.register
+class Length(SideRule):
+    """Keep sentences of a bounded length, bounds included.
+
+    Args:
+        setting: the corpus.
+        min_words, max_words: bounds in words.
+        min_characters, max_characters: bounds for languages that are counted in characters (zh, ja, th, km, lo, my);
+            those of words where they are not given.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        min_words: int = 1,
+        max_words: int = 100,
+        min_characters: int | None = None,
+        max_characters: int | None = None,
+    ) -> None:
+        super().__init__(setting)
+        self.words = min_words, max_words
+        self.characters = min_words if min_characters is None else min_characters, max_words if max_characters is None else max_characters
+
+    def accept(self, text: str, lang: str) -> bool:
+        """Tell whether the length lies within the bounds."""
+        low, high = self.characters if counts_characters(lang) else self.words
+        return low <= units(text, lang) <= high

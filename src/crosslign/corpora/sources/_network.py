@@ -1,0 +1,36 @@
+"""What the sources share: the offline switch and failures that are worth another try."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from crosslign.errors import NetworkError
+
+OFFLINE_VARIABLE = "CROSSLIGN_OFFLINE"
+
+
+class TransientError(NetworkError):
+    """A failure that another try may cure: a dropped connection, a busy server, a damaged copy.
+
+    Args:
+        retry_after: seconds that the server asked us to wait, None where it did not.
+        keywords: `where`, `why` and `do` of every error.
+    """
+
+    def __init__(self, what: str, *, retry_after: float | None = None, **keywords: Any) -> None:
+        self.retry_after = retry_after
+        super().__init__(what, **keywords)
+
+
+def is_offline() -> bool:
+    """Tell whether CROSSLIGN_OFFLINE forbids the network."""
+    return os.environ.get(OFFLINE_VARIABLE, "").lower() in ("1", "true", "yes", "on")
+
+
+def require_network(name: str, where: str) -> None:
+    """Raise `NetworkError` at once when the network is forbidden."""
+    if is_offline():
+        raise NetworkError(
+            f"{name} is not here and the network is switched off", where=where, why=f"{OFFLINE_VARIABLE}={os.environ[OFFLINE_VARIABLE]}"
+        )

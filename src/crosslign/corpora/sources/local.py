@@ -1,0 +1,24 @@
+"""Files in a folder of this machine, such as corpora that must be asked for by hand."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from crosslign.corpora import SOURCES
+from crosslign.errors import InputError
+
+
+@SOURCES.register
+def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> None:
+    """Copy one file; a relative folder is relative to the working directory, which is the project's root.
+
+    Raises:
+        InputError: the file is not there.
+    """
+    path = Path(source["local"]).expanduser() / file.get("path", file["name"])
+    if not path.is_file():
+        raise InputError(f"{file['name']} is missing", where=str(path), do="Put it there, or change `local` in config/corpora.yaml")
+    shutil.copyfile(path, dest)

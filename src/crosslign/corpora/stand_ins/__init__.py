@@ -1,0 +1,1 @@
+"""Stand-ins: catalog files in their official format, written from the project's own sentences."""

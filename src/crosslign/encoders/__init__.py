@@ -1,0 +1,1 @@
+"""Encoders: load, pool, encode; base encoders as ordinary transformers folders."""

@@ -1,0 +1,245 @@
+"""Sentences to vectors: sorted by length, in batches of equal token count, in the order they came (PROTOCOLS A.0.1)."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import torch
+from numpy.typing import NDArray
+
+from crosslign.encoders.memory import is_out_of_memory
+from crosslign.encoders.model import Member, Model
+from crosslign.encoders.tokens import Tokens, collate
+from crosslign.errors import InputError, ResourceError
+from crosslign.files import atomic_path, read_rows
+from crosslign.threads import limit_threads
+
+TOKEN_BUDGET = 2048
+"""Tokens of a batch on a CPU, padding included: more does not fit its caches; a GPU takes 32 times as many."""
+
+CHUNK = 65536
+"""Sentences that are tokenised, sorted and encoded at a time; bounds the memory that token ids take."""
+
+PRECISIONS = {"bf16": torch.bfloat16, "fp16": torch.float16}
+PROGRESS_SECONDS = 5.0
+
+log = logging.getLogger(__name__)
+Matrix = NDArray[np.float32]
+
+
+def autocast(precision: str, device: torch.device) -> AbstractContextManager[Any]:
+    """Return the context in which a forward pass has the precision `fp32`, `bf16` or `fp16`."""
+    return torch.autocast(device.type, PRECISIONS[precision]) if precision in PRECISIONS else nullcontext()
+
+
+@contextmanager
+def evaluating(model: Model) -> Iterator[None]:
+    """Switch dropout and gradients off, and the mode back at the end."""
+    before = model.training
+    model.eval()
+    try:
+        with torch.inference_mode():
+            yield
+    finally:
+        model.train(before)
+
+
+def token_batches(lengths: NDArray[np.int64], order: NDArray[np.int64], budget: int) -> Iterator[NDArray[np.int64]]:
+    """Cut `order`, sorted by falling length, into batches of at most `budget` tokens, padding included; at least one row each."""
+    start = 0
+    while start < len(order):
+        size = max(1, budget // max(1, int(lengths[order[start]])))
+        yield order[start : start + size]
+        start += size
+
+
+class _Progress:
+    """Sentences done, their speed and the time that is left, in the log every few seconds."""
+
+    def __init__(self, total: int) -> None:
+        self.total, self.done = total, 0
+        self.start = self.last = time.monotonic()
+
+    def add(self, rows: int) -> None:
+        self.done += rows
+        now = time.monotonic()
+        if now - self.last >= PROGRESS_SECONDS:
+            self.last = now
+            speed = self.done / (now - self.start)
+            log.info("encoded %d of %d sentences, %.0f/s, %.0f s left", self.done, self.total, speed, (self.total - self.done) / speed)
+
+
+def _encode_rows(member: Member, tokens: Tokens, rows: NDArray[np.int64], readout: Mapping[str, Any]) -> Matrix:
+    device = member.special_ids.device
+    segments = [tokens.segments[i] for i in rows] if tokens.segments is not None else None
+    features = collate([tokens.ids[i] for i in rows], segments, member.pad, device)
+    with autocast(readout.get("precision", "fp32"), device):
+        vectors = member(features, readout["pooling"], readout.get("layer", -1))
+    if readout.get("normalise", True):
+        vectors = vectors / vectors.norm(dim=1, keepdim=True).clamp(min=1e-12)
+    return np.asarray(vectors.float().cpu().numpy(), dtype=np.float32)
+
+
+def _encode_member(member: Member, tokens: Tokens, readout: Mapping[str, Any], budget: int, progress: _Progress) -> Matrix:
+    """Encode tokenised sentences; where memory does not suffice, go on with batches of half the size."""
+    lengths = np.fromiter((len(ids) for ids in tokens.ids), np.int64, len(tokens.ids))
+    waiting = np.argsort(-lengths, kind="stable")
+    out = np.empty((len(waiting), member.dimension), dtype=np.float32)
+    while len(waiting):
+        rows = next(token_batches(lengths, waiting, budget))
+        try:
+            out[rows] = _encode_rows(member, tokens, rows, readout)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            if len(rows) == 1:
+                why = f"{lengths[rows[0]]} tokens"
+                raise ResourceError("one sentence does not fit into memory", why=why, do="Lower the readout's max_length") from error
+            budget = max(1, int(lengths[rows[0]]) * (len(rows) // 2))
+            log.warning("out of memory with %d sentences a batch: going on with %d tokens a batch", len(rows), budget)
+            continue
+        waiting = waiting[len(rows) :]
+        progress.add(len(rows))
+    return out
+
+
+def _check(vectors: Matrix, texts: Sequence[str], names: Sequence[str] | None) -> None:
+    """Refuse vectors that no score could rest on."""
+    bad = np.flatnonzero(~np.isfinite(vectors).all(1) | (np.abs(vectors).max(1, initial=0.0) == 0.0))
+    if len(bad):
+        row = int(bad[0])
+        name = names[row] if names else f"row {row}"
+        why = "NaN or infinity" if not np.isfinite(vectors[row]).all() else "a zero vector"
+        raise InputError(
+            f"the encoder gives {why} for {name}",
+            why=f"text {texts[row][:80]!r}; {len(bad)} such rows",
+            do="Check the checkpoint, or the readout's precision",
+        )
+
+
+def _dimension(model: Model, members: Sequence[str]) -> int:
+    dimensions = {name: model.member(name).dimension for name in members}
+    if len(set(dimensions.values())) > 1:
+        raise InputError(
+            "the members' vectors differ in length", why=f"{dimensions}", do="Texts of these languages cannot share one matrix"
+        )
+    return next(iter(dimensions.values()), model.dimension)
+
+
+def encode_counted(
+    model: Model,
+    texts: Sequence[str],
+    langs: Sequence[str],
+    readout: Mapping[str, Any],
+    pair_texts: Sequence[str] | None = None,
+    token_budget: int | None = None,
+    names: Sequence[str] | None = None,
+) -> tuple[Matrix, int]:
+    """Encode sentences and count those that were cut.
+
+    Args:
+        model: the encoder; it is put into eval mode, and back.
+        texts: n sentences.
+        langs: n language codes; they pick the member.
+        readout: pooling; and layer (-1), max_length (all positions), normalise (true), precision (fp32), prefix ("").
+        pair_texts: n second segments for a cross-encoder, or None.
+        token_budget: tokens of a batch, padding included; `TOKEN_BUDGET` by default. Halved when memory runs out.
+        names: n ids for messages.
+
+    Returns:
+        float32 [n, d] in the order of `texts`, and the number of texts that were longer than max_length. Equal input gives
+        equal bytes; another budget or order of texts moves values by rounding only.
+
+    Raises:
+        InputError: a language without member, or a vector with NaN or of zeros; names the text.
+        ResourceError: not even one sentence fits into memory.
+    """
+    chosen = np.array([model.member_of(lang) for lang in langs], dtype=object)
+    members = sorted(set(chosen))
+    budget = token_budget or TOKEN_BUDGET * (1 if model.device.type == "cpu" else 32)
+    vectors = np.empty((len(texts), _dimension(model, members)), dtype=np.float32)
+    progress, truncated = _Progress(len(texts)), 0
+    prefix, max_length = readout.get("prefix", ""), readout.get("max_length", 1 << 30)
+    with evaluating(model):
+        for name in members:
+            rows = np.flatnonzero(chosen == name)
+            for part in (rows[i : i + CHUNK] for i in range(0, len(rows), CHUNK)):
+                seconds = [pair_texts[i] for i in part] if pair_texts is not None else None
+                tokens = model.member(name).tokenise([prefix + texts[i] for i in part], seconds, max_length)
+                truncated += tokens.truncated
+                vectors[part] = _encode_member(model.member(name), tokens, readout, budget, progress)
+    _check(vectors, texts, names)
+    if truncated:
+        log.info("%d of %d texts were cut to %d tokens", truncated, len(texts), max_length)
+    return vectors, truncated
+
+
+def encode(
+    model: Model,
+    texts: Sequence[str],
+    langs: Sequence[str],
+    readout: Mapping[str, Any],
+    pair_texts: Sequence[str] | None = None,
+    token_budget: int | None = None,
+) -> Matrix:
+    """Encode sentences: `encode_counted` without the count."""
+    return encode_counted(model, texts, langs, readout, pair_texts, token_budget)[0]
+
+
+def pick_device(device: str = "auto") -> torch.device:
+    """Return the device called `device`; `auto` is the first GPU, or else the CPU."""
+    return torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device)
+
+
+def text_columns(table: pa.Table, where: str) -> tuple[list[str], list[str], list[str], list[str] | None]:
+    """Return ids, texts, languages and second segments (None where no row has one) of a text set.
+
+    Raises:
+        InputError: only some rows have a second segment.
+    """
+    pairs = table["pair_text"].to_pylist()
+    missing = sum(pair is None for pair in pairs)
+    if 0 < missing < len(pairs):
+        raise InputError("only some rows have a pair_text", where=where, why=f"{missing} of {len(pairs)} have none")
+    columns = (table[name].to_pylist() for name in ("text_id", "text", "lang"))
+    return (*columns, None if missing == len(pairs) else pairs)
+
+
+def embed_text_set(
+    members: Mapping[str, Path] | Path, texts: Path, readout: Mapping[str, Any], out: Path, threads: int = 1, device: str = "auto"
+) -> dict[str, Any]:
+    """Encode a text set with a saved model and write the matrix, row i for text i.
+
+    Args:
+        members: folder of each member; one folder alone is `main`.
+        texts: `texts.parquet` of an evaluation corpus.
+        readout: pooling, layer, max_length, normalise, precision, prefix.
+        out: path of the float32 .npy file, written whole or not at all.
+        threads: threads to use.
+        device: `auto`, `cpu`, `cuda`, …
+
+    Returns:
+        rows, dimension, truncated (texts longer than max_length), tokenizer (its classes) and device.
+    """
+    limit_threads(threads)
+    chosen = pick_device(device)
+    ids, sentences, langs, pairs = text_columns(read_rows(texts, "texts"), str(texts))
+    model = Model.load({"main": members} if isinstance(members, Path) else members).to(chosen)
+    vectors, truncated = encode_counted(model, sentences, langs, readout, pairs, names=ids)
+    with atomic_path(out) as temporary, open(temporary, "wb") as file:
+        np.save(file, vectors, allow_pickle=False)
+    tokenizers = sorted({type(model.member(name).tokenizer).__name__ for name in model.members})
+    return {
+        "rows": len(vectors),
+        "dimension": int(vectors.shape[1]),
+        "truncated": truncated,
+        "tokenizer": tokenizers,
+        "device": chosen.type,
+    }

@@ -1,0 +1,197 @@
+"""A sentence encoder: one transformer (`main`), or one per language."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from torch import Tensor, nn
+
+from crosslign.encoders.dropout import use_fast_dropout
+from crosslign.encoders.pooling import masked_mean, pool, resolve_layer
+from crosslign.encoders.sentence_transformers_folder import write_modules
+from crosslign.encoders.tokens import Tokens, tokenise
+from crosslign.errors import InputError
+from crosslign.languages import normalise
+
+MAIN = "main"
+ROBERTA_POSITIONS = frozenset({"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert"})
+"""Model types whose positions begin behind the padding id."""
+
+
+def _positions(config: Any) -> int:
+    """Return the most tokens that a backbone has positions for."""
+    positions = int(getattr(config, "max_position_embeddings", 1 << 30) or 1 << 30)
+    return positions - config.pad_token_id - 1 if config.model_type in ROBERTA_POSITIONS else positions
+
+
+class Member(nn.Module):
+    """A transformer with its tokenizer.
+
+    Args:
+        backbone: a model of transformers whose forward pass gives `last_hidden_state`.
+        tokenizer: its fast tokenizer.
+
+    Attributes:
+        dimension: length d of its vectors.
+        blocks: number of transformer blocks.
+        positions: most tokens that it can read at once.
+    """
+
+    special_ids: Tensor
+
+    def __init__(self, backbone: nn.Module, tokenizer: Any) -> None:
+        super().__init__()
+        self.backbone = backbone
+        self.tokenizer = tokenizer
+        config: Any = backbone.config
+        self.dimension = int(config.hidden_size)
+        self.blocks = int(config.num_hidden_layers)
+        self.positions = _positions(config)
+        names = ("cls_token_id", "sep_token_id", "bos_token_id", "eos_token_id", "pad_token_id")
+        found = {getattr(tokenizer, name, None) for name in names} - {None}
+        self.register_buffer("special_ids", torch.tensor(sorted(found), dtype=torch.int64), persistent=False)
+
+    @property
+    def pad(self) -> int:
+        """Id of the padding token."""
+        return int(self.tokenizer.pad_token_id or 0)
+
+    def tokenise(self, texts: Sequence[str], pair_texts: Sequence[str] | None, max_length: int) -> Tokens:
+        """Tokenise sentences or pairs; never to more tokens than there are positions."""
+        return tokenise(self.tokenizer, texts, pair_texts, min(max_length, self.positions))
+
+    def forward(self, features: Mapping[str, Tensor], pooling: str, layer: int = -1) -> Tensor:
+        """Encode a padded batch.
+
+        Args:
+            features: `input_ids` int64 [n, t], `attention_mask` where rows are padded, `token_type_ids` for pairs.
+            pooling: one of `POOLINGS`. `avg_first_last` averages the mean-pooled outputs of block 1 and the last block;
+                `pooler` is the dense layer with tanh that BERT puts on the first token.
+            layer: which output is pooled, numbered as `resolve_layer` says; the two poolings above have their own.
+
+        Returns:
+            float32 [n, d], not normalised.
+
+        Raises:
+            InputError: the backbone has no pooler, or no such layer.
+        """
+        layer = resolve_layer(layer, self.blocks)
+        inner = pooling == "avg_first_last" or (layer != self.blocks and pooling != "pooler")
+        output = self.backbone(**features, output_hidden_states=inner)
+        ids, mask = features["input_ids"], features.get("attention_mask")
+        real = mask.bool() if mask is not None else torch.ones_like(ids, dtype=torch.bool)
+        if pooling == "pooler":
+            if getattr(output, "pooler_output", None) is None:
+                raise InputError("this encoder has no pooler", where="readout", why="pooling: pooler", do="Use cls or mean")
+            return output.pooler_output.float()  # type: ignore[no-any-return]
+        if pooling == "avg_first_last":
+            return masked_mean((output.hidden_states[1].float() + output.last_hidden_state.float()) / 2, real)
+        states = output.hidden_states[layer] if inner else output.last_hidden_state
+        return pool(states.float(), real, torch.isin(ids, self.special_ids), pooling)
+
+    @classmethod
+    def load(cls, folder: Path) -> Member:
+        """Load an ordinary transformers folder: config, safetensors weights, tokenizer; nothing else is executed or fetched.
+
+        Raises:
+            InputError: the folder is missing or holds no such model, or lacks weights; the message names it and what is wrong.
+        """
+        from transformers import AutoModel, AutoTokenizer
+        from transformers.utils import logging as transformers_logging
+
+        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        folder = Path(folder)
+        if not (folder / "config.json").is_file():
+            raise InputError("no transformers model here", where=str(folder), why="config.json is missing")
+        try:
+            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
+            backbone, report = AutoModel.from_pretrained(
+                folder,
+                dtype=torch.float32,
+                attn_implementation="sdpa",
+                local_files_only=True,
+                use_safetensors=True,
+                output_loading_info=True,
+            )
+        except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+            raise InputError("model cannot be loaded", where=str(folder), why=" ".join(str(error).split())[:300]) from error
+        missing = sorted(report["missing_keys"])
+        if any(not name.startswith("pooler.") for name in missing):
+            raise InputError("weights are missing", where=str(folder), why=f"not in the file: {', '.join(missing[:5])}")
+        if missing:
+            backbone.pooler = None  # it would hold random numbers
+        if not tokenizer.is_fast:
+            raise InputError("the model has no fast tokenizer", where=str(folder), why="tokenizer.json is missing")
+        use_fast_dropout(backbone)
+        return cls(backbone, tokenizer)
+
+    def save(self, folder: Path, readout: Mapping[str, Any] | None = None) -> None:
+        """Write a folder that AutoModel and SentenceTransformer load; see `write_modules` for what the latter reads."""
+        folder = Path(folder)
+        backbone: Any = self.backbone
+        backbone.save_pretrained(folder)
+        self.tokenizer.backend_tokenizer.no_truncation()  # else the last call's truncation is saved with it
+        self.tokenizer.backend_tokenizer.no_padding()
+        self.tokenizer.save_pretrained(folder)
+        for weights in folder.glob("*.safetensors"):
+            shutil.copymode(folder / "config.json", weights)  # safetensors makes them readable by their owner alone
+        write_modules(folder, self.dimension, self.blocks, self.positions, readout or {})
+
+
+class Model(nn.Module):
+    """Members by name: `main`, or one per language; the language of a text picks the member.
+
+    Args:
+        members: `{"main": …}`, or normalised language codes to members.
+    """
+
+    def __init__(self, members: Mapping[str, Member]) -> None:
+        super().__init__()
+        self.members = nn.ModuleDict({name: members[name] for name in sorted(members)})
+
+    @property
+    def dimension(self) -> int:
+        """Length of the vectors of the first member."""
+        return next(iter(self.members.values())).dimension  # type: ignore[return-value]
+
+    @property
+    def device(self) -> torch.device:
+        """Device of the parameters."""
+        return next(self.parameters()).device
+
+    def member(self, name: str) -> Member:
+        """Return a member by its own name."""
+        return self.members[name]  # type: ignore[return-value]
+
+    def member_of(self, lang: str) -> str:
+        """Return the name of the member that reads a language.
+
+        Raises:
+            InputError: the model has one member per language and none for this one.
+        """
+        if MAIN in self.members:
+            return MAIN
+        code = normalise(lang)
+        if code not in self.members:
+            raise InputError(f"no member of the model reads the language {lang!r}", why=f"members: {', '.join(self.members)}")
+        return code
+
+    @classmethod
+    def load(cls, folders: Mapping[str, Path]) -> Model:
+        """Load every member from its folder."""
+        return cls({name if name == MAIN else normalise(name): Member.load(folder) for name, folder in folders.items()})
+
+    def save(self, folder: Path, readout: Mapping[str, Any] | None = None) -> None:
+        """Write `<folder>/<member>/` for every member.
+
+        Args:
+            folder: where the members' folders go; made when it is missing.
+            readout: how vectors are read, for SentenceTransformer; mean pooling and unit length by default.
+        """
+        for name in self.members:
+            self.member(name).save(Path(folder) / name, readout)

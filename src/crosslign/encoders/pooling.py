@@ -1,0 +1,57 @@
+"""From token states to one vector a sentence (PROTOCOLS A.0.2, A.0.3, F.1)."""
+
+from __future__ import annotations
+
+from math import ceil, inf
+from typing import Final
+
+from torch import Tensor
+
+POOLINGS: Final = ("cls", "cls_before_mlp", "mean", "mean_no_special", "max", "avg_first_last", "pooler")
+
+
+def resolve_layer(layer: int, blocks: int, of: int | None = None) -> int:
+    """Return which block output a readout's layer means on a model with `blocks` blocks.
+
+    Args:
+        layer: 0 is the embedding output, i the output of block i, -1 the last block.
+        blocks: blocks of the model at hand, L'.
+        of: blocks L of the model that `layer` was chosen for; by default 12, or 24 for a layer above 12.
+
+    Returns:
+        A layer in 0 … blocks; on a smaller model than L it is ceil(layer * L' / L).
+    """
+    if layer < 0:
+        return blocks
+    of = of or (12 if layer <= 12 else 24)
+    return layer if blocks >= of else ceil(layer * blocks / of)
+
+
+def masked_mean(states: Tensor, mask: Tensor) -> Tensor:
+    """Return the mean of [n, t, d] states over the positions where the [n, t] mask is true; zero where there are none."""
+    weights = mask.to(states.dtype).unsqueeze(-1)
+    return (states * weights).sum(1) / weights.sum(1).clamp(min=1.0)
+
+
+def pool(states: Tensor, mask: Tensor, special: Tensor, pooling: str) -> Tensor:
+    """Pool the token states of one layer.
+
+    Args:
+        states: float [n, t, d].
+        mask: bool [n, t], true at real tokens.
+        special: bool [n, t], true at the tokens that the tokenizer adds around a sentence.
+        pooling: `cls` and `cls_before_mlp` (the first position: a projection is a part, never in the encoder),
+            `mean` (special tokens included), `mean_no_special` or `max`.
+
+    Returns:
+        float [n, d]; padding never enters.
+    """
+    if pooling in ("cls", "cls_before_mlp"):
+        return states[:, 0]
+    if pooling == "mean":
+        return masked_mean(states, mask)
+    if pooling == "mean_no_special":
+        return masked_mean(states, mask & ~special)
+    if pooling == "max":
+        return states.masked_fill(~mask.unsqueeze(-1), -inf).amax(1)
+    raise ValueError(f"pooling {pooling!r} is none of {POOLINGS}")

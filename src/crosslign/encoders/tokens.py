@@ -1,0 +1,75 @@
+"""Token ids of sentences, and padded batches of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+Ids = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Tokens:
+    """Token ids of n sentences, special tokens included.
+
+    Attributes:
+        ids: n int32 arrays.
+        segments: n int32 arrays of segment numbers (0, 1) for sentence pairs, or None.
+        truncated: how many sentences were cut.
+    """
+
+    ids: list[Ids]
+    segments: list[Ids] | None = None
+    truncated: int = 0
+
+
+def tokenise(tokenizer: Any, texts: Sequence[str], pair_texts: Sequence[str] | None, max_length: int) -> Tokens:
+    """Tokenise sentences, or sentence pairs, to at most `max_length` tokens each (the longer of a pair is cut first).
+
+    Args:
+        tokenizer: a fast tokenizer of transformers.
+        texts: n sentences.
+        pair_texts: n second sentences, or None.
+        max_length: bound on the tokens, special ones included.
+    """
+    if not texts:
+        return Tokens([])
+    pairs = list(pair_texts) if pair_texts is not None else None
+    encodings = tokenizer(list(texts), pairs, truncation=True, max_length=max_length).encodings
+    ids = [np.asarray(e.ids, dtype=np.int32) for e in encodings]
+    segments = [np.asarray(e.type_ids, dtype=np.int32) for e in encodings] if pairs is not None else None
+    return Tokens(ids, segments, sum(bool(e.overflowing) for e in encodings))
+
+
+def _padded(arrays: Sequence[Ids], lengths: NDArray[np.int64], fill: int) -> NDArray[np.int64]:
+    matrix = np.full((len(arrays), int(lengths.max())), fill, dtype=np.int64)
+    matrix[np.arange(matrix.shape[1]) < lengths[:, None]] = np.concatenate(arrays)
+    return matrix
+
+
+def collate(ids: Sequence[Ids], segments: Sequence[Ids] | None, pad: int, device: torch.device | str = "cpu") -> dict[str, Tensor]:
+    """Pad sentences to the longest of them.
+
+    Args:
+        ids: n >= 1 arrays of token ids.
+        segments: n arrays of segment numbers, or None.
+        pad: id of the padding token.
+        device: where the tensors go.
+
+    Returns:
+        int64 tensors [n, t]: `input_ids`, `token_type_ids` for pairs, and `attention_mask` unless no row is padded.
+    """
+    lengths = np.fromiter((len(array) for array in ids), np.int64, len(ids))
+    features = {"input_ids": torch.from_numpy(_padded(ids, lengths, pad))}
+    if segments is not None:
+        features["token_type_ids"] = torch.from_numpy(_padded(segments, lengths, 0))
+    longest = int(lengths.max())
+    if int(lengths.min()) < longest:
+        features["attention_mask"] = torch.from_numpy((np.arange(longest) < lengths[:, None]).astype(np.int64))
+    return {name: tensor.to(device, non_blocking=True) for name, tensor in features.items()}

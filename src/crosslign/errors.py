@@ -1,0 +1,52 @@
+"""Errors that people read: what happened, where, why, and what to do now.
+
+Exit codes (documented in docs/architecture.md): 2 wrong input, 3 network, 4 resources, 75 stopped and to be requeued.
+"""
+
+from __future__ import annotations
+
+
+class CrosslignError(Exception):
+    """An error whose message is meant for the user; it ends a job without a traceback.
+
+    Args:
+        what: what is wrong, in one clause.
+        where: file:line, config key, URL or step where it was seen.
+        why: the value found, the value expected, or the cause.
+        do: what the reader can do now.
+    """
+
+    exit_code = 1
+
+    def __init__(self, what: str, *, where: str = "", why: str = "", do: str = "") -> None:
+        self.what, self.where, self.why, self.do = what, where, why, do
+        text = f"{where}: {what}" if where else what
+        if why:
+            text += f"; {why}"
+        if do:
+            text += f". {do}"
+        super().__init__(text)
+
+
+class InputError(CrosslignError):
+    """Configuration or data that cannot be used as it is."""
+
+    exit_code = 2
+
+
+class NetworkError(CrosslignError):
+    """Bytes that could not be fetched."""
+
+    exit_code = 3
+
+
+class ResourceError(CrosslignError):
+    """Disk, memory or a device that is missing or exhausted."""
+
+    exit_code = 4
+
+
+class StoppedError(CrosslignError):
+    """A job that was told to stop, saved its state, and wants to be started again."""
+
+    exit_code = 75

@@ -1,0 +1,41 @@
+"""Examples: training sets in one of the four shapes, made from corpora and views."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import pyarrow as pa
+
+from crosslign.registry import Registry
+
+
+@dataclass(frozen=True)
+class Material:
+    """What an example builder is given beside its options.
+
+    Attributes:
+        name: id of the training set, for messages.
+        corpora: rows of the corpora and views in `from`, by id, in that order.
+        others: training sets in `of`, by id, in that order.
+        langs: languages to use; all where empty.
+        seed: seed of every draw.
+    """
+
+    name: str
+    corpora: Mapping[str, pa.Table]
+    others: Mapping[str, pa.Table]
+    langs: Sequence[str]
+    seed: int
+
+
+class Builder(Protocol):
+    """Makes a training set; options of its entry are keyword arguments beside `material`."""
+
+    def __call__(self, material: Material) -> pa.Table:
+        """Return the columns of one of the shapes (`pairs`, `triplets`, `groups`, `labelled_examples`), ids null."""
+        ...
+
+
+BUILDERS: Registry[Builder] = Registry("example builder", "crosslign.examples.builders")

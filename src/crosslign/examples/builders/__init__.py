@@ -1,0 +1,1 @@
+"""Example builders, one a module."""

@@ -1,0 +1,76 @@
+"""mSimCSE's cross-lingual triplets from aligned NLI rows (PROTOCOLS A.2.2)."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crosslign.errors import InputError
+from crosslign.examples import BUILDERS, Material
+from crosslign.examples.sentences import Aligned, aligned_pairs
+from crosslign.examples.shapes import pick, row_lists, shaped
+
+
+@BUILDERS.register
+def build(
+    material: Material,
+    *,
+    anchor_language: Literal["enumerate", "random"] = "enumerate",
+    entailment: int = 0,
+    contradiction: int = 2,
+    legacy_strip_commas: bool = False,
+) -> pa.Table:
+    """Return n of the `triplets` for each entailed row, n the number of languages that have it.
+
+    The anchor is the premise; the positive is the row's hypothesis in a language drawn uniformly; the hard negative is
+    the contradicting hypothesis of the same premise (equal English text; of several the last in file order) in another
+    such draw. A premise without any gets that of a premise drawn uniformly. Both draws are with replacement and may give
+    the anchor's language, as in the released code.
+
+    Args:
+        material: labelled corpora whose aligned rows share their group.
+        anchor_language: `enumerate` gives each language one anchor (the released code), `random` draws each anchor's
+            language too (the paper); the number of triplets is the same.
+        entailment: class number of entailed rows.
+        contradiction: class number of contradicting rows.
+        legacy_strip_commas: replace commas by spaces and delete double quotes, as the released code does.
+
+    Raises:
+        InputError: there is no entailed or no contradicting row.
+    """
+    pairs = aligned_pairs(material.corpora, material.langs, material.name)
+    last = {pairs.premises[pair]: pair for pair in np.flatnonzero(pairs.labels == contradiction).tolist()}
+    entailed = np.flatnonzero(pairs.labels == entailment)
+    if not last or not len(entailed):
+        why = f"{len(entailed)} entailed pairs, {len(last)} premises with a contradiction"
+        raise InputError("cross-lingual triplets need entailed and contradicting rows", where=material.name, why=why)
+    draw = random.Random(material.seed)
+    elsewhere = list(last.values())
+    drawn = [
+        triplet
+        for pair in entailed.tolist()
+        for triplet in _triplets(pairs, pair, last.get(pairs.premises[pair]), elsewhere, anchor_language == "random", draw)
+    ]
+    anchor, positive, negative = (pick(pairs.table, rows) for rows in np.array(drawn, np.int64).T)
+    texts = {"a_text": anchor["a_text"], "b_text": positive["b_text"], "c_text": negative["b_text"]}
+    if legacy_strip_commas:
+        texts = {name: pc.replace_substring(pc.replace_substring(text, ",", " "), '"', "") for name, text in texts.items()}
+    rows = row_lists(anchor["id"], positive["id"], negative["id"])
+    langs = {"a_lang": anchor["a_lang"], "b_lang": positive["b_lang"], "c_lang": negative["b_lang"]}
+    return shaped("triplets", rows=rows, **texts, **langs)
+
+
+def _triplets(
+    pairs: Aligned, pair: int, own: int | None, elsewhere: list[int], random_anchor: bool, draw: random.Random
+) -> Iterator[tuple[int, int, int]]:
+    """Yield (anchor, positive, hard negative) row numbers, one triplet for each language of an entailed pair."""
+    there = [row for row in pairs.rows[pair].tolist() if row >= 0]
+    contradiction = own if own is not None else draw.choice(elsewhere)
+    against = [row for row in pairs.rows[contradiction].tolist() if row >= 0]
+    for row in there:
+        yield draw.choice(there) if random_anchor else row, draw.choice(there), draw.choice(against)

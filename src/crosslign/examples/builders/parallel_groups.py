@@ -1,0 +1,42 @@
+"""Groups of sentences of equal meaning, one a language (PROTOCOLS A5.5)."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from crosslign.corpora.sampling import generator
+from crosslign.errors import InputError
+from crosslign.examples import BUILDERS, Material
+from crosslign.examples.sentences import groups_of
+from crosslign.examples.shapes import shaped
+
+
+@BUILDERS.register
+def build(material: Material, *, size: int | None = None) -> pa.Table:
+    """Return `groups` of `size` sentences in as many languages, in source order.
+
+    Where a group has more languages, `size` of them are drawn; where a language has several versions, one is drawn.
+    Groups with fewer languages are left out. Draws hang on the seed and the group alone.
+
+    Args:
+        material: multiway corpora.
+        size: sentences of a group, at least 2; the number of `langs` where it is not given.
+
+    Raises:
+        InputError: no size can be known, or no group is large enough.
+    """
+    size = size or len(material.langs)
+    if size < 2:
+        raise InputError("a group has at least two sentences", where=material.name, do="Give `size` or `langs`")
+    groups = groups_of(material.corpora, material.langs, material.name)
+    chosen: list[list[int]] = []
+    for group, versions in groups.members.items():
+        if len(versions) >= size:
+            draw = generator(material.seed, group)
+            langs = sorted(draw.sample(sorted(versions), size))
+            chosen.append([draw.choice(versions[lang]) for lang in langs])
+    if not chosen:
+        raise InputError(f"no group has {size} languages", where=material.name, do="Lower `size`, or name languages that the corpus has")
+    columns = {name: groups.table[name].to_pylist() for name in ("id", "text", "lang")}
+    lists = {name: pa.array([[column[row] for row in rows] for rows in chosen], pa.list_(pa.string())) for name, column in columns.items()}
+    return shaped("groups", rows=lists["id"], texts=lists["text"], langs=lists["lang"])

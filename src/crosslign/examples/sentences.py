@@ -1,0 +1,157 @@
+"""Corpora of any kind seen as single sentences, aligned rows, or groups of translations."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from crosslign.corpora.columns import SIDES, kind_of
+from crosslign.errors import InputError
+from crosslign.examples.shapes import joined
+
+SENTENCE = ("id", "lang", "text")
+LABELLED = ("id", "a_lang", "a_text", "b_lang", "b_text", "label", "group")
+
+
+def sentences(table: pa.Table, langs: Sequence[str] = ()) -> pa.Table:
+    """Return id, lang, text of every sentence of a corpus, side after side; of `langs` only, where these are given."""
+    sides = [table.select(["id", lang, text]).rename_columns(SENTENCE) for lang, text in SIDES[kind_of(table.column_names)]]
+    rows = pa.concat_tables(sides)
+    keep = pc.is_valid(rows["text"])
+    if langs:
+        keep = pc.and_(keep, pc.is_in(rows["lang"], value_set=pa.array(langs, pa.string())))
+    return rows.filter(keep)
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Sentences of equal meaning.
+
+    Attributes:
+        table: id, lang, text of all sentences.
+        members: by group, in source order: row numbers in `table` by language; several where there are versions.
+    """
+
+    table: pa.Table
+    members: Mapping[str, Mapping[str, Sequence[int]]]
+
+
+def groups_of(corpora: Mapping[str, pa.Table], langs: Sequence[str], name: str) -> Groups:
+    """Return the groups of multiway corpora; groups of different corpora never mix.
+
+    Args:
+        corpora: multiway corpora by id.
+        langs: languages to keep; all where empty.
+        name: id of the training set, for messages.
+    """
+    table = joined(list(corpora.values()), (*SENTENCE, "group"), name)
+    wanted = frozenset(langs)
+    members: dict[str, dict[str, list[int]]] = {}
+    row = 0
+    for corpus, part in corpora.items():
+        for group, lang in zip(part["group"].to_pylist(), part["lang"].to_pylist(), strict=True):
+            if not wanted or lang in wanted:
+                members.setdefault(f"{corpus}\x1f{group}", {}).setdefault(lang, []).append(row)
+            row += 1
+    return Groups(table.select(SENTENCE), members)
+
+
+@dataclass(frozen=True)
+class Aligned:
+    """Labelled pairs, the same pair in several languages.
+
+    Attributes:
+        table: id, a_lang, a_text, b_lang, b_text, label, group of all rows, two-sided and of one language each.
+        langs: languages, in the order asked for.
+        rows: row numbers in `table`, int64 of shape [pairs, languages], -1 where a language lacks the pair; in order of the
+            pairs' first rows.
+        labels: class number of each pair, shape [pairs].
+        premises: what makes two pairs have the same premise: its text in English, else in the pair's first language.
+    """
+
+    table: pa.Table
+    langs: Sequence[str]
+    rows: NDArray[np.int64]
+    labels: NDArray[np.int64]
+    premises: Sequence[str]
+
+
+def aligned_pairs(corpora: Mapping[str, pa.Table], langs: Sequence[str], name: str) -> Aligned:
+    """Return the labelled pairs of corpora, aligned over languages.
+
+    Rows are the same pair when corpus, group, label and place among the rows of equal group, label and language are
+    equal; a row without a group stands alone. Rows whose sides are of two languages are left out.
+
+    Args:
+        corpora: labelled corpora by id.
+        langs: languages to keep, in this order; all, sorted, where empty.
+        name: id of the training set, for messages.
+
+    Raises:
+        InputError: a row has not exactly one class number, or no row is of `langs`.
+    """
+    table = joined(list(corpora.values()), LABELLED, name)
+    labels = class_numbers(table, name)
+    used = list(langs) or sorted(table["a_lang"].unique().to_pylist())
+    column = _codes(table["a_lang"], used)
+    numbers = np.flatnonzero((column >= 0) & (_codes(table["b_lang"], used) == column))
+    if not len(numbers):
+        raise InputError(f"no labelled pair is in {', '.join(used)}", where=name)
+    origin = np.repeat(np.arange(len(corpora)), [part.num_rows for part in corpora.values()])
+    group = pc.coalesce(table["group"], table["id"])
+    item = _joint(origin[numbers], _codes(group, group.unique())[numbers], labels[numbers])
+    pair = _joint(item, _nth(_joint(item, column[numbers])))
+    rows = np.full((pair.max() + 1, len(used)), -1, np.int64)
+    rows[pair, column[numbers]] = numbers
+    rows = rows[np.argsort(np.where(rows < 0, table.num_rows, rows).min(axis=1))]
+    first = _first(rows, used)
+    return Aligned(table, used, rows, labels[first], table["a_text"].take(pa.array(first)).to_pylist())
+
+
+def _codes(column: pa.ChunkedArray, values: Sequence[str] | pa.Array) -> NDArray[np.int64]:
+    """Return the place of each value among `values`, -1 where it is not there."""
+    return np.asarray(pc.fill_null(pc.index_in(column, value_set=pa.array(values, pa.string())), -1), np.int64)
+
+
+def _joint(*columns: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return one number for each distinct row of the columns, counted from 0."""
+    numbers = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        numbers = np.unique(numbers * (column.max() - column.min() + 1) + column - column.min(), return_inverse=True)[1]
+    return numbers
+
+
+def _nth(items: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return how many equal items stand before each."""
+    order = np.argsort(items, kind="stable")
+    ordered = items[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    counts = np.diff(np.r_[starts, len(items)])
+    nth = np.empty(len(items), np.int64)
+    nth[order] = np.arange(len(items)) - np.repeat(starts, counts)
+    return nth
+
+
+def _first(rows: NDArray[np.int64], langs: Sequence[str]) -> NDArray[np.int64]:
+    """Return, for each pair, its row in English, else in the first language that has it."""
+    columns = [langs.index("en")] if "en" in langs else []
+    order = columns + [column for column in range(len(langs)) if column not in columns]
+    ordered = rows[:, order]
+    found: NDArray[np.int64] = ordered[np.arange(len(rows)), (ordered >= 0).argmax(axis=1)]
+    return found
+
+
+def class_numbers(table: pa.Table, name: str) -> NDArray[np.int64]:
+    """Return the one class number of each labelled row, int64.
+
+    Raises:
+        InputError: a row has no label, or several.
+    """
+    if table.num_rows and not pc.all(pc.equal(pc.fill_null(pc.list_value_length(table["label"]), 0), 1)).as_py():
+        raise InputError("a row has not exactly one class number", where=name, do="Name a corpus with one class a row")
+    return np.asarray(pc.list_flatten(table["label"]).to_numpy(), np.int64)

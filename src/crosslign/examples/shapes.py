@@ -1,0 +1,66 @@
+"""Tables of the four shapes of examples, put together from rows of corpora."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import ArrayLike
+
+from crosslign.errors import InputError
+from crosslign.files.rows import SCHEMAS
+
+SHAPES = ("pairs", "triplets", "groups", "labelled_examples")
+
+
+def shape_of(table: pa.Table) -> str:
+    """Return the shape whose columns a table has."""
+    for shape in SHAPES:
+        if SCHEMAS[shape].names == table.column_names:
+            return shape
+    raise ValueError(f"columns {table.column_names} are those of no shape of examples")
+
+
+def shaped(shape: str, **columns: pa.ChunkedArray | pa.Array) -> pa.Table:
+    """Return a table in the columns of a shape; columns that are not given are null."""
+    size = len(next(iter(columns.values())))
+    fields = SCHEMAS[shape]
+    return pa.table([_cast(columns[f.name], f.type) if f.name in columns else pa.nulls(size, f.type) for f in fields], schema=fields)
+
+
+def _cast(column: pa.ChunkedArray | pa.Array, kind: pa.DataType) -> pa.ChunkedArray | pa.Array:
+    return column if column.type == kind else column.cast(kind)
+
+
+def row_lists(*ids: pa.ChunkedArray) -> pa.Array:
+    """Return list<string>: the i-th id of every column, for each row i."""
+    stacked = pa.chunked_array([chunk for column in ids for chunk in column.chunks], pa.string())
+    size, width = len(ids[0]), len(ids)
+    order = np.arange(size * width).reshape(width, size).T.ravel()
+    values = pa.concat_arrays(stacked.take(pa.array(order)).chunks) if size else pa.array([], pa.string())
+    return pa.ListArray.from_arrays(pa.array(np.arange(0, size * width + 1, width), pa.int32()), values)
+
+
+def joined(tables: Sequence[pa.Table], columns: Sequence[str], name: str) -> pa.Table:
+    """Return the rows of several corpora in one table of `columns`.
+
+    Raises:
+        InputError: there is no corpus, or one lacks a column; `name` is the training set's.
+    """
+    for table in tables:
+        if missing := [column for column in columns if column not in table.column_names]:
+            raise InputError(
+                f"a corpus lacks the column {missing[0]!r}",
+                where=name,
+                why=f"it has {table.column_names}",
+                do="Name a corpus of the kind that the builder takes",
+            )
+    if not tables:
+        raise InputError("this builder needs corpora", where=name, do="Name them in `from`")
+    return pa.concat_tables([table.select(list(columns)) for table in tables])
+
+
+def pick(table: pa.Table, rows: ArrayLike) -> pa.Table:
+    """Return rows of a table by number, in that order."""
+    return table.take(pa.array(np.asarray(rows, np.int64)))

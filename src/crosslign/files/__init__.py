@@ -1,0 +1,22 @@
+"""Reading and writing that can be believed: whole files only, checksums, lineage."""
+
+from crosslign.files.atomic import atomic_folder, atomic_path, write_text
+from crosslign.files.checksums import sha256_file, sha256_folder, sha256_text
+from crosslign.files.records import read_json, read_json_lines, write_json
+from crosslign.files.rows import iter_rows, read_rows, write_batches, write_rows
+
+__all__ = [
+    "atomic_folder",
+    "atomic_path",
+    "iter_rows",
+    "read_json",
+    "read_json_lines",
+    "read_rows",
+    "sha256_file",
+    "sha256_folder",
+    "sha256_text",
+    "write_batches",
+    "write_json",
+    "write_rows",
+    "write_text",
+]

@@ -1,0 +1,30 @@
+"""SHA-256 of texts, files and folders, as lower-case hexadecimal."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+
+def sha256_text(text: str) -> str:
+    """Return the SHA-256 of the UTF-8 bytes of `text`."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def sha256_file(path: Path) -> str:
+    """Return the SHA-256 of a file's bytes."""
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_folder(path: Path) -> str:
+    """Return the SHA-256 of a folder: that of its sorted (relative path, sha256) list.
+
+    Hidden files and `lineage.json` are left out: lineage names this sum, so it cannot be part of it.
+    """
+    lines = [
+        f"{file.relative_to(path).as_posix()} {sha256_file(file)}\n"
+        for file in sorted(path.rglob("*"))
+        if file.is_file() and file.name != "lineage.json" and not file.name.startswith(".")
+    ]
+    return sha256_text("".join(lines))

@@ -1,0 +1,79 @@
+"""A fingerprint of code: it changes when a computation may change, not when a comment does."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import importlib.util
+from pathlib import Path
+
+PACKAGE = "crosslign"
+
+
+def _strip_docstrings(tree: ast.Module) -> ast.Module:
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            body = node.body
+            node.body = [
+                statement
+                for statement in body
+                if not (
+                    isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
+                )
+            ] or [ast.Pass()]
+    return tree
+
+
+@functools.cache
+def _source(module: str) -> Path | None:
+    try:
+        spec = importlib.util.find_spec(module)
+    except ModuleNotFoundError:
+        return None
+    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+
+
+@functools.cache
+def _parsed(module: str) -> tuple[str, frozenset[str]]:
+    """Return the dump of a module's syntax tree and the project modules that it imports."""
+    path = _source(module)
+    assert path is not None
+    tree = _strip_docstrings(ast.parse(path.read_text(encoding="utf-8")))
+    imported: set[str] = set()
+    for node in ast.walk(tree):
+        names: list[str] = []
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        imported.update(name for name in names if name.split(".")[0] == PACKAGE and _source(name))
+    return ast.dump(tree), frozenset(imported)
+
+
+def modules_of(module: str) -> list[str]:
+    """Return `module` and every project module that it imports, directly or not, sorted."""
+    seen: set[str] = set()
+    waiting = [module]
+    while waiting:
+        name = waiting.pop()
+        if name in seen:
+            continue
+        seen.add(name)
+        waiting.extend(_parsed(name)[1])
+    return sorted(seen)
+
+
+@functools.cache
+def fingerprint(*modules: str) -> str:
+    """Return 16 hexadecimal digits over the syntax trees, docstrings left out, of modules and their imports.
+
+    Args:
+        modules: dotted names inside the package; a seam found by name (a reader, an objective) is named
+            beside the stage's own module, since it is not imported by it.
+    """
+    names = sorted({name for module in modules for name in modules_of(module)})
+    digest = hashlib.sha256()
+    for name in names:
+        digest.update(f"{name}\n{_parsed(name)[0]}\n".encode())
+    return digest.hexdigest()[:16]

@@ -1,0 +1,143 @@
+"""Lineage: what an artefact was made of, by what, and what it cost."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import platform
+import resource
+import subprocess
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from crosslign.files.checksums import sha256_file, sha256_folder
+from crosslign.files.records import read_json, write_json
+
+PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "safetensors", "pyarrow", "numpy", "scipy", "scikit-learn")
+
+
+def lineage_path(artefact: Path) -> Path:
+    """Return where the lineage of a file or folder lies."""
+    artefact = Path(artefact)
+    return artefact / "lineage.json" if artefact.is_dir() else artefact.with_name(artefact.name + ".lineage.json")
+
+
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file or a folder, from its lineage sidecar when that is newer than the file."""
+    path = Path(path)
+    return sha256_folder(path) if path.is_dir() else sha256_file(path)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of Python and of every package that can change a number."""
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = importlib.metadata.version(package)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+def _commit() -> str:
+    try:
+        done = subprocess.run(["git", "rev-parse", "HEAD"], capture_output=True, text=True, timeout=5, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return done.stdout.strip() if done.returncode == 0 else ""
+
+
+@dataclass
+class Lineage:
+    """What one job knows of itself; `write` puts it beside each artefact.
+
+    Attributes:
+        rule: the rule that made the artefact.
+        recipe: the resolved settings that the job was given.
+        inputs: files and folders that were read.
+        root: folder that paths are written relative to (`{results}`).
+        seed: the seed of the job, None where nothing is drawn.
+        threads: threads of the job.
+        code: fingerprint of the library modules that the job uses.
+        counts: named counts, such as rows before and after each filter.
+        licences: licences of the data behind the artefact, sorted.
+        stand_in: whether any input is the project's own stand-in for real data.
+        device: what the job computed on.
+    """
+
+    rule: str
+    recipe: Any
+    inputs: list[Path]
+    root: Path
+    seed: int | None = None
+    threads: int = 1
+    code: str = ""
+    counts: dict[str, Any] = field(default_factory=dict)
+    licences: list[str] = field(default_factory=list)
+    stand_in: bool = False
+    device: str = "cpu"
+    started: float = field(default_factory=time.time)
+
+    def inherit(self) -> None:
+        """Take over licences and the stand-in mark from the lineage of every input."""
+        licences = set(self.licences)
+        for path in self.inputs:
+            sidecar = lineage_path(path)
+            if sidecar.exists():
+                before = read_json(sidecar)
+                licences.update(before["licences"])
+                self.stand_in = self.stand_in or before["stand_in"]
+        self.licences = sorted(licences)
+
+    def _relative(self, path: Path) -> str:
+        path = Path(path).absolute()
+        root = Path(self.root).absolute()
+        return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+
+    def write(self, artefact: Path, kind: str, final: Path | None = None) -> None:
+        """Write the sidecar of one artefact.
+
+        Args:
+            artefact: the file or folder to describe, where it lies now.
+            kind: what it is, such as `corpus` or `embeddings`.
+            final: where it will lie, when it is still in a temporary place.
+        """
+        artefact = Path(artefact)
+        size = sum(f.stat().st_size for f in artefact.rglob("*") if f.is_file()) if artefact.is_dir() else artefact.stat().st_size
+        usage = resource.getrusage(resource.RUSAGE_SELF)
+        write_json(
+            lineage_path(artefact),
+            {
+                "artefact": {"path": self._relative(final or artefact), "sha256": checksum(artefact), "bytes": size, "kind": kind},
+                "inputs": [{"path": self._relative(p), "sha256": checksum(p)} for p in sorted(set(map(Path, self.inputs)))],
+                "rule": self.rule,
+                "recipe": self.recipe,
+                "seed": self.seed,
+                "threads": self.threads,
+                "code": self.code,
+                "versions": versions(),
+                "counts": self.counts,
+                "licences": self.licences,
+                "stand_in": self.stand_in,
+                "run": {
+                    "commit": _commit(),
+                    "started": datetime.fromtimestamp(self.started, UTC).isoformat(timespec="seconds"),
+                    "wall_s": round(time.time() - self.started, 3),
+                    "peak_mb": round(usage.ru_maxrss / 1024, 1),
+                    "device": self.device,
+                },
+            },
+        )
+
+
+def licences_of(paths: Iterable[Path]) -> list[str]:
+    """Return the sorted licences that the lineage of the given artefacts names."""
+    found: set[str] = set()
+    for path in paths:
+        sidecar = lineage_path(path)
+        if sidecar.exists():
+            found.update(read_json(sidecar)["licences"])
+    return sorted(found)

@@ -1,0 +1,123 @@
+"""Candidates from low-precision tiles, with a proof that none of the best is missed.
+
+An entry of a tile is t, the accumulated product of two copies, rounded to the tile's type, and |t + shift - score| <= bound (`copies`).
+Hence
+
+- if floor is the k-th best score of a row so far, a pair that is as good has t >= floor - shift - bound, and, as rounding is monotone,
+  its tile entry is at least this number rounded to the tile's type: entries below that threshold are dropped, all others are candidates;
+- the k-th largest entry of a row, less half a unit of its last place, less bound, plus shift, is a floor even before anything is re-scored.
+
+Candidates are re-scored exactly. Each re-scored pair checks the bound; should a device break it, `BoundExceededError` makes the caller
+start again in a more precise type.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from crosslign.mining.copies import UNIT_ROUNDOFF
+from crosslign.mining.ranking import EMPTY, key_scores, merge, order_in_groups, ranks_in_groups, to_keys
+from crosslign.mining.vectors import Side, blocks, exact_scores
+
+WIDTH = 16
+"""Entries of a tile that share one maximum."""
+PAIRS = 128
+"""Pairs re-scored at once; their vectors stay in the processor's cache."""
+PENDING = 1 << 22
+PENDING_PER_NEIGHBOUR = 2
+"""Candidates that wait for re-scoring before they are re-scored early: at least so many, and so many for each place of the best lists."""
+
+
+class BoundExceededError(Exception):
+    """A device's product differs from the exact one by more than the proven bound."""
+
+
+class Direction:
+    """Running best lists of the rows of one side, fed by tiles.
+
+    Args:
+        bounds: float64 [n], see `copies.error_bounds`.
+        shift: what a tile's entries lack to the cosines.
+        k: length of the lists.
+        dtype: type of the tiles.
+
+    Attributes:
+        best: int64 [n, k], keys of what is scored exactly so far, best first.
+    """
+
+    def __init__(self, bounds: Tensor, shift: float, k: int, dtype: torch.dtype) -> None:
+        n, device = len(bounds), bounds.device
+        self.k, self.dtype, self.bounds, self.shift = k, dtype, bounds, shift
+        self.best = torch.full((n, k), EMPTY, device=device)
+        self._largest = torch.full((n, k), -torch.inf, dtype=dtype, device=device)
+        self._floor = torch.full((n,), -torch.inf, dtype=torch.float64, device=device)
+        self.thresholds = torch.full((n,), -torch.inf, dtype=dtype, device=device)
+        self._pending: list[tuple[Tensor, Tensor, Tensor]] = []
+        self._pruned = 0
+
+    def _raise(self, at: slice, floors: Tensor) -> None:
+        self._floor[at] = torch.maximum(self._floor[at], floors)
+        self.thresholds[at] = (self._floor[at] - self.shift - self.bounds[at]).to(self.dtype)
+
+    def see_maxima(self, at: slice, maxima: Tensor) -> None:
+        """Raise the floors of some rows by maxima of disjoint blocks of a new tile: [rows, blocks]."""
+        if maxima.shape[1] >= 16 * self.k and maxima.shape[1] % 4 == 0:
+            # Maxima of larger blocks give nearly the same floor, for a quarter of the selection.
+            maxima = maxima.view(len(maxima), 4, -1).amax(1)
+        largest = torch.cat([self._largest[at], maxima], 1).topk(self.k, 1).values
+        self._largest[at] = largest
+        last = largest[:, -1].double()
+        self._raise(at, last + self.shift - torch.where(last.isinf(), 0.0, last.abs() * UNIT_ROUNDOFF[self.dtype] + self.bounds[at]))
+
+    def propose(self, rows: Tensor, others: Tensor, entries: Tensor) -> None:
+        """Keep candidate pairs (own row, row of the other side, tile entry) until they are re-scored; an entry of -inf is padding."""
+        real = entries > -torch.inf
+        self._pending.append((rows[real], others[real], entries[real]))
+
+    def enter(self, at: slice, keys: Tensor) -> None:
+        """Enter exact keys of a dense block: int64 [rows, candidates]."""
+        self.best[at] = torch.cat([self.best[at], keys], 1).topk(self.k, 1).values
+        self._raise(at, key_scores(self.best[at, -1]).double())
+
+    def crowded(self) -> bool:
+        """Tell whether so many candidates wait that they should be re-scored now; drops those that fell below their thresholds."""
+        waiting = sum(len(rows) for rows, _, _ in self._pending)
+        limit = max(PENDING, PENDING_PER_NEIGHBOUR * self.best.numel())
+        if waiting <= 2 * self._pruned + limit // 4:
+            return False
+        rows, others, entries = self._take()
+        kept = entries >= self.thresholds[rows]
+        self._pending = [(rows[kept], others[kept], entries[kept])]
+        self._pruned = len(self._pending[0][0])
+        return self._pruned > limit
+
+    def _take(self) -> tuple[Tensor, Tensor, Tensor]:
+        rows, others, entries = (torch.cat(parts) for parts in zip(*self._pending, strict=True))
+        self._pending = []
+        return rows, others, entries
+
+    def resolve(self, own: Side, other: Side, first: int = 0) -> None:
+        """Re-score what waits and enter it; `first` is the number of this direction's first row within `own`."""
+        if not self._pending:
+            return
+        rows, others, entries = self._take()
+        order = order_in_groups(rows, entries)
+        rows, others, entries = rows[order], others[order], entries[order]
+        # The k largest entries of each row are nearly always the answer; once they are exact, few others can still be better.
+        leading = ranks_in_groups(rows) < self.k
+        self._score(own, other, first, rows[leading], others[leading], entries[leading])
+        rows, others, entries = rows[~leading], others[~leading], entries[~leading]
+        open_ = entries >= self.thresholds[rows]
+        self._score(own, other, first, rows[open_], others[open_], entries[open_])
+        self._pruned = 0
+
+    def _score(self, own: Side, other: Side, first: int, rows: Tensor, others: Tensor, entries: Tensor) -> None:
+        scores = torch.empty(len(rows), device=rows.device)
+        for at in blocks(len(rows), PAIRS):
+            scores[at] = exact_scores(own.grid(rows[at] + first), other.grid(others[at]))
+        wide = entries.double()
+        if ((wide + self.shift - scores.double()).abs() > self.bounds[rows] + wide.abs() * UNIT_ROUNDOFF[self.dtype]).any():
+            raise BoundExceededError
+        merge(self.best, rows, to_keys(scores, others))
+        self._raise(slice(None), key_scores(self.best[:, -1]).double())

@@ -1,0 +1,94 @@
+"""The contract between the one trainer and every objective: batches, inputs, losses, parts (CONTRACTS 5 in docs/architecture.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from torch import Generator, Tensor, nn
+
+if TYPE_CHECKING:
+    from crosslign.encoders.model import Model
+
+Shape = Literal["pairs", "triplets", "groups", "labelled"]
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows drawn from one training set.
+
+    Attributes:
+        ids: row ids of the examples, for messages and logs.
+        columns: the columns of the shape (`a_text`, `b_lang`, `label` …), each a list of length B; a null is None.
+        step: optimiser step, from 0.
+    """
+
+    ids: Sequence[str]
+    columns: Mapping[str, Sequence[Any]]
+    step: int = 0
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Input:
+    """Sentences that an objective wants encoded.
+
+    Attributes:
+        texts: n sentences.
+        langs: n language codes; they pick the member of the model.
+        pair_texts: n second segments for a cross-encoder, or None.
+        keys: encode with the momentum members and without gradient.
+        pooling: a pooling other than the recipe's readout, or None.
+    """
+
+    texts: Sequence[str]
+    langs: Sequence[str]
+    pair_texts: Sequence[str] | None = None
+    keys: bool = False
+    pooling: str | None = None
+
+
+@dataclass(frozen=True)
+class Loss:
+    """A float32 scalar with gradient, and plain numbers for the log."""
+
+    total: Tensor
+    logged: dict[str, float] = field(default_factory=dict)
+
+
+class Part(nn.Module):
+    """Named state that terms share: a projection, a head, a mixture, a queue with its momentum members."""
+
+    def attach(self, model: Model, seed: int) -> None:
+        """Build what depends on the model (dimensions, momentum copies) from the run's seed."""
+
+    def before_keys(self) -> None:
+        """Run after the queries are encoded and before the keys are: the moving average of momentum members."""
+
+    def commit(self, vectors: dict[str, Tensor]) -> None:
+        """Run once a step, after the loss and before the backward pass: enqueue keys, update rank scores."""
+
+    def key_member(self, name: str) -> nn.Module | None:
+        """Return the momentum copy of a member, or None where the part holds none."""
+        return None
+
+
+class Objective(Protocol):
+    """One term of a training loss; options of the term in the recipe are its constructor's keyword arguments.
+
+    `inputs` names what is to be encoded; `loss` gets, under the same names, float32 vectors of shape [n, d]
+    (not normalised), gathered over micro-batches and ranks.
+    """
+
+    shape: Shape
+
+    def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
+        """Return the sentences to encode, by name; `draw` is the generator of draws made per batch."""
+        ...
+
+    def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
+        """Return the loss of the joint batch."""
+        ...

@@ -1,0 +1,154 @@
+"""Momentum copies of the members, and queues of the keys that they made (PROTOCOLS A3.2–A3.4, A.6)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import normalize
+
+from crosslign.encoders.model import Member, Model
+from crosslign.errors import InputError
+from crosslign.languages import normalise
+from crosslign.objectives import PARTS
+from crosslign.objectives.contract import Part
+from crosslign.objectives.lookup import one_of
+
+QUEUE_INIT = ("masked_empty", "random")
+STORES = {"float32": torch.float32, "float16": torch.float16}
+
+
+@PARTS.register
+class MomentumQueue(Part):
+    """One momentum copy per member, `θ_k ← m θ_k + (1 − m) θ_q` once a step, and one FIFO ring of normalised keys per member.
+
+    Buffers of the members are copied. A step goes: queries → `before_keys` (the moving average, from the weights before this
+    step's update) → keys → losses against the queue as it was, with `stage` for the new keys → `commit` enqueues them.
+    With m = 0 the copies are the members themselves, which collapses (A3.10).
+
+    Args:
+        size: K, keys of each ring; of a batch larger than K the newest K stay.
+        momentum: m in [0, 1].
+        queue_init: `masked_empty`: a ring counts only what was written to it; `random`: it starts full of random unit vectors.
+        key_dropout: encode keys in train mode, with dropout, as the MoCo code leaves its key encoder.
+        langs: a ring for each of these languages instead of one per member.
+        store: type that keys are kept in, float32 or float16.
+
+    Attributes:
+        ring: [rings, K, d]; `filled` and `pointer`, int64 [rings]: how many places count, and where the next key goes.
+    """
+
+    ring: Tensor
+    filled: Tensor
+    pointer: Tensor
+
+    def __init__(
+        self,
+        size: int,
+        momentum: float = 0.999,
+        queue_init: str = "masked_empty",
+        key_dropout: bool = True,
+        langs: Sequence[str] | None = None,
+        store: str = "float32",
+    ) -> None:
+        super().__init__()
+        self.size, self.momentum, self.key_dropout = size, momentum, key_dropout
+        self.queue_init = one_of("queue_init", queue_init, QUEUE_INIT)
+        self.store = STORES[one_of("store", store, list(STORES))]
+        self.langs = [normalise(lang) for lang in langs] if langs else None
+        self._model: tuple[Model, ...] = ()  # a tuple, so that the model is no sub-module of the part
+        self._staged: list[tuple[str, Tensor, Tensor]] = []
+
+    def attach(self, model: Model, seed: int) -> None:
+        """Copy the members and make the rings."""
+        self._model = (model,)
+        self.names = self.langs or list(model.members)
+        self.copies = nn.ModuleDict(
+            {name: Member(copy.deepcopy(model.member(name).backbone), model.member(name).tokenizer) for name in model.members}
+        )
+        self.copies.to(model.device).requires_grad_(False)
+        shape = (len(self.names), self.size, model.dimension)
+        random = self.queue_init == "random"
+        ring = torch.zeros(shape)
+        if random:
+            ring = normalize(torch.randn(shape, generator=torch.Generator().manual_seed(seed)), dim=-1)
+        self.register_buffer("ring", ring.to(model.device, self.store))
+        self.register_buffer("filled", torch.full((len(self.names),), self.size if random else 0, device=model.device))
+        self.register_buffer("pointer", torch.zeros(len(self.names), dtype=torch.int64, device=model.device))
+
+    def train(self, mode: bool = True) -> MomentumQueue:
+        """Set train or evaluation mode; without `key_dropout` the copies stay in evaluation mode."""
+        super().train(mode)
+        if not self.key_dropout and hasattr(self, "copies"):
+            self.copies.eval()
+        return self
+
+    def key_member(self, name: str) -> nn.Module | None:
+        """Return the momentum copy of a member."""
+        return dict(self.copies.items()).get(name)
+
+    @torch.no_grad()
+    def before_keys(self) -> None:
+        """Move the copies towards the members."""
+        for name, keys in self.copies.items():
+            member = self._model[0].member(name)
+            for key, query in zip(keys.parameters(), member.parameters(), strict=True):
+                key.lerp_(query, 1 - self.momentum)
+            for kept, buffer in zip(keys.buffers(), member.buffers(), strict=True):
+                kept.copy_(buffer)
+
+    def rings_of(self, langs: Sequence[str]) -> Tensor:
+        """Return the number of the ring that keys of each language go into, int64 [n].
+
+        Raises:
+            InputError: no ring is for that language.
+        """
+        names = [normalise(lang) if self.langs else self._model[0].member_of(lang) for lang in langs]
+        if unknown := sorted(set(names) - set(self.names)):
+            raise InputError(f"no queue is for {unknown[0]!r}", where="parts: momentum_queue: langs", why=f"queues: {self.names}")
+        return torch.tensor([self.names.index(name) for name in names], device=self.ring.device)
+
+    def keys(self, ring: int) -> Tensor:
+        """Return the keys [n ≤ K, d] that count in a ring: a view, in the stored type."""
+        return self.ring[ring, : int(self.filled[ring])]
+
+    def all_keys(self) -> Tensor:
+        """Return the keys of all rings, copied: [n, d]."""
+        return torch.cat([self.keys(ring) for ring in range(len(self.names))])
+
+    def stage(self, name: str, keys: Tensor, langs: Sequence[str]) -> None:
+        """Note keys [n, d] for `commit`; the same keys under the same name, noted by two terms, count once."""
+        ready = normalize(keys.detach().float(), dim=1)
+        if not any(name == other and ready.shape == noted.shape and torch.equal(ready, noted) for other, noted, _ in self._staged):
+            self._staged.append((name, ready, self.rings_of(langs)))
+
+    @torch.no_grad()
+    def commit(self, vectors: dict[str, Tensor]) -> None:
+        """Enqueue what was staged."""
+        for _, keys, rings in self._staged:
+            for ring in range(len(self.names)):
+                self._enqueue(ring, keys[rings == ring])
+        self._staged.clear()
+
+    def _enqueue(self, ring: int, keys: Tensor) -> None:
+        start, count = int(self.pointer[ring]), len(keys)
+        skipped = max(0, count - self.size)
+        places = torch.arange(start + skipped, start + count, device=self.ring.device) % self.size
+        self.ring[ring, places] = keys[skipped:].to(self.store)
+        self.pointer[ring] = (start + count) % self.size
+        self.filled[ring] = min(self.size, int(self.filled[ring]) + count)
+
+    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
+        """Take over a state; of rings of another size the newest keys that fit."""
+        state = dict(state_dict)
+        if "ring" in state and state["ring"].shape[1] != self.size and len(state["ring"]) == len(self.ring):
+            found, state = state, {**state, "ring": self.ring, "filled": self.filled, "pointer": self.pointer}
+            for ring in range(len(self.ring)):
+                size, filled, end = found["ring"].shape[1], int(found["filled"][ring]), int(found["pointer"][ring])
+                order = (torch.arange(filled) + end - filled) % size  # oldest first
+                self.filled[ring], self.pointer[ring] = 0, 0
+                self._enqueue(ring, found["ring"][ring, order].float().to(self.ring.device))
+        return super().load_state_dict(state, strict, assign)

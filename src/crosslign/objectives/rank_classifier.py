@@ -1,0 +1,33 @@
+"""What a part must offer to tell the semantic rank of two sentences (PROTOCOLS A.6)."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+from torch import Tensor
+
+from crosslign.errors import InputError
+from crosslign.objectives.contract import Part
+
+
+class RankClassifier(Part):
+    """P(rank | x, y); rank 1 is most similar, rank N is irrelevant (the released code counts the other way round).
+
+    Args:
+        ranks: N ≥ 2.
+        frozen: never trained: phase 2 with a fixed classifier.
+    """
+
+    def __init__(self, ranks: int, frozen: bool) -> None:
+        super().__init__()
+        if ranks < 2:
+            raise InputError("there are at least two ranks", where="parts: ranks", why=f"found {ranks}")
+        self.ranks, self.frozen = ranks, frozen
+
+    @abstractmethod
+    def log_posteriors(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return log P(rank | x_i, y_k), [n, m, N], of all pairs of x [n, d] and y [m, d]."""
+
+    @abstractmethod
+    def paired_log_posteriors(self, x: Tensor, y: Tensor) -> Tensor:
+        """Return log P(rank | x_i, y_i), [n, N], of x and y [n, d]."""

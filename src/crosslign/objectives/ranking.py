@@ -1,0 +1,107 @@
+"""EMMA-X's E-step: anchors, candidates, and their semantic ranks by both classifiers (PROTOCOLS A.6.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import torch
+from torch import Tensor
+
+from crosslign.objectives.contract import Batch, Input
+from crosslign.objectives.parts.momentum_queue import MomentumQueue
+from crosslign.objectives.parts.rank_scores import RankScores
+from crosslign.objectives.sentences import both_sides, side
+from crosslign.objectives.similarity import mean_of, unit
+
+
+@dataclass(frozen=True)
+class Pool:
+    """Anchors with what they are compared to.
+
+    Attributes:
+        anchors: [B, d], unit vectors with gradient.
+        candidates: [M, d], unit vectors of keys: the queue, the batch's own, and those of parallel sentences.
+        keep: bool [B, M]; false where an anchor meets its own key.
+        forced: bool [B, M]; pairs whose rank is known to be 1.
+        cosines: [B, M].
+    """
+
+    anchors: Tensor
+    candidates: Tensor
+    keep: Tensor
+    forced: Tensor
+    cosines: Tensor
+
+
+class Candidates:
+    """Which sentences a step of phase 2 compares; terms on the same examples must agree on it.
+
+    Args:
+        queue: name of a `momentum_queue` part.
+        anchor_parallel: share of the batch whose parallel sentence b, where the row has one, is a candidate of known rank 1.
+        self_positive: the momentum view of the anchor's own sentence is a candidate of known rank 1, instead of none.
+        pooling: a pooling other than the readout's, or None.
+    """
+
+    def __init__(self, queue: str, anchor_parallel: float, self_positive: bool, pooling: str | None) -> None:
+        self.queue, self.anchor_parallel, self.self_positive, self.pooling = queue, anchor_parallel, self_positive, pooling
+
+    def parallel_rows(self, batch: Batch) -> list[int]:
+        """Return the rows whose parallel sentence is used, drawn from the step's number: as many of those that have one."""
+        texts = batch.columns.get("b_text") or []
+        rows = [row for row, text in enumerate(texts) if text is not None]
+        order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(batch.step)).tolist()
+        return sorted(rows[i] for i in order[: round(self.anchor_parallel * len(batch))])
+
+    def inputs(self, batch: Batch) -> dict[str, Input]:
+        """Return the anchors `a`, their keys `a_key`, and the keys `b_key` of parallel sentences where there are any."""
+        a = side(batch, "a", self.pooling)
+        inputs = {"a": a, "a_key": Input(a.texts, a.langs, keys=True, pooling=self.pooling)}
+        if rows := self.parallel_rows(batch):
+            b = both_sides(batch)["b"]
+            inputs["b_key"] = Input([b.texts[i] for i in rows], [b.langs[i] for i in rows], keys=True, pooling=self.pooling)
+        return inputs
+
+    def pool(self, vectors: Mapping[str, Tensor], batch: Batch, queue: MomentumQueue) -> Pool:
+        """Return the pool of a step, and note the anchors' keys for the queue."""
+        anchors, own = unit(vectors["a"]), unit(vectors["a_key"].detach())
+        rows = self.parallel_rows(batch)
+        parallel = [unit(vectors["b_key"].detach())] if rows else []
+        earlier = queue.all_keys().to(anchors.dtype)
+        candidates = torch.cat([earlier, own, *parallel])
+        itself = torch.zeros(len(anchors), len(candidates), dtype=torch.bool, device=anchors.device)
+        forced = itself.clone()
+        at = torch.arange(len(own), device=anchors.device)
+        itself[at, len(earlier) + at] = True
+        forced[rows, len(earlier) + len(own) + torch.arange(len(rows), device=anchors.device)] = True
+        queue.stage("a_key", own, batch.columns["a_lang"])
+        keep = torch.ones_like(itself) if self.self_positive else ~itself
+        forced = forced | itself if self.self_positive else forced
+        return Pool(anchors, candidates, keep, forced, anchors @ candidates.T)
+
+
+def guard_rails(pool: Pool, posteriors: Tensor, scores: RankScores | None) -> dict[str, float]:
+    """Return what tells whether the ranks still mean something (A.6.4); pairs of known rank are left out.
+
+    Returns:
+        `occupancy_g_<r>` and `occupancy_m_<r>`, shares of the pairs by the classifier and by the encoder; `agreement`, the share
+        on which both agree; `entropy` of the posteriors; `without_rank_1`, the share of anchors without a candidate of rank 1;
+        `s_<r>` and `s_decreasing` (1 or 0).
+    """
+    free, count = pool.keep & ~pool.forced, posteriors.shape[-1]
+    detached = posteriors.detach()
+    by_classifier = detached.argmax(-1) + 1
+    logged = {f"occupancy_g_{r}": mean_of(by_classifier[free] == r) for r in range(1, count + 1)}
+    logged["entropy"] = mean_of(-(detached.exp() * detached).sum(-1)[free])
+    first = ((by_classifier == 1) & pool.keep) | pool.forced
+    logged["without_rank_1"] = mean_of(~first.any(1))
+    if scores is None:
+        return logged
+    by_encoder = scores.nearest(pool.cosines)
+    logged |= {f"occupancy_m_{r}": mean_of(by_encoder[free] == r) for r in range(1, count + 1)}
+    logged["agreement"] = mean_of(by_classifier[free] == by_encoder[free])
+    values = scores.scores.tolist()
+    logged |= {f"s_{r}": value for r, value in enumerate(values, start=1)}
+    return logged | {"s_decreasing": float(all(a > b for a, b in pairwise(values)))}

@@ -1,0 +1,120 @@
+"""Supervised classification: sentences, pairs, choices, several labels (PROTOCOLS A3.8, A.4.3, B7–B9, B14, B15)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Generator, Tensor
+from torch.nn import functional
+
+from crosslign.errors import InputError
+from crosslign.objectives import OBJECTIVES
+from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
+from crosslign.objectives.lookup import one_of, part_of
+from crosslign.objectives.parts.classification import Classification
+from crosslign.objectives.sentences import both_sides, class_of, equal, supervised, text_codes
+from crosslign.objectives.similarity import kept_logsumexp, mean_of
+from crosslign.objectives.views import ENCODE, row_input
+
+FORMS = ("single_label", "multiple_choice", "multi_label")
+
+
+@OBJECTIVES.register
+class CrossEntropy:
+    """Cross-entropy of a classification part's logits, over the rows whose `supervised` is not false.
+
+    - form `single_label`: `L_i = −log softmax(W x_i)[y_i]`, mean over the rows.
+    - form `multiple_choice`: rows of one `group` are the choices of one question, label 1 marks the right one; the softmax is
+      over the choices that the batch holds, mean over the questions that it holds the right choice of. The part has 1 label.
+    - form `multi_label`: `label` lists a row's classes; binary cross-entropy of sigmoids, mean over rows and classes.
+
+    SCL prints its cross-entropy as y·log(1 − ŷ) + ŷ·log(1 − y); that is not one, and is not implemented.
+
+    Inputs: `row` [B, d] (encode `pair`: a cross-encoder's first token, or a single sentence), or `a`, `b` [B, d] (encode
+    `sentences`: the part's features are `concat`, as in MoCo-BERT's NLI term).
+
+    Args:
+        part: name of a `classification` part.
+        form: single_label, multiple_choice or multi_label.
+        encode: pair or sentences.
+        label_smoothing: share of the label spread over all classes (single_label).
+        pooling: a pooling other than the readout's, or None.
+    """
+
+    shape: Shape = "labelled"
+
+    def __init__(
+        self,
+        part: str,
+        form: str = "single_label",
+        encode: str = "pair",
+        label_smoothing: float = 0.0,
+        pooling: str | None = None,
+    ) -> None:
+        self.part, self.label_smoothing, self.pooling = part, label_smoothing, pooling
+        self.form, self.encode = one_of("form", form, FORMS), one_of("encode", encode, ENCODE)
+
+    def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
+        """Return the rows, or both sides."""
+        return {"row": row_input(batch, self.pooling)} if self.encode == "pair" else both_sides(batch, self.pooling)
+
+    def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
+        """Return the mean over rows or questions; 0 where none is supervised."""
+        part = part_of(parts, self.part, Classification)
+        if (part.features == "concat") != (self.encode == "sentences"):
+            what = f"the part {self.part!r} has features {part.features}, the term encodes by {self.encode}"
+            raise InputError(what, where="cross_entropy", do="Use features: concat with encode: sentences, and vector with pair")
+        logits = part(part.combine(vectors["a"], vectors["b"]) if self.encode == "sentences" else vectors["row"])
+        rows = supervised(batch, logits.device).nonzero().squeeze(1)
+        kept = Batch(
+            [batch.ids[i] for i in rows.tolist()],
+            {name: [column[i] for i in rows.tolist()] for name, column in batch.columns.items()},
+            batch.step,
+        )
+        if not len(kept):
+            return Loss(0 * logits.sum())
+        losses, right = getattr(self, f"_{self.form}")(logits[rows], kept)
+        return Loss(losses.mean() if len(losses) else 0 * logits.sum(), {"accuracy": mean_of(right), **_predictions(logits[rows])})
+
+    def _single_label(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        classes = class_of(batch, logits.device)
+        _check(classes.tolist(), logits.shape[1])
+        losses = functional.cross_entropy(logits, classes, reduction="none", label_smoothing=self.label_smoothing)
+        return losses, logits.argmax(1) == classes
+
+    def _multiple_choice(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        if logits.shape[1] != 1:
+            raise InputError("a multiple choice needs a part with one label", where="cross_entropy", why=f"it has {logits.shape[1]}")
+        groups = batch.columns.get("group") or []
+        if not groups or None in groups:
+            raise InputError("rows of a multiple choice need a group", where="cross_entropy", do="Give the question's id as `group`")
+        (codes,) = text_codes(groups, device=logits.device)
+        right = class_of(batch, logits.device) == 1
+        scores, together = logits.squeeze(1), equal(codes, codes)[right]
+        rows = scores.expand(int(right.sum()), -1)
+        best = rows.masked_fill(~together, -torch.inf).argmax(1) if len(rows) else rows.new_zeros(0)
+        return kept_logsumexp(rows, together) - scores[right], best == right.nonzero().squeeze(1)
+
+    def _multi_label(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
+        wanted = torch.zeros_like(logits)
+        for i, label in enumerate(batch.columns["label"]):
+            classes = [int(number) for number in label or []]
+            _check(classes, logits.shape[1])
+            wanted[i, classes] = 1
+        losses = functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none").mean(1)
+        return losses, (logits > 0) == (wanted > 0)
+
+
+def _check(classes: Sequence[int], count: int) -> None:
+    for number in classes:
+        if not 0 <= number < count:
+            raise InputError(f"there is no class {number}", where="cross_entropy", why=f"the part has {count} labels, from 0")
+
+
+def _predictions(logits: Tensor) -> dict[str, float]:
+    """Return the share of the class that is predicted most: 1 where predictions have become constant."""
+    if logits.shape[1] == 1:
+        return {}
+    counts = torch.bincount(logits.detach().argmax(1), minlength=logits.shape[1])
+    return {"largest_class": float(counts.max()) / len(logits)}

@@ -1,0 +1,54 @@
+"""Question and answer, or mention and entity, in one space (PROTOCOLS B12, B13)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Generator, Tensor
+
+from crosslign.objectives import OBJECTIVES
+from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
+from crosslign.objectives.lookup import part_of
+from crosslign.objectives.parts.logit_scale import LogitScale
+from crosslign.objectives.sentences import both_sides, equal, text_codes
+from crosslign.objectives.similarity import cosines, kept_logsumexp, mean_of
+
+
+@OBJECTIVES.register
+class DualEncoder:
+    """In-batch softmax from a to b: `L_i = −log exp(g·cos(a_i, b_i)) / Σ_j exp(g·cos(a_i, b_j))`, mean over i; g is trained.
+
+    Source: XTREME's LAReQA and Mewsli-X fine-tuning, which accumulates gradients over steps of 4 rows whose negatives are the
+    3 others; a batch here is one softmax.
+
+    Inputs: `a` (questions, mentions) and `b` (answers, entities), [B, d], by one encoder.
+
+    Args:
+        scale: name of a `logit_scale` part.
+        mask_same_text: leave out of a row's denominator other rows' b that are equal to its own, and those of equal a.
+        pooling: a pooling other than the readout's, or None.
+    """
+
+    shape: Shape = "pairs"
+
+    def __init__(self, scale: str, mask_same_text: bool = False, pooling: str | None = None) -> None:
+        self.scale, self.mask_same_text, self.pooling = scale, mask_same_text, pooling
+
+    def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
+        """Return both sides."""
+        return both_sides(batch, self.pooling)
+
+    def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
+        """Return the mean over the rows."""
+        scale = part_of(parts, self.scale, LogitScale)
+        similarities = cosines(vectors["a"], vectors["b"])
+        logits = scale(similarities)
+        keep = torch.ones_like(logits, dtype=torch.bool)
+        if self.mask_same_text:
+            sides = both_sides(batch)
+            a, b = text_codes(sides["a"].texts, sides["b"].texts, device=logits.device)
+            keep = ~(equal(a, a) | equal(b, b)).fill_diagonal_(False)
+        losses = kept_logsumexp(logits, keep) - logits.diagonal()
+        logged = {"positive_cosine": mean_of(similarities.diagonal()), "scale": float(scale.scale.detach())}
+        return Loss(losses.mean(), logged)

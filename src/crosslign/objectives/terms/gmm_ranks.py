@@ -1,0 +1,142 @@
+"""EMMA-X's classifier loss: labelled pairs in phase 1, the encoder's ranks in phase 2 (PROTOCOLS A.6, equations 4 and 6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import torch
+from torch import Generator, Tensor
+
+from crosslign.errors import InputError
+from crosslign.objectives import OBJECTIVES
+from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
+from crosslign.objectives.lookup import one_of, part_of
+from crosslign.objectives.parts.momentum_queue import MomentumQueue
+from crosslign.objectives.parts.rank_scores import RankScores
+from crosslign.objectives.rank_classifier import RankClassifier
+from crosslign.objectives.ranking import Candidates
+from crosslign.objectives.sentences import both_sides
+from crosslign.objectives.similarity import mean_of, unit
+
+LABELS = ("interpolation", "encoder")
+BINNINGS = ("ceil", "equal_width")
+
+
+def interpolation_ranks(shares: Tensor, ranks: int, binning: str) -> Tensor:
+    """Return the rank 1 … N, int64, of a vector that lies the share λ of the way from a translation to a random sentence.
+
+    `ceil` is the paper's `⌈1 + (N − 1)λ⌉` (equation 3), in float64 and less 1e-12 before rounding, so that exact multiples
+    stay below; rank 1 then has probability 0. `equal_width` is `⌊Nλ⌋ + 1`.
+    """
+    wide = shares.double()
+    if binning == "ceil":
+        return (1 + (ranks - 1) * wide - 1e-12).ceil().long().clamp(1, ranks)
+    return ((ranks * wide).floor().long() + 1).clamp(1, ranks)
+
+
+def smoothed_nll(log_posteriors: Tensor, labels: Tensor, smoothing: float) -> Tensor:
+    """Return −log P(label), of log-posteriors [..., N] and ranks 1 … N [...], the share `smoothing` spread over all ranks."""
+    own = log_posteriors.gather(-1, (labels - 1).unsqueeze(-1)).squeeze(-1)
+    return -(1 - smoothing) * own - smoothing * log_posteriors.mean(-1)
+
+
+@OBJECTIVES.register
+class GMMRanks:
+    """Trains the classifier of semantic ranks; no gradient reaches the encoder.
+
+    - labels `interpolation` (phase 1, equation 4): for each pair (x, y), with y′ another row's y:
+      `−log P(1 | x, y) − log P(N | x, y′) − Σ_ỹ log P(r | x, ỹ)`, ỹ = (1 − λ) γ(y) + λ γ(y′) with λ ~ U(0, 1), not normalised
+      again; mean over the pairs. The ranks of a `rank_scores` part are measured.
+    - labels `encoder` (phase 2, equation 6): the mean of −log P(c*_M) over all anchors and candidates, c*_M the nearest s_r.
+
+    Source: EMMA-X, sections 3.2 and 3.3. Differs from the released code in that interpolation runs between y and y′ (there
+    between the anchor itself and any key), label smoothing is off (there 0.3), and binning is the paper's.
+
+    Inputs: `a` and `b_key`, or `b`, [B, d] (interpolation); `a`, `a_key`, `b_key` (encoder), as `rank_infonce` names them.
+
+    Args:
+        classifier: name of a `gaussian_mixture` or `rank_network` part.
+        labels: interpolation or encoder.
+        scores: name of a `rank_scores` part; needed for `encoder`.
+        queue: name of a `momentum_queue` part; needed for `encoder`. With `interpolation`, whether y are momentum keys, as
+            phase 2 compares with, or (None) the encoder's vectors.
+        interpolations: number of ỹ per pair.
+        binning: ceil or equal_width.
+        label_smoothing: share of the label that is spread over all ranks.
+        anchor_parallel: as in `rank_infonce`.
+        self_positive: as in `rank_infonce`.
+        pooling: a pooling other than the readout's, or None.
+    """
+
+    shape: Shape = "pairs"
+
+    def __init__(
+        self,
+        classifier: str,
+        labels: str = "interpolation",
+        scores: str | None = None,
+        queue: str | None = None,
+        interpolations: int = 4,
+        binning: str = "ceil",
+        label_smoothing: float = 0.0,
+        anchor_parallel: float = 0.1,
+        self_positive: bool = False,
+        pooling: str | None = None,
+    ) -> None:
+        self.classifier, self.scores, self.queue, self.pooling = classifier, scores, queue, pooling
+        self.labels, self.binning = one_of("labels", labels, LABELS), one_of("binning", binning, BINNINGS)
+        self.interpolations, self.label_smoothing = interpolations, label_smoothing
+        if labels == "encoder" and not (queue and scores):
+            raise InputError("ranks by the encoder need a queue and rank scores", where="gmm_ranks: labels: encoder")
+        self.candidates = Candidates(queue or "", anchor_parallel, self_positive, pooling)
+
+    def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
+        """Return what is compared: both sides, or anchors and keys."""
+        if self.labels == "encoder":
+            return self.candidates.inputs(batch)
+        sides = both_sides(batch, self.pooling)
+        return {"a": sides["a"], "b_key": replace(sides["b"], keys=True)} if self.queue else sides
+
+    def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
+        """Return the classifier's negative log-likelihood."""
+        classifier = part_of(parts, self.classifier, RankClassifier)  # type: ignore[type-abstract]
+        scores = part_of(parts, self.scores, RankScores) if self.scores else None
+        if self.labels == "encoder" and scores:
+            return self._by_encoder(vectors, batch, classifier, scores, part_of(parts, self.queue or "", MomentumQueue))
+        x = unit(vectors["a"].detach())
+        y = unit(vectors["b_key" if self.queue else "b"].detach())
+        others, labels = self._virtual(y, classifier.ranks)
+        repeated = x.repeat(len(others) // len(x), 1)
+        losses = smoothed_nll(classifier.paired_log_posteriors(repeated, others), labels, self.label_smoothing)
+        if scores:
+            scores.measure((repeated * unit(others)).sum(1), labels)
+        return Loss(losses.sum() / len(x), {"accuracy": self._accuracy(classifier, repeated, others, labels)})
+
+    def _virtual(self, y: Tensor, ranks: int) -> tuple[Tensor, Tensor]:
+        """Return the right-hand vectors, the pairs' own, random and interpolated ones below each other, and their ranks."""
+        if len(y) == 1:
+            return y, torch.ones(1, dtype=torch.int64, device=y.device)
+        shift = int(torch.randint(1, len(y), ()))
+        outlier = y.roll(shift, 0)
+        shares = torch.rand(self.interpolations * len(y), dtype=torch.float64).to(y.device)
+        weights = shares.to(y.dtype).unsqueeze(1)
+        times = (self.interpolations, 1)
+        between = (1 - weights) * y.repeat(times) + weights * outlier.repeat(times)
+        real = torch.ones(len(y), dtype=torch.int64, device=y.device)
+        labels = torch.cat([real, ranks * real, interpolation_ranks(shares, ranks, self.binning)])
+        return torch.cat([y, outlier, between]), labels
+
+    @torch.no_grad()
+    def _accuracy(self, classifier: RankClassifier, x: Tensor, y: Tensor, labels: Tensor) -> float:
+        return mean_of(classifier.paired_log_posteriors(x, y).argmax(1) + 1 == labels)
+
+    def _by_encoder(
+        self, vectors: Mapping[str, Tensor], batch: Batch, classifier: RankClassifier, scores: RankScores, queue: MomentumQueue
+    ) -> Loss:
+        detached = {name: vector.detach() for name, vector in vectors.items()}
+        pool = self.candidates.pool(detached, batch, queue)
+        labels = scores.nearest(pool.cosines).masked_fill(pool.forced, 1)
+        posteriors = classifier.log_posteriors(pool.anchors, pool.candidates)
+        losses = smoothed_nll(posteriors, labels, self.label_smoothing)[pool.keep]
+        return Loss(losses.sum() / max(1, len(losses)), {"accuracy": mean_of((posteriors.argmax(-1) + 1 == labels)[pool.keep])})

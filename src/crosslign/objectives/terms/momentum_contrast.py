@@ -1,0 +1,88 @@
+"""Dual momentum contrast: two sides, momentum keys, queues of negatives (PROTOCOLS A.3, A.6.3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import torch
+from torch import Generator, Tensor
+
+from crosslign.objectives import OBJECTIVES
+from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
+from crosslign.objectives.lookup import part_of
+from crosslign.objectives.parts.momentum_queue import MomentumQueue
+from crosslign.objectives.queue_scores import queue_logsumexp
+from crosslign.objectives.sentences import both_sides
+from crosslign.objectives.similarity import MASKED, mean_of, unit
+
+
+@OBJECTIVES.register
+class MomentumContrast:
+    """MoCo-BERT: `L(x,y) = −log exp(h_x·k_y/τ) / ( exp(h_x·k_y/τ) + Σ_q exp(h_x·q/τ) )`, mean over the batch; L(x,y) + L(y,x).
+
+    h are the encoder's vectors, k the momentum encoder's, q the queue of earlier keys of y's language; all L2-normalised, no
+    gradient through k and q. The paper's equation 2 writes h for keys and queries alike. Keys are enqueued after the loss. An
+    empty queue gives a loss of exactly 0. Source: MoCo-BERT, section 3, and the step order of the MoCo code (A3.3).
+
+    EMMA-X's phase 1 (its equation 2) is `in_batch_keys` and `own_side_keys` at τ = 0.05 (the paper prints no temperature in
+    the equation and 0.04 in its appendix; its code has 0.05), with weight 0.5 for the mean over both sides.
+
+    Inputs: `a`, `b` [B, d] with gradient; `a_key`, `b_key` [B, d] from the momentum members.
+
+    Args:
+        queue: name of a `momentum_queue` part.
+        temperature: τ > 0.
+        in_batch_keys: the batch's other keys of the positive's side are negatives too (MoCo's rule is no).
+        own_side_keys: the batch's keys of the query's own side, its own key left out, are negatives too.
+        pooling: a pooling other than the readout's, or None.
+    """
+
+    shape: Shape = "pairs"
+
+    def __init__(
+        self,
+        queue: str,
+        temperature: float = 0.04,
+        in_batch_keys: bool = False,
+        own_side_keys: bool = False,
+        pooling: str | None = None,
+    ) -> None:
+        self.queue, self.temperature, self.pooling = queue, temperature, pooling
+        self.in_batch_keys, self.own_side_keys = in_batch_keys, own_side_keys
+
+    def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
+        """Return both sides as queries and as keys."""
+        sides = both_sides(batch, self.pooling)
+        return sides | {f"{name}_key": replace(item, keys=True) for name, item in sides.items()}
+
+    def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
+        """Return the sum of both directions, and note the keys for the queue."""
+        queue = part_of(parts, self.queue, MomentumQueue)
+        sides = both_sides(batch)
+        queries = {name: unit(vectors[name]) for name in sides}
+        keys = {name: unit(vectors[f"{name}_key"].detach()) for name in sides}
+        total, logged = queries["a"].new_zeros(()), {}
+        for own, other in (("a", "b"), ("b", "a")):
+            rings = queue.rings_of(sides[other].langs)
+            losses, cosines = self._direction(queries[own], keys[own], keys[other], rings, queue)
+            total = total + losses.mean()
+            logged[f"loss_{own}{other}"], logged[f"positive_cosine_{own}{other}"] = mean_of(losses), mean_of(cosines)
+        for name in sides:
+            queue.stage(f"{name}_key", keys[name], sides[name].langs)
+        return Loss(total, {**logged, "queue_filled": mean_of(queue.filled) / queue.size})
+
+    def _direction(self, queries: Tensor, own_keys: Tensor, keys: Tensor, rings: Tensor, queue: MomentumQueue) -> tuple[Tensor, Tensor]:
+        """Return the losses and the positives' cosines, both [B], of one side against the keys of the other."""
+        cosines = (queries * keys).sum(1)
+        positives = cosines / self.temperature
+        earlier = torch.full_like(positives, MASKED)
+        for ring in torch.unique(rings).tolist():
+            rows = rings == ring
+            earlier = earlier.index_put((rows,), queue_logsumexp(queries[rows], queue.keys(ring), self.temperature))
+        scores = [positives.unsqueeze(1), earlier.unsqueeze(1)]
+        own = torch.eye(len(queries), dtype=torch.bool, device=queries.device)
+        for wanted, candidates in ((self.in_batch_keys, keys), (self.own_side_keys, own_keys)):
+            if wanted:
+                scores.append((queries @ candidates.T / self.temperature).masked_fill(own, MASKED))
+        return torch.cat(scores, 1).logsumexp(1) - positives, cosines

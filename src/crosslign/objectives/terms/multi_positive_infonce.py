@@ -1,0 +1,134 @@
+"""MPCL: one anchor, several positives, their sum inside the logarithm (PROTOCOLS A.5)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import torch
+from torch import Generator, Tensor, nn
+
+from crosslign.errors import InputError
+from crosslign.objectives import OBJECTIVES
+from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
+from crosslign.objectives.lookup import one_of, part_of
+from crosslign.objectives.sentences import both_sides, equal, hard_negatives, text_codes
+from crosslign.objectives.similarity import cosines, kept_logsumexp, mean_of
+
+RESCALE = ("global", "row", "none")
+DENOMINATORS = ("all", "positives_only")
+
+
+@OBJECTIVES.register
+class MultiPositiveInfoNCE:
+    """MPCL: `L_i = −log [ Σ_{k positive of i} e^{s(i,k)} ] / [ Σ_{j ≠ i} e^{s(i,j)} ]`, mean over the anchors.
+
+    The denominator holds the positives too, so L ≥ 0, and the closest positive gets the largest pull. Scores are cosines
+    brought into [−1/τ, 1/τ] by `s = 2/τ · (cos − lo)/(hi − lo) − 1/τ`, with lo and hi over the cosines in the denominators
+    and without gradient, or cos/τ. Source: MPCL, equation 2 and section 3; released code does not exist.
+
+    Groups: a group is one meaning in several languages, one member of it, drawn for each batch, is the anchor, each as likely.
+    Pairs (the paper's Single, equation 1): a is the anchor, b its one positive, `denominator: positives_only` is equation 1.
+
+    Inputs: `group` [M, d], the members of all groups one after another, the anchor of each first (pairs: `a`, `b` [B, d]);
+    `c` [C, d], hard negatives, which enter every denominator.
+
+    Args:
+        temperature: τ > 0.
+        rescale: lo and hi over the batch (`global`), over each anchor's row (`row`), or no rescaling (`none`).
+        denominator: `all`: all sentences of all groups except the anchor; `positives_only`: other groups' anchors left out.
+        all_anchors: every member of a group is an anchor.
+        mask_same_text: groups that share a string are one meaning: neither is a negative for the other. Hard negatives equal
+            to a member of the anchor's group are left out.
+        projection: name of a part that is applied to all vectors first, or None.
+        pooling: a pooling other than the readout's, or None.
+    """
+
+    shape: Shape = "groups"
+
+    def __init__(
+        self,
+        temperature: float = 0.05,
+        rescale: str = "global",
+        denominator: str = "all",
+        all_anchors: bool = False,
+        mask_same_text: bool = True,
+        projection: str | None = None,
+        pooling: str | None = None,
+    ) -> None:
+        self.temperature, self.all_anchors, self.mask_same_text = temperature, all_anchors, mask_same_text
+        self.rescale, self.denominator = one_of("rescale", rescale, RESCALE), one_of("denominator", denominator, DENOMINATORS)
+        self.projection, self.pooling = projection, pooling
+        if all_anchors and denominator == "positives_only":
+            raise InputError("with all_anchors every sentence is an anchor", where="denominator", why="positives_only leaves anchors out")
+
+    def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
+        """Return `group` with each group's drawn anchor first, or `a` and `b`; and `c` where rows have hard negatives."""
+        if "texts" in batch.columns:
+            texts: list[str] = []
+            langs: list[str] = []
+            for members, codes in zip(batch.columns["texts"], batch.columns["langs"], strict=True):
+                anchor = int(torch.randint(len(members), (), generator=draw))
+                order = [anchor, *(i for i in range(len(members)) if i != anchor)]
+                texts += [members[i] for i in order]
+                langs += [codes[i] for i in order]
+            inputs = {"group": Input(texts, langs, pooling=self.pooling)}
+        else:
+            inputs = both_sides(batch, self.pooling)
+        if found := hard_negatives(batch, self.pooling):
+            inputs["c"] = found[0]
+        return inputs
+
+    def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
+        """Return the mean over the anchors."""
+        project = part_of(parts, self.projection, Part) if self.projection else nn.Identity()
+        members, groups, first = self._members(vectors, batch)
+        found = hard_negatives(batch)
+        vector = project(torch.cat([members, vectors["c"]]) if found else members)
+        anchors = torch.arange(len(members), device=members.device) if self.all_anchors else first.nonzero().squeeze(1)
+        similarities = cosines(vector[anchors], vector)
+        itself = equal(anchors, torch.arange(len(vector), device=members.device))
+        own = torch.zeros_like(itself)
+        own[:, : len(members)] = equal(groups[anchors], groups) & ~itself[:, : len(members)]
+        keep = ~itself
+        if self.denominator == "positives_only":
+            keep[:, : len(members)] &= ~first
+        if self.mask_same_text:
+            keep &= own | ~self._same_meaning(batch, found[0].texts if found else [], groups)[groups[anchors]]
+        scores = self._scores(similarities, keep)
+        losses = kept_logsumexp(scores, keep) - kept_logsumexp(scores, own)
+        return Loss(losses.mean(), {"positive_cosine": mean_of(similarities[own])})
+
+    def _members(self, vectors: Mapping[str, Tensor], batch: Batch) -> tuple[Tensor, Tensor, Tensor]:
+        """Return all members [M, d], the group of each [M], and whether it is its group's drawn anchor [M]."""
+        if "texts" in batch.columns:
+            members = vectors["group"]
+            sizes = torch.tensor([len(texts) for texts in batch.columns["texts"]], device=members.device)
+            if int(sizes.min()) < 2:
+                raise InputError("a group needs two sentences", where=f"row {batch.ids[int(sizes.argmin())]}")
+            groups = torch.arange(len(sizes), device=members.device).repeat_interleave(sizes)
+        else:
+            members = torch.stack([vectors["a"], vectors["b"]], 1).flatten(0, 1)
+            groups = torch.arange(len(batch), device=members.device).repeat_interleave(2)
+        return members, groups, groups != torch.cat([groups.new_full((1,), -1), groups[:-1]])
+
+    def _same_meaning(self, batch: Batch, hard: Sequence[str], groups: Tensor) -> Tensor:
+        """Return bool [B, M + C]: which members and hard negatives share a string with a group, that is, mean the same."""
+        if "texts" in batch.columns:
+            texts = [list(members) for members in batch.columns["texts"]]
+        else:
+            sides = both_sides(batch)
+            texts = [list(pair) for pair in zip(sides["a"].texts, sides["b"].texts, strict=True)]
+        member_codes, hard_codes = text_codes([t for group in texts for t in group], hard, device=groups.device)
+        holds = torch.zeros(len(texts), int(max([-1, *member_codes.tolist(), *hard_codes.tolist()])) + 1, device=groups.device)
+        holds[groups, member_codes] = 1.0
+        return torch.cat([(holds @ holds.T > 0)[:, groups], holds[:, hard_codes] > 0], 1)
+
+    def _scores(self, similarities: Tensor, keep: Tensor) -> Tensor:
+        if self.rescale == "none":
+            return similarities / self.temperature
+        seen = similarities.detach()
+        low, high = seen.masked_fill(~keep, 2.0).amin(1), seen.masked_fill(~keep, -2.0).amax(1)
+        if self.rescale == "global":
+            low, high = low.min(), high.max()
+        low, high = low.reshape(-1, 1), high.reshape(-1, 1)
+        return (2 * (similarities - low) / (high - low).clamp(min=1e-6) - 1) / self.temperature

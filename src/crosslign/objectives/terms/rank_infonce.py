@@ -1,0 +1,116 @@
+"""EMMA-X's encoder loss: ranking InfoNCE over the ranks that the classifier gives (PROTOCOLS A.6, equation 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Generator, Tensor
+
+from crosslign.objectives import OBJECTIVES
+from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
+from crosslign.objectives.lookup import one_of, part_of
+from crosslign.objectives.parts.momentum_queue import MomentumQueue
+from crosslign.objectives.parts.rank_scores import RankScores
+from crosslign.objectives.rank_classifier import RankClassifier
+from crosslign.objectives.ranking import Candidates, guard_rails
+from crosslign.objectives.similarity import kept_logsumexp
+
+AGGREGATES = ("sum", "mean")
+
+
+def rank_temperatures(ranks: int, lowest: float, highest: float) -> list[float]:
+    """Return τ_r of the terms r = 1 … N − 1, evenly spaced; the lowest alone when N = 2."""
+    if ranks == 2:
+        return [lowest]
+    return [lowest + (highest - lowest) * (r - 1) / (ranks - 2) for r in range(1, ranks)]
+
+
+def rank_terms(cosines: Tensor, ranks: Tensor, keep: Tensor, temperatures: list[float], mean: bool = False) -> list[Tensor]:
+    """Return the terms r = 1 … N − 1 of ranking InfoNCE, each the mean over the anchors that have an item of rank r.
+
+    Args:
+        cosines: [B, M], with gradient.
+        ranks: int64 [B, M], 1 … N.
+        keep: bool [B, M]; other pairs take no part.
+        temperatures: τ_r of each term.
+        mean: average the probabilities inside the logarithm instead of summing them.
+
+    Returns:
+        N − 1 scalars; a rank that no anchor has contributes 0, without gradient.
+    """
+    terms = []
+    for r, temperature in enumerate(temperatures, start=1):
+        own = keep & (ranks == r)
+        has = own.any(1)
+        if not bool(has.any()):
+            terms.append(cosines.new_zeros(()))
+            continue
+        scores = cosines[has] / temperature
+        losses = kept_logsumexp(scores, (keep & (ranks >= r))[has]) - kept_logsumexp(scores, own[has])
+        terms.append((losses + own[has].sum(1).to(losses.dtype).log() if mean else losses).mean())
+    return terms
+
+
+@OBJECTIVES.register
+class RankInfoNCE:
+    """`L = −Σ_{r=1}^{N−1} mean_i log [ Σ_{k: rank r} e^{cos(x_i,y_k)/τ_r} / Σ_{k: rank ≥ r} e^{cos(x_i,y_k)/τ_r} ]`.
+
+    Candidates y are the keys in the queue and the batch's other keys; ranks are the most probable ones by the classifier,
+    without gradient, rank 1 the most similar. The mean of a term is over the anchors that have an item of its rank.
+
+    Source: EMMA-X, equations 7 and 20; τ_N is never used. Differs from the released code in that ranks count from the most
+    similar, an empty rank contributes 0 (there −log 1e-7), there is no masked-language-model loss, and numerators are sums
+    inside the logarithm (there means, apart by log of the count, plus 1e-7).
+
+    Inputs: `a` [B, d] with gradient; `a_key` [B, d] and `b_key` [≤ B, d] from the momentum members.
+
+    Args:
+        queue: name of a `momentum_queue` part.
+        classifier: name of a `gaussian_mixture` or `rank_network` part.
+        scores: name of a `rank_scores` part, which is updated with the classifier's ranks; or None.
+        temperature_min: τ_1.
+        temperature_max: τ_{N−1}.
+        rank_loss_aggregate: sum (paper) or mean (released code) of the probabilities inside the logarithm.
+        anchor_parallel: share of the batch with a parallel sentence of known rank 1 (0 in the paper).
+        self_positive: the momentum view of the anchor itself has rank 1.
+        pooling: a pooling other than the readout's, or None.
+    """
+
+    shape: Shape = "pairs"
+
+    def __init__(
+        self,
+        queue: str,
+        classifier: str,
+        scores: str | None = None,
+        temperature_min: float = 0.05,
+        temperature_max: float = 0.10,
+        rank_loss_aggregate: str = "sum",
+        anchor_parallel: float = 0.1,
+        self_positive: bool = False,
+        pooling: str | None = None,
+    ) -> None:
+        self.queue, self.classifier, self.scores = queue, classifier, scores
+        self.temperatures = (temperature_min, temperature_max)
+        self.mean = one_of("rank_loss_aggregate", rank_loss_aggregate, AGGREGATES) == "mean"
+        self.candidates = Candidates(queue, anchor_parallel, self_positive, pooling)
+
+    def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
+        """Return anchors and keys."""
+        return self.candidates.inputs(batch)
+
+    def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
+        """Return the sum of the terms; log the guard rails, and note the step's pairs for the queue and the scores."""
+        pool = self.candidates.pool(vectors, batch, part_of(parts, self.queue, MomentumQueue))
+        classifier = part_of(parts, self.classifier, RankClassifier)  # type: ignore[type-abstract]
+        scores = part_of(parts, self.scores, RankScores) if self.scores else None
+        with torch.no_grad():
+            posteriors = classifier.log_posteriors(pool.anchors.detach(), pool.candidates)
+            ranks = (posteriors.argmax(-1) + 1).masked_fill(pool.forced, 1)
+        terms = rank_terms(pool.cosines, ranks, pool.keep, rank_temperatures(classifier.ranks, *self.temperatures), self.mean)
+        logged = {f"loss_rank_{r}": float(term.detach()) for r, term in enumerate(terms, start=1)}
+        logged |= guard_rails(pool, posteriors, scores)
+        if scores:
+            scores.update(pool.cosines[pool.keep], ranks[pool.keep])
+        return Loss(torch.stack(terms).sum() + 0 * pool.anchors.sum(), logged)

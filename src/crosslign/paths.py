@@ -1,0 +1,99 @@
+"""Where every artefact lies: pure functions, called by the rules, the command line and the tests alike.
+
+`results` is `<results of config.yaml>/<scale>`; only downloads of real sources are shared between scales.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+EVALUATION_FILES = ("texts", "items", "gold")
+TABLE_FORMATS = ("md", "csv", "tex", "html")
+FIGURE_FORMATS = ("png", "svg", "csv")
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Paths of one scale.
+
+    Args:
+        root: the `results:` folder of config.yaml.
+        scale: name of the scale.
+        stand_in: whether this scale writes its own sources; these must not meet real downloads.
+    """
+
+    root: Path
+    scale: str
+    stand_in: bool = False
+
+    @property
+    def results(self) -> Path:
+        """Folder of this scale."""
+        return self.root / self.scale
+
+    @property
+    def downloads(self) -> Path:
+        """Folder of files as published; stand-ins lie under their scale."""
+        return (self.results if self.stand_in else self.root) / "downloads"
+
+    def download(self, source: str, file: str) -> Path:
+        """One file of a catalog entry's source."""
+        return self.downloads / source / file
+
+    def encoder(self, encoder: str) -> Path:
+        """A prepared base encoder: one ordinary transformers folder per member."""
+        return self.results / "encoders" / encoder
+
+    def corpus(self, corpus: str, langs: str = "all") -> Path:
+        """Clean rows of a corpus that is no evaluation set."""
+        return self.results / "corpora" / corpus / f"{langs}.parquet"
+
+    def evaluation(self, corpus: str, part: str) -> Path:
+        """`texts`, `items` or `gold` of an evaluation corpus."""
+        return self.results / "corpora" / corpus / f"{part}.parquet"
+
+    def view(self, view: str, langs: str = "all") -> Path:
+        """An augmented copy of a corpus."""
+        return self.results / "views" / view / f"{langs}.parquet"
+
+    def examples(self, examples: str) -> Path:
+        """A training set."""
+        return self.results / "examples" / f"{examples}.parquet"
+
+    def system(self, run: str) -> Path:
+        """The one folder of a trained run."""
+        return self.results / "systems" / run
+
+    def checkpoints(self, run: str) -> Path:
+        """Working folder of a training, for resume only."""
+        return self.results / "checkpoints" / run
+
+    def embeddings(self, run: str, checkpoint: str, readout: str, text_set: str) -> Path:
+        """One matrix, row-aligned with the texts of its text set."""
+        return self.results / "embeddings" / run / checkpoint / readout / f"{text_set}.npy"
+
+    def score(self, run: str, checkpoint: str, readout: str, task: str) -> Path:
+        """Score records of one run on one task."""
+        return self.results / "scores" / run / checkpoint / readout / f"{task}.json"
+
+    def table(self, table: str, form: str) -> Path:
+        """One format of a table."""
+        return self.results / "tables" / f"{table}.{form}"
+
+    def figure(self, figure: str, form: str) -> Path:
+        """One format of a figure."""
+        return self.results / "figures" / f"{figure}.{form}"
+
+    @property
+    def report(self) -> Path:
+        """The HTML report."""
+        return self.results / "report.html"
+
+    def log(self, rule: str, name: str) -> Path:
+        """Log of one job."""
+        return self.results / "logs" / rule / f"{name}.log"
+
+    def benchmark(self, rule: str, name: str) -> Path:
+        """Time and memory of one job, as Snakemake measures them."""
+        return self.results / "benchmarks" / rule / f"{name}.tsv"

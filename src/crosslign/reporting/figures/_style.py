@@ -1,0 +1,46 @@
+"""One look for all figures: a colour-blind-safe palette, quiet axes, and files whose bytes repeat."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib.figure import Figure  # noqa: E402
+
+from crosslign.files import atomic_path, write_text  # noqa: E402
+
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B4C9A", "#333333")
+"""Okabe and Ito's colours, reordered so that neighbours differ most."""
+
+plt.rcParams.update(
+    {
+        "font.size": 9, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25,
+        "grid.linewidth": 0.6, "axes.axisbelow": True, "figure.facecolor": "white", "savefig.facecolor": "white", "svg.hashsalt": "crosslign",
+        "svg.fonttype": "path", "legend.frameon": False, "font.family": ["DejaVu Sans"], "figure.constrained_layout.use": True,
+    }
+)  # fmt: skip
+
+
+def save(figure: Figure, out: Mapping[str, Path]) -> None:
+    """Write a figure as PNG (160 dpi) and SVG, without dates, and close it."""
+    with atomic_path(out["png"]) as path:
+        figure.savefig(path, format="png", dpi=160, metadata={"Software": None})
+    with atomic_path(out["svg"]) as path:
+        figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+    plt.close(figure)
+
+
+def write_numbers(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write the numbers behind a figure as CSV."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(rows)
+    write_text(path, out.getvalue())

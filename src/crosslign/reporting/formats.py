@@ -1,0 +1,181 @@
+"""One printed table in four formats: Markdown, tidy CSV, LaTeX (booktabs), HTML."""
+
+from __future__ import annotations
+
+import csv
+import functools
+import io
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+
+from crosslign.files import write_text
+from crosslign.reporting.layout import PrintedCell, PrintedTable, lay_out
+
+CSV_COLUMNS = (
+    "table", "row", "column", "ours", "ours_std", "n_seeds", "published", "ci_low", "ci_high", "mark", "footnotes", "score_file", "record",
+)  # fmt: skip
+LATEX = {
+    "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
+    "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "→": r"$\rightarrow$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "±": r"$\pm$",
+    "–": "--", "≤": r"$\leq$", "τ": r"$\tau$",
+}  # fmt: skip
+
+
+@functools.cache
+def templates() -> Environment:
+    """Return the environment of the package's templates; HTML is escaped."""
+    environment = Environment(
+        loader=PackageLoader("crosslign.reporting", "templates"),
+        autoescape=select_autoescape(["html"]),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    environment.globals["column_groups"] = column_groups
+    return environment
+
+
+def column_groups(columns: Sequence[Mapping[str, str]]) -> list[tuple[str, int]]:
+    """Return the headings that span neighbouring columns, with how many each spans."""
+    return [(name, len(list(group))) for name, group in itertools.groupby(columns, key=lambda column: column["group"])]
+
+
+def _markdown_escape(text: str) -> str:
+    return re.sub(r"([\\`*_{}\[\]<>|])", r"\\\1", text)
+
+
+def _markdown_cell(cell: PrintedCell) -> str:
+    ours = f"**{cell.ours}**" if cell.best else cell.ours
+    text = f"{ours}{cell.sign}" + (f" / {cell.published}" if cell.published else "")
+    return text + (f"<sup>{cell.letters}</sup>" if cell.letters else "")
+
+
+def as_markdown(table: PrintedTable) -> str:
+    """Return the table in GitHub's Markdown; `ours / published` where something was published."""
+    lines = [f"### {_markdown_escape(table.title)}", ""]
+    if table.caption:
+        lines += [_markdown_escape(table.caption), ""]
+    heads = [
+        _markdown_escape(column["label"]) + (f"<sup>{letters}</sup>" if letters else "")
+        for column, letters in zip(table.columns, table.column_letters, strict=True)
+    ]
+    lines += ["| | " + " | ".join(heads) + " |", "| :--- |" + " ---: |" * len(heads)]
+    for row in table.rows:
+        if row.group:
+            lines.append(f"| *{_markdown_escape(row.group)}* |" + " |" * len(heads))
+        label = _markdown_escape(row.label) + (f"<sup>{row.letters}</sup>" if row.letters else "")
+        lines.append(f"| {label} | " + " | ".join(_markdown_cell(cell) for cell in row.cells) + " |")
+    lines.append("")
+    lines += [
+        f"<sup>{letter}</sup> {_markdown_escape(text)}  " if letter else f"{_markdown_escape(text)}  " for letter, text in table.footnotes
+    ]
+    if table.licence:
+        lines += ["", f"*{_markdown_escape(table.licence)}*"]
+    return "\n".join(lines) + "\n"
+
+
+def _repr(value: float | None) -> str:
+    return "" if value is None else repr(value)
+
+
+def as_csv(table: PrintedTable) -> str:
+    """Return one line a cell, unrounded, with the score file and the record that it came from."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(CSV_COLUMNS)
+    for row in table.rows:
+        for column, letters, cell in zip(table.columns, table.column_letters, row.cells, strict=True):
+            value = cell.value
+            keys = ("eval", "subset", "metric", "protocol", "direction")
+            record = "/".join(str(value.records[0].get(key, "")) for key in keys) if value.records else ""
+            notes = ",".join(dict.fromkeys(letter for part in (letters, row.letters, cell.letters) if part for letter in part.split(",")))
+            writer.writerow(
+                [
+                    table.id,
+                    row.label,
+                    column["label"],
+                    _repr(value.ours),
+                    _repr(value.std),
+                    len(value.records) or "",
+                    _repr(value.published),
+                ]
+                + [_repr(value.ci_low), _repr(value.ci_high), ";".join(value.marks), notes, ";".join(value.score_files), record]
+            )
+    return out.getvalue()
+
+
+def latex_escape(text: str) -> str:
+    """Return a text that LaTeX prints as it stands."""
+    return "".join(LATEX.get(character, character) for character in text)
+
+
+def _latex_cell(cell: PrintedCell) -> str:
+    ours = latex_escape(cell.ours)
+    ours = rf"\textbf{{{ours}}}" if cell.best else ours
+    published = rf" / \textcolor{{gray}}{{{latex_escape(cell.published)}}}" if cell.published else ""
+    letters = rf"\textsuperscript{{{cell.letters}}}" if cell.letters else ""
+    return ours + latex_escape(cell.sign) + published + letters
+
+
+def as_latex(table: PrintedTable) -> str:
+    """Return a `table*` fragment; the preamble needs booktabs, xcolor and graphicx, and fontspec for other scripts."""
+    heads = [
+        latex_escape(column["label"]) + (rf"\textsuperscript{{{letters}}}" if letters else "")
+        for column, letters in zip(table.columns, table.column_letters, strict=True)
+    ]
+    lines = [
+        "% needs: \\usepackage{booktabs,xcolor,graphicx}",
+        r"\begin{table*}[t]",
+        r"\centering\small",
+        rf"\caption{{{latex_escape(table.title)}. {latex_escape(table.caption)}}}",
+        rf"\label{{tab:{table.id.replace('_', '-')}}}",
+        r"\resizebox{\textwidth}{!}{%",
+        rf"\begin{{tabular}}{{l{'r' * len(heads)}}}",
+        r"\toprule",
+        " & ".join(["", *heads]) + r" \\",
+        r"\midrule",
+    ]
+    for index, row in enumerate(table.rows):
+        if row.group:
+            lines += [r"\midrule"] if index else []
+            lines.append(rf"\multicolumn{{{len(heads) + 1}}}{{l}}{{\textit{{{latex_escape(row.group)}}}}} \\")
+        label = latex_escape(row.label) + (rf"\textsuperscript{{{row.letters}}}" if row.letters else "")
+        lines.append(" & ".join([label, *(_latex_cell(cell) for cell in row.cells)]) + r" \\")
+    lines += [r"\bottomrule", r"\end{tabular}}", r"\par\smallskip\raggedright\footnotesize"]
+    lines += [
+        (rf"\textsuperscript{{{latex_escape(letter)}}} " if letter else "") + latex_escape(text) + r"\\" for letter, text in table.footnotes
+    ]
+    if table.licence:
+        lines.append(rf"\textit{{{latex_escape(table.licence)}}}")
+    return "\n".join([*lines, r"\end{table*}", ""])
+
+
+def as_html(table: PrintedTable) -> str:
+    """Return a self-contained page: sortable, light and dark, readable on a phone."""
+    return templates().get_template("table_page.html").render(table=table)
+
+
+def build_table(resolved: Mapping[str, Any], results: Path, published: Path, out: Mapping[str, Path]) -> dict[str, Any]:
+    """Write one table in every format.
+
+    Args:
+        resolved: the table with resolved cells (`crosslign.config.cells.resolve_table`).
+        results: the `{results}` folder that score files are relative to.
+        published: folder of the published figures.
+        out: final path by format: md, csv, tex, html.
+
+    Returns:
+        counts of cells filled and empty.
+    """
+    table = lay_out(resolved, results, published)
+    forms = {"md": as_markdown, "csv": as_csv, "tex": as_latex, "html": as_html}
+    for form, path in out.items():
+        write_text(path, forms[form](table))
+    cells = [cell for row in table.rows for cell in row.cells]
+    return {"cells": len(cells), "filled": sum(cell.value.ours is not None for cell in cells)}

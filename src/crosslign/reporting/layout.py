@@ -1,0 +1,174 @@
+"""A table ready to print: texts of cells, footnote letters, title, licence line; each format only dresses it."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crosslign.files.lineage import licences_of
+from crosslign.reporting.published import read_published
+from crosslign.reporting.values import Cell, Grid, fill_grid
+
+DASH = "–"
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+NON_COMMERCIAL = re.compile(r"non-?commercial|\bNC\b|-NC-", re.IGNORECASE)
+ABOVE = "95 % interval lies wholly above that of the first row."
+BELOW = "95 % interval lies wholly below that of the first row."
+
+
+@dataclass
+class PrintedCell:
+    """Texts of one cell: `ours`, `published` (or empty), footnote letters, sign of the interval, and details in words."""
+
+    ours: str
+    published: str
+    letters: str
+    sign: str
+    best: bool
+    details: str
+    value: Cell
+
+
+@dataclass
+class PrintedRow:
+    """One row: its group's heading where a new group begins, its label, footnote letters and cells."""
+
+    group: str
+    label: str
+    letters: str
+    cells: list[PrintedCell]
+
+
+@dataclass
+class PrintedTable:
+    """Everything that a format needs; all texts are free of control codes."""
+
+    id: str
+    title: str
+    caption: str
+    columns: list[dict[str, str]]
+    rows: list[PrintedRow]
+    footnotes: list[tuple[str, str]]
+    licence: str
+    reduced: bool
+    decimals: int
+    scale_by: float
+    column_letters: list[str] = field(default_factory=list)
+
+
+def clean(text: str) -> str:
+    """Return a text without control and direction codes."""
+    return CONTROL.sub("", text)
+
+
+class _Footnotes:
+    """Gives footnotes their letters in reading order; equal texts share one."""
+
+    def __init__(self) -> None:
+        self.letters: dict[str, str] = {}
+
+    def of(self, text: str) -> str:
+        text = clean(text)
+        if text not in self.letters:
+            number = len(self.letters)
+            alphabet = string.ascii_lowercase
+            self.letters[text] = alphabet[number] if number < 26 else alphabet[number // 26 - 1] + alphabet[number % 26]
+        return self.letters[text]
+
+    def join(self, texts: list[str]) -> str:
+        return ",".join(dict.fromkeys(self.of(text) for text in texts))
+
+
+def _number(value: float | None, scale_by: float, decimals: int) -> str:
+    return DASH if value is None else f"{value * scale_by:.{decimals}f}"
+
+
+def _details(cell: Cell, scale_by: float) -> str:
+    if not cell.records:
+        return cell.reason
+    record = cell.records[0]
+    facts = [f"runs {', '.join(r['run_id'] for r in cell.records)}", f"checkpoint {record['checkpoint']}" if "checkpoint" in record else ""]
+    facts.append(f"{record['n_items']} items")
+    if record.get("threshold") is not None:
+        facts.append(f"threshold {record['threshold']:.4f} from {record['threshold_from']}")
+    if cell.ci_low is not None and cell.ci_high is not None:
+        facts.append(f"95 % interval {cell.ci_low * scale_by:.1f} to {cell.ci_high * scale_by:.1f}")
+    facts.append(", ".join(cell.score_files))
+    return "; ".join(fact for fact in facts if fact)
+
+
+def _printed_cell(cell: Cell, notes: _Footnotes, table_notes: list[str], scale_by: float, decimals: int) -> PrintedCell:
+    ours = _number(cell.ours, scale_by, decimals)
+    if cell.std is not None:
+        ours += f" ± {_number(cell.std, scale_by, decimals)}"
+    texts = [*table_notes, *cell.notes, *([cell.reason] if cell.ours is None and cell.reason else [])]
+    sign = "↑" if "above" in cell.marks else "↓" if "below" in cell.marks else ""
+    published = "" if cell.published is None else f"{cell.published:.{decimals}f}"
+    return PrintedCell(ours, published, notes.join(texts), sign, "best" in cell.marks, clean(_details(cell, scale_by)), cell)
+
+
+def _notes_at(resolved: Mapping[str, Any], row: str | None, column: str | None) -> list[str]:
+    return [n["text"] for n in resolved["footnotes"] if n.get("at", {}).get("row") == row and n.get("at", {}).get("column") == column]
+
+
+def _licence_line(grid: Grid, results: Path) -> str:
+    files = {results / file for row in grid for cell in row for file in cell.score_files}
+    licences = licences_of(sorted(files))
+    if not licences:
+        return ""
+    restricted = [licence for licence in licences if NON_COMMERCIAL.search(licence)]
+    line = "Licences of the data and encoders behind this table: " + "; ".join(licences) + "."
+    return line + (f" Non-commercial: {'; '.join(restricted)}." if restricted else " None of them is marked non-commercial.")
+
+
+def _title(resolved: Mapping[str, Any]) -> str:
+    title = str(resolved["title"])
+    if resolved["scale"] != "paper":
+        title += f" (scale {resolved['scale']}, reduced)"
+    return title + (" – stand-in data, scores mean nothing" if resolved["stand_in"] else "")
+
+
+def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> PrintedTable:
+    """Fill a resolved table and turn every cell into text.
+
+    Args:
+        resolved: the table with resolved cells, title and footnotes.
+        results: the `{results}` folder.
+        published: folder of the published figures.
+    """
+    grid = fill_grid(resolved, results, read_published(published, resolved["id"]))
+    layout = {"decimals": 1, "scale_by": 100, **resolved.get("print", {})}
+    notes = _Footnotes()
+    columns = resolved["columns"]
+    column_letters = [notes.join(_notes_at(resolved, None, column["label"])) for column in columns]
+    rows, group = [], None
+    for entry, cells in zip(resolved["rows"], grid, strict=True):
+        letters = notes.join(_notes_at(resolved, entry["label"], None))
+        printed = [
+            _printed_cell(cell, notes, _notes_at(resolved, entry["label"], column["label"]), layout["scale_by"], layout["decimals"])
+            for cell, column in zip(cells, columns, strict=True)
+        ]
+        heading = entry.get("group", "") if entry.get("group") != group else ""
+        group = entry.get("group")
+        rows.append(PrintedRow(clean(heading), clean(entry["label"]), letters, printed))
+    footnotes = [(letter, text) for text, letter in notes.letters.items()]
+    footnotes += [("", clean(note)) for note in _notes_at(resolved, None, None)]
+    signs = {cell.sign for row in rows for cell in row.cells}
+    footnotes += [(sign, text) for sign, text in (("↑", ABOVE), ("↓", BELOW)) if sign in signs]
+    return PrintedTable(
+        id=resolved["id"],
+        title=clean(_title(resolved)),
+        caption=clean(resolved.get("caption", "")),
+        columns=[{"group": clean(c.get("group", "")), "label": clean(c["label"])} for c in columns],
+        rows=rows,
+        footnotes=footnotes,
+        licence=clean(_licence_line(grid, results)),
+        reduced=resolved["scale"] != "paper",
+        decimals=layout["decimals"],
+        scale_by=layout["scale_by"],
+        column_letters=column_letters,
+    )

@@ -1,0 +1,134 @@
+"""The values of a table: each cell from score records, beside the published figure, or a reason for its absence."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crosslign.errors import InputError
+from crosslign.files import read_json
+
+Grid = list[list["Cell"]]
+
+
+@dataclass
+class Cell:
+    """One cell.
+
+    Attributes:
+        ours: mean over runs, a fraction; None where there is none, with `reason` saying why.
+        std: sample standard deviation over runs (ddof 1), or None for a single run.
+        published: figure as printed, on the printed scale, or None.
+        ci_low, ci_high: 95 % interval of a single run, or None.
+        records: the record of each run that the value rests on.
+        score_files: their files, relative to `{results}`.
+        marks: `best` in its column; `above` or `below` when its interval lies wholly beside that of the first row.
+        notes: texts of the footnotes that concern this cell alone.
+    """
+
+    ours: float | None = None
+    std: float | None = None
+    published: float | None = None
+    ci_low: float | None = None
+    ci_high: float | None = None
+    reason: str = ""
+    records: list[dict[str, Any]] = field(default_factory=list)
+    score_files: list[str] = field(default_factory=list)
+    marks: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def find_record(path: Path, select: Mapping[str, str]) -> dict[str, Any]:
+    """Return the one record of a score file that fits `select` (task, subset, metric, protocol, direction).
+
+    Raises:
+        InputError: none fits, or more than one; names the file and what it holds.
+    """
+    wanted = {("eval" if key == "task" else key): value for key, value in select.items()}
+    records = read_json(path)["records"]
+    found = [record for record in records if all(record.get(key) == value for key, value in wanted.items())]
+    if len(found) != 1:
+        held = sorted({f"{r['metric']}/{r['subset']}/{r.get('protocol', '')}/{r.get('direction', '')}" for r in records})
+        why = f"it holds (metric/subset/protocol/direction): {', '.join(held[:12])}"
+        raise InputError(
+            f"{len(found)} records fit {wanted}", where=str(path), why=why, do="Name subset, metric, protocol and direction of the column"
+        )
+    return dict(found[0])
+
+
+def _fill(cell: Mapping[str, Any], results: Path) -> Cell:
+    if "scores" not in cell:
+        return Cell(reason=cell.get("reason", ""))
+    records = [find_record(results / score, cell["select"]) for score in cell["scores"]]
+    filled = Cell(records=records, score_files=list(cell["scores"]))
+    undefined = [record for record in records if record["value"] is None]
+    if undefined:
+        filled.reason = undefined[0]["reason"] or "undefined"
+        return filled
+    values = [float(record["value"]) for record in records]
+    filled.ours = math.fsum(values) / len(values)
+    if len(values) > 1:
+        filled.std = statistics.stdev(values)
+    else:
+        filled.ci_low, filled.ci_high = records[0].get("ci_low"), records[0].get("ci_high")
+    return filled
+
+
+def _average(columns: Sequence[Mapping[str, Any]], row: list[Cell], members: Sequence[str]) -> Cell:
+    """Return the mean of other columns of a row, from unrounded values."""
+    labels = [column["label"] for column in columns]
+    missing = [label for label in members if row[labels.index(label)].ours is None]
+    if missing:
+        return Cell(reason=f"no value in {missing[0]}")
+    values = [row[labels.index(label)].ours or 0.0 for label in members]
+    return Cell(ours=math.fsum(values) / len(values))
+
+
+def _mark(columns: Sequence[Mapping[str, Any]], grid: Grid) -> None:
+    for index, column in enumerate(columns):
+        cells = [row[index] for row in grid]
+        values = [cell.ours for cell in cells if cell.ours is not None]
+        if len(values) > 1:
+            best = min(values) if column.get("better") == "lower" else max(values)
+            for cell in cells:
+                if cell.ours == best:
+                    cell.marks.append("best")
+        first = cells[0]
+        for cell in cells[1:]:
+            if None in (first.ci_low, first.ci_high, cell.ci_low, cell.ci_high):
+                continue
+            assert first.ci_low is not None
+            assert first.ci_high is not None
+            assert cell.ci_low is not None
+            assert cell.ci_high is not None
+            if cell.ci_low > first.ci_high:
+                cell.marks.append("above")
+            elif cell.ci_high < first.ci_low:
+                cell.marks.append("below")
+
+
+def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Mapping[tuple[str, str, str, str], float]) -> Grid:
+    """Return the cells of a resolved table.
+
+    Args:
+        resolved: a table as `crosslign.config.cells.resolve_table` gives it.
+        results: the `{results}` folder that score files are relative to.
+        figures: published figures by (model, task, subset, metric).
+    """
+    columns = resolved["columns"]
+    grid = [[_fill(cell, results) for cell in row] for row in resolved["cells"]]
+    for row, cells in zip(grid, resolved["cells"], strict=True):
+        for index, cell in enumerate(cells):
+            if "mean_of" in cell:
+                row[index] = _average(columns, row, cell["mean_of"])
+    for row, entry in zip(grid, resolved["rows"], strict=True):
+        for cell, column in zip(row, columns, strict=True):
+            printed = column.get("published")
+            if printed and entry.get("published"):
+                cell.published = figures.get((entry["published"], printed["task"], printed["subset"], printed["metric"]))
+    _mark(columns, grid)
+    return grid

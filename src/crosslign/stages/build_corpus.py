@@ -1,0 +1,26 @@
+"""Stage corpora: clean rows, or the three tables of an evaluation set."""
+
+from __future__ import annotations
+
+from crosslign.corpora import build
+from crosslign.stages.job import Job
+
+
+def build_corpus(job: Job) -> None:
+    """Read, filter and write one corpus."""
+    recipe = job.params["recipe"]
+    files = {path.name: path for path in job.inputs.get("files", [])}
+    references = job.by_name(job.params["references"], job.inputs.get("references", []))
+    job.lineage.licences = [recipe["entry"]["licence"]]
+    with job.publish("corpus") as (out, counts):
+        counts.update(build.build_corpus(recipe["corpus"], recipe["entry"], files, references, out["rows"], recipe["limit"]))
+
+
+def build_evaluation(job: Job) -> None:
+    """Read or derive one evaluation set."""
+    recipe = job.params["recipe"]
+    files = {path.name: path for path in job.inputs.get("files", [])}
+    corpora = job.by_name(job.params["references"], job.inputs.get("references", []))
+    job.lineage.licences = [recipe["entry"]["licence"]]
+    with job.publish("evaluation") as (out, counts):
+        counts.update(build.build_evaluation(recipe["corpus"], recipe["entry"], files, corpora, out, recipe["limit"]))

@@ -1,0 +1,18 @@
+"""Stage examples: a training set in one of the four shapes."""
+
+from __future__ import annotations
+
+from crosslign.examples import build
+from crosslign.stages.job import Job
+
+
+def build_examples(job: Job) -> None:
+    """Build one training set and keep evaluation texts out of it."""
+    recipe = job.params["recipe"]
+    named = {key: job.by_name(job.params[key], job.inputs.get(key, [])) for key in ("corpora", "evaluations", "others")}
+    with job.publish("examples") as (out, counts):
+        counts.update(
+            build.build_examples(
+                recipe["examples"], recipe["entry"], named["corpora"], named["evaluations"], named["others"], out["rows"], recipe["limit"]
+            )
+        )

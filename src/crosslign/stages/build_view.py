@@ -1,0 +1,14 @@
+"""Stage views: an augmented copy of a corpus."""
+
+from __future__ import annotations
+
+from crosslign.stages.job import Job
+from crosslign.views import build
+
+
+def build_view(job: Job) -> None:
+    """Build one view."""
+    recipe = job.params["recipe"]
+    corpora = job.by_name(job.params["corpora"], job.inputs["corpora"])
+    with job.publish("view") as (out, counts):
+        counts.update(build.build_view(recipe["view"], recipe["entry"], corpora, out["rows"]))

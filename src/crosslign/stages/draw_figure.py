@@ -1,0 +1,13 @@
+"""Stage figures: one figure as PNG and SVG, its numbers as CSV."""
+
+from __future__ import annotations
+
+from crosslign.reporting.figures import FIGURES
+from crosslign.stages.job import Job
+
+
+def draw_figure(job: Job) -> None:
+    """Draw one figure."""
+    recipe = job.params["recipe"]
+    with job.publish("figure") as (out, _):
+        FIGURES.get(recipe["kind"])(recipe, job.params["inputs"], out)

@@ -1,0 +1,30 @@
+"""Stage sources: one file of a source, as published, or written as a stand-in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from crosslign.stages.job import Job
+
+
+def fetch(job: Job) -> None:
+    """Fetch one file, from a mirror first, verified by its checksum."""
+    from crosslign.corpora.fetch import fetch_file
+
+    recipe = job.params["recipe"]
+    facts = fetch_file(recipe["source"], recipe["entry"], recipe["file"], job.outputs["file"], [Path(m) for m in job.params["mirrors"]])
+    job.lineage.licences = [recipe["entry"]["licence"]]
+    job.write_lineage("download", [job.outputs["file"]], facts)
+
+
+def write_stand_in(job: Job) -> None:
+    """Write one catalog file in its official format from the project's own sentences."""
+    from crosslign.corpora import STAND_INS
+    from crosslign.corpora.stand_ins._sentences import load_sentences
+
+    recipe = job.params["recipe"]
+    sentences = load_sentences(job.inputs["sentences"][0].parent)
+    job.lineage.stand_in = True
+    with job.publish("stand_in") as (out, counts):
+        STAND_INS.get(recipe["entry"]["stand_in"])(out["file"], recipe["file"], sentences)
+        counts["sentences"] = len(sentences)

@@ -1,0 +1,150 @@
+"""The frame that every job of the workflow runs in: log, threads, lineage, and errors that people can read."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crosslign.errors import CrosslignError
+from crosslign.files.lineage import Lineage, lineage_path
+from crosslign.threads import limit_threads
+
+Paths = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a rule hands to its stage.
+
+    Attributes:
+        rule: name of the rule.
+        inputs, outputs: paths by the names that the rule gives them; a list where it gives several.
+        params: settings by name; `recipe` is what enters lineage, `code` the fingerprint, `root` the folder of results.
+        threads: threads that the job may use.
+        lineage: record that the stage completes and writes beside each output.
+    """
+
+    rule: str
+    inputs: Paths
+    outputs: Paths
+    params: Mapping[str, Any]
+    threads: int
+    lineage: Lineage
+
+    def by_name(self, names: Iterable[str], paths: Iterable[Path]) -> dict[str, Path]:
+        """Pair names that a parameter lists with the paths of an input list."""
+        return dict(zip(names, paths, strict=True))
+
+    def write_lineage(self, kind: str, outputs: Iterable[Path], counts: Mapping[str, Any], finals: Iterable[Path] | None = None) -> None:
+        """Complete the lineage with counts and write it beside each output.
+
+        Args:
+            kind: what the outputs are.
+            outputs: where they lie now.
+            counts: numbers worth keeping.
+            finals: where they will lie, if elsewhere.
+        """
+        outputs = list(outputs)
+        self.lineage.counts = dict(counts)
+        self.lineage.inherit()
+        for output, final in zip(outputs, finals or outputs, strict=True):
+            self.lineage.write(output, kind, final)
+
+    @contextmanager
+    def publish(self, kind: str) -> Iterator[tuple[dict[str, Path], dict[str, Any]]]:
+        """Yield temporary paths by output name, and counts to fill; give them their final names, lineage first, at the end.
+
+        What a killed job left in its temporary folder is removed when it starts again.
+        """
+        temporary: dict[str, Path] = {}
+        counts: dict[str, Any] = {}
+        folders = {final: final.with_name(f".{final.name}.part") for final in self.outputs.values()}
+        for name, final in self.outputs.items():
+            shutil.rmtree(folders[final], ignore_errors=True)
+            temporary[name] = folders[final] / final.name
+        try:
+            yield temporary, counts
+            self.write_lineage(kind, temporary.values(), counts, self.outputs.values())
+            for name, final in self.outputs.items():
+                _move(temporary[name], final)
+        finally:
+            for folder in folders.values():
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _move(temporary: Path, final: Path) -> None:
+    """Rename an artefact into place, its lineage first; a folder carries its lineage inside."""
+    final.parent.mkdir(parents=True, exist_ok=True)
+    if temporary.is_dir():
+        shutil.rmtree(final, ignore_errors=True)
+    else:
+        lineage_path(temporary).replace(lineage_path(final))
+    temporary.replace(final)
+
+
+def _as_paths(items: Iterable[tuple[str, Any]]) -> Paths:
+    return {name: Path(value) if isinstance(value, str) else [Path(path) for path in value] for name, value in items}
+
+
+def _flat(paths: Paths) -> list[Path]:
+    return [path for value in paths.values() for path in (value if isinstance(value, list) else [value])]
+
+
+def _start_log(log: Path, rule: str) -> None:
+    """Send all messages to the job's log; progress and warnings also to the screen."""
+    log.parent.mkdir(parents=True, exist_ok=True)
+    screen = logging.StreamHandler(sys.stderr)
+    screen.setFormatter(logging.Formatter(f"[{rule} {log.stem}] %(message)s"))
+    file = logging.FileHandler(log, mode="w", encoding="utf-8")
+    file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(level=logging.INFO, handlers=[file, screen], force=True)
+    for noisy in ("httpx", "httpx2", "httpcore2", "filelock", "urllib3", "matplotlib", "PIL", "fontTools"):
+        logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def execute(
+    stage: Callable[[Job], None],
+    *,
+    rule: str,
+    inputs: Iterable[tuple[str, Any]],
+    outputs: Iterable[tuple[str, Any]],
+    params: Iterable[tuple[str, Any]],
+    threads: int,
+    log: str,
+) -> None:
+    """Run one stage as a job: the only thing that a workflow script calls.
+
+    Args:
+        stage: function of a module in `crosslign.stages`.
+        rule: the rule's name.
+        inputs, outputs, params: (name, value) items of the rule.
+        threads: threads of the rule; a recipe's own thread count wins, so that `--cores` cannot change bytes.
+        log: the job's log file.
+
+    A `CrosslignError` ends the process with its exit code, its message last in the log and on the screen.
+    """
+    settings = dict(params)
+    threads = int(settings.get("threads", threads))
+    _start_log(Path(log), rule)
+    limit_threads(threads)
+    if settings.get("offline", True):
+        os.environ.setdefault("HF_HUB_OFFLINE", "1")
+    given = _as_paths(inputs)
+    lineage = Lineage(
+        rule, settings.get("recipe"), _flat(given), Path(settings["root"]), settings.get("seed"), threads, str(settings.get("code", ""))
+    )
+    try:
+        stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage))
+    except CrosslignError as error:
+        logging.getLogger("crosslign").error("%s", error)
+        sys.exit(error.exit_code)
+    except Exception:
+        logging.getLogger("crosslign").exception("unexpected error in rule %s: please report it with this log", rule)
+        raise

@@ -1,0 +1,15 @@
+"""A base encoder as ordinary transformers folders, one per member."""
+
+from __future__ import annotations
+
+from crosslign.encoders.prepare import prepare_encoder as prepare
+from crosslign.stages.job import Job
+
+
+def prepare_encoder(job: Job) -> None:
+    """Unpack, download, copy or construct one base encoder."""
+    recipe = job.params["recipe"]
+    files = {path.name: path for path in job.inputs.get("files", [])}
+    job.lineage.licences = [recipe["entry"]["licence"]]
+    with job.publish("encoder") as (out, counts):
+        counts.update(prepare(recipe["encoder"], recipe["entry"], files, out["folder"]))

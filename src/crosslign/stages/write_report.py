@@ -1,0 +1,16 @@
+"""Stage report: every table and figure of a scale on one page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from crosslign.reporting.report import build_report
+from crosslign.stages.job import Job
+
+
+def write_report(job: Job) -> None:
+    """Write the report."""
+    with job.publish("report") as (out, counts):
+        counts.update(
+            build_report(job.params["recipe"], Path(job.params["root"]), Path(job.params["published"]), job.inputs["figures"], out["page"])
+        )

@@ -1,0 +1,174 @@
+"""What a scorer sees: items of each subset, their vectors, and gold links, by position."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crosslign.corpora.evaluation import Evaluation
+from crosslign.errors import InputError
+
+LEFT = frozenset({"source", "query", "first"})
+RIGHT = frozenset({"target", "candidate", "second"})
+
+Averages = Mapping[str, Sequence[str] | str]
+
+ALIKE = 1e-6
+"""Vectors whose cosine to the first one exceeds 1 - ALIKE are alike: float32 does not tell them apart."""
+
+
+@dataclass(frozen=True)
+class Items:
+    """Items of one subset, in file order.
+
+    Attributes:
+        ids: (split, item_id) of each.
+        rows: int64, row of each item's text in texts and in the matrix.
+        labels: class numbers or graded scores of each, or None.
+        groups: what items of equal meaning share, or None.
+        langs: language of each item's text.
+    """
+
+    ids: Sequence[tuple[str, str]]
+    rows: np.ndarray
+    labels: Sequence[list[float] | None]
+    groups: Sequence[str | None]
+    langs: Sequence[str]
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @cached_property
+    def position(self) -> Mapping[tuple[str, str], int]:
+        """Position of each id."""
+        return {item: at for at, item in enumerate(self.ids)}
+
+
+class TextSet:
+    """One text set, its items, and the matrix that an encoder made of it.
+
+    Args:
+        role: role of the set in its task, for messages.
+        evaluation: texts, items and gold.
+        matrix: [rows of texts, d]; may be a memory map.
+
+    Raises:
+        InputError: the matrix has more or fewer rows than the texts.
+    """
+
+    def __init__(self, role: str, evaluation: Evaluation, matrix: np.ndarray) -> None:
+        if len(matrix) != evaluation.texts.num_rows:
+            counts = f"{len(matrix)} rows of embeddings and {evaluation.texts.num_rows} texts"
+            raise InputError("embeddings do not belong to their texts", where=f"text set {role!r}", why=counts, do="Encode the texts again")
+        self.role, self.matrix = role, matrix
+        self._evaluation = evaluation
+
+    @cached_property
+    def subsets(self) -> list[str]:
+        """Subsets in the order of the items."""
+        return list(dict.fromkeys(self._evaluation.items["subset"].to_pylist()))
+
+    @cached_property
+    def _row_of(self) -> Mapping[str, int]:
+        return {text: row for row, text in enumerate(self._evaluation.texts["text_id"].to_pylist())}
+
+    @cached_property
+    def _langs(self) -> list[str]:
+        langs: list[str] = self._evaluation.texts["lang"].to_pylist()
+        return langs
+
+    def items(self, subset: str | None = None, roles: Collection[str] | None = None, split: str | None = None) -> Items:
+        """Return items, of one subset, of some roles, of one split; of all where one of these is None.
+
+        Raises:
+            InputError: two of them have the same id.
+        """
+        table = self._evaluation.items
+        mask = np.ones(table.num_rows, dtype=bool)
+        for column, allowed in (
+            ("subset", None if subset is None else {subset}),
+            ("role", roles),
+            ("split", None if split is None else {split}),
+        ):
+            if allowed is not None:
+                mask &= np.array(pc.is_in(table[column], value_set=pa.array(sorted(allowed))))
+        chosen = table.filter(pa.array(mask)).to_pydict()
+        rows = np.fromiter((self._row_of[text] for text in chosen["text_id"]), np.int64, int(mask.sum()))
+        ids = list(zip(chosen["split"], chosen["item_id"], strict=True))
+        items = Items(ids, rows, chosen["label"], chosen["group"], [self._langs[row] for row in rows])
+        if roles is not None and len(items.position) < len(ids):
+            twice = next(item for at, item in enumerate(ids) if items.position[item] != at)
+            raise InputError(f"two items have the id {twice[1]!r}", where=f"text set {self.role!r}, subset {subset!r}")
+        return items
+
+    def links(self, subset: str, left: Items, right: Items) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the gold links of a subset: positions in `left` and in `right` (int64) and their scores (float64).
+
+        Raises:
+            InputError: a link names an item that does not exist; names the link.
+        """
+        gold = self._evaluation.gold
+        rows = gold.filter(pc.equal(gold["subset"], subset)).to_pydict()
+        positions: tuple[list[int], list[int]] = ([], [])
+        for number, split in enumerate(rows["split"]):
+            for at, items, column in zip(positions, (left, right), ("left", "right"), strict=True):
+                item = (split, rows[column][number])
+                if item not in items.position:
+                    where = f"text set {self.role!r}, subset {subset!r}, gold line {number + 1}"
+                    raise InputError(f"gold names an item that does not exist: {item[1]!r}", where=where)
+                at.append(items.position[item])
+        scores = np.array([np.nan if score is None else score for score in rows["score"]], dtype=np.float64)
+        return np.array(positions[0], dtype=np.int64), np.array(positions[1], dtype=np.int64), scores
+
+    @cached_property
+    def collapsed(self) -> bool:
+        """Whether all vectors are alike; looks at 4,096 rows, evenly spaced."""
+        n = len(self.matrix)
+        rows = np.unique(np.linspace(0, n - 1, min(n, 4096)).astype(np.int64)) if n else np.empty(0, np.int64)
+        sample = np.asarray(self.matrix[rows], dtype=np.float64)
+        if len(sample) < 2 or not np.isfinite(sample).all():
+            return False
+        lengths = np.linalg.norm(sample, axis=1)
+        if not lengths.all():
+            return False
+        return bool(((sample @ sample[0]) / (lengths * lengths[0]) > 1 - ALIKE).all())
+
+
+@dataclass(frozen=True)
+class TaskData:
+    """A task as its scorer sees it.
+
+    Attributes:
+        name: task id.
+        sets: text set of each role that is there.
+        averages: subsets of each named average; `all` means every subset.
+    """
+
+    name: str
+    sets: Mapping[str, TextSet]
+    averages: Averages
+
+    def set(self, *roles: str) -> TextSet | None:
+        """Return the text set of the first of these roles that the task has, or None."""
+        return next((self.sets[role] for role in roles if role in self.sets), None)
+
+    def only_set(self) -> TextSet:
+        """Return the one text set of a task that has one.
+
+        Raises:
+            InputError: the task has more or fewer.
+        """
+        if len(self.sets) != 1:
+            raise InputError(f"this scorer takes one text set, not {len(self.sets)}", where=f"task {self.name!r}")
+        return next(iter(self.sets.values()))
+
+
+def members(averages: Averages, name: str, subsets: Sequence[str]) -> list[str]:
+    """Return the subsets of a named average."""
+    value = averages[name]
+    return list(subsets) if isinstance(value, str) else list(value)

@@ -1,0 +1,114 @@
+"""From matrices to records: one scorer, the named averages, intervals, and the main score (CONTRACTS 8 in docs/architecture.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from crosslign.config.options import options_of
+from crosslign.corpora.evaluation import Evaluation
+from crosslign.errors import InputError
+from crosslign.tasks import SCORERS
+from crosslign.tasks.data import Averages, TaskData, TextSet, members
+from crosslign.tasks.measures import Measure, interval
+from crosslign.tasks.records import Record
+
+
+def needs(task: Mapping[str, Any]) -> dict[str, str]:
+    """Return the evaluation corpus of each role of a task: one text set, one matrix each."""
+    return dict(task["texts"])
+
+
+def _average(name: str, wanted: Sequence[str], found: Mapping[str, Measure]) -> Measure:
+    """Return the plain mean of unrounded values; undefined, with the reason, where one of them is."""
+    first = next(iter(found.values()))
+    present = [found[subset] for subset in wanted if subset in found]
+    common = {"direction": first.direction, "protocol": first.protocol, "n_items": sum(measure.n_items for measure in present)}
+    missing = [subset for subset in wanted if subset not in found]
+    undefined = [measure for measure in present if not measure.defined]
+    if missing or undefined:
+        reason = f"no subset {missing[0]!r}" if missing else f"{undefined[0].subset}: {undefined[0].reason}"
+        return Measure(name, first.metric, None, reason=reason, **common)  # type: ignore[arg-type]
+    value = float(np.mean([measure.value for measure in present]))
+    # Subsets are resampled independently of each other.
+    parts = [measure.resamples for measure in present if measure.resamples is not None]
+    resamples = np.mean(parts, axis=0) if parts and len(parts) == len(present) else None
+    return Measure(name, first.metric, value, threshold_from=first.threshold_from, resamples=resamples, **common)  # type: ignore[arg-type]
+
+
+def averages_of(measures: Sequence[Measure], averages: Averages) -> list[Measure]:
+    """Return the named averages of every metric, direction and protocol.
+
+    Resamples of the subsets are averaged as if the subsets shared no items.
+    """
+    groups: dict[tuple[str, str, str], dict[str, Measure]] = {}
+    for measure in measures:
+        if measure.subset not in averages:
+            groups.setdefault((measure.metric, measure.direction, measure.protocol), {})[measure.subset] = measure
+    made = []
+    for found in groups.values():
+        for name in averages:
+            wanted = members(averages, name, list(found))
+            if any(subset in found for subset in wanted):
+                made.append(_average(name, wanted, found))
+    return made
+
+
+def _record(name: str, measure: Measure, main: bool, collapsed: bool) -> Record:
+    low, high = interval(measure.resamples) if measure.defined else (None, None)
+    status, reason = ("ok", "") if measure.defined else ("undefined", measure.reason or "not defined on these items")
+    if collapsed:
+        status, reason = "collapsed", "all vectors are alike"
+    return Record(
+        eval=name,
+        subset=measure.subset,
+        metric=measure.metric,
+        value=measure.value if measure.defined else None,
+        n_items=measure.n_items,
+        direction=measure.direction,
+        protocol=measure.protocol,
+        # An infinite threshold extracts nothing; JSON has no number for it.
+        threshold=measure.threshold if measure.threshold is None or np.isfinite(measure.threshold) else None,
+        threshold_from=measure.threshold_from,
+        main=main,
+        ci_low=low,
+        ci_high=high,
+        status=status,  # type: ignore[arg-type]
+        reason=reason,
+    )
+
+
+def _identity(record: Record | Measure) -> tuple[str, str, str, str]:
+    return record.subset, record.metric, record.direction, record.protocol
+
+
+def score(name: str, task: Mapping[str, Any], outputs: Mapping[str, np.ndarray], sets: Mapping[str, Evaluation]) -> list[Record]:
+    """Score one system on one task.
+
+    Args:
+        name: task id.
+        task: its entry in config/tasks.yaml: `scorer`, `texts`, `main`, `averages`, and the scorer's options.
+        outputs: for each role, a matrix whose row i belongs to row i of the role's texts.
+        sets: for each role, its evaluation corpus.
+
+    Returns:
+        All records, sorted; averages are means of unrounded values; exactly one record is the main one.
+
+    Raises:
+        InputError: rows and texts differ in number, a vector has no direction, gold names unknown items, or `main` names no record.
+    """
+    data = TaskData(name, {role: TextSet(role, sets[role], outputs[role]) for role in sorted(outputs)}, task.get("averages", {}))
+    measures = list(SCORERS.get(task["scorer"], where=f"task {name!r}")(data, **options_of("tasks", task)))
+    measures += averages_of(measures, data.averages)
+    main = task["main"]
+    wanted = (main["subset"], main["metric"], main.get("direction", ""), main.get("protocol", ""))
+    if [_identity(measure) for measure in measures].count(wanted) != 1:
+        made = "; ".join(sorted({" ".join(filter(None, _identity(measure))) for measure in measures}))
+        raise InputError(
+            f"`main` names no record: {' '.join(filter(None, wanted))}", where=f"tasks.{name}.main", why=f"records are: {made}"
+        )
+    collapsed = any(part.collapsed for part in data.sets.values())
+    records = [_record(name, measure, _identity(measure) == wanted, collapsed) for measure in measures]
+    return sorted(records, key=_identity)

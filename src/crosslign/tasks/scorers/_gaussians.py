@@ -1,0 +1,45 @@
+"""Distances between languages taken as Gaussians (PROTOCOLS B18, KL-D)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+
+def diagonal_kl(means: np.ndarray, variances: np.ndarray) -> np.ndarray:
+    """Return KL(i || j) of diagonal Gaussians, summed over dimensions: float64 [n, n].
+
+    Args:
+        means, variances: [n, d]; variances above 0.
+    """
+    inverse, logs = 1 / variances, np.log(variances).sum(1)
+    squares = (means**2) @ inverse.T - 2 * means @ (means * inverse).T + (means**2 * inverse).sum(1)
+    return np.asarray((logs - logs[:, None] + variances @ inverse.T + squares - means.shape[1]) / 2)
+
+
+def full_kl(means: np.ndarray, covariances: Sequence[np.ndarray]) -> np.ndarray:
+    """Return KL(i || j) of Gaussians: float64 [n, n].
+
+    Args:
+        means: [n, d].
+        covariances: n symmetric positive definite matrices [d, d].
+
+    Raises:
+        numpy.linalg.LinAlgError: a matrix is singular or not positive definite.
+    """
+    n, d = means.shape
+    logs = np.array([2 * np.log(np.diag(np.linalg.cholesky(matrix))).sum() for matrix in covariances])
+    out = np.empty((n, n))
+    for j, matrix in enumerate(covariances):
+        inverse = np.linalg.inv(matrix)
+        traces = np.array([np.vdot(inverse, other) for other in covariances])
+        shift = means - means[j]
+        out[:, j] = (traces + np.einsum("nd,nd->n", shift @ inverse, shift) - d + logs[j] - logs) / 2
+    return out
+
+
+def mean_symmetric(divergences: np.ndarray) -> float:
+    """Return the mean over unordered pairs i < j of (KL(i || j) + KL(j || i)) / 2."""
+    upper = np.triu_indices(len(divergences), 1)
+    return float(((divergences + divergences.T) / 2)[upper].mean())

@@ -1,0 +1,42 @@
+"""Class labels and balanced draws that several scorers need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from crosslign.errors import InputError
+from crosslign.tasks.data import Items
+
+
+def classes(items: Items, task: str, subset: str) -> np.ndarray:
+    """Return the class number of each item: int64 [n].
+
+    Raises:
+        InputError: an item has no class, or more than one.
+    """
+    for item, label in zip(items.ids, items.labels, strict=True):
+        if label is None or len(label) != 1:
+            found = "no class" if not label else f"{len(label)} classes"
+            raise InputError(f"item {item[1]!r} has {found}", where=f"task {task!r}, subset {subset!r}", why="one class an item is needed")
+    return np.array([label[0] for label in items.labels if label], dtype=np.int64)
+
+
+def first_of_each(labels: np.ndarray, number: int) -> np.ndarray:
+    """Return the positions of the first `number` items of each class, in the given order: int64."""
+    order = np.argsort(labels, kind="stable")
+    _, counts = np.unique(labels, return_counts=True)
+    rank = np.arange(len(labels)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return np.sort(order[rank < number])
+
+
+def few_shot_draws(labels: np.ndarray, experiments: int, number: int, seed: int) -> Iterator[np.ndarray]:
+    """Yield for each experiment the positions of `number` training items of each class (PROTOCOLS B6, as current MTEB draws them).
+
+    One permutation runs through all experiments; each shuffles it with a fresh `RandomState(seed)`.
+    """
+    running = np.arange(len(labels))
+    for _ in range(experiments):
+        np.random.RandomState(seed).shuffle(running)
+        yield running[first_of_each(labels[running], number)]

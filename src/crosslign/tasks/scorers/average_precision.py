@@ -1,0 +1,75 @@
+"""Ranked retrieval with several right answers: LAReQA's mAP@20, Mewsli-X's MRR@20 (PROTOCOLS B12, B13)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from crosslign.errors import InputError
+from crosslign.mining import neighbours
+from crosslign.tasks import SCORERS
+from crosslign.tasks.data import LEFT, RIGHT, Items, TaskData, TextSet
+from crosslign.tasks.measures import Bootstrap, Measure
+
+QUERIES, CANDIDATES = ("queries", "questions", "test"), ("candidates", "queries", "questions", "test")
+
+
+@SCORERS.register
+def average_precision(task: TaskData, *, cutoff: int = 20, resamples: int = 1000, seed: int = 42) -> Iterator[Measure]:
+    """Yield mean average precision and mean reciprocal rank at `cutoff` for each subset of the queries.
+
+    Candidates are one pool, of all subsets: those of the text set of role `candidates`, or of the queries' own set. Gold links stand in
+    the queries' set and name candidates by item id; queries without a gold link are not asked.
+
+    Args:
+        cutoff: ranks that count.
+        resamples: bootstrap resamples of the queries for intervals; 0 for none.
+        seed: of the bootstrap.
+    """
+    queries, pool = task.set(*QUERIES), task.set(*CANDIDATES)
+    if queries is None or pool is None:
+        raise InputError("no text set of role queries", where=f"tasks.{task.name}.texts", why=f"roles are {sorted(task.sets)}")
+    candidates, bootstrap = pool.items(roles=RIGHT), Bootstrap(task.name, resamples, seed)
+    for subset in queries.subsets:
+        asked = queries.items(subset, LEFT)
+        if not len(asked):
+            continue
+        lines, answers, _ = queries.links(subset, asked, candidates)
+        if not len(lines):
+            yield from (Measure(subset, f"{metric}_at_{cutoff}", None, 0, reason="no gold links") for metric in ("map", "mrr"))
+            continue
+        ranking = _ranking(queries, pool, asked, candidates, cutoff)
+        precision, reciprocal = judge_rankings(ranking, lines, answers, cutoff)
+        for metric, values in (("map", precision), ("mrr", reciprocal)):
+            drawn = bootstrap.mean(values, subset, metric)
+            yield Measure(subset, f"{metric}_at_{cutoff}", float(values.mean()), len(values), resamples=drawn)
+
+
+def _ranking(queries: TextSet, pool: TextSet, asked: Items, candidates: Items, cutoff: int) -> np.ndarray:
+    near = neighbours(queries.matrix, pool.matrix, cutoff, source_rows=asked.rows, target_rows=candidates.rows)
+    return near.forward_indices
+
+
+def judge_rankings(ranking: np.ndarray, queries: np.ndarray, answers: np.ndarray, cutoff: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return average precision and reciprocal rank of every query that has an answer, in the order of queries: float64.
+
+    AP = (sum over hits at rank i <= cutoff of hits so far / i) / min(number of answers, cutoff); a candidate that is predicted again is
+    no further hit.
+
+    Args:
+        ranking: int64 [n, r], candidates of each query, best first; ranks beyond `cutoff` are not looked at.
+        queries, answers: int64 [links], gold links.
+        cutoff: ranks that count.
+    """
+    asked = np.unique(queries)
+    ranked = ranking[asked, :cutoff]
+    size = int(max(ranked.max(initial=0), answers.max())) + 1
+    links = np.unique(queries * size + answers)
+    hits = np.isin(asked[:, None] * size + ranked, links)
+    for rank in range(1, ranked.shape[1]):
+        hits[:, rank] &= ~(ranked[:, :rank] == ranked[:, rank, None]).any(1)
+    ranks = np.arange(1, ranked.shape[1] + 1)
+    relevant = np.searchsorted(links, (asked + 1) * size) - np.searchsorted(links, asked * size)
+    precision = (hits * hits.cumsum(1) / ranks).sum(1) / np.minimum(relevant, cutoff)
+    return precision, (hits / ranks).max(1, initial=0.0)

@@ -1,0 +1,68 @@
+"""How well a linear classifier reads the language off a frozen sentence vector (PROTOCOLS B20; mSimCSE Table 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from crosslign.errors import InputError
+from crosslign.tasks import SCORERS
+from crosslign.tasks.data import TaskData, TextSet
+from crosslign.tasks.measures import Bootstrap, Measure
+from crosslign.tasks.scorers._labels import first_of_each
+
+
+@SCORERS.register
+def language_probe(
+    task: TaskData, *, languages: Mapping[str, Sequence[str]], max_iter: int = 1000, resamples: int = 1000, seed: int = 42
+) -> Iterator[Measure]:
+    """Yield the accuracy of a logistic regression (L2, C = 1), and of a linear SVM as a check, for each set of languages.
+
+    Sentences of the text set `train` teach, those of `test` are asked; each sentence counts once, and each language gives as many as the
+    smallest does, the first ones. Vectors are standardised by the training sentences. The subset of a record is the name of the set.
+
+    Args:
+        languages: languages of each named set.
+        max_iter: steps of the logistic regression.
+        resamples: bootstrap resamples of the test sentences for intervals; 0 for none.
+        seed: of the classifiers and the bootstrap.
+    """
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.svm import LinearSVC
+
+    train, test = task.set("train"), task.set("test")
+    if train is None or test is None:
+        raise InputError(
+            "this scorer takes the text sets train and test", where=f"tasks.{task.name}.texts", why=f"roles are {sorted(task.sets)}"
+        )
+    bootstrap = Bootstrap(task.name, resamples, seed)
+    for name, langs in languages.items():
+        (x, taught), (asked, gold) = (_balanced(data, langs) for data in (train, test))
+        empty = next((side for side, rows in (("train", x), ("test", asked)) if not len(rows)), None)
+        models: dict[str, Any] = {
+            "logistic_regression": LogisticRegression(C=1.0, max_iter=max_iter, random_state=seed),
+            "linear_svm": LinearSVC(C=1.0, random_state=seed),
+        }
+        for kind, model in models.items():
+            protocol = "" if kind == "logistic_regression" else kind
+            if empty:
+                yield Measure(name, "accuracy", None, 0, protocol=protocol, reason=f"a language has no sentences in {empty}")
+                continue
+            centre, spread = x.mean(0), x.std(0)
+            spread[spread == 0] = 1.0
+            right = model.fit((x - centre) / spread, taught).predict((asked - centre) / spread) == gold
+            yield Measure(name, "accuracy", float(right.mean()), len(right), protocol=protocol, resamples=bootstrap.mean(right, name, kind))
+
+
+def _balanced(data: TextSet, langs: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Return vectors, float64, and the number of each one's language in `langs`."""
+    items = data.items()
+    _, first = np.unique(items.rows, return_index=True)
+    chosen = [at for at in np.sort(first).tolist() if items.langs[at] in langs]
+    labels = np.array([list(langs).index(items.langs[at]) for at in chosen], dtype=np.int64)
+    smallest = int(np.bincount(labels, minlength=len(langs)).min())
+    kept = first_of_each(labels, smallest)
+    rows = items.rows[np.array(chosen, dtype=np.int64)[kept]]
+    return np.asarray(data.matrix[rows], dtype=np.float64), labels[kept]

@@ -1,0 +1,97 @@
+"""Nearest-neighbour accuracy over gold links: Tatoeba, FLORES-200 (PROTOCOLS B2, B17)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from crosslign.mining import neighbours
+from crosslign.tasks import SCORERS
+from crosslign.tasks.data import LEFT, RIGHT, Items, TaskData, TextSet
+from crosslign.tasks.measures import Bootstrap, Measure
+
+PROTOCOLS = ("", "strict", "string_equal")
+
+
+@SCORERS.register
+def retrieval(task: TaskData, *, resamples: int = 1000, seed: int = 42) -> Iterator[Measure]:
+    """Yield, for each subset, accuracy in both directions and their mean, and LASER's error rate.
+
+    Every item with a gold link is a query among all items of the other side; directions are `xx2en` (source to target), `en2xx` and
+    `mean`. Protocols: none, where of equal cosines the lowest index wins; `strict`, where a tie is an error; `string_equal`, where a hit
+    is any item with the same text as a gold item.
+
+    Args:
+        resamples: bootstrap resamples of the queries for intervals; 0 for none.
+        seed: of the bootstrap.
+    """
+    data = task.only_set()
+    for subset in data.subsets:
+        left, right = data.items(subset, LEFT), data.items(subset, RIGHT)
+        sources, targets, _ = data.links(subset, left, right)
+        if not len(sources):
+            for direction in ("xx2en", "en2xx", "mean"):
+                for protocol in PROTOCOLS:
+                    yield Measure(subset, "accuracy", None, 0, direction, protocol, reason="no gold links")
+                yield Measure(subset, "error_rate", None, 0, direction, reason="no gold links")
+            continue
+        yield from _measures(subset, _verdicts(data, left, right, sources, targets), Bootstrap(task.name, resamples, seed))
+
+
+def _verdicts(
+    data: TextSet, left: Items, right: Items, sources: np.ndarray, targets: np.ndarray
+) -> dict[str, tuple[np.ndarray, np.ndarray, bool]]:
+    """Return for each protocol whether each query is answered, in both directions, and whether these two are aligned link by link."""
+    near = neighbours(data.matrix, data.matrix, 2, source_rows=left.rows, target_rows=right.rows)
+    forward = judge(near.forward_indices, near.forward_scores, sources, targets, right.rows)
+    backward = judge(near.backward_indices, near.backward_scores, targets, sources, left.rows)
+    one_to_one = len(np.unique(sources)) == len(np.unique(targets)) == len(sources)
+    if one_to_one:
+        # Queries are judged in the order of their positions; bring those of the other side into the same order of links.
+        order = np.argsort(np.argsort(targets))[np.argsort(sources)]
+        backward = {protocol: verdict[order] for protocol, verdict in backward.items()}
+    return {protocol: (forward[protocol], backward[protocol], one_to_one) for protocol in PROTOCOLS}
+
+
+def judge(indices: np.ndarray, scores: np.ndarray, queries: np.ndarray, answers: np.ndarray, rows: np.ndarray) -> dict[str, np.ndarray]:
+    """Judge every query that has a gold answer, in the order of queries.
+
+    Args:
+        indices, scores: [n, 1 or 2], nearest candidates of each query, best first, of equal scores the lowest index first.
+        queries, answers: int64 [links], gold links; a query may have several answers.
+        rows: int64 [m], text row of each candidate; candidates of equal text share one.
+
+    Returns:
+        For each protocol, bool [queries that have an answer].
+    """
+    asked = np.unique(queries)
+    predicted = indices[asked, 0]
+    tie = scores[asked, 0] == scores[asked, 1] if scores.shape[1] > 1 else np.zeros(len(asked), dtype=bool)
+    m, texts = len(rows), int(rows.max()) + 1
+    hit = np.isin(asked * m + predicted, queries * m + answers)
+    return {
+        "": hit,
+        "strict": hit & ~tie,
+        "string_equal": np.isin(asked * texts + rows[predicted], queries * texts + rows[answers]),
+    }
+
+
+def _measures(subset: str, verdicts: dict[str, tuple[np.ndarray, np.ndarray, bool]], bootstrap: Bootstrap) -> Iterator[Measure]:
+    for protocol, (forward, backward, aligned) in verdicts.items():
+        there, back = (
+            bootstrap.mean(verdict, subset, protocol, direction) for direction, verdict in (("xx2en", forward), ("en2xx", backward))
+        )
+        if aligned:
+            both = bootstrap.mean((forward.astype(np.float64) + backward) / 2, subset, protocol, "mean")
+        else:
+            both = None if there is None or back is None else (there + back) / 2
+        accuracies = float(forward.mean()), float(backward.mean())
+        for direction, value, n, drawn in (
+            ("xx2en", accuracies[0], len(forward), there),
+            ("en2xx", accuracies[1], len(backward), back),
+            ("mean", sum(accuracies) / 2, len(forward), both),
+        ):
+            yield Measure(subset, "accuracy", value, n, direction, protocol, resamples=drawn)
+            if not protocol:
+                yield Measure(subset, "error_rate", 1 - value, n, direction, resamples=None if drawn is None else 1 - drawn)

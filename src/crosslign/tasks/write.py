@@ -1,0 +1,82 @@
+"""Score files: one JSON per run, checkpoint, readout and task (PROTOCOLS F.3, CONTRACTS 8)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+from crosslign.corpora.evaluation import Evaluation
+from crosslign.errors import InputError
+from crosslign.files import read_json, write_json
+from crosslign.mining.vectors import open_vectors
+from crosslign.tasks.records import Record
+from crosslign.tasks.score import score
+
+HEAD = ("run_id", "system", "seed", "task", "checkpoint", "readout", "profile")
+IN_EACH_RECORD = ("run_id", "checkpoint_sha", "pooling", "layer", "max_length", "seed", "profile", "code_version", "data_manifest_sha")
+
+
+def write_scores(out: Path, context: Mapping[str, Any], records: Sequence[Record]) -> None:
+    """Write a score file; equal scores are equal bytes.
+
+    Args:
+        out: final path.
+        context: the values named by `HEAD` and `IN_EACH_RECORD`.
+        records: at least one; written in sorted order.
+    """
+    shared = {key: context[key] for key in IN_EACH_RECORD}
+    ordered = sorted(records, key=lambda record: (record.eval, record.subset, record.metric, record.direction, record.protocol))
+    write_json(out, {**{key: context[key] for key in HEAD}, "records": [{**shared, **asdict(record)} for record in ordered]})
+
+
+def read_scores(path: Path) -> tuple[dict[str, Any], list[Record]]:
+    """Read a score file: its context, as `write_scores` took it, and its records.
+
+    Raises:
+        InputError: the file is missing, is no JSON, or lacks a field.
+    """
+    content = read_json(path)
+    names = [field.name for field in fields(Record)]
+    try:
+        rows = content["records"]
+        context = {**{key: content[key] for key in HEAD}, **{key: row[key] for row in rows[:1] for key in IN_EACH_RECORD}}
+        return context, [Record(**{name: row[name] for name in names}) for row in rows]
+    except (KeyError, TypeError) as error:
+        raise InputError(f"not a score file: {error}", where=str(path), do="Delete it; the next run makes it again") from error
+
+
+def score_run(
+    name: str,
+    task: Mapping[str, Any],
+    matrices: Mapping[str, Path],
+    sets: Mapping[str, Mapping[str, Path]],
+    out: Path,
+    context: Mapping[str, Any],
+) -> list[Record]:
+    """Score one run on one task from files, and write its score file.
+
+    Args:
+        name: task id.
+        task: its entry in config/tasks.yaml.
+        matrices: for each role, the `.npy` of its text set; memory-mapped.
+        sets: for each role, the paths of its texts, items and gold.
+        out: score file.
+        context: what `write_scores` needs, except the task.
+
+    Raises:
+        InputError: a file is missing or unreadable, or a matrix has another number of rows than its texts; names both numbers.
+    """
+    outputs = {role: open_vectors(path) for role, path in matrices.items()}
+    evaluations = {role: Evaluation.read(sets[role]) for role in matrices}
+    for role, matrix in outputs.items():
+        texts = evaluations[role].texts.num_rows
+        if len(matrix) != texts:
+            why = f"{len(matrix)} rows, but {sets[role]['texts']} has {texts} texts"
+            raise InputError(
+                "embeddings do not belong to their texts", where=str(matrices[role]), why=why, do="Delete it; the next run makes it again"
+            )
+    records = score(name, task, outputs, evaluations)
+    write_scores(out, {**context, "task": name}, records)
+    return records

@@ -1,0 +1,1 @@
+"""The one trainer: every objective, exact resume, checkpoint selection."""

@@ -1,0 +1,154 @@
+"""Checkpoints for resume: always an old one or a new one, never half of one, and never one of another recipe."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from crosslign.encoders.model import Model
+from crosslign.errors import InputError
+from crosslign.files import atomic_folder, read_json, write_json, write_text
+from crosslign.objectives.contract import Part
+from crosslign.training.optimiser import Optimiser
+
+POINTER = "current"
+PARTS_FILE = "parts.safetensors"
+
+log = logging.getLogger(__name__)
+
+
+def save_tensors(path: Path, tensors: Mapping[str, Tensor]) -> None:
+    """Write tensors as safetensors; two names of one memory are written twice."""
+    seen: set[int] = set()
+    ready: dict[str, Tensor] = {}
+    for name, tensor in tensors.items():
+        plain = tensor.detach().cpu().contiguous()
+        pointer = plain.untyped_storage().data_ptr()
+        ready[name] = plain.clone() if pointer in seen else plain
+        seen.add(pointer)
+    save_file(ready, path)
+    path.chmod(0o644)
+
+
+def parts_state(parts: Mapping[str, Part]) -> dict[str, Tensor]:
+    """Return the tensors of all parts by `<part>.<name>`."""
+    return {f"{part}.{name}": tensor for part, module in parts.items() for name, tensor in module.state_dict().items()}
+
+
+def load_parts(parts: Mapping[str, Part], tensors: Mapping[str, Tensor]) -> None:
+    """Take over the tensors of `parts_state`."""
+    for name, part in parts.items():
+        part.load_state_dict({key.removeprefix(f"{name}."): value for key, value in tensors.items() if key.startswith(f"{name}.")})
+
+
+def checksum_of(*modules: nn.Module) -> str:
+    """Return a checksum of all parameters and buffers."""
+    digest = hashlib.sha256()
+    for module in modules:
+        for name, tensor in sorted(module.state_dict().items()):
+            digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
+            digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+    return digest.hexdigest()
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Remove what a killed process was still writing below a working folder."""
+    for path in sorted(Path(folder).rglob(".*.part")):
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+
+
+class Checkpoints:
+    """The working folder of one run.
+
+    Args:
+        folder: `{results}/checkpoints/<run>`; removed by `clear` after success.
+        key: what a checkpoint must have been made with to be gone on from: recipe, versions, inputs …, by name.
+    """
+
+    def __init__(self, folder: Path, key: Mapping[str, Any]) -> None:
+        self.folder, self.key = Path(folder), dict(key)
+
+    def _current(self) -> Path | None:
+        pointer = self.folder / POINTER
+        return self.folder / pointer.read_text(encoding="utf-8").strip() if pointer.is_file() else None
+
+    def save(self, model: Model, parts: Mapping[str, Part], optimiser: Optimiser, state: Mapping[str, Any]) -> None:
+        """Write a checkpoint beside the last one, point to it, and only then remove the last one.
+
+        Args:
+            model: the encoder.
+            parts: named state of the terms.
+            optimiser: AdamW's state is kept.
+            state: plain numbers to go on from; `step` is the number of steps done.
+        """
+        name = f"step-{state['step']:08d}"
+        with atomic_folder(self.folder / name) as temporary:
+            save_tensors(temporary / "model.safetensors", model.state_dict())
+            save_tensors(temporary / PARTS_FILE, parts_state(parts))
+            save_tensors(temporary / "optimiser.safetensors", optimiser.state())
+            write_json(temporary / "state.json", {"key": self.key, **state})
+        write_text(self.folder / POINTER, name + "\n")
+        for other in self.folder.glob("step-*"):
+            if other.name != name:
+                shutil.rmtree(other)
+        log.info("checkpoint written at step %d", state["step"])
+
+    def _stale(self, found: Mapping[str, Any]) -> list[str]:
+        return sorted(name for name in self.key.keys() | found.keys() if self.key.get(name) != found.get(name))
+
+    def load(self, model: Model, parts: Mapping[str, Part], optimiser: Optimiser) -> dict[str, Any] | None:
+        """Take over the last checkpoint, if there is one of this very run.
+
+        One that is damaged, or was made with another recipe, data, version or thread count, is left aside with a warning
+        that says which, and training starts anew.
+
+        Returns:
+            The `state` that was saved, or None.
+        """
+        folder = self._current()
+        if folder is None:
+            return None
+        try:
+            state: dict[str, Any] = read_json(folder / "state.json")
+            if stale := self._stale(state.pop("key")):
+                log.warning("the checkpoint at step %s was made with another %s: training starts anew", state["step"], ", ".join(stale))
+                self._drop()
+                return None
+            tensors = {name: load_file(folder / f"{name}.safetensors") for name in ("model", "parts", "optimiser")}
+        except (InputError, SafetensorError, OSError, KeyError) as error:
+            log.warning("the checkpoint in %s cannot be read (%s): training starts anew", folder, error)
+            self._drop()
+            return None
+        model.load_state_dict(tensors["model"])
+        load_parts(parts, tensors["parts"])
+        optimiser.load(tensors["optimiser"])
+        log.info("going on after step %d", state["step"])
+        return state
+
+    def _drop(self) -> None:
+        (self.folder / POINTER).unlink(missing_ok=True)
+        for folder in [*self.folder.glob("step-*"), self.folder / "best"]:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def clear(self) -> None:
+        """Remove the working folder."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def write_system(folder: Path, model: Model, parts: Mapping[str, Part], readout: Mapping[str, Any]) -> None:
+    """Write one named checkpoint of a run: a folder per member, and `parts.safetensors`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    model.save(folder, readout)
+    save_tensors(folder / PARTS_FILE, parts_state(parts))

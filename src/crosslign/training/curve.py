@@ -1,0 +1,83 @@
+"""The learning curve, one JSON object a step, and the progress in the log."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from math import isfinite
+from pathlib import Path
+from typing import IO, Any
+
+PROGRESS_SECONDS = 5.0
+
+log = logging.getLogger(__name__)
+
+
+def finite(value: Any) -> Any:
+    """Return a value with every NaN and infinity in it as None, which JSON has a word for."""
+    if isinstance(value, dict):
+        return {name: finite(item) for name, item in value.items()}
+    return None if isinstance(value, float) and not isfinite(value) else value
+
+
+class Curve:
+    """`curve.jsonl`: no wall times, so that equal runs give equal bytes.
+
+    Args:
+        path: the file, in the working folder.
+        keep: bytes to keep of an older one; what a killed run wrote behind its checkpoint is cut off.
+    """
+
+    def __init__(self, path: Path, keep: int = 0) -> None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.path = path
+        self._file: IO[bytes] = open(path, "r+b" if path.exists() else "w+b")  # noqa: SIM115
+        self._file.truncate(keep)
+        self._file.seek(keep)
+
+    def write(self, line: dict[str, Any]) -> None:
+        """Append one step."""
+        self._file.write((json.dumps(finite(line), sort_keys=True, allow_nan=False) + "\n").encode())
+
+    def flush(self) -> int:
+        """Bring everything to the disk, and return the length in bytes."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        return self._file.tell()
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def duration(seconds: float) -> str:
+    """Return a time that people read: `1 h 02 min`, `3 min 20 s`, `12 s`."""
+    whole = round(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{whole // 60} min {whole % 60:02d} s" if whole >= 60 else f"{whole} s"
+
+
+class Progress:
+    """Step, loss, speed and the time that is left, every few seconds and at the end."""
+
+    def __init__(self, done: int, steps: int) -> None:
+        self._first, self._steps = done, steps
+        self._start = self._last = time.monotonic()
+        self._rows = 0
+
+    def add(self, done: int, rows: int, loss: float, learning_rate: float) -> None:
+        """Take note of one more step."""
+        self._rows += rows
+        now = time.monotonic()
+        if now - self._last < PROGRESS_SECONDS and done < self._steps:
+            return
+        self._last = now
+        seconds = max(now - self._start, 1e-9)
+        speed = (done - self._first) / seconds
+        log.info(
+            "step %d of %d, loss %.4f, learning rate %.2e, %.2f steps/s, %.0f examples/s, %s left",
+            done, self._steps, loss, learning_rate, speed, self._rows / seconds, duration((self._steps - done) / speed),
+        )  # fmt: skip

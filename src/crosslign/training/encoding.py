@@ -1,0 +1,206 @@
+"""One step's sentences through the model: grouped, sorted by length, in micro-batches, over ranks (gradient caching)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from math import ceil
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+
+from crosslign.encoders.model import Model
+from crosslign.encoders.tokens import Ids, collate
+from crosslign.errors import InputError
+from crosslign.objectives.contract import Input
+from crosslign.training.seeds import derive
+from crosslign.training.store import Lookup
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What holds for every encoding of a run.
+
+    Attributes:
+        accelerator: of `accelerate`; device, autocast and ranks.
+        seed: seed of the run.
+        pooling, layer: of the readout.
+        max_length: tokens of an input.
+        prefix: text before each sentence.
+    """
+
+    accelerator: Any
+    seed: int
+    pooling: str
+    layer: int
+    max_length: int
+    prefix: str
+
+
+@dataclass
+class Group:
+    """Sentences that one forward pass of one module can take together.
+
+    Attributes:
+        ids, segments: token ids, and segment numbers for pairs, of N sentences of all ranks.
+        leaf: float32 [N, d], the vectors that the loss sees; its gradient goes back into the module.
+    """
+
+    member: str
+    pooling: str
+    module: nn.Module
+    ids: list[Ids] = field(default_factory=list)
+    segments: list[Ids] | None = None
+    leaf: Tensor = field(default_factory=lambda: torch.empty(0))
+
+    def own_chunks(self, rank: int, world: int, size: int) -> list[NDArray[np.int64]]:
+        """Return this rank's sentences in micro-batches of like length: every `world`-th of them, longest first."""
+        lengths = np.fromiter((len(array) for array in self.ids), np.int64, len(self.ids))
+        own = np.argsort(-lengths, kind="stable")[rank::world]
+        return [own[i : i + size] for i in range(0, len(own), size)]
+
+
+def _backward(vectors: Tensor, gradient: Tensor, rows: NDArray[np.int64]) -> None:
+    torch.autograd.backward(vectors, gradient[torch.from_numpy(rows).to(gradient.device)])
+
+
+class Encoding:
+    """The inputs of one batch, encoded with or without gradient.
+
+    Vectors are computed by micro-batches. With several, the forward pass keeps no graph; the loss's gradient with respect
+    to the vectors is stored, and each micro-batch is encoded again, with the same dropout, to take it in. With one, its
+    graph is kept. Over ranks each encodes its share; all see all vectors and compute the same loss, so that each holds the
+    gradient of its own share and the sum over ranks is that of the joint batch.
+
+    Args:
+        settings: what holds for the run.
+        inputs: what to encode, by name.
+        lookup: token ids of the batch's sentences; others are tokenised.
+        module: gives the module that encodes for a member's name.
+        model: the model, for languages and tokenizers.
+        micro_batch: share of the sentences that a micro-batch takes, in (0, 1].
+        draw: names the step and the batch in the seed of dropout.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        inputs: Mapping[str, Input],
+        lookup: Lookup,
+        module: Callable[[str], nn.Module],
+        model: Model,
+        micro_batch: float,
+        draw: Sequence[str | int],
+    ) -> None:
+        self._settings, self._model, self._module, self._draw = settings, model, module, tuple(draw)
+        self._micro_batch = micro_batch
+        self._groups: dict[tuple[str, str, bool], Group] = {}
+        self._places = {name: self._add(item, lookup) for name, item in inputs.items()}
+        self._graphs: list[tuple[Group, NDArray[np.int64], Tensor]] = []
+
+    def _add(self, item: Input, lookup: Lookup) -> list[tuple[tuple[str, str, bool], int]]:
+        """Put an input's sentences into their groups; return (group, place) of each."""
+        pooling, paired = item.pooling or self._settings.pooling, item.pair_texts is not None
+        members = [self._model.member_of(lang) for lang in item.langs]
+        places: list[tuple[tuple[str, str, bool], int]] = []
+        unknown: dict[str, list[int]] = {}
+        for i, (member, text) in enumerate(zip(members, item.texts, strict=True)):
+            key = (member, pooling, paired)
+            if key not in self._groups:
+                self._groups[key] = Group(member, pooling, self._module(member), segments=[] if paired else None)
+            group = self._groups[key]
+            places.append((key, len(group.ids)))
+            known = None if paired else lookup.get((member, text))
+            group.ids.append(known if known is not None else np.empty(0, np.int32))
+            if group.segments is not None:
+                group.segments.append(np.empty(0, np.int32))
+            if known is None:
+                unknown.setdefault(member, []).append(i)
+        for member, rows in unknown.items():
+            self._tokenise(member, item, rows, [places[i] for i in rows])
+        return places
+
+    def _tokenise(self, member: str, item: Input, rows: Sequence[int], places: Sequence[tuple[tuple[str, str, bool], int]]) -> None:
+        seconds = [item.pair_texts[i] for i in rows] if item.pair_texts is not None else None
+        texts = [self._settings.prefix + item.texts[i] for i in rows]
+        tokens = self._model.member(member).tokenise(texts, seconds, self._settings.max_length)
+        for i, (key, place) in enumerate(places):
+            self._groups[key].ids[place] = tokens.ids[i]
+            if tokens.segments is not None:
+                self._groups[key].segments[place] = tokens.segments[i]  # type: ignore[index]
+
+    def _forward(self, group: Group, rows: NDArray[np.int64], number: int) -> Tensor:
+        accelerator = self._settings.accelerator
+        torch.manual_seed(
+            derive(self._settings.seed, "dropout", *self._draw, group.member, group.pooling, accelerator.process_index, number)
+        )
+        segments = [group.segments[i] for i in rows] if group.segments is not None else None
+        features = collate([group.ids[i] for i in rows], segments, self._model.member(group.member).pad, accelerator.device)
+        with accelerator.autocast():
+            vectors: Tensor = group.module(features, group.pooling, self._settings.layer)
+        return vectors.float()
+
+    def _chunks(self, group: Group) -> list[NDArray[np.int64]]:
+        accelerator = self._settings.accelerator
+        size = max(1, ceil(len(group.ids) * self._micro_batch))
+        return group.own_chunks(accelerator.process_index, accelerator.num_processes, size)
+
+    def vectors(self, gradient: bool) -> dict[str, Tensor]:
+        """Encode, and return float32 vectors [n, d] by input name, joined over micro-batches and ranks.
+
+        Args:
+            gradient: whether `backward` will follow.
+        """
+        for group in self._groups.values():
+            chunks = self._chunks(group)
+            direct = gradient and len(chunks) == 1
+            encoded = []
+            with torch.set_grad_enabled(direct):
+                for number, rows in enumerate(chunks):
+                    encoded.append(self._forward(group, rows, number))
+                    if direct:
+                        self._graphs.append((group, rows, encoded[-1]))
+            group.leaf = self._join(group, chunks, [e.detach() for e in encoded]).requires_grad_(gradient)
+        return self._by_input()
+
+    def _join(self, group: Group, chunks: Sequence[NDArray[np.int64]], encoded: Sequence[Tensor]) -> Tensor:
+        """Put every rank's vectors into their rows: each adds its own to zeros, which is exact."""
+        accelerator = self._settings.accelerator
+        dimension = int(self._model.member(group.member).dimension)
+        joint = torch.zeros(len(group.ids), dimension, device=accelerator.device)
+        for rows, vectors in zip(chunks, encoded, strict=True):
+            joint[torch.from_numpy(rows).to(accelerator.device)] = vectors
+        return accelerator.reduce(joint, "sum") if accelerator.num_processes > 1 else joint
+
+    def _by_input(self) -> dict[str, Tensor]:
+        starts: dict[tuple[str, str, bool], int] = {}
+        total = 0
+        for key, group in self._groups.items():
+            starts[key] = total
+            total += len(group.ids)
+        dimensions = {group.leaf.shape[1] for group in self._groups.values()}
+        if len(dimensions) > 1:
+            raise InputError("the members' vectors differ in length", where="base", why=f"{sorted(dimensions)}")
+        joint = torch.cat([group.leaf for group in self._groups.values()])
+        return {
+            name: joint.index_select(
+                0, torch.tensor([starts[key] + place for key, place in places], device=joint.device, dtype=torch.int64)
+            )
+            for name, places in self._places.items()
+        }
+
+    def backward(self) -> None:
+        """Bring the gradient that the loss left at the vectors into the model's parameters."""
+        for group, rows, vectors in self._graphs:
+            if group.leaf.grad is not None:
+                _backward(vectors, group.leaf.grad, rows)
+        direct = {id(group) for group, _, _ in self._graphs}
+        for group in self._groups.values():
+            if id(group) in direct or group.leaf.grad is None:
+                continue
+            for number, rows in enumerate(self._chunks(group)):
+                _backward(self._forward(group, rows, number), group.leaf.grad, rows)
+        self._graphs.clear()

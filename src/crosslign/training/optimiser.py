@@ -1,0 +1,98 @@
+"""AdamW over the model and its parts, each part with its own learning rate and clip where the recipe gives one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from crosslign.encoders.model import Model
+from crosslign.objectives.contract import Part
+from crosslign.training.schedule import multiplier
+
+
+def _groups(module: nn.Module, peak: float, decay: float) -> list[dict[str, Any]]:
+    """Return parameter groups with and without weight decay: biases and norms (one dimension) have none."""
+    parameters = [p for p in module.parameters() if p.requires_grad]
+    groups = [
+        {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": decay, "peak": peak},
+        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0, "peak": peak},
+    ]
+    return [group for group in groups if group["params"]]
+
+
+class Optimiser:
+    """AdamW, its schedule and gradient clipping (PROTOCOLS A.1.6).
+
+    Args:
+        recipe: `train` (learning_rate, schedule, warmup_steps, weight_decay, clip, betas, epsilon) and `parts`, of which
+            each may carry its own learning_rate and clip.
+        model: the encoder.
+        parts: named state of the terms.
+        steps: steps of the run.
+    """
+
+    def __init__(self, recipe: Mapping[str, Any], model: Model, parts: Mapping[str, Part], steps: int) -> None:
+        train = recipe["train"]
+        self._schedule, self._warmup, self._steps = train["schedule"], train.get("warmup_steps", 0), steps
+        self.peak: float = train["learning_rate"]
+        decay = train.get("weight_decay", 0.0)
+        groups = _groups(model, self.peak, decay)
+        self._clips: list[tuple[float | None, list[Tensor]]] = [(train.get("clip"), [p for g in groups for p in g["params"]])]
+        for name, part in parts.items():
+            options = recipe["parts"].get(name, {})
+            own = _groups(part, options.get("learning_rate", self.peak), decay)
+            groups += own
+            parameters = [p for group in own for p in group["params"]]
+            if "clip" in options:
+                self._clips.append((options["clip"], parameters))
+            else:
+                self._clips[0][1].extend(parameters)
+        self._parameters = [p for group in groups for p in group["params"]]
+        betas = tuple(train.get("betas", (0.9, 0.999)))
+        self.adamw = torch.optim.AdamW(groups, lr=self.peak, betas=betas, eps=train.get("epsilon", 1e-8), fused=True)
+
+    def learning_rate(self, step: int) -> float:
+        """Return the encoder's learning rate at a step (from 0)."""
+        return self.peak * multiplier(self._schedule, step, self._steps, self._warmup)
+
+    def step(self, step: int, scaler: Any = None) -> float:
+        """Clip, update, and clear the gradients.
+
+        Args:
+            step: optimiser step, from 0.
+            scaler: a gradient scaler for fp16, or None; it skips a step whose gradients overflowed.
+
+        Returns:
+            The gradient's norm before clipping (of all parameters without a clip of their own); when it is not finite
+            and there is no scaler, nothing is updated.
+        """
+        factor = multiplier(self._schedule, step, self._steps, self._warmup)
+        for group in self.adamw.param_groups:
+            group["lr"] = group["peak"] * factor
+        if scaler is not None:
+            scaler.unscale_(self.adamw)
+        norms = [nn.utils.clip_grad_norm_(parameters, clip if clip is not None else float("inf")) for clip, parameters in self._clips]
+        norm, finite = float(norms[0]), all(bool(torch.isfinite(n)) for n in norms)
+        if scaler is not None:
+            scaler.step(self.adamw)
+            scaler.update()
+        elif finite:
+            self.adamw.step()
+        self.adamw.zero_grad(set_to_none=True)
+        return norm if finite else float("nan")
+
+    def state(self) -> dict[str, Tensor]:
+        """Return AdamW's tensors by `<parameter number>.<name>`."""
+        state = self.adamw.state
+        return {f"{i}.{name}": value for i, p in enumerate(self._parameters) for name, value in state.get(p, {}).items()}
+
+    def load(self, tensors: Mapping[str, Tensor]) -> None:
+        """Take over the tensors of `state`."""
+        self.adamw.state.clear()
+        for key, value in tensors.items():
+            number, _, name = key.partition(".")
+            parameter = self._parameters[int(number)]
+            self.adamw.state[parameter][name] = value.to(parameter.device)

@@ -1,0 +1,103 @@
+"""One training job: from the resolved recipe and its inputs to the run's folder."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from crosslign.corpora.evaluation import Evaluation
+from crosslign.encoders.encode import encode, text_columns
+from crosslign.encoders.model import Model
+from crosslign.errors import InputError
+from crosslign.tasks.records import Record
+from crosslign.tasks.score import score
+from crosslign.threads import limit_threads
+from crosslign.training.fit import fit
+from crosslign.training.selection import Dev
+from crosslign.training.terms import build_parts
+
+Sets = Mapping[str, Mapping[str, Path]]
+SELECT_FIELDS = ("subset", "metric", "protocol", "direction")
+
+
+def pick_score(records: Sequence[Record], name: str, select: Mapping[str, Any]) -> float | None:
+    """Return the value that a selection goes by; None where it is undefined.
+
+    Args:
+        records: scores of the selection's task.
+        name: of the selection, for messages.
+        select: subset and metric, and protocol or direction where they matter; the main score goes first.
+
+    Raises:
+        InputError: no record fits.
+    """
+    wanted = {field: select[field] for field in SELECT_FIELDS if field in select}
+    found = [r for r in records if all(getattr(r, field) == value for field, value in wanted.items())]
+    if not found:
+        known = sorted({tuple(getattr(r, field) for field in SELECT_FIELDS) for r in records})
+        raise InputError("no score fits the selection", where=f"select: {name}", why=f"wanted {wanted}; {SELECT_FIELDS} are {known[:12]}")
+    return next((r for r in found if r.main), found[0]).value
+
+
+def dev_scores(recipe: Mapping[str, Any], sets: Sets, tasks: Mapping[str, Mapping[str, Any]]) -> Dev | None:
+    """Return the function that scores a model for every selection of the recipe, with the ordinary scorers.
+
+    Args:
+        recipe: its `select` and `readout`.
+        sets: texts, items and gold of each evaluation corpus that the tasks name.
+        tasks: entries of config/tasks.yaml, by id.
+    """
+    select = recipe["select"]
+    if not select:
+        return None
+
+    names = sorted({entry["task"] for entry in select.values()})
+    corpora = sorted({corpus for name in names for corpus in tasks[name]["texts"].values()})
+    evaluations = {corpus: Evaluation.read(sets[corpus]) for corpus in corpora}
+
+    def dev(model: Model) -> dict[str, float | None]:
+        vectors = {}
+        for corpus in corpora:
+            _, texts, langs, pairs = text_columns(evaluations[corpus].texts, corpus)
+            vectors[corpus] = encode(model, texts, langs, recipe["readout"], pairs)
+        records = {}
+        for name in names:
+            roles = tasks[name]["texts"]
+            outputs = {role: vectors[corpus] for role, corpus in roles.items()}
+            records[name] = score(name, tasks[name], outputs, {role: evaluations[corpus] for role, corpus in roles.items()})
+        return {name: pick_score(records[entry["task"]], name, entry) for name, entry in select.items()}
+
+    return dev
+
+
+def train_run(
+    recipe: Mapping[str, Any],
+    examples: Mapping[str, Path],
+    base: Mapping[str, Path],
+    sets: Sets,
+    tasks: Mapping[str, Mapping[str, Any]],
+    out: Path,
+    checkpoints: Path,
+    context: Mapping[str, Any],
+) -> dict[str, Any]:
+    """Train one run, or go on where a stopped one left off.
+
+    Args:
+        recipe: the resolved recipe of the run.
+        examples: training sets by id.
+        base: folder of each member to start from.
+        sets: texts, items and gold of the evaluation corpora that selection looks at, by id.
+        tasks: their entries of config/tasks.yaml, by id.
+        out: the run's folder, moved into place whole.
+        checkpoints: working folder for resume.
+        context: `code`, the fingerprint of the code.
+
+    Returns:
+        Counts for the lineage, `device` among them; see `fit` for these and for what is raised.
+    """
+    limit_threads(int(recipe["train"].get("threads", 1)))
+    model = Model.load(base)
+    parts = build_parts(recipe, model, Path(next(iter(base.values()))).parent)
+    dev = dev_scores(recipe, sets, tasks)
+    return fit(recipe, examples, model, parts, dev, Path(out), Path(checkpoints), str(context.get("code", "")))

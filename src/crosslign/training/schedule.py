@@ -1,0 +1,44 @@
+"""Learning-rate schedules: a multiplier of the peak, as a function of the step alone."""
+
+from __future__ import annotations
+
+from math import ceil, cos, pi
+from typing import Final
+
+SCHEDULES: Final = ("linear", "cosine", "constant")
+
+
+def multiplier(schedule: str, step: int, steps: int, warmup: int = 0) -> float:
+    """Return the factor of the peak learning rate at one step.
+
+    Args:
+        schedule: `linear` and `cosine` decay to 0 at the end, `constant` does not decay.
+        step: optimiser step, from 0.
+        steps: steps in total.
+        warmup: steps of linear warm-up from 0.
+    """
+    if step < warmup:
+        return step / warmup
+    if schedule == "constant":
+        return 1.0
+    left = max(0.0, (steps - step) / max(1, steps - warmup))
+    if schedule == "linear":
+        return left
+    if schedule == "cosine":
+        return 0.5 * (1.0 + cos(pi * (1.0 - left)))
+    raise ValueError(f"schedule {schedule!r} is none of {SCHEDULES}")
+
+
+def total_steps(rows: int, batch: int, epochs: float | None, steps: int | None) -> int:
+    """Return the optimiser steps of a run.
+
+    Args:
+        rows: examples of the first term; a last incomplete batch is a step.
+        batch: examples a step.
+        epochs: passes over the examples, or None.
+        steps: upper bound, or None; without both it is one epoch.
+    """
+    epochs = epochs if epochs is not None else (None if steps else 1.0)
+    whole = ceil(epochs * ceil(rows / batch)) if epochs is not None else steps
+    assert whole is not None
+    return min(whole, steps) if steps else whole

@@ -1,0 +1,95 @@
+"""Named checkpoints: at intervals the model is scored on dev data, and the best so far is kept for each name."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from collections.abc import Callable, Mapping
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+from crosslign.encoders.model import Model
+from crosslign.files import atomic_folder, write_json
+from crosslign.objectives.contract import Part
+from crosslign.training.checkpoint import write_system
+from crosslign.training.curve import finite
+
+Dev = Callable[[Model], Mapping[str, float | None]]
+"""Scores of a model by selection name; None where a score is undefined."""
+
+log = logging.getLogger(__name__)
+
+
+class Selection:
+    """Best checkpoints so far.
+
+    Args:
+        select: `select` of the recipe; of each name `every`, the steps between looks. A run's last step is looked at too.
+        dev: scores the model.
+        folder: where the best models lie until the end.
+        readout: of the recipe, for the saved folders.
+    """
+
+    def __init__(self, select: Mapping[str, Mapping[str, Any]], dev: Dev | None, folder: Path, readout: Mapping[str, Any]) -> None:
+        self._every = {name: int(entry["every"]) for name, entry in select.items()} if dev is not None else {}
+        self._dev, self._folder, self._readout = dev, folder, readout
+        self.looks: list[dict[str, Any]] = []
+        self.best: dict[str, dict[str, Any]] = {}
+
+    def state(self) -> dict[str, Any]:
+        """Return what `restore` needs."""
+        return {"looks": self.looks, "best": self.best}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go back to a saved state; a better model found after it is found again."""
+        self.looks, self.best = list(state["looks"]), dict(state["best"])
+
+    def _place(self, name: str, step: int) -> Path:
+        return self._folder / f"{name}-{step:08d}"
+
+    def look(self, done: int, last: bool, model: Model, parts: Mapping[str, Part], writes: bool) -> None:
+        """Score the model when a look is due, and keep it for each name whose best it is; a tie keeps the older one.
+
+        Args:
+            done: steps done.
+            last: whether this was the last step.
+            model: the encoder.
+            parts: saved beside it.
+            writes: whether this process writes (one of several ranks does).
+        """
+        due = sorted(name for name, every in self._every.items() if last or done % every == 0)
+        if not due or self._dev is None or not writes:
+            return
+        scores = self._dev(model)
+        kept = [name for name in due if self._is_better(name, scores.get(name))]
+        for name in kept:
+            with atomic_folder(self._place(name, done)) as temporary:
+                write_system(temporary, model, parts, self._readout)
+            self.best[name] = {"step": done, "value": scores[name]}
+        self.looks.append({"step": done, "scores": finite({name: scores.get(name) for name in due}), "kept": kept})
+        log.info("step %d: %s; kept for: %s", done, ", ".join(f"{name} {scores.get(name)}" for name in due), ", ".join(kept) or "none")
+
+    def _is_better(self, name: str, value: float | None) -> bool:
+        if value is None or not isfinite(value):
+            return False
+        return name not in self.best or value > self.best[name]["value"]
+
+    def prune(self) -> None:
+        """Remove models that are no longer the best of any name; call it once the state that says so is on disk."""
+        wanted = {self._place(name, entry["step"]).name for name, entry in self.best.items()}
+        for folder in self._folder.glob("*-*"):
+            if folder.name not in wanted:
+                shutil.rmtree(folder)
+
+    def write(self, out: Path, last: Path) -> None:
+        """Put the best model of each name into the run's folder; one that never had a score is the last one.
+
+        Args:
+            out: folder of the run.
+            last: the model after the last step, inside it.
+        """
+        for name in self._every:
+            shutil.copytree(self._place(name, self.best[name]["step"]) if name in self.best else last, out / name)
+        missing = sorted(set(self._every) - set(self.best))
+        write_json(out / "selection.json", {"best": self.best, "looks": self.looks, "without_score": missing})

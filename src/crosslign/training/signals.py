@@ -1,0 +1,44 @@
+"""A signal to stop is a wish: the step is finished and the state saved first."""
+
+from __future__ import annotations
+
+import logging
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+STOPPING = (signal.SIGTERM, signal.SIGUSR1)
+
+log = logging.getLogger(__name__)
+
+
+class StopFlag:
+    """Whether, and by which signal, the run was asked to stop."""
+
+    def __init__(self) -> None:
+        self.signal: str | None = None
+
+    def __bool__(self) -> bool:
+        return self.signal is not None
+
+    def raise_by(self, number: int, frame: FrameType | None) -> None:
+        """Take note of a signal (a handler)."""
+        self.signal = signal.Signals(number).name
+        log.warning("%s received: stopping after this step", self.signal)
+
+
+@contextmanager
+def stop_requests() -> Iterator[StopFlag]:
+    """Turn SIGTERM and SIGUSR1 into a flag while the block runs; only the main thread of a process can."""
+    flag = StopFlag()
+    if threading.current_thread() is not threading.main_thread():
+        yield flag
+        return
+    before = {number: signal.signal(number, flag.raise_by) for number in STOPPING}
+    try:
+        yield flag
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,123 @@
+"""The weighted terms of a recipe, and the training sets that they draw from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crosslign.encoders.model import Model
+from crosslign.errors import InputError
+from crosslign.objectives import OBJECTIVES, PARTS
+from crosslign.objectives.contract import Objective, Part
+from crosslign.training.order import Order
+from crosslign.training.seeds import derive
+from crosslign.training.store import Store
+
+TERM_KEYS = frozenset({"objective", "weight", "examples", "batch", "micro_batch"})
+PART_KEYS = frozenset({"kind", "learning_rate", "clip", "start_from"})
+
+
+@dataclass(frozen=True)
+class Term:
+    """One weighted objective; `name` is unique in its recipe and names it in the curve."""
+
+    name: str
+    objective: Objective
+    weight: float
+
+
+@dataclass(frozen=True)
+class Stream:
+    """Terms that share the batches of one training set.
+
+    Attributes:
+        micro_batch: examples encoded at a time, or None for the whole batch.
+    """
+
+    name: str
+    store: Store
+    order: Order
+    terms: list[Term]
+    micro_batch: int | None
+
+
+def _build(kind: Any, options: Mapping[str, Any], where: str) -> Any:
+    try:
+        return kind(**options)
+    except TypeError as error:
+        raise InputError("an option does not fit", where=where, why=str(error)) from error
+
+
+def _terms(recipe: Mapping[str, Any]) -> list[tuple[Term, Mapping[str, Any]]]:
+    terms: list[tuple[Term, Mapping[str, Any]]] = []
+    names: dict[str, int] = {}
+    for entry in recipe["terms"]:
+        name = entry["objective"]
+        names[name] = names.get(name, 0) + 1
+        unique = name if names[name] == 1 else f"{name}_{names[name]}"
+        options = {key: value for key, value in entry.items() if key not in TERM_KEYS}
+        objective = _build(OBJECTIVES.get(name, f"{recipe['system']}: terms"), options, f"{recipe['system']}: term {unique}")
+        terms.append((Term(unique, objective, float(entry.get("weight", 1.0))), entry))
+    return terms
+
+
+def open_streams(recipe: Mapping[str, Any], examples: Mapping[str, Path], model: Model, folder: Path) -> list[Stream]:
+    """Build the recipe's terms and open their training sets, tokenised below `folder`; the first term's comes first.
+
+    Raises:
+        InputError: an unknown objective or option, terms on the same examples with different batch sizes, or examples that
+            cannot be read.
+    """
+    train, readout = recipe["train"], recipe["readout"]
+    grouped: dict[str, list[tuple[Term, Mapping[str, Any]]]] = {}
+    for term, entry in _terms(recipe):
+        grouped.setdefault(entry["examples"], []).append((term, entry))
+    streams = []
+    for name, members in grouped.items():
+        sizes = {entry["batch"] for _, entry in members}
+        if len(sizes) > 1:
+            what = f"terms on the examples {name!r} share one batch"
+            raise InputError(what, where=f"{recipe['system']}: terms", why=f"batch: {sorted(sizes)}")
+        store = Store.open(examples[name], folder / name, model, train["max_length"], readout.get("prefix", ""))
+        lengths = store.lengths if train.get("group_by_length") else None
+        order = Order(name, store.rows, sizes.pop(), recipe["seed"], lengths)
+        micro = [entry["micro_batch"] for _, entry in members if entry.get("micro_batch")]
+        streams.append(Stream(name, store, order, [term for term, _ in members], min(micro, default=None)))
+    return streams
+
+
+def build_parts(recipe: Mapping[str, Any], model: Model, base: Path | None = None) -> dict[str, Part]:
+    """Build the recipe's parts and attach them to the model.
+
+    Args:
+        recipe: its `parts` and `seed`.
+        model: what they attach to.
+        base: folder of the base system's checkpoint, for parts with `start_from: base`.
+
+    Raises:
+        InputError: an unknown kind or option, or a part that the base system does not have.
+    """
+    parts: dict[str, Part] = {}
+    for name, entry in sorted(recipe["parts"].items()):
+        where = f"{recipe['system']}: part {name}"
+        part: Part = _build(PARTS.get(entry["kind"], where), {k: v for k, v in entry.items() if k not in PART_KEYS}, where)
+        part.attach(model, derive(recipe["seed"], "part", name))
+        if entry.get("start_from") == "base":
+            _take_over(part, name, base, where)
+        parts[name] = part
+    return parts
+
+
+def _take_over(part: Part, name: str, base: Path | None, where: str) -> None:
+    from safetensors.torch import load_file
+
+    path = base / "parts.safetensors" if base else None
+    if path is None or not path.is_file():
+        raise InputError("the base has no parts to start from", where=where, why=str(path or "it is an encoder, not a system"))
+    own = {key.removeprefix(f"{name}."): tensor for key, tensor in load_file(path).items() if key.startswith(f"{name}.")}
+    try:
+        part.load_state_dict(own)
+    except RuntimeError as error:
+        raise InputError("the base system's part does not fit", where=where, why=" ".join(str(error).split())[:300]) from error

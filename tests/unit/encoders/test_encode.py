@@ -1,0 +1,161 @@
+"""Encoding: order, batches, memory, refusals, and the matrix of a text set."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from crosslign.encoders import encode as module
+from crosslign.encoders.encode import embed_text_set, encode, encode_counted, token_batches
+from crosslign.encoders.model import Member
+from crosslign.errors import InputError, ResourceError
+from crosslign.files import write_rows
+
+MEAN = {"pooling": "mean", "layer": -1, "max_length": 64, "normalise": True, "precision": "fp32", "prefix": ""}
+
+
+@pytest.fixture
+def texts(sentence_pairs):
+    return [text for pair in sentence_pairs for text in pair]
+
+
+def _encode(model, texts, **options):
+    return encode(model, texts, ["en"] * len(texts), {**MEAN, **options.pop("readout", {})}, **options)
+
+
+def test_vectors_have_unit_length_and_type(tiny_model, texts):
+    vectors = _encode(tiny_model, texts)
+    assert vectors.dtype == np.float32
+    assert vectors.shape == (len(texts), 32)
+    assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(len(texts)), abs=1e-6)
+    raw = _encode(tiny_model, texts, readout={"normalise": False})
+    assert np.abs(np.linalg.norm(raw, axis=1) - 1).min() > 0.1
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data(), budget=st.integers(1, 400))
+def test_order_and_batch_size_do_not_matter(tiny_model, texts, data, budget):
+    order = data.draw(st.permutations(range(len(texts))))
+    expected = _encode(tiny_model, texts)
+    shuffled = _encode(tiny_model, [texts[i] for i in order], token_budget=budget)
+    assert np.abs(shuffled - expected[order]).max() < 1e-5
+
+
+def test_equal_input_gives_equal_bytes_and_the_mode_comes_back(tiny_model, texts):
+    tiny_model.train()
+    first = _encode(tiny_model, texts)
+    assert np.array_equal(first, _encode(tiny_model, texts))
+    assert tiny_model.training
+    assert tiny_model.member("main").backbone.training
+
+
+@given(st.lists(st.integers(1, 50), min_size=1, max_size=40), st.integers(1, 200))
+def test_batches_keep_the_budget_and_lose_nothing(lengths, budget):
+    sizes = np.array(lengths)
+    order = np.argsort(-sizes, kind="stable")
+    batches = list(token_batches(sizes, order, budget))
+    assert np.concatenate(batches).tolist() == order.tolist()
+    assert all(len(b) == 1 or len(b) * sizes[b].max() <= budget for b in batches)
+
+
+def test_truncation_is_counted_and_happens(tiny_model, texts):
+    _, none = encode_counted(tiny_model, texts, ["en"] * len(texts), MEAN)
+    _, some = encode_counted(tiny_model, texts, ["en"] * len(texts), MEAN | {"max_length": 6})
+    tokenizer = tiny_model.member("main").tokenizer
+    assert none == 0
+    assert some == sum(len(tokenizer(text).input_ids) > 6 for text in texts) > 0
+
+
+def test_prefix_is_put_before_each_text(tiny_model):
+    assert np.array_equal(_encode(tiny_model, ["Ja."], readout={"prefix": "The dog "}), _encode(tiny_model, ["The dog Ja."]))
+
+
+def test_pair_texts_enter_the_vector(tiny_model):
+    first, second = encode(tiny_model, ["Ja.", "Ja."], ["de", "de"], MEAN, pair_texts=["Yes.", "It rained all night."])
+    assert not np.allclose(first, second)
+
+
+def test_out_of_memory_halves_the_batch_and_goes_on(tiny_model, texts, monkeypatch):
+    sizes = []
+    real = Member.forward
+
+    def forward(self, features, *rest):
+        sizes.append(len(features["input_ids"]))
+        if sizes[-1] > 5:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return real(self, features, *rest)
+
+    expected = _encode(tiny_model, texts)
+    monkeypatch.setattr(Member, "forward", forward)
+    assert np.abs(_encode(tiny_model, texts) - expected).max() < 1e-5
+    assert max(sizes) > 5
+
+
+def test_one_sentence_too_many_is_a_resource_error(tiny_model, monkeypatch):
+    monkeypatch.setattr(Member, "forward", lambda *_: (_ for _ in ()).throw(RuntimeError("DefaultCPUAllocator: can't allocate memory")))
+    with pytest.raises(ResourceError, match="max_length"):
+        _encode(tiny_model, ["Ja."])
+
+
+def test_other_failures_are_not_taken_for_lack_of_memory(tiny_model, monkeypatch):
+    monkeypatch.setattr(Member, "forward", lambda *_: (_ for _ in ()).throw(RuntimeError("size mismatch")))
+    with pytest.raises(RuntimeError, match="size mismatch"):
+        _encode(tiny_model, ["Ja."])
+
+
+@pytest.mark.parametrize(("value", "why"), [(float("nan"), "NaN"), (0.0, "zero vector")])
+def test_unusable_vectors_name_their_text(tiny_model, monkeypatch, value, why):
+    real = Member.forward
+
+    def forward(self, features, *rest):
+        vectors = real(self, features, *rest)
+        return torch.where((features["input_ids"].shape[1] > 8) & torch.ones_like(vectors, dtype=torch.bool), value, vectors)
+
+    monkeypatch.setattr(Member, "forward", forward)
+    with pytest.raises(InputError, match=f"{why}.* for row 1.*The train to the city"):
+        _encode(tiny_model, ["Ja.", "The train to the city is late again."], readout={"normalise": False}, token_budget=1)
+
+
+def _text_set(path, rows):
+    ids, langs, sentences, pairs = zip(*rows, strict=True)
+    write_rows(path, pa.table({"text_id": ids, "lang": langs, "text": sentences, "pair_text": pa.array(pairs, pa.string())}), "texts")
+
+
+def test_text_set_becomes_a_matrix_in_its_order(tiny_model, tiny_encoder, tmp_path, texts):
+    _text_set(tmp_path / "texts.parquet", [(f"t{i}", "en", text, None) for i, text in enumerate(texts)])
+    counts = embed_text_set(
+        {"main": tiny_encoder / "main"}, tmp_path / "texts.parquet", MEAN | {"max_length": 6}, tmp_path / "out" / "m.npy"
+    )
+    matrix = np.load(tmp_path / "out" / "m.npy", allow_pickle=False)
+    assert np.array_equal(matrix, _encode(tiny_model, texts, readout={"max_length": 6}))
+    assert counts["rows"] == len(texts)
+    assert counts["dimension"] == 32
+    assert counts["truncated"] > 0
+    assert sorted(p.name for p in (tmp_path / "out").iterdir()) == ["m.npy"]
+
+
+def test_text_set_without_member_or_with_half_the_pairs_is_refused(tiny_encoder, tmp_path):
+    _text_set(tmp_path / "texts.parquet", [("t0", "en", "Yes.", None), ("t1", "zh", "对", None)])
+    with pytest.raises(InputError, match="'zh'"):
+        embed_text_set({"en": tiny_encoder / "main"}, tmp_path / "texts.parquet", MEAN, tmp_path / "m.npy")
+    assert not (tmp_path / "m.npy").exists()
+    _text_set(tmp_path / "half.parquet", [("t0", "en", "Yes.", "Ja."), ("t1", "en", "No.", None)])
+    with pytest.raises(InputError, match="1 of 2 have none"):
+        embed_text_set(tiny_encoder / "main", tmp_path / "half.parquet", MEAN, tmp_path / "m.npy")
+
+
+def test_low_precision_is_near_full_precision(tiny_model, texts):
+    low = _encode(tiny_model, texts, readout={"precision": "bf16"})
+    full = _encode(tiny_model, texts)
+    assert not np.array_equal(low, full)
+    assert np.abs(low - full).max() < 0.02
+
+
+def test_chunks_of_sentences_do_not_matter(tiny_model, texts, monkeypatch):
+    expected = _encode(tiny_model, texts)
+    monkeypatch.setattr(module, "CHUNK", 7)
+    assert np.abs(_encode(tiny_model, texts) - expected).max() < 1e-5

@@ -1,0 +1,49 @@
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from crosslign.errors import ResourceError
+from crosslign.files import atomic_folder, atomic_path, write_text
+
+
+def test_a_block_that_raises_leaves_nothing(tmp_path):
+    with pytest.raises(RuntimeError), atomic_path(tmp_path / "out.txt") as path:
+        path.write_text("half")
+        raise RuntimeError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_old_file_stays_when_its_replacement_fails(tmp_path):
+    write_text(tmp_path / "out.txt", "old")
+    with pytest.raises(RuntimeError), atomic_path(tmp_path / "out.txt") as path:
+        path.write_text("new")
+        raise RuntimeError
+    assert (tmp_path / "out.txt").read_text() == "old"
+
+
+def test_a_folder_replaces_the_old_one_whole(tmp_path):
+    for name in ("first", "second"):
+        with atomic_folder(tmp_path / "run") as folder:
+            (folder / name).write_text(name)
+    assert [path.name for path in (tmp_path / "run").iterdir()] == ["second"]
+
+
+def test_a_killed_writer_leaves_no_final_name(tmp_path):
+    code = (
+        "import os, signal\nfrom pathlib import Path\nfrom crosslign.files import atomic_path\n"
+        f"with atomic_path(Path({str(tmp_path / 'out.bin')!r})) as path:\n"
+        "    path.write_bytes(b'x' * 1000)\n    os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert not (tmp_path / "out.bin").exists()
+
+
+def test_a_read_only_place_is_an_error_for_people(tmp_path):
+    target = Path("/proc/crosslign/out.txt") if os.path.isdir("/proc") else tmp_path
+    with pytest.raises((ResourceError, OSError)):
+        write_text(target, "x")

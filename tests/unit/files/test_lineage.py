@@ -1,0 +1,37 @@
+from crosslign.files import read_json, sha256_file, sha256_folder, write_text
+from crosslign.files.lineage import Lineage, lineage_path, licences_of
+
+
+def test_lineage_names_inputs_by_hash_and_inherits_licences_and_the_stand_in_mark(tmp_path):
+    write_text(tmp_path / "in.txt", "input")
+    Lineage("fetch", {}, [], tmp_path, licences=["CC0-1.0"], stand_in=True).write(tmp_path / "in.txt", "download")
+    write_text(tmp_path / "out.txt", "output")
+    job = Lineage("build", {"a": 1}, [tmp_path / "in.txt"], tmp_path, licences=["MIT"])
+    job.inherit()
+    job.write(tmp_path / "out.txt", "corpus")
+    sidecar = read_json(lineage_path(tmp_path / "out.txt"))
+    assert sidecar["inputs"] == [{"path": "in.txt", "sha256": sha256_file(tmp_path / "in.txt")}]
+    assert sidecar["artefact"]["sha256"] == sha256_file(tmp_path / "out.txt")
+    assert sidecar["licences"] == ["CC0-1.0", "MIT"] == licences_of([tmp_path / "out.txt"])
+    assert sidecar["stand_in"] is True
+
+
+def test_only_the_run_block_differs_between_equal_jobs(tmp_path):
+    write_text(tmp_path / "out.txt", "output")
+    found = []
+    for _ in range(2):
+        Lineage("build", {}, [], tmp_path).write(tmp_path / "out.txt", "corpus")
+        found.append(read_json(lineage_path(tmp_path / "out.txt")))
+    for sidecar in found:
+        sidecar.pop("run")
+    assert found[0] == found[1]
+
+
+def test_a_folder_is_summed_without_its_lineage_and_hidden_files(tmp_path):
+    write_text(tmp_path / "run" / "a.txt", "a")
+    before = sha256_folder(tmp_path / "run")
+    Lineage("train", {}, [], tmp_path).write(tmp_path / "run", "system")
+    write_text(tmp_path / "run" / ".timestamp", "now")
+    assert sha256_folder(tmp_path / "run") == before
+    write_text(tmp_path / "run" / "b.txt", "b")
+    assert sha256_folder(tmp_path / "run") != before

@@ -1,0 +1,30 @@
+import pyarrow as pa
+import pytest
+
+from crosslign.errors import InputError
+from crosslign.files import read_rows, write_rows
+
+
+def test_rows_come_back_under_their_schema_with_absent_columns_null(tmp_path):
+    write_rows(tmp_path / "a.parquet", pa.table({"id": ["a"], "a_text": ["x"], "a_lang": ["en"], "rows": [["c:1"]]}), "pairs")
+    table = read_rows(tmp_path / "a.parquet", "pairs")
+    assert table.column_names == ["id", "rows", "a_text", "a_lang", "b_text", "b_lang"]
+    assert table["b_text"].to_pylist() == [None]
+
+
+def test_an_unknown_column_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="colour"):
+        write_rows(tmp_path / "a.parquet", pa.table({"id": ["a"], "colour": ["red"]}), "mono")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_missing_column_names_file_and_column(tmp_path):
+    write_rows(tmp_path / "a.parquet", pa.table({"id": ["a"], "lang": ["en"], "text": ["x"]}), "mono")
+    with pytest.raises(InputError, match=r"a\.parquet: column 'a_lang' is missing"):
+        read_rows(tmp_path / "a.parquet", "bitext")
+
+
+def test_an_unreadable_file_says_what_to_do(tmp_path):
+    (tmp_path / "a.parquet").write_bytes(b"not parquet at all")
+    with pytest.raises(InputError, match="not a readable Parquet file.*Delete it"):
+        read_rows(tmp_path / "a.parquet")

@@ -1,0 +1,167 @@
+"""Margin mining against the hand-checked example of golden.md G1, and against loops."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crosslign.errors import InputError
+from crosslign.mining import Neighbours, Pairs, mine, neighbours, unify
+from crosslign.mining.margin import _scored
+
+X = np.array([(1, 0), (3, 4), (0, 1), (4, 3)], dtype=np.float64)
+Y = np.array([(12, 5), (5, 12), (4, 3), (0, 1), (8, 15)], dtype=np.float64)
+
+
+def found(k: int) -> Neighbours:
+    return neighbours(X, Y, k)
+
+
+def check(pairs: Pairs, expected: list[tuple[int, int, float]]) -> None:
+    assert list(zip(pairs.sources.tolist(), pairs.targets.tolist(), strict=True)) == [(s, t) for s, t, _ in expected]
+    assert pairs.scores == pytest.approx([score for _, _, score in expected], abs=1e-6)
+
+
+def test_neighbours_k2() -> None:
+    two = found(2)
+    assert two.forward_indices.tolist() == [[0, 2], [4, 1], [3, 1], [2, 0]]
+    assert two.backward_indices.tolist() == [[3, 0], [1, 2], [3, 1], [2, 1], [1, 3]]
+    assert two.forward_scores.mean(1) == pytest.approx([0.86153846, 0.97873303, 0.96153846, 0.98461538], abs=1e-6)
+    assert two.backward_scores.mean(1) == pytest.approx([0.94615385, 0.94615385, 0.98, 0.9, 0.94705882], abs=1e-6)
+    assert two.forward_scores[0] == pytest.approx([12 / 13, 4 / 5], abs=1e-7)
+
+
+RATIO_K2 = """1.02127660 0.42553191 0.86883876 0.00000000 0.52039029
+0.89515750 1.00705219 0.98022547 0.85163776 1.02631579
+0.40322581 0.96774194 0.61806656 1.07438017 0.92460882
+1.00398406 0.89243028 1.01801096 0.63673469 0.93792457"""
+DISTANCE_K2 = """0.01923077 -0.51923077 -0.12076923 -0.88076923 -0.43371041
+-0.10090498 0.00678733 -0.01936652 -0.13936652 0.02533937
+-0.56923077 -0.03076923 -0.37076923 0.06923077 -0.07194570
+0.00384615 -0.10384615 0.01769231 -0.34230769 -0.05995475"""
+
+
+@pytest.mark.parametrize(("margin", "table"), [("ratio", RATIO_K2), ("distance", DISTANCE_K2)])
+def test_every_candidate_cell_k2(margin: str, table: str) -> None:
+    cells = np.array([[float(cell) for cell in row.split()] for row in table.splitlines()])
+    two = found(2)
+    forward, backward = _scored(two, margin)
+    assert forward == pytest.approx(np.take_along_axis(cells, two.forward_indices, 1), abs=1e-6)
+    assert backward == pytest.approx(np.take_along_axis(cells.T, two.backward_indices, 1), abs=1e-6)
+
+
+def test_ratio_k2() -> None:
+    two = found(2)
+    check(mine(two, "ratio", "fwd"), [(0, 0, 1.02127660), (1, 4, 1.02631579), (2, 3, 1.07438017), (3, 2, 1.01801096)])
+    check(
+        mine(two, "ratio", "bwd"),
+        [(0, 0, 1.02127660), (1, 1, 1.00705219), (3, 2, 1.01801096), (2, 3, 1.07438017), (1, 4, 1.02631579)],
+    )
+    check(mine(two, "ratio", "intersect"), [(0, 0, 1.02127660), (1, 4, 1.02631579), (2, 3, 1.07438017), (3, 2, 1.01801096)])
+    check(mine(two, "ratio", "max"), [(2, 3, 1.07438017), (1, 4, 1.02631579), (0, 0, 1.02127660), (3, 2, 1.01801096)])
+
+
+def test_distance_k2() -> None:
+    check(mine(found(2), "distance", "max"), [(2, 3, 0.06923077), (1, 4, 0.02533937), (0, 0, 0.01923077), (3, 2, 0.01769231)])
+
+
+def test_absolute_k2_with_two_exact_ties() -> None:
+    two = found(2)
+    check(mine(two, "absolute", "fwd"), [(0, 0, 0.92307692), (1, 4, 0.98823529), (2, 3, 1.0), (3, 2, 1.0)])
+    check(
+        mine(two, "absolute", "bwd"),
+        [(3, 0, 0.96923077), (1, 1, 0.96923077), (3, 2, 1.0), (2, 3, 1.0), (1, 4, 0.98823529)],
+    )
+    check(mine(two, "absolute", "intersect"), [(1, 4, 0.98823529), (2, 3, 1.0), (3, 2, 1.0)])
+    check(mine(two, "absolute", "max"), [(2, 3, 1.0), (3, 2, 1.0), (1, 4, 0.98823529), (0, 0, 0.92307692)])
+
+
+def test_k3() -> None:
+    three = found(3)
+    assert three.forward_scores.mean(1) == pytest.approx([0.73122172, 0.97248869, 0.93514329, 0.95837104], abs=1e-6)
+    assert three.backward_scores.mean(1) == pytest.approx([0.91794872, 0.91794872, 0.92, 0.8, 0.92549020], abs=1e-6)
+    check(mine(three, "ratio", "max"), [(2, 3, 1.15264256), (0, 0, 1.11944394), (3, 2, 1.06475236), (1, 4, 1.04135541)])
+    check(mine(three, "distance", "max"), [(2, 3, 0.13242836), (0, 0, 0.09849170), (3, 2, 0.06081448), (1, 4, 0.03924585)])
+
+
+def test_k4_where_max_is_not_fwd_without_repeats() -> None:
+    four = found(4)
+    assert four.backward_indices.shape == (5, 4)
+    assert four.forward_scores.mean(1) == pytest.approx([0.64457014, 0.94475113, 0.85135747, 0.93416290], abs=1e-6)
+    assert four.backward_scores.mean(1) == pytest.approx([0.78461538, 0.78461538, 0.84, 0.6, 0.81176471], abs=1e-6)
+    check(mine(four, "ratio", "fwd"), [(0, 0, 1.29175241), (1, 4, 1.12522219), (2, 3, 1.37802027), (3, 0, 1.12781361)])
+    check(
+        mine(four, "ratio", "bwd"),
+        [(0, 0, 1.29175241), (2, 1, 1.12847462), (3, 2, 1.12729220), (2, 3, 1.37802027), (1, 4, 1.12522219)],
+    )
+    check(mine(four, "ratio", "intersect"), [(0, 0, 1.29175241), (1, 4, 1.12522219), (2, 3, 1.37802027)])
+    check(mine(four, "ratio", "max"), [(2, 3, 1.37802027), (0, 0, 1.29175241), (3, 2, 1.12729220), (1, 4, 1.12522219)])
+    check(mine(four, "distance", "max"), [(2, 3, 0.27432127), (0, 0, 0.20848416), (3, 2, 0.11291855), (1, 4, 0.10997738)])
+
+
+@pytest.mark.parametrize(("target", "kept"), [((1.0, 0.1), 1), ((0.0, 1.0), 0), ((-1.0, 0.1), 0)])
+def test_max_keeps_scores_above_zero_only(target: tuple[float, float], kept: int) -> None:
+    only = neighbours(np.array([[1.0, 0.0]]), np.array([target]), 1)
+    assert len(mine(only, "absolute", "max")) == kept
+    assert len(mine(only, "absolute", "fwd")) == len(mine(only, "absolute", "intersect")) == 1
+
+
+def test_max_with_distance_drops_pairs_below_their_neighbourhood() -> None:
+    x, y = np.array([[1.0, 0], [0.8, 0.6]]), np.array([[1.0, 0]])
+    check(mine(neighbours(x, y, 2), "distance", "max"), [(0, 0, 1 - (1 + 0.9) / 2)])
+    check(mine(neighbours(x[1:], y, 2), "distance", "max"), [])
+
+
+def test_a_ratio_to_zero_has_no_score() -> None:
+    flat = Neighbours(np.array([[0]]), np.array([[0.0]], np.float32), np.array([[0]]), np.array([[0.0]], np.float32))
+    assert mine(flat, "ratio", "fwd").scores.tolist() == [-np.inf]
+    assert len(mine(flat, "ratio", "max")) == 0
+
+
+def slow_max(x: np.ndarray, y: np.ndarray, k: int) -> list[tuple[int, int]]:
+    """LASER's mine_bitexts with loops, float64, one-to-one, ratio."""
+    x, y = x / np.linalg.norm(x, axis=1)[:, None], y / np.linalg.norm(y, axis=1)[:, None]
+    cos = x @ y.T
+    kx, ky = min(k, len(y)), min(k, len(x))
+    near_x = [sorted(range(len(y)), key=lambda j, i=i: (-cos[i, j], j))[:kx] for i in range(len(x))]
+    near_y = [sorted(range(len(x)), key=lambda i, j=j: (-cos[i, j], i))[:ky] for j in range(len(y))]
+    f = [sum(cos[i, j] for j in near_x[i]) / kx for i in range(len(x))]
+    b = [sum(cos[i, j] for i in near_y[j]) / ky for j in range(len(y))]
+    score = lambda i, j: cos[i, j] / ((f[i] + b[j]) / 2)  # noqa: E731
+    pool = {(i, max(near_x[i], key=lambda j, i=i: score(i, j))) for i in range(len(x))}
+    pool |= {(max(near_y[j], key=lambda i, j=j: score(i, j)), j) for j in range(len(y))}
+    used_x, used_y, out = set(), set(), []
+    for i, j in sorted(pool, key=lambda pair: -score(*pair)):
+        if i not in used_x and j not in used_y and score(i, j) > 0:
+            used_x.add(i)
+            used_y.add(j)
+            out.append((i, j))
+    return out
+
+
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000), n=st.integers(3, 30), m=st.integers(3, 30), k=st.integers(2, 5))
+def test_max_equals_the_reference_written_with_loops(seed: int, n: int, m: int, k: int) -> None:
+    rng = np.random.default_rng(seed)
+    x, y = rng.standard_normal((n, 6)) + 1, rng.standard_normal((m, 6)) + 1
+    pairs = mine(neighbours(x, y, k), "ratio", "max")
+    assert list(zip(pairs.sources.tolist(), pairs.targets.tolist(), strict=True)) == slow_max(x, y, k)
+
+
+def test_unknown_names_are_refused() -> None:
+    with pytest.raises(InputError, match="did you mean 'ratio'"):
+        mine(found(2), "ratios", "max")
+    with pytest.raises(InputError, match="unknown retrieval"):
+        mine(found(2), "ratio", "best")
+
+
+def test_unify() -> None:
+    text, ids = unify(["one", "two", "two", "three"], "text"), unify(["one", "two", "two", "three"], "id")
+    assert text.items.tolist() == [0, 1, 3]
+    assert text.reachable.tolist() == [True, False, True]
+    assert ids.items.tolist() == [0, 1, 2, 3]
+    assert ids.identity
+    assert not text.identity
+    assert unify(["a", "b"], "text").identity

@@ -1,0 +1,190 @@
+"""BUCC protocols: deduplication (golden.md G1.4), thresholds and their transfer (G2), MTEB's scores (G11)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from build_sets import build, matrix, with_cosines
+
+from crosslign.errors import InputError
+from crosslign.mining import knn
+from crosslign.tasks.score import score
+from crosslign.tasks.scorers import _mined
+from crosslign.tasks.scorers._mined import nearest_item_scores
+
+TASK = {
+    "scorer": "bitext_mining",
+    "texts": {"dev": "a", "test": "b"},
+    "protocols": ["xtreme", "train_oracle", "sample_oracle", "mteb"],
+    "k": 1,
+    "margin": "absolute",
+    "main": {"protocol": "xtreme", "metric": "f1", "subset": "avg"},
+    "averages": {"avg": ["de-en"]},
+}
+
+
+def value(records, metric, protocol, subset="de-en"):
+    (record,) = [r for r in records if (r.subset, r.metric, r.protocol) == (subset, metric, protocol)]
+    return record
+
+
+def repeated():
+    """G1.4: "two" occurs twice among the sources."""
+    evaluation = build({"de-en": (["one", "two", "two", "three"], ["ONE", "TWO", "THREE"], [(0, 0), (1, 1), (3, 2)])})
+    vectors = {("xx", "one"): [1, 0, 0], ("xx", "two"): [0, 1, 0], ("xx", "three"): [0, 0, 1]}
+    vectors |= {("en", "ONE"): [1, 0, 0.1], ("en", "TWO"): [0, 1, 0.2], ("en", "THREE"): [0.3, 0, 1]}
+    return evaluation, matrix(evaluation, vectors)
+
+
+def test_text_and_id_dedup():
+    evaluation, vectors = repeated()
+    only = {**TASK, "texts": {"dev": "a"}, "protocols": ["sample_oracle"], "main": {**TASK["main"], "protocol": "sample_oracle"}}
+    by_text = score("bucc", {**only, "dedup": "text"}, {"dev": vectors}, {"dev": evaluation})
+    by_id = score("bucc", {**only, "dedup": "id"}, {"dev": vectors}, {"dev": evaluation})
+    found = {metric: value(by_text, metric, "sample_oracle").value for metric in ("f1", "precision", "recall", "recall_cap", "extracted")}
+    assert found == pytest.approx({"f1": 0.8, "precision": 1, "recall": 2 / 3, "recall_cap": 2 / 3, "extracted": 2})
+    found = {metric: value(by_id, metric, "sample_oracle").value for metric in ("f1", "precision", "recall", "recall_cap", "extracted")}
+    assert found == {"f1": 1, "precision": 1, "recall": 1, "recall_cap": 1, "extracted": 3}
+    # The default of this protocol is by id.
+    assert score("bucc", only, {"dev": vectors}, {"dev": evaluation}) == by_id
+
+
+def test_by_id_the_tie_goes_to_the_lower_index():
+    evaluation = build({"de-en": (["one", "two", "two", "three"], ["ONE", "TWO", "THREE"], [(0, 0), (2, 1), (3, 2)])})
+    _, vectors = repeated()
+    only = {**TASK, "texts": {"dev": "a"}, "protocols": ["sample_oracle"], "main": {**TASK["main"], "protocol": "sample_oracle"}}
+    records = score("bucc", only, {"dev": vectors}, {"dev": evaluation})
+    assert value(records, "f1", "sample_oracle").value == pytest.approx(2 / 3)
+
+
+def diagonal(names, cosines, links):
+    """Sources and targets that meet one to one with these cosines, and are orthogonal otherwise."""
+    left, right = with_cosines(np.diag(cosines))
+    evaluation = build({"de-en": ([f"s{n}" for n in names], [f"t{n}" for n in names], links)})
+    vectors = {("xx", f"s{n}"): row for n, row in zip(names, left, strict=True)} | {
+        ("en", f"t{n}"): row for n, row in zip(names, right, strict=True)
+    }
+    return evaluation, matrix(evaluation, vectors)
+
+
+def transfer():
+    """The example of golden.md G2 with scores divided by two, so that they are cosines."""
+    # The gold pair d4 crosses two sentences that mining never puts together.
+    dev = diagonal("12x34", [0.6, 0.55, 0.525, 0.5, 0.1], [(0, 0), (1, 1), (4, 3)])
+    test = diagonal("12x3y4", [0.65, 0.54, 0.535, 0.51, 0.45, 0.05], [(0, 0), (1, 1), (3, 3), (5, 2)])
+    return {"dev": dev[0], "test": test[0]}, {"dev": dev[1], "test": test[1]}
+
+
+def test_threshold_of_dev_applied_to_test():
+    sets, outputs = transfer()
+    records = score("bucc", TASK, outputs, sets)
+    found = {metric: value(records, metric, "xtreme").value for metric in ("extracted", "precision", "recall", "f1")}
+    assert found == pytest.approx({"extracted": 2, "precision": 1, "recall": 0.5, "f1": 0.66666667})
+    main = value(records, "f1", "xtreme")
+    assert (main.threshold, main.threshold_from, main.n_items) == (pytest.approx(1.075 / 2, abs=1e-6), "dev", 4)
+    assert [r.subset for r in records if r.main] == ["avg"]
+    oracle = value(records, "f1", "train_oracle")
+    assert (oracle.value, oracle.threshold, oracle.threshold_from) == (pytest.approx(0.75), pytest.approx(0.48, abs=1e-6), "same_gold")
+    assert value(records, "extracted", "train_oracle").value == 4
+    sample = value(records, "f1", "sample_oracle")
+    assert (sample.value, sample.threshold) == (pytest.approx(0.8), pytest.approx(1.075 / 2, abs=1e-6))
+    assert value(records, "accuracy", "mteb").value == pytest.approx(3 / 4)
+    assert value(records, "accuracy", "mteb").threshold is None
+
+
+def test_roles_may_be_called_as_in_bucc():
+    sets, outputs = transfer()
+    task = {**TASK, "texts": {"sample": "a", "training": "b"}}
+    renamed = score(
+        "bucc", task, {"sample": outputs["dev"], "training": outputs["test"]}, {"sample": sets["dev"], "training": sets["test"]}
+    )
+    assert renamed == score("bucc", TASK, outputs, sets)
+
+
+def test_candidates_are_searched_once_for_all_protocols(monkeypatch):
+    sets, outputs = transfer()
+    searches = []
+    monkeypatch.setattr(_mined, "neighbours", lambda *args, **kwargs: searches.append(1) or knn.neighbours(*args, **kwargs))
+    score("bucc", TASK, outputs, sets)
+    assert len(searches) == 2
+    evaluation, vectors = repeated()
+    score("bucc", TASK, {"dev": vectors, "test": vectors}, {"dev": evaluation, "test": evaluation})
+    # With repeated sentences, those with and those without collapsing differ: dev text and id, test text and id.
+    assert len(searches) == 6
+
+
+def test_a_missing_set_skips_its_protocols_with_the_reason():
+    sets, outputs = transfer()
+    task = {**TASK, "texts": {"test": "b"}, "main": {**TASK["main"], "protocol": "train_oracle"}}
+    records = score("bucc", task, {"test": outputs["test"]}, {"test": sets["test"]})
+    assert value(records, "f1", "train_oracle").value == pytest.approx(0.75)
+    for protocol in ("xtreme", "sample_oracle"):
+        record = value(records, "f1", protocol)
+        assert (record.value, record.status) == (None, "undefined")
+        assert "dev or sample" in record.reason
+        assert "dev or sample" in value(records, "f1", protocol, "avg").reason
+
+
+def test_official_extracts_with_the_training_threshold():
+    sets, outputs = transfer()
+    unlabelled = build({"de-en": (["s1", "s2", "sx"], ["t1", "t2", "tx"], [])})
+    left, right = with_cosines(np.diag([0.6, 0.5, 0.2]))
+    vectors = {("xx", n): row for n, row in zip(("s1", "s2", "sx"), left, strict=True)} | {
+        ("en", n): row for n, row in zip(("t1", "t2", "tx"), right, strict=True)
+    }
+    task = {**TASK, "texts": {**TASK["texts"], "official": "c"}, "protocols": ["xtreme", "official"]}
+    records = score("bucc", task, {**outputs, "official": matrix(unlabelled, vectors)}, {**sets, "official": unlabelled})
+    record = value(records, "extracted", "official")
+    # The threshold of the training gold is 0.48.
+    assert (record.value, record.threshold_from, record.n_items) == (2, "train", 3)
+    assert not [r for r in records if r.protocol == "official" and r.metric == "f1"]
+
+
+def test_empty_sides_and_nothing_right():
+    sets, outputs = transfer()
+    empty = build({"de-en": ([], ["a"], [])})
+    records = score("bucc", TASK, {**outputs, "dev": np.ones((1, 3))}, {**sets, "dev": empty})
+    assert value(records, "f1", "xtreme").reason == "one side of role dev is empty"
+    wrong = diagonal("12", [0.6, 0.5], [(0, 1), (1, 0)])
+    records = score("bucc", TASK, {"dev": wrong[1], "test": outputs["test"]}, {"dev": wrong[0], "test": sets["test"]})
+    for metric in ("f1", "precision", "recall", "extracted"):
+        record = value(records, metric, "xtreme")
+        assert (record.value, record.status, record.threshold) == (0.0, "ok", None)
+
+
+def test_unknown_gold_is_refused():
+    sets, outputs = transfer()
+    broken = build({"de-en": (["s1"], ["t1"], [(0, 5)])})
+    with pytest.raises(InputError, match="gold names an item that does not exist"):
+        score("bucc", TASK, {**outputs, "dev": np.eye(2)}, {**sets, "dev": broken})
+
+
+def test_intervals_resample_sources():
+    rng = np.random.default_rng(2)
+    n = 300
+    names = [f"{i}" for i in range(n)]
+    evaluation = build({"de-en": ([f"s{i}" for i in names], [f"t{i}" for i in names], [(i, i) for i in range(n)])})
+    base = rng.standard_normal((n, 12))
+    vectors = {("xx", f"s{i}"): row for i, row in zip(names, base, strict=True)}
+    vectors |= {("en", f"t{i}"): row + 0.8 * rng.standard_normal(12) for i, row in zip(names, base, strict=True)}
+    task = {
+        **TASK,
+        "texts": {"test": "a"},
+        "protocols": ["train_oracle"],
+        "main": {**TASK["main"], "protocol": "train_oracle"},
+        "k": 4,
+        "margin": "ratio",
+    }
+    record = value(score("bucc", task, {"test": matrix(evaluation, vectors)}, {"test": evaluation}), "recall", "train_oracle")
+    assert record.ci_low < record.value < record.ci_high
+    # Every source has one gold pair, so that recall is a share of 300 sources.
+    assert record.ci_high - record.ci_low == pytest.approx(2 * 1.96 * np.sqrt(record.value * (1 - record.value) / n), rel=0.15)
+
+
+def test_golden_mteb_scores():
+    gold = np.array([2, 0, 4, 3])
+    found = nearest_item_scores(gold, np.array([2, 0, 1, 3]))
+    assert (found["accuracy"], found["weighted_f1"]) == pytest.approx((0.75, 0.75))
+    found = nearest_item_scores(gold, np.array([2, 0, 2, 3]))
+    assert (found["accuracy"], found["weighted_f1"], found["weighted_precision"]) == pytest.approx((0.75, 2 / 3, 0.625))
+    assert found["weighted_recall"] == pytest.approx(0.75)

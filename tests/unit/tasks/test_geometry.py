@@ -1,0 +1,124 @@
+"""Geometry of an embedding space against golden.md G11."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from sklearn.metrics import calinski_harabasz_score
+
+from crosslign.corpora.evaluation import EvaluationBuilder
+from crosslign.tasks.score import score
+from crosslign.tasks.scorers._gaussians import diagonal_kl, full_kl, mean_symmetric
+from crosslign.tasks.scorers.geometry import calinski_harabasz, ratio_range
+
+TASK = {"scorer": "geometry", "texts": {"test": "flores"}, "languages": {"all": "all"}, "main": {"metric": "isotropy", "subset": "all"}}
+
+
+def sentences(langs, n):
+    builder = EvaluationBuilder("flores")
+    for lang in langs:
+        for number in range(n):
+            builder.item(f"{number}", lang, "sentence", lang, f"{lang} {number}", group=f"{number}")
+    return builder.build()
+
+
+def run(vectors, langs, n, **options):
+    evaluation = sentences(langs, n)
+    return {(r.subset, r.metric): r for r in score("geometry", {**TASK, **options}, {"test": vectors}, {"test": evaluation})}
+
+
+def test_golden_diagonal_kl():
+    divergences = diagonal_kl(np.array([[0, 0], [1, -0.5]]), np.array([[1, 0.25], [0.5, 0.5]]))
+    assert (divergences[0, 1], divergences[1, 0]) == pytest.approx((1.5, 1.25))
+    assert divergences.diagonal() == pytest.approx([0, 0])
+    assert mean_symmetric(divergences) == pytest.approx(1.375)
+    assert mean_symmetric(divergences) / 2 == pytest.approx(0.6875)
+
+
+def test_golden_full_kl():
+    means = np.array([[0, 0], [0.5, 1]])
+    spreads = [np.array([[1, 0.3], [0.3, 0.5]]), np.array([[0.8, -0.1], [-0.1, 0.6]])]
+    divergences = full_kl(means, spreads)
+    assert (divergences[0, 1], divergences[1, 0]) == pytest.approx((1.3129686186, 1.2304927203), abs=1e-9)
+    divergences = full_kl(means, [3001 * spread for spread in spreads])
+    assert (divergences[0, 1], divergences[1, 0]) == pytest.approx((0.1963195583, 0.2247304134), abs=1e-9)
+
+
+def test_golden_calinski_harabasz():
+    points = np.array([[0, 0], [0, 2], [4, 0], [4, 2], [10, 1], [10, 3]], dtype=float)
+    assert calinski_harabasz([points], [np.array([0, 0, 1, 1, 2, 2])]) == pytest.approx(25.6666666667)
+    split = calinski_harabasz([points[::2], points[1::2]], [np.array([0, 1, 2]), np.array([0, 1, 2])])
+    assert split == pytest.approx(25.6666666667)
+    assert calinski_harabasz([points], [np.zeros(6, dtype=int)]) is None
+
+
+def test_golden_isotropy_and_its_range():
+    found = run(np.array([[3, 4], [4, 3], [1, 0], [3, 4], [4, 3], [1, 0]]), ["aa", "bb"], 3)
+    # Both languages hold the golden vectors: every Z doubles, and the ratio stays.
+    assert found["all", "isotropy"].value == pytest.approx(0.4317638089)
+    assert found["all", "isotropy_low"].value == pytest.approx(0.3634291063)
+    assert found["all", "isotropy_high"].value == pytest.approx(0.4317638089)
+
+
+def test_golden_ratios_of_all_signs():
+    unit = np.array([[0.6, 0.8], [0.8, 0.6], [1, 0]])
+    values, directions = np.linalg.eigh(unit.T @ unit)
+    assert values == pytest.approx([0.4175952698, 2.5824047302])
+    plus, minus = np.exp(unit @ directions).sum(0), np.exp(-unit @ directions).sum(0)
+    every = sorted(min(a, b) / max(a, b) for a in (plus[0], minus[0]) for b in (plus[1], minus[1]))
+    assert every == pytest.approx([0.3634291063, 0.3778761454, 0.4152565255, 0.4317638089])
+    assert ratio_range(plus, minus) == pytest.approx((every[0], every[-1]))
+
+
+def test_ratio_range_equals_trying_all_signs():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        plus, minus = np.exp(rng.standard_normal((2, 5)))
+        tried = [np.where(np.array(signs) == 0, plus, minus) for signs in np.ndindex(*(2,) * 5)]
+        ratios = [z.min() / z.max() for z in tried]
+        assert ratio_range(plus, minus) == pytest.approx((min(ratios), max(ratios)))
+
+
+def test_equal_vectors_give_the_value_of_a_collapsed_space():
+    found = run(np.tile([1.0, 2.0, 2.0], (8, 1)), ["aa", "bb"], 4)
+    assert found["all", "isotropy"].value == pytest.approx(math.exp(-1))
+    assert {r.status for r in found.values()} == {"collapsed"}
+    assert found["all", "kl_diagonal"].value is None
+    assert found["all", "calinski_harabasz"].value is None
+
+
+def test_a_space_of_three_languages_against_plain_formulas():
+    rng = np.random.default_rng(1)
+    n, d, langs = 60, 4, ["aa", "bb", "cc"]
+    base = rng.standard_normal((n, d))
+    raw = np.concatenate([base + 0.3 * rng.standard_normal((n, d)) + 0.2 * shift for shift in range(3)])
+    found = run(raw, langs, n, kl=["diagonal", "full", "scatter"])
+    unit = raw / np.linalg.norm(raw, axis=1)[:, None]
+    assert found["all", "calinski_harabasz"].value == pytest.approx(calinski_harabasz_score(unit, np.tile(np.arange(n), 3)))
+
+    def kl(a, b, shrink, scale):
+        s1, s2 = (np.cov(x.T, bias=True) * scale + shrink * np.eye(d) for x in (a, b))
+        gap = b.mean(0) - a.mean(0)
+        inverse = np.linalg.inv(s2)
+        return 0.5 * (np.trace(inverse @ s1) + gap @ inverse @ gap - d + np.log(np.linalg.det(s2) / np.linalg.det(s1)))
+
+    parts = unit[:n], unit[n : 2 * n], unit[2 * n :]
+    pairs = [(a, b) for i, a in enumerate(parts) for b in parts[i + 1 :]]
+    for name, shrink, scale, divisor in (("kl_full", 1e-3, 1, d), ("kl_scatter", 0, n, 1)):
+        expected = np.mean([(kl(a, b, shrink, scale) + kl(b, a, shrink, scale)) / 2 for a, b in pairs]) / divisor
+        assert found["all", name].value == pytest.approx(expected)
+    assert {r.n_items for r in found.values()} == {180}
+
+
+def test_groups_of_languages():
+    vectors = np.random.default_rng(0).standard_normal((12, 3))
+    found = run(
+        vectors, ["aa", "bb", "cc"], 4, languages={"all": "all", "head": ["aa", "bb"], "gone": ["aa", "zz"], "one": ["aa"]}, kl=["scatter"]
+    )
+    assert found["head", "isotropy"].n_items == 8
+    assert found["gone", "isotropy"].reason == "no sentences in 'zz'"
+    assert found["one", "isotropy"].reason == "fewer than two languages"
+    assert found["head", "kl_scatter"].value is not None
+    assert run(vectors[:6], ["aa", "bb"], 3, kl=["scatter"])["all", "kl_scatter"].status == "undefined"

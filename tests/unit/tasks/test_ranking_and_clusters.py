@@ -1,0 +1,188 @@
+"""AP, MRR and purity against golden.md G11, and the scorers around them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from build_sets import build, matrix
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crosslign.corpora.evaluation import EvaluationBuilder
+from crosslign.errors import InputError
+from crosslign.tasks.score import score
+from crosslign.tasks.scorers._labels import few_shot_draws, first_of_each
+from crosslign.tasks.scorers.average_precision import judge_rankings
+from crosslign.tasks.scorers.clustering_purity import purities
+
+
+def ap(relevant, ranking, k):
+    links = np.array(sorted(relevant))
+    return judge_rankings(np.array([ranking]), np.zeros(len(links), dtype=np.int64), links, k)[0][0]
+
+
+def test_golden_average_precision():
+    assert ap({2, 7, 9}, [7, 1, 2, 4, 9], 5) == pytest.approx(0.7555555556)
+    assert ap({2, 7, 9}, [7, 1, 2, 4, 9], 3) == pytest.approx(0.5555555556)
+    assert ap({2, 7}, [7, 7, 2, 1, 0], 5) == pytest.approx(0.8333333333)
+    assert ap({8}, [7, 1, 2], 3) == 0
+
+
+def test_golden_reciprocal_rank():
+    ranking = np.tile(np.arange(1, 25), (4, 1))
+    _, reciprocal = judge_rankings(ranking, np.arange(4), np.array([1, 3, 99, 20]), 20)
+    assert reciprocal.mean() == pytest.approx(0.3458333333)
+    assert judge_rankings(ranking, np.arange(4), np.array([1, 3, 99, 21]), 20)[1][3] == 0
+
+
+def slow_ap(ranking, relevant, k):
+    hits, total, seen = 0, 0.0, set()
+    for rank, candidate in enumerate(ranking[:k], 1):
+        if candidate in relevant and candidate not in seen:
+            hits += 1
+            total += hits / rank
+        seen.add(candidate)
+    return total / min(len(relevant), k)
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=8), st.sets(st.integers(0, 12), min_size=1, max_size=6), st.integers(1, 8))
+def test_average_precision_equals_a_loop(ranking, relevant, k):
+    assert ap(relevant, ranking, k) == pytest.approx(slow_ap(ranking, relevant, k))
+
+
+MAP_TASK = {
+    "scorer": "average_precision",
+    "texts": {"queries": "q", "candidates": "c"},
+    "cutoff": 3,
+    "main": {"metric": "map_at_3", "subset": "avg"},
+    "averages": {"avg": "all"},
+}
+
+
+def test_queries_of_each_language_search_one_pool():
+    queries, candidates = EvaluationBuilder("q"), EvaluationBuilder("c")
+    for lang in ("de", "fr"):
+        candidates.item(f"{lang}-right", lang, "candidate", lang, f"{lang} right")
+        candidates.item(f"{lang}-wrong", lang, "candidate", lang, f"{lang} wrong")
+        queries.item(f"{lang}-q", lang, "query", lang, f"{lang} q")
+        for answer in ("de-right", "fr-right"):
+            queries.link(lang, f"{lang}-q", answer)
+    sets = {"queries": queries.build(), "candidates": candidates.build()}
+    pool = matrix(
+        sets["candidates"],
+        {
+            ("de", "de right"): [1, 0, 0],
+            ("de", "de wrong"): [0.9, 0.4, 0],
+            ("fr", "fr right"): [0.7, 0.7, 0],
+            ("fr", "fr wrong"): [0, 0, 1],
+        },
+    )
+    asked = matrix(sets["queries"], {("de", "de q"): [1, 0, 0], ("fr", "fr q"): [0.1, 0, 1]})
+    records = score("lareqa", MAP_TASK, {"queries": asked, "candidates": pool}, sets)
+    found = {(r.subset, r.metric): r.value for r in records}
+    # de: right, wrong, right; fr: wrong, right (de), wrong (de), so its second answer stays out of the first three.
+    assert found["de", "map_at_3"] == pytest.approx((1 + 2 / 3) / 2)
+    assert found["fr", "map_at_3"] == pytest.approx((1 / 2) / 2)
+    assert found["avg", "map_at_3"] == pytest.approx((5 / 6 + 1 / 4) / 2)
+    assert (found["de", "mrr_at_3"], found["fr", "mrr_at_3"]) == (1, 0.5)
+
+
+def test_golden_purity():
+    labels, clusters = np.array([0, 0, 1, 1, 1, 2, 2, 2]), np.array([0, 0, 0, 1, 1, 1, 2, 2])
+    assert purities(labels, clusters) == pytest.approx((0.7777777778, 0.75))
+    # Names of clusters do not matter, and empty ones do not count.
+    assert purities(labels[::-1], 9 - 4 * clusters[::-1]) == pytest.approx((0.7777777778, 0.75))
+
+
+def labelled(counts, split="test", lang="zh"):
+    builder = EvaluationBuilder("tnews")
+    for label, count in enumerate(counts):
+        for number in range(count):
+            builder.item(f"{split}{label}-{number}", lang, "sentence", lang, f"{split} {label} {number}", split=split, label=[label])
+    return builder.build()
+
+
+def test_purity_of_separable_and_of_random_clusters():
+    evaluation = labelled([30, 30, 30])
+    rng = np.random.default_rng(0)
+    vectors = np.repeat(np.eye(3), 30, 0) * 10 + rng.standard_normal((90, 3))
+    task = {"scorer": "clustering_purity", "texts": {"test": "t"}, "main": {"metric": "mean_cluster_purity", "subset": "zh"}}
+    records = score("tnews", task, {"test": vectors}, {"test": evaluation})
+    found = {(r.metric, r.protocol): r.value for r in records}
+    assert found["mean_cluster_purity", ""] == found["purity", ""] == 1
+    assert 1 / 3 < found["purity", "random"] < 0.6
+    few = score("tnews", {**task, "k": 100}, {"test": vectors}, {"test": evaluation})
+    assert few[0].reason == "90 items are fewer than 100 clusters"
+
+
+def test_items_without_a_class_are_refused():
+    evaluation = build({"zh": (["a"], ["b"], [])})
+    task = {"scorer": "clustering_purity", "texts": {"test": "t"}, "main": {"metric": "purity", "subset": "zh"}}
+    with pytest.raises(InputError, match="'source0' has no class"):
+        score("tnews", task, {"test": np.eye(2)}, {"test": evaluation})
+
+
+def test_draws_shuffle_one_running_permutation_with_a_fresh_generator_each_time():
+    labels = np.array([0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2])
+    running, expected = list(range(12)), []
+    for _ in range(3):
+        np.random.RandomState(42).shuffle(running)
+        taken, drawn = {0: 0, 1: 0, 2: 0}, []
+        for at in running:
+            if taken[labels[at]] < 2:
+                drawn.append(at)
+                taken[labels[at]] += 1
+        expected.append(drawn)
+    assert [draw.tolist() for draw in few_shot_draws(labels, 3, 2, 42)] == expected
+    assert expected[0] != expected[1]
+    assert first_of_each(np.array([1, 1, 0, 1, 0]), 2).tolist() == [0, 1, 2, 4]
+
+
+def test_linear_classification_of_separable_classes_and_of_noise():
+    train, test = labelled([20, 25, 30], "train"), labelled([10, 10, 10], "test")
+    rng = np.random.default_rng(0)
+    centres = 5 * np.eye(3)
+    outputs = {
+        "train": np.repeat(centres, [20, 25, 30], 0) + rng.standard_normal((75, 3)),
+        "test": np.repeat(centres, 10, 0) + rng.standard_normal((30, 3)),
+    }
+    task = {
+        "scorer": "linear_classification",
+        "texts": {"train": "a", "test": "b"},
+        "main": {"metric": "accuracy", "subset": "avg"},
+        "averages": {"avg": "all"},
+    }
+    (main,) = [r for r in score("mtop", task, outputs, {"train": train, "test": test}) if r.main]
+    assert main.value > 0.95
+    noise = {role: rng.standard_normal(x.shape) for role, x in outputs.items()}
+    (main,) = [r for r in score("mtop", task, noise, {"train": train, "test": test}) if r.main]
+    assert 0.1 < main.value < 0.6
+    assert main.ci_low < main.value < main.ci_high
+
+
+def test_language_probe():
+    def sentences(role, counts):
+        builder = EvaluationBuilder(role)
+        for lang, count in counts.items():
+            for number in range(count):
+                builder.item(f"{lang}{number}", lang, "sentence", lang, f"{role} {lang} {number}")
+                builder.item(f"{lang}{number} again", lang, "sentence", lang, f"{role} {lang} {number}")
+        return builder.build()
+
+    sets = {"train": sentences("train", {"en": 30, "de": 40, "fr": 25}), "test": sentences("test", {"en": 10, "de": 20, "fr": 15})}
+    rng = np.random.default_rng(0)
+    outputs = {}
+    for role, evaluation in sets.items():
+        langs = evaluation.texts["lang"].to_pylist()
+        outputs[role] = np.array([[lang == "en", 0, 0] for lang in langs]) * 1e3 + rng.standard_normal((len(langs), 3))
+    task = {
+        "scorer": "language_probe",
+        "texts": {"train": "a", "test": "b"},
+        "languages": {"one": ["en", "de"], "two": ["de", "fr"], "gone": ["en", "hi"]},
+        "main": {"metric": "accuracy", "subset": "one"},
+    }
+    found = {(r.subset, r.protocol): r for r in score("probe", task, outputs, sets)}
+    assert found["one", ""].value == found["one", "linear_svm"].value == 1
+    assert found["one", ""].n_items == 20
+    assert (found["two", ""].n_items, found["two", ""].value) == (30, pytest.approx(0.5, abs=0.25))
+    assert found["gone", ""].status == "undefined"

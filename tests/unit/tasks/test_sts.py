@@ -1,0 +1,140 @@
+"""STS aggregation against golden.md G4."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from build_sets import build, matrix
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from crosslign.errors import InputError
+from crosslign.tasks.score import score
+from crosslign.tasks.scorers.sts import correlation
+
+GOLD = {"s1": [5, 3, 1, 0], "s2": [2, 4, 4], "s3": [0, 1, 2, 3, 5]}
+SYSTEM = {"s1": [0.9, 0.8, 0.3, 0.35], "s2": [0.1, 0.7, 0.6], "s3": [0.2, 0.1, 0.5, 0.4, 0.95]}
+TASK = {
+    "scorer": "sts",
+    "texts": {"test": "tiny"},
+    "main": {"metric": "spearman", "subset": "avg"},
+    "averages": {"avg": ["s1", "s2", "s3"]},
+}
+
+
+def run(gold, system, **options):
+    subsets = {
+        s: ([f"{s}a{i}" for i in range(len(v))], [f"{s}b{i}" for i in range(len(v))], [(i, i) for i in range(len(v))])
+        for s, v in gold.items()
+    }
+    evaluation = build(subsets, ("first", "second"), gold)
+    vectors = {}
+    for subset, cosines in system.items():
+        for i, cosine in enumerate(cosines):
+            vectors["xx", f"{subset}a{i}"] = [3.0, 0.0]
+            vectors["en", f"{subset}b{i}"] = [cosine, math.sqrt(1 - cosine**2)]
+    return score("sts12", {**TASK, **options}, {"test": matrix(evaluation, vectors)}, {"test": evaluation})
+
+
+def value(records, subset, metric, protocol=""):
+    (record,) = [r for r in records if (r.subset, r.metric, r.protocol) == (subset, metric, protocol)]
+    return record.value
+
+
+def test_golden_subsets_and_aggregations():
+    records = run(GOLD, SYSTEM, aggregation=["all", "wmean"])
+    expected = {
+        ("s1", ""): (0.8000000000, 0.9379445280),
+        ("s2", ""): (0.8660254038, 0.9878291611),
+        ("s3", ""): (0.8000000000, 0.9112133459),
+        ("avg", "all"): (0.8283510207, 0.8348870641),
+        ("avg", ""): (0.8220084679, 0.9456623450),
+        ("avg", "wmean"): (0.8165063509, 0.9392776938),
+    }
+    for (subset, protocol), (spearman, pearson) in expected.items():
+        assert value(records, subset, "spearman", protocol) == pytest.approx(spearman, abs=1e-10)
+        assert value(records, subset, "pearson", protocol) == pytest.approx(pearson, abs=1e-6)
+    assert {r.n_items for r in records if r.subset == "avg"} == {12}
+    assert [r.subset for r in records if r.main] == ["avg"]
+
+
+def test_golden_pearson_in_float64():
+    assert correlation(np.array(SYSTEM["s1"]), np.array(GOLD["s1"]), "pearson") == pytest.approx(0.9379445280, abs=1e-10)
+
+
+def test_fr_pl_value_that_recurs():
+    # Eight items, gold in two levels of 3 and 5 as in the tie pattern that gives 5/sqrt(35).
+    ranks = np.array([1, 2, 3, 4, 5, 6, 7, 8.0])
+    found = {round(float(correlation(ranks, np.array(gold), "spearman")), 10) for gold in np.ndindex(*(2,) * 8) if 0 < sum(gold) < 8}
+    assert all(-1 <= one <= 1 for one in found)
+    assert 5 / math.sqrt(35) == pytest.approx(0.8451542547)
+    assert round(5 / math.sqrt(35), 10) in found
+
+
+@pytest.mark.parametrize(
+    ("gold", "system", "reason"),
+    [
+        ([1, 2, 3], [0.5] * 3, "all cosines are equal"),
+        ([2, 2, 2], [0.1, 0.2, 0.3], "all gold scores are equal"),
+        ([2], [0.1], "fewer than two pairs"),
+    ],
+)
+def test_constant_scores_are_undefined_and_never_zero(gold, system, reason):
+    records = run({**GOLD, "s2": gold}, {**SYSTEM, "s2": system}, aggregation=["wmean"])
+    bad = [r for r in records if r.subset == "s2"]
+    assert {(r.value, r.status, r.reason) for r in bad} == {(None, "undefined", reason)}
+    average = [r for r in records if r.subset == "avg"]
+    assert {(r.value, r.status, r.reason) for r in average} == {(None, "undefined", f"s2: {reason}")}
+    assert value(records, "s1", "spearman") == pytest.approx(0.8)
+
+
+def test_equal_sentences_everywhere_are_a_constant():
+    evaluation = build({"s1": (["a", "b", "c"], ["x", "y", "z"], [(0, 0), (1, 1), (2, 2)])}, ("first", "second"), {"s1": [1, 2, 3]})
+    rng = np.random.default_rng(1)
+    rows = rng.standard_normal((3, 50))
+    vectors = {("xx", name): row for name, row in zip("abc", rows, strict=True)} | {
+        ("en", name): 2 * row for name, row in zip("xyz", rows, strict=True)
+    }
+    records = score("sts", {**TASK, "averages": {"avg": ["s1"]}}, {"test": matrix(evaluation, vectors)}, {"test": evaluation})
+    assert {r.value for r in records} == {None}
+
+
+def test_intervals_are_those_of_a_bootstrap_written_as_a_loop():
+    rng = np.random.default_rng(5)
+    gold = np.round(rng.uniform(0, 5, 120), 1)
+    system = np.clip(gold / 6 + 0.15 * rng.standard_normal(120), -1, 1)
+    records = run({"s1": gold.tolist()}, {"s1": system.tolist()}, averages={"avg": ["s1"]}, resamples=2000)
+    (record,) = [r for r in records if r.subset == "s1" and r.metric == "spearman"]
+    loop = [stats.spearmanr(gold[at], system[at]).statistic for at in (rng.integers(0, 120, 120) for _ in range(2000))]
+    assert (record.ci_low, record.ci_high) == pytest.approx(tuple(np.percentile(loop, [2.5, 97.5])), abs=0.02)
+    assert record.ci_low < record.value < record.ci_high
+    again = run({"s1": gold.tolist()}, {"s1": system.tolist()}, averages={"avg": ["s1"]}, resamples=2000)
+    assert again == records
+    assert run({"s1": gold.tolist()}, {"s1": system.tolist()}, averages={"avg": ["s1"]}, resamples=2000, seed=1) != records
+
+
+pairs = st.lists(st.tuples(st.integers(-4, 4), st.integers(-4, 4)), min_size=2, max_size=12)
+
+
+@given(pairs)
+def test_correlation_equals_scipy_and_is_undefined_where_scipy_is(values):
+    x, y = (np.array(side, dtype=float) for side in zip(*values, strict=True))
+    constant = np.ptp(x) == 0 or np.ptp(y) == 0
+    for metric, function in (("spearman", stats.spearmanr), ("pearson", stats.pearsonr)):
+        found = float(correlation(x, y, metric))
+        if constant:
+            assert math.isnan(found)
+        else:
+            assert found == pytest.approx(function(x, y).statistic, abs=1e-12)
+            assert found == pytest.approx(float(correlation(y, x, metric)), abs=1e-12)
+            assert found == pytest.approx(float(correlation(3 * x + 7, y, metric)), abs=1e-9)
+            assert found == pytest.approx(float(correlation(x[::-1], y[::-1], metric)), abs=1e-12)
+
+
+def test_a_missing_gold_score_is_refused():
+    evaluation = build({"s1": (["a", "b"], ["x", "y"], [(0, 0), (1, 1)])}, ("first", "second"), {"s1": [1.0, None]})
+    with pytest.raises(InputError, match="no gold score"):
+        score("sts", {**TASK, "averages": {}}, {"test": np.eye(4)}, {"test": evaluation})

@@ -1,0 +1,53 @@
+"""The floors of the library: a module imports only from its own package or from a lower one, and nothing imports Snakemake."""
+
+import ast
+from pathlib import Path
+
+import crosslign
+
+FLOORS = [
+    {"errors", "registry", "threads"},
+    {"files", "languages", "paths"},
+    {"config"},
+    {"corpora"},
+    {"views"},
+    {"examples"},
+    {"encoders"},
+    {"mining"},
+    {"tasks"},
+    {"objectives"},
+    {"training"},
+    {"reporting"},
+    {"stages"},
+    {"cli"},
+]
+SOURCE = Path(crosslign.__file__).parent
+
+
+def imports_of(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+def room(module):
+    return module.split(".")[1]
+
+
+def test_imports_go_down():
+    level = {name: number for number, names in enumerate(FLOORS) for name in names}
+    wrong = []
+    for path in SOURCE.rglob("*.py"):
+        here = path.relative_to(SOURCE).with_suffix("").parts[0]
+        if here == "__init__":
+            continue
+        for module in imports_of(path):
+            if module.startswith("crosslign.") and level[room(module)] > level[here]:
+                wrong.append(f"{path.relative_to(SOURCE)} imports {module}")
+    assert wrong == []
+
+
+def test_the_library_knows_no_workflow_engine():
+    assert [str(p) for p in SOURCE.rglob("*.py") if any(m.split(".")[0] == "snakemake" for m in imports_of(p))] == []

@@ -1,0 +1,14 @@
+import pytest
+
+from crosslign.errors import InputError
+from crosslign.reporting.figures import FIGURES
+
+
+def test_a_name_is_the_module_and_an_unknown_one_says_which_are_allowed():
+    assert FIGURES.get("curves").__module__ == "crosslign.reporting.figures.curves"
+    with pytest.raises(InputError, match="unknown kind of figure 'curve'; allowed: bars, curves, tsne; did you mean 'curves'"):
+        FIGURES.get("curve")
+
+
+def test_helper_modules_are_no_implementations():
+    assert not [name for name in FIGURES.names() if name.startswith("_")]

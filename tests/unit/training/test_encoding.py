@@ -1,0 +1,123 @@
+"""Gradient caching: micro-batches give the loss and the gradient of the whole batch, dropout included."""
+
+from __future__ import annotations
+
+import copy
+
+import pytest
+import torch
+import trial
+
+from crosslign.objectives.contract import Input
+from crosslign.training.encoding import Encoding, Settings
+from crosslign.training.fit import start_accelerator
+
+
+@pytest.fixture
+def batch(sentence_pairs):
+    en, de = zip(*sentence_pairs, strict=True)
+    return {"a": Input(en, ["en"] * 20), "b": Input(de, ["de"] * 20, pooling="cls")}
+
+
+def _settings():
+    return Settings(start_accelerator("fp32"), 1, "mean", -1, 16, "")
+
+
+def _set_dropout(model, p):
+    for module in model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = p
+    return model.train()
+
+
+def _loss(vectors):
+    a, b = (torch.nn.functional.normalize(vectors[name], dim=1) for name in ("a", "b"))
+    return torch.nn.functional.cross_entropy(a @ b.T / 0.05, torch.arange(len(a)))
+
+
+def _cached(model, inputs, share):
+    encoding = Encoding(_settings(), inputs, {}, model.member, model, share, ("x", 0))
+    vectors = encoding.vectors(gradient=True)
+    loss = _loss(vectors)
+    loss.backward()
+    encoding.backward()
+    return float(loss.detach()), {name: p.grad for name, p in model.named_parameters() if p.grad is not None}
+
+
+@pytest.mark.parametrize("share", [0.5, 0.15, 0.01])
+def test_micro_batches_equal_the_plain_loss(tiny_model, batch, share):
+    _set_dropout(tiny_model, 0.0)
+    plain_loss, plain = _cached(copy.deepcopy(tiny_model), batch, 1.0)
+    loss, gradients = _cached(tiny_model, batch, share)
+    assert loss == pytest.approx(plain_loss, abs=1e-6)
+    assert gradients.keys() == plain.keys()
+    for name, gradient in gradients.items():
+        assert (gradient - plain[name]).abs().max() <= 1e-6 * max(1.0, float(plain[name].abs().max())), name
+
+
+@pytest.mark.parametrize("share", [1.0, 0.25])
+def test_second_pass_draws_the_same_dropout(tiny_model, batch, share):
+    """The plain loss over the same micro-batches with one graph, drawn from the same seeds, has the same gradient."""
+    _set_dropout(tiny_model, 0.3)
+    twin = copy.deepcopy(tiny_model)
+    loss, gradients = _cached(tiny_model, batch, share)
+    encoding = Encoding(_settings(), batch, {}, twin.member, twin, share, ("x", 0))
+    for group in encoding._groups.values():
+        chunks = encoding._chunks(group)
+        pieces = [encoding._forward(group, rows, number) for number, rows in enumerate(chunks)]
+        places = torch.cat([torch.from_numpy(rows) for rows in chunks])
+        group.leaf = torch.cat(pieces)[places.argsort()]
+    plain = _loss(encoding._by_input())
+    plain.backward()
+    assert loss == pytest.approx(float(plain.detach()), abs=1e-6)
+    for name, p in twin.named_parameters():
+        if p.grad is not None:
+            assert (gradients[name] - p.grad).abs().max() <= 1e-6 * max(1.0, float(p.grad.abs().max())), name
+
+
+def test_dropout_differs_between_steps_and_inputs_but_not_between_calls(tiny_model, batch):
+    _set_dropout(tiny_model, 0.3)
+
+    def encode(step):
+        return Encoding(_settings(), batch, {}, tiny_model.member, tiny_model, 1.0, ("x", step)).vectors(gradient=False)["a"]
+
+    assert torch.equal(encode(0), encode(0))
+    assert not torch.equal(encode(0), encode(1))
+
+
+def test_same_sentence_twice_gets_two_dropout_masks(tiny_model, sentence_pairs):
+    _set_dropout(tiny_model, 0.3)
+    item = Input([sentence_pairs[0][0]] * 4, ["en"] * 4)
+    vectors = Encoding(_settings(), {"a": item, "b": item}, {}, tiny_model.member, tiny_model, 1.0, ("x", 0)).vectors(gradient=False)
+    assert not torch.allclose(vectors["a"], vectors["b"])
+
+
+def test_rows_come_back_in_their_order_from_several_members(tiny_model, sentence_pairs):
+    tiny_model.eval()
+    other = copy.deepcopy(tiny_model.member("main"))
+    with torch.no_grad():
+        for p in other.parameters():
+            p.add_(0.05)
+    model = type(tiny_model)({"en": tiny_model.member("main"), "de": other}).eval()
+    langs = ["de", "en", "en", "de", "en"]
+    texts = [sentence_pairs[i][lang == "de"] for i, lang in enumerate(langs)]
+    item = Input(texts, langs)
+    vectors = Encoding(_settings(), {"x": item}, {}, model.member, model, 0.4, ("x", 0)).vectors(gradient=False)["x"]
+    for text, lang, vector in zip(texts, langs, vectors, strict=True):
+        member = model.member(lang)
+        features = {"input_ids": torch.tensor([member.tokenizer(text, truncation=True, max_length=16).input_ids])}
+        assert torch.allclose(member(features, "mean"), vector, atol=1e-6)
+
+
+def test_pairs_of_texts_are_one_sequence(tiny_model):
+    tiny_model.eval()
+    item = Input(["Yes.", "The dog."], ["en", "en"], pair_texts=["Ja.", "Ja."], pooling="cls")
+    vectors = Encoding(_settings(), {"x": item}, {}, tiny_model.member, tiny_model, 1.0, ("x", 0)).vectors(gradient=False)["x"]
+    features = dict(tiny_model.member("main").tokenizer("Yes.", "Ja.", return_tensors="pt"))
+    assert torch.allclose(tiny_model.member("main")(features, "cls")[0], vectors[0], atol=1e-6)
+
+
+def test_trial_kinds_are_registered():
+    from crosslign.objectives import OBJECTIVES
+
+    assert OBJECTIVES.get("trial_paired") is trial.Paired

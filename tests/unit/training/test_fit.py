@@ -1,0 +1,226 @@
+"""The training loop: what it writes, its order of calls, selection, and what stops it."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+import trial
+
+from crosslign.encoders.model import Model
+from crosslign.errors import CrosslignError, InputError, ResourceError
+from crosslign.training.run import pick_score
+from crosslign.training.terms import build_parts
+
+HEAD = {"head": {"kind": "trial_head"}}
+
+
+def _curve(folder):
+    return [json.loads(line) for line in (folder / "curve.jsonl").read_text().splitlines()]
+
+
+def test_two_runs_give_the_same_bytes_and_another_seed_does_not(train):
+    recipe = trial.recipe(parts=HEAD, terms=[{"objective": "trial_paired", "examples": "pairs", "batch": 8, "head": "head"}])
+    summary, first = train(recipe, "first")
+    again, second = train(recipe, "second")
+    _, third = train(recipe | {"seed": 2}, "third")
+    assert summary == again
+    assert trial.weights(first) == trial.weights(second)
+    assert trial.weights(first)["last/main/model.safetensors"] != trial.weights(third)["last/main/model.safetensors"]
+    assert sorted(p.name for p in first.parent.iterdir()) == ["first", "second", "third"]
+
+
+def test_training_learns_and_logs_each_step(train):
+    summary, folder = train(trial.recipe(train={"steps": 40, "learning_rate": 3e-3}))
+    curve = _curve(folder)
+    assert [line["step"] for line in curve] == list(range(1, 41))
+    assert np.mean([line["loss"] for line in curve[-5:]]) < 0.5 * np.mean([line["loss"] for line in curve[:5]])
+    assert curve[0]["learning_rate"] == 3e-3
+    assert curve[20]["learning_rate"] == pytest.approx(1.5e-3)
+    assert curve[2]["epoch"] == 1.0
+    assert curve[0]["terms"]["trial_paired"]["loss"] == pytest.approx(curve[0]["loss"])
+    assert curve[0]["grad_norm"] > 0
+    assert summary["steps"] == 40
+    assert summary["last_loss"] == curve[-1]["loss"]
+
+
+def test_first_update_is_that_of_a_hand_written_adamw(train, tiny_model, tiny_encoder, sentence_pairs):
+    """Full batch, no dropout, one step: every parameter moves as AdamW with clipping and decay says."""
+    for module in tiny_model.modules():
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    twin = Model.load({"main": tiny_encoder / "main"}).eval()
+    member = twin.member("main")
+    vectors = [
+        member(dict(member.tokenizer(list(texts), return_tensors="pt", padding=True)), "mean")
+        for texts in zip(*sentence_pairs, strict=True)
+    ]
+    a, b = (torch.nn.functional.normalize(v, dim=1) for v in vectors)
+    torch.nn.functional.cross_entropy(a @ b.T / 0.05, torch.arange(20)).backward()
+    named = {name: p for name, p in twin.named_parameters() if p.grad is not None}
+    norm = sum(float((p.grad**2).sum()) for p in named.values()) ** 0.5
+    terms = [{"objective": "trial_paired", "examples": "pairs", "batch": 20}]
+    _, folder = train(trial.recipe(terms=terms, train={"steps": 1, "max_length": 64, "clip": 0.1, "weight_decay": 0.1}), model=tiny_model)
+    assert _curve(folder)[0]["grad_norm"] == pytest.approx(norm, rel=1e-4)
+    trained = dict(tiny_model.named_parameters())
+    for name, p in named.items():
+        gradient = p.grad * 0.1 / norm
+        expected = p.detach() * (1 - 1e-3 * (0.1 if p.ndim > 1 else 0.0)) - 1e-3 * gradient / (gradient.abs() + 1e-8)
+        large = gradient.abs() > 1e-6  # a gradient near zero moves by its rounding
+        assert torch.allclose(trained[name][large], expected[large], atol=2e-6), name
+    pooler = "members.main.backbone.pooler.dense.weight"
+    assert torch.equal(trained[pooler], dict(twin.named_parameters())[pooler])
+
+
+def test_part_has_its_own_learning_rate(train, tiny_encoder):
+    terms = [{"objective": "trial_paired", "examples": "pairs", "batch": 8, "head": "head"}]
+    moved = []
+    for rate in (1e-5, 1e-1):
+        recipe = trial.recipe(parts={"head": HEAD["head"] | {"learning_rate": rate, "clip": 5.0}}, terms=terms, train={"steps": 1})
+        model = Model.load({"main": tiny_encoder / "main"})
+        parts = build_parts(recipe, model)
+        before = parts["head"].dense.weight.detach().clone()
+        train(recipe, f"r{rate}", model=model, parts=parts)
+        moved.append(float((parts["head"].dense.weight.detach() - before).abs().max()))
+        assert int(parts["head"].commits) == 1
+    assert moved[1] > 100 * moved[0]
+
+
+def test_terms_on_one_set_share_the_batch_and_weights_add_up(train):
+    both = [
+        {"objective": "trial_paired", "examples": "pairs", "batch": 8, "weight": 0.25},
+        {"objective": "trial_paired", "examples": "pairs", "batch": 8, "weight": 2.0, "temperature": 1.0},
+        {"objective": "trial_grouped", "examples": "groups", "batch": 4, "weight": 3.0},
+    ]
+    summary, folder = train(trial.recipe(terms=both, train={"steps": 3}))
+    for line in _curve(folder):
+        one, two, three = (line["terms"][name]["loss"] for name in ("trial_paired", "trial_paired_2", "trial_grouped"))
+        assert line["loss"] == pytest.approx(0.25 * one + 2 * two + 3 * three, rel=1e-6)
+        assert line["terms"]["trial_paired"]["similarity"] == line["terms"]["trial_paired_2"]["similarity"]
+    assert summary["examples"].keys() == {"pairs", "groups"}
+    with pytest.raises(InputError, match="share one batch"):
+        train(trial.recipe(terms=[both[0], both[1] | {"batch": 4}]))
+
+
+def test_step_order_is_queries_average_keys_loss_commit(train, tiny_model):
+    recipe = trial.recipe(
+        parts={"momentum": {"kind": "trial_momentum"}},
+        terms=[{"objective": "trial_keyed", "examples": "pairs", "batch": 8}],
+        train={"steps": 2},
+    )
+    parts = build_parts(recipe, tiny_model)
+    before = [p.detach().clone() for p in tiny_model.parameters()]
+    train(recipe, model=tiny_model, parts=parts)
+    assert parts["momentum"].calls == ["before_keys", "key", "loss", "commit"] * 2
+    copies = list(parts["momentum"].copies.parameters())
+    assert all(p.grad is None for p in copies)
+    # step 1 averages with the weights before its own update: the copy equals them; step 2 moves it half way to those after it
+    moved = [not torch.equal(b, c) for b, c in zip(before, copies, strict=True)]
+    assert any(moved)
+
+
+def test_selection_keeps_the_best_and_looks_at_the_last_step(train):
+    scores = iter([0.2, 0.7, 0.7, None, 0.1])
+    recipe = trial.recipe(train={"steps": 9}, select={"best": {"task": "t", "subset": "s", "metric": "m", "every": 2}})
+    seen = []
+
+    def dev(model):
+        seen.append({name: p.detach().clone() for name, p in model.state_dict().items()})
+        return {"best": next(scores)}
+
+    summary, folder = train(recipe, dev=dev)
+    found = json.loads((folder / "selection.json").read_text())
+    assert [look["step"] for look in found["looks"]] == [2, 4, 6, 8, 9]
+    assert found["best"] == summary["best"] == {"best": {"step": 4, "value": 0.7}}
+    assert [look["kept"] for look in found["looks"]] == [["best"], ["best"], [], [], []]
+    kept = Model.load({"main": folder / "best" / "main"}).state_dict()
+    assert all(torch.equal(kept[name], seen[1][name]) for name in kept)
+    assert (folder / "last/main/model.safetensors").read_bytes() != (folder / "best/main/model.safetensors").read_bytes()
+
+
+def test_selection_without_any_score_falls_back_to_the_last_model(train):
+    recipe = trial.recipe(select={"best": {"task": "t", "subset": "s", "metric": "m", "every": 100}})
+    _, folder = train(recipe, dev=lambda model: {"best": float("nan")})
+    assert (folder / "last/main/model.safetensors").read_bytes() == (folder / "best/main/model.safetensors").read_bytes()
+    assert json.loads((folder / "selection.json").read_text())["without_score"] == ["best"]
+
+
+def test_nan_loss_stops_with_step_examples_and_rate_and_keeps_the_checkpoint(train, tmp_path):
+    terms = [{"objective": "trial_paired", "examples": "pairs", "batch": 8, "poison_at": 4}]
+    with pytest.raises(
+        CrosslignError, match=r"step 5: the loss is not finite; learning rate 0\.000333.*sentences:sentences\.tsv:\d+"
+    ) as caught:
+        train(trial.recipe(terms=terms))
+    assert "last good checkpoint is kept" in str(caught.value)
+    assert (tmp_path / "run-work" / "current").read_text() == "step-00000004\n"
+    assert not (tmp_path / "run").exists()
+
+
+def test_gradient_that_is_not_finite_stops_before_the_update(train, tiny_model, monkeypatch):
+    from crosslign.training.encoding import Encoding
+
+    real = Encoding.backward
+
+    def backward(self):
+        real(self)
+        next(tiny_model.parameters()).grad[0] = float("inf")
+
+    monkeypatch.setattr(Encoding, "backward", backward)
+    before = [p.detach().clone() for p in tiny_model.parameters()]
+    with pytest.raises(CrosslignError, match="the gradient is not finite"):
+        train(trial.recipe(), model=tiny_model)
+    assert all(torch.equal(a, b) for a, b in zip(before, tiny_model.parameters(), strict=True))
+
+
+def test_batch_that_does_not_fit_says_which_micro_batch_to_try(train, monkeypatch):
+    from crosslign.encoders.model import Member
+
+    monkeypatch.setattr(Member, "forward", lambda *_: (_ for _ in ()).throw(torch.OutOfMemoryError("CUDA out of memory")))
+    with pytest.raises(ResourceError, match=r"micro_batch.*'pairs': 4"):
+        train(trial.recipe())
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_low_precision_trains_with_float32_losses(train, precision):
+    summary, folder = train(trial.recipe(train={"precision": precision}))
+    _, full = train(trial.recipe(), "full")
+    assert summary["precision"] == "bf16"  # of a CPU
+    assert _curve(folder)[0]["loss"] == pytest.approx(_curve(full)[0]["loss"], rel=0.05)
+    assert _curve(folder)[0]["loss"] != _curve(full)[0]["loss"]
+
+
+def test_unknown_options_and_objectives_are_named(train):
+    with pytest.raises(InputError, match=r"trial_paired.*temprature"):
+        train(trial.recipe(terms=[{"objective": "trial_paired", "examples": "pairs", "batch": 8, "temprature": 1}]))
+    with pytest.raises(InputError, match="unknown objective 'paired'"):
+        train(trial.recipe(terms=[{"objective": "paired", "examples": "pairs", "batch": 8}]))
+    with pytest.raises(InputError, match="unknown part 'mlp'"):
+        train(trial.recipe(parts={"x": {"kind": "mlp"}}))
+
+
+def test_part_starts_from_the_base_system(train, tiny_encoder):
+    terms = [{"objective": "trial_paired", "examples": "pairs", "batch": 8, "head": "head"}]
+    _, folder = train(trial.recipe(parts=HEAD, terms=terms, train={"steps": 2}))
+    model = Model.load({"main": folder / "last" / "main"})
+    taken = build_parts(trial.recipe(parts={"head": HEAD["head"] | {"start_from": "base"}}, seed=9), model, folder / "last")
+    fresh = build_parts(trial.recipe(parts=HEAD, seed=9), model)
+    assert int(taken["head"].commits) == 2
+    assert not torch.equal(taken["head"].dense.weight, fresh["head"].dense.weight)
+    with pytest.raises(InputError, match="no parts to start from"):
+        build_parts(trial.recipe(parts={"head": HEAD["head"] | {"start_from": "base"}}), model, tiny_encoder)
+
+
+def test_selection_goes_by_the_record_that_fits():
+    from crosslign.tasks.records import Record
+
+    records = [
+        Record("t", "de", "accuracy", 0.1, 5, direction="en2xx"),
+        Record("t", "de", "accuracy", 0.2, 5, direction="xx2en", main=True),
+        Record("t", "fr", "accuracy", 0.3, 5, direction="xx2en"),
+    ]
+    assert pick_score(records, "best", {"subset": "de", "metric": "accuracy"}) == 0.2
+    assert pick_score(records, "best", {"subset": "de", "metric": "accuracy", "direction": "en2xx"}) == 0.1
+    with pytest.raises(InputError, match=r"select: best.*'subset': 'it'"):
+        pick_score(records, "best", {"subset": "it", "metric": "accuracy"})

@@ -1,0 +1,71 @@
+"""Two processes on half a batch each equal one process on the joint batch."""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import trial
+from safetensors.torch import load_file
+
+
+def _free_port():
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return bound.getsockname()[1]
+
+
+def _start(settings, path, ranks):
+    path.write_text(json.dumps(settings))
+    port, processes = _free_port(), []
+    for rank in range(ranks):
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "ACCELERATE_USE_CPU": "true"}
+        if ranks > 1:
+            environment |= {
+                "RANK": str(rank),
+                "LOCAL_RANK": str(rank),
+                "WORLD_SIZE": str(ranks),
+                "MASTER_ADDR": "127.0.0.1",
+                "MASTER_PORT": str(port),
+            }
+        processes.append(
+            subprocess.Popen([sys.executable, str(Path(trial.__file__)), str(path)], env=environment, stderr=subprocess.PIPE, text=True)
+        )
+    for process in processes:
+        _, said = process.communicate(timeout=180)
+        assert process.returncode == 0, said
+
+
+def test_two_processes_equal_one(tiny_encoder, pairs_file, tmp_path):
+    terms = [
+        {"objective": "trial_paired", "examples": "pairs", "batch": 7, "head": "head", "micro_batch": 2},
+        {"objective": "trial_keyed", "examples": "more", "batch": 5, "weight": 0.5},
+    ]
+    parts = {"head": {"kind": "trial_head", "dropout": 0.2}, "momentum": {"kind": "trial_momentum"}}
+    # SGD-like: a large epsilon, so that rounding is not blown up by the division of Adam
+    recipe = trial.recipe(terms=terms, parts=parts, train={"steps": 4, "learning_rate": 1e-2, "epsilon": 1.0})
+    settings = {
+        "encoder": str(tiny_encoder),
+        "examples": {"pairs": str(pairs_file), "more": str(pairs_file)},
+        "recipe": recipe,
+        "dropout": 0.0,
+    }
+    for ranks in (1, 2):
+        out = tmp_path / f"ranks{ranks}"
+        _start(settings | {"out": str(out), "checkpoints": f"{out}-work"}, tmp_path / f"{ranks}.json", ranks)
+    curves = [[json.loads(line) for line in (tmp_path / f"ranks{r}" / "curve.jsonl").read_text().splitlines()] for r in (1, 2)]
+    for one, two in zip(*curves, strict=True):
+        assert abs(one["loss"] - two["loss"]) < 1e-6 * max(1.0, one["loss"])
+        assert abs(one["grad_norm"] - two["grad_norm"]) < 1e-5 * one["grad_norm"]
+    start = load_file(tiny_encoder / "main" / "model.safetensors")
+    for file in ("last/main/model.safetensors", "last/parts.safetensors"):
+        one, two = (load_file(tmp_path / f"ranks{ranks}" / file) for ranks in (1, 2))
+        assert one.keys() == two.keys()
+        for name in one:
+            assert (one[name] - two[name]).abs().max() < 1e-6, name
+        if file.startswith("last/main"):
+            assert max(float((one[name] - start[name]).abs().max()) for name in one) > 1e-3

@@ -1,0 +1,185 @@
+"""A run that is killed at any moment and started again ends in the same bytes as one that never was."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import trial
+
+from crosslign.encoders.model import Model
+from crosslign.errors import StoppedError
+from crosslign.training.fit import fit
+from crosslign.training.terms import build_parts
+
+TERMS = [
+    {"objective": "trial_paired", "examples": "pairs", "batch": 8, "head": "head", "micro_batch": 3},
+    {"objective": "trial_keyed", "examples": "more", "batch": 5, "weight": 0.5},
+]
+PARTS = {"head": {"kind": "trial_head"}, "momentum": {"kind": "trial_momentum", "momentum": 0.9}}
+
+
+@pytest.fixture
+def program(tiny_encoder, pairs_file, tmp_path):
+    """Train in a process of its own; return its exit code and what it said."""
+
+    def run(name, recipe, **arguments):
+        settings = {
+            "encoder": str(tiny_encoder),
+            "examples": {"pairs": str(pairs_file), "more": str(pairs_file)},
+            "recipe": recipe,
+            "out": str(tmp_path / name),
+            "checkpoints": str(tmp_path / f"{name}-work"),
+            **arguments,
+        }
+        (tmp_path / f"{name}.json").write_text(json.dumps(settings))
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
+        command = [sys.executable, str(Path(trial.__file__)), str(tmp_path / f"{name}.json")]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+        return done.returncode, done.stderr
+
+    return run
+
+
+def test_killed_and_resumed_is_bit_identical(program, tiny_encoder, pairs_file, tmp_path):
+    recipe = trial.recipe(terms=TERMS, parts=PARTS, train={"steps": 9, "checkpoint_every": 3, "precision": "bf16"})
+    model, threads = Model.load({"main": tiny_encoder / "main"}), torch.get_num_threads()
+    torch.set_num_threads(1)
+    examples = {"pairs": pairs_file, "more": pairs_file}
+    fit(recipe, examples, model, build_parts(recipe, model), None, tmp_path / "whole", tmp_path / "whole-work")
+    torch.set_num_threads(threads)
+    code, _ = program("killed", recipe, kill={"after": 4, "signal": "SIGKILL"})
+    assert code == -9
+    assert (tmp_path / "killed-work" / "current").read_text() == "step-00000003\n"
+    assert not (tmp_path / "killed").exists()
+    code, said = program("killed", recipe, kill={"after": 7, "signal": "SIGTERM"})
+    assert code == 75, said
+    assert "step 8 of 9" in said
+    assert (tmp_path / "killed-work" / "current").read_text() == "step-00000008\n"
+    code, said = program("killed", recipe)
+    assert code == 0, said
+    assert trial.weights(tmp_path / "killed") == trial.weights(tmp_path / "whole")
+    assert not (tmp_path / "killed-work").exists()
+
+
+def _stop_after(monkeypatch, done):
+    """Ask the run to stop in the middle of the step after `done`."""
+    from crosslign.training.step import Stepper
+
+    real = Stepper.run
+
+    def run(self, step, *rest):
+        if step == done:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return real(self, step, *rest)
+
+    monkeypatch.setattr(Stepper, "run", run)
+
+
+def test_selection_survives_and_equals_that_of_an_undisturbed_run(train, monkeypatch, tmp_path):
+    recipe = trial.recipe(train={"steps": 8}, select={"best": {"task": "t", "subset": "s", "metric": "m", "every": 2}})
+
+    def dev(model):
+        return {"best": -abs(float(next(model.parameters()).detach().double().sum()))}
+
+    _, whole = train(recipe, "whole", dev=dev)
+    with monkeypatch.context() as patch:
+        _stop_after(patch, 4)
+        with pytest.raises(StoppedError, match=r"SIGUSR1.*Run the same command again"):
+            train(recipe, "stopped", dev=dev)
+    _, resumed = train(recipe, "stopped", dev=dev)
+    assert trial.weights(whole) == trial.weights(resumed)
+
+
+def _stopped(train, monkeypatch, recipe):
+    with monkeypatch.context() as patch:
+        _stop_after(patch, 2)
+        with pytest.raises(StoppedError):
+            train(recipe)
+
+
+@pytest.mark.parametrize("change", [{"seed": 2}, {"train": {"learning_rate": 2e-3}}])
+def test_another_recipe_starts_anew_with_a_warning(train, monkeypatch, caplog, change):
+    _stopped(train, monkeypatch, trial.recipe())
+    _, fresh = train(trial.recipe(**change), "fresh")
+    caplog.clear()
+    _, changed = train(trial.recipe(**change))
+    assert "made with another recipe" in caplog.text
+    assert trial.weights(changed) == trial.weights(fresh)
+
+
+def test_other_versions_and_threads_start_anew(train, monkeypatch, caplog):
+    import crosslign.training.fit as module
+
+    _stopped(train, monkeypatch, trial.recipe())
+    monkeypatch.setattr(module, "versions", lambda: {"torch": "0.0"})
+    train(trial.recipe())
+    assert "made with another versions" in caplog.text
+
+
+@pytest.mark.parametrize("damage", ["state.json", "model.safetensors"])
+def test_damaged_checkpoint_starts_anew(train, monkeypatch, caplog, tmp_path, damage):
+    _stopped(train, monkeypatch, trial.recipe())
+    path = tmp_path / "run-work" / "step-00000003" / damage
+    path.write_bytes(path.read_bytes()[:20])
+    _, folder = train(trial.recipe())
+    assert "cannot be read" in caplog.text
+    _, fresh = train(trial.recipe(), "fresh")
+    assert trial.weights(folder) == trial.weights(fresh)
+
+
+def test_crash_while_a_checkpoint_is_written_leaves_the_old_one(train, monkeypatch, tmp_path):
+    from crosslign.training import checkpoint as module
+
+    real = module.save_tensors
+
+    def fail(path, tensors):
+        if "step-00000004" in str(path.parent) and path.name == "optimiser.safetensors":
+            raise KeyboardInterrupt
+        real(path, tensors)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "save_tensors", fail)
+        with pytest.raises(KeyboardInterrupt):
+            train(trial.recipe())
+    assert (tmp_path / "run-work" / "current").read_text() == "step-00000002\n"
+    _, folder = train(trial.recipe())
+    _, fresh = train(trial.recipe(), "fresh")
+    assert trial.weights(folder) == trial.weights(fresh)
+
+
+def test_what_a_killed_process_was_writing_is_removed(train, tmp_path, monkeypatch):
+    (tmp_path / "run-work" / "best" / ".best-00000002.abc.part").mkdir(parents=True)
+    (tmp_path / "run-work" / ".step-00000002.abc.part").mkdir()
+    (tmp_path / "run-work" / ".step-00000002.abc.part" / "model.safetensors").write_bytes(b"half")
+    (tmp_path / "run-work" / ".current.abc.part").write_text("step")
+    _stopped(train, monkeypatch, trial.recipe())
+    assert not list((tmp_path / "run-work").rglob(".*.part*"))
+
+
+def test_checkpoint_holds_parts_and_optimiser(train, monkeypatch, tiny_encoder, tmp_path):
+    from crosslign.training.checkpoint import Checkpoints
+    from crosslign.training.optimiser import Optimiser
+
+    recipe = trial.recipe(parts={"head": PARTS["head"]}, terms=[{**TERMS[0]}])
+    model = Model.load({"main": tiny_encoder / "main"})
+    parts = build_parts(recipe, model)
+    optimiser = Optimiser(recipe, model, parts, 6)
+    for p in [*model.parameters(), *parts["head"].parameters()]:
+        p.grad = torch.full_like(p, 0.5)
+    optimiser.step(0)
+    checkpoints = Checkpoints(tmp_path / "work", {"recipe": "x"})
+    checkpoints.save(model, parts, optimiser, {"step": 1})
+    other = Model.load({"main": tiny_encoder / "main"})
+    other_parts = build_parts(recipe | {"seed": 5}, other)
+    other_optimiser = Optimiser(recipe, other, other_parts, 6)
+    assert checkpoints.load(other, other_parts, other_optimiser) == {"step": 1}
+    assert torch.equal(parts["head"].dense.weight, other_parts["head"].dense.weight)
+    assert all(torch.equal(v, other_optimiser.state()[k]) for k, v in optimiser.state().items())
+    assert len(optimiser.state()) == 3 * (len(list(model.parameters())) + 2)

@@ -1,0 +1,65 @@
+"""One training job as the workflow starts it: real objective, real part, selection by a real scorer, and its embeddings."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow.parquet as pq
+import trial
+
+from crosslign.corpora.evaluation import EvaluationBuilder
+from crosslign.encoders.encode import embed_text_set, encode
+from crosslign.encoders.model import Model
+from crosslign.paths import EVALUATION_FILES
+from crosslign.training.run import train_run
+
+
+def _retrieval_set(folder, pairs):
+    builder = EvaluationBuilder("dev_pairs")
+    for i, (en, de) in enumerate(pairs):
+        builder.item(f"en{i}", "de", "target", "en", en)
+        builder.item(f"de{i}", "de", "source", "de", de)
+        builder.link("de", f"de{i}", f"en{i}")
+    paths = {part: folder / f"{part}.parquet" for part in EVALUATION_FILES}
+    builder.build().write(paths)
+    return paths
+
+
+def test_run_trains_selects_and_can_be_embedded(tiny_encoder, pairs_file, sentence_pairs, tmp_path):
+    sets = {"dev_pairs": _retrieval_set(tmp_path, sentence_pairs)}
+    task = {"scorer": "retrieval", "texts": {"test": "dev_pairs"}, "output": "vectors", "averages": {}}
+    task["main"] = {"metric": "accuracy", "subset": "de", "direction": "xx2en"}
+    recipe = trial.recipe(
+        parts={"mlp": {"kind": "mlp_train_only"}},
+        terms=[{"objective": "infonce", "weight": 1.0, "examples": "pairs", "batch": 20, "temperature": 0.05, "projection": "mlp"}],
+        train={"steps": 60, "learning_rate": 3e-3, "threads": 1},
+        select={"best": {"task": "dev", "subset": "de", "metric": "accuracy", "direction": "xx2en", "every": 20}},
+    )
+    base = {"main": tiny_encoder / "main"}
+    counts = train_run(recipe, {"pairs": pairs_file}, base, sets, {"dev": task}, tmp_path / "run", tmp_path / "work", {"code": "abc"})
+    looks = json.loads((tmp_path / "run" / "selection.json").read_text())["looks"]
+    assert [look["step"] for look in looks] == [20, 40, 60]
+    assert counts["best"]["best"]["value"] == max(look["scores"]["best"] for look in looks) >= 0.5
+    assert sorted(p.name for p in (tmp_path / "run").iterdir()) == ["best", "curve.jsonl", "last", "selection.json"]
+    assert json.loads(json.dumps(counts)) == counts
+    out = tmp_path / "m.npy"
+    embed_text_set({"main": tmp_path / "run" / "last" / "main"}, sets["dev_pairs"]["texts"], recipe["readout"], out)
+    texts = pq.read_table(sets["dev_pairs"]["texts"])
+    model = Model.load({"main": tmp_path / "run" / "last" / "main"})
+    assert np.array_equal(np.load(out), encode(model, texts["text"].to_pylist(), texts["lang"].to_pylist(), recipe["readout"]))
+
+
+def test_run_goes_on_from_another_runs_checkpoint(tiny_encoder, pairs_file, tmp_path):
+    terms = [{"objective": "infonce", "examples": "pairs", "batch": 8, "projection": "mlp"}]
+    first = trial.recipe(parts={"mlp": {"kind": "mlp_train_only"}}, terms=terms, train={"steps": 3})
+    train_run(first, {"pairs": pairs_file}, {"main": tiny_encoder / "main"}, {}, {}, tmp_path / "one", tmp_path / "w1", {})
+    second = first | {
+        "parts": {"mlp": {"kind": "mlp_train_only", "start_from": "base"}},
+        "train": first["train"] | {"learning_rate": 1e-12, "weight_decay": 0},
+    }
+    train_run(second, {"pairs": pairs_file}, {"main": tmp_path / "one" / "last" / "main"}, {}, {}, tmp_path / "two", tmp_path / "w2", {})
+    one, two = (Model.load({"main": tmp_path / name / "last" / "main"}).state_dict() for name in ("one", "two"))
+    assert all(np.allclose(one[name], two[name], atol=1e-7) for name in one)
+    parts = [trial.weights(tmp_path / name)["last/parts.safetensors"] for name in ("one", "two")]
+    assert len(parts[0]) == len(parts[1])

@@ -1,0 +1,53 @@
+"""Schedules and step counts against golden G11."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crosslign.training.schedule import SCHEDULES, multiplier, total_steps
+
+
+@pytest.mark.parametrize(("step", "rate"), [(0, 0), (200, 2e-5), (400, 4e-5), (700, 2e-5), (1000, 0)])
+def test_golden_cosine(step, rate):
+    assert 4e-5 * multiplier("cosine", step, 1000, 400) == pytest.approx(rate, abs=1e-16)
+
+
+@pytest.mark.parametrize(("step", "rate"), [(0, 1e-5), (1, 9.99535747e-6), (1000, 5.35747447e-6), (2153, 4.64252553e-9), (2154, 0)])
+def test_golden_linear(step, rate):
+    assert 1e-5 * multiplier("linear", step, 2154) == pytest.approx(rate, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("rows", "batch", "epochs", "expected"),
+    [(275601, 128, 1, 2154), (2239086, 64, 1, 34986), (1000000, 128, 1, 7813), (392702, 128, 1, 3068), (275601, 128, 2, 4308)],
+)
+def test_golden_steps_per_epoch(rows, batch, epochs, expected):
+    assert total_steps(rows, batch, epochs, None) == expected
+
+
+def test_steps_end_training_before_the_epochs_do():
+    assert total_steps(100, 10, 3, 12) == 12
+    assert total_steps(100, 10, 1, 12) == 10
+    assert total_steps(100, 10, None, 12) == 12
+    assert total_steps(100, 10, None, None) == 10
+    assert total_steps(100, 10, 0.25, None) == 3
+
+
+@given(st.sampled_from(SCHEDULES), st.integers(1, 500), st.integers(0, 500), st.data())
+def test_multiplier_stays_in_bounds_and_never_rises_after_the_warm_up(schedule, steps, warmup, data):
+    warmup = min(warmup, steps)
+    step = data.draw(st.integers(0, steps - 1))
+    now, then = multiplier(schedule, step, steps, warmup), multiplier(schedule, step + 1, steps, warmup)
+    assert 0 <= now <= 1
+    if step + 1 < warmup:
+        assert then > now
+    if step >= warmup:
+        assert then <= now + 1e-12
+
+
+def test_constant_and_unknown():
+    assert multiplier("constant", 9, 10) == 1
+    with pytest.raises(ValueError, match="cosine"):
+        multiplier("polynomial", 1, 10)

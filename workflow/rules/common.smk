@@ -1,0 +1,90 @@
+# Configuration, checked before anything runs; names, paths, fingerprints and resources that all rules share.
+import sys
+from pathlib import Path
+
+from crosslign.config import cells, graph
+from crosslign.config.project import load_project
+from crosslign.config.resolve import encoder_at_scale, is_untrained, readout as readout_entry, resolve, split_run
+from crosslign.errors import CrosslignError
+from crosslign.files.fingerprint import fingerprint
+from crosslign.paths import EVALUATION_FILES, FIGURE_FORMATS, TABLE_FORMATS
+
+ROOT = Path(workflow.current_basedir).parents[1]
+
+try:
+    project = load_project(ROOT, config)
+except CrosslignError as error:
+    print(f"error: {error}", file=sys.stderr)
+    sys.exit(error.exit_code)
+
+paths = project.paths
+LIMITS = project.scale["limits"]
+
+
+def names(ids):
+    """A wildcard constraint that allows exactly these ids."""
+    return "|".join(sorted(map(re.escape, ids), key=len, reverse=True)) or "none"
+
+
+RUN = names([*project.encoders, *project.systems]) + "|(" + names(project.systems) + r")(\+[a-z0-9_]+)*-s\d+"
+
+
+wildcard_constraints:
+    source=names(project.sources),
+    file=r"[^/]+",
+    encoder=names(project.encoders),
+    corpus=names(project.corpora),
+    langs=r"all|[a-z]{2,3}(-[a-z]{2,3})?",
+    view=names(project.views),
+    examples=names(project.examples),
+    run=r"[^/]+",
+    checkpoint=r"[a-z0-9_]+",
+    readout=r"[a-z0-9_]+",
+    text_set=names(project.corpora),
+    task=names(project.tasks),
+    table=names(project.tables),
+    figure=names(project.figures),
+
+
+def code(stage, *plugins):
+    """Fingerprint of a stage's code: its module, the implementations that it finds by name, and all that they import."""
+    return fingerprint(f"crosslign.stages.{stage}", *plugins)
+
+
+def reader_modules(entry):
+    """Modules that a corpus entry finds by name."""
+    seam = "evaluations" if entry["kind"] == "evaluation" else "readers"
+    rules = [rule for step in entry.get("filters", []) for rule in step]
+    return [f"crosslign.corpora.{seam}.{entry['reader']}", *(f"crosslign.corpora.filters.{rule}" for rule in rules)]
+
+
+def objective_modules(recipe):
+    """Modules that a recipe finds by name, the scorers of its selection included."""
+    found = [f"crosslign.objectives.terms.{term['objective']}" for term in recipe["terms"]]
+    found += [f"crosslign.objectives.parts.{part['kind']}" for part in recipe["parts"].values()]
+    return found + [f"crosslign.tasks.scorers.{project.tasks[s['task']]['scorer']}" for s in recipe["select"].values()]
+
+
+def targets(wanted):
+    """Files of the named targets."""
+    found = []
+    for target in wanted:
+        if target in ("all", "all_tables"):
+            found += [paths.table(table, form) for table in project.tables for form in TABLE_FORMATS]
+        if target in ("all", "all_figures"):
+            found += [paths.figure(figure, form) for figure in project.figures for form in FIGURE_FORMATS]
+        if target in ("all", "report"):
+            found.append(paths.report)
+        if target in project.tables:
+            found += [paths.table(target, form) for form in TABLE_FORMATS]
+        if target in project.figures:
+            found += [paths.figure(target, form) for form in FIGURE_FORMATS]
+    if not found:
+        print(f"error: config/config.yaml: targets: nothing is called {wanted}", file=sys.stderr)
+        sys.exit(2)
+    return found
+
+
+def source_kind(source):
+    """Module of the seam `sources` that fetches this source."""
+    return next(kind for kind in ("package", "url", "local", "hub") if kind in project.sources[source])

@@ -1,0 +1,14 @@
+"""Train one run."""
+
+from crosslign.stages.train_system import train_system
+from crosslign.stages.job import execute
+
+execute(
+    train_system,
+    rule=snakemake.rule,
+    inputs=snakemake.input.items(),
+    outputs=snakemake.output.items(),
+    params=snakemake.params.items(),
+    threads=snakemake.threads,
+    log=snakemake.log[0],
+)
