@@ -133,7 +133,7 @@ rule build_evaluation:
         files=lambda w: list(graph.corpus_files(project, w.corpus).values()),
         references=lambda w: list(reference_inputs(w).values()),
     output:
-        **{part: paths.evaluation("{corpus}", part) for part in EVALUATION_FILES},
+        **{f"{part}_rows": paths.evaluation("{corpus}", part) for part in EVALUATION_FILES},
     params:
         recipe=corpus_recipe("evaluation_items"),
         references=lambda w: list(reference_inputs(w)),

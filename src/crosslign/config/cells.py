@@ -39,7 +39,7 @@ def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -
     scores = [
         str(project.paths.score(run, checkpoint, readout, task).relative_to(project.paths.results)) for run in runs_of(project, system)
     ]
-    return {"scores": scores, "select": {key: column[key] for key in SELECT if key in column}}
+    return {"scores": scores, "select": {"protocol": "", "direction": "", **{key: column[key] for key in SELECT if key in column}}}
 
 
 def _selection_notes(project: Project, rows: list[Mapping[str, Any]]) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from crosslign.corpora import build
+from crosslign.paths import EVALUATION_FILES
 from crosslign.stages.job import Job
 
 
@@ -23,4 +24,5 @@ def build_evaluation(job: Job) -> None:
     corpora = job.by_name(job.params["references"], job.inputs.get("references", []))
     job.lineage.licences = [recipe["entry"]["licence"]]
     with job.publish("evaluation") as (out, counts):
-        counts.update(build.build_evaluation(recipe["corpus"], recipe["entry"], files, corpora, out, recipe["limit"]))
+        tables = {part: out[f"{part}_rows"] for part in EVALUATION_FILES}
+        counts.update(build.build_evaluation(recipe["corpus"], recipe["entry"], files, corpora, tables, recipe["limit"]))

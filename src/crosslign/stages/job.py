@@ -134,6 +134,7 @@ def execute(
     threads = int(settings.get("threads", threads))
     _start_log(Path(log), rule)
     limit_threads(threads)
+    os.environ["TQDM_DISABLE"] = "1"  # other libraries' bars; the stages report their own progress
     if settings.get("offline", True):
         os.environ.setdefault("HF_HUB_OFFLINE", "1")
     given = _as_paths(inputs)
