@@ -37,3 +37,7 @@ rule all_tables:
 rule all_figures:
     input:
         targets(["all_figures"]),
+
+
+onsuccess:
+    print_summary()

@@ -8,6 +8,7 @@ from crosslign.config.resolve import encoder_at_scale, is_untrained, readout as 
 from crosslign.errors import CrosslignError
 from crosslign.files.fingerprint import fingerprint
 from crosslign.paths import EVALUATION_FILES, FIGURE_FORMATS, TABLE_FORMATS
+from crosslign.reporting.console import summary
 
 ROOT = Path(workflow.current_basedir).parents[1]
 
@@ -88,3 +89,11 @@ def targets(wanted):
 def source_kind(source):
     """Module of the seam `sources` that fetches this source."""
     return next(kind for kind in ("package", "url", "local", "hub") if kind in project.sources[source])
+
+
+def print_summary():
+    """Print the first table that is there, and where the files are."""
+    done = [table for table in project.tables if paths.table(table, "csv").exists()]
+    if done:
+        files = [("tables", paths.results / "tables"), ("figures", paths.results / "figures"), ("report", paths.report)]
+        print(summary(project.tables[done[0]]["title"], paths.table(done[0], "csv"), files), file=sys.stderr)

@@ -1,7 +1,7 @@
 """Make one table."""
 
-from crosslign.stages.make_table import make_table
 from crosslign.stages.job import execute
+from crosslign.stages.make_table import make_table
 
 execute(
     make_table,

@@ -1,7 +1,7 @@
 """Prepare one base encoder."""
 
-from crosslign.stages.prepare_encoder import prepare_encoder
 from crosslign.stages.job import execute
+from crosslign.stages.prepare_encoder import prepare_encoder
 
 execute(
     prepare_encoder,

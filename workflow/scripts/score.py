@@ -1,7 +1,7 @@
 """Score one run on one task."""
 
-from crosslign.stages.score import score
 from crosslign.stages.job import execute
+from crosslign.stages.score import score
 
 execute(
     score,

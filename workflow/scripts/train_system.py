@@ -1,7 +1,7 @@
 """Train one run."""
 
-from crosslign.stages.train_system import train_system
 from crosslign.stages.job import execute
+from crosslign.stages.train_system import train_system
 
 execute(
     train_system,

@@ -1,7 +1,7 @@
 """Write the report."""
 
-from crosslign.stages.write_report import write_report
 from crosslign.stages.job import execute
+from crosslign.stages.write_report import write_report
 
 execute(
     write_report,

@@ -101,8 +101,9 @@ def _with_listed_files(root: Path, sources: Mapping[str, Any]) -> dict[str, Any]
         if "files_from" in entry:
             with open(root / entry["files_from"], encoding="utf-8", newline="") as file:
                 files = [{"name": row["name"], "sha256": row["sha256"], "bytes": int(row["bytes"])} for row in csv.DictReader(file)]
-            entry = {**{k: v for k, v in entry.items() if k != "files_from"}, "files": files}
-        filled[name] = entry
+            filled[name] = {**{k: v for k, v in entry.items() if k != "files_from"}, "files": files}
+        else:
+            filled[name] = entry
     return filled
 
 
@@ -166,5 +167,5 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
         paths=Paths(Path(settings["results"]), settings["scale"], stand_in=scale["sources"] == "stand_in"),
         mirrors=_mirrors(settings),
     )
-    check_references(project, {name: file for name, file in loader.files.items()})
+    check_references(project, loader.files)
     return project

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 
@@ -55,13 +56,13 @@ class _Plain:
             raise InputError(
                 "YAML expands to too many values", where=str(self.path), why=f"more than {MAX_NODES:,}", do="Remove the nested aliases"
             )
-        if isinstance(node, Mapping):
+        if isinstance(node, CommentedMap):
             for key in node:
                 if not isinstance(key, str):
                     raise InputError(f"key {key!r} is not text", where=str(self.path), do="Put it in quotes")
                 self.lines[(*at, key)] = node.lc.key(key)[0] + 1 if key in node.lc.data else 0
             return {key: self.convert(value, (*at, key)) for key, value in node.items()}
-        if isinstance(node, Sequence) and not isinstance(node, str):
+        if isinstance(node, CommentedSeq):
             for index in range(len(node)):
                 if index in node.lc.data:
                     self.lines[(*at, index)] = node.lc.item(index)[0] + 1
@@ -96,7 +97,7 @@ def load_yaml(path: Path, shown: Path | None = None) -> YamlFile:
     if len(text) > MAX_BYTES:
         raise InputError("file is too large for a configuration", where=str(shown), why=f"{len(text):,} characters")
     yaml = YAML(typ="rt")
-    yaml.version = (1, 2)  # type: ignore[assignment]
+    yaml.version = (1, 2)
     yaml.allow_duplicate_keys = False
     try:
         tree = yaml.load(text)

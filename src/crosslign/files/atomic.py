@@ -84,6 +84,6 @@ def atomic_folder(path: Path) -> Iterator[Path]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write `text` as UTF-8 with `\\n` line ends, whole or not at all."""
+    """Write `text` as UTF-8, line ends as they are, whole or not at all."""
     with atomic_path(path) as temporary:
         temporary.write_bytes(text.encode("utf-8"))

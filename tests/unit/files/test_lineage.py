@@ -1,5 +1,5 @@
 from crosslign.files import read_json, sha256_file, sha256_folder, write_text
-from crosslign.files.lineage import Lineage, lineage_path, licences_of
+from crosslign.files.lineage import Lineage, licences_of, lineage_path
 
 
 def test_lineage_names_inputs_by_hash_and_inherits_licences_and_the_stand_in_mark(tmp_path):

@@ -11,21 +11,27 @@ from typing import Any
 import matplotlib as mpl
 
 mpl.use("Agg")
-import matplotlib.pyplot as plt  # noqa: E402
-from matplotlib.figure import Figure  # noqa: E402
+import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
 
-from crosslign.files import atomic_path, write_text  # noqa: E402
+from crosslign.files import atomic_path, write_text
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B4C9A", "#333333")
 """Okabe and Ito's colours, reordered so that neighbours differ most."""
 
 plt.rcParams.update(
     {
-        "font.size": 9, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "grid.alpha": 0.25,
-        "grid.linewidth": 0.6, "axes.axisbelow": True, "figure.facecolor": "white", "savefig.facecolor": "white", "svg.hashsalt": "crosslign",
-        "svg.fonttype": "path", "legend.frameon": False, "font.family": ["DejaVu Sans"], "figure.constrained_layout.use": True,
+        "font.size": 9, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
+        "grid.alpha": 0.25, "grid.linewidth": 0.6, "axes.axisbelow": True, "figure.facecolor": "white", "savefig.facecolor": "white",
+        "svg.hashsalt": "crosslign", "svg.fonttype": "path", "legend.frameon": False, "font.family": ["DejaVu Sans"], "figure.constrained_layout.use": True,
     }
 )  # fmt: skip
+
+
+def subplots(rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
+    """Return a new figure in this style and its axes."""
+    figure, axes = plt.subplots(rows, columns, **options)
+    return figure, axes
 
 
 def save(figure: Figure, out: Mapping[str, Path]) -> None:

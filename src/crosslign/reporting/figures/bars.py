@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.reporting.figures import FIGURES
-from crosslign.reporting.figures._style import PALETTE, plt, save, write_numbers
+from crosslign.reporting.figures._style import PALETTE, save, subplots, write_numbers
 from crosslign.reporting.values import find_record
 
 
@@ -22,7 +22,7 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     """
     select = {key: entry[key] for key in ("task", "subset", "metric", "protocol", "direction") if key in entry}
     found = [(panel["label"], find_record(panel["scores"], select)) for panel in inputs["panels"]]
-    figure, axis = plt.subplots(figsize=(7, 0.45 * len(found) + 1.2))
+    figure, axis = subplots(figsize=(7, 0.45 * len(found) + 1.2))
     for index, (_, record) in enumerate(found):
         value = 0.0 if record["value"] is None else 100 * record["value"]
         axis.barh(index, value, color=PALETTE[0], height=0.65)

@@ -10,7 +10,7 @@ import numpy as np
 
 from crosslign.files import read_json_lines
 from crosslign.reporting.figures import FIGURES
-from crosslign.reporting.figures._style import PALETTE, plt, save, write_numbers
+from crosslign.reporting.figures._style import PALETTE, save, subplots, write_numbers
 
 
 def _running_mean(values: np.ndarray, window: int) -> np.ndarray:
@@ -33,9 +33,7 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     panels = inputs["panels"]
     width = min(4, len(panels))
     lines = -(-len(panels) // width)
-    figure, axes = plt.subplots(
-        2 * lines, width, figsize=(3.1 * width, 2.9 * lines), squeeze=False, height_ratios=[3, 1] * lines, sharex=False
-    )
+    figure, axes = subplots(2 * lines, width, figsize=(3.1 * width, 2.9 * lines), squeeze=False, height_ratios=[3, 1] * lines, sharex=False)
     for axis in axes.flat:
         axis.set_visible(False)
     rows = []

@@ -11,7 +11,7 @@ import numpy as np
 from crosslign.errors import InputError
 from crosslign.files import read_rows
 from crosslign.reporting.figures import FIGURES
-from crosslign.reporting.figures._style import PALETTE, plt, save, write_numbers
+from crosslign.reporting.figures._style import PALETTE, save, subplots, write_numbers
 
 PERPLEXITY = 30
 HIGHLIGHTED = 3
@@ -70,7 +70,7 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     rows, langs, groups = parallel_rows(inputs["texts"], inputs["items"], entry.get("groups", 60))
     colours = {lang: PALETTE[i % len(PALETTE)] for i, lang in enumerate(sorted(set(langs)))}
     marked = list(dict.fromkeys(groups))[:: max(1, len(set(groups)) // HIGHLIGHTED)][:HIGHLIGHTED]
-    figure, axes = plt.subplots(1, len(inputs["panels"]), figsize=(4.6 * len(inputs["panels"]), 4.6), squeeze=False)
+    figure, axes = subplots(1, len(inputs["panels"]), figsize=(4.6 * len(inputs["panels"]), 4.6), squeeze=False)
     numbers = []
     for axis, panel in zip(axes[0], inputs["panels"], strict=True):
         vectors = np.load(panel["matrix"], mmap_mode="r")[rows].astype(np.float64)

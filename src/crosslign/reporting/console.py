@@ -1,0 +1,55 @@
+"""A table for the terminal, and where the files of a run lie."""
+
+from __future__ import annotations
+
+import csv
+import shutil
+import unicodedata
+from collections.abc import Sequence
+from pathlib import Path
+
+DASH = "–"
+
+
+def _width(text: str) -> int:
+    """Return how many terminal cells a text takes."""
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def _pad(text: str, width: int, right: bool) -> str:
+    space = " " * max(0, width - _width(text))
+    return space + text if right else text + space
+
+
+def table_as_text(path: Path, scale_by: float = 100, decimals: int = 1) -> str:
+    """Return the table of a tidy CSV as aligned columns; the best value of a column carries a star.
+
+    Args:
+        path: the table's CSV.
+        scale_by: factor from fractions to printed values.
+        decimals: digits behind the point.
+    """
+    with open(path, encoding="utf-8", newline="") as file:
+        cells = list(csv.DictReader(file))
+    columns = list(dict.fromkeys(cell["column"] for cell in cells))
+    rows = list(dict.fromkeys(cell["row"] for cell in cells))
+    printed = {
+        (cell["row"], cell["column"]): (f"{float(cell['ours']) * scale_by:.{decimals}f}" if cell["ours"] else DASH)
+        + ("*" if "best" in cell["mark"].split(";") else " ")
+        for cell in cells
+    }
+    first = max(map(_width, ["", *rows]))
+    widths = [max(_width(column), *(_width(printed[row, column]) for row in rows)) for column in columns]
+    lines = ["  ".join([_pad("", first, False), *(_pad(column, width, True) for column, width in zip(columns, widths, strict=True))])]
+    lines += [
+        "  ".join([_pad(row, first, False), *(_pad(printed[row, c], w, True) for c, w in zip(columns, widths, strict=True))])
+        for row in rows
+    ]
+    return "\n".join(lines)
+
+
+def summary(title: str, table: Path, files: Sequence[tuple[str, Path]]) -> str:
+    """Return a table with its title, and where the files are, framed for the terminal."""
+    rule = "─" * min(100, shutil.get_terminal_size((100, 24)).columns)
+    places = "\n".join(f"  {name:<10} {path}" for name, path in files)
+    return f"{rule}\n{title} (× 100; * marks the best of a column)\n\n{table_as_text(table)}\n\n{places}\n{rule}"

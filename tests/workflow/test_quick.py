@@ -1,0 +1,83 @@
+"""The real thing end to end on stand-ins, and what runs again after a change."""
+
+import csv
+import json
+
+
+def test_every_stage_leaves_artefacts_with_lineage(finished):
+    for stage in ("corpora", "views", "examples", "systems", "embeddings", "scores", "tables", "figures"):
+        files = [path for path in (finished.results / stage).rglob("*") if path.is_file()]
+        assert any("lineage.json" in path.name for path in files), stage
+    assert not list(finished.results.rglob("*.part"))
+    assert (finished.results / "report.html").stat().st_size > 10_000
+
+
+def test_each_cell_leads_through_its_score_to_the_bytes_it_rests_on(finished):
+    with open(finished.results / "tables" / "quickstart.csv", encoding="utf-8") as file:
+        cells = list(csv.DictReader(file))
+    assert len(cells) == 7 * 12
+    by_path = {}
+    for sidecar in finished.results.rglob("*lineage.json"):
+        content = json.loads(sidecar.read_text(encoding="utf-8"))
+        by_path[content["artefact"]["path"]] = content
+    cell = next(cell for cell in cells if cell["row"] == "mSimCSE, parallel verses" and cell["column"] == "xx→en")
+    score = json.loads((finished.results / cell["score_file"]).read_text(encoding="utf-8"))
+    task, subset, metric, protocol, direction = cell["record"].split("/")
+    keys = {"eval": task, "subset": subset, "metric": metric, "protocol": protocol, "direction": direction}
+    (record,) = [r for r in score["records"] if all(r[key] == value for key, value in keys.items())]
+    assert float(cell["ours"]) == record["value"]
+    reached, waiting = set(), [cell["score_file"]]
+    while waiting:
+        name = waiting.pop()
+        if name not in reached:
+            reached.add(name)
+            waiting += [entry["path"] for entry in by_path.get(name, {"inputs": []})["inputs"]]
+    assert any(name.endswith(".whl") for name in reached), sorted(reached)
+    assert "systems/QS-P-s42" in reached
+    assert by_path["systems/QS-P-s42"]["recipe"]["train"]["steps"] == 8
+
+
+def test_filters_and_decontamination_are_counted(finished):
+    corpus = json.loads((finished.results / "corpora/bible_train/all.parquet.lineage.json").read_text(encoding="utf-8"))
+    names = [step["filter"] for step in corpus["counts"]["filters"]]
+    assert names == ["length", "length_ratio", "character_script", "language_id", "exact_duplicate", "not_near"]
+    examples = json.loads((finished.results / "examples/verses_parallel.parquet.lineage.json").read_text(encoding="utf-8"))
+    assert set(examples["counts"]["decontaminated"]) == {
+        "bucc_bible_dev",
+        "bucc_bible_test",
+        "tatoeba_bible",
+        "tatoeba_written",
+        "sts_written",
+    }
+    assert examples["stand_in"] is True
+
+
+def test_a_second_run_has_nothing_to_do(finished):
+    done = finished.run()
+    assert "Nothing to be done" in done.stdout + done.stderr
+
+
+def test_deleting_one_table_rebuilds_that_table_alone(changed):
+    table = changed.results / "tables" / "quickstart_retrieval.md"
+    before = table.read_bytes()
+    table.unlink()
+    assert changed.planned() == [("make_table", "table=quickstart_retrieval")]
+    changed.run()
+    assert table.read_bytes() == before
+
+
+def test_a_learning_rate_reruns_its_system_and_what_hangs_on_it_and_nothing_else(changed):
+    changed.edit("config/scales/quick.yaml", "learning_rate: 1e-3", "learning_rate: null")
+    changed.run("--touch")
+    changed.edit("config/papers/quickstart.yaml", "train: {steps: 150, learning_rate: 2e-4}", "train: {steps: 150, learning_rate: 3e-4}")
+    jobs = changed.planned()
+    systems = {name for rule, name in jobs if rule == "train_system"}
+    assert {name.split(",")[0] for rule, name in jobs if rule in ("train_system", "embed", "score")} == {"run=QS-XA-s42"}, systems
+    assert {rule for rule, _ in jobs} == {"train_system", "embed", "score", "make_table", "draw_figure", "write_report"}
+
+
+def test_the_same_seed_gives_the_same_table_byte_for_byte(finished, untouched):
+    untouched.run("results/quick/tables/quickstart.csv", "results/quick/tables/quickstart.md")
+    for form in ("md", "csv", "tex", "html"):
+        name = f"tables/quickstart.{form}"
+        assert (untouched.results / name).read_bytes() == (finished.results / name).read_bytes()
