@@ -8,6 +8,7 @@ configfile: "config/config.yaml"
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/inputs.smk"
 include: "workflow/rules/corpora.smk"
 include: "workflow/rules/views.smk"
 include: "workflow/rules/examples.smk"
@@ -24,9 +25,9 @@ localrules:
 
 
 rule all:
+    default_target: True
     input:
         targets(project.settings["targets"]),
-    default_target: True
 
 
 rule all_tables:

@@ -4,7 +4,13 @@ from pathlib import Path
 
 from crosslign.config import cells, graph
 from crosslign.config.project import load_project
-from crosslign.config.resolve import encoder_at_scale, is_untrained, readout as readout_entry, resolve, split_run
+from crosslign.config.resolve import (
+    encoder_at_scale,
+    is_untrained,
+    readout as readout_entry,
+    resolve,
+    split_run,
+)
 from crosslign.errors import CrosslignError
 from crosslign.files.fingerprint import fingerprint
 from crosslign.paths import EVALUATION_FILES, FIGURE_FORMATS, TABLE_FORMATS
@@ -27,7 +33,12 @@ def names(ids):
     return "|".join(sorted(map(re.escape, ids), key=len, reverse=True)) or "none"
 
 
-RUN = names([*project.encoders, *project.systems]) + "|(" + names(project.systems) + r")(\+[a-z0-9_]+)*-s\d+"
+RUN = (
+    names([*project.encoders, *project.systems])
+    + "|("
+    + names(project.systems)
+    + r")(\+[a-z0-9_]+)*-s\d+"
+)
 
 
 wildcard_constraints:
@@ -56,14 +67,25 @@ def reader_modules(entry):
     """Modules that a corpus entry finds by name."""
     seam = "evaluations" if entry["kind"] == "evaluation" else "readers"
     rules = [rule for step in entry.get("filters", []) for rule in step]
-    return [f"crosslign.corpora.{seam}.{entry['reader']}", *(f"crosslign.corpora.filters.{rule}" for rule in rules)]
+    return [
+        f"crosslign.corpora.{seam}.{entry['reader']}",
+        *(f"crosslign.corpora.filters.{rule}" for rule in rules),
+    ]
 
 
 def objective_modules(recipe):
     """Modules that a recipe finds by name, the scorers of its selection included."""
-    found = [f"crosslign.objectives.terms.{term['objective']}" for term in recipe["terms"]]
-    found += [f"crosslign.objectives.parts.{part['kind']}" for part in recipe["parts"].values()]
-    return found + [f"crosslign.tasks.scorers.{project.tasks[s['task']]['scorer']}" for s in recipe["select"].values()]
+    found = [
+        f"crosslign.objectives.terms.{term['objective']}" for term in recipe["terms"]
+    ]
+    found += [
+        f"crosslign.objectives.parts.{part['kind']}"
+        for part in recipe["parts"].values()
+    ]
+    return found + [
+        f"crosslign.tasks.scorers.{project.tasks[s['task']]['scorer']}"
+        for s in recipe["select"].values()
+    ]
 
 
 def targets(wanted):
@@ -71,9 +93,17 @@ def targets(wanted):
     found = []
     for target in wanted:
         if target in ("all", "all_tables"):
-            found += [paths.table(table, form) for table in project.tables for form in TABLE_FORMATS]
+            found += [
+                paths.table(table, form)
+                for table in project.tables
+                for form in TABLE_FORMATS
+            ]
         if target in ("all", "all_figures"):
-            found += [paths.figure(figure, form) for figure in project.figures for form in FIGURE_FORMATS]
+            found += [
+                paths.figure(figure, form)
+                for figure in project.figures
+                for form in FIGURE_FORMATS
+            ]
         if target in ("all", "report"):
             found.append(paths.report)
         if target in project.tables:
@@ -81,19 +111,35 @@ def targets(wanted):
         if target in project.figures:
             found += [paths.figure(target, form) for form in FIGURE_FORMATS]
     if not found:
-        print(f"error: config/config.yaml: targets: nothing is called {wanted}", file=sys.stderr)
+        print(
+            f"error: config/config.yaml: targets: nothing is called {wanted}",
+            file=sys.stderr,
+        )
         sys.exit(2)
     return found
 
 
 def source_kind(source):
     """Module of the seam `sources` that fetches this source."""
-    return next(kind for kind in ("package", "url", "local", "hub") if kind in project.sources[source])
+    return next(
+        kind
+        for kind in ("package", "url", "local", "hub")
+        if kind in project.sources[source]
+    )
 
 
 def print_summary():
     """Print the first table that is there, and where the files are."""
     done = [table for table in project.tables if paths.table(table, "csv").exists()]
     if done:
-        files = [("tables", paths.results / "tables"), ("figures", paths.results / "figures"), ("report", paths.report)]
-        print(summary(project.tables[done[0]]["title"], paths.table(done[0], "csv"), files), file=sys.stderr)
+        files = [
+            ("tables", paths.results / "tables"),
+            ("figures", paths.results / "figures"),
+            ("report", paths.report),
+        ]
+        print(
+            summary(
+                project.tables[done[0]]["title"], paths.table(done[0], "csv"), files
+            ),
+            file=sys.stderr,
+        )

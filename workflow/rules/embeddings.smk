@@ -2,26 +2,37 @@
 
 
 rule embed:
-    message:
-        "Encoding {wildcards.text_set} with {wildcards.run} ({wildcards.checkpoint}, {wildcards.readout})"
     input:
         encoder=lambda w: graph.run_folder(project, w.run),
         texts=lambda w: paths.evaluation(w.text_set, "texts"),
     output:
         matrix=paths.embeddings("{run}", "{checkpoint}", "{readout}", "{text_set}"),
-    params:
-        recipe=lambda w: {"run": w.run, "checkpoint": w.checkpoint, "text_set": w.text_set, "readout": w.readout, "readout_entry": readout_entry(project, w.readout)},
-        members=lambda w: {name: str(folder) for name, folder in graph.run_members(project, w.run, w.checkpoint).items()},
-        threads=1,
-        root=str(paths.results),
-        code=code("embed"),
     log:
         paths.log("embed", "{run}/{checkpoint}/{readout}/{text_set}"),
     benchmark:
         paths.benchmark("embed", "{run}/{checkpoint}/{readout}/{text_set}")
+    conda:
+        "../../envs/cpu.yaml"
     threads: 1
     resources:
         mem_mb=lambda w, attempt: 3000 * attempt,
         runtime=lambda w, attempt: 120 * attempt,
+    params:
+        recipe=lambda w: {
+            "run": w.run,
+            "checkpoint": w.checkpoint,
+            "text_set": w.text_set,
+            "readout": w.readout,
+            "readout_entry": readout_entry(project, w.readout),
+        },
+        members=lambda w: {
+            name: str(folder)
+            for name, folder in graph.run_members(project, w.run, w.checkpoint).items()
+        },
+        threads=1,
+        root=lambda w: str(paths.results),
+        code=code("embed"),
+    message:
+        "Encoding {wildcards.text_set} with {wildcards.run} ({wildcards.checkpoint}, {wildcards.readout})"
     script:
         "../scripts/embed.py"

@@ -1,37 +1,38 @@
 # corpora and views -> examples: training sets, with evaluation texts kept out.
 
 
-def examples_named(key):
-    return lambda w: list(graph.examples_inputs(project, w.examples)[key])
-
-
-def examples_paths(key):
-    return lambda w: list(graph.examples_inputs(project, w.examples)[key].values())
-
-
 rule build_examples:
-    message:
-        "Building the training set {wildcards.examples}"
     input:
         corpora=examples_paths("corpora"),
         evaluations=examples_paths("evaluations"),
         others=examples_paths("others"),
     output:
         rows=paths.examples("{examples}"),
-    params:
-        recipe=lambda w: {"examples": w.examples, "entry": project.examples[w.examples], "limit": LIMITS.get("example_rows")},
-        corpora=examples_named("corpora"),
-        evaluations=examples_named("evaluations"),
-        others=examples_named("others"),
-        root=str(paths.results),
-        code=lambda w: code("build_examples", f"crosslign.examples.builders.{project.examples[w.examples]['builder']}"),
     log:
         paths.log("build_examples", "{examples}"),
     benchmark:
         paths.benchmark("build_examples", "{examples}")
+    conda:
+        "../../envs/cpu.yaml"
     threads: 1
     resources:
         mem_mb=lambda w, attempt: 6000 * attempt,
         runtime=120,
+    params:
+        recipe=lambda w: {
+            "examples": w.examples,
+            "entry": project.examples[w.examples],
+            "limit": LIMITS.get("example_rows"),
+        },
+        corpora=examples_named("corpora"),
+        evaluations=examples_named("evaluations"),
+        others=examples_named("others"),
+        root=lambda w: str(paths.results),
+        code=lambda w: code(
+            "build_examples",
+            f"crosslign.examples.builders.{project.examples[w.examples]['builder']}",
+        ),
+    message:
+        "Building the training set {wildcards.examples}"
     script:
         "../scripts/build_examples.py"

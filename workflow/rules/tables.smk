@@ -1,89 +1,127 @@
 # scores -> tables, figures, report.
 
 
-
 rule make_table:
-    message:
-        "Making the table {wildcards.table}"
     input:
         scores=lambda w: cells.table_scores(project, w.table),
-        published=lambda w: [p for p in [ROOT / "resources" / "published" / f"{w.table}.csv"] if p.exists()],
+        published=lambda w: [
+            p
+            for p in [ROOT / "resources" / "published" / f"{w.table}.csv"]
+            if p.exists()
+        ],
     output:
-        md=report(paths.table("{table}", "md"), caption="../report/table.rst", category="Tables", labels={"table": "{table}", "format": "Markdown"}),
-        csv=report(paths.table("{table}", "csv"), caption="../report/table.rst", category="Tables", labels={"table": "{table}", "format": "CSV"}),
+        md=report(
+            paths.table("{table}", "md"),
+            caption="../report/table.rst",
+            category="Tables",
+            labels={"table": "{table}", "format": "Markdown"},
+        ),
+        csv=report(
+            paths.table("{table}", "csv"),
+            caption="../report/table.rst",
+            category="Tables",
+            labels={"table": "{table}", "format": "CSV"},
+        ),
         tex=paths.table("{table}", "tex"),
-        html=report(paths.table("{table}", "html"), caption="../report/table.rst", category="Tables", labels={"table": "{table}", "format": "HTML"}),
-    params:
-        recipe=lambda w: cells.resolve_table(project, w.table),
-        published=str(ROOT / "resources" / "published"),
-        root=str(paths.results),
-        code=code("make_table"),
+        html=report(
+            paths.table("{table}", "html"),
+            caption="../report/table.rst",
+            category="Tables",
+            labels={"table": "{table}", "format": "HTML"},
+        ),
     log:
         paths.log("make_table", "{table}"),
     benchmark:
         paths.benchmark("make_table", "{table}")
+    conda:
+        "../../envs/cpu.yaml"
     threads: 1
     resources:
         mem_mb=1000,
         runtime=10,
+    params:
+        recipe=lambda w: cells.resolve_table(project, w.table),
+        published=str(ROOT / "resources" / "published"),
+        root=lambda w: str(paths.results),
+        code=code("make_table"),
+    message:
+        "Making the table {wildcards.table}"
     script:
         "../scripts/make_table.py"
 
 
-def figure_inputs(wildcards):
-    return cells.figure_inputs(project, wildcards.figure)
-
-
 rule draw_figure:
-    message:
-        "Drawing the figure {wildcards.figure}"
     input:
         files=lambda w: figure_inputs(w)["declared"],
     output:
-        png=report(paths.figure("{figure}", "png"), caption="../report/figure.rst", category="Figures", labels={"figure": "{figure}"}),
+        png=report(
+            paths.figure("{figure}", "png"),
+            caption="../report/figure.rst",
+            category="Figures",
+            labels={"figure": "{figure}"},
+        ),
         svg=paths.figure("{figure}", "svg"),
         csv=paths.figure("{figure}", "csv"),
-    params:
-        recipe=lambda w: project.figures[w.figure],
-        inputs=lambda w: figure_inputs(w)["inputs"],
-        root=str(paths.results),
-        code=lambda w: code("draw_figure", f"crosslign.reporting.figures.{project.figures[w.figure]['kind']}"),
     log:
         paths.log("draw_figure", "{figure}"),
     benchmark:
         paths.benchmark("draw_figure", "{figure}")
+    conda:
+        "../../envs/cpu.yaml"
     threads: 1
     resources:
         mem_mb=2000,
         runtime=20,
+    params:
+        recipe=lambda w: project.figures[w.figure],
+        inputs=lambda w: figure_inputs(w)["inputs"],
+        root=lambda w: str(paths.results),
+        code=lambda w: code(
+            "draw_figure",
+            f"crosslign.reporting.figures.{project.figures[w.figure]['kind']}",
+        ),
+    message:
+        "Drawing the figure {wildcards.figure}"
     script:
         "../scripts/draw_figure.py"
 
 
 rule write_report:
-    message:
-        "Writing the report"
     input:
-        scores=sorted({score for table in project.tables for score in cells.table_scores(project, table)}),
+        scores=sorted(
+            {
+                score
+                for table in project.tables
+                for score in cells.table_scores(project, table)
+            }
+        ),
         figures=[paths.figure(figure, "png") for figure in project.figures],
     output:
         page=report(paths.report, caption="../report/report.rst", category="Report"),
-    params:
-        recipe=lambda w: {
-            "tables": [cells.resolve_table(project, table) for table in project.tables],
-            "figures": {figure: dict(project.figures[figure]) for figure in project.figures},
-            "scale": project.settings["scale"],
-        },
-        published=str(ROOT / "resources" / "published"),
-        root=str(paths.results),
-        code=code("write_report"),
     log:
         paths.log("write_report", "report"),
     benchmark:
         paths.benchmark("write_report", "report")
+    conda:
+        "../../envs/cpu.yaml"
     threads: 1
     resources:
         mem_mb=2000,
         runtime=20,
+    params:
+        recipe=lambda w: {
+            "tables": [
+                cells.resolve_table(project, table) for table in project.tables
+            ],
+            "figures": {
+                figure: dict(project.figures[figure]) for figure in project.figures
+            },
+            "scale": project.settings["scale"],
+        },
+        published=str(ROOT / "resources" / "published"),
+        root=lambda w: str(paths.results),
+        code=code("write_report"),
+    message:
+        "Writing the report"
     script:
         "../scripts/write_report.py"

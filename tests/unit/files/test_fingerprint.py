@@ -1,7 +1,13 @@
 import subprocess
 import sys
 
-PROBE = "import sys; sys.path.insert(0, sys.argv[1]); from crosslign.files import fingerprint as f; f.PACKAGE = 'toy'; print(f.fingerprint('toy.stage'))"
+PROBE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from crosslign.files import fingerprint as f
+f.PACKAGE = "toy"
+print(f.fingerprint("toy.stage"))
+"""
 
 
 def fingerprint_of(folder, body):

@@ -26,5 +26,5 @@ def test_a_missing_column_names_file_and_column(tmp_path):
 
 def test_an_unreadable_file_says_what_to_do(tmp_path):
     (tmp_path / "a.parquet").write_bytes(b"not parquet at all")
-    with pytest.raises(InputError, match="not a readable Parquet file.*Delete it"):
+    with pytest.raises(InputError, match=r"not a readable Parquet file.*Delete it"):
         read_rows(tmp_path / "a.parquet")

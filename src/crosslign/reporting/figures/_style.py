@@ -21,11 +21,23 @@ PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6
 
 plt.rcParams.update(
     {
-        "font.size": 9, "axes.titlesize": 10, "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True,
-        "grid.alpha": 0.25, "grid.linewidth": 0.6, "axes.axisbelow": True, "figure.facecolor": "white", "savefig.facecolor": "white",
-        "svg.hashsalt": "crosslign", "svg.fonttype": "path", "legend.frameon": False, "font.family": ["DejaVu Sans"], "figure.constrained_layout.use": True,
+        "axes.axisbelow": True,
+        "axes.grid": True,
+        "axes.spines.right": False,
+        "axes.spines.top": False,
+        "axes.titlesize": 10,
+        "figure.constrained_layout.use": True,
+        "figure.facecolor": "white",
+        "font.family": ["DejaVu Sans"],
+        "font.size": 9,
+        "grid.alpha": 0.25,
+        "grid.linewidth": 0.6,
+        "legend.frameon": False,
+        "savefig.facecolor": "white",
+        "svg.fonttype": "path",
+        "svg.hashsalt": "crosslign",
     }
-)  # fmt: skip
+)
 
 
 def subplots(rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
