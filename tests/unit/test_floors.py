@@ -19,7 +19,6 @@ FLOORS = [
     {"training"},
     {"reporting"},
     {"stages"},
-    {"cli"},
 ]
 SOURCE = Path(crosslign.__file__).parent
 

@@ -1,0 +1,45 @@
+"""The reference and the options' schema say what the code takes."""
+
+import inspect
+from pathlib import Path
+
+import pytest
+
+from crosslign.config.reference import reference
+from crosslign.config.yaml_files import load_yaml
+from crosslign.corpora import EVALUATIONS, READERS
+from crosslign.corpora.filters import FILTERS
+from crosslign.examples import BUILDERS
+from crosslign.objectives import OBJECTIVES, PARTS
+from crosslign.tasks import SCORERS
+from crosslign.views import VIEWS
+
+ROOT = Path(__file__).resolve().parents[3]
+SEAMS = {
+    "readers": READERS,
+    "evaluations": EVALUATIONS,
+    "filters": FILTERS,
+    "views": VIEWS,
+    "example_builders": BUILDERS,
+    "parts": PARTS,
+    "objectives": OBJECTIVES,
+    "scorers": SCORERS,
+}
+
+
+def test_the_reference_is_what_the_schemas_say():
+    assert (ROOT / "config" / "README.md").read_text(encoding="utf-8") == reference(ROOT / "workflow" / "schemas")
+
+
+@pytest.mark.parametrize("seam", SEAMS)
+def test_every_implementation_has_a_schema_with_its_own_options(seam):
+    schemas = load_yaml(ROOT / "workflow" / "schemas" / "options.yaml").content["$defs"][seam]["properties"]
+    assert sorted(schemas) == SEAMS[seam].names()
+    for name in SEAMS[seam].names():
+        entry = SEAMS[seam].get(name)
+        parameters = inspect.signature(entry).parameters.values()
+        taken = {p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+        if seam in ("parts", "objectives"):
+            own = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+            taken = {p.name for p in parameters if p.kind in own}
+        assert set(schemas[name]["properties"]) == taken, name

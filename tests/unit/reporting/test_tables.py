@@ -1,0 +1,135 @@
+"""Tables against hand-computed cells: best marks, means, deviations, reasons, footnotes, hostile text."""
+
+import csv
+import io
+import json
+
+import pytest
+
+from crosslign.errors import InputError
+from crosslign.files import write_json
+from crosslign.reporting.console import table_as_text
+from crosslign.reporting.formats import as_csv, as_html, as_latex, as_markdown, build_table, latex_escape
+from crosslign.reporting.layout import lay_out
+
+HOSTILE = '<script>alert("x")</script> \x1b[31m|_${}%&#\u202e'
+
+
+def score(folder, run, value, low=None, high=None, reason=""):
+    record = {
+        "eval": "bucc", "subset": "de-en", "metric": "f1", "protocol": "xtreme", "direction": "", "value": value, "n_items": 10,
+        "threshold": 1.05, "threshold_from": "dev", "ci_low": low, "ci_high": high, "reason": reason, "run_id": run, "checkpoint": "last",
+    }  # fmt: skip
+    write_json(folder / "scores" / f"{run}.json", {"records": [record]})
+    return f"scores/{run}.json"
+
+
+def cell(*paths):
+    return {"scores": list(paths), "select": {"task": "bucc", "subset": "de-en", "metric": "f1", "protocol": "xtreme", "direction": ""}}
+
+
+def resolved(rows, columns, footnotes=(), **more):
+    return {
+        "id": "t", "paper": "p", "scale": "paper", "stand_in": False, "title": "Title", "caption": "", "columns": columns,
+        "rows": [row for row, _ in rows], "cells": [cells for _, cells in rows], "footnotes": list(footnotes), **more,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def table(tmp_path):
+    one = score(tmp_path, "a-s1", 0.5, 0.4, 0.6)
+    seeds = [score(tmp_path, "b-s1", 0.7), score(tmp_path, "b-s2", 0.8)]
+    rows = [
+        ({"label": "A", "group": "G1"}, [cell(one), cell(one), {"mean_of": ["x", "y"]}]),
+        ({"label": "B", "group": "G2"}, [cell(*seeds), {"reason": "no public weights"}, {"mean_of": ["x", "y"]}]),
+    ]
+    columns = [{"label": "x", "task": "bucc"}, {"label": "y", "task": "bucc", "better": "lower"}, {"label": "mean", "mean_of": ["x", "y"]}]
+    notes = [{"at": {"column": "x"}, "text": "about x"}, {"at": {"row": "B"}, "text": "no public weights"}]
+    return lay_out(resolved(rows, columns, notes), tmp_path, tmp_path)
+
+
+def test_means_deviations_and_averages_are_of_unrounded_values(table):
+    (a, b) = table.rows
+    assert [c.ours for c in a.cells] == ["50.0", "50.0", "50.0"]
+    assert b.cells[0].ours == "75.0 ± 7.1"
+    assert b.cells[0].value.std == pytest.approx(0.05 * 2**0.5, abs=1e-12)
+    assert [c.best for c in b.cells] == [True, False, False]
+
+
+def test_an_absent_cell_is_a_dash_with_its_reason_and_equal_footnotes_share_a_letter(table):
+    b = table.rows[1]
+    assert b.cells[1].ours == "–"
+    assert table.footnotes[:2] == [("a", "about x"), ("b", "no public weights")]
+    assert b.letters == "b" == b.cells[1].letters
+    assert b.cells[2].ours == "–"
+
+
+def test_an_undefined_value_is_a_dash_never_zero(tmp_path):
+    path = score(tmp_path, "a-s1", None, reason="constant scores")
+    table = lay_out(resolved([({"label": "A"}, [cell(path)])], [{"label": "x", "task": "bucc"}]), tmp_path, tmp_path)
+    assert table.rows[0].cells[0].ours == "–"
+    assert ("a", "constant scores") in table.footnotes
+
+
+def test_intervals_beside_the_first_row_are_marked(tmp_path):
+    rows = [
+        ({"label": "first"}, [cell(score(tmp_path, "a", 0.5, 0.45, 0.55))]),
+        ({"label": "above"}, [cell(score(tmp_path, "b", 0.7, 0.6, 0.8))]),
+        ({"label": "overlap"}, [cell(score(tmp_path, "c", 0.56, 0.5, 0.62))]),
+        ({"label": "below"}, [cell(score(tmp_path, "d", 0.3, 0.2, 0.4))]),
+    ]
+    table = lay_out(resolved(rows, [{"label": "x", "task": "bucc"}]), tmp_path, tmp_path)
+    assert [row.cells[0].sign for row in table.rows] == ["", "↑", "", "↓"]
+
+
+def test_a_published_figure_stands_beside_ours_and_never_in_its_place(tmp_path):
+    (tmp_path / "t.csv").write_text("model,task,subset,metric,value\nm,bucc,avg,f1,93.6\n", encoding="utf-8")
+    column = {"label": "x", "task": "bucc", "published": {"task": "bucc", "subset": "avg", "metric": "f1"}}
+    rows = [
+        ({"label": "run", "published": "m"}, [cell(score(tmp_path, "a", 0.9))]),
+        ({"label": "not run", "published": "m"}, [{"reason": "published figure only"}]),
+    ]
+    table = lay_out(resolved(rows, [column]), tmp_path, tmp_path)
+    markdown = as_markdown(table)
+    assert "90.0 / 93.6" in markdown
+    assert "| – / 93.6<sup>a</sup> |" in markdown
+    assert [row["ours"] for row in csv.DictReader(io.StringIO(as_csv(table)))] == ["0.9", ""]
+
+
+def test_no_fitting_record_says_what_the_file_holds(tmp_path):
+    path = score(tmp_path, "a", 0.5)
+    wrong = {"scores": [path], "select": {"task": "bucc", "subset": "fr-en", "metric": "f1", "protocol": "xtreme", "direction": ""}}
+    with pytest.raises(InputError, match=r"0 records fit.*f1/de-en/xtreme/"):
+        lay_out(resolved([({"label": "A"}, [wrong])], [{"label": "x", "task": "bucc"}]), tmp_path, tmp_path)
+
+
+def test_hostile_text_is_inert_in_every_format(tmp_path):
+    rows = [({"label": HOSTILE, "group": HOSTILE}, [cell(score(tmp_path, "a", 0.5))])]
+    table = lay_out(resolved(rows, [{"label": HOSTILE, "task": "bucc"}], title=HOSTILE), tmp_path, tmp_path)
+    for text in (as_markdown(table), as_csv(table), as_latex(table), as_html(table)):
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+    assert "<script>alert" not in as_html(table)
+    assert r"\|" in as_markdown(table)
+    assert latex_escape("a_b & 5 %") == r"a\_b \& 5 \%"
+
+
+def test_all_formats_are_written_and_repeat_byte_for_byte(tmp_path):
+    entry = resolved([({"label": "A"}, [cell(score(tmp_path, "a", 0.5))])], [{"label": "x", "task": "bucc"}])
+    forms = []
+    for turn in ("1", "2"):
+        out = {form: tmp_path / turn / f"t.{form}" for form in ("md", "csv", "tex", "html")}
+        build_table(entry, tmp_path, tmp_path, out)
+        forms.append({form: path.read_bytes() for form, path in out.items()})
+    assert forms[0] == forms[1]
+    assert json.loads(json.dumps(sorted(forms[0]))) == ["csv", "html", "md", "tex"]
+    shown = table_as_text(tmp_path / "1" / "t.csv").splitlines()
+    assert [line.split() for line in shown] == [["x"], ["A", "50.0"]]
+
+
+def test_a_reduced_scale_and_stand_ins_are_named_in_the_title(tmp_path):
+    entry = resolved([({"label": "A"}, [{"reason": "not run"}])], [{"label": "x", "task": "bucc"}])
+    reduced = lay_out({**entry, "scale": "quick", "stand_in": True}, tmp_path, tmp_path)
+    assert "scale quick, reduced" in reduced.title
+    assert "stand-in data" in reduced.title
+    assert lay_out(entry, tmp_path, tmp_path).title == "Title"

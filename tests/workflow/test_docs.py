@@ -1,0 +1,67 @@
+"""The pages that teach how to add something are run as they stand."""
+
+import re
+import shutil
+
+from project_copy import ROOT
+from ruamel.yaml import YAML
+
+
+def blocks(page):
+    text = (ROOT / "docs" / page).read_text(encoding="utf-8")
+    return [YAML(typ="safe").load(block) for block in re.findall(r"```yaml\n(.*?)```", text, flags=re.S)]
+
+
+def add(workflow, file, block):
+    """Merge a block of a page into a configuration file; rows of a table are put behind those that are there."""
+    yaml = YAML()
+    path = workflow.folder / file
+    content = yaml.load(path.read_text(encoding="utf-8"))
+    for section, entries in block.items():
+        for name, entry in entries.items():
+            if section == "tables":
+                content[section][name]["rows"].extend(entry["rows"])
+            else:
+                content[section][name] = entry
+    with open(path, "w", encoding="utf-8") as out:
+        yaml.dump(content, out)
+
+
+def test_a_model_of_ones_own_is_one_more_row_and_nothing_else_runs(changed):
+    encoder, row, _ = blocks("add-a-system.md")
+    model = changed.folder / "my_encoder"
+    shutil.copytree(changed.results / "encoders" / "tiny_bert" / "main", model, dirs_exist_ok=True)
+    encoder["encoders"]["my_encoder"]["path"] = str(model)
+    add(changed, "config/encoders.yaml", encoder)
+    add(changed, "config/papers/quickstart.yaml", row)
+    changed.edit("config/scales/quick.yaml", 'encoders: {"*": tiny_bert}', 'encoders: {"*": tiny_bert, my_encoder: my_encoder}')
+    table = changed.results / "tables" / "quickstart.csv"
+    jobs = changed.planned(str(table.relative_to(changed.folder)))
+    assert {name.split(",")[0] for rule, name in jobs if rule in ("embed", "score", "prepare_encoder")} == {
+        "run=my_encoder",
+        "encoder=my_encoder",
+    }
+    assert {rule for rule, _ in jobs} == {"prepare_encoder", "embed", "score", "make_table"}
+    before = table.read_text(encoding="utf-8").splitlines()
+    changed.run(str(table.relative_to(changed.folder)))
+    after = table.read_text(encoding="utf-8").splitlines()
+    assert len(after) == len(before) + 12
+    assert sum(",my encoder," in line for line in after) == 12
+
+
+def test_a_recipe_of_ones_own_resolves(untouched):
+    *_, recipe = blocks("add-a-system.md")
+    add(untouched, "config/papers/quickstart.yaml", recipe)
+    jobs = untouched.planned("results/quick/systems/QS-P-cold-s42")
+    assert ("train_system", "run=QS-P-cold-s42") in jobs
+
+
+def test_a_corpus_of_ones_own_becomes_examples(changed, tmp_path):
+    corpus, examples = blocks("add-a-corpus.md")
+    for lang, text in (("de", "Das Haus ist alt.\nWir gehen heute nach Hause.\n"), ("en", "The house is old.\nWe are going home today.\n")):
+        (tmp_path / f"mine.{lang}").write_text(text, encoding="utf-8")
+    corpus["sources"]["my_files"]["local"] = str(tmp_path)
+    add(changed, "config/corpora.yaml", corpus)
+    add(changed, "config/papers/quickstart.yaml", examples)
+    changed.run("results/quick/examples/my_pairs.parquet")
+    assert (changed.results / "examples" / "my_pairs.parquet").exists()
