@@ -1,6 +1,7 @@
 """A copy of the project that a test may change and run."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -19,6 +20,32 @@ def copy_project(target):
         else:
             shutil.copy(source, target / name)
     return target
+
+
+MESSAGES = {
+    "fetch": r"Fetching (?P<file>\S+) of",
+    "write_stand_in": r"Writing (?P<file>\S+) of \S+ from the project's own sentences",
+    "prepare_encoder": r"Preparing the base encoder (?P<encoder>\S+)",
+    "build_corpus": r"Reading and filtering the corpus (?P<corpus>\S+)",
+    "build_evaluation": r"Making the evaluation set (?P<corpus>\S+)",
+    "build_view": r"Making the view (?P<view>\S+)",
+    "build_examples": r"Building the training set (?P<examples>\S+)",
+    "train_system": r"Training (?P<run>\S+)",
+    "embed": r"Encoding \S+ with (?P<run>\S+)",
+    "score": r"Scoring (?P<run>\S+) on",
+    "make_table": r"Making the table (?P<table>\S+)",
+    "draw_figure": r"Drawing the figure (?P<figure>\S+)",
+    "write_report": r"Writing the report(?P<report>)",
+}
+
+
+def job_of(message):
+    """Return (rule, `wildcard=value`) of a job from its message."""
+    for rule, pattern in MESSAGES.items():
+        match = re.match(pattern, message)
+        if match:
+            return rule, "=".join(next(iter(match.groupdict().items())))
+    raise AssertionError(f"no rule says {message!r}")
 
 
 class Workflow:
@@ -40,14 +67,8 @@ class Workflow:
     def planned(self, *arguments, scale="quick"):
         """Return (rule, name) of every job that a dry run would start."""
         done = self.run("-n", *arguments, scale=scale)
-        jobs, rule = [], ""
-        for line in (done.stdout + done.stderr).splitlines():
-            words = line.split()
-            if len(words) >= 2 and words[0] in ("rule", "localrule") and words[1].endswith(":"):
-                rule = words[1].rstrip(":")
-            elif line.startswith("    wildcards:"):
-                jobs.append((rule, line.split(":", 1)[1].strip()))
-        return jobs
+        found = re.findall(r"^Job \d+: (.*)$", done.stdout + done.stderr, flags=re.MULTILINE)
+        return [job_of(message) for message in found]
 
     def edit(self, file, old, new):
         path = self.folder / file
