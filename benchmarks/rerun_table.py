@@ -37,7 +37,7 @@ def main() -> None:
     whole, single = [], []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for part in ("config", "workflow", "resources", "profiles"):
+        for part in ("config", "workflow", "resources", "profiles", "envs"):
             shutil.copytree(ROOT / part, folder / part)
         shutil.copy(ROOT / "Snakefile", folder)
         for _ in range(repeats):

@@ -42,7 +42,7 @@ def test_filters_and_decontamination_are_counted(finished):
     names = [step["filter"] for step in corpus["counts"]["filters"]]
     assert names == ["length", "length_ratio", "character_script", "language_id", "exact_duplicate", "not_near"]
     examples = json.loads((finished.results / "examples/verses_parallel.parquet.lineage.json").read_text(encoding="utf-8"))
-    assert set(examples["counts"]["decontaminated"]) == {
+    assert set(examples["counts"]["decontamination"]["evaluations"]) == {
         "bucc_bible_dev",
         "bucc_bible_test",
         "tatoeba_bible",

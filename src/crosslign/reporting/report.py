@@ -33,8 +33,8 @@ def decontamination_counts(results: Path) -> list[dict[str, Any]]:
     """Return, for each training set and evaluation set, how many examples were dropped."""
     rows = []
     for lineage in _sidecars(results / "examples"):
-        for corpus, counts in sorted(lineage["counts"].get("decontaminated", {}).items()):
-            rows.append({"examples": lineage["recipe"]["examples"], "corpus": corpus, **counts})
+        evaluations = lineage["counts"]["decontamination"]["evaluations"]
+        rows += [{"examples": lineage["recipe"]["examples"], "corpus": corpus, **counts} for corpus, counts in sorted(evaluations.items())]
     return rows
 
 

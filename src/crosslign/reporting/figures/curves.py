@@ -39,7 +39,7 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     rows = []
     for index, panel in enumerate(panels):
         curve = read_json_lines(panel["curve"])
-        steps = np.array([point["step"] for point in curve]) + 1
+        steps = np.array([point["step"] for point in curve])
         loss = np.array([point["loss"] for point in curve])
         rate = np.array([point["learning_rate"] for point in curve])
         rows += [(panel["label"], int(s), repr(float(value)), repr(float(r))) for s, value, r in zip(steps, loss, rate, strict=True)]
