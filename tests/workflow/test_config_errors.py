@@ -2,7 +2,7 @@
 
 import pytest
 
-from crosslign.config.project import load_project
+from crosslign.config.load import load_project
 from crosslign.errors import InputError
 
 EDITS = {

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from project_copy import ROOT
 
-from crosslign.config.project import load_project
+from crosslign.config.load import load_project
 from crosslign.corpora.build import build_evaluation
 from crosslign.corpora.fetch import fetch_file
 from crosslign.encoders.encode import embed_text_set

@@ -3,7 +3,7 @@ import sys
 from pathlib import Path
 
 from crosslign.config import cells, graph
-from crosslign.config.project import load_project
+from crosslign.config.load import load_project
 from crosslign.config.resolve import (
     encoder_at_scale,
     is_untrained,

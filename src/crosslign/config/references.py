@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from crosslign.config.project import Project
 from crosslign.config.yaml_files import YamlFile
 from crosslign.errors import InputError
 from crosslign.registry import nearest
-
-if TYPE_CHECKING:
-    from crosslign.config.project import Project
 
 Use = tuple[str, Sequence[str | int], str, str]
 """(file, keys, kind of the thing named, its name)"""

@@ -1,0 +1,129 @@
+"""Reading the configuration: every file under config/ checked against its schema, joined, and its names looked up."""
+
+from __future__ import annotations
+
+import csv
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from crosslign.config import options
+from crosslign.config.project import SECTIONS, Project
+from crosslign.config.references import check_references
+from crosslign.config.schema import check
+from crosslign.config.yaml_files import YamlFile, load_yaml
+from crosslign.errors import InputError
+from crosslign.paths import Paths
+from crosslign.registry import nearest
+
+
+class _Loader:
+    """Reads and checks the files of one project folder."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.schemas = root / "workflow" / "schemas"
+        self.files: dict[str, YamlFile] = {}
+
+    def load(self, relative: str, schema: str) -> Any:
+        file = load_yaml(self.root / relative, Path(relative))
+        check(file, self.schemas, schema)
+        self.files[relative] = file
+        return file.content
+
+    def checker(self, relative: str) -> options.OptionChecker:
+        return options.OptionChecker(self.schemas, self.files[relative])
+
+
+def _settings(loader: _Loader, given: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Return config.yaml, or what Snakemake made of it and of the command line, checked and filled up."""
+    loader.load("config/config.yaml", "config")
+    if given is not None:
+        check(YamlFile(Path("config/config.yaml or --config"), dict(given), {}), loader.schemas, "config")
+    defaults = {"scale": "laptop", "results": "results", "mirror": [], "papers": ["quickstart"], "targets": ["all"]}
+    return {**defaults, **(given if given is not None else loader.files["config/config.yaml"].content)}
+
+
+def _name(folder: Path, name: str, kind: str) -> str:
+    allowed = sorted(path.stem for path in folder.glob("*.yaml"))
+    if name not in allowed:
+        raise InputError(f"unknown {kind} {name!r}", where=f"config/config.yaml: {kind}", why=nearest(name, allowed))
+    return f"{name}.yaml"
+
+
+def _with_listed_files(root: Path, sources: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace `files_from: some.csv` (name, sha256, bytes) by the files that the CSV lists."""
+    filled = {}
+    for name, entry in sources.items():
+        if "files_from" in entry:
+            with open(root / entry["files_from"], encoding="utf-8", newline="") as file:
+                files = [{"name": row["name"], "sha256": row["sha256"], "bytes": int(row["bytes"])} for row in csv.DictReader(file)]
+            filled[name] = {**{k: v for k, v in entry.items() if k != "files_from"}, "files": files}
+        else:
+            filled[name] = entry
+    return filled
+
+
+def _join_papers(loader: _Loader, papers: list[str]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+    joined: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
+    paper_of: dict[str, str] = {}
+    for paper in papers:
+        relative = f"config/papers/{_name(loader.root / 'config' / 'papers', paper, 'papers')}"
+        content = loader.load(relative, "paper")
+        options.check_paper(loader.checker(relative), content)
+        for section in SECTIONS:
+            for name, entry in content.get(section, {}).items():
+                if name in joined[section]:
+                    raise InputError(
+                        f"{section[:-1]} {name!r} stands in two papers",
+                        where=loader.files[relative].where([section, name]),
+                        why=f"also in {paper_of[name]}",
+                    )
+                joined[section][name] = entry
+                paper_of[name] = paper
+    return joined, paper_of
+
+
+def _mirrors(settings: Mapping[str, Any]) -> tuple[Path, ...]:
+    named = settings["mirror"]
+    folders = [named] if isinstance(named, str) else list(named)
+    folders += [part for part in os.environ.get("CROSSLIGN_MIRROR", "").split(os.pathsep) if part]
+    return tuple(Path(folder) for folder in folders)
+
+
+def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
+    """Read and check a whole configuration.
+
+    Args:
+        root: folder that holds `config/` and `workflow/`.
+        given: the settings of config.yaml as the workflow engine holds them, command line included; None reads the file.
+
+    Raises:
+        InputError: the first thing wrong, in one line: file, key, what was found, what is allowed.
+    """
+    loader = _Loader(Path(root))
+    settings = _settings(loader, given)
+    scale = loader.load(f"config/scales/{_name(loader.root / 'config' / 'scales', settings['scale'], 'scale')}", "scale")
+    corpora = loader.load("config/corpora.yaml", "corpora")
+    encoders = loader.load("config/encoders.yaml", "encoders")
+    tasks = loader.load("config/tasks.yaml", "tasks")
+    options.check_corpora(loader.checker("config/corpora.yaml"), corpora["corpora"])
+    options.check_tasks(loader.checker("config/tasks.yaml"), tasks["tasks"])
+    joined, paper_of = _join_papers(loader, settings["papers"])
+    project = Project(
+        root=loader.root,
+        settings=settings,
+        scale=scale,
+        sources=_with_listed_files(loader.root, {**corpora["sources"], **encoders["sources"]}),
+        corpora=corpora["corpora"],
+        encoders=encoders["encoders"],
+        readouts=encoders["readouts"],
+        tasks=tasks["tasks"],
+        **joined,
+        paper_of=paper_of,
+        paths=Paths(Path(settings["results"]), settings["scale"], stand_in=scale["sources"] == "stand_in"),
+        mirrors=_mirrors(settings),
+    )
+    check_references(project, loader.files)
+    return project
