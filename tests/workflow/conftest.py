@@ -16,13 +16,14 @@ def finished(tmp_path_factory):
 
 @pytest.fixture
 def changed(finished):
-    """The finished run; configuration that the test edits is put back."""
+    """The finished run; configuration that the test edits is put back, and its results with it."""
     kept = finished.folder.parent / "config-kept"
     shutil.rmtree(kept, ignore_errors=True)
     shutil.copytree(finished.folder / "config", kept)
     yield finished
     shutil.rmtree(finished.folder / "config")
     shutil.copytree(kept, finished.folder / "config")
+    finished.run()
 
 
 @pytest.fixture
