@@ -5,12 +5,11 @@ from pathlib import Path
 from crosslign.config import cells, graph
 from crosslign.config.load import load_project
 from crosslign.config.resolve import (
-    encoder_at_scale,
-    is_untrained,
     readout as readout_entry,
     resolve,
     split_run,
 )
+from crosslign.corpora.fetch import kind_of
 from crosslign.errors import CrosslignError
 from crosslign.files.fingerprint import fingerprint
 from crosslign.paths import EVALUATION_FILES, FIGURE_FORMATS, TABLE_FORMATS
@@ -117,15 +116,6 @@ def targets(wanted):
         )
         sys.exit(2)
     return found
-
-
-def source_kind(source):
-    """Module of the seam `sources` that fetches this source."""
-    return next(
-        kind
-        for kind in ("package", "url", "local", "hub")
-        if kind in project.sources[source]
-    )
 
 
 def print_summary():

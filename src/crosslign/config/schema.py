@@ -68,8 +68,3 @@ def check(file: YamlFile, schemas: Path, name: str) -> None:
     errors = sorted(_validator(schemas, name).iter_errors(file.content), key=lambda e: [str(k) for k in e.absolute_path])
     if errors:
         raise _explain(_deepest(errors[0]), file)
-
-
-def property_names(schemas: Path, name: str) -> list[str]:
-    """Return the top-level keys that a schema allows."""
-    return sorted(_validator(schemas, name).schema.get("properties", {}))

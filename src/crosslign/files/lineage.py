@@ -26,7 +26,7 @@ def lineage_path(artefact: Path) -> Path:
 
 
 def checksum(path: Path) -> str:
-    """Return the SHA-256 of a file or a folder, from its lineage sidecar when that is newer than the file."""
+    """Return the SHA-256 of a file or a folder, from its bytes as they lie there now."""
     path = Path(path)
     return sha256_folder(path) if path.is_dir() else sha256_file(path)
 
