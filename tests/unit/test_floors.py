@@ -19,6 +19,7 @@ FLOORS = [
     {"training"},
     {"reporting"},
     {"stages"},
+    {"cli"},
 ]
 SOURCE = Path(crosslign.__file__).parent
 
