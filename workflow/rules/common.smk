@@ -67,7 +67,7 @@ def reader_modules(entry):
     seam = "evaluations" if entry["kind"] == "evaluation" else "readers"
     rules = [rule for step in entry.get("filters", []) for rule in step]
     return [
-        f"crosslign.corpora.{seam}.{entry['reader']}",
+        *([f"crosslign.corpora.{seam}.{entry['reader']}"] if "reader" in entry else []),
         *(f"crosslign.corpora.filters.{rule}" for rule in rules),
     ]
 

@@ -61,6 +61,11 @@ def evaluation_paths(project: Project, corpus: str) -> dict[str, Path]:
     return {part: project.paths.evaluation(corpus, part) for part in EVALUATION_FILES}
 
 
+def evaluation_parts(project: Project, corpus: str) -> dict[str, dict[str, Path]]:
+    """Return the tables of the evaluation corpora that a joined or cut one is made of, by id."""
+    return {part: evaluation_paths(project, part) for part in project.corpora[corpus].get("of", [])}
+
+
 def view_inputs(project: Project, view: str) -> dict[str, Path]:
     """Return the corpora and dictionaries that a view reads, by id."""
     entry = project.views[view]
