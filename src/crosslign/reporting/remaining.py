@@ -80,15 +80,13 @@ class RemainingHandler(logging.Handler):
             counts = {rule: n for rule, n in record.__dict__["stats"].items() if rule != "total"}
             self._total = sum(counts.values())
             self._remaining.plan(counts)
-            self._say(now)
+            self._print(f"{self._total} jobs, about {duration(self._remaining.seconds(now))} in all")
         elif event == "job_info":
             self._remaining.start(record.__dict__["jobid"], record.__dict__["rule_name"], now)
         elif event == "job_finished":
             self._done += 1
             self._remaining.finish(record.__dict__["job_id"], now)
-            self._say(now)
+            self._print(f"{self._done} of {self._total} jobs done, about {duration(self._remaining.seconds(now))} left")
 
-    def _say(self, now: float) -> None:
-        print(
-            f"[{self._done} of {self._total} jobs done, about {duration(self._remaining.seconds(now))} left]", file=self._stream, flush=True
-        )
+    def _print(self, text: str) -> None:
+        print(f"[{text}]", file=self._stream, flush=True)

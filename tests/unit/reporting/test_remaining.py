@@ -48,5 +48,5 @@ def test_events_become_one_line_a_finished_job():
     log.info(None, extra={"event": "job_finished", "job_id": 7})
     log.removeHandler(handler)
     first, second = out.getvalue().splitlines()
-    assert first == "[0 of 2 jobs done, about 2 min 00 s left]"
+    assert first == "[2 jobs, about 2 min 00 s in all]"
     assert second.startswith("[1 of 2 jobs done, about 3")
