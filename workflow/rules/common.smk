@@ -80,6 +80,17 @@ def reader_modules(entry):
     ]
 
 
+def view_modules(entry):
+    """Modules that a view's entry finds by name."""
+    return [
+        f"crosslign.views.builders.{entry['builder']}",
+        *(
+            f"crosslign.views.translators.{name}"
+            for name in entry.get("translator", {})
+        ),
+    ]
+
+
 def objective_modules(recipe):
     """Modules that a recipe finds by name, the scorers of its selection included."""
     found = [
