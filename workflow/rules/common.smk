@@ -3,13 +3,13 @@ import sys
 from pathlib import Path
 
 from crosslign.config import cells, graph
+from crosslign.config.catalog import kind_of
 from crosslign.config.load import load_project
 from crosslign.config.resolve import (
     readout as readout_entry,
     resolve,
     split_run,
 )
-from crosslign.corpora.fetch import kind_of
 from crosslign.errors import CrosslignError
 from crosslign.files.fingerprint import fingerprint
 from crosslign.paths import EVALUATION_FILES, FIGURE_FORMATS, TABLE_FORMATS
