@@ -90,7 +90,7 @@ def figure_inputs(wildcards):
 
 
 def mining(mine, *keys):
-    """The part of a mining's recipe that a rule uses: a changed threshold searches nothing again."""
+    """What one step takes of the recipe, so that a changed threshold searches nothing again."""
     recipe = mine_recipe(project, mine)
     return {"mine": mine, **{key: recipe[key] for key in keys}}
 
