@@ -34,6 +34,8 @@ def build_corpus(
     references: Mapping[str, Path],
     out: Path,
     limit: int | None = None,
+    *,
+    threads: int = 1,
 ) -> dict[str, Any]:
     """Write the rows of one corpus.
 
@@ -45,6 +47,7 @@ def build_corpus(
         out: Parquet file to write, in the columns of the kind.
         limit: upper bound on the rows; on the groups of a multiway corpus. Labelled rows of one group stay together.
             A sample keeps source order, and a smaller one is part of a larger one of the same `seed` (default 42).
+        threads: processes that filters may use; the rows are the same.
 
     Returns:
         Counts: `read`, `filters` (name, before, after, changed), `rows`, `per_language`, and `groups` where there are any.
@@ -53,7 +56,7 @@ def build_corpus(
         InputError: a reader's or filter's own; no row is left; a row lacks its id, or has that of another.
     """
     kind = entry["kind"]
-    pipeline = Pipeline(name, kind, entry.get("langs", ()), entry.get("filters", ()), references)
+    pipeline = Pipeline(name, kind, entry.get("langs", ()), entry.get("filters", ()), references, threads=threads)
 
     def read() -> Iterator[pa.Table]:
         return READERS.get(entry["reader"], where=name)(files, name, entry.get("langs", ()), **entry.get("options", {}))
