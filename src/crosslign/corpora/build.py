@@ -104,9 +104,9 @@ def _checked(batches: Iterator[pa.Table], kind: str, name: str) -> Iterator[pa.T
         if batch["id"].null_count or not new.all():
             raise InputError(f"row id {ids[int(np.argmin(new))]!r} is not unique", where=name, do="Give the reader's files distinct names")
         for lang, text in SIDES[kind]:
-            empty = pc.and_kleene(pc.is_valid(batch[lang]), pc.equal(pc.fill_null(batch[text], ""), "")).to_pylist()
-            if any(empty):
-                raise InputError(f"row {ids[empty.index(True)]!r} has an empty {text}", where=name)
+            empty = pc.and_kleene(pc.is_valid(batch[lang]), pc.equal(pc.fill_null(batch[text], ""), ""))
+            if pc.any(empty).as_py():
+                raise InputError(f"row {ids[empty.to_pylist().index(True)]!r} has an empty {text}", where=name)
         yield batch
 
 
@@ -116,9 +116,9 @@ def _counted(batches: Iterator[pa.Table], kind: str, counts: dict[str, Any]) -> 
     groups: set[str] = set()
     for batch in batches:
         for lang, _ in SIDES[kind]:
-            langs.update(lang for lang in batch[lang].to_pylist() if lang is not None)
+            langs.update({row["values"]: row["counts"] for row in batch[lang].drop_null().value_counts().to_pylist()})
         if "group" in batch.column_names:
-            groups.update(batch["group"].drop_null().to_pylist())
+            groups.update(batch["group"].drop_null().unique().to_pylist())
         yield batch
     counts["per_language"] = dict(sorted(langs.items()))
     if groups:
