@@ -92,15 +92,17 @@ class Pipeline:
         if self._threads > 1 and len(first) == WORTH_WORKERS and any(apart for apart, _ in spans):
             with Workers(self._threads, self._task) as workers:
                 for apart, span in spans:
-                    found = self._apart(workers, found, span) if apart else self._here(found, span)
+                    found = self._apart(workers, found, span) if apart else self._remembering(found, span.start)
                 yield from map(self._returned, found)
         else:
-            yield from map(self._returned, self._here(found, range(len(self._steps))))
+            for apart, span in spans:
+                found = self._here(found, span) if apart else self._remembering(found, span.start)
+            yield from map(self._returned, found)
 
     def _spans(self) -> list[tuple[bool, range]]:
-        """Return the steps in runs: those that worker processes can take over, and those that remember earlier rows."""
+        """Return the steps in runs that worker processes can take over; each that remembers other rows stands alone."""
         apart = [not (isinstance(step, Filter) and step.remembers) for step in self._steps]
-        starts = [n for n in range(len(apart)) if n == 0 or apart[n] != apart[n - 1]]
+        starts = [n for n in range(len(apart)) if n == 0 or not (apart[n] and apart[n - 1])]
         return [(apart[start], range(start, end)) for start, end in zip(starts, [*starts, len(apart)][1:], strict=bool(starts))]
 
     def _received(self, batch: pa.Table) -> pa.Table:
@@ -122,6 +124,13 @@ class Pipeline:
             found, counts = self.run(batch, span)
             self._add(counts, span)
             yield found
+
+    def _remembering(self, batches: Iterable[pa.Table], number: int) -> Iterator[pa.Table]:
+        step = self._steps[number]
+        assert isinstance(step, Filter)
+        for batch, left in step.keep_of_all(batches, self._sides):
+            self._add([{"before": batch.num_rows, "after": int(left.sum())}], range(number, number + 1))
+            yield batch.filter(pa.array(left))
 
     def _apart(self, workers: Workers, batches: Iterable[pa.Table], span: range) -> Iterator[pa.Table]:
         for found, counts in workers.map(batches, [span.start, span.stop]):
