@@ -57,6 +57,11 @@ class Paths:
         """An augmented copy of a corpus."""
         return self.results / "views" / view / f"{langs}.parquet"
 
+    @property
+    def translations(self) -> Path:
+        """Folder of translations kept from run to run; what is not there is translated again."""
+        return self.results / "translations"
+
     def examples(self, examples: str) -> Path:
         """A training set."""
         return self.results / "examples" / f"{examples}.parquet"

@@ -14,6 +14,7 @@ from crosslign.errors import CrosslignError
 from crosslign.files.fingerprint import fingerprint
 from crosslign.paths import EVALUATION_FILES, FIGURE_FORMATS, TABLE_FORMATS
 from crosslign.reporting.console import summary
+from crosslign.reporting.remaining import Remaining, RemainingHandler
 
 ROOT = Path(workflow.current_basedir).parents[1]
 
@@ -22,6 +23,13 @@ try:
 except CrosslignError as error:
     print(f"error: {error}", file=sys.stderr)
     sys.exit(error.exit_code)
+
+if workflow.is_main_process:
+    logger.addHandler(
+        RemainingHandler(
+            Remaining(project.scale.get("expected_seconds", {}), workflow.cores or 1)
+        )
+    )
 
 paths = project.paths
 LIMITS = project.scale["limits"]
@@ -67,8 +75,19 @@ def reader_modules(entry):
     seam = "evaluations" if entry["kind"] == "evaluation" else "readers"
     rules = [rule for step in entry.get("filters", []) for rule in step]
     return [
-        f"crosslign.corpora.{seam}.{entry['reader']}",
+        *([f"crosslign.corpora.{seam}.{entry['reader']}"] if "reader" in entry else []),
         *(f"crosslign.corpora.filters.{rule}" for rule in rules),
+    ]
+
+
+def view_modules(entry):
+    """Modules that a view's entry finds by name."""
+    return [
+        f"crosslign.views.builders.{entry['builder']}",
+        *(
+            f"crosslign.views.translators.{name}"
+            for name in entry.get("translator", {})
+        ),
     ]
 
 

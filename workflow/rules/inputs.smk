@@ -26,6 +26,11 @@ def reference_inputs(wildcards):
     return graph.corpus_references(project, wildcards.corpus)
 
 
+def part_tables(wildcards):
+    parts = graph.evaluation_parts(project, wildcards.corpus)
+    return [tables[part] for tables in parts.values() for part in EVALUATION_FILES]
+
+
 def corpus_recipe(limit):
     def recipe(wildcards):
         return {

@@ -61,10 +61,20 @@ def evaluation_paths(project: Project, corpus: str) -> dict[str, Path]:
     return {part: project.paths.evaluation(corpus, part) for part in EVALUATION_FILES}
 
 
+def evaluation_parts(project: Project, corpus: str) -> dict[str, dict[str, Path]]:
+    """Return the tables of the evaluation corpora that a joined or cut one is made of, by id."""
+    return {part: evaluation_paths(project, part) for part in project.corpora[corpus].get("of", [])}
+
+
 def view_inputs(project: Project, view: str) -> dict[str, Path]:
     """Return the corpora and dictionaries that a view reads, by id."""
-    entry = project.views[view]
-    return {name: corpus_path(project, name) for name in [*entry["from"], *entry.get("dictionaries", {}).values()]}
+    return {name: corpus_path(project, name) for name in view_corpora(project.views[view])}
+
+
+def view_corpora(entry: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the corpora, dictionaries and provided translations that a view's entry names."""
+    provided = [corpus for options in entry.get("translator", {}).values() for corpus in (options or {}).get("corpora", [])]
+    return [*entry["from"], *entry.get("dictionaries", {}).values(), *provided]
 
 
 def examples_inputs(project: Project, examples: str) -> dict[str, dict[str, Path]]:

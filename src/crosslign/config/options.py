@@ -16,7 +16,7 @@ FIXED = {
     "views": {"builder", "from", "seed"},
     "terms": {"objective", "weight", "examples", "batch", "micro_batch"},
     "parts": {"kind", "learning_rate", "clip", "start_from"},
-    "tasks": {"scorer", "texts", "output", "main", "averages", "readout", "lengths", "footnote"},
+    "tasks": {"scorer", "texts", "output", "main", "averages", "readout", "lengths", "footnote", "splits"},
 }
 """Keys that belong to the entry itself; every other key of it is an option of the implementation that it names."""
 
@@ -62,7 +62,8 @@ def check_corpora(checker: OptionChecker, corpora: Mapping[str, Any]) -> None:
     """Check readers, evaluation readers and filters of a catalog."""
     for name, entry in corpora.items():
         seam = "evaluations" if entry["kind"] == "evaluation" else "readers"
-        checker.check(seam, entry["reader"], entry.get("options", {}), ("corpora", name, "options"))
+        if "reader" in entry:
+            checker.check(seam, entry["reader"], entry.get("options", {}), ("corpora", name, "options"))
         for index, step in enumerate(entry.get("filters", [])):
             ((rule, options),) = step.items()
             checker.check("filters", rule, options or {}, ("corpora", name, "filters", index, rule))
@@ -79,6 +80,8 @@ def check_paper(checker: OptionChecker, paper: Mapping[str, Any]) -> None:
     for section, seam in (("views", "views"), ("examples", "example_builders")):
         for name, entry in paper.get(section, {}).items():
             checker.check(seam, entry["builder"], options_of(section, entry), (section, name))
+            for translator, options in entry.get("translator", {}).items():
+                checker.check("translators", translator, options or {}, (section, name, "translator", translator))
     for section, name, recipe in _recipes(paper):
         for part, entry in recipe.get("parts", {}).items():
             checker.check("parts", entry["kind"], options_of("parts", entry), (section, name, "parts", part))

@@ -15,6 +15,9 @@ from crosslign.corpora.segments import SortedKeys
 KEY_TYPE = np.dtype("S16")
 """128 bits a key."""
 
+_LOWER = bytes(range(256)).lower()
+_WORDLESS = bytes(code for code in range(128) if not chr(code).isalnum())
+
 
 def bare(text: str) -> str:
     """Return a text as PROTOCOLS A0.8 compares it: NFKC, casefold, no character of the categories P, S, Z and C.
@@ -22,6 +25,8 @@ def bare(text: str) -> str:
     A text that has nothing else (`!!!`, an emoji) is compared by its NFKC casefold itself, behind a NUL,
     so that not all such texts count as one.
     """
+    if text.isascii():  # the same, by a table of bytes
+        return text.encode().translate(_LOWER, _WORDLESS).decode() or f"\0{text.casefold()}"
     folded = unicodedata.normalize("NFKC", text).casefold()
     return folded.translate(BARE) or f"\0{folded}"
 

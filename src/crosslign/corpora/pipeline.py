@@ -64,18 +64,24 @@ class Pipeline:
 
     def apply(self, batches: Iterable[pa.Table]) -> Iterator[pa.Table]:
         """Yield what the filters leave of each batch, and count."""
-        for read in batches:
-            self.read += read.num_rows
-            batch = read
-            for step, count in zip(self._steps, self.counts, strict=True):
-                count["before"] += batch.num_rows
-                if isinstance(step, TextMap):
-                    batch, changed = self._mapped(step, batch)
-                    count["changed"] = count.get("changed", 0) + changed
-                elif batch.num_rows:
-                    batch = batch.filter(pa.array(step.keep(self._sides(batch))))
-                count["after"] += batch.num_rows
-            yield batch
+        for batch in batches:
+            self.read += batch.num_rows
+            yield self._filtered(batch)
+
+    def _filtered(self, batch: pa.Table) -> pa.Table:
+        sides, left = self._sides(batch), np.ones(batch.num_rows, bool)
+        for step, count in zip(self._steps, self.counts, strict=True):
+            if isinstance(step, TextMap) or not step.vectorised:
+                batch, sides, left = batch.filter(pa.array(left)), sides.select(left), np.ones(int(left.sum()), bool)
+            count["before"] += int(left.sum())
+            if isinstance(step, TextMap):
+                batch, changed = self._mapped(step, batch)
+                sides, left = self._sides(batch), np.ones(batch.num_rows, bool)
+                count["changed"] = count.get("changed", 0) + changed
+            elif len(sides):
+                left &= step.keep(sides)
+            count["after"] += int(left.sum())
+        return batch.filter(pa.array(left))
 
     def _mapped(self, step: TextMap, batch: pa.Table) -> tuple[pa.Table, int]:
         """Return the batch with changed texts, without rows that lost theirs; and how many rows changed."""

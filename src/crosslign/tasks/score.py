@@ -9,6 +9,7 @@ import numpy as np
 
 from crosslign.config.options import options_of
 from crosslign.corpora.evaluation import Evaluation
+from crosslign.corpora.joined import one_split
 from crosslign.errors import InputError
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Averages, TaskData, TextSet, members
@@ -89,7 +90,7 @@ def score(name: str, task: Mapping[str, Any], outputs: Mapping[str, np.ndarray],
 
     Args:
         name: task id.
-        task: its entry in config/tasks.yaml: `scorer`, `texts`, `main`, `averages`, and the scorer's options.
+        task: its entry in config/tasks.yaml: `scorer`, `texts`, `main`, `averages`, `splits`, and the scorer's options.
         outputs: for each role, a matrix whose row i belongs to row i of the role's texts.
         sets: for each role, its evaluation corpus.
 
@@ -99,6 +100,8 @@ def score(name: str, task: Mapping[str, Any], outputs: Mapping[str, np.ndarray],
     Raises:
         InputError: rows and texts differ in number, a vector has no direction, gold names unknown items, or `main` names no record.
     """
+    splits = task.get("splits", {})
+    sets = {role: one_split(sets[role], splits[role]) if role in splits else sets[role] for role in outputs}
     data = TaskData(name, {role: TextSet(role, sets[role], outputs[role]) for role in sorted(outputs)}, task.get("averages", {}))
     measures = list(SCORERS.get(task["scorer"], where=f"task {name!r}")(data, **options_of("tasks", task)))
     measures += averages_of(measures, data.averages)

@@ -20,6 +20,8 @@ class ExactDuplicate(Filter):
             the text as it stands.
     """
 
+    remembers = True
+
     def __init__(self, setting: Setting, *, compare: Literal["key", "text"] = "key") -> None:
         super().__init__(setting)
         self._form = bare if compare == "key" else str
