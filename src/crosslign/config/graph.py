@@ -67,9 +67,10 @@ def evaluation_parts(project: Project, corpus: str) -> dict[str, dict[str, Path]
 
 
 def view_inputs(project: Project, view: str) -> dict[str, Path]:
-    """Return the corpora and dictionaries that a view reads, by id."""
+    """Return the corpora, dictionaries and translations that a view reads, by id."""
     entry = project.views[view]
-    return {name: corpus_path(project, name) for name in [*entry["from"], *entry.get("dictionaries", {}).values()]}
+    named = [*entry["from"], *entry.get("dictionaries", {}).values(), *entry.get("translations", [])]
+    return {name: corpus_path(project, name) for name in named}
 
 
 def examples_inputs(project: Project, examples: str) -> dict[str, dict[str, Path]]:

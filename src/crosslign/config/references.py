@@ -47,7 +47,7 @@ def _catalog_uses(project: Project) -> Iterator[Use]:
 def _data_uses(project: Project) -> Iterator[Use]:
     for name, view in project.views.items():
         file = f"config/papers/{project.paper_of[name]}.yaml"
-        for corpus in [*view["from"], *view.get("dictionaries", {}).values()]:
+        for corpus in [*view["from"], *view.get("dictionaries", {}).values(), *view.get("translations", [])]:
             yield file, ("views", name), "corpus", corpus
     for name, entry in project.examples.items():
         file = f"config/papers/{project.paper_of[name]}.yaml"
