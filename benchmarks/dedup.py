@@ -97,7 +97,7 @@ def main() -> None:
             for name, (cost, kept) in found.items():
                 memory, wall, processor = (getattr(cost, field) - getattr(start[name], field) for field in ("memory", "wall", "processor"))
                 print(
-                    f"{size:>3} x, {lines:,} pairs, {kept:,} kept: {name}: +{memory:.0f} MiB, {wall:.1f} s wall, {processor:.1f} s processor"
+                    f"{size:>3} x, {lines:,} pairs, {kept:,} kept: {name}: +{memory:.0f} MiB, {wall:.1f} s wall, {processor:.1f} s CPU"
                 )
             peer_memory, our_memory = (found[name][0].memory - start[name].memory for name in ("OpusFilter", "ours"))
             ratio = peer_memory / our_memory

@@ -149,8 +149,9 @@ def targets(wanted):
 
 
 def print_summary():
-    """Print the first table that is there, and where the files are."""
+    """Print the first table that was asked for, else the first that is there, and where the files are."""
     done = [table for table in project.tables if paths.table(table, "csv").exists()]
+    done.sort(key=lambda table: table not in project.settings["targets"])
     if done:
         files = [
             ("tables", paths.results / "tables"),

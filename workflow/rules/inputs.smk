@@ -72,6 +72,11 @@ def selection_tables(wildcards):
     return [tables[part] for tables in sets.values() for part in EVALUATION_FILES]
 
 
+def head_modules(wildcards):
+    head = graph.run_head(project, wildcards.run, wildcards.text_set)
+    return [f"crosslign.objectives.parts.{head['entry']['kind']}"] if head else []
+
+
 def score_recipe(wildcards):
     system, seed = split_run(project, wildcards.run)
     return {

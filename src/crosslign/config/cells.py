@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.project import Project
-from crosslign.config.resolve import checkpoint_name, entry_of, is_untrained, readout_name, runs_of
+from crosslign.config.resolve import checkpoint_name, entry_of, head_of, is_untrained, readout_name, runs_of
 
 SELECT = ("task", "subset", "metric", "protocol", "direction")
 
@@ -35,6 +35,8 @@ def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -
         return {"reason": reason or "published figure only"}
     system = row["system"] + (f"+{column['finetune']}" if "finetune" in column else "")
     task = column["task"]
+    if project.tasks[task]["output"] == "logits" and (is_untrained(project, system) or head_of(entry_of(project, system)) is None):
+        return {"reason": f"{task} needs a classification head: no fine-tune is named"}
     checkpoint, readout = checkpoint_name(project, system, task, column), readout_name(project, system, task, column)
     scores = [
         str(project.paths.score(run, checkpoint, readout, task).relative_to(project.paths.results)) for run in runs_of(project, system)
