@@ -35,6 +35,10 @@ MESSAGES = {
     "score": r"Scoring (?P<run>\S+) on",
     "make_table": r"Making the table (?P<table>\S+)",
     "draw_figure": r"Drawing the figure (?P<figure>\S+)",
+    "mine_texts": r"Reading the (?P<side>\S+) sentences of",
+    "mine_embed": r"Encoding the (?P<side>\S+) sentences of",
+    "mine_search": r"Searching nearest neighbours for (?P<mine>\S+)",
+    "mine_pairs": r"Writing the pairs of (?P<mine>\S+)",
     "write_report": r"Writing the report(?P<report>)",
 }
 

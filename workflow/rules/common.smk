@@ -3,17 +3,25 @@ import sys
 from pathlib import Path
 
 from crosslign.config import cells, graph
+from crosslign.config.catalog import kind_of
 from crosslign.config.load import load_project
+from crosslign.config.mining import mine_recipe, side_file
 from crosslign.config.resolve import (
     readout as readout_entry,
     resolve,
     split_run,
 )
-from crosslign.corpora.fetch import kind_of
 from crosslign.errors import CrosslignError
 from crosslign.files.fingerprint import fingerprint
-from crosslign.paths import EVALUATION_FILES, FIGURE_FORMATS, TABLE_FORMATS
+from crosslign.paths import (
+    EVALUATION_FILES,
+    FIGURE_FORMATS,
+    MINED_FORMATS,
+    MINED_SIDES,
+    TABLE_FORMATS,
+)
 from crosslign.reporting.console import summary
+from crosslign.reporting.remaining import Remaining, RemainingHandler
 
 ROOT = Path(workflow.current_basedir).parents[1]
 
@@ -22,6 +30,13 @@ try:
 except CrosslignError as error:
     print(f"error: {error}", file=sys.stderr)
     sys.exit(error.exit_code)
+
+if workflow.is_main_process:
+    logger.addHandler(
+        RemainingHandler(
+            Remaining(project.scale.get("expected_seconds", {}), workflow.cores or 1)
+        )
+    )
 
 paths = project.paths
 LIMITS = project.scale["limits"]
@@ -55,6 +70,8 @@ wildcard_constraints:
     task=names(project.tasks),
     table=names(project.tables),
     figure=names(project.figures),
+    mine=names(project.settings["mine"]),
+    side=names(MINED_SIDES),
 
 
 def code(stage, *plugins):
@@ -69,6 +86,17 @@ def reader_modules(entry):
     return [
         *([f"crosslign.corpora.{seam}.{entry['reader']}"] if "reader" in entry else []),
         *(f"crosslign.corpora.filters.{rule}" for rule in rules),
+    ]
+
+
+def view_modules(entry):
+    """Modules that a view's entry finds by name."""
+    return [
+        f"crosslign.views.builders.{entry['builder']}",
+        *(
+            f"crosslign.views.translators.{name}"
+            for name in entry.get("translator", {})
+        ),
     ]
 
 
@@ -109,6 +137,8 @@ def targets(wanted):
             found += [paths.table(target, form) for form in TABLE_FORMATS]
         if target in project.figures:
             found += [paths.figure(target, form) for form in FIGURE_FORMATS]
+        if target in project.settings["mine"]:
+            found += [paths.mined(target, form) for form in MINED_FORMATS]
     if not found:
         print(
             f"error: config/config.yaml: targets: nothing is called {wanted}",

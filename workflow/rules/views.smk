@@ -20,10 +20,10 @@ rule build_view:
         recipe=lambda w: {"view": w.view, "entry": project.views[w.view]},
         corpora=lambda w: list(graph.view_inputs(project, w.view)),
         root=lambda w: str(paths.results),
-        code=lambda w: code(
-            "build_view",
-            f"crosslign.views.builders.{project.views[w.view]['builder']}",
-        ),
+        translations=str(paths.translations),
+        offline=lambda w: "transformers"
+        not in project.views[w.view].get("translator", {}),
+        code=lambda w: code("build_view", *view_modules(project.views[w.view])),
     message:
         "Making the view {wildcards.view}"
     script:

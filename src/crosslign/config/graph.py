@@ -68,10 +68,14 @@ def evaluation_parts(project: Project, corpus: str) -> dict[str, dict[str, Path]
 
 
 def view_inputs(project: Project, view: str) -> dict[str, Path]:
-    """Return the corpora, dictionaries and translations that a view reads, by id."""
-    entry = project.views[view]
-    named = [*entry["from"], *entry.get("dictionaries", {}).values(), *entry.get("translations", [])]
-    return {name: corpus_path(project, name) for name in named}
+    """Return the corpora and dictionaries that a view reads, by id."""
+    return {name: corpus_path(project, name) for name in view_corpora(project.views[view])}
+
+
+def view_corpora(entry: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the corpora, dictionaries and provided translations that a view's entry names."""
+    provided = [corpus for options in entry.get("translator", {}).values() for corpus in (options or {}).get("corpora", [])]
+    return [*entry["from"], *entry.get("dictionaries", {}).values(), *provided]
 
 
 def examples_inputs(project: Project, examples: str) -> dict[str, dict[str, Path]]:

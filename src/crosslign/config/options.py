@@ -80,6 +80,8 @@ def check_paper(checker: OptionChecker, paper: Mapping[str, Any]) -> None:
     for section, seam in (("views", "views"), ("examples", "example_builders")):
         for name, entry in paper.get(section, {}).items():
             checker.check(seam, entry["builder"], options_of(section, entry), (section, name))
+            for translator, options in entry.get("translator", {}).items():
+                checker.check("translators", translator, options or {}, (section, name, "translator", translator))
     for section, name, recipe in _recipes(paper):
         for part, entry in recipe.get("parts", {}).items():
             checker.check("parts", entry["kind"], options_of("parts", entry), (section, name, "parts", part))

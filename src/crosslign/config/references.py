@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from crosslign.config.graph import view_corpora
 from crosslign.config.project import Project
 from crosslign.config.yaml_files import YamlFile
 from crosslign.errors import InputError
@@ -47,7 +48,7 @@ def _catalog_uses(project: Project) -> Iterator[Use]:
 def _data_uses(project: Project) -> Iterator[Use]:
     for name, view in project.views.items():
         file = f"config/papers/{project.paper_of[name]}.yaml"
-        for corpus in [*view["from"], *view.get("dictionaries", {}).values(), *view.get("translations", [])]:
+        for corpus in view_corpora(view):
             yield file, ("views", name), "corpus", corpus
     for name, entry in project.examples.items():
         file = f"config/papers/{project.paper_of[name]}.yaml"

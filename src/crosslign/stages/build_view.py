@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from crosslign.stages.job import Job
 from crosslign.views import build
 
@@ -11,4 +13,4 @@ def build_view(job: Job) -> None:
     recipe = job.params["recipe"]
     corpora = job.by_name(job.params["corpora"], job.inputs["corpora"])
     with job.publish("view") as (out, counts):
-        counts.update(build.build_view(recipe["view"], recipe["entry"], corpora, out["rows"]))
+        counts.update(build.build_view(recipe["view"], recipe["entry"], corpora, out["rows"], Path(job.params["translations"])))

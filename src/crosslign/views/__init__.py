@@ -20,11 +20,13 @@ class Setting:
         view: id of the view.
         corpora: rows of the corpora that its options name, by id.
         seed: seed of every draw.
+        translations: folder in which translations are kept; None keeps none.
     """
 
     view: str
     corpora: Mapping[str, Path]
     seed: int
+    translations: Path | None = None
 
 
 class ViewBuilder(Protocol):
@@ -45,3 +47,42 @@ class ViewBuilder(Protocol):
 
 
 VIEWS: Registry[type[ViewBuilder]] = Registry("view builder", "crosslign.views.builders")
+
+
+@dataclass(frozen=True)
+class TranslatorSetting:
+    """What a translator is given beside its options.
+
+    Attributes:
+        where: id of the view, for messages.
+        langs: languages to translate from.
+        targets: languages to translate into.
+        corpora: rows of the corpora that its options name, by id.
+    """
+
+    where: str
+    langs: Sequence[str]
+    targets: Sequence[str]
+    corpora: Mapping[str, Path]
+
+
+class Translator(Protocol):
+    """An engine; constructed with a `TranslatorSetting` and its own options."""
+
+    @property
+    def identity(self) -> Mapping[str, Any] | None:
+        """All that its translations hang on beside text and languages: engine, versions, settings. None: nothing is to be kept."""
+        ...
+
+    def translate(self, texts: Sequence[str], source: str, target: str) -> list[str | None]:
+        """Return the translation of each text, None where it has none.
+
+        Args:
+            texts: distinct sentences without line breaks.
+            source: their language, one of the setting's `langs`.
+            target: one of its `targets`.
+        """
+        ...
+
+
+TRANSLATORS: Registry[type[Translator]] = Registry("translator", "crosslign.views.translators")

@@ -27,7 +27,9 @@ def view_schema(kind: str) -> pa.Schema:
     return pa.schema([*SCHEMAS[kind], *(pa.field(name, kind) for name, kind in added)])
 
 
-def build_view(name: str, entry: Mapping[str, Any], corpora: Mapping[str, Path], out: Path) -> dict[str, Any]:
+def build_view(
+    name: str, entry: Mapping[str, Any], corpora: Mapping[str, Path], out: Path, translations: Path | None = None
+) -> dict[str, Any]:
     """Write one view.
 
     Args:
@@ -36,6 +38,7 @@ def build_view(name: str, entry: Mapping[str, Any], corpora: Mapping[str, Path],
         corpora: rows of the corpora in `from` and of those that options name, by id.
         out: Parquet file to write: the columns of the corpora, plus `of` (id of the original), `kind`, `n` (which of
             a row's views, from 1) and `replaced` (share of words that changed hands, where words did).
+        translations: folder in which translations are kept from run to run.
 
     Returns:
         Counts: `read`, `rows`, `per_language`, and the builder's own.
@@ -44,7 +47,7 @@ def build_view(name: str, entry: Mapping[str, Any], corpora: Mapping[str, Path],
         InputError: the corpora are not of one kind; no row could be augmented.
     """
     options = {key: value for key, value in entry.items() if key not in FIXED}
-    builder = VIEWS.get(entry["builder"], where=name)(Setting(name, corpora, entry.get("seed", SEED)), **options)  # type: ignore[call-arg]
+    builder = VIEWS.get(entry["builder"], where=name)(Setting(name, corpora, entry.get("seed", SEED), translations), **options)  # type: ignore[call-arg]
     kind = _common_kind(name, [corpora[corpus] for corpus in entry["from"]])
     counts: dict[str, Any] = {"read": 0}
     batches = _augmented(builder, kind, [corpora[corpus] for corpus in entry["from"]], counts)

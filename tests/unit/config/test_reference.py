@@ -12,7 +12,7 @@ from crosslign.corpora.filters import FILTERS
 from crosslign.examples import BUILDERS
 from crosslign.objectives import OBJECTIVES, PARTS
 from crosslign.tasks import SCORERS
-from crosslign.views import VIEWS
+from crosslign.views import TRANSLATORS, VIEWS
 
 ROOT = Path(__file__).resolve().parents[3]
 SEAMS = {
@@ -20,6 +20,7 @@ SEAMS = {
     "evaluations": EVALUATIONS,
     "filters": FILTERS,
     "views": VIEWS,
+    "translators": TRANSLATORS,
     "example_builders": BUILDERS,
     "parts": PARTS,
     "objectives": OBJECTIVES,

@@ -6,16 +6,19 @@ Names and defaults are OpusFilter's where it has the rule. Rules that compare tw
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import compress
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
+import pyarrow as pa
 
+from crosslign.corpora.filters._columns import Column, Mask
 from crosslign.registry import Registry
 
-Mask = NDArray[np.bool_]
+__all__ = ["FILTERS", "Column", "Filter", "Mask", "PairRule", "Setting", "SideRule", "Sides", "TextMap"]
 
 
 @dataclass(frozen=True)
@@ -42,10 +45,29 @@ class Sides:
     def __len__(self) -> int:
         return len(self.left_texts)
 
+    @cached_property
+    def left(self) -> Column:
+        """The left side."""
+        return Column(self.left_texts, self.left_langs)
+
+    @cached_property
+    def right(self) -> Column:
+        """The right side."""
+        return Column(self.right_texts, self.right_langs)
+
     @property
-    def pairs(self) -> Iterable[tuple[str, str, str | None, str | None]]:
-        """(left text, left language, right text, right language) of each row."""
-        return zip(self.left_texts, self.left_langs, self.right_texts, self.right_langs, strict=True)
+    def own_columns(self) -> list[Column]:
+        """The sides that belong to the rows."""
+        return [self.left] if self.right_is_pivot else [self.left, self.right]
+
+    def select(self, mask: Mask) -> Sides:
+        """Return the marked rows."""
+        if mask.all():
+            return self
+        chosen = mask.tolist()
+        columns = (self.left_texts, self.left_langs, self.right_texts, self.right_langs)
+        left, left_langs, right, right_langs = (list(compress(column, chosen)) for column in columns)
+        return Sides(left, left_langs, right, right_langs, self.right_is_pivot, list(compress(self.groups, chosen)))  # type: ignore[arg-type]
 
     @property
     def own(self) -> list[tuple[Sequence[str | None], Sequence[str | None]]]:
@@ -75,6 +97,12 @@ class Filter:
     needs_survey = False
     """Whether `survey` must see all rows, as read, before the first `keep`."""
 
+    remembers = False
+    """Whether its answer for a row hangs on other rows: such a filter sees all rows in order, in one process."""
+
+    vectorised = False
+    """Whether it costs next to nothing a row, so that rows which are dropped already need not be taken out first."""
+
     def __init__(self, setting: Setting) -> None:
         self.setting = setting
 
@@ -85,34 +113,47 @@ class Filter:
         """Return which rows stay, shape [rows]."""
         raise NotImplementedError
 
+    def keep_of_all(self, tables: Iterable[pa.Table], sides: Callable[[pa.Table], Sides]) -> Iterator[tuple[pa.Table, Mask]]:
+        """Yield each table with which of its rows stay; a filter that must see later tables first overrides this.
+
+        Args:
+            tables: all batches of the corpus, in order.
+            sides: the sentences of a batch.
+        """
+        for table in tables:
+            yield table, self.keep(sides(table)) if table.num_rows else np.ones(0, bool)
+
 
 class SideRule(Filter):
     """A filter whose rows stay when every side of their own is accepted."""
 
-    def accept(self, text: str, lang: str) -> bool:
-        """Tell whether one sentence passes."""
+    vectorised = True
+
+    def accept(self, side: Column) -> Mask:
+        """Return which sentences of a side pass; what is said of one that is not there does not count."""
         raise NotImplementedError
 
     def keep(self, batch: Sides) -> Mask:
         """Return which rows have only accepted sentences."""
         mask = np.ones(len(batch), bool)
-        for texts, langs in batch.own:
-            accepted = (text is None or lang is None or self.accept(text, lang) for text, lang in zip(texts, langs, strict=True))
-            mask &= np.fromiter(accepted, bool, len(batch))
+        for side in batch.own_columns:
+            if side.there.any():
+                mask &= self.accept(side) | ~side.there
         return mask
 
 
 class PairRule(Filter):
     """A filter whose rows stay when their two sides agree; rows of one side stay."""
 
-    def accept(self, left: str, left_lang: str, right: str, right_lang: str) -> bool:
-        """Tell whether the two sentences pass."""
+    def accept(self, left: Column, right: Column) -> Mask:
+        """Return which pairs of sentences pass; what is said of a row without a right side does not count."""
         raise NotImplementedError
 
     def keep(self, batch: Sides) -> Mask:
         """Return which rows have one side, or two that agree."""
-        accepted = (b is None or b_lang is None or self.accept(a, a_lang, b, b_lang) for a, a_lang, b, b_lang in batch.pairs)
-        return np.fromiter(accepted, bool, len(batch))
+        if not batch.right.there.any():
+            return np.ones(len(batch), bool)
+        return self.accept(batch.left, batch.right) | ~batch.right.there
 
 
 class TextMap:

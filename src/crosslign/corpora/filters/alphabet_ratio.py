@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import regex
+import numpy as np
 
-from crosslign.corpora.characters import keep_if
-from crosslign.corpora.filters import FILTERS, Setting, SideRule
-
-_IS_ALPHABETIC = regex.compile(r"\p{Alphabetic}").match
-ALPHABETIC = keep_if(lambda character: _IS_ALPHABETIC(character) is not None)
+from crosslign.corpora.filters import FILTERS, Column, Mask, Setting, SideRule
+from crosslign.corpora.filters._columns import ALPHABETIC
 
 
 @FILTERS.register
@@ -26,7 +23,8 @@ class AlphabetRatio(SideRule):
         self.threshold = threshold
         self.exclude_whitespace = exclude_whitespace
 
-    def accept(self, text: str, lang: str) -> bool:
-        """Tell whether enough characters are alphabetic; an empty text passes."""
-        whole = "".join(text.split()) if self.exclude_whitespace else text
-        return not whole or len(whole.translate(ALPHABETIC)) / len(whole) >= self.threshold
+    def accept(self, side: Column) -> Mask:
+        """Return which sentences have enough alphabetic characters; an empty one has."""
+        whole = side.lengths - side.spaces if self.exclude_whitespace else side.lengths
+        alphabetic = side.lengths - side.count(~side.having(ALPHABETIC))
+        return np.asarray((whole == 0) | (alphabetic / np.maximum(whole, 1) >= self.threshold))

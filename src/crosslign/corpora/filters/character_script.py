@@ -2,24 +2,11 @@
 
 from __future__ import annotations
 
-import functools
+import numpy as np
 
-import regex
-
-from crosslign.corpora.characters import CharacterTable, keep_if
-from crosslign.corpora.filters import FILTERS, Setting, SideRule
+from crosslign.corpora.filters import FILTERS, Column, Mask, Setting, SideRule
+from crosslign.corpora.filters._columns import FIRST_SCRIPT, NO_SCRIPT, SCRIPT_NAMES
 from crosslign.languages import scripts_of
-
-_HAS_SCRIPT = regex.compile(r"(?V1)[\p{Alphabetic}--[\p{Script=Common}\p{Script=Inherited}]]").match
-SCRIPTED = keep_if(lambda character: _HAS_SCRIPT(character) is not None)
-"""Keeps alphabetic characters that belong to a script; marks that all scripts share say nothing."""
-
-
-@functools.cache
-def expected(scripts: tuple[str, ...]) -> CharacterTable:
-    """Return the table that keeps alphabetic characters of these scripts."""
-    matches = regex.compile("[" + "".join(rf"\p{{Script={script}}}" for script in scripts) + "]").match
-    return keep_if(lambda character: _HAS_SCRIPT(character) is not None and matches(character) is not None)
 
 
 @FILTERS.register
@@ -35,7 +22,15 @@ class CharacterScript(SideRule):
         super().__init__(setting)
         self.min_share = min_share
 
-    def accept(self, text: str, lang: str) -> bool:
-        """Tell whether enough letters are of the expected scripts; a text without letters passes."""
-        letters = text.translate(SCRIPTED)
-        return not letters or len(letters.translate(expected(scripts_of(lang)))) / len(letters) >= self.min_share
+    def accept(self, side: Column) -> Mask:
+        """Return which sentences have enough letters of the expected scripts; one without letters has."""
+        letters = side.lengths - side.count(side.scripts == NO_SCRIPT)
+        mask = np.ones(len(side), bool)
+        langs = {lang for lang in side.langs if lang is not None}
+        for scripts in {scripts_of(lang) for lang in langs}:
+            foreign = np.ones(256, bool)
+            foreign[[NO_SCRIPT, *(SCRIPT_NAMES.index(script) + FIRST_SCRIPT for script in scripts)]] = False
+            good = letters - side.count(foreign[side.scripts])
+            enough = (letters == 0) | (good / np.maximum(letters, 1) >= self.min_share)
+            mask &= enough | ~side.by_language(lambda lang, scripts=scripts: scripts_of(lang) == scripts)  # type: ignore[misc]
+        return mask

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
-from crosslign.corpora.filters import FILTERS, SideRule
+import numpy as np
+
+from crosslign.corpora.filters import FILTERS, Column, Mask, SideRule
+from crosslign.corpora.filters._columns import LESS_THAN
 
 TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--|<!DOCTYPE\b", re.IGNORECASE)
 """An opening or closing tag, a comment, a document type; a lone `<` or `a < b` is none."""
@@ -14,6 +17,9 @@ TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--|<!DOCTYPE\b", re.IGNORECASE)
 class HtmlTags(SideRule):
     """Keep sentences without HTML tags or comments."""
 
-    def accept(self, text: str, lang: str) -> bool:
-        """Tell whether there is no tag."""
-        return "<" not in text or TAG.search(text) is None
+    def accept(self, side: Column) -> Mask:
+        """Return which sentences have no tag."""
+        mask = np.ones(len(side), bool)
+        for row in np.flatnonzero(side.count(side.having(LESS_THAN))).tolist():
+            mask[row] = TAG.search(side.texts[row]) is None
+        return mask

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from crosslign.corpora.filters import FILTERS, Setting, SideRule
-from crosslign.corpora.filters._units import units
-from crosslign.languages import counts_characters
+import numpy as np
+
+from crosslign.corpora.filters import FILTERS, Column, Mask, Setting, SideRule
 
 
 @FILTERS.register
@@ -31,7 +31,7 @@ class Length(SideRule):
         self.words = min_words, max_words
         self.characters = min_words if min_characters is None else min_characters, max_words if max_characters is None else max_characters
 
-    def accept(self, text: str, lang: str) -> bool:
-        """Tell whether the length lies within the bounds."""
-        low, high = self.characters if counts_characters(lang) else self.words
-        return low <= units(text, lang) <= high
+    def accept(self, side: Column) -> Mask:
+        """Return which lengths lie within the bounds."""
+        low, high = (np.where(side.in_characters, self.characters[n], self.words[n]) for n in range(2))
+        return (low <= side.units) & (side.units <= high)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from crosslign.corpora.filters import FILTERS, PairRule, Setting
-from crosslign.corpora.filters._units import units
+import numpy as np
+
+from crosslign.corpora.filters import FILTERS, Column, Mask, PairRule, Setting
 
 
 @FILTERS.register
@@ -24,7 +25,10 @@ class LengthRatio(PairRule):
         self.max_ratio = max_ratio
         self.unit = unit
 
-    def accept(self, left: str, left_lang: str, right: str, right_lang: str) -> bool:
-        """Tell whether the ratio lies below the bound; a side without any unit has no ratio."""
-        lengths = (len(left), len(right)) if self.unit == "char" else (units(left, left_lang), units(right, right_lang))
-        return min(lengths) > 0 and max(lengths) / min(lengths) < self.max_ratio
+    vectorised = True
+
+    def accept(self, left: Column, right: Column) -> Mask:
+        """Return which ratios lie below the bound; a side without any unit has no ratio."""
+        a, b = (left.lengths, right.lengths) if self.unit == "char" else (left.units, right.units)
+        shorter, longer = np.minimum(a, b), np.maximum(a, b)
+        return np.asarray((shorter > 0) & (longer / np.maximum(shorter, 1) < self.max_ratio))

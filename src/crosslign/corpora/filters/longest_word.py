@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from crosslign.corpora.filters import FILTERS, Setting, SideRule
-from crosslign.languages import counts_characters
+import numpy as np
+
+from crosslign.corpora.filters import FILTERS, Column, Mask, Setting, SideRule
 
 
 @FILTERS.register
@@ -19,6 +20,8 @@ class LongestWord(SideRule):
         super().__init__(setting)
         self.threshold = threshold
 
-    def accept(self, text: str, lang: str) -> bool:
-        """Tell whether all words are short enough."""
-        return counts_characters(lang) or max(map(len, text.split()), default=0) < self.threshold
+    def accept(self, side: Column) -> Mask:
+        """Return which sentences have short words only."""
+        starts, ends = side.words
+        too_long = np.diff(np.searchsorted(starts[ends - starts >= self.threshold], side.bounds)) > 0
+        return side.in_characters | ~too_long

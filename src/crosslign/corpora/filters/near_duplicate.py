@@ -19,6 +19,8 @@ class NearDuplicate(Filter):
         threshold: least Jaccard similarity of character n-grams (crosslign.corpora.near_duplicates).
     """
 
+    remembers = True
+
     def __init__(self, setting: Setting, *, threshold: float = 0.8) -> None:
         super().__init__(setting)
         self._indexes = NearByLanguage(threshold)

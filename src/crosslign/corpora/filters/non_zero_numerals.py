@@ -5,8 +5,11 @@ from __future__ import annotations
 import unicodedata
 from difflib import SequenceMatcher
 
+import numpy as np
+
 from crosslign.corpora.characters import CharacterTable
-from crosslign.corpora.filters import FILTERS, PairRule, Setting
+from crosslign.corpora.filters import FILTERS, Column, Mask, PairRule, Setting
+from crosslign.corpora.filters._columns import NUMERAL
 
 
 def _digit(character: str) -> str | None:
@@ -33,7 +36,11 @@ class NonZeroNumerals(PairRule):
         super().__init__(setting)
         self.threshold = threshold
 
-    def accept(self, left: str, left_lang: str, right: str, right_lang: str) -> bool:
-        """Tell whether the digits of the two sides are alike."""
-        a, b = left.translate(DIGITS), right.translate(DIGITS)
-        return a == b or SequenceMatcher(None, a, b, autojunk=False).ratio() >= self.threshold
+    def accept(self, left: Column, right: Column) -> Mask:
+        """Return which rows have digits that are alike."""
+        mask = np.ones(len(left), bool)
+        numbers = left.count(left.having(NUMERAL)) + right.count(right.having(NUMERAL))
+        for row in np.flatnonzero(numbers).tolist():
+            a, b = left.texts[row].translate(DIGITS), right.texts[row].translate(DIGITS)
+            mask[row] = a == b or SequenceMatcher(None, a, b, autojunk=False).ratio() >= self.threshold
+        return mask

@@ -31,6 +31,7 @@ class NotNear(Filter):
     """
 
     needs_survey = True
+    remembers = True
 
     def __init__(self, setting: Setting, *, corpora: Sequence[str], threshold: float = 0.8) -> None:
         super().__init__(setting)

@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import math
 
-from crosslign.corpora.characters import keep_if
-from crosslign.corpora.filters import FILTERS, PairRule, Setting
+import numpy as np
 
-MARKS = keep_if(frozenset(".?!…。．？！؟۔।").__contains__)
-"""OpusFilter's four marks and their counterparts of other scripts, which it does not see."""
-
-
-def penalty(left: str, right: str) -> float:
-    """Return −log(1 + difference of the numbers of marks + marks beyond the first of each side), at most 0."""
-    a, b = len(left.translate(MARKS)), len(right.translate(MARKS))
-    return -math.log(1 + abs(a - b) + max(a - 1, 0) + max(b - 1, 0))
+from crosslign.corpora.filters import FILTERS, Column, Mask, PairRule, Setting
+from crosslign.corpora.filters._columns import MARK
 
 
 @FILTERS.register
 class TerminalPunctuation(PairRule):
     """Keep pairs whose terminal punctuation goes together.
+
+    The score is −log(1 + difference of the numbers of marks + marks beyond the first of each side), at most 0.
 
     Args:
         setting: the corpus.
@@ -30,6 +25,11 @@ class TerminalPunctuation(PairRule):
         super().__init__(setting)
         self.threshold = threshold
 
-    def accept(self, left: str, left_lang: str, right: str, right_lang: str) -> bool:
-        """Tell whether the score reaches the threshold."""
-        return penalty(left, right) >= self.threshold
+    vectorised = True
+
+    def accept(self, left: Column, right: Column) -> Mask:
+        """Return which scores reach the threshold."""
+        a, b = (side.count(side.having(MARK)) for side in (left, right))
+        sums, which = np.unique(1 + np.abs(a - b) + np.maximum(a - 1, 0) + np.maximum(b - 1, 0), return_inverse=True)
+        reached = np.array([-math.log(total) >= self.threshold for total in sums.tolist()], bool)
+        return reached[which]

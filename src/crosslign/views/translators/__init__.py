@@ -1,0 +1,1 @@
+"""Translators, one a module."""
