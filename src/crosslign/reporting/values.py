@@ -11,6 +11,7 @@ from typing import Any
 
 from crosslign.errors import InputError
 from crosslign.files import read_json
+from crosslign.reporting.published import Published
 
 Grid = list[list["Cell"]]
 
@@ -111,13 +112,13 @@ def _mark(columns: Sequence[Mapping[str, Any]], grid: Grid) -> None:
                 cell.marks.append("below")
 
 
-def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Mapping[tuple[str, str, str, str], float]) -> Grid:
+def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Published) -> Grid:
     """Return the cells of a resolved table.
 
     Args:
         resolved: a table as `crosslign.config.cells.resolve_table` gives it.
         results: the `{results}` folder that score files are relative to.
-        figures: published figures by (model, task, subset, metric).
+        figures: published figures of this table.
     """
     columns = resolved["columns"]
     grid = [[_fill(cell, results) for cell in row] for row in resolved["cells"]]
@@ -127,8 +128,6 @@ def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Mapping[tuple
                 row[index] = _average(columns, row, cell["mean_of"])
     for row, entry in zip(grid, resolved["rows"], strict=True):
         for cell, column in zip(row, columns, strict=True):
-            printed = column.get("published")
-            if printed and entry.get("published"):
-                cell.published = figures.get((entry["published"], printed["task"], printed["subset"], printed["metric"]))
+            cell.published = figures.figure(entry, column)
     _mark(columns, grid)
     return grid

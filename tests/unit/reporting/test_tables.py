@@ -83,7 +83,7 @@ def test_intervals_beside_the_first_row_are_marked(tmp_path):
 
 
 def test_a_published_figure_stands_beside_ours_and_never_in_its_place(tmp_path):
-    (tmp_path / "t.csv").write_text("model,task,subset,metric,value\nm,bucc,avg,f1,93.6\n", encoding="utf-8")
+    (tmp_path / "t.csv").write_text("group,model,task,subset,metric,value,direction\n,m,bucc,avg,f1,93.6,higher\n", encoding="utf-8")
     column = {"label": "x", "task": "bucc", "published": {"task": "bucc", "subset": "avg", "metric": "f1"}}
     rows = [
         ({"label": "run", "published": "m"}, [cell(score(tmp_path, "a", 0.9))]),
