@@ -108,15 +108,17 @@ def explain(project: Project, table: str, row: str, column: str) -> str:
     cell = find_cell(project, table, row, column)
     if "mean_of" in cell:
         return "\n\n".join(explain(project, table, row, label) for label in cell["mean_of"])
-    if "scores" not in cell:
-        return f"{table} / {row} / {column}: not run, {cell['reason']}"
+    parts = cell.get("parts", [cell])
+    reasons = [part["reason"] for part in parts if "scores" not in part]
+    if reasons:
+        return f"{table} / {row} / {column}: not run, {reasons[0]}"
     results = project.paths.results
     lines = [f"{table} / {row} / {column}"]
     seen: set[str] = set()
-    for score in cell["scores"]:
+    for score, select in [(score, part["select"]) for part in parts for score in part["scores"]]:
         if not (results / score).exists():
             raise InputError("this cell is not built yet", where=str(results / score), do=f"Run snakemake --cores all {results / score}")
-        record = find_record(results / score, cell["select"])
+        record = find_record(results / score, select)
         lines += ["", f"run {record['run_id']}: {record['metric']} {record['value']!r} on {record['n_items']} items", f"record: {record}"]
         lines += [f"made again by: snakemake --cores all --forcerun score -- {results / score}", *_lines(chain(results, score, seen), 0)]
     return "\n".join(lines)
