@@ -5,6 +5,7 @@ from pathlib import Path
 from crosslign.config import cells, graph
 from crosslign.config.catalog import kind_of
 from crosslign.config.load import load_project
+from crosslign.config.mining import mine_recipe, side_file
 from crosslign.config.resolve import (
     readout as readout_entry,
     resolve,
@@ -12,7 +13,13 @@ from crosslign.config.resolve import (
 )
 from crosslign.errors import CrosslignError
 from crosslign.files.fingerprint import fingerprint
-from crosslign.paths import EVALUATION_FILES, FIGURE_FORMATS, TABLE_FORMATS
+from crosslign.paths import (
+    EVALUATION_FILES,
+    FIGURE_FORMATS,
+    MINED_FORMATS,
+    MINED_SIDES,
+    TABLE_FORMATS,
+)
 from crosslign.reporting.console import summary
 from crosslign.reporting.remaining import Remaining, RemainingHandler
 
@@ -63,6 +70,8 @@ wildcard_constraints:
     task=names(project.tasks),
     table=names(project.tables),
     figure=names(project.figures),
+    mine=names(project.settings["mine"]),
+    side=names(MINED_SIDES),
 
 
 def code(stage, *plugins):
@@ -128,6 +137,8 @@ def targets(wanted):
             found += [paths.table(target, form) for form in TABLE_FORMATS]
         if target in project.figures:
             found += [paths.figure(target, form) for form in FIGURE_FORMATS]
+        if target in project.settings["mine"]:
+            found += [paths.mined(target, form) for form in MINED_FORMATS]
     if not found:
         print(
             f"error: config/config.yaml: targets: nothing is called {wanted}",
@@ -138,8 +149,9 @@ def targets(wanted):
 
 
 def print_summary():
-    """Print the first table that is there, and where the files are."""
+    """Print the first table that was asked for, else the first that is there, and where the files are."""
     done = [table for table in project.tables if paths.table(table, "csv").exists()]
+    done.sort(key=lambda table: table not in project.settings["targets"])
     if done:
         files = [
             ("tables", paths.results / "tables"),

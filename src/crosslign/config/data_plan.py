@@ -26,6 +26,7 @@ class FileNeed:
         file: name of the file.
         path: where it lies once it is there; for a file to be had by hand, where to put it.
         bytes: size as published, None where nobody said.
+        about_bytes: rough size where `bytes` is not known, None where nobody said.
         sha256: checksum as published, empty where it is recorded at the first download.
         licence: licence of the bytes.
         origin: URL, package, hub path, OPUS corpus or folder that it comes from.
@@ -38,6 +39,7 @@ class FileNeed:
     file: str
     path: Path
     bytes: int | None
+    about_bytes: int | None
     sha256: str
     licence: str
     origin: str
@@ -202,6 +204,7 @@ def data_plan(project: Project, targets: Sequence[str]) -> list[FileNeed]:
                 file=file_name,
                 path=path,
                 bytes=file.get("bytes"),
+                about_bytes=file.get("about_bytes"),
                 sha256=file.get("sha256", ""),
                 licence=source["licence"],
                 origin=describe(source, file),
