@@ -4,6 +4,7 @@ from pathlib import Path
 
 from crosslign.config import cells, graph
 from crosslign.config.load import load_project
+from crosslign.config.overlap import overlap_inputs
 from crosslign.config.resolve import (
     readout as readout_entry,
     resolve,
@@ -25,6 +26,7 @@ except CrosslignError as error:
 
 paths = project.paths
 LIMITS = project.scale["limits"]
+OVERLAP = overlap_inputs(project)
 
 
 def names(ids):
@@ -114,6 +116,8 @@ def targets(wanted):
                 for figure in project.figures
                 for form in FIGURE_FORMATS
             ]
+        if target in ("all", "overlap"):
+            found += [paths.overlap("csv"), paths.overlap("md")]
         if target in ("all", "report"):
             found.append(paths.report)
         if target in project.tables:
