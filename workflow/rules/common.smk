@@ -5,6 +5,8 @@ from pathlib import Path
 from crosslign.config import cells, graph
 from crosslign.config.catalog import kind_of
 from crosslign.config.load import load_project
+from crosslign.config.mining import mine_recipe, side_file
+from crosslign.config.overlap import overlap_inputs
 from crosslign.config.resolve import (
     readout as readout_entry,
     resolve,
@@ -12,7 +14,13 @@ from crosslign.config.resolve import (
 )
 from crosslign.errors import CrosslignError
 from crosslign.files.fingerprint import fingerprint
-from crosslign.paths import EVALUATION_FILES, FIGURE_FORMATS, TABLE_FORMATS
+from crosslign.paths import (
+    EVALUATION_FILES,
+    FIGURE_FORMATS,
+    MINED_FORMATS,
+    MINED_SIDES,
+    TABLE_FORMATS,
+)
 from crosslign.reporting.console import summary
 from crosslign.reporting.remaining import Remaining, RemainingHandler
 
@@ -33,6 +41,7 @@ if workflow.is_main_process:
 
 paths = project.paths
 LIMITS = project.scale["limits"]
+OVERLAP = overlap_inputs(project)
 
 
 def names(ids):
@@ -63,6 +72,8 @@ wildcard_constraints:
     task=names(project.tasks),
     table=names(project.tables),
     figure=names(project.figures),
+    mine=names(project.settings["mine"]),
+    side=names(MINED_SIDES),
 
 
 def code(stage, *plugins):
@@ -122,12 +133,16 @@ def targets(wanted):
                 for figure in project.figures
                 for form in FIGURE_FORMATS
             ]
+        if target in ("all", "overlap"):
+            found += [paths.overlap("csv"), paths.overlap("md")]
         if target in ("all", "report"):
             found.append(paths.report)
         if target in project.tables:
             found += [paths.table(target, form) for form in TABLE_FORMATS]
         if target in project.figures:
             found += [paths.figure(target, form) for form in FIGURE_FORMATS]
+        if target in project.settings["mine"]:
+            found += [paths.mined(target, form) for form in MINED_FORMATS]
     if not found:
         print(
             f"error: config/config.yaml: targets: nothing is called {wanted}",
@@ -138,8 +153,9 @@ def targets(wanted):
 
 
 def print_summary():
-    """Print the first table that is there, and where the files are."""
+    """Print the first table that was asked for, else the first that is there, and where the files are."""
     done = [table for table in project.tables if paths.table(table, "csv").exists()]
+    done.sort(key=lambda table: table not in project.settings["targets"])
     if done:
         files = [
             ("tables", paths.results / "tables"),

@@ -31,6 +31,14 @@ def part_tables(wildcards):
     return [tables[part] for tables in parts.values() for part in EVALUATION_FILES]
 
 
+def corpus_threads(wildcards):
+    """Processes that filters get: more than one only where a corpus is large enough to keep them busy."""
+    entry = project.corpora[wildcards.corpus]
+    files = project.sources[entry["source"]]["files"] if "source" in entry else []
+    large = sum(file.get("bytes") or 0 for file in files) > 200_000_000
+    return 4 if large and not project.stand_in else 1
+
+
 def corpus_recipe(limit):
     def recipe(wildcards):
         return {
@@ -64,6 +72,11 @@ def selection_tables(wildcards):
     return [tables[part] for tables in sets.values() for part in EVALUATION_FILES]
 
 
+def head_modules(wildcards):
+    head = graph.run_head(project, wildcards.run, wildcards.text_set)
+    return [f"crosslign.objectives.parts.{head['entry']['kind']}"] if head else []
+
+
 def score_recipe(wildcards):
     system, seed = split_run(project, wildcards.run)
     return {
@@ -92,3 +105,26 @@ def score_sets(wildcards):
 
 def figure_inputs(wildcards):
     return cells.figure_inputs(project, wildcards.figure)
+
+
+def mining(mine, *keys):
+    """What one step takes of the recipe, so that a changed threshold searches nothing again."""
+    recipe = mine_recipe(project, mine)
+    return {"mine": mine, **{key: recipe[key] for key in keys}}
+
+
+def mining_texts(wildcards):
+    recipe = mine_recipe(project, wildcards.mine)
+    keys = mining(wildcards.mine, "dedup", "limit", "licence")
+    return {**keys, "side": wildcards.side, **recipe[wildcards.side]}
+
+
+def mining_embedding(wildcards):
+    keys = ("run", "checkpoint", "readout", "readout_entry", "embeddings")
+    return {**mining(wildcards.mine, *keys), "side": wildcards.side}
+
+
+def mining_members(wildcards):
+    recipe = mine_recipe(project, wildcards.mine)
+    found = graph.run_members(project, recipe["run"], recipe["checkpoint"])
+    return {name: str(folder) for name, folder in found.items()}

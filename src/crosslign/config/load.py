@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config import options
+from crosslign.config.mining import check_mining
 from crosslign.config.project import SECTIONS, Project
 from crosslign.config.references import check_references
 from crosslign.config.schema import check
@@ -44,7 +45,7 @@ def _settings(loader: _Loader, given: Mapping[str, Any] | None) -> dict[str, Any
     loader.load("config/config.yaml", "config")
     if given is not None:
         check(YamlFile(Path("config/config.yaml or --config"), dict(given), {}), loader.schemas, "config")
-    defaults = {"scale": "laptop", "results": "results", "mirror": [], "papers": ["quickstart"], "targets": ["all"]}
+    defaults = {"scale": "laptop", "results": "results", "mirror": [], "papers": ["quickstart"], "targets": ["all"], "mine": {}}
     return {**defaults, **(given if given is not None else loader.files["config/config.yaml"].content)}
 
 
@@ -133,4 +134,5 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
         mirrors=_mirrors(settings),
     )
     check_references(project, loader.files)
+    check_mining(project)
     return project

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from crosslign.config.cells import system_of
 from crosslign.config.graph import view_corpora
 from crosslign.config.project import Project
 from crosslign.config.yaml_files import YamlFile
@@ -91,9 +92,12 @@ def _table_uses(project: Project) -> Iterator[Use]:
                 yield file, ("tables", name, "columns", index, "task"), "task", column["task"]
             if "readout" in column:
                 yield file, ("tables", name, "columns", index, "readout"), "readout", column["readout"]
+            for part in column.get("mean_of", []):
+                if not isinstance(part, str):
+                    yield file, ("tables", name, "columns", index, "mean_of"), "task", part["task"]
         for index, row in enumerate(table["rows"]):
-            if "system" in row:
-                yield file, ("tables", name, "rows", index, "system"), "system", row["system"]
+            for system in sorted({system_of(row, column) for column in table["columns"] if "task" in column}) if "system" in row else ():
+                yield file, ("tables", name, "rows", index, "system"), "system", system
     for name, figure in project.figures.items():
         file = f"config/papers/{project.paper_of[name]}.yaml"
         for system in figure.get("systems", []):
