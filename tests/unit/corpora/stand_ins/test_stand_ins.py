@@ -8,10 +8,12 @@ import subprocess
 import sys
 import zipfile
 from collections import Counter
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+import crosslign
 from crosslign.corpora import READERS, STAND_INS
 from crosslign.corpora.stand_ins._sentences import load_sentences
 from crosslign.corpora.stand_ins.bible_wheel import BOOK_VERSES, MEMBER, VERSIONS
@@ -83,9 +85,8 @@ def test_equal_sentences_give_equal_bytes(tmp_path):
         "rows = [{lang: text(lang, n) for lang in ('en', 'de', 'zh')} for n in range(500)];"
         "STAND_INS.get('bible_wheel')(Path(sys.argv[1]), {}, rows)"
     )
-    subprocess.run(
-        [sys.executable, "-c", code, str(tmp_path / "c.whl")], check=True, env={"PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "PATH": ""}
-    )
+    other = {"PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "PATH": "", "PYTHONPATH": str(Path(crosslign.__file__).parents[1])}
+    subprocess.run([sys.executable, "-c", code, str(tmp_path / "c.whl")], check=True, env=other)
     assert sha256_file(tmp_path / "c.whl") == sha256_file(first)
     assert sha256_file(write(tmp_path / "d.whl", sentences(501))) != sha256_file(first)
 
