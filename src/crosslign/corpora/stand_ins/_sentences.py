@@ -9,7 +9,7 @@ from pathlib import Path
 from crosslign.corpora.readers._lines import read_lines
 from crosslign.corpora.written import NLI_COLUMNS, STS_COLUMNS, files_by_lang, read_aligned
 from crosslign.errors import InputError
-from crosslign.languages import normalise, scripts_of
+from crosslign.languages import counts_characters, normalise, scripts_of
 
 PHRASES = "phrases.tsv"
 NUMBER = "{n}"
@@ -20,17 +20,21 @@ ALPHABETS = {
     "Bengali": "অআইঈউঊএঐওঔকখগঘঙচছজঝঞটঠডঢণত",
     "Cyrillic": "абвгдежзийклмнопрстуфхцчшщ",
     "Devanagari": "अआइईउऊएऐओऔकखगघङचछजझञटठडढणत",
+    "Ethiopic": "ሀለሐመሠረሰሸቀበተቸኀነኘአከኸወዐዘዠየደጀገ",
     "Georgian": "აბგდევზთიკლმნოპჟრსტუფქღყშჩ",
     "Greek": "αβγδεζηθικλμνξοπρστυφχψωάέ",
+    "Gujarati": "અઆઇઈઉઊએઐઓઔકખગઘઙચછજઝઞટઠડઢણત",
     "Gurmukhi": "ਅਆਇਈਉਊਏਐਓਔਕਖਗਘਙਚਛਜਝਞਟਠਡਢਣਤ",
     "Han": "山水火木金土日月人口手目耳心門車馬魚鳥牛羊竹米雨田石",
     "Hangul": "가나다라마바사아자차카타파하거너더러머버서어저처커터",
     "Hebrew": "אבגדהוזחטיכלמנסעפצקרשתםןףץ",
     "Latin": "bcdefghijklmnopqrstuvwxyza",
+    "Kannada": "ಅಆಇಈಉಊಎಏಐಒಓಔಕಖಗಘಙಚಛಜಝಞಟಠಡಢ",
     "Khmer": "កខគឃងចឆជឈញដឋឌឍណតថទធនបផពភមយ",
     "Lao": "ກຂຄງຈຊຍດຕຖທນບປຜຝພຟມຢຣລວສຫອ",
     "Malayalam": "അആഇഈഉഊഎഏഐഒഓഔകഖഗഘങചഛജഝഞടഠഡഢ",
     "Myanmar": "ကခဂဃငစဆဇဈညဋဌဍဎဏတထဒဓနပဖဗဘမယ",
+    "Oriya": "ଅଆଇଈଉଊଏଐଓଔକଖଗଘଙଚଛଜଝଞଟଠଡଢଣତ",
     "Sinhala": "අආඇඈඉඊඋඌඑඒඔඕකඛගඝඞචඡජඣඤටඨඩඪ",
     "Tamil": "அஆஇஈஉஊஎஏஐஒஓஔகஙசஞடணதநபமயரலவ",
     "Telugu": "అఆఇఈఉఊఎఏఐఒఓఔకఖగఘఙచఛజఝఞటఠడఢ",
@@ -45,12 +49,13 @@ class Sentence(dict[str, str]):
     Attributes:
         role: premise, entailed, contradicting, first or second; empty where nobody said.
         score: grade of the pair (0 to 5) that a first or second sentence stands in.
-        phrase: a phrase by language, in more languages than the sentence; another meaning, but the same in all of these.
+        phrases: phrases by language, in more languages than the sentence; each says the same in all its languages, and
+            a later one has more of them.
     """
 
-    def __init__(self, texts: Mapping[str, str], role: str = "", score: float = 0.0, phrase: Mapping[str, str] | None = None) -> None:
+    def __init__(self, texts: Mapping[str, str], role: str = "", score: float = 0.0, phrases: Sequence[Mapping[str, str]] = ()) -> None:
         super().__init__(texts)
-        self.role, self.score, self.phrase = role, score, dict(phrase or {})
+        self.role, self.score, self.phrases = role, score, phrases
 
 
 def load_sentences(folder: Path) -> list[Sentence]:
@@ -58,7 +63,7 @@ def load_sentences(folder: Path) -> list[Sentence]:
 
     NLI first (premise, entailed, contradicting of each item), then STS (first, second); within each, the order of
     the alphabetically first language's file. These feed the stand-ins for real data. Where the folder has
-    `phrases.tsv`, the i-th sentence carries a phrase with the number i + 2.
+    `phrases.tsv`, the i-th sentence carries phrases with the number i + 2.
     """
     files = {path.name: path for path in sorted(Path(folder).glob("*.tsv"))}
     phrases = _phrases(files[PHRASES]) if PHRASES in files else []
@@ -72,13 +77,17 @@ def load_sentences(folder: Path) -> list[Sentence]:
     return sentences
 
 
-def _numbered(phrases: Sequence[Mapping[str, str]], number: int) -> dict[str, str]:
-    """Return the phrase of the sentence of a number, with a number in its place: no two are equal."""
-    return {lang: text.replace(NUMBER, str(number + 2)) for lang, text in phrases[number % len(phrases)].items()} if phrases else {}
+def _numbered(phrases: Sequence[Mapping[str, str]], number: int) -> list[dict[str, str]]:
+    """Return the phrases of the sentence of a number, that number in their place: one of all phrases, one of those in all languages."""
+    if not phrases:
+        return []
+    fewest = sum(len(phrase) == len(phrases[0]) for phrase in phrases)
+    chosen = phrases[number % len(phrases)], phrases[number % fewest]
+    return [{lang: text.replace(NUMBER, str(number + 2)) for lang, text in phrase.items()} for phrase in chosen]
 
 
 def _phrases(path: Path) -> list[dict[str, str]]:
-    """Return the phrases by language; each has one place for a number.
+    """Return the phrases by language; each has one place for a number. Fields may be empty; the first phrase is in all languages.
 
     Raises:
         InputError: a line with another number of columns, or a phrase without that place.
@@ -90,9 +99,9 @@ def _phrases(path: Path) -> list[dict[str, str]]:
         if not langs:
             langs = fields
             continue
-        if len(fields) != len(langs) or any(text.count(NUMBER) != 1 for text in fields):
+        if len(fields) != len(langs) or any(text and text.count(NUMBER) != 1 for text in fields) or (not phrases and not all(fields)):
             raise InputError(f"a line has {len(langs)} phrases, each with one {NUMBER}", where=f"{path}:{number}")
-        phrases.append(dict(zip(langs, fields, strict=True)))
+        phrases.append({lang: text for lang, text in zip(langs, fields, strict=True) if text})
     return phrases
 
 
@@ -101,29 +110,40 @@ def made_up(text: str, lang: str) -> str:
     if normalise(lang) == PIVOT:
         return text
     alphabet = ALPHABETS[scripts_of(lang)[0]]
-    return "".join(alphabet[(ord(letter) - 97) % 26] if (letter := character.lower()).isalpha() else character for character in text)
+    words = [word[:2] for word in text.split()] if counts_characters(lang) else [text]
+    return "".join(
+        alphabet[(ord(letter) - 97) % 26] if (letter := character.lower()).isalpha() else character for character in "".join(words)
+    )
+
+
+def phrases_of(sentence: Mapping[str, str]) -> Sequence[Mapping[str, str]]:
+    """Return the phrases that go with a sentence; the sentence itself where it has none."""
+    return getattr(sentence, "phrases", ()) or (sentence,)
 
 
 def text_in(sentence: Mapping[str, str], lang: str) -> str:
-    """Return a sentence in a language: its own text, else the phrase that goes with it, else made-up words in the right script."""
-    code = normalise(lang)
-    phrase: Mapping[str, str] = getattr(sentence, "phrase", {})
-    return sentence.get(code) or phrase.get(code) or made_up(sentence.get(PIVOT) or next(iter(sentence.values()), ""), code)
+    """Return a sentence in a language: its own text, else a phrase that goes with it, else made-up words in the right script."""
+    return sentence.get(normalise(lang)) or phrase_in(sentence, lang)
 
 
 def phrase_in(sentence: Mapping[str, str], lang: str) -> str:
-    """Return the phrase that goes with a sentence, in a language: all languages say the same; made up where it has none."""
-    phrase: Mapping[str, str] = getattr(sentence, "phrase", {}) or sentence
+    """Return the phrase that goes with a sentence, in a language: the first that there is, else made-up words."""
     code = normalise(lang)
-    return phrase.get(code) or made_up(phrase.get(PIVOT) or next(iter(phrase.values())), code)
+    phrases = phrases_of(sentence)
+    found = next((phrase[code] for phrase in phrases if code in phrase), "")
+    return found or made_up(phrases[0].get(PIVOT) or next(iter(phrases[0].values())), code)
 
 
 def pair_in(sentence: Mapping[str, str], first: str, second: str) -> tuple[str, str]:
-    """Return a sentence in two languages, of one meaning: its own texts where it has both, else the phrase that goes with it."""
+    """Return a sentence in two languages, of one meaning: its own texts where it has both, else a phrase that has both, else made up."""
     codes = normalise(first), normalise(second)
-    if all(code in sentence for code in codes):
-        return sentence[codes[0]], sentence[codes[1]]
-    return phrase_in(sentence, first), phrase_in(sentence, second)
+    for texts in (sentence, *phrases_of(sentence)):
+        if all(code in texts for code in codes):
+            return texts[codes[0]], texts[codes[1]]
+    known = phrases_of(sentence)[0]
+    pivot = known.get(PIVOT) or next(iter(known.values()))
+    left, right = (known.get(code) or made_up(pivot, code) for code in codes)
+    return left, right
 
 
 def needed(sentences: Sequence[Mapping[str, str]], name: str) -> None:
