@@ -16,6 +16,7 @@ include: "workflow/rules/systems.smk"
 include: "workflow/rules/embeddings.smk"
 include: "workflow/rules/scores.smk"
 include: "workflow/rules/tables.smk"
+include: "workflow/rules/mining.smk"
 
 
 localrules:

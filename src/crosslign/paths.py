@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 EVALUATION_FILES = ("texts", "items", "gold")
+MINED_FORMATS = ("tsv", "parquet")
+MINED_SIDES = ("source", "target")
 TABLE_FORMATS = ("md", "csv", "tex", "html")
 FIGURE_FORMATS = ("png", "svg", "csv")
 
@@ -81,6 +83,22 @@ class Paths:
     def score(self, run: str, checkpoint: str, readout: str, task: str) -> Path:
         """Score records of one run on one task."""
         return self.results / "scores" / run / checkpoint / readout / f"{task}.json"
+
+    def mined(self, mine: str, form: str) -> Path:
+        """Sentence pairs mined from a user's own files: `tsv` or `parquet`."""
+        return self.results / "mined" / f"{mine}.{form}"
+
+    def mined_texts(self, mine: str, side: str) -> Path:
+        """Sentences of one side of a user's mining, with their line numbers."""
+        return self.results / "mined" / mine / f"{side}.parquet"
+
+    def mined_embeddings(self, mine: str, side: str) -> Path:
+        """Vectors of one side of a user's mining, row-aligned with its sentences."""
+        return self.results / "mined" / mine / f"{side}.npy"
+
+    def mined_neighbours(self, mine: str) -> Path:
+        """Nearest neighbours of both sides of a user's mining."""
+        return self.results / "mined" / mine / "neighbours.safetensors"
 
     def table(self, table: str, form: str) -> Path:
         """One format of a table."""

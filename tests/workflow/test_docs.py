@@ -1,5 +1,6 @@
 """The pages that teach how to add something are run as they stand."""
 
+import json
 import re
 import shutil
 
@@ -54,6 +55,19 @@ def test_a_recipe_of_ones_own_resolves(untouched):
     add(untouched, "config/papers/quickstart.yaml", recipe)
     jobs = untouched.planned("results/quick/systems/QS-P-cold-s42")
     assert ("train_system", "run=QS-P-cold-s42") in jobs
+
+
+def test_a_cross_encoder_with_a_regulariser_is_built_from_its_recipe(changed):
+    (recipe,) = blocks("methods.md")
+    path = changed.folder / "config" / "papers" / "quickstart.yaml"
+    with open(path, "a", encoding="utf-8") as file:
+        YAML().dump({"finetunes": recipe.pop("finetunes")}, file)
+    add(changed, "config/papers/quickstart.yaml", recipe)
+    run = changed.results / "systems" / "minilm_l6+nli_scl-s42"
+    changed.run(str(run.relative_to(changed.folder)))
+    terms = json.loads((run / "curve.jsonl").read_text(encoding="utf-8").splitlines()[-1])["terms"]
+    assert set(terms) == {"cross_entropy", "supervised_contrastive"}
+    assert (run / "last" / "parts.safetensors").exists()
 
 
 def test_a_corpus_of_ones_own_becomes_examples(changed, tmp_path):

@@ -44,7 +44,7 @@ def test_all_languages_of_tatoeba_are_read_and_scored(mirror, minilm, tmp_path):
         fetch_file("tatoeba_v1", source, file, files[file["name"]], [mirror])
     tables = {part: tmp_path / f"{part}.parquet" for part in ("texts", "items", "gold")}
     entry = {**project.corpora["tatoeba"], "options": {"first": 100}}
-    build_evaluation("tatoeba", entry, files, {}, tables)
+    build_evaluation("tatoeba", entry, files, {}, {}, tables)
     readout = {**project.readouts["mean_t64_bf16"], "max_length": 32}
     embed_text_set(minilm, tables["texts"], readout, tmp_path / "matrix.npy", threads=2)
     task = {**project.tasks["tatoeba"], "resamples": 0}

@@ -3,18 +3,26 @@ import sys
 from pathlib import Path
 
 from crosslign.config import cells, graph
+from crosslign.config.catalog import kind_of
 from crosslign.config.load import load_project
+from crosslign.config.mining import mine_recipe, side_file
 from crosslign.config.overlap import overlap_inputs
 from crosslign.config.resolve import (
     readout as readout_entry,
     resolve,
     split_run,
 )
-from crosslign.corpora.fetch import kind_of
 from crosslign.errors import CrosslignError
 from crosslign.files.fingerprint import fingerprint
-from crosslign.paths import EVALUATION_FILES, FIGURE_FORMATS, TABLE_FORMATS
+from crosslign.paths import (
+    EVALUATION_FILES,
+    FIGURE_FORMATS,
+    MINED_FORMATS,
+    MINED_SIDES,
+    TABLE_FORMATS,
+)
 from crosslign.reporting.console import summary
+from crosslign.reporting.remaining import Remaining, RemainingHandler
 
 ROOT = Path(workflow.current_basedir).parents[1]
 
@@ -23,6 +31,13 @@ try:
 except CrosslignError as error:
     print(f"error: {error}", file=sys.stderr)
     sys.exit(error.exit_code)
+
+if workflow.is_main_process:
+    logger.addHandler(
+        RemainingHandler(
+            Remaining(project.scale.get("expected_seconds", {}), workflow.cores or 1)
+        )
+    )
 
 paths = project.paths
 LIMITS = project.scale["limits"]
@@ -57,6 +72,8 @@ wildcard_constraints:
     task=names(project.tasks),
     table=names(project.tables),
     figure=names(project.figures),
+    mine=names(project.settings["mine"]),
+    side=names(MINED_SIDES),
 
 
 def code(stage, *plugins):
@@ -69,7 +86,7 @@ def reader_modules(entry):
     seam = "evaluations" if entry["kind"] == "evaluation" else "readers"
     rules = [rule for step in entry.get("filters", []) for rule in step]
     return [
-        f"crosslign.corpora.{seam}.{entry['reader']}",
+        *([f"crosslign.corpora.{seam}.{entry['reader']}"] if "reader" in entry else []),
         *(f"crosslign.corpora.filters.{rule}" for rule in rules),
     ]
 
@@ -124,6 +141,8 @@ def targets(wanted):
             found += [paths.table(target, form) for form in TABLE_FORMATS]
         if target in project.figures:
             found += [paths.figure(target, form) for form in FIGURE_FORMATS]
+        if target in project.settings["mine"]:
+            found += [paths.mined(target, form) for form in MINED_FORMATS]
     if not found:
         print(
             f"error: config/config.yaml: targets: nothing is called {wanted}",
@@ -134,8 +153,9 @@ def targets(wanted):
 
 
 def print_summary():
-    """Print the first table that is there, and where the files are."""
+    """Print the first table that was asked for, else the first that is there, and where the files are."""
     done = [table for table in project.tables if paths.table(table, "csv").exists()]
+    done.sort(key=lambda table: table not in project.settings["targets"])
     if done:
         files = [
             ("tables", paths.results / "tables"),

@@ -133,6 +133,7 @@ rule build_evaluation:
     input:
         files=lambda w: list(graph.corpus_files(project, w.corpus).values()),
         references=lambda w: list(reference_inputs(w).values()),
+        parts=part_tables,
     output:
         **{
             f"{part}_rows": paths.evaluation("{corpus}", part)

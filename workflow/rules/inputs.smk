@@ -26,6 +26,11 @@ def reference_inputs(wildcards):
     return graph.corpus_references(project, wildcards.corpus)
 
 
+def part_tables(wildcards):
+    parts = graph.evaluation_parts(project, wildcards.corpus)
+    return [tables[part] for tables in parts.values() for part in EVALUATION_FILES]
+
+
 def corpus_threads(wildcards):
     """Processes that filters get: more than one only where a corpus is large enough to keep them busy."""
     entry = project.corpora[wildcards.corpus]
@@ -67,6 +72,11 @@ def selection_tables(wildcards):
     return [tables[part] for tables in sets.values() for part in EVALUATION_FILES]
 
 
+def head_modules(wildcards):
+    head = graph.run_head(project, wildcards.run, wildcards.text_set)
+    return [f"crosslign.objectives.parts.{head['entry']['kind']}"] if head else []
+
+
 def score_recipe(wildcards):
     system, seed = split_run(project, wildcards.run)
     return {
@@ -95,3 +105,26 @@ def score_sets(wildcards):
 
 def figure_inputs(wildcards):
     return cells.figure_inputs(project, wildcards.figure)
+
+
+def mining(mine, *keys):
+    """What one step takes of the recipe, so that a changed threshold searches nothing again."""
+    recipe = mine_recipe(project, mine)
+    return {"mine": mine, **{key: recipe[key] for key in keys}}
+
+
+def mining_texts(wildcards):
+    recipe = mine_recipe(project, wildcards.mine)
+    keys = mining(wildcards.mine, "dedup", "limit", "licence")
+    return {**keys, "side": wildcards.side, **recipe[wildcards.side]}
+
+
+def mining_embedding(wildcards):
+    keys = ("run", "checkpoint", "readout", "readout_entry", "embeddings")
+    return {**mining(wildcards.mine, *keys), "side": wildcards.side}
+
+
+def mining_members(wildcards):
+    recipe = mine_recipe(project, wildcards.mine)
+    found = graph.run_members(project, recipe["run"], recipe["checkpoint"])
+    return {name: str(folder) for name, folder in found.items()}

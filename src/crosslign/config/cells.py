@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.project import Project
-from crosslign.config.resolve import checkpoint_name, entry_of, is_untrained, readout_name, runs_of
+from crosslign.config.resolve import checkpoint_name, entry_of, head_of, is_untrained, readout_name, runs_of
 
 SELECT = ("task", "subset", "metric", "protocol", "direction")
 
@@ -26,15 +26,31 @@ def _missing_data(project: Project, task: str) -> str:
     return ""
 
 
+def system_of(row: Mapping[str, Any], column: Mapping[str, Any]) -> str:
+    """Return the system of a cell: the row's, with the column's variant in place of `*`, and the column's fine-tune on top."""
+    system = str(row["system"]).replace("*", str(column.get("variant", "*")))
+    return system + (f"+{column['finetune']}" if "finetune" in column else "")
+
+
+def column_facts(column: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the parts of an average take over from its column."""
+    return {key: column[key] for key in ("readout", "checkpoint", "finetune", "variant") if key in column}
+
+
 def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one cell: `scores` (a path a run) with what to select from them, or `reason`."""
+    """Return one cell: `scores` (a path a run) with what to select from them, `parts` or `mean_of` of an average, or `reason`."""
     if "mean_of" in column:
-        return {"mean_of": column["mean_of"]}
+        parts = column["mean_of"]
+        if all(isinstance(part, str) for part in parts):
+            return {"mean_of": parts}
+        return {"parts": [_cell(project, row, {**column_facts(column), **part}) for part in parts]}
     reason = row.get("reason", "") or _missing_data(project, column["task"])
     if "system" not in row or reason:
         return {"reason": reason or "published figure only"}
-    system = row["system"] + (f"+{column['finetune']}" if "finetune" in column else "")
-    task = column["task"]
+    column = {**column, **{key: row[key] for key in ("direction",) if key in row}}
+    system, task = system_of(row, column), column["task"]
+    if project.tasks[task]["output"] == "logits" and (is_untrained(project, system) or head_of(entry_of(project, system)) is None):
+        return {"reason": f"{task} needs a classification head: no fine-tune is named"}
     checkpoint, readout = checkpoint_name(project, system, task, column), readout_name(project, system, task, column)
     scores = [
         str(project.paths.score(run, checkpoint, readout, task).relative_to(project.paths.results)) for run in runs_of(project, system)
@@ -88,6 +104,7 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
 def table_scores(project: Project, table: str) -> list[Path]:
     """Return every score file that a table reads, sorted."""
     cells = [cell for row in resolve_table(project, table)["cells"] for cell in row]
+    cells += [part for cell in cells for part in cell.get("parts", [])]
     return sorted({project.paths.results / score for cell in cells for score in cell.get("scores", [])})
 
 

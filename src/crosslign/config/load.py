@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config import options
+from crosslign.config.mining import check_mining
 from crosslign.config.project import SECTIONS, Project
 from crosslign.config.references import check_references
 from crosslign.config.schema import check
+from crosslign.config.templates import expand
 from crosslign.config.yaml_files import YamlFile, load_yaml
 from crosslign.errors import InputError
 from crosslign.paths import Paths
@@ -28,6 +30,8 @@ class _Loader:
 
     def load(self, relative: str, schema: str) -> Any:
         file = load_yaml(self.root / relative, Path(relative))
+        if schema == "corpora":
+            file = expand(file)
         check(file, self.schemas, schema)
         self.files[relative] = file
         return file.content
@@ -41,7 +45,7 @@ def _settings(loader: _Loader, given: Mapping[str, Any] | None) -> dict[str, Any
     loader.load("config/config.yaml", "config")
     if given is not None:
         check(YamlFile(Path("config/config.yaml or --config"), dict(given), {}), loader.schemas, "config")
-    defaults = {"scale": "laptop", "results": "results", "mirror": [], "papers": ["quickstart"], "targets": ["all"]}
+    defaults = {"scale": "laptop", "results": "results", "mirror": [], "papers": ["quickstart"], "targets": ["all"], "mine": {}}
     return {**defaults, **(given if given is not None else loader.files["config/config.yaml"].content)}
 
 
@@ -52,13 +56,17 @@ def _name(folder: Path, name: str, kind: str) -> str:
     return f"{name}.yaml"
 
 
+def _listed(row: Mapping[str, str]) -> dict[str, Any]:
+    return {key: int(value) if key in ("bytes", "about_bytes") else value for key, value in row.items() if value}
+
+
 def _with_listed_files(root: Path, sources: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace `files_from: some.csv` (name, sha256, bytes) by the files that the CSV lists."""
+    """Replace `files_from: some.csv` (name, sha256, bytes and others) by the files that the CSV lists; empty fields are not known."""
     filled = {}
     for name, entry in sources.items():
         if "files_from" in entry:
             with open(root / entry["files_from"], encoding="utf-8", newline="") as file:
-                files = [{"name": row["name"], "sha256": row["sha256"], "bytes": int(row["bytes"])} for row in csv.DictReader(file)]
+                files = [_listed(row) for row in csv.DictReader(file)]
             filled[name] = {**{k: v for k, v in entry.items() if k != "files_from"}, "files": files}
         else:
             filled[name] = entry
@@ -126,4 +134,5 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
         mirrors=_mirrors(settings),
     )
     check_references(project, loader.files)
+    check_mining(project)
     return project

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.schema import check
-from crosslign.config.yaml_files import YamlFile, load_yaml
+from crosslign.config.schema import check, schemas_of
+from crosslign.config.yaml_files import YamlFile
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
@@ -16,7 +16,7 @@ FIXED = {
     "views": {"builder", "from", "seed"},
     "terms": {"objective", "weight", "examples", "batch", "micro_batch"},
     "parts": {"kind", "learning_rate", "clip", "start_from"},
-    "tasks": {"scorer", "texts", "output", "main", "averages", "readout", "lengths", "footnote"},
+    "tasks": {"scorer", "texts", "output", "main", "averages", "readout", "lengths", "footnote", "splits"},
 }
 """Keys that belong to the entry itself; every other key of it is an option of the implementation that it names."""
 
@@ -37,7 +37,7 @@ class OptionChecker:
     def __init__(self, schemas: Path, file: YamlFile) -> None:
         self.schemas = schemas
         self.file = file
-        self.known: Mapping[str, Mapping[str, Any]] = load_yaml(schemas / "options.yaml").content["$defs"]
+        self.known: Mapping[str, Mapping[str, Any]] = schemas_of(schemas)["options"]["$defs"]
 
     def check(self, seam: str, name: str, options: Mapping[str, Any], keys: Sequence[str | int]) -> None:
         """Check that `name` is an implementation of `seam` and that it takes these options."""
@@ -47,10 +47,15 @@ class OptionChecker:
                 f"unknown {seam.replace('_', ' ').rstrip('s')} {name!r}", where=self.file.where(keys), why=nearest(name, list(allowed))
             )
         prefix = tuple(keys)
-        shifted = {(seam, name, *at[len(prefix) :]): line for at, line in self.file.lines.items() if at[: len(prefix)] == prefix}
-        part = YamlFile(self.file.path, {seam: {name: dict(options)}}, shifted)
+        content = {seam: {name: dict(options)}}
         try:
-            check(part, self.schemas, "options")
+            check(YamlFile(self.file.path, content, {}), self.schemas, "options")
+            return
+        except InputError:
+            pass  # said again below, with its line: finding lines for every entry would take longer than the checks
+        shifted = {(seam, name, *at[len(prefix) :]): line for at, line in self.file.lines.items() if at[: len(prefix)] == prefix}
+        try:
+            check(YamlFile(self.file.path, content, shifted), self.schemas, "options")
         except InputError as error:
             # The message must show the place in the user's file, not in the piece that was checked.
             raise InputError(
@@ -62,7 +67,8 @@ def check_corpora(checker: OptionChecker, corpora: Mapping[str, Any]) -> None:
     """Check readers, evaluation readers and filters of a catalog."""
     for name, entry in corpora.items():
         seam = "evaluations" if entry["kind"] == "evaluation" else "readers"
-        checker.check(seam, entry["reader"], entry.get("options", {}), ("corpora", name, "options"))
+        if "reader" in entry:
+            checker.check(seam, entry["reader"], entry.get("options", {}), ("corpora", name, "options"))
         for index, step in enumerate(entry.get("filters", [])):
             ((rule, options),) = step.items()
             checker.check("filters", rule, options or {}, ("corpora", name, "filters", index, rule))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from crosslign.config.cells import system_of
 from crosslign.config.graph import view_corpora
 from crosslign.config.project import Project
 from crosslign.config.yaml_files import YamlFile
@@ -22,10 +23,15 @@ def _corpus_uses(project: Project) -> Iterator[Use]:
             yield file, ("corpora", name, "source"), "source", entry["source"]
         for other in entry.get("from", []):
             yield file, ("corpora", name, "from"), "corpus", other
+        for other in entry.get("of", []):
+            yield file, ("corpora", name, "of"), "evaluation corpus", other
         for index, step in enumerate(entry.get("filters", [])):
             for rule, options in step.items():
                 for other in (options or {}).get("corpora", []):
                     yield file, ("corpora", name, "filters", index, rule, "corpora"), "corpus", other
+
+
+def _catalog_uses(project: Project) -> Iterator[Use]:
     for name, entry in project.encoders.items():
         if "source" in entry:
             yield "config/encoders.yaml", ("encoders", name, "source"), "source", entry["source"]
@@ -33,6 +39,9 @@ def _corpus_uses(project: Project) -> Iterator[Use]:
     for name, task in project.tasks.items():
         for role, corpus in task["texts"].items():
             yield "config/tasks.yaml", ("tasks", name, "texts", role), "corpus", corpus
+            parts = project.corpora.get(corpus, {}).get("of", [])
+            if len(parts) > 1 and role in task.get("splits", {}):
+                yield "config/tasks.yaml", ("tasks", name, "splits", role), f"split of {corpus}", task["splits"][role]
         if "readout" in task:
             yield "config/tasks.yaml", ("tasks", name, "readout"), "readout", task["readout"]
 
@@ -83,9 +92,12 @@ def _table_uses(project: Project) -> Iterator[Use]:
                 yield file, ("tables", name, "columns", index, "task"), "task", column["task"]
             if "readout" in column:
                 yield file, ("tables", name, "columns", index, "readout"), "readout", column["readout"]
+            for part in column.get("mean_of", []):
+                if not isinstance(part, str):
+                    yield file, ("tables", name, "columns", index, "mean_of"), "task", part["task"]
         for index, row in enumerate(table["rows"]):
-            if "system" in row:
-                yield file, ("tables", name, "rows", index, "system"), "system", row["system"]
+            for system in sorted({system_of(row, column) for column in table["columns"] if "task" in column}) if "system" in row else ():
+                yield file, ("tables", name, "rows", index, "system"), "system", system
     for name, figure in project.figures.items():
         file = f"config/papers/{project.paper_of[name]}.yaml"
         for system in figure.get("systems", []):
@@ -99,6 +111,8 @@ def _known(project: Project) -> Mapping[str, Collection[str]]:
     return {
         "source": project.sources,
         "corpus": project.corpora,
+        "evaluation corpus": [name for name, entry in project.corpora.items() if entry["kind"] == "evaluation"],
+        **{f"split of {name}": entry["of"] for name, entry in project.corpora.items() if "of" in entry},
         "corpus or view": [*project.corpora, *project.views],
         "encoder": project.encoders,
         "readout": project.readouts,
@@ -137,7 +151,7 @@ def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
         InputError: file, key, the unknown name, and the allowed ones.
     """
     known = _known(project)
-    for uses in (_corpus_uses, _data_uses, _system_uses, _table_uses):
+    for uses in (_corpus_uses, _catalog_uses, _data_uses, _system_uses, _table_uses):
         for file, keys, kind, name in uses(project):
             allowed = known.get(kind, ())
             if name not in allowed:
@@ -147,7 +161,7 @@ def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
         n: [c for step in e.get("filters", []) for o in step.values() for c in (o or {}).get("corpora", [])]
         for n, e in project.corpora.items()
     }
-    _check_cycles("corpus", {n: [*e.get("from", []), *filters[n]] for n, e in project.corpora.items()})
+    _check_cycles("corpus", {n: [*e.get("from", []), *e.get("of", []), *filters[n]] for n, e in project.corpora.items()})
     _check_cycles("examples", {n: list(e.get("of", [])) for n, e in project.examples.items()})
     _check_cycles("system", {n: _base_systems(r) for n, r in project.systems.items()})
     for name, recipe in project.systems.items():

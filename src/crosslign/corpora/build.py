@@ -17,6 +17,8 @@ from numpy.typing import NDArray
 from crosslign.corpora import EVALUATIONS, READERS, dedup
 from crosslign.corpora.columns import SIDES
 from crosslign.corpora.dedup import KeySet, digest, keys_array
+from crosslign.corpora.evaluation import Evaluation
+from crosslign.corpora.joined import join
 from crosslign.corpora.pipeline import Pipeline
 from crosslign.corpora.sampling import priorities
 from crosslign.errors import InputError
@@ -175,6 +177,7 @@ def build_evaluation(
     entry: Mapping[str, Any],
     files: Mapping[str, Path],
     corpora: Mapping[str, Path],
+    parts: Mapping[str, Mapping[str, Path]],
     out: Mapping[str, Path],
     limit: int | None = None,
 ) -> dict[str, Any]:
@@ -182,9 +185,10 @@ def build_evaluation(
 
     Args:
         name: id of the evaluation corpus.
-        entry: its entry in the catalog: reader, options, langs, seed.
+        entry: its entry in the catalog: reader, options, langs, seed; or of, langs.
         files: source files by name.
         corpora: rows of the corpora that it is cut from, by id.
+        parts: the three tables of each evaluation corpus that it is made of (`of`), by id.
         out: the three Parquet files, by name.
         limit: upper bound on the items of a subset.
 
@@ -194,9 +198,13 @@ def build_evaluation(
     Raises:
         InputError: the reader's own; no text or no item is there.
     """
-    read = EVALUATIONS.get(entry["reader"], where=name)
-    tables = {corpus: read_rows(path) for corpus, path in corpora.items()}
-    evaluation = read(files, tables, name, entry.get("langs", ()), limit, entry.get("seed", SEED), **entry.get("options", {}))
+    langs = entry.get("langs", ())
+    if "of" in entry:
+        evaluation = join(name, {part: Evaluation.read(tables) for part, tables in parts.items()}, langs)
+    else:
+        read = EVALUATIONS.get(entry["reader"], where=name)
+        tables = {corpus: read_rows(path) for corpus, path in corpora.items()}
+        evaluation = read(files, tables, name, langs, limit, entry.get("seed", SEED), **entry.get("options", {}))
     if not evaluation.texts.num_rows or not evaluation.items.num_rows:
         raise InputError("the evaluation set is empty", where=name, do="Check that files, languages and options fit the reader")
     evaluation.write(out)

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-import functools
 import logging
-import os
 import random
 import shutil
 import time
@@ -16,67 +13,18 @@ from typing import Any
 
 from filelock import FileLock
 
+from crosslign.config.catalog import describe, kind_of, size_of
 from crosslign.corpora import SOURCES
 from crosslign.corpora.sources._network import TransientError
-from crosslign.errors import InputError, NetworkError
+from crosslign.errors import NetworkError
 from crosslign.files import atomic_path, sha256_file, write_text
+from crosslign.files.mirrors import mirrored
 
 logger = logging.getLogger(__name__)
 
 ATTEMPTS = 3
 BACKOFF_S = 1.0
 LONGEST_WAIT_S = 120.0
-
-
-def kind_of(source: Mapping[str, Any], where: str = "") -> str:
-    """Return which source a catalog entry names: the one of its keys that is a module of `sources`."""
-    kinds = [name for name in SOURCES.names() if name in source]
-    if len(kinds) != 1:
-        raise InputError("a source names exactly one of " + ", ".join(SOURCES.names()), where=where, why=f"found {kinds or sorted(source)}")
-    return kinds[0]
-
-
-def describe(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
-    """Return where a file comes from, as messages name it: a URL, a package, a hub path, a local path."""
-    path = file.get("path", file["name"])
-    kind = kind_of(source)
-    if kind == "package":
-        return f"package {source['package']}=={source['version']} {file['name']}"
-    if kind == "hub":
-        return f"hub:{source['hub']}@{source.get('revision', 'main')}/{path}"
-    return f"{str(source[kind]).rstrip('/')}/{path}"
-
-
-def size_of(file: Mapping[str, Any]) -> str:
-    """Return the size of a catalog file for people."""
-    size = file.get("bytes")
-    if size is None:
-        return "size not known"
-    return f"{size / 1e6:,.1f} MB" if size >= 100_000 else f"{size:,} bytes"
-
-
-@functools.cache
-def _manifest(mirror: Path) -> Mapping[str, str]:
-    """Return path by sha256 of a mirror's MANIFEST.csv (path, bytes, sha256); empty where it has none."""
-    path = mirror / "MANIFEST.csv"
-    if not path.is_file():
-        return {}
-    with open(path, encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file)
-        if not {"path", "sha256"} <= set(rows.fieldnames or ()):
-            raise InputError("a mirror's manifest has the columns path,bytes,sha256", where=str(path), why=f"found {rows.fieldnames}")
-        return {row["sha256"].lower(): row["path"] for row in rows}
-
-
-def mirrored(name: str, file: Mapping[str, Any], mirrors: Sequence[Path]) -> list[Path]:
-    """Return the files of the mirrors that may be this one: by sha256 first, else by `<mirror>/<name>/<file name>`."""
-    found = []
-    for mirror in map(Path, mirrors):
-        by_hash = _manifest(mirror).get(str(file.get("sha256", "")).lower())
-        places = [mirror / by_hash] if by_hash else []
-        places.append(mirror / name / file["name"])
-        found += [path for path in places if path.is_file() and Path(os.path.normpath(path)).is_relative_to(os.path.normpath(mirror))]
-    return found
 
 
 def record_path(dest: Path) -> Path:

@@ -9,11 +9,14 @@ import numpy as np
 
 from crosslign.config.options import options_of
 from crosslign.corpora.evaluation import Evaluation
+from crosslign.corpora.joined import one_split
 from crosslign.errors import InputError
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Averages, TaskData, TextSet, members
 from crosslign.tasks.measures import Measure, interval
 from crosslign.tasks.records import Record
+
+Scored = tuple[Record, np.ndarray | None]
 
 
 def needs(task: Mapping[str, Any]) -> dict[str, str]:
@@ -35,7 +38,16 @@ def _average(name: str, wanted: Sequence[str], found: Mapping[str, Measure]) -> 
     # Subsets are resampled independently of each other.
     parts = [measure.resamples for measure in present if measure.resamples is not None]
     resamples = np.mean(parts, axis=0) if parts and len(parts) == len(present) else None
-    return Measure(name, first.metric, value, threshold_from=first.threshold_from, resamples=resamples, **common)  # type: ignore[arg-type]
+    collapsed = next((f"{measure.subset}: {measure.collapsed}" for measure in present if measure.collapsed), "")
+    return Measure(
+        name,
+        first.metric,
+        value,
+        threshold_from=first.threshold_from,
+        resamples=resamples,
+        collapsed=collapsed,
+        **common,  # type: ignore[arg-type]
+    )
 
 
 def averages_of(measures: Sequence[Measure], averages: Averages) -> list[Measure]:
@@ -59,8 +71,8 @@ def averages_of(measures: Sequence[Measure], averages: Averages) -> list[Measure
 def _record(name: str, measure: Measure, main: bool, collapsed: bool) -> Record:
     low, high = interval(measure.resamples) if measure.defined else (None, None)
     status, reason = ("ok", "") if measure.defined else ("undefined", measure.reason or "not defined on these items")
-    if collapsed:
-        status, reason = "collapsed", "all vectors are alike"
+    if collapsed or measure.collapsed:
+        status, reason = "collapsed", measure.collapsed or "all vectors are alike"
     return Record(
         eval=name,
         subset=measure.subset,
@@ -84,21 +96,26 @@ def _identity(record: Record | Measure) -> tuple[str, str, str, str]:
     return record.subset, record.metric, record.direction, record.protocol
 
 
-def score(name: str, task: Mapping[str, Any], outputs: Mapping[str, np.ndarray], sets: Mapping[str, Evaluation]) -> list[Record]:
+def score_with_resamples(
+    name: str, task: Mapping[str, Any], outputs: Mapping[str, np.ndarray], sets: Mapping[str, Evaluation]
+) -> list[Scored]:
     """Score one system on one task.
 
     Args:
         name: task id.
-        task: its entry in config/tasks.yaml: `scorer`, `texts`, `main`, `averages`, and the scorer's options.
+        task: its entry in config/tasks.yaml: `scorer`, `texts`, `main`, `averages`, `splits`, and the scorer's options.
         outputs: for each role, a matrix whose row i belongs to row i of the role's texts.
         sets: for each role, its evaluation corpus.
 
     Returns:
-        All records, sorted; averages are means of unrounded values; exactly one record is the main one.
+        All records, sorted, each with its value on every bootstrap resample (float64 [r], or None); averages are means of unrounded
+        values; exactly one record is the main one.
 
     Raises:
         InputError: rows and texts differ in number, a vector has no direction, gold names unknown items, or `main` names no record.
     """
+    splits = task.get("splits", {})
+    sets = {role: one_split(sets[role], splits[role]) if role in splits else sets[role] for role in outputs}
     data = TaskData(name, {role: TextSet(role, sets[role], outputs[role]) for role in sorted(outputs)}, task.get("averages", {}))
     measures = list(SCORERS.get(task["scorer"], where=f"task {name!r}")(data, **options_of("tasks", task)))
     measures += averages_of(measures, data.averages)
@@ -109,6 +126,12 @@ def score(name: str, task: Mapping[str, Any], outputs: Mapping[str, np.ndarray],
         raise InputError(
             f"`main` names no record: {' '.join(filter(None, wanted))}", where=f"tasks.{name}.main", why=f"records are: {made}"
         )
-    collapsed = any(part.collapsed for part in data.sets.values())
-    records = [_record(name, measure, _identity(measure) == wanted, collapsed) for measure in measures]
-    return sorted(records, key=_identity)
+    # Logits of one sign are no sign of collapse; scorers of logits tell it themselves.
+    collapsed = task.get("output") != "logits" and any(part.collapsed for part in data.sets.values())
+    scored = [(_record(name, measure, _identity(measure) == wanted, collapsed), measure.resamples) for measure in measures]
+    return sorted(scored, key=lambda pair: _identity(pair[0]))
+
+
+def score(name: str, task: Mapping[str, Any], outputs: Mapping[str, np.ndarray], sets: Mapping[str, Evaluation]) -> list[Record]:
+    """Return the records of `score_with_resamples`."""
+    return [record for record, _ in score_with_resamples(name, task, outputs, sets)]

@@ -202,8 +202,8 @@ def test_an_evaluation_is_read_and_written(monkeypatch, tmp_path):
     write_rows(tmp_path / "c.parquet", pa.table({"id": ["1", "2", "3"], "lang": ["en"] * 3, "text": ["x", "y", "x"]}), "mono")
     out = {part: tmp_path / f"{part}.parquet" for part in ("texts", "items", "gold")}
     given = entry("evaluation", options={"size": 3})
-    counts = build_evaluation("e", given, {}, {"c": tmp_path / "c.parquet"}, out, 3)
+    counts = build_evaluation("e", given, {}, {"c": tmp_path / "c.parquet"}, {}, out, 3)
     assert counts == {"rows": 2, "items": 3, "gold": 0, "subsets": {"de-en": 3}, "per_language": {"en": 2}}
     assert Evaluation.read(out).texts["text"].to_pylist() == ["x", "y"]
     with pytest.raises(InputError, match="empty"):
-        build_evaluation("e", given, {}, {"c": tmp_path / "c.parquet"}, out, 0)
+        build_evaluation("e", given, {}, {"c": tmp_path / "c.parquet"}, {}, out, 0)

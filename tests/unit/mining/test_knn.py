@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from crosslign.errors import InputError
-from crosslign.mining import knn, tiles
+from crosslign.mining import knn, search, tiles
 from crosslign.mining.copies import UNIT_ROUNDOFF, Copies, error_bounds
 from crosslign.mining.knn import Neighbours, neighbours
 from crosslign.mining.tiles import Direction
@@ -95,6 +95,15 @@ def test_types_shapes_and_cap_on_k() -> None:
     assert (np.sort(found.forward_indices, 1) == np.arange(7)).all()
 
 
+def test_exchanged_sides_give_exchanged_neighbours_and_hold_the_smaller_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = clusters(90, 16, 1), clusters(200, 16, 2)
+    held = []
+    real = search.Search.__init__
+    monkeypatch.setattr(search.Search, "__init__", lambda self, a, b, *rest: held.append(b.n) or real(self, a, b, *rest))
+    assert equal(neighbours(x, y, 4), neighbours(y, x, 4).turned())
+    assert held == [90, 90]
+
+
 def count_calls(monkeypatch: pytest.MonkeyPatch, owner: object, name: str) -> list[int]:
     calls = [0]
     original = getattr(owner, name)
@@ -108,11 +117,12 @@ def count_calls(monkeypatch: pytest.MonkeyPatch, owner: object, name: str) -> li
 
 
 def test_ordinary_data_needs_no_dense_tile_and_duplicates_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    dense = count_calls(monkeypatch, knn._Search, "_score_all")
+    dense = count_calls(monkeypatch, search.Search, "_score_all")
     x, y = clusters(1500, 128, 1), clusters(1300, 128, 2)
     expected = neighbours(x, y, 4, tile=(512, 512), dtype=torch.bfloat16)
     assert dense[0] == 0
-    exact = knn._Search(*(Side(v, None, "v", CPU, 1 << 30) for v in (x, y)), 4, torch.float32, (512, 512)).run(exact=True)
+    sides = [(Side(x, None, "x", CPU, 1 << 30), Side(y, None, "y", CPU, 1 << 30))]
+    exact = knn._Plan(sides, 4, search.Step(torch.float32, exact=True), (512, 512), None, {}).run()
     assert dense[0] == 9
     assert equal(expected, exact)
     same = np.repeat(x[:2], 400, 0)
@@ -131,7 +141,7 @@ def test_few_pairs_are_rescored(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_device_that_breaks_the_bound_costs_time_and_not_correctness(monkeypatch: pytest.MonkeyPatch, broken: tuple[str, ...]) -> None:
     x, y = clusters(300, 32, 1), clusters(250, 32, 2)
     expected = neighbours(x, y, 4, dtype=torch.float32, tile=(128, 128))
-    product = knn._product
+    product = search._product
 
     def noisy(left: torch.Tensor, right: torch.Tensor, buffer: torch.Tensor) -> torch.Tensor:
         tile = product(left, right, buffer)
@@ -139,8 +149,8 @@ def test_a_device_that_breaks_the_bound_costs_time_and_not_correctness(monkeypat
             tile += 0.2 * torch.randn(tile.shape, generator=torch.Generator().manual_seed(0)).to(tile.dtype)
         return tile
 
-    monkeypatch.setattr(knn, "_product", noisy)
-    runs = count_calls(monkeypatch, knn._Search, "run")
+    monkeypatch.setattr(search, "_product", noisy)
+    runs = count_calls(monkeypatch, search.Search, "run")
     assert equal(neighbours(x, y, 4, dtype=torch.bfloat16, tile=(128, 128)), expected)
     assert runs[0] == len(broken) + 1
 
@@ -151,7 +161,7 @@ def test_rounding_of_the_tile_itself_breaks_no_bound(monkeypatch: pytest.MonkeyP
     x = np.concatenate([half, -half])
     y = x.copy()
     y[np.arange(200), np.arange(200)] *= -1
-    runs = count_calls(monkeypatch, knn._Search, "run")
+    runs = count_calls(monkeypatch, search.Search, "run")
     found = neighbours(x, y, 4, dtype=torch.bfloat16)
     assert runs[0] == 1
     assert (found.forward_indices[:, 0] == np.arange(200)).all()

@@ -17,8 +17,10 @@ PERPLEXITY = 30
 HIGHLIGHTED = 3
 
 
-def parallel_rows(texts: Path, items: Path, groups: int, seed: int = 0) -> tuple[np.ndarray, list[str], list[str]]:
-    """Return rows of the text set that belong to `groups` groups present in every language, evenly sampled.
+def parallel_rows(
+    texts: Path, items: Path, groups: int, split: str | None = None, seed: int = 0
+) -> tuple[np.ndarray, list[str], list[str]]:
+    """Return rows of the text set that belong to `groups` groups present in every language, evenly sampled; of one split, or of all.
 
     Returns:
         row indices, and the language and group of each.
@@ -27,8 +29,8 @@ def parallel_rows(texts: Path, items: Path, groups: int, seed: int = 0) -> tuple
     position = {text: index for index, text in enumerate(table["text_id"].to_pylist())}
     langs = table["lang"].to_pylist()
     members: dict[str, dict[str, int]] = {}
-    for text, group in zip(links["text_id"].to_pylist(), links["group"].to_pylist(), strict=True):
-        if group is not None:
+    for text, group, of in zip(*(links[column].to_pylist() for column in ("text_id", "group", "split")), strict=True):
+        if group is not None and split in (None, of):
             members.setdefault(group, {}).setdefault(langs[position[text]], position[text])
     every = sorted({lang for found in members.values() for lang in found})
     whole = sorted(group for group, found in members.items() if len(found) == len(every))
@@ -61,13 +63,13 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     """Draw t-SNE panels (PROTOCOLS B21: random_state 0, PCA initialisation, automatic learning rate, perplexity 30).
 
     Args:
-        entry: `title` and `groups`, the number of parallel groups.
+        entry: `title`; `groups`, the number of parallel groups; `split`, where the text set holds several.
         inputs: `panels` (label, matrix), `texts`, `items`.
         out: png, svg, csv.
     """
     from sklearn.manifold import TSNE
 
-    rows, langs, groups = parallel_rows(inputs["texts"], inputs["items"], entry.get("groups", 60))
+    rows, langs, groups = parallel_rows(inputs["texts"], inputs["items"], entry.get("groups", 60), entry.get("split"))
     colours = {lang: PALETTE[i % len(PALETTE)] for i, lang in enumerate(sorted(set(langs)))}
     marked = list(dict.fromkeys(groups))[:: max(1, len(set(groups)) // HIGHLIGHTED)][:HIGHLIGHTED]
     figure, axes = subplots(1, len(inputs["panels"]), figsize=(4.6 * len(inputs["panels"]), 4.6), squeeze=False)

@@ -7,10 +7,11 @@ import zipfile
 
 import pytest
 
-from crosslign.corpora import fetch
-from crosslign.corpora.fetch import fetch_file, kind_of, missing_files
+from crosslign.config.catalog import kind_of
+from crosslign.corpora.fetch import fetch_file, missing_files
 from crosslign.corpora.sources.package import target_flags
 from crosslign.errors import InputError, NetworkError
+from crosslign.files import mirrors
 
 BODY = b"one\ntwo\n"
 SHA = hashlib.sha256(BODY).hexdigest()
@@ -67,7 +68,7 @@ def test_a_manifest_may_not_point_outside_its_mirror(mirror, tmp_path, waits):
 
 def test_a_manifest_without_its_columns_is_named(mirror, tmp_path):
     (mirror / "MANIFEST.csv").write_text("file;hash\n")
-    fetch._manifest.cache_clear()
+    mirrors._manifest.cache_clear()
     with pytest.raises(InputError, match=r"MANIFEST\.csv.*path,bytes,sha256"):
         fetch_file("demo", DEAD, {"name": "a.txt", "sha256": SHA}, tmp_path / "a.txt", [mirror])
 

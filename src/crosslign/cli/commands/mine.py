@@ -1,0 +1,57 @@
+"""`crosslign mine NAME`: build the pairs of one entry of `mine:` and say where they are."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+from argparse import ArgumentParser, Namespace
+
+from crosslign.cli import COMMANDS
+from crosslign.config.mining import mine_recipe, side_file
+from crosslign.errors import InputError
+from crosslign.files.lineage import lineage_path
+from crosslign.files.records import read_json
+from crosslign.paths import MINED_FORMATS, MINED_SIDES
+
+
+@COMMANDS.register
+class Mine:
+    """Checks the entry, starts Snakemake for its two files, and prints what was found."""
+
+    help = "mine sentence pairs from two files of your own (an entry of `mine:` in config.yaml)"
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        """Declare the entry, and what Snakemake is given."""
+        from crosslign.cli.project import project_arguments
+
+        project_arguments(parser)
+        parser.add_argument("name", help="id of the entry under mine: in config.yaml")
+        parser.add_argument("--cores", default="all", help="cores for the whole run (default: all)")
+        parser.add_argument("--profile", help="Snakemake profile, for a cluster")
+        parser.add_argument("--dry-run", action="store_true", help="only show what would run")
+
+    def run(self, args: Namespace) -> int:
+        """Start Snakemake; return its exit code."""
+        from crosslign.cli.project import read_project
+
+        project = read_project(args)
+        recipe = mine_recipe(project, args.name)
+        for side in MINED_SIDES:
+            if not side_file(project, recipe, side).is_file():
+                where = f"config/config.yaml: mine.{args.name}.{side}.file"
+                raise InputError("file is missing", where=where, why=str(side_file(project, recipe, side)))
+        outputs = [project.paths.mined(args.name, form) for form in MINED_FORMATS]
+        command = [sys.executable, "-m", "snakemake", *map(str, outputs), "--cores", args.cores]
+        command += ["--configfile", str(args.configfile.resolve())] if args.configfile else []
+        command += ["--config", *args.config] if args.config else []
+        command += ["--profile", args.profile] if args.profile else []
+        command += ["--dry-run"] if args.dry_run else []
+        print(f"+ {shlex.join(command[2:])}", file=sys.stderr, flush=True)
+        code = subprocess.run(command, cwd=args.directory, check=False).returncode
+        if not code and not args.dry_run:
+            counts = read_json(lineage_path(args.directory / outputs[0]))["counts"]
+            print(f"{counts['above_threshold']} of {counts['pairs']} pairs above the threshold ({counts['threshold']}); best first:")
+            for output in outputs:
+                print(f"  {output}")
+        return code

@@ -1,0 +1,215 @@
+"""Which files the targets of a run need, which of them are there, and what a person must fetch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crosslign.config.catalog import describe, kind_of
+from crosslign.config.project import Project
+from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained
+from crosslign.errors import InputError
+from crosslign.files.mirrors import mirrored
+from crosslign.registry import nearest
+
+STATES = ("here", "stand-in", "mirror", "fetch", "by hand", "withdrawn")
+
+
+@dataclass(frozen=True)
+class FileNeed:
+    """One file that a target needs.
+
+    Attributes:
+        source: id of the catalog's source.
+        file: name of the file.
+        path: where it lies once it is there; for a file to be had by hand, where to put it.
+        bytes: size as published, None where nobody said.
+        about_bytes: rough size where `bytes` is not known, None where nobody said.
+        sha256: checksum as published, empty where it is recorded at the first download.
+        licence: licence of the bytes.
+        origin: URL, package, hub path, OPUS corpus or folder that it comes from.
+        state: one of `STATES`: `here` it lies at `path`; `stand-in` the scale writes it; `mirror` a mirror has it;
+            `fetch` it can be downloaded; `by hand` a person must put it there; `withdrawn` nobody gives it any more.
+        used_by: ids of the corpora, or of the encoders, that read it.
+    """
+
+    source: str
+    file: str
+    path: Path
+    bytes: int | None
+    about_bytes: int | None
+    sha256: str
+    licence: str
+    origin: str
+    state: str
+    used_by: tuple[str, ...]
+
+
+@dataclass
+class _Uses:
+    """What the targets need, gathered by following the configuration upwards; each thing is visited once."""
+
+    project: Project
+    corpora: dict[str, None] = field(default_factory=dict)
+    encoders: dict[str, None] = field(default_factory=dict)
+    seen: set[tuple[str, str]] = field(default_factory=set)
+
+    def target(self, name: str) -> None:
+        """Add a table, a figure, a system, a training set, a corpus, or `all`, `all_tables`, `all_figures`, `report`."""
+        project = self.project
+        groups = {"all_tables": [*project.tables], "all_figures": [*project.figures]}
+        groups["all"] = groups["report"] = [*groups["all_tables"], *groups["all_figures"]]
+        for key, members, follow in (
+            (name, groups.get(name, ()), None),
+            (name, project.tables, self.table),
+            (name, project.figures, self.figure),
+            (name, project.examples, self.examples),
+            (name, {**project.systems, **project.encoders}, self.system),
+            (name, {**project.corpora, **project.views}, self.corpus),
+        ):
+            if follow is None and members:
+                for member in members:
+                    self.target(member)
+                return
+            if follow is not None and key in members:
+                follow(key)
+                return
+        known = [*groups, *project.tables, *project.figures, *project.systems, *project.examples, *project.corpora]
+        raise InputError(f"unknown target {name!r}", why=nearest(name, known))
+
+    def table(self, name: str) -> None:
+        entry = self.project.tables[name]
+        for column in entry["columns"]:
+            if "task" in column:
+                self.task(column["task"])
+            for row in entry["rows"]:
+                if "system" in row and not row.get("reason"):
+                    self.system(row["system"] + (f"+{column['finetune']}" if "finetune" in column else ""))
+
+    def figure(self, name: str) -> None:
+        entry = self.project.figures[name]
+        for system in entry.get("systems", []):
+            self.system(system)
+        if "task" in entry:
+            self.task(entry["task"])
+        if "text_set" in entry:
+            self.corpus(entry["text_set"])
+
+    def task(self, name: str) -> None:
+        for corpus in self.project.tasks[name]["texts"].values():
+            self.corpus(corpus)
+
+    def system(self, name: str) -> None:
+        if ("system", name) in self.seen:
+            return
+        self.seen.add(("system", name))
+        if is_untrained(self.project, name):
+            self.encoders[encoder_at_scale(self.project, name)] = None
+            return
+        entry = entry_of(self.project, name)
+        base = entry["base"]
+        for encoder in [*([base["encoder"]] if "encoder" in base else []), *base.get("encoders", {}).values()]:
+            self.encoders[encoder_at_scale(self.project, encoder)] = None
+        if "system" in base:
+            self.system(base["system"])
+        for term in entry["terms"]:
+            self.examples(term["examples"])
+        for select in entry.get("select", {}).values():
+            self.task(select["task"])
+
+    def examples(self, name: str) -> None:
+        entry = self.project.examples[name]
+        for corpus in [*entry.get("from", []), *entry.get("decontaminate", [])]:
+            self.corpus(corpus)
+        for other in entry.get("of", []):
+            self.examples(other)
+
+    def corpus(self, name: str) -> None:
+        if ("corpus", name) in self.seen:
+            return
+        self.seen.add(("corpus", name))
+        if name in self.project.views:
+            view = self.project.views[name]
+            for corpus in [*view["from"], *view.get("dictionaries", {}).values()]:
+                self.corpus(corpus)
+            return
+        entry = self.project.corpora[name]
+        self.corpora[name] = None
+        filtered = (c for step in entry.get("filters", []) for options in step.values() for c in (options or {}).get("corpora", []))
+        for corpus in [*entry.get("from", []), *filtered]:
+            self.corpus(corpus)
+
+    def files(self) -> Iterator[tuple[str, str, str, str]]:
+        """Yield (source, file, its user, access) of every file that the gathered corpora and encoders read."""
+        for users, entries in ((self.corpora, self.project.corpora), (self.encoders, self.project.encoders)):
+            for user in users:
+                entry: Mapping[str, Any] = entries[user]
+                if "source" in entry:
+                    source = entry["source"]
+                    for file in entry.get("files") or [file["name"] for file in self.project.sources[source]["files"]]:
+                        yield source, file, user, entry.get("access", "open")
+
+
+def _state(project: Project, name: str, file: Mapping[str, Any], path: Path, access: str) -> str:
+    source = project.sources[name]
+    if project.stand_in and "stand_in" in source:
+        return "stand-in"
+    if path.is_file():
+        return "here"
+    if mirrored(name, file, project.mirrors):
+        return "mirror"
+    local = kind_of(source) == "local"
+    if local and Path(describe(source, file)).expanduser().is_file():
+        return "here"
+    if access == "withdrawn":
+        return "withdrawn"
+    return "by hand" if local or access == "manual" else "fetch"
+
+
+def data_plan(project: Project, targets: Sequence[str]) -> list[FileNeed]:
+    """Return every data file that targets need, whatever is built already. Nothing is read, hashed or asked for.
+
+    Base encoders that come from the hub have no files in the catalog and are not listed.
+
+    Args:
+        project: the configuration.
+        targets: ids of tables, figures, systems, training sets, views or corpora; `all`, `all_tables`, `all_figures`, `report`.
+
+    Returns:
+        One entry a file, sorted by source and file.
+
+    Raises:
+        InputError: nothing has that id; the nearest and all allowed ones are named.
+    """
+    uses = _Uses(project)
+    for target in targets:
+        uses.target(target)
+    gathered: dict[tuple[str, str], dict[str, str]] = {}
+    for source, file, user, access in uses.files():
+        gathered.setdefault((source, file), {})[user] = access
+    needs = []
+    for (name, file_name), users in sorted(gathered.items()):
+        source = project.sources[name]
+        file = next(file for file in source["files"] if file["name"] == file_name)
+        path = project.paths.download(name, file_name)
+        access = next((value for value in users.values() if value != "open"), "open")
+        state = _state(project, name, file, path, access)
+        if kind_of(source) == "local" and state in ("here", "by hand"):
+            path = Path(describe(source, file)).expanduser()
+        needs.append(
+            FileNeed(
+                source=name,
+                file=file_name,
+                path=path,
+                bytes=file.get("bytes"),
+                about_bytes=file.get("about_bytes"),
+                sha256=file.get("sha256", ""),
+                licence=source["licence"],
+                origin=describe(source, file),
+                state=state,
+                used_by=tuple(users),
+            )
+        )
+    return needs

@@ -1,0 +1,98 @@
+"""A user's own mining (`mine:` of config.yaml), resolved: which run encodes, how pairs are chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from crosslign.config.project import Project
+from crosslign.config.resolve import checkpoint_name, entry_of, is_untrained, readout, runs_of
+from crosslign.errors import InputError
+from crosslign.registry import nearest
+
+DEFAULTS: dict[str, Any] = {
+    "dedup": "text",
+    "k": 4,
+    "margin": "ratio",
+    "retrieval": "max",
+    "threshold": None,
+    "output": "all",
+    "embeddings": "float32",
+    "backend": "exact",
+    "threads": 2,
+    "licence": "not stated",
+}
+"""Values of an entry that may be left out; the schema names the same, and a test holds the two together."""
+
+TARGETS = ("all", "all_tables", "all_figures", "report")
+"""Words that `targets:` knows; no entry may be called so."""
+
+
+def _run(project: Project, named: str, where: str) -> tuple[str, str]:
+    """Return run id and system of what `system:` names: a system, one of its runs, or a base encoder.
+
+    Raises:
+        InputError: there is no such system, fine-tune or seed.
+    """
+    known = [*project.systems, *project.encoders]
+    stem, _, seed = named.rpartition("-s")
+    system = stem if stem and seed.isdigit() and named not in known else named
+    base, *finetunes = system.split("+")
+    if base not in known:
+        raise InputError(f"unknown system {named!r}", where=where, why=nearest(base, known))
+    for finetune in finetunes:
+        if finetune not in project.finetunes:
+            raise InputError(f"unknown fine-tune {finetune!r}", where=where, why=nearest(finetune, list(project.finetunes)))
+    runs = runs_of(project, system)
+    if system != named and named not in runs:
+        raise InputError(f"run {named!r} does not exist at this scale", where=where, why=nearest(named, runs))
+    return (named if system != named else runs[0]), system
+
+
+def mine_recipe(project: Project, name: str) -> dict[str, Any]:
+    """Return the resolved recipe of one mining: what enters `params:` and lineage.
+
+    Returns:
+        mine, run, system, checkpoint, readout, readout_entry, source and target (file, lang), limit (lines of a side that this scale
+        reads, or None), and all of `DEFAULTS`.
+
+    Raises:
+        InputError: no such entry, or a system, seed or readout that does not exist; names key and value.
+    """
+    if name not in project.settings["mine"]:
+        raise InputError(f"nothing is called {name!r}", where="config/config.yaml: mine", why=nearest(name, list(project.settings["mine"])))
+    where = f"config/config.yaml: mine.{name}"
+    entry = {**DEFAULTS, **project.settings["mine"][name]}
+    run, system = _run(project, entry["system"], f"{where}.system")
+    untrained = is_untrained(project, system)
+    own = project.encoders[system]["readout"] if untrained else entry_of(project, system)["readout"]
+    chosen = entry.get("readout", own)
+    return {
+        **entry,
+        "mine": name,
+        "run": run,
+        "system": system,
+        "checkpoint": "base" if untrained else entry.get("checkpoint", checkpoint_name(project, system, "mine")),
+        "readout": chosen,
+        "readout_entry": readout(project, chosen),
+        "limit": project.scale["limits"].get("corpus_rows"),
+    }
+
+
+def side_file(project: Project, recipe: Mapping[str, Any], side: str) -> Path:
+    """Return the user's file of one side; relative ones are relative to the project."""
+    return project.root / str(recipe[side]["file"])
+
+
+def check_mining(project: Project) -> None:
+    """Check every entry of `mine:` before anything runs.
+
+    Raises:
+        InputError: a name that another target has, or what `mine_recipe` raises.
+    """
+    for name in project.settings["mine"]:
+        for other, kind in ((TARGETS, "word of targets"), (project.tables, "table"), (project.figures, "figure")):
+            if name in other:
+                raise InputError(f"{name!r} is also a {kind}", where="config/config.yaml: mine", do="Give the mining another name")
+        mine_recipe(project, name)

@@ -1,0 +1,114 @@
+"""Mined pairs with their sentences, best first, as a TSV for people and a Parquet file for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from crosslign.errors import InputError
+from crosslign.files import atomic_path, read_rows, write_batches
+from crosslign.mining.knn import Neighbours
+from crosslign.mining.margin import Margin, Pairs, Retrieval, mine
+from crosslign.mining.vectors import blocks
+
+SCHEMA = pa.schema(
+    [
+        ("score", pa.float64()),
+        ("above_threshold", pa.bool_()),
+        ("source_line", pa.int64()),
+        ("target_line", pa.int64()),
+        ("source_text", pa.string()),
+        ("target_text", pa.string()),
+    ]
+)
+BATCH = 65_536
+BREAKS = str.maketrans("\t\r", "  ")
+"""A tab or a carriage return inside a sentence is a space in the TSV; Parquet keeps the sentence as it is."""
+
+
+class _Side:
+    """Sentences and line numbers of one side, by row; the bytes of the sentences are in memory once."""
+
+    def __init__(self, texts: Path) -> None:
+        table = read_rows(texts, "texts")
+        self.lines = pc.cast(table["text_id"], pa.int64()).to_numpy()
+        # 64-bit offsets: the sentences of one side may exceed 2 GiB.
+        self._texts = pc.cast(table["text"], pa.large_string()).combine_chunks()
+
+    def __len__(self) -> int:
+        return len(self.lines)
+
+    def take(self, rows: np.ndarray) -> pa.Array:
+        return self._texts.take(pa.array(rows)).cast(pa.string())
+
+
+def chosen_pairs(near: Neighbours, margin: Margin, retrieval: Retrieval) -> Pairs:
+    """Return the pairs of a retrieval, best first; a pair without a score (a ratio to a mean of 0) is left out."""
+    pairs = mine(near, margin, retrieval).ranked()
+    return pairs.take(np.isfinite(pairs.scores))
+
+
+def _tables(pairs: Pairs, above: np.ndarray, source: _Side, target: _Side) -> Iterator[pa.Table]:
+    for at in blocks(len(pairs), BATCH):
+        left, right = pairs.sources[at], pairs.targets[at]
+        columns = [pairs.scores[at], above[at], source.lines[left], target.lines[right], source.take(left), target.take(right)]
+        yield pa.table(columns, schema=SCHEMA)
+
+
+def _write_tsv(path: Path, tables: Iterator[pa.Table]) -> None:
+    with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as out:
+        out.write("\t".join(SCHEMA.names) + "\n")
+        for table in tables:
+            for score, above, *lines, left, right in zip(*(table[name].to_pylist() for name in SCHEMA.names), strict=True):
+                sentences = (text.translate(BREAKS) for text in (left, right))
+                out.write("\t".join([f"{score:.6f}", str(above).lower(), *map(str, lines), *sentences]) + "\n")
+
+
+def write_pairs(
+    near: Neighbours,
+    texts: tuple[Path, Path],
+    outputs: tuple[Path, Path],
+    *,
+    margin: Margin,
+    retrieval: Retrieval,
+    threshold: float | None,
+    only_above: bool = False,
+) -> dict[str, Any]:
+    """Choose pairs and write them with their sentences.
+
+    Args:
+        near: nearest neighbours of both sides.
+        texts: Parquet files of the two sides, of the kind `texts`, row-aligned with what was searched.
+        outputs: the TSV and the Parquet file: score, above_threshold, source_line, target_line, source_text, target_text;
+            best first, of equal scores by line; each written whole or not at all.
+        margin, retrieval: as `mine` takes them.
+        threshold: lowest score that is above it; None: all are.
+        only_above: leave the others out.
+
+    Returns:
+        pairs found, pairs above the threshold, pairs written, and the threshold.
+
+    Raises:
+        InputError: the sentences are not those that were searched.
+    """
+    source, target = (_Side(path) for path in texts)
+    if (len(source), len(target)) != (len(near.forward_indices), len(near.backward_indices)):
+        why = f"{len(source)} and {len(target)} sentences, {len(near.forward_indices)} and {len(near.backward_indices)} rows"
+        raise InputError("neighbours do not belong to these sentences", where=str(texts[0]), why=why, do="Search again")
+    pairs = chosen_pairs(near, margin, retrieval)
+    above = np.ones(len(pairs), dtype=bool) if threshold is None else pairs.scores >= threshold
+    counts = {"pairs": len(pairs), "above_threshold": int(above.sum()), "threshold": threshold}
+    if only_above:
+        pairs, above = pairs.take(above), above[above]
+    with ExitStack() as both:
+        # The TSV gets its name only when the Parquet file is whole as well.
+        tsv, parquet = (both.enter_context(atomic_path(path)) for path in outputs)
+        written = write_batches(parquet, _tables(pairs, above, source, target), SCHEMA)
+        _write_tsv(tsv, _tables(pairs, above, source, target))
+    return {**counts, "written": written}

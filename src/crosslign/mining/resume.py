@@ -1,0 +1,74 @@
+"""Running best lists on disk, so that a killed search goes on behind its last saved tile row.
+
+The lists hold exact scores only, and the result of a search is one whatever the order of its tiles: a search that went on gives the
+bytes of one that was never stopped.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import xxhash
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+
+from crosslign.files import atomic_path
+from crosslign.mining.vectors import blocks
+
+log = logging.getLogger(__name__)
+EVERY = 60.0
+"""Seconds between two states on disk: each costs as many bytes as the result."""
+BYTES = 1 << 26
+
+
+def digest(vectors: np.ndarray, rows: np.ndarray | None) -> str:
+    """Return 128 bits, as hexadecimal, of all rows of a matrix and of the choice among them."""
+    state = xxhash.xxh3_128(f"{vectors.shape} {vectors.dtype}".encode())
+    for at in blocks(len(vectors), max(1, BYTES // max(1, vectors[:1].nbytes))):
+        state.update(np.ascontiguousarray(vectors[at]).data)
+    if rows is not None:
+        state.update(np.ascontiguousarray(rows).data)
+    return state.hexdigest()
+
+
+class Resume:
+    """The state of one search, or of one share of it.
+
+    Args:
+        path: file of the state.
+        identity: what the search depends on; the state of another one is not taken over.
+        every: seconds between two states; 0 keeps one after each tile row.
+    """
+
+    def __init__(self, path: Path, identity: Mapping[str, str], every: float = EVERY) -> None:
+        self.path, self._identity, self._every = path, dict(identity), every
+        self._last = time.monotonic()
+
+    def load(self) -> tuple[Tensor, Tensor] | None:
+        """Return the best lists of the rows done and of all columns, or None where there is no state of this search."""
+        if not self.path.exists():
+            return None
+        try:
+            with safe_open(self.path, "pt") as file:
+                if file.metadata() != self._identity:
+                    log.info("%s belongs to another search: starting from the beginning", self.path)
+                    return None
+                return file.get_tensor("forward"), file.get_tensor("backward")
+        except SafetensorError as error:
+            log.warning("%s cannot be read (%s): starting from the beginning", self.path, error)
+            return None
+
+    def due(self) -> bool:
+        """Tell whether it is time for another state."""
+        return time.monotonic() - self._last >= self._every
+
+    def save(self, forward: Tensor, backward: Tensor) -> None:
+        """Put the lists on the disk, whole or not at all."""
+        with atomic_path(self.path) as temporary:
+            save_file({"forward": forward.contiguous(), "backward": backward.cpu().contiguous()}, temporary, self._identity)
+        self._last = time.monotonic()

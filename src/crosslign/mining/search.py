@@ -1,0 +1,167 @@
+"""One pass over the similarity tiles of two sides, or of a share of the sources and all targets.
+
+Each tile is made once, in the fastest type that the device multiplies, feeds the running best lists of its rows and of its columns,
+and is gone; candidates are re-scored exactly (`vectors`, `tiles`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from crosslign.mining.copies import Copies, error_bounds
+from crosslign.mining.progress import Progress
+from crosslign.mining.ranking import to_keys
+from crosslign.mining.resume import Resume
+from crosslign.mining.tiles import WIDTH, Direction
+from crosslign.mining.vectors import Side, blocks, exact_score_matrix
+
+DENSE = 1 / 2
+"""Share of blocks that hold candidates above which a tile is scored exactly as a whole, because that is cheaper."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """How tiles are made: `dtype` of their products; `exact`: scored as a whole in float64, with no products that need a bound."""
+
+    dtype: torch.dtype
+    exact: bool = False
+
+    def __str__(self) -> str:
+        return "exact" if self.exact else str(self.dtype).removeprefix("torch.")
+
+
+class Search:
+    """One pass over the tiles of two sides.
+
+    Args:
+        x, y: sources and targets.
+        k: length of the best lists.
+        step: how tiles are made.
+        tile: rows and columns of a tile.
+        share: sources that this pass takes; all when None.
+    """
+
+    def __init__(self, x: Side, y: Side, k: int, step: Step, tile: tuple[int, int], share: slice | None = None) -> None:
+        if any(size < WIDTH or size % WIDTH for size in tile):
+            raise ValueError(f"tile sizes must be multiples of {WIDTH}, not {tile}")
+        dtype = step.dtype
+        self.x, self.y, self.dtype, self.tile, self.exact = x, y, dtype, tile, step.exact
+        self.share = share or slice(0, x.n)
+        self.x_copies, self.y_copies = Copies(x, y, dtype, first=True), Copies(y, x, dtype, first=False)
+        self.k, self.shift = min(k, y.n), self.x_copies.shift
+        self.row_bounds = error_bounds(self.x_copies, self.y_copies)
+        self.columns = Direction(error_bounds(self.y_copies, self.x_copies), self.shift, min(k, x.n), dtype)
+
+    def run(self, progress: Progress, resume: Resume | None = None) -> tuple[Tensor, Tensor]:
+        """Search; return the best lists of the share's rows and of all columns, as keys.
+
+        Args:
+            progress: told of each tile row.
+            resume: where the lists are kept between tile rows; what an earlier run of the same search left there is taken over.
+
+        Raises:
+            BoundExceededError: a product broke the bound; what `resume` keeps is worthless.
+        """
+        column_blocks = list(blocks(self.y.n, self.tile[1]))
+        copies = [] if self.exact else [self.y_copies.block(at, WIDTH) for at in column_blocks]
+        # One buffer for all tiles: fresh memory would cost a page fault for every 4 KiB of each tile.
+        buffer = torch.empty(self.tile[0] * self.tile[1], dtype=self.dtype, device=self.columns.best.device)
+        forward = self._taken_over(resume)
+        start = self.share.start + sum(map(len, forward))
+        progress.skip(start - self.share.start)
+        with torch.no_grad():
+            for part in blocks(self.share.stop - start, self.tile[0]):
+                strip = slice(start + part.start, start + part.stop)
+                forward.append(self._strip(strip, column_blocks, copies, buffer))
+                if resume and resume.due():
+                    self.columns.resolve(self.y, self.x)
+                    resume.save(torch.cat(forward), self.columns.best)
+                progress.add(strip.stop - strip.start)
+            self.columns.resolve(self.y, self.x)
+        return torch.cat(forward), self.columns.best.cpu()
+
+    def _taken_over(self, resume: Resume | None) -> list[Tensor]:
+        """Return the best lists of rows that an earlier run has done; those of columns are taken over."""
+        saved = resume.load() if resume else None
+        if saved is None:
+            return []
+        forward, backward = saved
+        self.columns.enter(slice(None), backward.to(self.columns.best.device))
+        return [forward]
+
+    def _strip(self, strip: slice, column_blocks: list[slice], copies: list[Tensor], buffer: Tensor) -> Tensor:
+        """Return the best lists of one tile row, having fed those of the columns."""
+        rows = Direction(self.row_bounds[strip], self.shift, self.k, self.dtype)
+        low = None if self.exact else self.x_copies.block(strip, WIDTH)
+        for index, at in enumerate(column_blocks):
+            if low is None or not self._propose(rows, _product(low, copies[index], buffer), strip, at):
+                self._score_all(rows, strip, at)
+            if rows.crowded():
+                rows.resolve(self.x, self.y, strip.start)
+        rows.resolve(self.x, self.y, strip.start)
+        if self.columns.crowded():
+            self.columns.resolve(self.y, self.x)
+        return rows.best.cpu()
+
+    def _propose(self, rows: Direction, tile: Tensor, strip: slice, at: slice) -> bool:
+        """Take the candidates of a low-precision tile; returns False, and takes none, when they are too many."""
+        height, width = strip.stop - strip.start, at.stop - at.start
+        tile[height:] = -torch.inf
+        tile[:, width:] = -torch.inf
+        across = tile.view(tile.shape[0], WIDTH, -1)
+        down = tile.view(-1, WIDTH, tile.shape[1])
+        row_maxima, column_maxima = across.amax(1)[:height], down.amax(1)[:, :width]
+        rows.see_maxima(slice(0, height), row_maxima)
+        self.columns.see_maxima(at, column_maxima.T.contiguous())
+        row_hits = (row_maxima >= rows.thresholds[:, None]).nonzero(as_tuple=True)
+        column_hits = (column_maxima >= self.columns.thresholds[at]).nonzero(as_tuple=True)
+        if len(row_hits[0]) + len(column_hits[0]) > DENSE * (row_maxima.numel() + column_maxima.numel()):
+            return False
+
+        row, block = row_hits
+        entries = across[row, :, block]
+        hit, lane = (entries >= rows.thresholds[row, None]).nonzero(as_tuple=True)
+        rows.propose(row[hit], at.start + lane * across.shape[2] + block[hit], entries[hit, lane])
+
+        block, column = column_hits
+        entries = down[block, :, column]
+        hit, lane = (entries >= self.columns.thresholds[at][column, None]).nonzero(as_tuple=True)
+        self.columns.propose(at.start + column[hit], strip.start + block[hit] * WIDTH + lane, entries[hit, lane])
+        return True
+
+    def _score_all(self, rows: Direction, strip: slice, at: slice) -> None:
+        """Score a tile exactly as a whole, a few rows at a time."""
+        targets = self.y.grid(at)
+        numbers = torch.arange(at.start, at.stop, device=targets.device)
+        for part in blocks(strip.stop - strip.start, 256):
+            own = slice(strip.start + part.start, strip.start + part.stop)
+            scores = exact_score_matrix(self.x.grid(own), targets)
+            rows.enter(part, _top(to_keys(scores, numbers), self.k))
+            sources = torch.arange(own.start, own.stop, device=targets.device)
+            self.columns.enter(at, _top(to_keys(scores.T, sources), self.columns.k))
+
+
+def _product(left: Tensor, right: Tensor, buffer: Tensor) -> Tensor:
+    tile = buffer[: len(left) * len(right)].view(len(left), len(right))
+    return torch.mm(left, right.T, out=tile)
+
+
+def _top(keys: Tensor, k: int) -> Tensor:
+    return keys.topk(min(k, keys.shape[1]), 1).values
+
+
+@contextmanager
+def full_products() -> Iterator[None]:
+    """Forbid TF32 and low-precision accumulation of products on GPUs, which the error bound does not cover."""
+    settings = torch.backends.cuda.matmul
+    before = settings.allow_tf32, settings.allow_bf16_reduced_precision_reduction
+    settings.allow_tf32, settings.allow_bf16_reduced_precision_reduction = False, False
+    try:
+        yield
+    finally:
+        settings.allow_tf32, settings.allow_bf16_reduced_precision_reduction = before

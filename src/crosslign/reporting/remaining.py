@@ -1,0 +1,92 @@
+"""How long a run will still take: said at every finished job."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections import Counter
+from collections.abc import Mapping
+from typing import TextIO
+
+from crosslign.training.curve import duration
+
+UNKNOWN_SECONDS = 1.0
+"""What a job is expected to take of whose kind nothing is known and none has finished."""
+
+
+class Remaining:
+    """Expected seconds of the jobs that are left, from those that have finished.
+
+    A rule's jobs are expected to take as long as its finished ones did on average; `expected` counts as one of them.
+
+    Args:
+        expected: seconds of a job, by rule, as measured before.
+        cores: jobs that can run at once (jobs of one thread).
+    """
+
+    def __init__(self, expected: Mapping[str, float], cores: int) -> None:
+        self._cores = max(1, cores)
+        self._known = {rule: [float(seconds)] for rule, seconds in expected.items()}
+        self._left: Counter[str] = Counter()
+        self._running: dict[int, tuple[str, float]] = {}
+        self._gone: dict[int, str] = {}
+
+    def plan(self, counts: Mapping[str, int]) -> None:
+        """Take note of the number of jobs of each rule."""
+        self._left = Counter(counts)
+
+    def start(self, job: int, rule: str, now: float) -> None:
+        """Take note that a job began (again) at `now`, in seconds of any clock."""
+        self._running[job] = (rule, now)
+
+    def finish(self, job: int, now: float) -> None:
+        """Take note that a job ended well."""
+        if job in self._running:
+            rule, start = self._running.pop(job)
+            self._known.setdefault(rule, []).append(now - start)
+            self._left[rule] -= 1
+
+    def _mean(self, rule: str) -> float:
+        known = self._known.get(rule)
+        return sum(known) / len(known) if known else UNKNOWN_SECONDS
+
+    def seconds(self, now: float) -> float:
+        """Return the expected time until the last job ends: the work left shared by the cores, but no less than the longest job left."""
+        rests = [max(0.0, self._mean(rule) - (now - start)) for rule, start in self._running.values()]
+        waiting = self._left - Counter(rule for rule, _ in self._running.values())
+        work = sum(rests) + sum(self._mean(rule) * count for rule, count in waiting.items())
+        longest = max([*rests, *(self._mean(rule) for rule, count in waiting.items() if count)], default=0.0)
+        return max(work / self._cores, longest)
+
+
+class RemainingHandler(logging.Handler):
+    """Reads the events that the workflow engine logs (`event` of a record), and prints jobs done and time left.
+
+    Args:
+        remaining: the estimate.
+        stream: where the line goes.
+    """
+
+    def __init__(self, remaining: Remaining, stream: TextIO | None = None) -> None:
+        super().__init__(logging.INFO)
+        self._remaining, self._stream = remaining, stream or sys.stderr
+        self._total = self._done = 0
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Follow one event; records without one pass."""
+        event, now = str(getattr(record, "event", "")), time.monotonic()
+        if event == "run_info" and not self._total:
+            counts = {rule: n for rule, n in record.__dict__["stats"].items() if rule != "total"}
+            self._total = sum(counts.values())
+            self._remaining.plan(counts)
+            self._print(f"{self._total} jobs, about {duration(self._remaining.seconds(now))} in all")
+        elif event == "job_info":
+            self._remaining.start(record.__dict__["jobid"], record.__dict__["rule_name"], now)
+        elif event == "job_finished":
+            self._done += 1
+            self._remaining.finish(record.__dict__["job_id"], now)
+            self._print(f"{self._done} of {self._total} jobs done, about {duration(self._remaining.seconds(now))} left")
+
+    def _print(self, text: str) -> None:
+        print(f"[{text}]", file=self._stream, flush=True)

@@ -1,0 +1,31 @@
+"""A user's own mining: the vectors of one side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from crosslign.files.lineage import lineage_path
+from crosslign.files.records import read_json
+from crosslign.mining.embeddings import embed_sentences
+from crosslign.stages.job import Job
+
+
+def mine_embed(job: Job) -> None:
+    """Encode one side's sentences; goes on where an interrupted job stopped."""
+    recipe = job.params["recipe"]
+    members = {name: Path(folder) for name, folder in job.params["members"].items()}
+    made_of = [read_json(lineage_path(job.inputs[name]))["artefact"]["sha256"] for name in ("texts", "encoder")]
+    with job.publish("embeddings") as (out, counts):
+        counts.update(
+            embed_sentences(
+                members,
+                job.inputs["texts"],
+                recipe["readout_entry"],
+                out["matrix"],
+                dtype=recipe["embeddings"],
+                work=Path(job.params["work"]),
+                identity={"made_of": made_of, "recipe": recipe, "code": job.params["code"], "threads": job.threads},
+                threads=job.threads,
+            )
+        )
+        job.lineage.device = counts.pop("device")

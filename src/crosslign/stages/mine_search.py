@@ -1,0 +1,21 @@
+"""A user's own mining: nearest neighbours in both directions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from crosslign.mining.knn import State, all_devices, neighbours
+from crosslign.mining.neighbour_files import write_neighbours
+from crosslign.stages.job import Job
+
+
+def mine_search(job: Job) -> None:
+    """Find the nearest neighbours of both sides, on every GPU there is; goes on where an interrupted job stopped."""
+    recipe = job.params["recipe"]
+    with job.publish("neighbours") as (out, counts):
+        devices = all_devices()
+        job.lineage.device = ", ".join(devices)
+        state = State(Path(job.params["work"]))
+        near = neighbours(job.inputs["source"], job.inputs["target"], recipe["k"], device=devices, state=state)
+        write_neighbours(out["neighbours"], near)
+        counts.update(sources=len(near.forward_indices), targets=len(near.backward_indices), k=near.forward_indices.shape[1])

@@ -1,0 +1,132 @@
+"""The data section of a plan: what a table needs, where it is, who must fetch it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from crosslign.config.data_plan import data_plan
+from crosslign.config.load import load_project
+from crosslign.errors import InputError
+from crosslign.paths import Paths
+
+ROOT = Path(__file__).resolve().parents[3]
+SHA = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"  # of b"test"
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A small configuration of every state that a file can be in."""
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "there.txt").write_text("text")
+    mirror = tmp_path / "mirror"
+    (mirror / "elsewhere").mkdir(parents=True)
+    (mirror / "elsewhere" / "other.zip").write_text("test")
+    (mirror / "MANIFEST.csv").write_text(f"path,bytes,sha256\nelsewhere/other.zip,4,{SHA}\n")
+    paths = Paths(tmp_path / "results", "laptop")
+    paths.download("web", "a.zip").parent.mkdir(parents=True)
+    paths.download("web", "a.zip").write_text("a")
+    sources = {
+        "web": {"url": "https://example.org/x/", "licence": "CC0", "files": [{"name": "a.zip", "bytes": 1}, {"name": "b.zip", "bytes": 7}]},
+        "held": {"url": "https://example.org/y", "licence": "CC-BY", "files": [{"name": "c.zip", "sha256": SHA}]},
+        "mine": {
+            "local": str(tmp_path / "mine"),
+            "licence": "research only",
+            "stand_in": "moses",
+            "files": [{"name": "there.txt"}, {"name": "gone.txt"}],
+        },
+        "asked": {"url": "https://example.org/z", "licence": "not stated", "files": [{"name": "d.zip"}]},
+        "lost": {"url": "https://example.org/w", "licence": "not stated", "files": [{"name": "e.zip"}]},
+        "model": {"package": "m", "version": "1", "licence": "MIT", "files": [{"name": "m-1-py3-none-any.whl"}]},
+        "unused": {"url": "https://example.org/v", "licence": "CC0", "files": [{"name": "f.zip"}]},
+    }
+    corpora = {
+        "train": {"kind": "mono", "source": "web", "files": ["a.zip"], "filters": [{"not_near": {"corpora": ["test"]}}]},
+        "test": {"kind": "evaluation", "source": "held"},
+        "kept_out": {"kind": "evaluation", "source": "web", "files": ["b.zip"]},
+        "local": {"kind": "bitext", "source": "mine"},
+        "by_hand": {"kind": "evaluation", "source": "asked", "access": "manual"},
+        "gone": {"kind": "evaluation", "source": "lost", "access": "withdrawn"},
+        "idle": {"kind": "mono", "source": "unused"},
+    }
+    settings = {
+        "root": tmp_path,
+        "scale": {"encoders": {}, "sources": "real"},
+        "sources": sources,
+        "corpora": corpora,
+        "encoders": {"base": {"source": "model"}},
+        "tasks": {"t1": {"texts": {"a": "by_hand"}}, "t2": {"texts": {"a": "gone"}}, "t3": {"texts": {"a": "test"}}},
+        "views": {"switched": {"from": ["train"], "dictionaries": {"de": "local"}}},
+        "examples": {
+            "e1": {"from": ["switched"], "decontaminate": ["kept_out"]},
+            "e2": {"of": ["e1"]},
+        },
+        "systems": {
+            "s1": {"base": {"encoder": "base"}, "terms": [{"examples": "e2"}], "select": {"best": {"task": "t1"}}},
+            "s2": {"base": {"system": "s1"}, "terms": [{"examples": "e2"}]},
+        },
+        "finetunes": {"ft": {"terms": [{"examples": "e1"}]}},
+        "tables": {"main": {"columns": [{"task": "t2"}, {"mean_of": "x"}], "rows": [{"system": "s2"}, {"label": "published"}]}},
+        "figures": {"fig": {"systems": ["base"], "text_set": "test"}},
+        "paths": paths,
+        "mirrors": (mirror,),
+        "stand_in": False,
+    }
+    return SimpleNamespace(**settings)
+
+
+def states(project, *targets):
+    return {need.file: need.state for need in data_plan(project, targets)}
+
+
+def test_a_table_is_followed_to_every_file(project):
+    assert states(project, "main") == {
+        "a.zip": "here",
+        "b.zip": "fetch",
+        "c.zip": "mirror",
+        "there.txt": "here",
+        "gone.txt": "by hand",
+        "d.zip": "by hand",
+        "e.zip": "withdrawn",
+        "m-1-py3-none-any.whl": "fetch",
+    }
+
+
+def test_facts_of_a_file(project):
+    needs = {need.file: need for need in data_plan(project, ["main", "fig"])}
+    assert needs["a.zip"].used_by == ("train",)
+    assert needs["b.zip"].bytes == 7
+    assert needs["b.zip"].origin == "https://example.org/x/b.zip"
+    assert needs["b.zip"].path == project.paths.download("web", "b.zip")
+    assert needs["c.zip"].sha256 == SHA
+    assert needs["gone.txt"].path == project.root / "mine" / "gone.txt"
+    assert needs["gone.txt"].licence == "research only"
+    assert needs["m-1-py3-none-any.whl"].used_by == ("base",)
+    assert [*needs] == [need.file for need in sorted(needs.values(), key=lambda need: (need.source, need.file))]
+
+
+def test_other_targets(project):
+    assert states(project, "fig") == {"c.zip": "mirror", "m-1-py3-none-any.whl": "fetch"}
+    assert states(project, "idle") == {"f.zip": "fetch"}
+    assert states(project, "e1") == {"a.zip": "here", "b.zip": "fetch", "c.zip": "mirror", "there.txt": "here", "gone.txt": "by hand"}
+    assert states(project, "all") == states(project, "main", "fig") == states(project, "report")
+    assert states(project, "all_figures") == states(project, "fig")
+
+
+def test_a_scale_with_stand_ins_writes_its_files(project):
+    project.stand_in = True
+    found = states(project, "main")
+    assert found["there.txt"] == found["gone.txt"] == "stand-in"
+    assert found["b.zip"] == "fetch"
+
+
+def test_unknown_targets_are_named(project):
+    with pytest.raises(InputError, match=r"unknown target 'mian'.*did you mean 'main'"):
+        data_plan(project, ["mian"])
+
+
+def test_the_quick_start_fetches_nothing():
+    project = load_project(ROOT, {"scale": "quick"})
+    assert {need.state for need in data_plan(project, ["all"]) if need.source != "written"} == {"stand-in"}

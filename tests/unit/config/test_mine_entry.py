@@ -1,0 +1,65 @@
+"""`mine:` of config.yaml, resolved and checked."""
+
+from pathlib import Path
+
+import pytest
+
+from crosslign.config.load import load_project
+from crosslign.config.mining import DEFAULTS, mine_recipe, side_file
+from crosslign.config.yaml_files import load_yaml
+from crosslign.errors import InputError
+
+ROOT = Path(__file__).resolve().parents[3]
+SIDES = {"source": {"file": "a.de", "lang": "de"}, "target": {"file": "/data/b.en", "lang": "en"}}
+
+
+def project(name="my_mine", scale="laptop", **entry):
+    return load_project(ROOT, {"scale": scale, "mine": {name: {**SIDES, **entry}}})
+
+
+def test_the_schema_names_the_defaults_that_the_code_fills_in():
+    entry = load_yaml(ROOT / "workflow" / "schemas" / "config.yaml").content["$defs"]["mine"]["properties"]
+    assert {key: value["default"] for key, value in entry.items() if "default" in value} == DEFAULTS
+
+
+def test_a_trained_system_an_encoder_and_a_run_resolve():
+    trained = mine_recipe(project(system="QS-P"), "my_mine")
+    assert (trained["run"], trained["system"], trained["checkpoint"], trained["readout"]) == ("QS-P-s42", "QS-P", "last", "mean_t64_bf16")
+    assert mine_recipe(project(system="QS-P-s42"), "my_mine") == trained
+    base = mine_recipe(project(system="minilm_l6", readout="mean_t64_t96"), "my_mine")
+    assert (base["run"], base["checkpoint"], base["readout_entry"]["max_length"]) == ("minilm_l6", "base", 96)
+    assert base["limit"] is None
+    assert mine_recipe(project(system="minilm_l6", scale="quick"), "my_mine")["limit"] == 600
+
+
+def test_files_are_relative_to_the_project():
+    loaded = project(system="QS-P")
+    recipe = mine_recipe(loaded, "my_mine")
+    assert side_file(loaded, recipe, "source") == ROOT / "a.de"
+    assert side_file(loaded, recipe, "target") == Path("/data/b.en")
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"system": "QS-Q"}, r"mine\.my_mine\.system: unknown system 'QS-Q'.*did you mean"),
+        ({"system": "QS-P-s7"}, r"run 'QS-P-s7' does not exist.*QS-P-s42"),
+        ({"system": "QS-P+xnli"}, r"unknown fine-tune 'xnli'"),
+        ({"system": "QS-P", "readout": "mean_t65x"}, r"unknown readout 'mean_t65x'"),
+        ({"system": "QS-P", "k": 0}, r"less than the minimum"),
+        ({"system": "QS-P", "margin": "ration"}, r"'ration' is not allowed.*did you mean 'ratio'"),
+        ({"system": "QS-P", "treshold": 1}, r"unknown key 'treshold'.*did you mean 'threshold'"),
+        ({"system": "QS-P", "source": {"file": "a", "lang": False}}, r"found False"),
+        ({"system": "QS-P", "name": "quickstart"}, r"'quickstart' is also a table"),
+        ({"system": "QS-P", "name": "all"}, r"'all' is also a word of targets"),
+        ({"system": "QS-P", "name": "a/b"}, r"'a/b' does not match"),
+    ],
+)
+def test_what_is_wrong_is_said(entry, message):
+    with pytest.raises(InputError, match=message):
+        project(**entry)
+
+
+def test_an_unknown_name_shows_the_nearest():
+    with pytest.raises(InputError, match="did you mean 'my_mine'"):
+        mine_recipe(project(system="QS-P"), "my_mien")

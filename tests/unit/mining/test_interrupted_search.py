@@ -1,0 +1,199 @@
+"""A search that is killed goes on; a search in shares finds what one search finds."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from safetensors import safe_open
+from test_knn import clusters, equal
+
+from crosslign.mining import knn, search
+from crosslign.mining.knn import State, neighbours
+from crosslign.mining.neighbour_files import read_neighbours, write_neighbours
+from crosslign.mining.progress import duration
+from crosslign.mining.resume import digest
+
+SHAPE = {"tile": (64, 64), "dtype": torch.bfloat16}
+
+
+def sides() -> tuple[np.ndarray, np.ndarray]:
+    return clusters(500, 24, 1, 0.5), clusters(420, 24, 2, 0.5)
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, strips: int) -> list[slice]:
+    """Make the search die once it has done so many tile rows; return the list of those that it began."""
+    real, begun = search.Search._strip, []
+
+    def strip(self: object, at: slice, *rest: object) -> object:
+        if len(begun) == strips:
+            raise KeyboardInterrupt
+        begun.append(at)
+        return real(self, at, *rest)
+
+    monkeypatch.setattr(search.Search, "_strip", strip)
+    return begun
+
+
+def test_goes_on_behind_the_last_tile_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = sides()
+    expected = neighbours(x, y, 5, **SHAPE)
+    with monkeypatch.context() as patch:
+        stop_after(patch, 3)
+        with pytest.raises(KeyboardInterrupt):
+            neighbours(x, y, 5, state=State(tmp_path, 0), **SHAPE)
+    begun = stop_after(monkeypatch, 100)
+    assert equal(neighbours(x, y, 5, state=State(tmp_path, 0), **SHAPE), expected)
+    assert begun[0].start == 3 * 64
+    assert len(begun) == 5
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("change", ["vector", "rows", "k", "damage"])
+def test_the_state_of_another_search_is_not_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
+    x, y = sides()
+    with monkeypatch.context() as patch:
+        stop_after(patch, 3)
+        with pytest.raises(KeyboardInterrupt):
+            neighbours(x, y, 5, state=State(tmp_path, 0), **SHAPE)
+    k, rows = 5, None
+    if change == "vector":
+        y = y.copy()
+        y[7] = -y[7]
+    elif change == "rows":
+        rows = np.arange(len(y))[::-1].copy()
+    elif change == "k":
+        k = 6
+    else:
+        (file,) = tmp_path.iterdir()
+        file.write_bytes(file.read_bytes()[:100])
+    expected = neighbours(x, y, k, target_rows=rows, **SHAPE)
+    assert equal(neighbours(x, y, k, target_rows=rows, state=State(tmp_path, 0), **SHAPE), expected)
+
+
+def test_a_broken_bound_leaves_no_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = sides()
+    expected = neighbours(x, y, 5, **SHAPE)
+    product, tiles_made = search._product, [0]
+
+    def wrong_from_the_fortieth_tile_on(left: torch.Tensor, right: torch.Tensor, buffer: torch.Tensor) -> torch.Tensor:
+        tile = product(left, right, buffer)
+        tiles_made[0] += 1
+        if tile.dtype == torch.bfloat16 and tiles_made[0] >= 40:
+            tile += 0.3
+        return tile
+
+    monkeypatch.setattr(search, "_product", wrong_from_the_fortieth_tile_on)
+    seen = []
+    real = search.Search._taken_over
+    monkeypatch.setattr(search.Search, "_taken_over", lambda self, resume: seen.append(sorted(tmp_path.iterdir())) or real(self, resume))
+    assert equal(neighbours(x, y, 5, state=State(tmp_path, 0), **SHAPE), expected)
+    assert seen == [[], []]
+
+
+PROGRAM = """
+import sys
+from pathlib import Path
+import torch
+from crosslign.mining import search
+from crosslign.mining.knn import State, neighbours
+from crosslign.mining.neighbour_files import write_neighbours
+folder, pause = Path(sys.argv[1]), float(sys.argv[2])
+real = search.Search._strip
+def slow(self, at, *rest):
+    import time
+    print(at.start, flush=True)
+    time.sleep(pause)
+    return real(self, at, *rest)
+search.Search._strip = slow
+torch.set_num_threads(1)
+near = neighbours(folder / "x.npy", folder / "y.npy", 5, tile=(64, 64), state=State(folder / "state", 0))
+write_neighbours(folder / "out.safetensors", near)
+"""
+
+
+def test_a_killed_process_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+    for name, side in zip("xy", sides(), strict=True):
+        np.save(tmp_path / f"{name}.npy", side.astype(np.float16))
+    command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
+    first = subprocess.Popen([*command, "0.2"], stdout=subprocess.PIPE, text=True)
+    state = tmp_path / "state" / "rows-0-500-bfloat16.safetensors"
+    if knn.product_dtype(torch.device("cpu")) == torch.float32:
+        state = state.with_name("rows-0-500-float32.safetensors")
+    deadline = time.monotonic() + 120
+    while not state.exists() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    first.send_signal(signal.SIGKILL)
+    assert first.wait() == -signal.SIGKILL
+    with safe_open(state, "np") as file:
+        done = len(file.get_tensor("forward"))
+    assert 0 < done < 500
+    again = subprocess.run([*command, "0"], capture_output=True, text=True, check=True)
+    assert again.stdout.split()[0] == str(done)
+    write_neighbours(tmp_path / "whole.safetensors", neighbours(tmp_path / "x.npy", tmp_path / "y.npy", 5, tile=(64, 64)))
+    assert (tmp_path / "out.safetensors").read_bytes() == (tmp_path / "whole.safetensors").read_bytes()
+    assert read_neighbours(tmp_path / "out.safetensors").forward_indices.shape == (500, 5)
+
+
+@pytest.mark.parametrize("devices", [2, 3, 8, 20])
+def test_shares_find_what_one_search_finds(devices: int) -> None:
+    x, y = sides()
+    assert equal(neighbours(x, y, 5, device=["cpu"] * devices, **SHAPE), neighbours(x, y, 5, **SHAPE))
+
+
+def test_a_share_may_have_fewer_rows_than_k() -> None:
+    x, y = sides()
+    found = neighbours(x[:33], y[:30], 20, device=["cpu", "cpu", "cpu"], tile=(16, 64))
+    assert equal(found, neighbours(x[:33], y[:30], 20))
+
+
+def test_shares_go_on_each_from_its_own_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = sides()
+    expected = neighbours(x, y, 5, **SHAPE)
+    two = ["cpu", "cpu"]
+    with monkeypatch.context() as patch:
+        stop_after(patch, 5)
+        with pytest.raises(KeyboardInterrupt):
+            neighbours(x, y, 5, device=two, state=State(tmp_path, 0), **SHAPE)
+    assert len(list(tmp_path.iterdir())) == 2
+    begun = stop_after(monkeypatch, 100)
+    assert equal(neighbours(x, y, 5, device=two, state=State(tmp_path, 0), **SHAPE), expected)
+    assert len(begun) == 8 - 5
+
+
+@pytest.mark.parametrize(("rows", "devices", "height"), [(500, 3, 64), (1, 4, 64), (64, 2, 64), (129, 2, 64), (1000, 7, 16)])
+def test_shares_are_whole_tile_rows_that_cover_all(rows: int, devices: int, height: int) -> None:
+    shares = knn._shares(rows, devices, height)
+    assert [row for share in shares for row in range(share.start, share.stop)] == list(range(rows))
+    assert all(share.start % height == 0 and share.stop > share.start for share in shares)
+    sizes = [-(-(share.stop - share.start) // height) for share in shares]
+    assert len(shares) <= devices
+    assert max(sizes) - min(sizes) <= 1
+
+
+def test_a_digest_tells_matrices_and_choices_apart() -> None:
+    x = np.arange(12, dtype=np.float32).reshape(4, 3)
+    other = x.copy()
+    other[3, 2] += 1
+    rows = np.array([0, 1])
+    found = [
+        digest(x, None),
+        digest(other, None),
+        digest(x.reshape(3, 4), None),
+        digest(x.astype(np.float16), None),
+        digest(x, rows),
+        digest(x, rows[::-1]),
+    ]
+    assert len(set(found)) == len(found)
+    assert digest(x.copy(), rows.copy()) == digest(x, rows)
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(3.2, "3 s"), (119, "119 s"), (600, "10 min"), (12_000, "3 h 20 min")])
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text

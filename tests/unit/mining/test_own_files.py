@@ -1,0 +1,205 @@
+"""A user's own files: sentences, vectors, pairs on disk."""
+
+from __future__ import annotations
+
+import gzip
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from crosslign.encoders.encode import encode
+from crosslign.errors import InputError
+from crosslign.files import read_rows, write_rows
+from crosslign.mining import Neighbours, embeddings, neighbours
+from crosslign.mining.embeddings import embed_sentences
+from crosslign.mining.neighbour_files import read_neighbours, write_neighbours
+from crosslign.mining.pairs import write_pairs
+from crosslign.mining.texts import read_sentences
+
+READOUT = {"pooling": "mean", "layer": -1, "max_length": 32, "normalise": True, "precision": "fp32", "prefix": ""}
+
+
+def write_texts(path: Path, texts: list[str], lang: str = "en") -> Path:
+    ids = [str(number) for number in range(1, len(texts) + 1)]
+    write_rows(path, pa.table({"text_id": ids, "lang": [lang] * len(ids), "text": texts}), "texts")
+    return path
+
+
+LINES = ["  Erster Satz. ", "", "Zweiter Satz.", "\t ", "Erster Satz.", "Zweiter\tSatz.", "erster satz.", "Zweiter Satz."]
+
+
+@pytest.mark.parametrize("dedup", ["text", "id"])
+@pytest.mark.parametrize("batch", [1, 3, 1000])
+def test_sentences_keep_their_line_numbers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, dedup: str, batch: int) -> None:
+    monkeypatch.setattr("crosslign.mining.texts.BATCH", batch)
+    file = tmp_path / "text.de.gz"
+    with gzip.open(file, "wb") as out:
+        out.write("\n".join(LINES).encode())
+    counts = read_sentences(file, "de", tmp_path / "rows.parquet", dedup)
+    rows = read_rows(tmp_path / "rows.parquet", "texts").to_pylist()
+    found = [(int(row["text_id"]), row["text"]) for row in rows]
+    first = [(1, "Erster Satz."), (3, "Zweiter Satz."), (6, "Zweiter\tSatz."), (7, "erster satz.")]
+    assert found == (first if dedup == "text" else sorted([*first, (5, "Erster Satz."), (8, "Zweiter Satz.")]))
+    assert {row["lang"] for row in rows} == {"de"}
+    assert counts == {"lines": 8, "empty": 2, "repeated": 2 if dedup == "text" else 0, "sentences": len(found)}
+
+
+def test_a_limit_counts_lines(tmp_path: Path) -> None:
+    file = tmp_path / "text.de"
+    file.write_text("\n".join(LINES), encoding="utf-8")
+    counts = read_sentences(file, "de", tmp_path / "rows.parquet", "text", limit=4)
+    assert (counts["lines"], counts["sentences"]) == (4, 2)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [(b"", "the file is empty"), (b"\n \n", "no sentence"), (b"fine\n\xff\n", r"text:2: not UTF-8"), (None, "missing")],
+)
+def test_files_without_sentences_are_refused_by_name(tmp_path: Path, content: bytes | None, message: str) -> None:
+    file = tmp_path / "text"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(InputError, match=message):
+        read_sentences(file, "de", tmp_path / "rows.parquet", "text")
+    assert not (tmp_path / "rows.parquet").exists()
+
+
+def embed(folder: Path, texts: Path, out: Path, dtype: str = "float32", **identity: object) -> dict[str, object]:
+    return embed_sentences(
+        {"main": folder / "main"}, texts, READOUT, out, dtype=dtype, work=out.parent / "work", identity={"of": "test", **identity}
+    )
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_vectors_are_those_of_the_encoder(
+    tmp_path: Path, tiny_encoder: Path, tiny_model: object, sentence_pairs: list[tuple[str, str]], dtype: str
+) -> None:
+    english = [pair[0] for pair in sentence_pairs]
+    counts = embed(tiny_encoder, write_texts(tmp_path / "texts.parquet", english), tmp_path / "x.npy", dtype)
+    found = np.load(tmp_path / "x.npy")
+    expected = encode(tiny_model, english, ["en"] * len(english), READOUT)
+    assert found.dtype == counts["dtype"] == dtype
+    assert np.array_equal(found, expected.astype(dtype))
+    assert (counts["rows"], counts["dimension"]) == (20, 32)
+    assert not list((tmp_path / "work").iterdir())
+
+
+def test_encoding_goes_on_behind_the_last_piece(
+    tmp_path: Path, tiny_encoder: Path, sentence_pairs: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = write_texts(tmp_path / "texts.parquet", [pair[0] for pair in sentence_pairs])
+    table = pq.read_table(texts)
+    pieces = [table.slice(at, 6) for at in range(0, 20, 6)]
+    monkeypatch.setattr(embeddings, "iter_rows", lambda path: iter(pieces))
+    embed(tiny_encoder, texts, tmp_path / "whole.npy")
+    real, seen = embeddings._encode_piece, []
+
+    def dies_at_the_third(model: object, piece: pa.Table, *rest: object) -> object:
+        seen.append(piece["text_id"][0].as_py())
+        if len(seen) == 3:
+            raise KeyboardInterrupt
+        return real(model, piece, *rest)
+
+    monkeypatch.setattr(embeddings, "_encode_piece", dies_at_the_third)
+    with pytest.raises(KeyboardInterrupt):
+        embed(tiny_encoder, texts, tmp_path / "x.npy")
+    assert not (tmp_path / "x.npy").exists()
+    embed(tiny_encoder, texts, tmp_path / "x.npy")
+    assert seen == ["1", "7", "13", "13", "19"]
+    assert (tmp_path / "x.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
+
+
+def test_another_readout_starts_from_the_beginning(
+    tmp_path: Path, tiny_encoder: Path, sentence_pairs: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = write_texts(tmp_path / "texts.parquet", [pair[0] for pair in sentence_pairs])
+    table = pq.read_table(texts)
+    monkeypatch.setattr(embeddings, "iter_rows", lambda path: iter([table.slice(0, 10), table.slice(10)]))
+    real, calls = embeddings._encode_piece, []
+
+    def second_dies(*arguments: object) -> object:
+        calls.append(1)
+        if len(calls) == 2:
+            raise KeyboardInterrupt
+        return real(*arguments)
+
+    monkeypatch.setattr(embeddings, "_encode_piece", second_dies)
+    with pytest.raises(KeyboardInterrupt):
+        embed(tiny_encoder, texts, tmp_path / "x.npy", readout="one")
+    embed(tiny_encoder, texts, tmp_path / "x.npy", readout="other")
+    assert len(calls) == 4
+
+
+def test_a_vector_that_float16_cannot_hold_is_refused_by_line(tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embeddings, "encode_counted", lambda *_, **__: (np.array([[1.0, 2.0], [7e4, 1.0]], np.float32), 0))
+    texts = write_texts(tmp_path / "texts.parquet", ["one", "two"])
+    monkeypatch.setattr(embeddings.Model, "dimension", 2, raising=False)
+    with pytest.raises(InputError, match=r"line 2: a vector does not fit float16.*float32"):
+        embed(tiny_encoder, texts, tmp_path / "x.npy", "float16")
+
+
+def hand_case(tmp_path: Path) -> tuple[Neighbours, tuple[Path, Path]]:
+    # k = 1 and cosines that a hand can check: means are f = (1, .6), b = (1, .6); ratios 1 and 1.
+    x, y = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 0.0], [0.8, 0.6]])
+    texts = write_texts(tmp_path / "s.parquet", ["eins", "zw\tei"], "de"), write_texts(tmp_path / "t.parquet", ["one", "two"])
+    return neighbours(x, y, 2), texts
+
+
+def test_pairs_by_hand(tmp_path: Path) -> None:
+    # f = ((1 + .8) / 2, (.6 + 0) / 2) = (.9, .3); b = ((1 + 0) / 2, (.8 + .6) / 2) = (.5, .7).
+    # Ratios: (0,0) 1 / .7, (0,1) .8 / .8, (1,0) 0, (1,1) .6 / .5.
+    near, texts = hand_case(tmp_path)
+    outputs = tmp_path / "out.tsv", tmp_path / "out.parquet"
+    counts = write_pairs(near, texts, outputs, margin="ratio", retrieval="max", threshold=1.25)
+    assert counts == {"pairs": 2, "above_threshold": 1, "threshold": 1.25, "written": 2}
+    rows = pq.read_table(outputs[1]).to_pylist()
+    assert [row["score"] for row in rows] == pytest.approx([1 / 0.7, 1.2], abs=1e-7)
+    assert [(row["source_line"], row["target_line"], row["above_threshold"]) for row in rows] == [(1, 1, True), (2, 2, False)]
+    assert [(row["source_text"], row["target_text"]) for row in rows] == [("eins", "one"), ("zw\tei", "two")]
+    assert outputs[0].read_bytes().decode().split("\n") == [
+        "score\tabove_threshold\tsource_line\ttarget_line\tsource_text\ttarget_text",
+        "1.428571\ttrue\t1\t1\teins\tone",
+        "1.200000\tfalse\t2\t2\tzw ei\ttwo",
+        "",
+    ]
+    counts = write_pairs(near, texts, outputs, margin="ratio", retrieval="max", threshold=1.25, only_above=True)
+    assert counts["written"] == pq.read_table(outputs[1]).num_rows == 1
+
+
+def test_batches_change_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    near = neighbours(rng.standard_normal((50, 8)), rng.standard_normal((40, 8)), 3)
+    texts = (
+        write_texts(tmp_path / "s.parquet", [f"s{i}" for i in range(50)]),
+        write_texts(tmp_path / "t.parquet", [f"t{i}" for i in range(40)]),
+    )
+    found = []
+    for batch in (7, 65_536):
+        monkeypatch.setattr("crosslign.mining.pairs.BATCH", batch)
+        outputs = tmp_path / f"{batch}.tsv", tmp_path / f"{batch}.parquet"
+        write_pairs(near, texts, outputs, margin="distance", retrieval="fwd", threshold=None)
+        found.append([path.read_bytes() for path in outputs])
+    assert found[0] == found[1]
+
+
+def test_sentences_of_another_search_are_refused(tmp_path: Path) -> None:
+    near, (source, _) = hand_case(tmp_path)
+    other = write_texts(tmp_path / "u.parquet", ["one", "two", "three"])
+    with pytest.raises(InputError, match="2 and 3 sentences, 2 and 2 rows"):
+        write_pairs(near, (source, other), (tmp_path / "a", tmp_path / "b"), margin="ratio", retrieval="max", threshold=None)
+
+
+def test_neighbours_come_back_as_they_were(tmp_path: Path) -> None:
+    near, _ = hand_case(tmp_path)
+    write_neighbours(tmp_path / "near.safetensors", near)
+    back = read_neighbours(tmp_path / "near.safetensors")
+    for name in ("forward_indices", "forward_scores", "backward_indices", "backward_scores"):
+        assert np.array_equal(getattr(back, name), getattr(near, name))
+        assert getattr(back, name).dtype == getattr(near, name).dtype
+    (tmp_path / "near.safetensors").write_bytes(b"damaged")
+    for path, message in (("near.safetensors", "not a file of neighbours"), ("none", "missing")):
+        with pytest.raises(InputError, match=message):
+            read_neighbours(tmp_path / path)

@@ -1,0 +1,123 @@
+# A user's own files -> sentences -> vectors -> nearest neighbours -> scored pairs (docs/mine-your-own.md).
+
+
+rule mine_texts:
+    input:
+        file=lambda w: side_file(project, mine_recipe(project, w.mine), w.side),
+    output:
+        rows=paths.mined_texts("{mine}", "{side}"),
+    log:
+        paths.log("mine_texts", "{mine}/{side}"),
+    benchmark:
+        paths.benchmark("mine_texts", "{mine}/{side}")
+    conda:
+        "../../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=lambda w, attempt: 2000 * attempt,
+        runtime=60,
+    params:
+        recipe=mining_texts,
+        root=lambda w: str(paths.results),
+        code=code("mine_texts"),
+    message:
+        "Reading the {wildcards.side} sentences of {wildcards.mine}"
+    script:
+        "../scripts/mine_texts.py"
+
+
+rule mine_embed:
+    input:
+        encoder=lambda w: graph.run_folder(project, mine_recipe(project, w.mine)["run"]),
+        texts=paths.mined_texts("{mine}", "{side}"),
+    output:
+        matrix=paths.mined_embeddings("{mine}", "{side}"),
+    log:
+        paths.log("mine_embed", "{mine}/{side}"),
+    benchmark:
+        paths.benchmark("mine_embed", "{mine}/{side}")
+    conda:
+        "../../envs/cpu.yaml"
+    threads: lambda w: mine_recipe(project, w.mine)["threads"]
+    resources:
+        mem_mb=lambda w, attempt: 4000 * attempt,
+        runtime=lambda w, attempt: 720 * attempt,
+    params:
+        recipe=mining_embedding,
+        members=mining_members,
+        work=lambda w: str(paths.checkpoints(f"mine/{w.mine}")),
+        threads=lambda w: mine_recipe(project, w.mine)["threads"],
+        root=lambda w: str(paths.results),
+        code=code("mine_embed"),
+    message:
+        "Encoding the {wildcards.side} sentences of {wildcards.mine}"
+    script:
+        "../scripts/mine_embed.py"
+
+
+rule mine_search:
+    input:
+        source=paths.mined_embeddings("{mine}", "source"),
+        target=paths.mined_embeddings("{mine}", "target"),
+    output:
+        neighbours=paths.mined_neighbours("{mine}"),
+    log:
+        paths.log("mine_search", "{mine}"),
+    benchmark:
+        paths.benchmark("mine_search", "{mine}")
+    conda:
+        "../../envs/cpu.yaml"
+    threads: 16
+    resources:
+        mem_mb=lambda w, attempt: 12000 * attempt,
+        runtime=lambda w, attempt: 1440 * attempt,
+    params:
+        recipe=lambda w: mining(w.mine, "k", "backend"),
+        work=lambda w: str(paths.checkpoints(f"mine/{w.mine}")),
+        root=lambda w: str(paths.results),
+        code=code("mine_search"),
+    message:
+        "Searching nearest neighbours for {wildcards.mine}"
+    script:
+        "../scripts/mine_search.py"
+
+
+rule mine_pairs:
+    input:
+        neighbours=paths.mined_neighbours("{mine}"),
+        source=paths.mined_texts("{mine}", "source"),
+        target=paths.mined_texts("{mine}", "target"),
+    output:
+        tsv=paths.mined("{mine}", "tsv"),
+        parquet=paths.mined("{mine}", "parquet"),
+    log:
+        paths.log("mine_pairs", "{mine}"),
+    benchmark:
+        paths.benchmark("mine_pairs", "{mine}")
+    conda:
+        "../../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=lambda w, attempt: 4000 * attempt,
+        runtime=60,
+    params:
+        recipe=lambda w: mining(
+            w.mine,
+            "run",
+            "checkpoint",
+            "readout",
+            "embeddings",
+            "dedup",
+            "k",
+            "margin",
+            "retrieval",
+            "threshold",
+            "output",
+            "backend",
+        ),
+        root=lambda w: str(paths.results),
+        code=code("mine_pairs"),
+    message:
+        "Writing the pairs of {wildcards.mine}"
+    script:
+        "../scripts/mine_pairs.py"
