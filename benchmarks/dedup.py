@@ -39,10 +39,10 @@ def write_pairs(folder: Path, pairs: int, size: int) -> int:
 
 def ours(folder: Path, size: str, keys: int) -> None:
     """Deduplicate with crosslign (what the measured command does)."""
+    from crosslign.corpora import dedup
     from crosslign.corpora.build import build_corpus
-    from crosslign.corpora.filters import exact_duplicate
 
-    exact_duplicate.IN_MEMORY = keys or exact_duplicate.IN_MEMORY
+    dedup.IN_MEMORY = keys or dedup.IN_MEMORY
     entry = {"kind": "bitext", "reader": "moses", "langs": ["en", "de"], "filters": [{"exact_duplicate": {"compare": "text"}}]}
     files = {f"{size}.{lang}": folder / f"{size}.{lang}" for lang in ("en", "de")}
     counts = build_corpus("c", entry, files, {}, folder / "ours.parquet")
@@ -96,9 +96,8 @@ def main() -> None:
                 raise SystemExit(f"they keep different numbers of rows: { {name: kept for name, (_, kept) in found.items()} }")
             for name, (cost, kept) in found.items():
                 memory, wall, processor = (getattr(cost, field) - getattr(start[name], field) for field in ("memory", "wall", "processor"))
-                print(
-                    f"{size:>3} x, {lines:,} pairs, {kept:,} kept: {name}: +{memory:.0f} MiB, {wall:.1f} s wall, {processor:.1f} s CPU"
-                )
+                took = f"+{memory:.0f} MiB, {wall:.1f} s wall, {processor:.1f} s processor"
+                print(f"{size:>3} x, {kept:,} of {lines:,} kept: {name}: {took}")
             peer_memory, our_memory = (found[name][0].memory - start[name].memory for name in ("OpusFilter", "ours"))
             ratio = peer_memory / our_memory
         print(f"ratio: {ratio:.2f}")

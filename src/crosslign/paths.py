@@ -108,6 +108,10 @@ class Paths:
         """One format of a figure."""
         return self.results / "figures" / f"{figure}.{form}"
 
+    def overlap(self, form: str) -> Path:
+        """One format (csv, md) of the overlap of corpora and evaluation sets."""
+        return self.results / f"overlap.{form}"
+
     @property
     def report(self) -> Path:
         """The HTML report."""

@@ -6,6 +6,7 @@ from crosslign.config import cells, graph
 from crosslign.config.catalog import kind_of
 from crosslign.config.load import load_project
 from crosslign.config.mining import mine_recipe, side_file
+from crosslign.config.overlap import overlap_inputs
 from crosslign.config.resolve import (
     readout as readout_entry,
     resolve,
@@ -40,6 +41,7 @@ if workflow.is_main_process:
 
 paths = project.paths
 LIMITS = project.scale["limits"]
+OVERLAP = overlap_inputs(project)
 
 
 def names(ids):
@@ -131,6 +133,8 @@ def targets(wanted):
                 for figure in project.figures
                 for form in FIGURE_FORMATS
             ]
+        if target in ("all", "overlap"):
+            found += [paths.overlap("csv"), paths.overlap("md")]
         if target in ("all", "report"):
             found.append(paths.report)
         if target in project.tables:

@@ -96,6 +96,7 @@ rule write_report:
             }
         ),
         figures=[paths.figure(figure, "png") for figure in project.figures],
+        overlap=paths.overlap("csv"),
     output:
         page=report(paths.report, caption="../report/report.rst", category="Report"),
     log:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from crosslign.corpora import EVALUATIONS, READERS
+from crosslign.corpora import EVALUATIONS, READERS, dedup
 from crosslign.corpora.columns import SIDES
 from crosslign.corpora.dedup import KeySet, digest, keys_array
 from crosslign.corpora.evaluation import Evaluation
@@ -99,17 +99,35 @@ def _dwindling(pipeline: Pipeline) -> str:
 
 def _checked(batches: Iterator[pa.Table], kind: str, name: str) -> Iterator[pa.Table]:
     """Pass tables on whose ids are there and unique, and whose first side is never empty."""
-    seen = KeySet()
-    for batch in batches:
-        ids = batch["id"].to_pylist()
-        new = seen.insert(keys_array(digest(row or "") for row in ids))
-        if batch["id"].null_count or not new.all():
-            raise InputError(f"row id {ids[int(np.argmin(new))]!r} is not unique", where=name, do="Give the reader's files distinct names")
+    for batch in _unique(batches, name):
         for lang, text in SIDES[kind]:
             empty = pc.and_kleene(pc.is_valid(batch[lang]), pc.equal(pc.fill_null(batch[text], ""), ""))
             if pc.any(empty).as_py():
-                raise InputError(f"row {ids[empty.to_pylist().index(True)]!r} has an empty {text}", where=name)
+                row = batch["id"][empty.to_pylist().index(True)].as_py()
+                raise InputError(f"row {row!r} has an empty {text}", where=name)
         yield batch
+
+
+def _unique(batches: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
+    """Pass tables on whose ids are there and unique; those beyond memory are compared at the end."""
+    seen, advice = KeySet(), "Give the reader's files distinct names"
+    with tempfile.TemporaryDirectory(prefix="crosslign-ids-") as folder:
+        later = dedup.KeysOnDisk(Path(folder))
+        for batch in batches:
+            ids = batch["id"].to_pylist()
+            keys = keys_array(digest(row or "") for row in ids)
+            if len(seen) < dedup.IN_MEMORY:
+                new = seen.insert(keys)
+                for part in seen.parts() if len(seen) >= dedup.IN_MEMORY else ():
+                    later.add(part, known=True)
+            else:
+                new = np.ones(len(keys), bool)
+                later.add(keys)
+            if batch["id"].null_count or not new.all():
+                raise InputError(f"row id {ids[int(np.argmin(new))]!r} is not unique", where=name, do=advice)
+            yield batch
+        if not later.new().all():
+            raise InputError(f"row ids after the first {len(seen):,} are not unique", where=name, do=advice)
 
 
 def _counted(batches: Iterator[pa.Table], kind: str, counts: dict[str, Any]) -> Iterator[pa.Table]:

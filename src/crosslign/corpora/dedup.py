@@ -75,6 +75,10 @@ class KeySet:
         return new
 
 
+IN_MEMORY = 16_000_000
+"""Keys of one kind that are held in memory (24 bytes each, twice that while they are sorted); more of them wait on disk."""
+
+
 class KeysOnDisk:
     """Which of any number of keys are new, found in bounded memory: keys are parted by their first byte into 256 files.
 

@@ -47,6 +47,10 @@ class Neighbours:
     backward_indices: np.ndarray
     backward_scores: np.ndarray
 
+    def turned(self) -> Neighbours:
+        """Return the same with sources and targets exchanged."""
+        return Neighbours(self.backward_indices, self.backward_scores, self.forward_indices, self.forward_scores)
+
 
 @dataclass(frozen=True)
 class State:
@@ -89,15 +93,15 @@ def neighbours(
 ) -> Neighbours:
     """Return the k nearest targets of each source and the k nearest sources of each target.
 
-    Memory: the low-precision copy of the targets (m * (d + 6) * 2 bytes), float32 copies of each side up to `keep` bytes, the best lists,
-    and one tile; for each device. It does not grow with n * m.
+    Memory: a low-precision copy of the smaller side (its rows * (d + 6) * 2 bytes), float32 copies of each side up to `keep` bytes, the
+    best lists, and one tile; for each device. It does not grow with n * m.
 
     Args:
         sources, targets: arrays [n, d] and [m, d] of float16, float32 or float64, or paths of `.npy` files, which are memory-mapped.
             They are never changed; copies are normalised.
         k: neighbours of each row, at least 1; capped at the size of the other side.
         source_rows, target_rows: int64, rows of these that take part, in this order; indices of the result count them from 0.
-        device: a torch device, or several of one kind that share the sources.
+        device: a torch device, or several of one kind that share the rows of the larger side.
         tile: rows and columns of a tile, multiples of 16; changes time and memory, never the result.
         dtype: torch.bfloat16 or torch.float32 for the tiles; default: what the device multiplies fastest. Never changes the result.
         keep: bytes of a side's float32 copy that may stay in memory; a larger one is read again where its rows are needed.
@@ -115,14 +119,27 @@ def neighbours(
         raise InputError(f"k must be at least 1, not {k}", where="nearest neighbours")
     devices = [torch.device(name) for name in ([device] if isinstance(device, str) else device)]
     kind = devices[0].type
-    keep = KEEP[kind] if keep is None else keep
-    sides = {
-        place: (Side(left, source_rows, "sources", place, keep), Side(right, target_rows, "targets", place, keep)) for place in devices
-    }
+    given = [(left, source_rows, "sources"), (right, target_rows, "targets")]
+    # The side whose copy stays in memory is the smaller one; ties are broken alike in both directions, so the result is the same.
+    swapped = _rows(*given[1][:2]) > _rows(*given[0][:2])
+    if swapped:
+        given.reverse()
+    bound = KEEP[kind] if keep is None else keep
+    sides = {place: (Side(*given[0], place, bound), Side(*given[1], place, bound)) for place in devices}
     identity = {"k": str(k)}
     if state:
-        identity |= {"sources": digest(left, source_rows), "targets": digest(right, target_rows)}
+        identity |= {role: digest(*one[:2]) for role, one in zip(("rows", "columns"), given, strict=True)}
     plan = _Plan([sides[place] for place in devices], k, Step(dtype or product_dtype(devices[0])), tile or TILES[kind], state, identity)
+    found = _found(plan)
+    return found.turned() if swapped else found
+
+
+def _rows(vectors: np.ndarray, rows: np.ndarray | None) -> int:
+    return len(vectors) if rows is None else len(rows)
+
+
+def _found(plan: _Plan) -> Neighbours:
+    """Search; take a more precise step where a device's product broke its bound."""
     # Each step is taken only when a product broke the bound of the one before; the last makes no products that need a bound.
     for step in dict.fromkeys([plan.step, Step(torch.float32), Step(torch.float32, exact=True)]):
         try:

@@ -151,6 +151,16 @@ def test_a_near_twin_in_one_language_drops_the_group(reads, tmp_path):
     assert counts["filters"] == [{"filter": "not_near", "before": 4, "after": 2}]
 
 
+def test_ids_beyond_memory_are_unique_too(reads, tmp_path, monkeypatch):
+    monkeypatch.setattr(build.dedup, "IN_MEMORY", 4)
+    reads("mono", mono([str(n) for n in range(20)]))
+    assert build_corpus("c", entry("mono"), {}, {}, tmp_path / "en.parquet")["rows"] == 20
+    for repeated in (2, 15):  # one that was held in memory, one that was not
+        reads("mono", [*mono([str(n) for n in range(20)]), mono([str(n) for n in range(20)])[repeated]])
+        with pytest.raises(InputError, match="not unique"):
+            build_corpus("c", entry("mono"), {}, {}, tmp_path / "en.parquet")
+
+
 def test_errors_leave_nothing_behind(reads, tmp_path):
     out = tmp_path / "out" / "en.parquet"
     reads("mono", mono(["one", "two"]))

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosslign.corpora.filters import FILTERS, Setting, Sides, exact_duplicate
+from crosslign.corpora import dedup
+from crosslign.corpora.filters import FILTERS, Setting, Sides
 from crosslign.corpora.pipeline import Pipeline
 from crosslign.errors import InputError
 from crosslign.files import write_rows
@@ -127,7 +128,7 @@ def test_exact_duplicates_beyond_memory_are_those_within(tmp_path, monkeypatch, 
         if row not in seen:
             expected.append(f"c:{number}")
         seen.add(row)
-    monkeypatch.setattr(exact_duplicate, "IN_MEMORY", limit)
+    monkeypatch.setattr(dedup, "IN_MEMORY", limit)
     steps = [{"exact_duplicate": {"corpora": ["other"]}}]
     pipeline = Pipeline("c", "bitext", ("en", "de"), steps, {"other": tmp_path / "other.parquet"})
     batches = [pairs_of(rows[start : start + 30], start) for start in range(0, 400, 30)]

@@ -95,6 +95,15 @@ def test_types_shapes_and_cap_on_k() -> None:
     assert (np.sort(found.forward_indices, 1) == np.arange(7)).all()
 
 
+def test_exchanged_sides_give_exchanged_neighbours_and_hold_the_smaller_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = clusters(90, 16, 1), clusters(200, 16, 2)
+    held = []
+    real = search.Search.__init__
+    monkeypatch.setattr(search.Search, "__init__", lambda self, a, b, *rest: held.append(b.n) or real(self, a, b, *rest))
+    assert equal(neighbours(x, y, 4), neighbours(y, x, 4).turned())
+    assert held == [90, 90]
+
+
 def count_calls(monkeypatch: pytest.MonkeyPatch, owner: object, name: str) -> list[int]:
     calls = [0]
     original = getattr(owner, name)

@@ -12,14 +12,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from crosslign.corpora import dedup
 from crosslign.corpora.columns import SIDES, kind_of
 from crosslign.corpora.dedup import KeySet, KeysOnDisk, bare, digest, keys_array
 from crosslign.corpora.filters import FILTERS, Filter, Mask, Setting, Sides
 from crosslign.errors import InputError
 from crosslign.files import iter_rows
-
-IN_MEMORY = 16_000_000
-"""Keys that are held in memory (24 bytes each, twice that while they are sorted); beyond, rows and keys wait on disk."""
 
 
 @FILTERS.register
@@ -61,9 +59,9 @@ class ExactDuplicate(Filter):
         waiting = iter(tables)
         for table in waiting:
             known = self._known()
-            while len(self._seen) < IN_MEMORY and (keys := next(known, None)) is not None:
+            while len(self._seen) < dedup.IN_MEMORY and (keys := next(known, None)) is not None:
                 self._seen.insert(keys)
-            if len(self._seen) >= IN_MEMORY:
+            if len(self._seen) >= dedup.IN_MEMORY:
                 yield from self._on_disk(chain([table], waiting), sides, known)
                 return
             yield table, self._seen.insert(self._keys(sides(table).own))
