@@ -40,7 +40,7 @@ def read(
         files: official files, or an archive of them; other files are passed over.
         corpora: none.
         name: id of the evaluation corpus.
-        langs: languages to read, as FLORES calls them; all, when empty.
+        langs: languages to read, as FLORES calls them (`deu_Latn` or `deu-Latn`); all, when empty.
         limit: upper bound on the sentences of a language, evenly spread.
         seed: not used.
         parts: dev, devtest, or both, one after another.
@@ -53,7 +53,7 @@ def read(
     for part in all_parts(files):
         if (match := NAME.search(part.name)) and match[2] in parts:
             found.setdefault(match[1], {})[match[2]] = part
-    chosen = list(langs) or sorted(found)
+    chosen = [lang.replace("-", "_") for lang in langs] or sorted(found)
     for lang in [pivot, *chosen]:
         lacking = [part for part in parts if part not in found.get(lang, {})]
         if lacking:

@@ -190,10 +190,10 @@ def test_quality_estimation_is_scored_by_z_mean(tmp_path):
     assert pairs_of(read("mlqe_pe", files, score="mean"), "en-de")[0][4] == 64.1
     with pytest.raises(InputError, match="no column 'z_median'"):
         read("mlqe_pe", files, score="z_median")
-    with pytest.raises(InputError, match="no table of these languages"):
+    with pytest.raises(InputError, match="no scores of these languages"):
         read("mlqe_pe", files, ["fr", "en"])
     twice = {**files, **quality_archive(tmp_path, "en-de-test.tar.gz", QE + "0\ta\tb\t[]\t1\t[]\t1\t1\n")}
-    with pytest.raises(InputError, match="two tables of en-de"):
+    with pytest.raises(InputError, match="two files of en-de"):
         read("mlqe_pe", twice)
 
 
@@ -208,6 +208,25 @@ def test_quality_estimation_is_scored_by_z_mean(tmp_path):
 def test_quality_estimation_mistakes(tmp_path, line, message):
     with pytest.raises(InputError, match=message):
         read("mlqe_pe", quality_archive(tmp_path, "en-de-dev.tar.gz", QE + line))
+
+
+def test_quality_estimation_of_2021_has_a_file_a_side(tmp_path):
+    members = {"test21.src": "One.\nTwo.\n", "test21.mt": "Eins.\nZwei.\n", "goldlabels/test21.da": "-0.5\n1.25\n"}
+
+    def packed(**changes):
+        with tarfile.open(tmp_path / "en-de-test21.tar.gz", "w:gz") as archive:
+            for name, text in {**members, **changes}.items():
+                info = tarfile.TarInfo(f"en-de-test21/{name}")
+                info.size = len(text)
+                archive.addfile(info, io.BytesIO(text.encode()))
+        return {"en-de-test21.tar.gz": tmp_path / "en-de-test21.tar.gz"}
+
+    assert pairs_of(read("mlqe_pe", packed()), "en-de") == [("en", "One.", "de", "Eins.", -0.5), ("en", "Two.", "de", "Zwei.", 1.25)]
+    with pytest.raises(InputError, match=r"unequal numbers of lines; test21\.da has 1, test21\.mt has 2, test21\.src has 2"):
+        read("mlqe_pe", packed(**{"goldlabels/test21.da": "1\n"}))
+    del members["test21.mt"]
+    with pytest.raises(InputError, match=r"file test21\.mt of en-de is missing"):
+        read("mlqe_pe", packed())
 
 
 def test_quality_estimation_of_the_mirror(mirror):
