@@ -61,9 +61,10 @@ def find_record(path: Path, select: Mapping[str, str]) -> dict[str, Any]:
     return dict(found[0])
 
 
-def _fill(cell: Mapping[str, Any], results: Path) -> Cell:
+def fill_cell(cell: Mapping[str, Any], results: Path) -> Cell:
+    """Return the value of one resolved cell: the mean over its runs, or over its parts, or a reason."""
     if "parts" in cell:
-        return _mean([_fill(part, results) for part in cell["parts"]], "one of its parts")
+        return mean_cell([fill_cell(part, results) for part in cell["parts"]], "one of its parts")
     if "scores" not in cell:
         return Cell(reason=cell.get("reason", ""))
     records = [find_record(results / score, cell["select"]) for score in cell["scores"]]
@@ -85,10 +86,10 @@ def _average(columns: Sequence[Mapping[str, Any]], row: list[Cell], members: Seq
     """Return the mean of other columns of a row, from unrounded values."""
     labels = [column["label"] for column in columns]
     missing = [label for label in members if row[labels.index(label)].ours is None]
-    return _mean([row[labels.index(label)] for label in members], missing[0] if missing else "")
+    return mean_cell([row[labels.index(label)] for label in members], missing[0] if missing else "")
 
 
-def _mean(cells: Sequence[Cell], missing: str) -> Cell:
+def mean_cell(cells: Sequence[Cell], missing: str) -> Cell:
     """Return the mean of cells, run by run where they have the same runs; no value where one of them has none.
 
     Args:
@@ -138,7 +139,7 @@ def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Published) ->
         figures: published figures of this table.
     """
     columns = resolved["columns"]
-    grid = [[_fill(cell, results) for cell in row] for row in resolved["cells"]]
+    grid = [[fill_cell(cell, results) for cell in row] for row in resolved["cells"]]
     for row, cells in zip(grid, resolved["cells"], strict=True):
         for index, cell in enumerate(cells):
             if "mean_of" in cell:
