@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from project_copy import Workflow, copy_project
 
-
 HERE = Path(__file__).parent
 
 
