@@ -44,7 +44,7 @@ def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -
         if all(isinstance(part, str) for part in parts):
             return {"mean_of": parts}
         return {"parts": [_cell(project, row, {**column_facts(column), **part}) for part in parts]}
-    reason = row.get("reason", "") or _missing_data(project, column["task"])
+    reason = row.get("reason", "") or column.get("reason", "") or _missing_data(project, column["task"])
     if "system" not in row or reason:
         return {"reason": reason or "published figure only"}
     column = {**column, **{key: row[key] for key in ("direction",) if key in row}}
