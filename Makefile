@@ -34,7 +34,7 @@ methods: $(VENV)/.installed
 	$(SNAKEMAKE) --config 'papers=[quickstart,methods]' 'targets=[methods,methods_retrieval,methods_curves]'
 
 test: $(VENV)/.installed
-	$(BIN)/pytest tests
+	$(BIN)/pytest --numprocesses 2 --dist loadgroup tests/workflow tests/unit
 
 test-quick: $(VENV)/.installed
 	$(SNAKEMAKE) --config scale=quick

@@ -108,6 +108,22 @@ def table_scores(project: Project, table: str) -> list[Path]:
     return sorted({project.paths.results / score for cell in cells for score in cell.get("scores", [])})
 
 
+def overview(project: Project) -> dict[str, Any]:
+    """Return what the overview shows: id, title and paper of every table and figure, in the order of the papers."""
+
+    def listed(entries: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
+        order = {paper: place for place, paper in enumerate(project.settings["papers"])}
+        found = [{"id": name, "title": str(entry["title"]), "paper": project.paper_of[name]} for name, entry in entries.items()]
+        return sorted(found, key=lambda item: order[item["paper"]])
+
+    return {
+        "tables": listed(project.tables),
+        "figures": listed(project.figures),
+        "scale": project.settings["scale"],
+        "stand_in": project.stand_in,
+    }
+
+
 def _label(project: Project, system: str) -> str:
     """Return how a table calls a system, or its id where none shows it."""
     for table in project.tables.values():
