@@ -5,10 +5,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: demo test test-quick lint format bench clean help
+.PHONY: demo methods test test-quick lint format bench clean help
 
 help:
 	@echo "make demo        build the quick-start table, figures and report from real text (about ten minutes on two cores)"
+	@echo "make methods     build the second table, all five methods, from the same text (about twenty minutes)"
 	@echo "make test        run the test suite"
 	@echo "make test-quick  run the whole workflow at scale quick, on stand-ins"
 	@echo "make lint        check style, types, rules and their format"
@@ -29,8 +30,11 @@ demo: $(VENV)/.installed
 	@$(SNAKEMAKE) --report results/laptop/snakemake_report.html --quiet all
 	@echo "Snakemake's own report: results/laptop/snakemake_report.html"
 
+methods: $(VENV)/.installed
+	$(SNAKEMAKE) --config 'papers=[quickstart,methods]' 'targets=[methods,methods_retrieval,methods_curves]'
+
 test: $(VENV)/.installed
-	$(BIN)/pytest tests
+	$(BIN)/pytest --numprocesses 2 --dist loadgroup tests/workflow tests/unit
 
 test-quick: $(VENV)/.installed
 	$(SNAKEMAKE) --config scale=quick

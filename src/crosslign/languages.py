@@ -7,11 +7,13 @@ Codes are ISO 639-1 where the data sets of the field use them, ISO 639-3 or 639-
 from __future__ import annotations
 
 SCRIPTS: dict[str, tuple[str, ...]] = {
-    "ar": ("Arabic",), "bg": ("Cyrillic",), "bn": ("Bengali",), "el": ("Greek",), "fa": ("Arabic",), "he": ("Hebrew",),
-    "hi": ("Devanagari",), "hy": ("Armenian",), "ja": ("Han", "Hiragana", "Katakana"), "ka": ("Georgian",), "kk": ("Cyrillic",),
-    "km": ("Khmer",), "ko": ("Hangul",), "lo": ("Lao",), "ml": ("Malayalam",), "mr": ("Devanagari",), "my": ("Myanmar",),
-    "ne": ("Devanagari",), "pa": ("Gurmukhi",), "ru": ("Cyrillic",), "si": ("Sinhala",), "ta": ("Tamil",), "te": ("Telugu",),
-    "th": ("Thai",), "uk": ("Cyrillic",), "ur": ("Arabic",), "yi": ("Hebrew",), "zh": ("Han",),
+    "am": ("Ethiopic",), "ar": ("Arabic",), "as": ("Bengali",), "be": ("Cyrillic",), "bg": ("Cyrillic",), "bn": ("Bengali",),
+    "el": ("Greek",), "fa": ("Arabic",), "gu": ("Gujarati",), "he": ("Hebrew",), "hi": ("Devanagari",), "hy": ("Armenian",),
+    "ja": ("Han", "Hiragana", "Katakana"), "ka": ("Georgian",), "kk": ("Cyrillic",), "km": ("Khmer",), "kn": ("Kannada",),
+    "ko": ("Hangul",), "ky": ("Cyrillic",), "lo": ("Lao",), "mk": ("Cyrillic",), "ml": ("Malayalam",), "mn": ("Cyrillic",),
+    "mr": ("Devanagari",), "my": ("Myanmar",), "ne": ("Devanagari",), "or": ("Oriya",), "pa": ("Gurmukhi",), "ps": ("Arabic",),
+    "ru": ("Cyrillic",), "sa": ("Devanagari",), "sd": ("Arabic",), "si": ("Sinhala",), "sr": ("Cyrillic", "Latin"), "ta": ("Tamil",),
+    "te": ("Telugu",), "th": ("Thai",), "ug": ("Arabic",), "uk": ("Cyrillic",), "ur": ("Arabic",), "yi": ("Hebrew",), "zh": ("Han",),
 }  # fmt: skip
 """Unicode scripts of languages that are not written in Latin letters, by code."""
 

@@ -13,6 +13,7 @@ MINED_FORMATS = ("tsv", "parquet")
 MINED_SIDES = ("source", "target")
 TABLE_FORMATS = ("md", "csv", "tex", "html")
 FIGURE_FORMATS = ("png", "svg", "csv")
+OVERVIEW_FORMATS = ("html", "md")
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,14 @@ class Paths:
     def figure(self, figure: str, form: str) -> Path:
         """One format of a figure."""
         return self.results / "figures" / f"{figure}.{form}"
+
+    def overlap(self, form: str) -> Path:
+        """One format (csv, md) of the overlap of corpora and evaluation sets."""
+        return self.results / f"overlap.{form}"
+
+    def overview(self, form: str) -> Path:
+        """The page that links all tables and figures."""
+        return self.results / f"overview.{form}"
 
     @property
     def report(self) -> Path:

@@ -59,8 +59,8 @@ class Workflow:
         self.folder = folder
         self.results = folder / "results" / "quick"
 
-    def run(self, *arguments, scale="quick", check=True, environment=None):
-        command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments, "--config", f"scale={scale}"]
+    def run(self, *arguments, scale="quick", check=True, environment=None, config=()):
+        command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments, "--config", f"scale={scale}", *config]
         settings = {**os.environ, "CROSSLIGN_OFFLINE": "1", "HF_HUB_OFFLINE": "1", **(environment or {})}
         settings.pop("CROSSLIGN_MIRROR", None)
         done = subprocess.run(command, cwd=self.folder, env=settings, capture_output=True, text=True, check=False)
@@ -68,9 +68,9 @@ class Workflow:
             assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-6000:]
         return done
 
-    def planned(self, *arguments, scale="quick"):
+    def planned(self, *arguments, scale="quick", config=()):
         """Return (rule, name) of every job that a dry run would start."""
-        done = self.run("-n", *arguments, scale=scale)
+        done = self.run("-n", *arguments, scale=scale, config=config)
         found = re.findall(r"^Job \d+: (.*)$", done.stdout + done.stderr, flags=re.MULTILINE)
         return [job_of(message) for message in found]
 

@@ -1,5 +1,6 @@
 """The pages that teach how to add something are run as they stand."""
 
+import json
 import re
 import shutil
 
@@ -56,12 +57,26 @@ def test_a_recipe_of_ones_own_resolves(untouched):
     assert ("train_system", "run=QS-P-cold-s42") in jobs
 
 
+def test_a_cross_encoder_with_a_regulariser_is_built_from_its_recipe(changed):
+    (recipe,) = blocks("methods.md")
+    path = changed.folder / "config" / "papers" / "quickstart.yaml"
+    with open(path, "a", encoding="utf-8") as file:
+        YAML().dump({"finetunes": recipe.pop("finetunes")}, file)
+    add(changed, "config/papers/quickstart.yaml", recipe)
+    run = changed.results / "systems" / "minilm_l6+nli_scl-s42"
+    changed.run(str(run.relative_to(changed.folder)))
+    terms = json.loads((run / "curve.jsonl").read_text(encoding="utf-8").splitlines()[-1])["terms"]
+    assert set(terms) == {"cross_entropy", "supervised_contrastive"}
+    assert (run / "last" / "parts.safetensors").exists()
+
+
 def test_a_corpus_of_ones_own_becomes_examples(changed, tmp_path):
-    corpus, examples = blocks("add-a-corpus.md")
+    corpus, *more, examples = blocks("add-a-corpus.md")
     for lang, text in (("de", "Das Haus ist alt.\nWir gehen heute nach Hause.\n"), ("en", "The house is old.\nWe are going home today.\n")):
         (tmp_path / f"mine.{lang}").write_text(text, encoding="utf-8")
     corpus["sources"]["my_files"]["local"] = str(tmp_path)
-    add(changed, "config/corpora.yaml", corpus)
+    for block in (corpus, *more):
+        add(changed, "config/corpora.yaml", block)
     add(changed, "config/papers/quickstart.yaml", examples)
     changed.run("results/quick/examples/my_pairs.parquet")
     assert (changed.results / "examples" / "my_pairs.parquet").exists()

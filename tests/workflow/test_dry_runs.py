@@ -26,6 +26,26 @@ def test_named_targets_have_jobs(untouched, target):
     assert untouched.planned(target)
 
 
+METHODS = ("papers=[quickstart,methods]", "targets=[methods]")
+
+
+@pytest.mark.parametrize("scale", ["quick", "laptop"])
+def test_all_five_methods_are_one_target(untouched, scale):
+    trained = {name for rule, name in untouched.planned(scale=scale, config=METHODS) if rule == "train_system"}
+    assert {f"run=QM-{name}-s42" for name in ("MS-P", "MB", "SCL", "MVA-cos", "MP-multi", "EX-p1", "EX-p2")} <= trained
+    assert not any("QS-" in name for name in trained)
+
+
+def test_seeds_are_set_for_all_systems_at_once(untouched):
+    jobs = untouched.planned(config=(*METHODS, "seeds=[7,8]"))
+    phases = {name for rule, name in jobs if rule == "train_system" and "EX" in name}
+    assert phases == {f"run=QM-EX-p{phase}-s{seed}" for phase in (1, 2) for seed in (7, 8)}
+
+
+def test_the_demo_builds_none_of_them(untouched):
+    assert not [name for _, name in untouched.planned(scale="laptop") if "QM-" in name or "qm_" in name]
+
+
 def test_the_catalogue_entry_has_the_same_jobs(untouched):
     assert sorted(untouched.planned("--snakefile", "workflow/Snakefile")) == sorted(untouched.planned())
 

@@ -3,6 +3,8 @@
 import csv
 import json
 
+from crosslign.cli.main import main
+
 
 def test_every_stage_leaves_artefacts_with_lineage(finished):
     for stage in ("corpora", "views", "examples", "systems", "embeddings", "scores", "tables", "figures"):
@@ -37,6 +39,16 @@ def test_each_cell_leads_through_its_score_to_the_bytes_it_rests_on(finished):
     assert by_path["systems/QS-P-s42"]["recipe"]["train"]["steps"] == 8
 
 
+def test_explain_walks_from_a_cell_to_the_downloads(finished, capsys):
+    place = ["--directory", str(finished.folder), "--config", "scale=quick"]
+    assert main(["explain", "quickstart", "QS-P", "xx→en", *place]) == 0
+    out = capsys.readouterr().out
+    for part in ("systems/QS-P-s42", "examples/verses_parallel.parquet", "corpora/bible_train/all.parquet", ".whl", "sha256", "commit"):
+        assert part in out, part
+    assert main(["explain", "quickstart", "QS-Q", "xx→en", *place]) == 2
+    assert "unknown row 'QS-Q'" in capsys.readouterr().err
+
+
 def test_filters_and_decontamination_are_counted(finished):
     corpus = json.loads((finished.results / "corpora/bible_train/all.parquet.lineage.json").read_text(encoding="utf-8"))
     names = [step["filter"] for step in corpus["counts"]["filters"]]
@@ -67,7 +79,7 @@ def test_deleting_one_table_rebuilds_that_table_alone(changed):
 
 
 def test_a_learning_rate_reruns_its_system_and_what_hangs_on_it_and_nothing_else(changed):
-    changed.edit("config/papers/quickstart.yaml", "train: {steps: 150, learning_rate: 2e-4}", "train: {steps: 150, learning_rate: 3e-4}")
+    changed.edit("config/papers/quickstart.yaml", "train: {steps: 100, learning_rate: 2e-4}", "train: {steps: 100, learning_rate: 3e-4}")
     jobs = changed.planned()
     systems = {name for rule, name in jobs if rule == "train_system"}
     assert {name.split(",")[0] for rule, name in jobs if rule in ("train_system", "embed", "score")} == {"run=QS-XA-s42"}, systems

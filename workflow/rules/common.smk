@@ -6,19 +6,20 @@ from crosslign.config import cells, graph
 from crosslign.config.catalog import kind_of
 from crosslign.config.load import load_project
 from crosslign.config.mining import mine_recipe, side_file
+from crosslign.config.overlap import overlap_inputs
 from crosslign.config.resolve import (
     readout as readout_entry,
     resolve,
     split_run,
 )
+from crosslign.config.targets import target_files
 from crosslign.errors import CrosslignError
 from crosslign.files.fingerprint import fingerprint
 from crosslign.paths import (
     EVALUATION_FILES,
-    FIGURE_FORMATS,
     MINED_FORMATS,
     MINED_SIDES,
-    TABLE_FORMATS,
+    OVERVIEW_FORMATS,
 )
 from crosslign.reporting.console import summary
 from crosslign.reporting.remaining import Remaining, RemainingHandler
@@ -40,6 +41,7 @@ if workflow.is_main_process:
 
 paths = project.paths
 LIMITS = project.scale["limits"]
+OVERLAP = overlap_inputs(project)
 
 
 def names(ids):
@@ -117,40 +119,17 @@ def objective_modules(recipe):
 
 def targets(wanted):
     """Files of the named targets."""
-    found = []
-    for target in wanted:
-        if target in ("all", "all_tables"):
-            found += [
-                paths.table(table, form)
-                for table in project.tables
-                for form in TABLE_FORMATS
-            ]
-        if target in ("all", "all_figures"):
-            found += [
-                paths.figure(figure, form)
-                for figure in project.figures
-                for form in FIGURE_FORMATS
-            ]
-        if target in ("all", "report"):
-            found.append(paths.report)
-        if target in project.tables:
-            found += [paths.table(target, form) for form in TABLE_FORMATS]
-        if target in project.figures:
-            found += [paths.figure(target, form) for form in FIGURE_FORMATS]
-        if target in project.settings["mine"]:
-            found += [paths.mined(target, form) for form in MINED_FORMATS]
-    if not found:
-        print(
-            f"error: config/config.yaml: targets: nothing is called {wanted}",
-            file=sys.stderr,
-        )
-        sys.exit(2)
-    return found
+    try:
+        return target_files(project, wanted)
+    except CrosslignError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
 
 
 def print_summary():
-    """Print the first table that is there, and where the files are."""
+    """Print the first table that was asked for, else the first that is there, and where the files are."""
     done = [table for table in project.tables if paths.table(table, "csv").exists()]
+    done.sort(key=lambda table: table not in project.settings["targets"])
     if done:
         files = [
             ("tables", paths.results / "tables"),

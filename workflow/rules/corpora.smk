@@ -114,7 +114,7 @@ rule build_corpus:
         ),
     conda:
         "../../envs/cpu.yaml"
-    threads: 1
+    threads: corpus_threads
     resources:
         mem_mb=lambda w, attempt: 4000 * attempt,
         runtime=240,

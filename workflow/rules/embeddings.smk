@@ -24,6 +24,7 @@ rule embed:
             "text_set": w.text_set,
             "readout": w.readout,
             "readout_entry": readout_entry(project, w.readout),
+            "head": graph.run_head(project, w.run, w.text_set),
         },
         members=lambda w: {
             name: str(folder)
@@ -31,7 +32,7 @@ rule embed:
         },
         threads=1,
         root=lambda w: str(paths.results),
-        code=code("embed"),
+        code=lambda w: code("embed", *head_modules(w)),
     message:
         "Encoding {wildcards.text_set} with {wildcards.run} ({wildcards.checkpoint}, {wildcards.readout})"
     script:

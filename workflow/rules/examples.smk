@@ -36,3 +36,35 @@ rule build_examples:
         "Building the training set {wildcards.examples}"
     script:
         "../scripts/build_examples.py"
+
+
+rule measure_overlap:
+    input:
+        corpora=list(OVERLAP["corpora"].values()),
+        evaluations=list(OVERLAP["evaluations"].values()),
+        examples=list(OVERLAP["examples"].values()),
+    output:
+        csv=paths.overlap("csv"),
+        md=report(
+            paths.overlap("md"), caption="../report/overlap.rst", category="Report"
+        ),
+    log:
+        paths.log("measure_overlap", "overlap"),
+    benchmark:
+        paths.benchmark("measure_overlap", "overlap")
+    conda:
+        "../../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=lambda w, attempt: 2000 * attempt,
+        runtime=120,
+    params:
+        recipe={name: list(found) for name, found in OVERLAP.items()},
+        corpora=list(OVERLAP["corpora"]),
+        evaluations=list(OVERLAP["evaluations"]),
+        root=lambda w: str(paths.results),
+        code=code("measure_overlap"),
+    message:
+        "Counting evaluation text in the corpora"
+    script:
+        "../scripts/measure_overlap.py"

@@ -38,7 +38,8 @@ def describe(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
 
 def size_of(file: Mapping[str, Any]) -> str:
     """Return the size of a catalog file for people."""
-    size = file.get("bytes")
+    size = file.get("bytes", file.get("about_bytes"))
     if size is None:
         return "size not known"
-    return f"{size / 1e6:,.1f} MB" if size >= 100_000 else f"{size:,} bytes"
+    about = "" if "bytes" in file else "about "
+    return f"{about}{size / 1e6:,.1f} MB" if size >= 100_000 else f"{about}{size:,} bytes"

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.project import Project
-from crosslign.config.resolve import checkpoint_name, entry_of, is_untrained, readout_name, runs_of
+from crosslign.config.resolve import checkpoint_name, entry_of, head_of, is_untrained, readout_name, runs_of
 
 SELECT = ("task", "subset", "metric", "protocol", "direction")
 
@@ -26,15 +26,31 @@ def _missing_data(project: Project, task: str) -> str:
     return ""
 
 
+def system_of(row: Mapping[str, Any], column: Mapping[str, Any]) -> str:
+    """Return the system of a cell: the row's, with the column's variant in place of `*`, and the column's fine-tune on top."""
+    system = str(row["system"]).replace("*", str(column.get("variant", "*")))
+    return system + (f"+{column['finetune']}" if "finetune" in column else "")
+
+
+def column_facts(column: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the parts of an average take over from its column."""
+    return {key: column[key] for key in ("readout", "checkpoint", "finetune", "variant") if key in column}
+
+
 def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one cell: `scores` (a path a run) with what to select from them, or `reason`."""
+    """Return one cell: `scores` (a path a run) with what to select from them, `parts` or `mean_of` of an average, or `reason`."""
     if "mean_of" in column:
-        return {"mean_of": column["mean_of"]}
+        parts = column["mean_of"]
+        if all(isinstance(part, str) for part in parts):
+            return {"mean_of": parts}
+        return {"parts": [_cell(project, row, {**column_facts(column), **part}) for part in parts]}
     reason = row.get("reason", "") or _missing_data(project, column["task"])
     if "system" not in row or reason:
         return {"reason": reason or "published figure only"}
-    system = row["system"] + (f"+{column['finetune']}" if "finetune" in column else "")
-    task = column["task"]
+    column = {**column, **{key: row[key] for key in ("direction",) if key in row}}
+    system, task = system_of(row, column), column["task"]
+    if project.tasks[task]["output"] == "logits" and (is_untrained(project, system) or head_of(entry_of(project, system)) is None):
+        return {"reason": f"{task} needs a classification head: no fine-tune is named"}
     checkpoint, readout = checkpoint_name(project, system, task, column), readout_name(project, system, task, column)
     scores = [
         str(project.paths.score(run, checkpoint, readout, task).relative_to(project.paths.results)) for run in runs_of(project, system)
@@ -88,7 +104,24 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
 def table_scores(project: Project, table: str) -> list[Path]:
     """Return every score file that a table reads, sorted."""
     cells = [cell for row in resolve_table(project, table)["cells"] for cell in row]
+    cells += [part for cell in cells for part in cell.get("parts", [])]
     return sorted({project.paths.results / score for cell in cells for score in cell.get("scores", [])})
+
+
+def overview(project: Project) -> dict[str, Any]:
+    """Return what the overview shows: id, title and paper of every table and figure, in the order of the papers."""
+
+    def listed(entries: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
+        order = {paper: place for place, paper in enumerate(project.settings["papers"])}
+        found = [{"id": name, "title": str(entry["title"]), "paper": project.paper_of[name]} for name, entry in entries.items()]
+        return sorted(found, key=lambda item: order[item["paper"]])
+
+    return {
+        "tables": listed(project.tables),
+        "figures": listed(project.figures),
+        "scale": project.settings["scale"],
+        "stand_in": project.stand_in,
+    }
 
 
 def _label(project: Project, system: str) -> str:
@@ -103,27 +136,36 @@ def _label(project: Project, system: str) -> str:
 def figure_inputs(project: Project, figure: str) -> dict[str, Any]:
     """Return what a figure reads: `declared` (paths of the line of data) and `inputs` (as its kind wants them, paths as text)."""
     entry = project.figures[figure]
+    panel_of = {"curves": _curve_panel, "tsne": _matrix_panel}.get(entry["kind"], _score_panel)
     panels: list[dict[str, Any]] = []
     declared: list[Path] = []
-    shared: dict[str, str] = {}
     for system in entry["systems"]:
-        run = runs_of(project, system)[0]
-        panel: dict[str, Any] = {"label": _label(project, system)}
-        if entry["kind"] == "curves":
-            declared.append(project.paths.system(run))
-            panel["curve"] = str(project.paths.system(run) / "curve.jsonl")
-        else:
-            task = entry.get("task") or next(name for name, t in project.tasks.items() if entry["text_set"] in t["texts"].values())
-            checkpoint, readout = checkpoint_name(project, system, task, entry), readout_name(project, system, task, entry)
-            if entry["kind"] == "bars":
-                path, key = project.paths.score(run, checkpoint, readout, task), "scores"
-            else:
-                path, key = project.paths.embeddings(run, checkpoint, readout, entry["text_set"]), "matrix"
-            declared.append(path)
-            panel[key] = str(path)
-        panels.append(panel)
+        panel, paths = panel_of(project, entry, system)
+        panels.append({"label": _label(project, system), **panel})
+        declared += paths
+    inputs: dict[str, Any] = {"panels": panels, "results": str(project.paths.results)}
     if entry["kind"] == "tsne":
         tables = {part: project.paths.evaluation(entry["text_set"], part) for part in ("texts", "items")}
         declared += tables.values()
-        shared = {part: str(path) for part, path in tables.items()}
-    return {"declared": declared, "inputs": {"panels": panels, **shared}}
+        inputs |= {part: str(path) for part, path in tables.items()}
+    return {"declared": sorted(set(declared)), "inputs": inputs}
+
+
+Panel = tuple[dict[str, Any], list[Path]]
+
+
+def _curve_panel(project: Project, entry: Mapping[str, Any], system: str) -> Panel:
+    folder = project.paths.system(runs_of(project, system)[0])
+    return {"curve": str(folder / "curve.jsonl")}, [folder]
+
+
+def _matrix_panel(project: Project, entry: Mapping[str, Any], system: str) -> Panel:
+    task = next((name for name, t in project.tasks.items() if entry["text_set"] in t["texts"].values()), "")
+    checkpoint, readout = checkpoint_name(project, system, task, entry), readout_name(project, system, task, entry)
+    path = project.paths.embeddings(runs_of(project, system)[0], checkpoint, readout, entry["text_set"])
+    return {"matrix": str(path)}, [path]
+
+
+def _score_panel(project: Project, entry: Mapping[str, Any], system: str) -> Panel:
+    cells = [_cell(project, {"system": system}, {**column_facts(entry), **cell}) for cell in entry["cells"]]
+    return {"cells": cells}, [project.paths.results / score for cell in cells for score in cell.get("scores", [])]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from crosslign.config.catalog import describe, kind_of
+from crosslign.config.graph import view_corpora
 from crosslign.config.project import Project
 from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained
 from crosslign.errors import InputError
@@ -26,6 +27,7 @@ class FileNeed:
         file: name of the file.
         path: where it lies once it is there; for a file to be had by hand, where to put it.
         bytes: size as published, None where nobody said.
+        about_bytes: rough size where `bytes` is not known, None where nobody said.
         sha256: checksum as published, empty where it is recorded at the first download.
         licence: licence of the bytes.
         origin: URL, package, hub path, OPUS corpus or folder that it comes from.
@@ -38,6 +40,7 @@ class FileNeed:
     file: str
     path: Path
     bytes: int | None
+    about_bytes: int | None
     sha256: str
     licence: str
     origin: str
@@ -55,27 +58,29 @@ class _Uses:
     seen: set[tuple[str, str]] = field(default_factory=set)
 
     def target(self, name: str) -> None:
-        """Add a table, a figure, a system, a training set, a corpus, or `all`, `all_tables`, `all_figures`, `report`."""
+        """Add a table, a figure, a system or one with fine-tunes (`a+b`), a training set, a corpus, or `all`, `all_tables`, `all_figures`, `report`."""
         project = self.project
         groups = {"all_tables": [*project.tables], "all_figures": [*project.figures]}
         groups["all"] = groups["report"] = [*groups["all_tables"], *groups["all_figures"]]
-        for key, members, follow in (
-            (name, groups.get(name, ()), None),
-            (name, project.tables, self.table),
-            (name, project.figures, self.figure),
-            (name, project.examples, self.examples),
-            (name, {**project.systems, **project.encoders}, self.system),
-            (name, {**project.corpora, **project.views}, self.corpus),
-        ):
-            if follow is None and members:
-                for member in members:
-                    self.target(member)
-                return
-            if follow is not None and key in members:
-                follow(key)
-                return
-        known = [*groups, *project.tables, *project.figures, *project.systems, *project.examples, *project.corpora]
-        raise InputError(f"unknown target {name!r}", why=nearest(name, known))
+        if name in groups:
+            for member in groups[name]:
+                self.target(member)
+            return
+        known: Sequence[tuple[Mapping[str, Any], Callable[[str], None]]] = (
+            (project.tables, self.table),
+            (project.figures, self.figure),
+            (project.examples, self.examples),
+            ({**project.systems, **project.encoders}, self.system),
+            ({**project.corpora, **project.views}, self.corpus),
+        )
+        base, _, finetunes = name.partition("+")
+        if finetunes and base in known[3][0] and all(finetune in project.finetunes for finetune in finetunes.split("+")):
+            self.system(name)
+            return
+        follow = next((follow for entries, follow in known if name in entries), None)
+        if follow is None:
+            raise InputError(f"unknown target {name!r}", why=nearest(name, [*groups, *(key for entries, _ in known for key in entries)]))
+        follow(name)
 
     def table(self, name: str) -> None:
         entry = self.project.tables[name]
@@ -129,14 +134,13 @@ class _Uses:
             return
         self.seen.add(("corpus", name))
         if name in self.project.views:
-            view = self.project.views[name]
-            for corpus in [*view["from"], *view.get("dictionaries", {}).values()]:
+            for corpus in view_corpora(self.project.views[name]):
                 self.corpus(corpus)
             return
         entry = self.project.corpora[name]
         self.corpora[name] = None
         filtered = (c for step in entry.get("filters", []) for options in step.values() for c in (options or {}).get("corpora", []))
-        for corpus in [*entry.get("from", []), *filtered]:
+        for corpus in [*entry.get("from", []), *entry.get("of", []), *filtered]:
             self.corpus(corpus)
 
     def files(self) -> Iterator[tuple[str, str, str, str]]:
@@ -202,6 +206,7 @@ def data_plan(project: Project, targets: Sequence[str]) -> list[FileNeed]:
                 file=file_name,
                 path=path,
                 bytes=file.get("bytes"),
+                about_bytes=file.get("about_bytes"),
                 sha256=file.get("sha256", ""),
                 licence=source["licence"],
                 origin=describe(source, file),

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.project import Project
-from crosslign.config.resolve import encoder_at_scale, is_untrained, resolve, split_run
+from crosslign.config.resolve import encoder_at_scale, head_of, is_untrained, resolve, split_run
+from crosslign.errors import InputError
 from crosslign.paths import EVALUATION_FILES
 
 
@@ -131,6 +132,29 @@ def run_members(project: Project, run: str, checkpoint: str) -> dict[str, Path]:
     if is_untrained(project, run):
         return {"main": run_folder(project, run) / "main"}
     return {member: project.paths.system(run) / checkpoint / member for member in _members_of_run(project, run)}
+
+
+def run_head(project: Project, run: str, text_set: str) -> dict[str, Any]:
+    """Return the classification part, `name` and its entry, whose logits a run gives on a text set; empty where vectors are wanted.
+
+    Raises:
+        InputError: tasks want both of one text set, or the run has no such part.
+    """
+    outputs = {task["output"] for task in project.tasks.values() if text_set in task["texts"].values()}
+    if "logits" not in outputs:
+        return {}
+    if len(outputs) > 1:
+        raise InputError(
+            f"tasks want both vectors and logits of {text_set!r}", where="config/tasks.yaml", do="Give them text sets of their own"
+        )
+    system, seed = split_run(project, run)
+    recipe = resolve(project, system, seed) if seed is not None else {"terms": []}
+    name = head_of(recipe)
+    if name is None:
+        raise InputError(
+            f"{run} has no classification head for {text_set!r}", where="config/papers", do="Name a fine-tune in the table's column"
+        )
+    return {"name": name, "entry": recipe["parts"][name]}
 
 
 def score_inputs(project: Project, run: str, checkpoint: str, readout: str, task: str) -> dict[str, dict[str, Path]]:

@@ -13,6 +13,7 @@ from crosslign.config.mining import check_mining
 from crosslign.config.project import SECTIONS, Project
 from crosslign.config.references import check_references
 from crosslign.config.schema import check
+from crosslign.config.templates import expand
 from crosslign.config.yaml_files import YamlFile, load_yaml
 from crosslign.errors import InputError
 from crosslign.paths import Paths
@@ -29,6 +30,8 @@ class _Loader:
 
     def load(self, relative: str, schema: str) -> Any:
         file = load_yaml(self.root / relative, Path(relative))
+        if schema == "corpora":
+            file = expand(file)
         check(file, self.schemas, schema)
         self.files[relative] = file
         return file.content
@@ -53,13 +56,17 @@ def _name(folder: Path, name: str, kind: str) -> str:
     return f"{name}.yaml"
 
 
+def _listed(row: Mapping[str, str]) -> dict[str, Any]:
+    return {key: int(value) if key in ("bytes", "about_bytes") else value for key, value in row.items() if value}
+
+
 def _with_listed_files(root: Path, sources: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace `files_from: some.csv` (name, sha256, bytes) by the files that the CSV lists."""
+    """Replace `files_from: some.csv` (name, sha256, bytes and others) by the files that the CSV lists; empty fields are not known."""
     filled = {}
     for name, entry in sources.items():
         if "files_from" in entry:
             with open(root / entry["files_from"], encoding="utf-8", newline="") as file:
-                files = [{"name": row["name"], "sha256": row["sha256"], "bytes": int(row["bytes"])} for row in csv.DictReader(file)]
+                files = [_listed(row) for row in csv.DictReader(file)]
             filled[name] = {**{k: v for k, v in entry.items() if k != "files_from"}, "files": files}
         else:
             filled[name] = entry

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.schema import check
-from crosslign.config.yaml_files import YamlFile, load_yaml
+from crosslign.config.schema import check, schemas_of
+from crosslign.config.yaml_files import YamlFile
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
@@ -37,7 +37,7 @@ class OptionChecker:
     def __init__(self, schemas: Path, file: YamlFile) -> None:
         self.schemas = schemas
         self.file = file
-        self.known: Mapping[str, Mapping[str, Any]] = load_yaml(schemas / "options.yaml").content["$defs"]
+        self.known: Mapping[str, Mapping[str, Any]] = schemas_of(schemas)["options"]["$defs"]
 
     def check(self, seam: str, name: str, options: Mapping[str, Any], keys: Sequence[str | int]) -> None:
         """Check that `name` is an implementation of `seam` and that it takes these options."""
@@ -47,10 +47,15 @@ class OptionChecker:
                 f"unknown {seam.replace('_', ' ').rstrip('s')} {name!r}", where=self.file.where(keys), why=nearest(name, list(allowed))
             )
         prefix = tuple(keys)
-        shifted = {(seam, name, *at[len(prefix) :]): line for at, line in self.file.lines.items() if at[: len(prefix)] == prefix}
-        part = YamlFile(self.file.path, {seam: {name: dict(options)}}, shifted)
+        content = {seam: {name: dict(options)}}
         try:
-            check(part, self.schemas, "options")
+            check(YamlFile(self.file.path, content, {}), self.schemas, "options")
+            return
+        except InputError:
+            pass  # said again below, with its line: finding lines for every entry would take longer than the checks
+        shifted = {(seam, name, *at[len(prefix) :]): line for at, line in self.file.lines.items() if at[: len(prefix)] == prefix}
+        try:
+            check(YamlFile(self.file.path, content, shifted), self.schemas, "options")
         except InputError as error:
             # The message must show the place in the user's file, not in the piece that was checked.
             raise InputError(

@@ -66,7 +66,9 @@ def encoder_at_scale(project: Project, encoder: str) -> str:
 
 
 def seeds_of(project: Project, system: str) -> list[int]:
-    """Return the seeds of a trained system at this scale."""
+    """Return the seeds of a trained system: those of config.yaml, else its own as far as the scale allows."""
+    if given := project.settings.get("seeds"):
+        return list(given)
     seeds = list(entry_of(project, system).get("seeds", [42]))
     return seeds[: project.scale["limits"].get("seeds", len(seeds))]
 
@@ -155,11 +157,17 @@ def resolve(project: Project, system: str, seed: int) -> dict[str, Any]:
     return _limited(recipe, project.scale)
 
 
+def head_of(recipe: Mapping[str, Any]) -> str | None:
+    """Return the part whose logits a cross-encoder gives: that of its first cross-entropy over whole rows; None without one."""
+    terms = [term for term in recipe["terms"] if term["objective"] == "cross_entropy" and term.get("encode", "pair") == "pair"]
+    return str(terms[0]["part"]) if terms else None
+
+
 def readout_name(project: Project, system: str, task: str, column: Mapping[str, Any] | None = None) -> str:
-    """Return the readout of a cell: the column's, else the task's, else the system's."""
+    """Return the readout of a cell: the column's, else the task's, else the system's; an empty task has none."""
     if column and "readout" in column:
         return str(column["readout"])
-    if "readout" in project.tasks[task]:
+    if "readout" in project.tasks.get(task, {}):
         return str(project.tasks[task]["readout"])
     if is_untrained(project, system):
         return str(project.encoders[system]["readout"])

@@ -16,8 +16,14 @@ from crosslign.registry import nearest
 
 
 @functools.cache
+def schemas_of(folder: Path) -> dict[str, Any]:
+    """Return the content of all schemas of a folder, by name; read once."""
+    return {path.stem: load_yaml(path).content for path in sorted(folder.glob("*.yaml"))}
+
+
+@functools.cache
 def _validator(folder: Path, name: str) -> Draft202012Validator:
-    schemas = {path.stem: load_yaml(path).content for path in sorted(folder.glob("*.yaml"))}
+    schemas = schemas_of(folder)
     registry: Registry[Any] = Registry().with_resources(
         [(f"{stem}.yaml", Resource.from_contents(schema)) for stem, schema in schemas.items()]
     )

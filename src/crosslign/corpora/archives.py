@@ -151,6 +151,28 @@ def member_names(archive: Path) -> list[str]:
         return [member.name for member in _members(archive)]
 
 
+@contextmanager
+def open_member(archive: Path, member: str) -> Iterator[IO[bytes]]:
+    """Open one member of an archive for reading bytes as they are unpacked; nothing is written.
+
+    Args:
+        archive: path whose suffix names the format.
+        member: its exact name; the first of that name is meant.
+
+    Raises:
+        InputError: no such member, an unsafe one, or a damaged archive, while reading too.
+    """
+    archive = Path(archive)
+    with damage_named(archive):
+        for found in _members(archive):
+            if found.name == member:
+                _check(found, archive, max(found.size, 0))
+                with found.open() as stream:
+                    yield stream
+                return
+    raise InputError(f"member {member!r} is not in the archive", where=str(archive))
+
+
 def extract_member(archive: Path, member: str, dest: Path, max_bytes: int) -> None:
     """Extract one member of a zip, wheel, tar (gz, bz2, xz, zst) or singly packed file to `dest`, whole or not at all.
 

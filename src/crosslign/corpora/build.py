@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from crosslign.corpora import EVALUATIONS, READERS
+from crosslign.corpora import EVALUATIONS, READERS, dedup
 from crosslign.corpora.columns import SIDES
 from crosslign.corpora.dedup import KeySet, digest, keys_array
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.corpora.joined import join
 from crosslign.corpora.pipeline import Pipeline
-from crosslign.corpora.sampling import priorities
+from crosslign.corpora.sampling import Lowest, priorities
 from crosslign.errors import InputError
 from crosslign.files import iter_rows, read_rows, write_batches
 from crosslign.files.rows import SCHEMAS
@@ -36,17 +36,20 @@ def build_corpus(
     references: Mapping[str, Path],
     out: Path,
     limit: int | None = None,
+    *,
+    threads: int = 1,
 ) -> dict[str, Any]:
     """Write the rows of one corpus.
 
     Args:
         name: id of the corpus.
-        entry: its entry in the catalog: kind, reader, options, langs, filters, seed.
+        entry: its entry in the catalog: kind, reader, options, langs, filters, seed, sample (a bound as `limit`).
         files: source files by name.
         references: rows of the corpora that filters name, by id.
         out: Parquet file to write, in the columns of the kind.
         limit: upper bound on the rows; on the groups of a multiway corpus. Labelled rows of one group stay together.
             A sample keeps source order, and a smaller one is part of a larger one of the same `seed` (default 42).
+        threads: processes that filters may use; the rows are the same.
 
     Returns:
         Counts: `read`, `filters` (name, before, after, changed), `rows`, `per_language`, and `groups` where there are any.
@@ -55,7 +58,8 @@ def build_corpus(
         InputError: a reader's or filter's own; no row is left; a row lacks its id, or has that of another.
     """
     kind = entry["kind"]
-    pipeline = Pipeline(name, kind, entry.get("langs", ()), entry.get("filters", ()), references)
+    limit = min((bound for bound in (entry.get("sample"), limit) if bound is not None), default=None)
+    pipeline = Pipeline(name, kind, entry.get("langs", ()), entry.get("filters", ()), references, threads=threads)
 
     def read() -> Iterator[pa.Table]:
         return READERS.get(entry["reader"], where=name)(files, name, entry.get("langs", ()), **entry.get("options", {}))
@@ -70,8 +74,8 @@ def build_corpus(
         if limit is None:
             written = write_batches(out, _counted(rows, kind, counts), kind)
         else:
-            write_batches(staged, rows, kind)
-            written = write_batches(out, _counted(_sampled(staged, kind, limit, entry.get("seed", SEED)), kind, counts), kind)
+            sampled = _sampled(rows, staged, kind, limit, entry.get("seed", SEED))
+            written = write_batches(out, _counted(sampled, kind, counts), kind)
         if not written:
             out.unlink()
             raise InputError(
@@ -96,17 +100,35 @@ def _dwindling(pipeline: Pipeline) -> str:
 
 def _checked(batches: Iterator[pa.Table], kind: str, name: str) -> Iterator[pa.Table]:
     """Pass tables on whose ids are there and unique, and whose first side is never empty."""
-    seen = KeySet()
-    for batch in batches:
-        ids = batch["id"].to_pylist()
-        new = seen.insert(keys_array(digest(row or "") for row in ids))
-        if batch["id"].null_count or not new.all():
-            raise InputError(f"row id {ids[int(np.argmin(new))]!r} is not unique", where=name, do="Give the reader's files distinct names")
+    for batch in _unique(batches, name):
         for lang, text in SIDES[kind]:
-            empty = pc.and_kleene(pc.is_valid(batch[lang]), pc.equal(pc.fill_null(batch[text], ""), "")).to_pylist()
-            if any(empty):
-                raise InputError(f"row {ids[empty.index(True)]!r} has an empty {text}", where=name)
+            empty = pc.and_kleene(pc.is_valid(batch[lang]), pc.equal(pc.fill_null(batch[text], ""), ""))
+            if pc.any(empty).as_py():
+                row = batch["id"][empty.to_pylist().index(True)].as_py()
+                raise InputError(f"row {row!r} has an empty {text}", where=name)
         yield batch
+
+
+def _unique(batches: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
+    """Pass tables on whose ids are there and unique; those beyond memory are compared at the end."""
+    seen, advice = KeySet(), "Give the reader's files distinct names"
+    with tempfile.TemporaryDirectory(prefix="crosslign-ids-") as folder:
+        later = dedup.KeysOnDisk(Path(folder))
+        for batch in batches:
+            ids = batch["id"].to_pylist()
+            keys = keys_array(digest(row or "") for row in ids)
+            if len(seen) < dedup.IN_MEMORY:
+                new = seen.insert(keys)
+                for part in seen.parts() if len(seen) >= dedup.IN_MEMORY else ():
+                    later.add(part, known=True)
+            else:
+                new = np.ones(len(keys), bool)
+                later.add(keys)
+            if batch["id"].null_count or not new.all():
+                raise InputError(f"row id {ids[int(np.argmin(new))]!r} is not unique", where=name, do=advice)
+            yield batch
+        if not later.new().all():
+            raise InputError(f"row ids after the first {len(seen):,} are not unique", where=name, do=advice)
 
 
 def _counted(batches: Iterator[pa.Table], kind: str, counts: dict[str, Any]) -> Iterator[pa.Table]:
@@ -115,18 +137,41 @@ def _counted(batches: Iterator[pa.Table], kind: str, counts: dict[str, Any]) -> 
     groups: set[str] = set()
     for batch in batches:
         for lang, _ in SIDES[kind]:
-            langs.update(lang for lang in batch[lang].to_pylist() if lang is not None)
+            langs.update({row["values"]: row["counts"] for row in batch[lang].drop_null().value_counts().to_pylist()})
         if "group" in batch.column_names:
-            groups.update(batch["group"].drop_null().to_pylist())
+            groups.update(batch["group"].drop_null().unique().to_pylist())
         yield batch
     counts["per_language"] = dict(sorted(langs.items()))
     if groups:
         counts["groups"] = len(groups)
 
 
-def _sampled(path: Path, kind: str, limit: int, seed: int) -> Iterator[pa.Table]:
-    column = "group" if "group" in SCHEMAS[kind].names else "id"
-    ids, units = ([value for batch in iter_rows(path, [name]) for value in batch[name].to_pylist()] for name in ("id", column))
+def _sampled(rows: Iterator[pa.Table], staged: Path, kind: str, limit: int, seed: int) -> Iterator[pa.Table]:
+    """Return a sample of rows in their order: of single rows, or of whole groups."""
+    if "group" not in SCHEMAS[kind].names:
+        return _sampled_rows(rows, staged, kind, limit, seed)
+    write_batches(staged, rows, kind)
+    return _sampled_groups(staged, kind, limit, seed)
+
+
+def _sampled_rows(rows: Iterator[pa.Table], staged: Path, kind: str, limit: int, seed: int) -> Iterator[pa.Table]:
+    """Yield the rows of the `limit` least priorities; what is above the bound so far is not even staged."""
+    lowest = Lowest(limit)
+
+    def promising() -> Iterator[pa.Table]:
+        for batch in rows:
+            keys = priorities(batch["id"].to_pylist(), seed)
+            keep = keys <= lowest.bound
+            lowest.add(keys[keep])
+            yield batch.filter(pa.array(keep))
+
+    write_batches(staged, promising(), kind)
+    for batch in iter_rows(staged):
+        yield batch.filter(pa.array(priorities(batch["id"].to_pylist(), seed) <= lowest.final()))
+
+
+def _sampled_groups(path: Path, kind: str, limit: int, seed: int) -> Iterator[pa.Table]:
+    ids, units = ([value for batch in iter_rows(path, [name]) for value in batch[name].to_pylist()] for name in ("id", "group"))
     mask = _chosen([unit or row for unit, row in zip(units, ids, strict=True)], limit, seed, by_rows=kind != "multiway")
     start = 0
     for batch in iter_rows(path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from crosslign.files import iter_rows
 
 Mask = NDArray[np.bool_]
 SIDES = ("a_text", "b_text", "c_text")
+SLICE = 65_536
+"""Examples that are looked at together."""
 
 
 def evaluation_keys(texts: Path) -> KeySet:
@@ -70,23 +73,37 @@ def decontaminate(table: pa.Table, evaluations: Mapping[str, Path]) -> tuple[pa.
         evaluations: `texts` of evaluation corpora, by id.
 
     Returns:
-        The examples that are left, and counts: before, after, pair_level, and for each corpus dropped and pair_level.
+        The examples that are left, and counts: before, after, pair_level, and for each evaluation corpus dropped,
+        pair_level, and `corpora` (the examples dropped by the corpus or view that their rows come from).
     """
-    columns = _columns(table) if evaluations else {}
+    keys = {name: evaluation_keys(path) for name, path in evaluations.items()}
     dropped, paired = np.zeros(table.num_rows, bool), np.zeros(table.num_rows, bool)
-    by_corpus: dict[str, dict[str, int]] = {}
-    for name, path in evaluations.items():
-        any_side, all_sides = _collisions(columns, evaluation_keys(path), table.num_rows)
-        by_corpus[name] = {"dropped": int(any_side.sum()), "pair_level": int(all_sides.sum())}
-        dropped |= any_side
-        paired |= all_sides
+    by_set: dict[str, dict[str, Any]] = {name: {"dropped": 0, "pair_level": 0, "corpora": Counter()} for name in keys}
+    for start in range(0, table.num_rows if keys else 0, SLICE):
+        part = table.slice(start, SLICE).combine_chunks()
+        columns = _columns(part)
+        for name, known in keys.items():
+            any_side, all_sides = _collisions(columns, known, part.num_rows)
+            by_set[name]["dropped"] += int(any_side.sum())
+            by_set[name]["pair_level"] += int(all_sides.sum())
+            by_set[name]["corpora"].update(_corpora(part, any_side))
+            dropped[start : start + SLICE] |= any_side
+            paired[start : start + SLICE] |= all_sides
     counts = {
         "before": table.num_rows,
         "after": int((~dropped).sum()),
         "pair_level": int(paired.sum()),
-        "evaluations": by_corpus,
+        "evaluations": {name: {**found, "corpora": dict(sorted(found["corpora"].items()))} for name, found in by_set.items()},
     }
     return table.filter(pa.array(~dropped)), counts
+
+
+def _corpora(table: pa.Table, dropped: Mask) -> Counter[str]:
+    """Return how many of the marked examples have rows of each corpus or view: what stands before the first colon of a row's id."""
+    found: Counter[str] = Counter()
+    for rows in table["rows"].filter(pa.array(dropped)).to_pylist():
+        found.update({row.split(":", 1)[0] for row in rows})
+    return found
 
 
 def _collisions(columns: Mapping[str, _Sentences], keys: KeySet, rows: int) -> tuple[Mask, Mask]:

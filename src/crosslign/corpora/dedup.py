@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from pathlib import Path
 
 import numpy as np
 import xxhash
@@ -52,6 +53,13 @@ class KeySet:
     def __init__(self) -> None:
         self._keys = SortedKeys(KEY_TYPE)
 
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def parts(self) -> Iterator[NDArray[np.bytes_]]:
+        """Yield all keys, in a few arrays."""
+        return self._keys.keys()
+
     def contains(self, keys: NDArray[np.bytes_]) -> NDArray[np.bool_]:
         """Return whether each key is in the set."""
         mask = np.zeros(len(keys), bool)
@@ -65,3 +73,48 @@ class KeySet:
         new &= ~self.contains(keys)
         self._keys.add(keys[new], np.zeros(int(new.sum()), np.int64))
         return new
+
+
+IN_MEMORY = 16_000_000
+"""Keys of one kind that are held in memory (24 bytes each, twice that while they are sorted); more of them wait on disk."""
+
+
+class KeysOnDisk:
+    """Which of any number of keys are new, found in bounded memory: keys are parted by their first byte into 256 files.
+
+    Memory is one bit a row, and one part at a time (40 bytes for each of its keys while it is sorted).
+
+    Args:
+        folder: an empty folder for the files, 24 bytes a key.
+    """
+
+    RECORD = np.dtype([("key", KEY_TYPE), ("row", "<i8")])
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = Path(folder)
+        self._rows = 0
+
+    def add(self, keys: NDArray[np.bytes_], *, known: bool = False) -> None:
+        """Add the keys of the next rows; with `known`, keys that no row may have."""
+        records = np.empty(len(keys), self.RECORD)
+        records["key"] = keys
+        records["row"] = -1 if known else np.arange(self._rows, self._rows + len(keys))
+        self._rows += 0 if known else len(keys)
+        parts = np.ascontiguousarray(keys).view(np.uint8).reshape(-1, KEY_TYPE.itemsize)[:, 0]
+        order = np.argsort(parts, kind="stable")
+        ends = np.searchsorted(parts[order], np.arange(257))
+        for part in np.unique(parts).tolist():
+            with Path(self._folder, f"{part:03}").open("ab") as file:
+                file.write(records[order[ends[part] : ends[part + 1]]].tobytes())
+
+    def new(self) -> NDArray[np.bool_]:
+        """Return, for each row, whether its key is neither a known one nor that of an earlier row."""
+        found = np.zeros(self._rows, bool)
+        for path in sorted(self._folder.glob("[0-9]*")):
+            records = np.fromfile(path, self.RECORD)
+            order = np.lexsort((records["row"], records["key"]))
+            first = np.ones(len(order), bool)
+            first[1:] = records["key"][order[1:]] != records["key"][order[:-1]]
+            rows = records["row"][order[first]]
+            found[rows[rows >= 0]] = True
+        return found

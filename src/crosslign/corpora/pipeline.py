@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,14 @@ import pyarrow as pa
 
 from crosslign.corpora.columns import SIDES
 from crosslign.corpora.filters import FILTERS, Filter, PairRule, Setting, Sides, TextMap
+from crosslign.corpora.workers import Workers
 
 PIVOT = "en"
+PIVOT_COLUMNS = ("pivot_lang", "pivot_text")
+"""Columns that rows of a multiway corpus carry while they are filtered: the sentence that rules of two sides compare with."""
+
+WORTH_WORKERS = 4
+"""Batches from which on worker processes earn more time than their start takes."""
 
 
 class Pipeline:
@@ -27,10 +34,20 @@ class Pipeline:
         langs: its languages.
         steps: `[{name: options}, …]` in the order of the catalog.
         references: rows of other corpora that filters name, by id.
+        threads: processes that filters may use; the result is the same.
+        forgetful: leave out the filters that remember rows, as a worker process does.
     """
 
     def __init__(
-        self, name: str, kind: str, langs: Sequence[str], steps: Sequence[Mapping[str, Any]], references: Mapping[str, Path]
+        self,
+        name: str,
+        kind: str,
+        langs: Sequence[str],
+        steps: Sequence[Mapping[str, Any]],
+        references: Mapping[str, Path],
+        *,
+        threads: int = 1,
+        forgetful: bool = False,
     ) -> None:
         self.kind = kind
         self.read = 0
@@ -38,10 +55,14 @@ class Pipeline:
         self._steps: list[Filter | TextMap] = []
         self._pivot_lang = PIVOT if PIVOT in langs or not langs else langs[0]
         self._pivots: dict[str, tuple[str, str]] = {}
+        self._threads = threads
+        self._task = {"name": name, "kind": kind, "langs": list(langs), "steps": [dict(step) for step in steps]}
         setting = Setting(langs, references, name)
         for step in steps:
             ((rule, options),) = step.items()
-            self._steps.append(FILTERS.get(rule, where=f"{name}: filters")(setting, **(options or {})))
+            found = FILTERS.get(rule, where=f"{name}: filters")
+            skip = forgetful and issubclass(found, Filter) and found.remembers
+            self._steps.append(Filter(setting) if skip else found(setting, **(options or {})))
             self.counts.append({"filter": rule, "before": 0, "after": 0})
 
     @property
@@ -64,24 +85,86 @@ class Pipeline:
 
     def apply(self, batches: Iterable[pa.Table]) -> Iterator[pa.Table]:
         """Yield what the filters leave of each batch, and count."""
-        for batch in batches:
-            self.read += batch.num_rows
-            yield self._filtered(batch)
+        source = (self._received(batch) for batch in batches)
+        first = list(islice(source, WORTH_WORKERS))
+        found: Iterable[pa.Table] = chain(first, source)
+        spans = self._spans()
+        if self._threads > 1 and len(first) == WORTH_WORKERS and any(apart for apart, _ in spans):
+            with Workers(self._threads, self._task) as workers:
+                for apart, span in spans:
+                    found = self._apart(workers, found, span) if apart else self._remembering(found, span.start)
+                yield from map(self._returned, found)
+        else:
+            for apart, span in spans:
+                found = self._here(found, span) if apart else self._remembering(found, span.start)
+            yield from map(self._returned, found)
 
-    def _filtered(self, batch: pa.Table) -> pa.Table:
+    def _spans(self) -> list[tuple[bool, range]]:
+        """Return the steps in runs that worker processes can take over; each that remembers other rows stands alone."""
+        apart = [not (isinstance(step, Filter) and step.remembers) for step in self._steps]
+        starts = [n for n in range(len(apart)) if n == 0 or not (apart[n] and apart[n - 1])]
+        return [(apart[start], range(start, end)) for start, end in zip(starts, [*starts, len(apart)][1:], strict=bool(starts))]
+
+    def _received(self, batch: pa.Table) -> pa.Table:
+        self.read += batch.num_rows
+        if self.kind != "multiway":
+            return batch
+        rows = zip(batch["group"].to_pylist(), batch["lang"].to_pylist(), strict=True)
+        pivots = [self._pivots.get(group) if lang != self._pivot_lang else None for group, lang in rows]
+        columns = ([pivot and self._pivot_lang for pivot in pivots], [pivot and pivot[1] for pivot in pivots])
+        for name, column in zip(PIVOT_COLUMNS, columns, strict=True):
+            batch = batch.append_column(name, pa.array(column, pa.string()))
+        return batch
+
+    def _returned(self, batch: pa.Table) -> pa.Table:
+        return batch.drop_columns(list(PIVOT_COLUMNS)) if self.kind == "multiway" else batch
+
+    def _here(self, batches: Iterable[pa.Table], span: range) -> Iterator[pa.Table]:
+        for batch in batches:
+            found, counts = self.run(batch, span)
+            self._add(counts, span)
+            yield found
+
+    def _remembering(self, batches: Iterable[pa.Table], number: int) -> Iterator[pa.Table]:
+        step = self._steps[number]
+        assert isinstance(step, Filter)
+        for batch, left in step.keep_of_all(batches, self._sides):
+            self._add([{"before": batch.num_rows, "after": int(left.sum())}], range(number, number + 1))
+            yield batch.filter(pa.array(left))
+
+    def _apart(self, workers: Workers, batches: Iterable[pa.Table], span: range) -> Iterator[pa.Table]:
+        for found, counts in workers.map(batches, [span.start, span.stop]):
+            self._add(counts, span)
+            yield found
+
+    def _add(self, counts: Sequence[Mapping[str, int]], span: range) -> None:
+        for step, count in zip(span, counts, strict=True):
+            for key, number in count.items():
+                self.counts[step][key] = self.counts[step].get(key, 0) + number
+
+    def run(self, batch: pa.Table, span: range) -> tuple[pa.Table, list[dict[str, int]]]:
+        """Run the steps of a span over one batch.
+
+        Args:
+            batch: rows, with their pivots where there are any.
+            span: numbers of the steps.
+
+        Returns:
+            What they leave, and for each step before, after, and where it changes texts changed.
+        """
         sides, left = self._sides(batch), np.ones(batch.num_rows, bool)
-        for step, count in zip(self._steps, self.counts, strict=True):
+        counts: list[dict[str, int]] = []
+        for step in (self._steps[number] for number in span):
             if isinstance(step, TextMap) or not step.vectorised:
                 batch, sides, left = batch.filter(pa.array(left)), sides.select(left), np.ones(int(left.sum()), bool)
-            count["before"] += int(left.sum())
+            count = {"before": int(left.sum())}
             if isinstance(step, TextMap):
-                batch, changed = self._mapped(step, batch)
+                batch, count["changed"] = self._mapped(step, batch)
                 sides, left = self._sides(batch), np.ones(batch.num_rows, bool)
-                count["changed"] = count.get("changed", 0) + changed
             elif len(sides):
                 left &= step.keep(sides)
-            count["after"] += int(left.sum())
-        return batch.filter(pa.array(left))
+            counts.append({**count, "after": int(left.sum())})
+        return batch.filter(pa.array(left)), counts
 
     def _mapped(self, step: TextMap, batch: pa.Table) -> tuple[pa.Table, int]:
         """Return the batch with changed texts, without rows that lost theirs; and how many rows changed."""
@@ -100,10 +183,13 @@ class Pipeline:
         if "group" in batch.column_names and batch["group"].null_count < batch.num_rows:
             groups = [group or row for group, row in zip(batch["group"].to_pylist(), batch["id"].to_pylist(), strict=True)]
         if self.kind == "multiway":
-            pivots = [self._pivots.get(group) if lang != self._pivot_lang else None for group, lang in zip(groups, langs, strict=True)]
-            others = [pivot and pivot[1] for pivot in pivots]
-            return Sides(texts, langs, others, [pivot and self._pivot_lang for pivot in pivots], right_is_pivot=True, groups=groups)
+            pivot_langs, pivots = (_listed(batch, column) for column in PIVOT_COLUMNS)
+            return Sides(texts, langs, pivots, pivot_langs, right_is_pivot=True, groups=groups)
         if len(SIDES[self.kind]) == 1:
             return Sides(texts, langs, [None] * len(texts), [None] * len(texts), groups=groups)
         other_langs, others = (batch[column].to_pylist() for column in SIDES[self.kind][1])
         return Sides(texts, langs, others, other_langs, groups=groups)
+
+
+def _listed(batch: pa.Table, column: str) -> list[Any]:
+    return list(batch[column].to_pylist()) if column in batch.column_names else [None] * batch.num_rows

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,14 @@ class SortedKeys:
         while len(self._segments) > 1 and len(self._segments[-2][0]) <= 2 * len(self._segments[-1][0]):
             (last, last_values), (before, before_values) = self._segments.pop(), self._segments.pop()
             self._segments.append(_sorted(np.concatenate([before, last]), np.concatenate([before_values, last_values])))
+
+    def __len__(self) -> int:
+        return sum(len(keys) for keys, _ in self._segments)
+
+    def keys(self) -> Iterator[NDArray[Any]]:
+        """Yield all keys, in a few arrays."""
+        for keys, _ in self._segments:
+            yield keys
 
     def find(self, keys: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return (positions in `keys`, values), one pair a match, in no order that may be relied on."""

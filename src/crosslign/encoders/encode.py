@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 from numpy.typing import NDArray
+from torch import nn
 
 from crosslign.encoders.memory import is_out_of_memory
 from crosslign.encoders.model import Member, Model
@@ -193,6 +194,18 @@ def encode(
     return encode_counted(model, texts, langs, readout, pair_texts, token_budget)[0]
 
 
+def apply_head(head: nn.Module, vectors: Matrix, device: torch.device | str = "cpu") -> Matrix:
+    """Return the logits of a classification head in evaluation mode, float32 [n, classes], of vectors [n, d] not normalised."""
+    before = head.training
+    head.to(device).eval()
+    try:
+        with torch.inference_mode():
+            blocks = [head(torch.from_numpy(vectors[i : i + CHUNK]).to(device)).float().cpu() for i in range(0, len(vectors), CHUNK)]
+    finally:
+        head.train(before)
+    return np.asarray(torch.cat(blocks).numpy(), dtype=np.float32) if blocks else vectors[:, :0]
+
+
 def pick_device(device: str = "auto") -> torch.device:
     """Return the device called `device`; `auto` is the first GPU, or else the CPU."""
     return torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device)
@@ -213,9 +226,15 @@ def text_columns(table: pa.Table, where: str) -> tuple[list[str], list[str], lis
 
 
 def embed_text_set(
-    members: Mapping[str, Path] | Path, texts: Path, readout: Mapping[str, Any], out: Path, threads: int = 1, device: str = "auto"
+    members: Mapping[str, Path] | Path,
+    texts: Path,
+    readout: Mapping[str, Any],
+    out: Path,
+    threads: int = 1,
+    device: str = "auto",
+    head: Callable[[Model], nn.Module] | None = None,
 ) -> dict[str, Any]:
-    """Encode a text set with a saved model and write the matrix, row i for text i.
+    """Encode a text set with a saved model and write the matrix, row i for text i: vectors, or a head's logits.
 
     Args:
         members: folder of each member; one folder alone is `main`.
@@ -224,6 +243,8 @@ def embed_text_set(
         out: path of the float32 .npy file, written whole or not at all.
         threads: threads to use.
         device: `auto`, `cpu`, `cuda`, …
+        head: gives a trained classification head on the model: the matrix then holds its logits [rows, classes], of vectors
+            that are not normalised, whatever the readout says.
 
     Returns:
         rows, dimension, truncated (texts longer than max_length), tokenizer (its classes) and device.
@@ -232,7 +253,10 @@ def embed_text_set(
     chosen = pick_device(device)
     ids, sentences, langs, pairs = text_columns(read_rows(texts, "texts"), str(texts))
     model = Model.load({"main": members} if isinstance(members, Path) else members).to(chosen)
-    vectors, truncated = encode_counted(model, sentences, langs, readout, pairs, names=ids)
+    read = readout if head is None else {**readout, "normalise": False}
+    vectors, truncated = encode_counted(model, sentences, langs, read, pairs, names=ids)
+    if head is not None:
+        vectors = apply_head(head(model), vectors, chosen)
     with atomic_path(out) as temporary, open(temporary, "wb") as file:
         np.save(file, vectors, allow_pickle=False)
     tokenizers = sorted({type(model.member(name).tokenizer).__name__ for name in model.members})

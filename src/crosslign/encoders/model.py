@@ -1,4 +1,4 @@
-"""A sentence encoder: one transformer (`main`), or one per language."""
+"""A sentence encoder: one transformer (`main`), or one per language, with `other` for the languages that have none."""
 
 from __future__ import annotations
 
@@ -19,6 +19,7 @@ from crosslign.errors import InputError
 from crosslign.languages import normalise
 
 MAIN = "main"
+OTHER = "other"
 ROBERTA_POSITIONS = frozenset({"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert"})
 """Model types whose positions begin behind the padding id."""
 
@@ -147,7 +148,7 @@ class Model(nn.Module):
     """Members by name: `main`, or one per language; the language of a text picks the member.
 
     Args:
-        members: `{"main": …}`, or normalised language codes to members.
+        members: `{"main": …}`, or normalised language codes to members; `other` reads every language without its own.
     """
 
     def __init__(self, members: Mapping[str, Member]) -> None:
@@ -177,6 +178,8 @@ class Model(nn.Module):
         if MAIN in self.members:
             return MAIN
         code = normalise(lang)
+        if code not in self.members and OTHER in self.members:
+            return OTHER
         if code not in self.members:
             raise InputError(f"no member of the model reads the language {lang!r}", why=f"members: {', '.join(self.members)}")
         return code

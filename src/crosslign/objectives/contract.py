@@ -80,7 +80,8 @@ class Objective(Protocol):
     """One term of a training loss; options of the term in the recipe are its constructor's keyword arguments.
 
     `inputs` names what is to be encoded; `loss` gets, under the same names, float32 vectors of shape [n, d]
-    (not normalised), gathered over micro-batches and ranks.
+    (not normalised), gathered over micro-batches and ranks. An objective whose `whole_groups` is true gets batches in which
+    no row of a `group` is missing.
     """
 
     shape: Shape

@@ -84,20 +84,27 @@ def _repr(value: float | None) -> str:
     return "" if value is None else repr(value)
 
 
+def _names(places: Sequence[tuple[str, str]]) -> list[str]:
+    """Return labels, with their heading before them where two are equal."""
+    labels = [label for _, label in places]
+    return [f"{heading}: {label}" if heading and labels.count(label) > 1 else label for heading, label in places]
+
+
 def as_csv(table: PrintedTable) -> str:
     """Return one line a cell, unrounded, with the score file and the record that it came from."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
-    for row in table.rows:
-        for column, letters, cell in zip(table.columns, table.column_letters, row.cells, strict=True):
+    rows, columns = _names([(row.block, row.label) for row in table.rows]), _names([(c["group"], c["label"]) for c in table.columns])
+    for row, row_name in zip(table.rows, rows, strict=True):
+        for column, letters, cell in zip(columns, table.column_letters, row.cells, strict=True):
             value = cell.value
             keys = ("eval", "subset", "metric", "protocol", "direction")
             record = "/".join(str(value.records[0].get(key, "")) for key in keys) if value.records else ""
             notes = ",".join(dict.fromkeys(letter for part in (letters, row.letters, cell.letters) if part for letter in part.split(",")))
             writer.writerow(
                 [
-                    *(table.id, row.label, column["label"], _repr(value.ours), _repr(value.std), len(value.records) or ""),
+                    *(table.id, row_name, column, _repr(value.ours), _repr(value.std), len(value.records) or ""),
                     *(_repr(value.published), _repr(value.ci_low), _repr(value.ci_high)),
                     *(";".join(value.marks), notes, ";".join(value.score_files), record),
                 ]

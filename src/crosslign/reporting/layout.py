@@ -35,9 +35,10 @@ class PrintedCell:
 
 @dataclass
 class PrintedRow:
-    """One row: its group's heading where a new group begins, its label, footnote letters and cells."""
+    """One row: its group's heading where a new group begins, the heading it stands under, its label, footnote letters and cells."""
 
     group: str
+    block: str
     label: str
     letters: str
     cells: list[PrintedCell]
@@ -101,7 +102,7 @@ def _details(cell: Cell, scale_by: float) -> str:
     return "; ".join(fact for fact in facts if fact)
 
 
-def _printed_cell(cell: Cell, notes: _Footnotes, table_notes: list[str], scale_by: float, decimals: int) -> PrintedCell:
+def _printed_cell(cell: Cell, notes: _Footnotes, table_notes: list[str], *, scale_by: float, decimals: int) -> PrintedCell:
     ours = _number(cell.ours, scale_by, decimals)
     if cell.std is not None:
         ours += f" ± {_number(cell.std, scale_by, decimals)}"
@@ -132,6 +133,11 @@ def _title(resolved: Mapping[str, Any]) -> str:
     return title + (" – stand-in data, scores mean nothing" if resolved["stand_in"] else "")
 
 
+def _numbers_of(column: Mapping[str, Any], layout: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how a column's numbers are printed: its own scale and decimals, else the table's."""
+    return {key: column.get(key, layout[key]) for key in ("scale_by", "decimals")}
+
+
 def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> PrintedTable:
     """Fill a resolved table and turn every cell into text.
 
@@ -149,12 +155,12 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
     for entry, cells in zip(resolved["rows"], grid, strict=True):
         letters = notes.join(_notes_at(resolved, entry["label"], None))
         printed = [
-            _printed_cell(cell, notes, _notes_at(resolved, entry["label"], column["label"]), layout["scale_by"], layout["decimals"])
+            _printed_cell(cell, notes, _notes_at(resolved, entry["label"], column["label"]), **_numbers_of(column, layout))
             for cell, column in zip(cells, columns, strict=True)
         ]
         heading = entry.get("group", "") if entry.get("group") != group else ""
         group = entry.get("group")
-        rows.append(PrintedRow(clean(heading), clean(entry["label"]), letters, printed))
+        rows.append(PrintedRow(clean(heading), clean(entry.get("group", "")), clean(entry["label"]), letters, printed))
     footnotes = [(letter, text) for text, letter in notes.letters.items()]
     footnotes += [("", clean(note)) for note in _notes_at(resolved, None, None)]
     signs = {cell.sign for row in rows for cell in row.cells}

@@ -3,26 +3,68 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from crosslign.errors import InputError
 
+Place = tuple[str, str, str]
+"""Task, subset and metric of a figure."""
 
-def read_published(folder: Path, table: str) -> dict[tuple[str, str, str, str], float]:
-    """Return the figures of one printed table by (model, task, subset, metric); empty where nothing was printed.
+
+class Published:
+    """Figures of one printed table.
+
+    A model may stand in several blocks of a table (trained in two ways, say), so a figure is looked up by the printed heading and the
+    model, and by the model alone where its row names no heading that was printed.
+
+    Args:
+        figures: value by (heading, model), then by place.
+    """
+
+    def __init__(self, figures: Mapping[tuple[str, str], Mapping[Place, float]]) -> None:
+        self._figures = figures
+        self._by_model: dict[str, dict[Place, float]] = {}
+        for (_, model), values in figures.items():
+            for place, value in values.items():
+                self._by_model.setdefault(model, {}).setdefault(place, value)
+
+    def figure(self, row: Mapping[str, Any], column: Mapping[str, Any]) -> float | None:
+        """Return what was printed for a row and a column of a table's entry, or None.
+
+        Args:
+            row: `group` and `published`, the model's id in the published figures.
+            column: `published` with task, subset and metric.
+        """
+        model, printed = row.get("published"), column.get("published")
+        if not model or not printed:
+            return None
+        place = (printed["task"], printed["subset"], printed["metric"])
+        return self._figures.get((row.get("group", ""), model), self._by_model.get(model, {})).get(place)
+
+
+def read_published(folder: Path, table: str) -> Published:
+    """Return the figures of one printed table; none where nothing was printed.
+
+    Settings and sizes (rows without a direction, such as `409k`) are facts of the paper, no scores: those that are no numbers are
+    left out.
 
     Raises:
-        InputError: a value that is no number; names file and line.
+        InputError: a score that is no number; names file and line.
     """
     path = folder / f"{table}.csv"
+    figures: dict[tuple[str, str], dict[Place, float]] = {}
     if not path.exists():
-        return {}
-    figures: dict[tuple[str, str, str, str], float] = {}
+        return Published(figures)
     with open(path, encoding="utf-8", newline="") as file:
         for number, row in enumerate(csv.DictReader(file), start=2):
             try:
                 value = float(row["value"])
             except ValueError as error:
+                if not row["direction"]:
+                    continue
                 raise InputError(f"value {row['value']!r} is no number", where=f"{path}:{number}") from error
-            figures.setdefault((row["model"], row["task"], row["subset"], row["metric"]), value)
-    return figures
+            place = (row["task"], row["subset"], row["metric"])
+            figures.setdefault((row["group"], row["model"]), {}).setdefault(place, value)
+    return Published(figures)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -64,7 +65,16 @@ def _figure(name: str, entry: Mapping[str, Any], png: Path) -> dict[str, str]:
     return {"id": name, "title": clean(entry["title"]), "caption": clean(entry.get("caption", "")), "image": image}
 
 
-def build_report(recipe: Mapping[str, Any], results: Path, published: Path, figures: Sequence[Path], out: Path) -> dict[str, Any]:
+def overlap_rows(path: Path) -> list[dict[str, str]]:
+    """Return the corpora and evaluation sets that share text, from the overlap's CSV, most rows first."""
+    with path.open(encoding="utf-8", newline="") as file:
+        found = [row for row in csv.DictReader(file) if int(row["found"])]
+    return sorted(found, key=lambda row: (-int(row["found"]), row["corpus"], row["evaluation"]))
+
+
+def build_report(
+    recipe: Mapping[str, Any], results: Path, published: Path, figures: Sequence[Path], out: Path, overlap: Path
+) -> dict[str, Any]:
     """Write the report.
 
     Args:
@@ -73,6 +83,7 @@ def build_report(recipe: Mapping[str, Any], results: Path, published: Path, figu
         published: folder of the published figures.
         figures: PNG of each figure, in the order of `recipe["figures"]`.
         out: the page.
+        overlap: CSV of the overlap of corpora and evaluation sets.
     """
     tables = [lay_out(table, results, published) for table in recipe["tables"]]
     drawn = [_figure(name, entry, png) for (name, entry), png in zip(recipe["figures"].items(), figures, strict=True)]
@@ -87,6 +98,7 @@ def build_report(recipe: Mapping[str, Any], results: Path, published: Path, figu
             scale=recipe["scale"],
             corpora=filter_steps(results),
             decontamination=decontamination_counts(results),
+            overlap=overlap_rows(overlap),
             costs=run_costs(results),
             licences=[clean(licence) for licence in licences_of(scores)],
         )

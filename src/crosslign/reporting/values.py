@@ -11,6 +11,7 @@ from typing import Any
 
 from crosslign.errors import InputError
 from crosslign.files import read_json
+from crosslign.reporting.published import Published
 
 Grid = list[list["Cell"]]
 
@@ -60,7 +61,10 @@ def find_record(path: Path, select: Mapping[str, str]) -> dict[str, Any]:
     return dict(found[0])
 
 
-def _fill(cell: Mapping[str, Any], results: Path) -> Cell:
+def fill_cell(cell: Mapping[str, Any], results: Path) -> Cell:
+    """Return the value of one resolved cell: the mean over its runs, or over its parts, or a reason."""
+    if "parts" in cell:
+        return mean_cell([fill_cell(part, results) for part in cell["parts"]], "one of its parts")
     if "scores" not in cell:
         return Cell(reason=cell.get("reason", ""))
     records = [find_record(results / score, cell["select"]) for score in cell["scores"]]
@@ -82,9 +86,24 @@ def _average(columns: Sequence[Mapping[str, Any]], row: list[Cell], members: Seq
     """Return the mean of other columns of a row, from unrounded values."""
     labels = [column["label"] for column in columns]
     missing = [label for label in members if row[labels.index(label)].ours is None]
-    if missing:
-        return Cell(reason=f"no value in {missing[0]}")
-    values = [row[labels.index(label)].ours or 0.0 for label in members]
+    return mean_cell([row[labels.index(label)] for label in members], missing[0] if missing else "")
+
+
+def mean_cell(cells: Sequence[Cell], missing: str) -> Cell:
+    """Return the mean of cells, run by run where they have the same runs; no value where one of them has none.
+
+    Args:
+        cells: what is averaged.
+        missing: what to call a cell without a value in the reason.
+    """
+    empty = next((cell for cell in cells if cell.ours is None), None)
+    if empty is not None:
+        return Cell(reason=f"no value in {missing}" + (f": {empty.reason}" if empty.reason else ""))
+    runs = list(zip(*([record["value"] for record in cell.records] for cell in cells), strict=False))
+    if len(runs) > 1 and all(len(cell.records) == len(runs) for cell in cells):
+        means = [math.fsum(values) / len(values) for values in runs]
+        return Cell(ours=math.fsum(means) / len(means), std=statistics.stdev(means))
+    values = [cell.ours or 0.0 for cell in cells]
     return Cell(ours=math.fsum(values) / len(values))
 
 
@@ -111,24 +130,22 @@ def _mark(columns: Sequence[Mapping[str, Any]], grid: Grid) -> None:
                 cell.marks.append("below")
 
 
-def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Mapping[tuple[str, str, str, str], float]) -> Grid:
+def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Published) -> Grid:
     """Return the cells of a resolved table.
 
     Args:
         resolved: a table as `crosslign.config.cells.resolve_table` gives it.
         results: the `{results}` folder that score files are relative to.
-        figures: published figures by (model, task, subset, metric).
+        figures: published figures of this table.
     """
     columns = resolved["columns"]
-    grid = [[_fill(cell, results) for cell in row] for row in resolved["cells"]]
+    grid = [[fill_cell(cell, results) for cell in row] for row in resolved["cells"]]
     for row, cells in zip(grid, resolved["cells"], strict=True):
         for index, cell in enumerate(cells):
             if "mean_of" in cell:
                 row[index] = _average(columns, row, cell["mean_of"])
     for row, entry in zip(grid, resolved["rows"], strict=True):
         for cell, column in zip(row, columns, strict=True):
-            printed = column.get("published")
-            if printed and entry.get("published"):
-                cell.published = figures.get((entry["published"], printed["task"], printed["subset"], printed["metric"]))
+            cell.published = figures.figure(entry, column)
     _mark(columns, grid)
     return grid

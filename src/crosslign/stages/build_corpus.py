@@ -14,7 +14,9 @@ def build_corpus(job: Job) -> None:
     references = job.by_name(job.params["references"], job.inputs.get("references", []))
     job.lineage.licences = [recipe["entry"]["licence"]]
     with job.publish("corpus") as (out, counts):
-        counts.update(build.build_corpus(recipe["corpus"], recipe["entry"], files, references, out["rows"], recipe["limit"]))
+        counts.update(
+            build.build_corpus(recipe["corpus"], recipe["entry"], files, references, out["rows"], recipe["limit"], threads=job.threads)
+        )
 
 
 def build_evaluation(job: Job) -> None:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 from crosslign.encoders.encode import embed_text_set
+from crosslign.encoders.model import Model
+from crosslign.objectives.contract import Part
+from crosslign.objectives.saved_parts import load_part
 from crosslign.stages.job import Job
 
 
 def embed(job: Job) -> None:
-    """Encode the distinct texts of one evaluation corpus."""
+    """Encode the distinct texts of one evaluation corpus; with a head, write its logits."""
     recipe = job.params["recipe"]
     members = {name: Path(folder) for name, folder in job.params["members"].items()}
+    head = _head(recipe["head"], next(iter(members.values())).parent) if recipe.get("head") else None
     with job.publish("embeddings") as (out, counts):
-        counts.update(embed_text_set(members, job.inputs["texts"], recipe["readout_entry"], out["matrix"], job.threads))
+        counts.update(embed_text_set(members, job.inputs["texts"], recipe["readout_entry"], out["matrix"], job.threads, head=head))
         job.lineage.device = counts.pop("device", "cpu")
+
+
+def _head(head: Mapping[str, Any], checkpoint: Path) -> Callable[[Model], Part]:
+    return lambda model: load_part(head["name"], head["entry"], model, checkpoint)

@@ -12,5 +12,12 @@ def write_report(job: Job) -> None:
     """Write the report."""
     with job.publish("report") as (out, counts):
         counts.update(
-            build_report(job.params["recipe"], Path(job.params["root"]), Path(job.params["published"]), job.inputs["figures"], out["page"])
+            build_report(
+                job.params["recipe"],
+                Path(job.params["root"]),
+                Path(job.params["published"]),
+                job.inputs["figures"],
+                out["page"],
+                job.inputs["overlap"],
+            )
         )

@@ -125,6 +125,11 @@ class TextSet:
         scores = np.array([np.nan if score is None else score for score in rows["score"]], dtype=np.float64)
         return np.array(positions[0], dtype=np.int64), np.array(positions[1], dtype=np.int64), scores
 
+    def sentences(self, items: Items) -> list[tuple[str, str | None]]:
+        """Return text and second segment of each item."""
+        texts = self._evaluation.texts.take(pa.array(items.rows))
+        return list(zip(texts["text"].to_pylist(), texts["pair_text"].to_pylist(), strict=True))
+
     @cached_property
     def collapsed(self) -> bool:
         """Whether all vectors are alike; looks at 4,096 rows, evenly spaced."""

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
+from crosslign.mining.vectors import blocks
+
 ThresholdFrom = Literal["dev", "train", "same_gold", "none"]
+
+
+_CHUNK = 1 << 22
+"""Items that are drawn at once."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +26,7 @@ class Measure:
         subset, metric, direction, protocol, n_items, threshold, threshold_from: as in `Record`.
         value: a fraction; None or NaN where it is undefined, and then `reason` says why.
         resamples: float64 [r], the metric on bootstrap resamples of the items, or None; NaN where a resample leaves it undefined.
+        collapsed: why the value means nothing although it is defined, such as one prediction for all items.
     """
 
     subset: str
@@ -31,6 +39,7 @@ class Measure:
     threshold_from: ThresholdFrom = "none"
     reason: str = ""
     resamples: np.ndarray | None = None
+    collapsed: str = ""
 
     @property
     def defined(self) -> bool:
@@ -42,7 +51,10 @@ class Measure:
 class Bootstrap:
     """Resamples of the items of one task.
 
-    Attributes:
+    Draws depend on the task, the names and the number of items, never on a system's outcomes: resample i of two systems holds the same
+    items, so that their difference can be tested in pairs (`crosslign.reporting.significance`).
+
+    Args:
         task: task id; with the names given to each method it seeds that metric's own generator, so that no metric's draws depend on
             which others are computed.
         resamples: how many; 0 for none, and every method then returns None.
@@ -57,24 +69,33 @@ class Bootstrap:
         """Return the generator of one metric."""
         return np.random.default_rng([self.seed, zlib.crc32("\x1f".join([self.task, *names]).encode())])
 
-    def counts(self, counts: np.ndarray, *names: str) -> np.ndarray | None:
-        """Return how often each kind of item occurs in each resample: int64 [resamples, kinds], from its count in the sample.
+    def draws(self, n: int, *names: str) -> Iterator[np.ndarray]:
+        """Yield blocks of resamples of n items: int32 [block, n], positions drawn with replacement."""
+        rng = self.generator(*names)
+        for block in blocks(self.resamples if n else 0, max(1, _CHUNK // max(1, n))):
+            yield rng.integers(0, n, (block.stop - block.start, n), dtype=np.int32)
 
-        Drawing kinds by a multinomial equals drawing items with replacement, and costs no more for more items.
+    def means(self, values: np.ndarray, *names: str) -> np.ndarray | None:
+        """Return the means of several values an item in each resample.
+
+        Args:
+            values: [n, c].
+            names: of the items.
+
+        Returns:
+            float64 [resamples, c], or None.
         """
-        total = int(counts.sum())
-        if not self.resamples or not total:
-            return None
-        return self.generator(*names).multinomial(total, counts / total, size=self.resamples)
+        n, values = len(values), np.asarray(values, dtype=np.float64)
+        parts = []
+        for draw in self.draws(n, *names):
+            rows = np.arange(len(draw), dtype=np.int64)[:, None] * n
+            parts.append(np.bincount((draw + rows).ravel(), minlength=len(draw) * n).reshape(len(draw), n) @ values)
+        return np.concatenate(parts) / n if parts else None
 
     def mean(self, values: np.ndarray, *names: str) -> np.ndarray | None:
         """Return the mean of one value an item in each resample: float64 [resamples]."""
-        distinct, counts = np.unique(np.asarray(values, dtype=np.float64), return_counts=True)
-        drawn = self.counts(counts, *names)
-        if drawn is None:
-            return None
-        means: np.ndarray = drawn @ distinct / len(values)
-        return means
+        found = self.means(np.asarray(values)[:, None], *names)
+        return None if found is None else found[:, 0]
 
 
 def interval(resamples: np.ndarray | None) -> tuple[float | None, float | None]:

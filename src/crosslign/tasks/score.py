@@ -16,6 +16,8 @@ from crosslign.tasks.data import Averages, TaskData, TextSet, members
 from crosslign.tasks.measures import Measure, interval
 from crosslign.tasks.records import Record
 
+Scored = tuple[Record, np.ndarray | None]
+
 
 def needs(task: Mapping[str, Any]) -> dict[str, str]:
     """Return the evaluation corpus of each role of a task: one text set, one matrix each."""
@@ -36,7 +38,16 @@ def _average(name: str, wanted: Sequence[str], found: Mapping[str, Measure]) -> 
     # Subsets are resampled independently of each other.
     parts = [measure.resamples for measure in present if measure.resamples is not None]
     resamples = np.mean(parts, axis=0) if parts and len(parts) == len(present) else None
-    return Measure(name, first.metric, value, threshold_from=first.threshold_from, resamples=resamples, **common)  # type: ignore[arg-type]
+    collapsed = next((f"{measure.subset}: {measure.collapsed}" for measure in present if measure.collapsed), "")
+    return Measure(
+        name,
+        first.metric,
+        value,
+        threshold_from=first.threshold_from,
+        resamples=resamples,
+        collapsed=collapsed,
+        **common,  # type: ignore[arg-type]
+    )
 
 
 def averages_of(measures: Sequence[Measure], averages: Averages) -> list[Measure]:
@@ -60,8 +71,8 @@ def averages_of(measures: Sequence[Measure], averages: Averages) -> list[Measure
 def _record(name: str, measure: Measure, main: bool, collapsed: bool) -> Record:
     low, high = interval(measure.resamples) if measure.defined else (None, None)
     status, reason = ("ok", "") if measure.defined else ("undefined", measure.reason or "not defined on these items")
-    if collapsed:
-        status, reason = "collapsed", "all vectors are alike"
+    if collapsed or measure.collapsed:
+        status, reason = "collapsed", measure.collapsed or "all vectors are alike"
     return Record(
         eval=name,
         subset=measure.subset,
@@ -85,7 +96,9 @@ def _identity(record: Record | Measure) -> tuple[str, str, str, str]:
     return record.subset, record.metric, record.direction, record.protocol
 
 
-def score(name: str, task: Mapping[str, Any], outputs: Mapping[str, np.ndarray], sets: Mapping[str, Evaluation]) -> list[Record]:
+def score_with_resamples(
+    name: str, task: Mapping[str, Any], outputs: Mapping[str, np.ndarray], sets: Mapping[str, Evaluation]
+) -> list[Scored]:
     """Score one system on one task.
 
     Args:
@@ -95,7 +108,8 @@ def score(name: str, task: Mapping[str, Any], outputs: Mapping[str, np.ndarray],
         sets: for each role, its evaluation corpus.
 
     Returns:
-        All records, sorted; averages are means of unrounded values; exactly one record is the main one.
+        All records, sorted, each with its value on every bootstrap resample (float64 [r], or None); averages are means of unrounded
+        values; exactly one record is the main one.
 
     Raises:
         InputError: rows and texts differ in number, a vector has no direction, gold names unknown items, or `main` names no record.
@@ -112,6 +126,12 @@ def score(name: str, task: Mapping[str, Any], outputs: Mapping[str, np.ndarray],
         raise InputError(
             f"`main` names no record: {' '.join(filter(None, wanted))}", where=f"tasks.{name}.main", why=f"records are: {made}"
         )
-    collapsed = any(part.collapsed for part in data.sets.values())
-    records = [_record(name, measure, _identity(measure) == wanted, collapsed) for measure in measures]
-    return sorted(records, key=_identity)
+    # Logits of one sign are no sign of collapse; scorers of logits tell it themselves.
+    collapsed = task.get("output") != "logits" and any(part.collapsed for part in data.sets.values())
+    scored = [(_record(name, measure, _identity(measure) == wanted, collapsed), measure.resamples) for measure in measures]
+    return sorted(scored, key=lambda pair: _identity(pair[0]))
+
+
+def score(name: str, task: Mapping[str, Any], outputs: Mapping[str, np.ndarray], sets: Mapping[str, Evaluation]) -> list[Record]:
+    """Return the records of `score_with_resamples`."""
+    return [record for record, _ in score_with_resamples(name, task, outputs, sets)]

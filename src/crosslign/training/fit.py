@@ -95,7 +95,7 @@ class _Run:
         for module in (model, *parts.values()):
             module.to(self.accelerator.device).train()
         order = self.streams[0].order
-        self.steps = total_steps(order.rows, order.batch, train.get("epochs"), train.get("steps"))
+        self.steps = total_steps(order.units, order.units_per_batch, train.get("epochs"), train.get("steps"))
         settings = Settings(
             self.accelerator, recipe["seed"], readout["pooling"], readout.get("layer", -1), train["max_length"], readout.get("prefix", "")
         )

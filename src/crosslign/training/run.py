@@ -6,10 +6,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.resolve import head_of
 from crosslign.corpora.evaluation import Evaluation
-from crosslign.encoders.encode import encode, text_columns
+from crosslign.encoders.encode import apply_head, encode, text_columns
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
+from crosslign.objectives.contract import Part
 from crosslign.tasks.records import Record
 from crosslign.tasks.score import score
 from crosslign.threads import limit_threads
@@ -40,13 +42,16 @@ def pick_score(records: Sequence[Record], name: str, select: Mapping[str, Any]) 
     return next((r for r in found if r.main), found[0]).value
 
 
-def dev_scores(recipe: Mapping[str, Any], sets: Sets, tasks: Mapping[str, Mapping[str, Any]]) -> Dev | None:
+def dev_scores(
+    recipe: Mapping[str, Any], sets: Sets, tasks: Mapping[str, Mapping[str, Any]], parts: Mapping[str, Part] | None = None
+) -> Dev | None:
     """Return the function that scores a model for every selection of the recipe, with the ordinary scorers.
 
     Args:
         recipe: its `select` and `readout`.
         sets: texts, items and gold of each evaluation corpus that the tasks name.
         tasks: entries of config/tasks.yaml, by id.
+        parts: the run's parts; a task on logits gets those of its classification head.
     """
     select = recipe["select"]
     if not select:
@@ -54,13 +59,20 @@ def dev_scores(recipe: Mapping[str, Any], sets: Sets, tasks: Mapping[str, Mappin
 
     names = sorted({entry["task"] for entry in select.values()})
     corpora = sorted({corpus for name in names for corpus in tasks[name]["texts"].values()})
+    head, wants_logits = head_of(recipe), {c for name in names if tasks[name]["output"] == "logits" for c in tasks[name]["texts"].values()}
+    if wants_logits and head is None:
+        raise InputError("a selection by logits needs a classification head", where=f"{recipe['system']}: select")
     evaluations = {corpus: Evaluation.read(sets[corpus]) for corpus in corpora}
 
     def dev(model: Model) -> dict[str, float | None]:
         vectors = {}
         for corpus in corpora:
             _, texts, langs, pairs = text_columns(evaluations[corpus].texts, corpus)
-            vectors[corpus] = encode(model, texts, langs, recipe["readout"], pairs)
+            if corpus in wants_logits:
+                raw = encode(model, texts, langs, {**recipe["readout"], "normalise": False}, pairs)
+                vectors[corpus] = apply_head((parts or {})[str(head)], raw, model.device)
+            else:
+                vectors[corpus] = encode(model, texts, langs, recipe["readout"], pairs)
         records = {}
         for name in names:
             roles = tasks[name]["texts"]
@@ -99,5 +111,5 @@ def train_run(
     limit_threads(int(recipe["train"].get("threads", 1)))
     model = Model.load(base)
     parts = build_parts(recipe, model, Path(next(iter(base.values()))).parent)
-    dev = dev_scores(recipe, sets, tasks)
+    dev = dev_scores(recipe, sets, tasks, parts)
     return fit(recipe, examples, model, parts, dev, Path(out), Path(checkpoints), str(context.get("code", "")))

@@ -163,6 +163,17 @@ class Store:
         lengths = np.diff(self._starts)
         return np.maximum.reduceat(lengths, self._row_starts[:-1])
 
+    def column(self, name: str) -> list[Any]:
+        """Return one column of all examples.
+
+        Raises:
+            InputError: they have no such column, or it has nulls.
+        """
+        values = [value for batch in self._batches for value in batch.column(name).to_pylist()] if name in self._names else [None]
+        if None in values:
+            raise InputError(f"every example needs a {name}", where="examples", do="Build the training set from rows that have one")
+        return values
+
     def batch(self, rows: NDArray[np.int64], step: int) -> tuple[Batch, Lookup]:
         """Return the examples with the given row numbers, and the token ids of their sentences."""
         columns: dict[str, list[Any]] = {name: [] for name in self._names}

@@ -9,14 +9,14 @@ from typing import Any
 
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
-from crosslign.objectives import OBJECTIVES, PARTS
+from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Objective, Part
+from crosslign.objectives.saved_parts import make_part, take_over
 from crosslign.training.order import Order
 from crosslign.training.seeds import derive
 from crosslign.training.store import Store
 
 TERM_KEYS = frozenset({"objective", "weight", "examples", "batch", "micro_batch"})
-PART_KEYS = frozenset({"kind", "learning_rate", "clip", "start_from"})
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,8 @@ def open_streams(recipe: Mapping[str, Any], examples: Mapping[str, Path], model:
             raise InputError(what, where=f"{recipe['system']}: terms", why=f"batch: {sorted(sizes)}")
         store = Store.open(examples[name], folder / name, model, train["max_length"], readout.get("prefix", ""))
         lengths = store.lengths if train.get("group_by_length") else None
-        order = Order(name, store.rows, sizes.pop(), recipe["seed"], lengths)
+        whole = any(getattr(term.objective, "whole_groups", False) for term, _ in members)
+        order = Order(name, store.rows, sizes.pop(), recipe["seed"], lengths, store.column("group") if whole else None)
         micro = [entry["micro_batch"] for _, entry in members if entry.get("micro_batch")]
         streams.append(Stream(name, store, order, [term for term, _ in members], min(micro, default=None)))
     return streams
@@ -102,22 +103,8 @@ def build_parts(recipe: Mapping[str, Any], model: Model, base: Path | None = Non
     parts: dict[str, Part] = {}
     for name, entry in sorted(recipe["parts"].items()):
         where = f"{recipe['system']}: part {name}"
-        part: Part = _build(PARTS.get(entry["kind"], where), {k: v for k, v in entry.items() if k not in PART_KEYS}, where)
-        part.attach(model, derive(recipe["seed"], "part", name))
+        part = make_part(name, entry, model, derive(recipe["seed"], "part", name), where)
         if entry.get("start_from") == "base":
-            _take_over(part, name, base, where)
+            take_over(part, name, base, where)
         parts[name] = part
     return parts
-
-
-def _take_over(part: Part, name: str, base: Path | None, where: str) -> None:
-    from safetensors.torch import load_file
-
-    path = base / "parts.safetensors" if base else None
-    if path is None or not path.is_file():
-        raise InputError("the base has no parts to start from", where=where, why=str(path or "it is an encoder, not a system"))
-    own = {key.removeprefix(f"{name}."): tensor for key, tensor in load_file(path).items() if key.startswith(f"{name}.")}
-    try:
-        part.load_state_dict(own)
-    except RuntimeError as error:
-        raise InputError("the base system's part does not fit", where=where, why=" ".join(str(error).split())[:300]) from error

@@ -52,7 +52,10 @@ def test_disguises_are_seen_through(evaluations):
         "before": 7,
         "after": 2,
         "pair_level": 5,  # one sentence only: both rules agree
-        "evaluations": {"first": {"dropped": 5, "pair_level": 5}, "second": {"dropped": 0, "pair_level": 0}},
+        "evaluations": {
+            "first": {"dropped": 5, "pair_level": 5, "corpora": {"r": 5}},
+            "second": {"dropped": 0, "pair_level": 0, "corpora": {}},
+        },
     }
 
 
@@ -66,7 +69,10 @@ def test_either_side_drops_and_the_pair_rule_wants_both(evaluations):
     ]
     kept, counts = decontaminate(table("pairs", rows), evaluations)
     assert ids(kept) == ["x:4"]
-    assert counts["evaluations"] == {"first": {"dropped": 3, "pair_level": 1}, "second": {"dropped": 2, "pair_level": 0}}
+    assert counts["evaluations"] == {
+        "first": {"dropped": 3, "pair_level": 1, "corpora": {"r": 3}},
+        "second": {"dropped": 2, "pair_level": 0, "corpora": {"r": 2}},
+    }
     assert (counts["before"], counts["after"], counts["pair_level"]) == (5, 1, 1)
 
 
@@ -82,7 +88,7 @@ def test_hard_negatives_groups_and_views_count(evaluations):
     ]
     kept, counts = decontaminate(table("groups", groups), evaluations)
     assert ids(kept) == ["x:1"]
-    assert counts["evaluations"]["second"] == {"dropped": 2, "pair_level": 1}
+    assert counts["evaluations"]["second"] == {"dropped": 2, "pair_level": 1, "corpora": {"r": 2}}
     view = {"kind": "full", "lang": "de", "a_text": "guten Morgen", "b_text": None}
     rows = [{"a_text": "x", "a_lang": "en", "views": [view]}, {"a_text": "x", "a_lang": "en", "views": []}, {"a_text": "x", "a_lang": "en"}]
     assert ids(decontaminate(table("labelled_examples", rows), evaluations)[0]) == ["x:1", "x:2"]

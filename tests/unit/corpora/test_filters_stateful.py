@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import random
+
 import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crosslign.corpora import dedup
 from crosslign.corpora.filters import FILTERS, Setting, Sides
+from crosslign.corpora.pipeline import Pipeline
 from crosslign.errors import InputError
 from crosslign.files import write_rows
+from crosslign.files.rows import SCHEMAS
 
 TEXT = st.text("aAb .!ßＡ界", max_size=6)
 
@@ -105,3 +110,33 @@ def test_not_near_drops_whole_groups(reference):
 def test_not_near_names_a_corpus_that_is_missing(reference):
     with pytest.raises(InputError, match="'elsewhere' is not among the references"):
         FILTERS.get("not_near")(Setting(("en",), reference, "mine"), corpora=["elsewhere"])
+
+
+def pairs_of(rows, start=0):
+    made = [{"id": f"c:{n}", "a_lang": "en", "a_text": a, "b_lang": "de", "b_text": b} for n, (a, b) in enumerate(rows, start)]
+    return pa.Table.from_pylist(made, schema=SCHEMAS["bitext"])
+
+
+@pytest.mark.parametrize("limit", [0, 3, 20, 10_000])
+def test_exact_duplicates_beyond_memory_are_those_within(tmp_path, monkeypatch, limit):
+    draw = random.Random(4)
+    rows = [(f"s {draw.randrange(60)}", f"t {draw.randrange(2)}") for _ in range(400)]
+    held_out = {(f"S {n}!", f"t {side}") for n in range(0, 60, 7) for side in range(2)}
+    write_rows(tmp_path / "other.parquet", pairs_of(sorted(held_out)), "bitext")
+    expected, seen = [], {(a.lower().rstrip("!"), b) for a, b in held_out}
+    for number, row in enumerate(rows):
+        if row not in seen:
+            expected.append(f"c:{number}")
+        seen.add(row)
+    monkeypatch.setattr(dedup, "IN_MEMORY", limit)
+    steps = [{"exact_duplicate": {"corpora": ["other"]}}]
+    pipeline = Pipeline("c", "bitext", ("en", "de"), steps, {"other": tmp_path / "other.parquet"})
+    batches = [pairs_of(rows[start : start + 30], start) for start in range(0, 400, 30)]
+    kept = [row for batch in pipeline.apply(batches) for row in batch["id"].to_pylist()]
+    assert kept == expected
+    assert pipeline.counts == [{"filter": "exact_duplicate", "before": 400, "after": len(expected)}]
+
+
+def test_exact_duplicates_of_a_corpus_that_is_not_there():
+    with pytest.raises(InputError, match="'other' is not among"):
+        FILTERS.get("exact_duplicate")(Setting(("en",)), corpora=["other"])

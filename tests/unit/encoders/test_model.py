@@ -149,3 +149,11 @@ def test_pairs_carry_segments_and_the_longer_is_cut_first(tiny_model):
 def test_batch_of_equal_lengths_needs_no_mask(tiny_model):
     ids = [np.arange(4, dtype=np.int32), np.arange(4, dtype=np.int32)]
     assert set(collate(ids, None, 0)) == {"input_ids"}
+
+
+def test_other_reads_the_languages_without_a_member_of_their_own(tiny_model):
+    member = tiny_model.member("main")
+    model = Model({"en": member, "other": member})
+    assert [model.member_of(lang) for lang in ("en", "eng", "de", "zh-CN")] == ["en", "en", "other", "other"]
+    with pytest.raises(InputError, match="'de'"):
+        Model({"en": member}).member_of("de")

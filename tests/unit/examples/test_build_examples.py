@@ -30,7 +30,12 @@ def test_evaluation_sentences_are_kept_out_and_counted(paths, tmp_path):
     assert counts == {
         "shape": "pairs",
         "built": 150,
-        "decontamination": {"before": 150, "after": 148, "pair_level": 2, "evaluations": {"test": {"dropped": 2, "pair_level": 2}}},
+        "decontamination": {
+            "before": 150,
+            "after": 148,
+            "pair_level": 2,
+            "evaluations": {"test": {"dropped": 2, "pair_level": 2, "corpora": {"m": 2}}},
+        },
         "rows": 148,
         "per_language": {"de": 59, "en": 89},
     }

@@ -100,6 +100,13 @@ def test_groups_have_distinct_languages(run, multiway):
         run("parallel_groups", [multiway])
 
 
+def test_a_smaller_sample_of_groups_is_part_of_a_larger_one(run, multiway):
+    small, large, all_groups = (run("parallel_groups", [multiway], ["en", "de"], max_groups=n) for n in (5, 12, None))
+    assert (len(small), len(large)) == (5, 12)
+    assert [row for row in large if row in small] == small
+    assert [row for row in all_groups if row in large] == large
+
+
 def test_groups_of_two_corpora_never_mix(run, multiway):
     assert len(run("parallel_groups", {"a": multiway, "b": multiway}, ["en", "de"])) == 60
 

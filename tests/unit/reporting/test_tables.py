@@ -56,6 +56,24 @@ def test_means_deviations_and_averages_are_of_unrounded_values(table):
     assert [c.best for c in b.cells] == [True, False, False]
 
 
+def test_averages_over_seeds_are_made_seed_by_seed(tmp_path):
+    x, y = (
+        [score(tmp_path, f"{name}-s{n}", value) for n, value in enumerate(values)]
+        for name, values in (("x", (0.1, 0.5)), ("y", (0.3, 0.9)))
+    )
+    rows = [({"label": "A"}, [cell(*x), cell(*y), {"mean_of": ["x", "y"]}, {"parts": [cell(*x), cell(*y)]}])]
+    columns = [
+        {"label": "x", "task": "bucc"},
+        {"label": "y", "task": "bucc"},
+        {"label": "m", "mean_of": ["x", "y"]},
+        {"label": "n", "mean_of": []},
+    ]
+    (row,) = lay_out(resolved(rows, columns), tmp_path, tmp_path).rows
+    for mean in row.cells[2:]:
+        assert mean.value.ours == pytest.approx(0.45)
+        assert mean.value.std == pytest.approx(0.5 / 2**0.5)
+
+
 def test_an_absent_cell_is_a_dash_with_its_reason_and_equal_footnotes_share_a_letter(table):
     b = table.rows[1]
     assert b.cells[1].ours == "–"
@@ -83,7 +101,7 @@ def test_intervals_beside_the_first_row_are_marked(tmp_path):
 
 
 def test_a_published_figure_stands_beside_ours_and_never_in_its_place(tmp_path):
-    (tmp_path / "t.csv").write_text("model,task,subset,metric,value\nm,bucc,avg,f1,93.6\n", encoding="utf-8")
+    (tmp_path / "t.csv").write_text("group,model,task,subset,metric,value,direction\n,m,bucc,avg,f1,93.6,higher\n", encoding="utf-8")
     column = {"label": "x", "task": "bucc", "published": {"task": "bucc", "subset": "avg", "metric": "f1"}}
     rows = [
         ({"label": "run", "published": "m"}, [cell(score(tmp_path, "a", 0.9))]),

@@ -39,3 +39,17 @@ def test_derived_seeds_are_fixed_and_apart():
     assert len({derive(42, "a", "b"), derive(42, "ab"), derive(42, "a", "b", 0), derive(43, "a", "b")}) == 4
     assert 0 <= derive(-1, "x") < 1 << 63
     assert torch_generator(1, "x").initial_seed() == derive(1, "x")
+
+
+@given(st.lists(st.integers(0, 9), min_size=1, max_size=40), st.integers(1, 12), st.integers(0, 2), st.booleans())
+def test_questions_stay_whole(codes, batch, epoch, by_length):
+    groups = [f"question {code}" for code in codes]
+    lengths = np.array([len(g) + n % 5 for n, g in enumerate(groups)]) if by_length else None
+    order = Order("x", len(groups), batch, 42, lengths, groups)
+    first = epoch * order.steps_per_epoch
+    batches = [order.at(first + i).tolist() for i in range(order.steps_per_epoch)]
+    assert sorted(row for rows in batches for row in rows) == list(range(len(groups)))
+    largest = max(groups.count(g) for g in set(groups))
+    for rows in batches:
+        assert sorted(rows) == [row for row, group in enumerate(groups) if group in {groups[r] for r in rows}]
+        assert len(rows) <= max(batch, largest)

@@ -23,7 +23,7 @@ class Mine:
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare the entry, and what Snakemake is given."""
-        from crosslign.cli.main import project_arguments
+        from crosslign.cli.project import project_arguments
 
         project_arguments(parser)
         parser.add_argument("name", help="id of the entry under mine: in config.yaml")
@@ -33,9 +33,9 @@ class Mine:
 
     def run(self, args: Namespace) -> int:
         """Start Snakemake; return its exit code."""
-        from crosslign.cli.main import read_project
+        from crosslign.cli.project import read_project
 
-        project = read_project(args.directory, args.configfile, args.config)
+        project = read_project(args)
         recipe = mine_recipe(project, args.name)
         for side in MINED_SIDES:
             if not side_file(project, recipe, side).is_file():

@@ -6,13 +6,14 @@ Names and defaults are OpusFilter's where it has the rule. Rules that compare tw
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 
 from crosslign.corpora.filters._columns import Column, Mask
 from crosslign.registry import Registry
@@ -111,6 +112,16 @@ class Filter:
     def keep(self, batch: Sides) -> Mask:
         """Return which rows stay, shape [rows]."""
         raise NotImplementedError
+
+    def keep_of_all(self, tables: Iterable[pa.Table], sides: Callable[[pa.Table], Sides]) -> Iterator[tuple[pa.Table, Mask]]:
+        """Yield each table with which of its rows stay; a filter that must see later tables first overrides this.
+
+        Args:
+            tables: all batches of the corpus, in order.
+            sides: the sentences of a batch.
+        """
+        for table in tables:
+            yield table, self.keep(sides(table)) if table.num_rows else np.ones(0, bool)
 
 
 class SideRule(Filter):

@@ -84,9 +84,10 @@ class Column:
     def __init__(self, texts: Sequence[str | None], langs: Sequence[str | None]) -> None:
         self.texts = [text or "" for text in texts]
         self.langs = langs
-        self.there: Mask = np.fromiter(
-            (text is not None and lang is not None for text, lang in zip(texts, langs, strict=True)), bool, len(texts)
-        )
+        self.there: Mask = np.ones(len(texts), bool)
+        if None in texts or None in langs:
+            there = (text is not None and lang is not None for text, lang in zip(texts, langs, strict=True))
+            self.there = np.fromiter(there, bool, len(texts))
 
     def __len__(self) -> int:
         return len(self.texts)

@@ -2,38 +2,109 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
 from typing import Literal
 
-from crosslign.corpora.dedup import KeySet, bare, digest, keys_array
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from crosslign.corpora import dedup
+from crosslign.corpora.columns import SIDES, kind_of
+from crosslign.corpora.dedup import KeySet, KeysOnDisk, bare, digest, keys_array
 from crosslign.corpora.filters import FILTERS, Filter, Mask, Setting, Sides
+from crosslign.errors import InputError
+from crosslign.files import iter_rows
 
 
 @FILTERS.register
 class ExactDuplicate(Filter):
-    """Keep the first of rows that are equal in all their own sides and languages.
+    """Keep the first of rows that are equal in all their own sides and languages, and none that a named corpus has.
 
-    Memory is 24 bytes a row that stays.
+    Memory is bounded: when more rows stay than 16 million, the following ones are written to a temporary folder (TMPDIR), their
+    keys are compared part by part, and what is new is read back.
 
     Args:
-        setting: the corpus.
+        setting: the corpus; its references hold the rows of `corpora`.
         compare: `key` compares by the key of PROTOCOLS A0.8 (case, width, spaces and punctuation do not count), `text` by
             the text as it stands.
+        corpora: ids of corpora whose rows are dropped, too.
+
+    Raises:
+        InputError: a named corpus is not there.
     """
 
     remembers = True
 
-    def __init__(self, setting: Setting, *, compare: Literal["key", "text"] = "key") -> None:
+    def __init__(self, setting: Setting, *, compare: Literal["key", "text"] = "key", corpora: Sequence[str] = ()) -> None:
         super().__init__(setting)
         self._form = bare if compare == "key" else str
         self._seen = KeySet()
+        self._unread = list(corpora)
+        for corpus in corpora:
+            if corpus not in setting.references:
+                raise InputError(f"corpus {corpus!r} is not among the references", where=f"{setting.where}: exact_duplicate")
 
     def keep(self, batch: Sides) -> Mask:
         """Return which rows are new."""
-        return self._seen.insert(keys_array(digest(row) for row in self._rows(batch)))
+        for keys in self._known():
+            self._seen.insert(keys)
+        return self._seen.insert(self._keys(batch.own))
 
-    def _rows(self, batch: Sides) -> list[str]:
+    def keep_of_all(self, tables: Iterable[pa.Table], sides: Callable[[pa.Table], Sides]) -> Iterator[tuple[pa.Table, Mask]]:
+        """Yield each table with which of its rows are new."""
+        waiting = iter(tables)
+        for table in waiting:
+            known = self._known()
+            while len(self._seen) < dedup.IN_MEMORY and (keys := next(known, None)) is not None:
+                self._seen.insert(keys)
+            if len(self._seen) >= dedup.IN_MEMORY:
+                yield from self._on_disk(chain([table], waiting), sides, known)
+                return
+            yield table, self._seen.insert(self._keys(sides(table).own))
+
+    def _on_disk(
+        self, tables: Iterable[pa.Table], sides: Callable[[pa.Table], Sides], known: Iterable[NDArray[np.bytes_]]
+    ) -> Iterator[tuple[pa.Table, Mask]]:
+        with tempfile.TemporaryDirectory(prefix="crosslign-dedup-") as folder:
+            keys = KeysOnDisk(Path(folder))
+            for part in chain(self._seen.parts(), known):
+                keys.add(part, known=True)
+            self._seen = KeySet()
+            staged = Path(folder, "rows.arrow")
+            _stage(staged, tables, lambda table: keys.add(self._keys(sides(table).own)))
+            new, start = keys.new(), 0
+            with pa.OSFile(str(staged)) as source, pa.ipc.open_stream(source) as reader:
+                for batch in reader:
+                    yield pa.Table.from_batches([batch]), new[start : start + batch.num_rows]
+                    start += batch.num_rows
+
+    def _known(self) -> Iterator[NDArray[np.bytes_]]:
+        """Yield the keys of the named corpora, once."""
+        while self._unread:
+            corpus = self._unread.pop()
+            for batch in iter_rows(self.setting.references[corpus]):
+                columns = SIDES[kind_of(batch.column_names)]
+                yield self._keys([(batch[text].to_pylist(), batch[lang].to_pylist()) for lang, text in columns])
+
+    def _keys(self, sides: Sequence[tuple[Sequence[str | None], Sequence[str | None]]]) -> NDArray[np.bytes_]:
         columns = [
             ["" if text is None else f"{lang}\x1e{self._form(text)}" for text, lang in zip(texts, langs, strict=True)]
-            for texts, langs in batch.own
+            for texts, langs in sides
         ]
-        return ["\x1f".join(row) for row in zip(*columns, strict=True)]
+        rows = ("\x1f".join(row).rstrip("\x1f") for row in zip(*columns, strict=True))  # a side that is not there adds nothing
+        return keys_array(map(digest, rows))
+
+
+def _stage(path: Path, tables: Iterable[pa.Table], each: Callable[[pa.Table], None]) -> None:
+    """Write tables as one compressed Arrow stream, and show each to `each` on the way."""
+    waiting = iter(tables)
+    first = next(waiting)
+    options = pa.ipc.IpcWriteOptions(compression="zstd")
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, first.schema, options=options) as writer:
+        for table in chain([first], waiting):
+            each(table)
+            writer.write_table(table.combine_chunks())

@@ -3,7 +3,7 @@ r"""Lines of text, read by one policy.
 - Only `\n` ends a line; `\r\n` is accepted for it. U+2028, U+0085 and a lone `\r` are text.
 - A byte order mark at the start of the file is dropped.
 - Bytes that are no UTF-8, and NUL, are an error that names file and line.
-- `.gz`, `.bz2`, `.xz` and `.zst` are unpacked on the way; an empty file is an error.
+- `.gz`, `.bz2`, `.xz` and `.zst`, and members of archives, are unpacked on the way; an empty file is an error.
 - A line without text is yielded: the reader decides, and mostly refuses it.
 """
 
@@ -12,20 +12,21 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
-from crosslign.corpora.archives import damage_named, open_stream
+from crosslign.corpora.readers._parts import Part, open_part
 from crosslign.errors import InputError
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def read_lines(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield (line number from 1, text) of a file, without the line's end.
+def read_lines(source: Path | Part) -> Iterator[tuple[int, str]]:
+    """Yield (line number from 1, text) of a file or of a member of an archive, without the line's end.
 
     Raises:
         InputError: the file is missing, empty, damaged, not UTF-8, or holds NUL; the place is `file:line`.
     """
+    part = source if isinstance(source, Part) else Part(source.name, source)
     number = 0
-    with damage_named(path), open_stream(path) as stream:
+    with open_part(part) as stream:
         for number, raw in enumerate(stream, start=1):
             line = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
             if line.endswith(b"\n"):
@@ -34,21 +35,22 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
                 text = line.decode("utf-8")
             except UnicodeDecodeError as error:
                 raise InputError(
-                    "not UTF-8", where=f"{path}:{number}", why=f"byte {error.object[error.start]:#04x} at column {error.start + 1}"
+                    "not UTF-8", where=part.at(number), why=f"byte {error.object[error.start]:#04x} at column {error.start + 1}"
                 ) from error
             if "\0" in text:
-                raise InputError("a NUL character", where=f"{path}:{number}", why="the file is not plain UTF-8 text")
+                raise InputError("a NUL character", where=part.at(number), why="the file is not plain UTF-8 text")
             yield number, text
     if not number:
-        raise InputError("the file is empty", where=str(path), do="Delete it; the next run fetches it again")
+        raise InputError("the file is empty", where=part.at(), do="Delete it; the next run fetches it again")
 
 
-def check_text(text: str, path: Path, number: int, what: str = "line") -> str:
+def check_text(text: str, source: Path | Part, number: int, what: str = "line") -> str:
     """Return `text` as it is.
 
     Raises:
         InputError: it is empty or white space only.
     """
     if not text.strip():
-        raise InputError(f"the {what} is empty", where=f"{path}:{number}")
+        where = source.at(number) if isinstance(source, Part) else f"{source}:{number}"
+        raise InputError(f"the {what} is empty", where=where)
     return text

@@ -1,7 +1,8 @@
-"""Bitext as Moses has it: two files, aligned line by line."""
+"""Bitext as Moses has it: two files, aligned line by line; OPUS packs both into one zip."""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -10,45 +11,68 @@ import pyarrow as pa
 
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._lines import check_text, read_lines
+from crosslign.corpora.readers._parts import Part, all_parts, bare_name
 from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
 
-PACKED = (".gz", ".bz2", ".xz", ".zst")
+LOG = logging.getLogger(__name__)
 
 
 @READERS.register
-def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str]) -> Iterator[pa.Table]:
-    """Yield `bitext` rows of two files whose names end in their language (`news.de-en.de`, `news.de-en.en.gz`).
+def read(
+    files: Mapping[str, Path],
+    corpus: str,
+    langs: Sequence[str],
+    *,
+    sides: Mapping[str, str] | None = None,
+    codes: Mapping[str, str] | None = None,
+    skip_empty: bool = False,
+) -> Iterator[pa.Table]:
+    """Yield `bitext` rows of two files, or members of one archive, whose names end in their language.
+
+    `news.de-en.de`, `news.de-en.en.gz` and the member `ParaCrawl.en-fr.fr` are such names.
 
     Args:
-        files: path by catalog name.
+        files: path by catalog name; members of zip and tar archives count as files.
         corpus: id of the corpus; row ids are `<corpus>:<first file>:<line>`.
         langs: the two languages, first and second side.
+        sides: name of the file, or of the member, of each language whose name says no language.
+        codes: what stands for a language in the names, where that is not its code (`{zh: zh_CN}`).
+        skip_empty: leave lines out on which a side has no text, in place of refusing them.
 
     Raises:
         InputError: a side is empty (`file:line`), or the files have unequal numbers of lines (both counts).
     """
     if len(langs) != 2:
         raise InputError("a bitext has two languages", where=corpus, why=f"found {list(langs)}")
-    first, second = (_file_of(files, lang, corpus) for lang in langs)
+    parts = all_parts(files)
+    first, second = (_part_of(parts, lang, (sides or {}).get(lang, ""), (codes or {}).get(lang, lang), corpus) for lang in langs)
     columns = ("id", "a_lang", "a_text", "b_lang", "b_text")
-    yield from tables(_rows(files, first, second, corpus, langs), "bitext", columns)
+    yield from tables(_rows(first, second, corpus, langs, skip_empty), "bitext", columns)
 
 
-def _file_of(files: Mapping[str, Path], lang: str, corpus: str) -> str:
-    found = [name for name in files if any(name.endswith(f".{lang}{packed}") for packed in ("", *PACKED))]
+def _part_of(parts: Sequence[Part], lang: str, name: str, code: str, corpus: str) -> Part:
+    found = [part for part in parts if (name in (part.name, part.member) if name else bare_name(part.name).endswith(f".{code}"))]
     if len(found) != 1:
-        raise InputError(f"one file must end in .{lang}", where=corpus, why=f"found {found} among {sorted(files)}")
+        wanted = f"one file must be called {name}" if name else f"one file must end in .{code}"
+        raise InputError(wanted, where=corpus, why=f"found {[part.name for part in found]} among {[part.name for part in parts]}")
     return found[0]
 
 
-def _rows(files: Mapping[str, Path], first: str, second: str, corpus: str, langs: Sequence[str]) -> Iterator[tuple[str, ...]]:
-    a_path, b_path = files[first], files[second]
-    for a, b in zip_longest(read_lines(a_path), read_lines(b_path)):
+def _rows(first: Part, second: Part, corpus: str, langs: Sequence[str], skip_empty: bool) -> Iterator[tuple[str, ...]]:
+    left_out = 0
+    for a, b in zip_longest(read_lines(first), read_lines(second)):
         if a is None or b is None:
-            counts = [sum(1 for _ in read_lines(path)) for path in (a_path, b_path)]
+            counts = [sum(1 for _ in read_lines(part)) for part in (first, second)]
             raise InputError(
-                "the two sides have unequal numbers of lines", where=corpus, why=f"{first} has {counts[0]:,}, {second} has {counts[1]:,}"
+                "the two sides have unequal numbers of lines",
+                where=corpus,
+                why=f"{first.name} has {counts[0]:,}, {second.name} has {counts[1]:,}",
             )
         number = a[0]
-        yield f"{corpus}:{first}:{number}", langs[0], check_text(a[1], a_path, number), langs[1], check_text(b[1], b_path, number)
+        if skip_empty and not (a[1].strip() and b[1].strip()):
+            left_out += 1
+            continue
+        yield f"{corpus}:{first.name}:{number}", langs[0], check_text(a[1], first, number), langs[1], check_text(b[1], second, number)
+    if left_out:
+        LOG.info("%s: %s lines without text on a side were left out", corpus, f"{left_out:,}")

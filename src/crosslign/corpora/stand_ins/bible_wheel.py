@@ -41,7 +41,8 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
     """Write the wheel.
 
     Sentences fill the books in order, each book in proportion to its verses, so neighbours (the parts of one
-    item) mostly share a book. Every version of a language says the same.
+    item) mostly share a book. A language's first version has them as they are, each further one begins a word later, so that
+    versions differ in words and not in meaning.
 
     Args:
         dest: final path.
@@ -82,11 +83,20 @@ def _verses(sentences: Sequence[Mapping[str, str]]) -> Iterator[tuple[int, str, 
     number = 0
     places = list(_places(len(sentences)))
     for lang, letters in VERSIONS.items():
-        for letter in letters:
+        for version, letter in enumerate(letters):
             for place, sentence in zip(places, sentences, strict=True):
                 if lang in sentence:
                     number += 1
-                    yield number, letter, *place, sentence[lang]
+                    yield number, letter, *place, _turned(sentence[lang], version)
+
+
+def _turned(text: str, by: int) -> str:
+    """Return a text that begins `by` words later, its first words at the end; characters, where there is but one word."""
+    words = text.split()
+    if len(words) == 1:
+        return text[by:] + text[:by]
+    by %= max(1, len(words))
+    return " ".join([*words[by:], *words[:by]])
 
 
 def _without_library_version(content: bytes) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from crosslign.corpora.sampling import generator
+from crosslign.corpora.sampling import generator, sample
 from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
 from crosslign.examples.sentences import groups_of
@@ -12,7 +12,7 @@ from crosslign.examples.shapes import shaped
 
 
 @BUILDERS.register
-def build(material: Material, *, size: int | None = None) -> pa.Table:
+def build(material: Material, *, size: int | None = None, max_groups: int | None = None) -> pa.Table:
     """Return `groups` of `size` sentences in as many languages, in source order.
 
     Where a group has more languages, `size` of them are drawn; where a language has several versions, one is drawn.
@@ -21,6 +21,7 @@ def build(material: Material, *, size: int | None = None) -> pa.Table:
     Args:
         material: multiway corpora.
         size: sentences of a group, at least 2; the number of `langs` where it is not given.
+        max_groups: bound on the groups; a smaller sample is part of a larger one.
 
     Raises:
         InputError: no size can be known, or no group is large enough.
@@ -30,11 +31,12 @@ def build(material: Material, *, size: int | None = None) -> pa.Table:
         raise InputError("a group has at least two sentences", where=material.name, do="Give `size` or `langs`")
     groups = groups_of(material.corpora, material.langs, material.name)
     chosen: list[list[int]] = []
-    for group, versions in groups.members.items():
-        if len(versions) >= size:
-            draw = generator(material.seed, group)
-            langs = sorted(draw.sample(sorted(versions), size))
-            chosen.append([draw.choice(versions[lang]) for lang in langs])
+    large = [group for group, versions in groups.members.items() if len(versions) >= size]
+    kept = large if max_groups is None else [large[place] for place in sample(large, max_groups, material.seed)]
+    for group in kept:
+        versions, draw = groups.members[group], generator(material.seed, group)
+        langs = sorted(draw.sample(sorted(versions), size))
+        chosen.append([draw.choice(versions[lang]) for lang in langs])
     if not chosen:
         raise InputError(f"no group has {size} languages", where=material.name, do="Lower `size`, or name languages that the corpus has")
     columns = {name: groups.table[name].to_pylist() for name in ("id", "text", "lang")}

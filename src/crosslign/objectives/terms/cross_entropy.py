@@ -26,7 +26,8 @@ class CrossEntropy:
 
     - form `single_label`: `L_i = −log softmax(W x_i)[y_i]`, mean over the rows.
     - form `multiple_choice`: rows of one `group` are the choices of one question, label 1 marks the right one; the softmax is
-      over the choices that the batch holds, mean over the questions that it holds the right choice of. The part has 1 label.
+      over the choices that the batch holds, mean over the questions that it holds the right choice of. The part has 1 label;
+      the trainer's batches hold whole questions (`whole_groups`).
     - form `multi_label`: `label` lists a row's classes; binary cross-entropy of sigmoids, mean over rows and classes.
 
     SCL prints its cross-entropy as y·log(1 − ŷ) + ŷ·log(1 − y); that is not one, and is not implemented.
@@ -54,6 +55,7 @@ class CrossEntropy:
     ) -> None:
         self.part, self.label_smoothing, self.pooling = part, label_smoothing, pooling
         self.form, self.encode = one_of("form", form, FORMS), one_of("encode", encode, ENCODE)
+        self.whole_groups = form == "multiple_choice"
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return the rows, or both sides."""

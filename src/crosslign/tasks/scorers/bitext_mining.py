@@ -133,11 +133,10 @@ def _resampled(mined: Mined, threshold: float, bootstrap: Bootstrap, *names: str
     """Resample source sentences, each with its gold pairs, extracted pairs and correct pairs."""
     n, kept = len(mined.split.left_rows), mined.scores >= threshold
     parts = (mined.split.sources, mined.sources[kept], mined.sources[kept & mined.correct])
-    kinds, counts = np.unique(np.stack([np.bincount(part, minlength=n) for part in parts], 1), axis=0, return_counts=True)
-    drawn = bootstrap.counts(counts, *names)
+    drawn = bootstrap.means(np.stack([np.bincount(part, minlength=n) for part in parts], 1), *names)
     if drawn is None:
         return {}
-    gold, extracted, correct = (drawn @ kinds).T.astype(np.float64)
+    gold, extracted, correct = drawn.T
 
     def share(of: np.ndarray, among: np.ndarray) -> np.ndarray:
         shares: np.ndarray = np.divide(of, among, out=np.zeros(len(of)), where=among > 0)

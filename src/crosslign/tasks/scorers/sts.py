@@ -9,14 +9,12 @@ import numpy as np
 from scipy.stats import rankdata
 
 from crosslign.errors import InputError
-from crosslign.mining.vectors import blocks, pair_cosines
+from crosslign.mining.vectors import pair_cosines
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import LEFT, RIGHT, TaskData, members
 from crosslign.tasks.measures import Bootstrap, Measure
 
 METRICS = ("spearman", "pearson")
-_CHUNK = 1 << 22
-"""Numbers that are ranked at once."""
 
 
 @SCORERS.register
@@ -77,23 +75,13 @@ def correlation(system: np.ndarray, gold: np.ndarray, metric: str) -> np.ndarray
     return np.clip(out, -1.0, 1.0)
 
 
-def _resampled(system: np.ndarray, gold: np.ndarray, metric: str, resamples: int, rng: np.random.Generator) -> np.ndarray | None:
-    if not resamples:
-        return None
-    n, parts = len(gold), []
-    for block in blocks(resamples, max(1, _CHUNK // n)):
-        draw = rng.integers(0, n, (block.stop - block.start, n))
-        parts.append(correlation(system[draw], gold[draw], metric))
-    return np.concatenate(parts)
-
-
 def _measure(subset: str, metric: str, protocol: str, cosines: np.ndarray, gold: np.ndarray, bootstrap: Bootstrap) -> Measure:
     n, value = len(gold), float(correlation(cosines, gold, metric))
     if np.isnan(value):
         reason = "fewer than two pairs" if n < 2 else f"all {'gold scores' if np.ptp(gold) == 0 else 'cosines'} are equal"
         return Measure(subset, metric, None, n, protocol=protocol, reason=reason)
-    drawn = _resampled(cosines, gold, metric, bootstrap.resamples, bootstrap.generator(subset, metric, protocol))
-    return Measure(subset, metric, value, n, protocol=protocol, resamples=drawn)
+    drawn = [correlation(cosines[draw], gold[draw], metric) for draw in bootstrap.draws(n, subset, protocol)]
+    return Measure(subset, metric, value, n, protocol=protocol, resamples=np.concatenate(drawn) if drawn else None)
 
 
 def _weighted_mean(name: str, parts: Sequence[Measure]) -> Measure:

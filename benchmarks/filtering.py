@@ -1,0 +1,286 @@
+"""Ten filter rules beside OpusFilter 3.3.1, on 200,000 real sentence pairs (Tatoeba en-de and en-fr, TICO-19 en-fr).
+
+The same two text files, the same rules and thresholds; both sides run as commands of their own and take turns. The line numbers that
+each keeps are compared: for a line on which they disagree, both judge it rule by rule, and the difference must have one of the known
+reasons; one without a reason ends the benchmark with an error. Prints times net of start-up (a run on 100 pairs), processor times,
+peak memory, and as its last line `ratio: <peer time / our time>`.
+
+OpusFilter goes into a throw-away virtual environment, unless `--opusfilter` names an installed one. The real text is read from the
+folder that CROSSLIGN_MIRROR names, else from ../shared/mirror.
+
+    python benchmarks/filtering.py --pairs 200000 --repeats 3 --threads 1
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import os
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import unicodedata
+import zipfile
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.etree import ElementTree
+
+VERSION = "3.3.1"
+ROOT = Path(__file__).resolve().parents[1]
+RULES: list[tuple[str, dict[str, object], str, dict[str, object]]] = [
+    ("length", {}, "LengthFilter", {"unit": "word", "min_length": 1, "max_length": 100}),
+    ("length_ratio", {}, "LengthRatioFilter", {"unit": "word", "threshold": 3}),
+    ("length_ratio", {"unit": "char"}, "LengthRatioFilter", {"unit": "char", "threshold": 3}),
+    ("longest_word", {}, "LongWordFilter", {"threshold": 40}),
+    ("html_tags", {}, "HtmlTagFilter", {}),
+    ("alphabet_ratio", {}, "AlphabetRatioFilter", {"threshold": 0.75}),
+    ("character_script", {}, "CharacterScoreFilter", {"scripts": ["Latin", "Latin"], "thresholds": [0.9, 0.9]}),
+    ("non_zero_numerals", {}, "NonZeroNumeralsFilter", {"threshold": 0.5}),
+    ("terminal_punctuation", {}, "TerminalPunctuationFilter", {"threshold": -2}),
+    ("longest_common_substring", {}, "LongestCommonSubstringFilter", {"threshold": 0.9}),
+]
+"""Our rule and options, and theirs; defaults are equal, so ours are mostly left out."""
+
+PEER_JUDGE = """
+import json, sys
+from opusfilter import filters
+rules, pairs = json.load(sys.stdin)
+made = [getattr(filters, name)(**options) for name, options in rules]
+json.dump([[bool(rule.accept(next(iter(rule.score([pair]))))) for rule in made] for pair in pairs], sys.stdout)
+"""
+
+
+def _has(text: str, wanted: object) -> bool:
+    return any(wanted(character) for character in text)  # type: ignore[operator]
+
+
+def reason(rule: str, a: str, b: str) -> str | None:
+    """Return why the two may judge a pair differently by one rule, None where nothing is known."""
+    both = a + b
+    if rule == "html_tags" and "<" in both:
+        return "a `<` that begins no tag: the peer's parser repairs it into one"
+    if rule == "longest_common_substring" and max(len(a), len(b)) >= 200:
+        return "200 characters or more: the peer's search leaves out frequent characters"
+    if rule == "non_zero_numerals" and _has(both, lambda c: not c.isascii() and unicodedata.decimal(c, 0)):
+        return "digits of another script, which the peer does not see"
+    if rule == "terminal_punctuation" and _has(both, "。．？！؟۔।".__contains__):
+        return "marks of another script, which the peer does not see"
+    if rule == "character_script" and _has(both, lambda c: c.isalpha() and not unicodedata.name(c, "").startswith("LATIN")):
+        return "letters that all scripts share, which we leave out"
+    return None
+
+
+def mirror() -> Path:
+    """Return the folder of real text."""
+    folder = Path(os.environ.get("CROSSLIGN_MIRROR") or ROOT.parent / "shared" / "mirror")
+    if not (folder / "tatoeba-bilingual").is_dir():
+        print(f"skipped: no real text at {folder}; set CROSSLIGN_MIRROR to a folder that holds tatoeba-bilingual and tico19")
+        raise SystemExit(0)
+    return folder
+
+
+def tatoeba(folder: Path, code: str) -> Iterator[tuple[str, str]]:
+    """Yield (English, other) of one of the tab-separated exports."""
+    with zipfile.ZipFile(folder / "tatoeba-bilingual" / f"{code}-eng.zip") as archive, archive.open(f"{code}.txt") as stream:
+        for line in io.TextIOWrapper(stream, encoding="utf-8", newline="\n"):
+            english, other, *_ = line.rstrip("\n").split("\t")
+            yield english, other
+
+
+def tico(folder: Path, code: str) -> Iterator[tuple[str, str]]:
+    """Yield (English, other) of one of the translation memories."""
+    with zipfile.ZipFile(folder / "tico19" / f"all.en-{code}.tmx.zip") as archive, archive.open(f"all.en-{code}.tmx") as stream:
+        for _, unit in ElementTree.iterparse(stream):
+            if unit.tag == "tu":
+                english, other = (" ".join((segment.text or "").split()) for segment in unit.iter("seg"))
+                if english and other:
+                    yield english, other
+
+
+def write_pairs(folder: Path, pairs: int) -> list[tuple[str, str]]:
+    """Write `pairs.en` and `pairs.de` (the second side in German, then French) and a hundred of them for the start-up; return them."""
+    source = mirror()
+    real = [*tatoeba(source, "deu"), *tico(source, "fr"), *tatoeba(source, "fra")][:pairs]
+    if len(real) < pairs:
+        raise SystemExit(f"the folder has {len(real):,} pairs, fewer than {pairs:,}")
+    for name, part in (("pairs", real), ("few", real[:100])):
+        for side, lang in enumerate(("en", "de")):
+            (folder / f"{name}.{lang}").write_text("".join(pair[side] + "\n" for pair in part), encoding="utf-8", newline="\n")
+    return real
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a command took: wall and processor seconds, and peak memory (MiB) of its largest process."""
+
+    wall: float
+    processor: float
+    memory: float
+
+
+def measured(command: Sequence[str], folder: Path) -> Cost:
+    """Run a command and return what it took."""
+    environment = {**os.environ, "TQDM_DISABLE": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "src")}
+    with (folder / "messages.txt").open("ab") as messages:
+        start = time.perf_counter()
+        process = subprocess.Popen(command, stdout=messages, stderr=messages, env=environment)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - start
+    if status:
+        raise SystemExit(f"{' '.join(command)} failed:\n{(folder / 'messages.txt').read_text(errors='replace')[-2000:]}")
+    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
+
+
+def ours(folder: Path, name: str, rules: str, threads: int) -> None:
+    """Filter with crosslign (what the measured command does)."""
+    from crosslign.corpora.build import build_corpus
+
+    steps = [{rule: options} for rule, options, _, _ in chosen(rules)]
+    entry = {"kind": "bitext", "reader": "moses", "langs": ["en", "de"], "filters": steps}
+    files = {f"{name}.{lang}": folder / f"{name}.{lang}" for lang in ("en", "de")}
+    build_corpus("c", entry, files, {}, folder / f"{name}.parquet", threads=threads)
+
+
+def chosen(rules: str) -> list[tuple[str, dict[str, object], str, dict[str, object]]]:
+    """Return all rules, or those that count characters only (`no_html`)."""
+    return [rule for rule in RULES if rules == "all" or rule[0] != "html_tags"]
+
+
+def write_peer_config(folder: Path, name: str, rules: str) -> Path:
+    """Write OpusFilter's configuration; JSON is YAML."""
+    parameters = {
+        "inputs": [str(folder / f"{name}.{lang}") for lang in ("en", "de")],
+        "outputs": [f"{name}.kept.{lang}" for lang in ("en", "de")],
+        "filters": [{theirs: options} for _, _, theirs, options in chosen(rules)],
+    }
+    path = folder / f"{name}.{rules}.yaml"
+    path.write_text(
+        json.dumps({"common": {"output_directory": str(folder)}, "steps": [{"type": "filter", "parameters": parameters}]}), encoding="utf-8"
+    )
+    return path
+
+
+def opusfilter(folder: Path, given: str | None) -> Path:
+    """Return the OpusFilter command, installed into a throw-away environment where none is given."""
+    if given:
+        return Path(given)
+    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
+    print(f"installing OpusFilter {VERSION} ...", flush=True)
+    subprocess.run([folder / "venv" / "bin" / "pip", "install", "--quiet", f"opusfilter=={VERSION}"], check=True, stderr=subprocess.DEVNULL)
+    return folder / "venv" / "bin" / "opusfilter"
+
+
+def kept_by_us(folder: Path) -> set[int]:
+    """Return the numbers, from 0, of the lines that we keep."""
+    import pyarrow.parquet as pq
+
+    ids = pq.read_table(folder / "pairs.parquet", columns=["id"])["id"].to_pylist()
+    return {int(row.rsplit(":", 1)[1]) - 1 for row in ids}
+
+
+def kept_by_peer(folder: Path, pairs: Sequence[tuple[str, str]]) -> set[int]:
+    """Return the numbers of the lines that OpusFilter keeps, found again in order."""
+    sides = [(folder / f"pairs.kept.{lang}").read_text(encoding="utf-8").split("\n")[:-1] for lang in ("en", "de")]
+    kept, number = set(), 0
+    for pair in zip(*sides, strict=True):
+        while pairs[number] != pair:
+            number += 1
+        kept.add(number)
+        number += 1
+    return kept
+
+
+def disagreements(folder: Path, peer: Path, pairs: Sequence[tuple[str, str]], rules: str) -> Counter[str]:
+    """Return the reasons for which the two keep different lines, counted; print each line.
+
+    Raises:
+        SystemExit: a line without a known reason.
+    """
+    from crosslign.corpora.filters import FILTERS, Filter, Setting, Sides
+
+    differing = sorted(kept_by_us(folder) ^ kept_by_peer(folder, pairs))
+    given = [pairs[number] for number in differing]
+    sides = Sides([a for a, _ in given], ["en"] * len(given), [b for _, b in given], ["de"] * len(given))
+    made = [FILTERS.get(rule)(Setting(("en", "de")), **options) for rule, options, _, _ in chosen(rules)]  # type: ignore[call-arg]
+    our_votes = [rule.keep(sides).tolist() for rule in made if isinstance(rule, Filter)]
+    question = json.dumps([[(theirs, options) for _, _, theirs, options in chosen(rules)], given])
+    answer = subprocess.run([peer.parent / "python", "-c", PEER_JUDGE], input=question, capture_output=True, text=True, check=True)
+    reasons: Counter[str] = Counter()
+    for row, (number, their_votes) in enumerate(zip(differing, json.loads(answer.stdout), strict=True)):
+        for (rule, *_), mine, theirs in zip(chosen(rules), our_votes, their_votes, strict=True):
+            if mine[row] != theirs:
+                why = reason(rule, *given[row])
+                print(f"line {number + 1}, {rule}: ours {'keeps' if mine[row] else 'drops'} {given[row]!r}: {why or 'UNEXPLAINED'}")
+                reasons[why or "unexplained"] += 1
+    if reasons["unexplained"] or (differing and not reasons):
+        raise SystemExit("lines without a known reason")
+    return reasons
+
+
+def net(costs: Mapping[str, list[Cost]], who: str, field: str) -> float:
+    """Return the median cost without that of starting."""
+    few, many = (statistics.median(getattr(cost, field) for cost in costs[f"{who} {name}"]) for name in ("few", "pairs"))
+    return many - few
+
+
+def compare(folder: Path, peer: Path, pairs: Sequence[tuple[str, str]], args: argparse.Namespace, rules: str) -> float:
+    """Run both on one set of rules, print what they took, and return the ratio of wall times."""
+    costs: dict[str, list[Cost]] = {}
+    for turn in range(args.repeats):
+        for name in ("few", "pairs"):
+            config = write_peer_config(folder, name, rules)
+            commands = {
+                "ours": [sys.executable, __file__, "--run", str(folder), name, rules, "--threads", str(args.threads)],
+                "OpusFilter": [str(peer), "--overwrite", "--n-jobs", str(args.threads), str(config)],
+            }
+            for who in list(commands)[:: 1 if turn % 2 else -1]:
+                costs.setdefault(f"{who} {name}", []).append(measured(commands[who], folder))
+    found = disagreements(folder, peer, pairs, rules)
+    print(f"-- {len(chosen(rules))} rules{'' if rules == 'all' else ', without html_tags (the peer parses HTML)'}:")
+    print(f"kept: {len(kept_by_us(folder)):,} of {len(pairs):,}; disagreements: {dict(found) or 'none'}; unexplained: 0")
+    for who in ("OpusFilter", "ours"):
+        wall, processor = net(costs, who, "wall"), net(costs, who, "processor")
+        memory = max(cost.memory for cost in costs[f"{who} pairs"])
+        print(
+            f"{who}: {wall:.2f} s wall, {processor:.2f} s processor, {len(pairs) / wall:,.0f} pairs/s, "
+            f"{len(pairs) / processor:,.0f} pairs a processor second, peak {memory:.0f} MiB"
+        )
+    print(f"ratio of processor times: {net(costs, 'OpusFilter', 'processor') / net(costs, 'ours', 'processor'):.2f}")
+    ratio = net(costs, "OpusFilter", "wall") / net(costs, "ours", "wall")
+    print(f"ratio of wall times: {ratio:.2f}")
+    return ratio
+
+
+def main() -> None:
+    """Run the comparison."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=int, default=200_000)
+    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--threads", type=int, default=1, help="processes of both")
+    parser.add_argument("--opusfilter", help="an installed opusfilter command")
+    parser.add_argument("--run", nargs=3, metavar=("FOLDER", "NAME", "RULES"), help=argparse.SUPPRESS)
+    args = parser.parse_args()
+    if args.run:
+        ours(Path(args.run[0]), args.run[1], args.run[2], args.threads)
+        return
+    folder = Path(tempfile.mkdtemp(prefix="crosslign-filtering-"))
+    try:
+        pairs = write_pairs(folder, args.pairs)
+        peer = opusfilter(folder, args.opusfilter)
+        print(f"machine: {platform.processor() or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+        print(f"{len(pairs):,} pairs, {args.threads} process(es), median of {args.repeats}, OpusFilter {VERSION}, net of start-up")
+        compare(folder, peer, pairs, args, "no_html")
+        print(f"ratio: {compare(folder, peer, pairs, args, 'all'):.2f}")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,27 @@
+"""`crosslign diff`: how the scores of two results folders differ."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from crosslign.cli import COMMANDS
+
+
+@COMMANDS.register
+class Diff:
+    """Prints which scores moved, by how much, whether beyond their intervals, and which input differs first."""
+
+    help = "compare the scores of two results folders"
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        """Declare the two folders."""
+        parser.add_argument("before", type=Path, help="a results folder with its scale, such as results/laptop")
+        parser.add_argument("after", type=Path, help="another one")
+
+    def run(self, args: Namespace) -> int:
+        """Print the comparison."""
+        from crosslign.reporting.compare import compare
+
+        print(compare(args.before, args.after))
+        return 0

@@ -1,0 +1,29 @@
+"""`crosslign explain`: where one cell of a table comes from."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+
+from crosslign.cli import COMMANDS
+from crosslign.cli.project import project_arguments, read_project
+
+
+@COMMANDS.register
+class Explain:
+    """Prints the chain behind a cell: record, embeddings, checkpoint, recipe, examples, corpora, hashes, commit, commands."""
+
+    help = "show where one cell of a table comes from"
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        """Declare table, row and column."""
+        parser.add_argument("table", help="id of the table")
+        parser.add_argument("row", help="label of the row, or its system")
+        parser.add_argument("column", help="label of the column")
+        project_arguments(parser)
+
+    def run(self, args: Namespace) -> int:
+        """Print the chain."""
+        from crosslign.reporting.explain import explain
+
+        print(explain(read_project(args), args.table, args.row, args.column))
+        return 0

@@ -1,0 +1,60 @@
+"""What the overlap of corpora and evaluation sets is measured on: all data behind the tables of a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from crosslign.config.cells import resolve_table
+from crosslign.config.graph import corpus_path
+from crosslign.config.project import Project
+from crosslign.config.resolve import resolve, split_run
+
+
+def _runs(project: Project) -> tuple[list[str], set[str]]:
+    """Return the runs and the tasks of all cells that are computed."""
+    runs: dict[str, None] = {}
+    tasks = set()
+    for table in project.tables:
+        for row in resolve_table(project, table)["cells"]:
+            for cell in row:
+                if "scores" in cell:
+                    runs.update((Path(score).parts[1], None) for score in cell["scores"])
+                    tasks.add(cell["select"]["task"])
+    return list(runs), tasks
+
+
+def training_sets(project: Project, runs: Sequence[str]) -> list[str]:
+    """Return the ids of the training sets of runs, of the runs that they start from, and of the sets that these are joined from."""
+    waiting = list(runs)
+    found: set[str] = set()
+    while waiting:
+        system, seed = split_run(project, waiting.pop())
+        if seed is None:
+            continue
+        recipe = resolve(project, system, seed)
+        found.update(term["examples"] for term in recipe["terms"])
+        waiting += [recipe["base"]["run"]] if "run" in recipe["base"] else []
+    parts = list(found)
+    while parts:
+        others = project.examples[parts.pop()].get("of", [])
+        parts += [other for other in others if other not in found]
+        found.update(others)
+    return sorted(found)
+
+
+def overlap_inputs(project: Project) -> dict[str, dict[str, Path]]:
+    """Return what the overlap is measured on, each by id: `corpora` (rows), `evaluations` (texts) and `examples` (training sets)."""
+    runs, tasks = _runs(project)
+    examples = training_sets(project, runs)
+    corpora: set[str] = set()
+    for name in examples:
+        for corpus in project.examples[name].get("from", []):
+            corpora.update(project.views[corpus]["from"] if corpus in project.views else [corpus])
+    evaluations = {corpus for task in tasks for corpus in project.tasks[task]["texts"].values()}
+    evaluations.update(corpus for name in examples for corpus in project.examples[name].get("decontaminate", []))
+    return {
+        "corpora": {name: corpus_path(project, name) for name in sorted(corpora)},
+        "evaluations": {name: corpus_path(project, name) for name in sorted(evaluations)},
+        "examples": {name: project.paths.examples(name) for name in examples},
+    }

@@ -1,0 +1,117 @@
+"""Text files that a reader reads: files of the catalog, or members of those that are archives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from crosslign.corpora.archives import damage_named, member_names, open_member, open_stream
+from crosslign.errors import InputError
+
+ARCHIVES = (".zip", ".whl", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")
+PACKED = (".gz", ".bz2", ".xz", ".zst")
+ANY = "*"
+
+Members = str | Mapping[str, str]
+"""A member's name, or names by language (`*` for all others); `{lang}` in it stands for the language."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One text file.
+
+    Attributes:
+        name: what row ids call it: `<file>`, or `<file>/<member>`.
+        path: the file, or the archive that holds it.
+        member: its name in the archive; empty for a file.
+        langs: its languages, one or two, where somebody said; else empty.
+    """
+
+    name: str
+    path: Path
+    member: str = ""
+    langs: tuple[str, ...] = ()
+
+    def at(self, number: int | None = None) -> str:
+        """Return the place that messages name: the file, its member, a line of it."""
+        place = f"{self.path}:{self.member}" if self.member else str(self.path)
+        return place if number is None else f"{place}:{number}"
+
+
+@contextmanager
+def open_part(part: Part) -> Iterator[IO[bytes]]:
+    """Open a part for reading bytes; packed files and members are unpacked on the way, damage is named."""
+    if part.member:
+        with open_member(part.path, part.member) as stream:
+            yield stream
+    else:
+        with damage_named(part.path), open_stream(part.path) as stream:
+            yield stream
+
+
+def is_archive(name: str) -> bool:
+    """Tell whether a file of this name holds members."""
+    return name.endswith(ARCHIVES)
+
+
+def all_parts(files: Mapping[str, Path]) -> list[Part]:
+    """Return every file, and every member of those that are archives."""
+    parts = []
+    for name, path in files.items():
+        members = member_names(path) if is_archive(name) else [""]
+        parts += [Part(f"{name}/{member}" if member else name, Path(path), member) for member in members]
+    return parts
+
+
+def bare_name(name: str) -> str:
+    """Return a name without the suffix of its packing."""
+    return next((name.removesuffix(suffix) for suffix in PACKED if name.endswith(suffix)), name)
+
+
+def parts_of(
+    files: Mapping[str, Path],
+    langs: Sequence[str],
+    member: Members | None,
+    file_langs: Mapping[str, str | Sequence[str]] | None,
+    where: str,
+) -> list[Part]:
+    """Return what to read, file after file, language after language.
+
+    Args:
+        files: path by catalog name.
+        langs: languages of the corpus.
+        member: members to read of each file that is an archive; None where no file is one.
+        file_langs: one language or two by file name, or by member name.
+        where: id of the corpus, for messages.
+
+    Raises:
+        InputError: an archive without `member`, or a language whose member nobody named.
+    """
+    said = {name: (value,) if isinstance(value, str) else tuple(value) for name, value in (file_langs or {}).items()}
+    parts: list[Part] = []
+    for name, path in files.items():
+        if not is_archive(name):
+            parts.append(Part(name, Path(path), "", said.get(name, ())))
+            continue
+        if member is None:
+            raise InputError(f"{name!r} is an archive", where=where, do="Name the members to read in `member`")
+        for inside, known in _named(member, langs, where):
+            parts.append(Part(f"{name}/{inside}", Path(path), inside, said.get(inside) or said.get(name) or known))
+    return parts
+
+
+def _named(member: Members, langs: Sequence[str], where: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Yield (member, the language that it was named for)."""
+    if isinstance(member, str):
+        if "{lang}" not in member:
+            yield member, ()
+            return
+        member = {ANY: member}
+    for lang in langs:
+        template = member.get(lang, member.get(ANY))
+        if template is None:
+            raise InputError(f"no member is named for {lang!r}", where=where, why=f"found {sorted(member)}")
+        yield template.replace("{lang}", lang), (lang,)

@@ -1,0 +1,71 @@
+"""XML read as a stream: bounded memory, no entities of the file's own, nothing outside it opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+from xml.parsers import expat
+
+from crosslign.corpora.archives import CHUNK
+from crosslign.corpora.readers._parts import Part, open_part
+from crosslign.errors import InputError
+
+T = TypeVar("T")
+
+
+class Handler(Generic[T]):
+    """Gathers items as the parser comes by; a subclass fills `done`."""
+
+    root_tag = ""
+
+    def __init__(self) -> None:
+        self.done: list[T] = []
+        self.path: list[str] = []
+        self.root = ""
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        """An element begins."""
+        self.root = self.root or tag
+        self.path.append(tag)
+
+    def text(self, data: str) -> None:
+        """Text within the elements of `path`."""
+
+    def end(self, tag: str) -> None:
+        """An element ends."""
+        self.path.pop()
+
+    def refuse(self, name: str, *_: object) -> None:
+        """Refuse an entity declaration.
+
+        Raises:
+            InputError: always.
+        """
+        raise InputError(f"the file declares an entity {name!r}", why="entities of a file's own can grow without bound")
+
+
+def items(part: Part, handler: Handler[T]) -> Iterator[T]:
+    """Yield what a handler gathers, chunk after chunk.
+
+    Raises:
+        InputError: not XML, an entity declaration, another outermost element than the handler's (`file:line`), a damaged file.
+    """
+    parser = expat.ParserCreate()
+    parser.buffer_text = True
+    parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = handler.start, handler.end, handler.text
+    parser.EntityDeclHandler = handler.refuse
+    parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
+    try:
+        with open_part(part) as stream:
+            while chunk := stream.read(CHUNK):
+                parser.Parse(chunk, False)
+                yield from handler.done
+                handler.done = []
+            parser.Parse(b"", True)
+    except expat.ExpatError as error:
+        raise InputError("not XML", where=part.at(error.lineno), why=expat.ErrorString(error.code)) from error
+    except InputError as error:
+        raise InputError(error.what, where=error.where or part.at(parser.CurrentLineNumber), why=error.why, do=error.do) from error
+    yield from handler.done
+    if handler.root != handler.root_tag:
+        raise InputError(f"not a file of <{handler.root_tag}>", where=part.at(1), why=f"the outermost element is <{handler.root}>")

@@ -1,0 +1,78 @@
+"""One JSON object a line, as SNLI and MultiNLI have them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from crosslign.corpora import READERS
+from crosslign.corpora.readers._fields import Form, read_fields
+from crosslign.corpora.readers._lines import read_lines
+from crosslign.corpora.readers._parts import Members, Part, parts_of
+from crosslign.errors import InputError
+from crosslign.registry import nearest
+
+
+@READERS.register
+def read(
+    files: Mapping[str, Path],
+    corpus: str,
+    langs: Sequence[str],
+    *,
+    columns: Mapping[str, str],
+    kind: str = "labelled",
+    labels: Mapping[str, float] | None = None,
+    file_langs: Mapping[str, Sequence[str]] | None = None,
+    member: Members | None = None,
+    skip: Mapping[str, Sequence[str]] | None = None,
+    skip_empty: bool = False,
+    group_lines: bool = False,
+) -> Iterator[pa.Table]:
+    """Yield `mono`, `bitext` or `labelled` rows.
+
+    Args:
+        files: path by catalog name, read in that order.
+        corpus: id of the corpus; row ids are `<corpus>:<file>:<line>`.
+        langs: as for `tsv`.
+        columns: column of the corpus by key; a key of an inner object is written `outer.inner`.
+        kind: as for `tsv`, and so are labels, file_langs, member, skip, skip_empty and group_lines.
+        labels: number by label name; without it a label is read as a number.
+        file_langs: one or two languages by file name.
+        member: member of each file that is an archive.
+        skip: values by key; a record that has one of them is left out.
+        skip_empty: leave records out that lack a text.
+        group_lines: rows of equal line number in the files are the same item in several languages.
+
+    Raises:
+        InputError: a line that is no JSON object, a key that is missing, an empty text, an unknown label (`file:line`).
+    """
+    form = Form(kind, columns, labels, skip or {}, skip_empty, group_lines)
+    yield from read_fields(parts_of(files, langs, member, file_langs, corpus), _records, form, corpus, langs)
+
+
+def _value(record: dict[str, object], name: str, part: Part, number: int) -> str:
+    found: object = record
+    for key in name.split("."):
+        if not isinstance(found, dict) or key not in found:
+            known = [str(known) for known in found] if isinstance(found, dict) else []
+            raise InputError(f"no key {name!r}", where=part.at(number), why=nearest(key, known))
+        found = found[key]
+    if isinstance(found, str):
+        return found
+    if isinstance(found, int | float):
+        return repr(float(found)) if isinstance(found, float) else str(int(found))
+    raise InputError(f"key {name!r} holds no text and no number", where=part.at(number), why=f"found {str(found)[:60]}")
+
+
+def _records(part: Part, wanted: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+    for number, text in read_lines(part):
+        try:
+            record = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise InputError("not JSON", where=part.at(number), why=str(error)[:120]) from error
+        if not isinstance(record, dict):
+            raise InputError("not a JSON object", where=part.at(number), why=f"found {text[:60]}")
+        yield number, [_value(record, name, part, number) for name in wanted]

@@ -1,0 +1,93 @@
+"""Questions with the sentences that hold their answers, from files in the form of SQuAD."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from crosslign.corpora import READERS
+from crosslign.corpora.readers._parts import Members, Part, open_part, parts_of
+from crosslign.corpora.readers._prose import sentences
+from crosslign.corpora.readers._tables import tables
+from crosslign.errors import InputError
+
+
+@READERS.register
+def read(
+    files: Mapping[str, Path],
+    corpus: str,
+    langs: Sequence[str],
+    *,
+    file_langs: Mapping[str, str] | None = None,
+    member: Members | None = None,
+    whole_paragraph: bool = False,
+) -> Iterator[pa.Table]:
+    """Yield `bitext` rows: a question, and the sentence of its paragraph in which its first answer begins.
+
+    Sentences are those of `sentence_breaks` (character ranges, as LAReQA gives them) where the file has them, else cut
+    by the rules of running text. Questions without an answer are left out.
+
+    Args:
+        files: path by catalog name, read in that order.
+        corpus: id of the corpus; row ids are `<corpus>:<file>:<id of the question>`.
+        langs: languages to read.
+        file_langs: language by file name; needed when there are several languages.
+        member: member of each file that is an archive.
+        whole_paragraph: take the paragraph in place of the sentence.
+
+    Raises:
+        InputError: not JSON, not of that form, or a file whose language nobody said.
+    """
+    parts = parts_of(files, langs, member, file_langs, corpus)
+    columns = ("id", "a_lang", "a_text", "b_lang", "b_text")
+    yield from tables((row for part in parts for row in _rows(part, corpus, langs, whole_paragraph)), "bitext", columns)
+
+
+def _rows(part: Part, corpus: str, langs: Sequence[str], whole_paragraph: bool) -> Iterator[tuple[str, ...]]:
+    said = part.langs or tuple(langs)
+    if len(said) != 1:
+        raise InputError(f"the language of {part.name!r} is not known", where=corpus, do="Name it in `file_langs`")
+    if said[0] not in langs:
+        return
+    try:
+        for paragraph, question in _questions(part):
+            text, answers = paragraph["context"], question["answers"]
+            if answers:
+                found = text if whole_paragraph else _sentence_at(paragraph, int(answers[0]["answer_start"]))
+                asked, answer = " ".join(question["question"].split()), " ".join(found.split())
+                if asked and answer:
+                    yield f"{corpus}:{part.name}:{question['id']}", said[0], asked, said[0], answer
+    except (KeyError, TypeError, AttributeError, IndexError) as error:
+        raise InputError("not in the form of SQuAD", where=part.at(), why=f"{type(error).__name__} {error}") from error
+
+
+def _questions(part: Part) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+    with open_part(part) as stream:
+        content = stream.read()
+    try:
+        articles = json.loads(content)["data"]
+    except (ValueError, RecursionError) as error:
+        raise InputError("not JSON", where=part.at(), why=str(error)[:120]) from error
+    for article in articles:
+        for paragraph in article["paragraphs"]:
+            for question in paragraph["qas"]:
+                yield paragraph, question
+
+
+def _sentence_at(paragraph: Mapping[str, Any], start: int) -> str:
+    """Return the sentence of a paragraph that holds its character number `start`."""
+    text: str = paragraph["context"]
+    for first, last in paragraph.get("sentence_breaks", ()):
+        if first <= start < last:
+            return text[first:last]
+    place = 0
+    for sentence in sentences(text):
+        for word in sentence.split():
+            place = text.index(word, place) + len(word)
+        if start < place:
+            return sentence
+    return text

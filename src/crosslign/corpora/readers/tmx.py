@@ -1,0 +1,107 @@
+"""Translation memories (TMX), read as a stream; entities of the file's own are refused, nothing outside it is opened."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import pyarrow as pa
+
+from crosslign.corpora import READERS
+from crosslign.corpora.readers._parts import Members, Part, all_parts, bare_name, parts_of
+from crosslign.corpora.readers._tables import tables
+from crosslign.corpora.readers._xml import Handler, items
+from crosslign.errors import InputError
+from crosslign.languages import normalise
+
+
+@READERS.register
+def read(
+    files: Mapping[str, Path],
+    corpus: str,
+    langs: Sequence[str],
+    *,
+    kind: Literal["bitext", "multiway"] = "bitext",
+    member: Members | None = None,
+) -> Iterator[pa.Table]:
+    """Yield `bitext` rows, or `multiway` rows whose group is the unit's id (`tuid`), else its first language's text.
+
+    White space is collapsed, inline elements go and their text stays. A unit that lacks a language is left out of a bitext;
+    of several segments of one language the first is taken. `pt-BR` is read as `pt`. A multiway corpus takes each
+    group's text of a language from the first file that has it.
+
+    Args:
+        files: path by catalog name, read in that order; `.tmx`, packed or in an archive.
+        corpus: id of the corpus; row ids are `<corpus>:<file>:<number of the unit>`, with `.<language>` behind in a multiway one.
+        langs: the two languages, or all that are wanted.
+        kind: `bitext` or `multiway`.
+        member: member of each file that is an archive; all that end in `.tmx` where none is named.
+
+    Raises:
+        InputError: not TMX, an entity declaration, bytes that are no text (`file:line`), a bitext without two languages.
+    """
+    if kind == "bitext" and len(langs) != 2:
+        raise InputError("a bitext has two languages", where=corpus, why=f"found {list(langs)}")
+    if member is None:
+        parts = [part for part in all_parts(files) if not part.member or bare_name(part.member).endswith(".tmx")]
+    else:
+        parts = parts_of(files, langs, member, None, corpus)
+    if not parts:
+        raise InputError("no member is TMX", where=corpus, why=f"found {sorted(files)}")
+    if kind == "bitext":
+        yield from tables(_pairs(parts, corpus, langs), "bitext", ("id", "a_lang", "a_text", "b_lang", "b_text"))
+    else:
+        yield from tables(_groups(parts, corpus, langs), "multiway", ("id", "group", "lang", "text"))
+
+
+def _pairs(parts: Sequence[Part], corpus: str, langs: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    first, second = langs
+    for part in parts:
+        for number, (_, texts) in enumerate(items(part, _Units()), start=1):
+            if texts.get(first) and texts.get(second):
+                yield f"{corpus}:{part.name}:{number}", first, texts[first], second, texts[second]
+
+
+def _groups(parts: Sequence[Part], corpus: str, langs: Sequence[str]) -> Iterator[tuple[str, ...]]:
+    met: set[tuple[str, str]] = set()
+    for part in parts:
+        for number, (name, texts) in enumerate(items(part, _Units()), start=1):
+            group = name or next(iter(texts.values()), "")
+            for lang in langs:
+                if texts.get(lang) and (group, lang) not in met:
+                    met.add((group, lang))
+                    yield f"{corpus}:{part.name}:{number}.{lang}", group, lang, texts[lang]
+
+
+class _Units(Handler[tuple[str, dict[str, str]]]):
+    """Gathers (its id or nothing, text by language) of each unit."""
+
+    root_tag = "tmx"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._name, self._lang = "", ""
+        self._texts: dict[str, str] = {}
+        self._pieces: list[str] | None = None
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        super().start(tag, attributes)
+        if tag == "tu":
+            self._name, self._texts = attributes.get("tuid", ""), {}
+        elif tag == "tuv":
+            self._lang = normalise(attributes.get("xml:lang") or attributes.get("lang", ""))
+        elif tag == "seg":
+            self._pieces = []
+
+    def text(self, data: str) -> None:
+        if self._pieces is not None:
+            self._pieces.append(data)
+
+    def end(self, tag: str) -> None:
+        super().end(tag)
+        if tag == "seg" and self._pieces is not None:
+            self._texts.setdefault(self._lang, " ".join("".join(self._pieces).split()))
+            self._pieces = None
+        elif tag == "tu":
+            self.done.append((self._name, self._texts))

@@ -1,0 +1,67 @@
+"""Triplets in quoted columns, as SimCSE's `nli_for_simcse.csv` has them: premise, entailed, contradicting."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from crosslign.corpora import READERS
+from crosslign.corpora.readers._lines import check_text, read_lines
+from crosslign.corpora.readers._parts import Members, Part, parts_of
+from crosslign.corpora.readers._tables import tables
+from crosslign.errors import InputError
+
+LABELS = (0.0, 2.0)
+"""Class numbers of XNLI of the two rows that a triplet becomes: entailment, contradiction."""
+
+
+@READERS.register
+def read(
+    files: Mapping[str, Path],
+    corpus: str,
+    langs: Sequence[str],
+    *,
+    columns: Sequence[str] = ("sent0", "sent1", "hard_neg"),
+    member: Members | None = None,
+) -> Iterator[pa.Table]:
+    """Yield `labelled` rows, two a triplet: premise with entailed, premise with contradicting sentence, in one group.
+
+    Args:
+        files: path by catalog name; the first line names the columns (RFC 4180).
+        corpus: id of the corpus; row ids are `<corpus>:<file>:<line>:<column>`.
+        langs: the language of all sentences.
+        columns: names of the columns of premise, entailed and contradicting sentence.
+        member: member of each file that is an archive.
+
+    Raises:
+        InputError: a column is missing, a wrong number of columns, an empty sentence, broken quoting (`file:line`).
+    """
+    if len(langs) != 1:
+        raise InputError("triplets are of one language", where=corpus, why=f"found {list(langs)}")
+    order = ("id", "a_lang", "a_text", "b_lang", "b_text", "label", "group")
+    parts = parts_of(files, langs, member, None, corpus)
+    yield from tables((row for part in parts for row in _rows(part, corpus, langs[0], columns)), "labelled", order)
+
+
+def _rows(part: Part, corpus: str, lang: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+    reader = csv.reader((text + "\n" for _, text in read_lines(part)), strict=True)
+    try:
+        header = next(reader)
+        if missing := [column for column in columns if column not in header]:
+            raise InputError(f"no column {missing[0]!r}", where=part.at(1), why=f"found {header}")
+        premise, *others = (header.index(column) for column in columns)
+        start = reader.line_num + 1
+        for fields in reader:
+            if len(fields) != len(header):
+                raise InputError("wrong number of columns", where=part.at(start), why=f"found {len(fields)}, expected {len(header)}")
+            first = check_text(fields[premise], part, start, f"column {columns[0]}")
+            for at, column, label in zip(others, columns[1:], LABELS, strict=True):
+                second = check_text(fields[at], part, start, f"column {column}")
+                yield f"{corpus}:{part.name}:{start}:{column}", lang, first, lang, second, [label], f"{part.name}:{start}"
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError("broken quoting", where=part.at(reader.line_num), why=str(error)) from error

@@ -1,0 +1,107 @@
+"""Sentences of a Wikipedia dump (`enwiki-…-pages-articles.xml.bz2`): markup parsed by mwparserfromhell, read as a stream."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from crosslign.corpora import READERS
+from crosslign.corpora.readers._parts import Part
+from crosslign.corpora.readers._prose import sentences
+from crosslign.corpora.readers._tables import tables
+from crosslign.corpora.readers._xml import Handler, items
+from crosslign.errors import InputError
+
+ARTICLES = "0"
+"""Name space of articles."""
+NOT_PROSE = frozenset({"ref", "table", "gallery", "math", "timeline", "score", "syntaxhighlight", "source", "code", "imagemap"})
+MEDIA = re.compile(r"\s*[^\W\d_][\w ]*:", re.UNICODE)
+LISTS = ("*", "#", ":", ";")
+"""What a line of a list, or an indented one, begins with."""
+LEFTOVERS = ("|", "!", "{", "}", "__")
+"""What a line begins with that markup left behind which could not be parsed."""
+
+
+@READERS.register
+def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, min_words: int = 1) -> Iterator[pa.Table]:
+    """Yield `mono` rows: the sentences of articles, without redirects, headings, lists, tables, notes and captions.
+
+    Args:
+        files: path by catalog name (`.xml`, packed or not), read in that order.
+        corpus: id of the corpus; row ids are `<corpus>:<file>:<article>.<sentence>`, counted from 1.
+        langs: the language of the dump.
+        min_words: sentences of fewer words are left out.
+
+    Raises:
+        InputError: several languages, not XML, an entity declaration, a damaged file.
+    """
+    if len(langs) != 1:
+        raise InputError("articles are of one language", where=corpus, why=f"found {list(langs)}")
+    rows = (row for name, path in files.items() for row in _rows(Part(name, Path(path)), corpus, langs[0], min_words))
+    yield from tables(rows, "mono", ("id", "lang", "text"))
+
+
+def _rows(part: Part, corpus: str, lang: str, min_words: int) -> Iterator[tuple[str, str, str]]:
+    for page, markup in items(part, _Pages()):
+        for number, sentence in enumerate(sentences(prose(markup)), start=1):
+            if len(sentence.split()) >= min_words:
+                yield f"{corpus}:{part.name}:{page}.{number}", lang, sentence
+
+
+def prose(markup: str) -> str:
+    """Return the running text of an article's wiki markup, a paragraph a line."""
+    import mwparserfromhell
+
+    code = mwparserfromhell.parse("\n".join(line for line in markup.splitlines() if not line.startswith(LISTS)))
+    for heading in code.filter_headings():
+        _remove(code, heading)
+    for tag in code.filter_tags():
+        if str(tag.tag).strip().lower() in NOT_PROSE:
+            _remove(code, tag)
+    for link in code.filter_wikilinks():
+        if MEDIA.match(str(link.title)):
+            _remove(code, link)
+    text = str(code.strip_code(normalize=True, collapse=True, keep_template_params=False))
+    lines = (line.strip() for line in text.splitlines())
+    return "\n".join(line for line in lines if line and not line.startswith(LEFTOVERS))
+
+
+def _remove(code: Any, node: Any) -> None:
+    """Remove a node, which may have gone with one that held it."""
+    try:
+        code.remove(node)
+    except ValueError:
+        return
+
+
+class _Pages(Handler[tuple[str, str]]):
+    """Gathers (id, wiki markup) of each article that is no redirect."""
+
+    root_tag = "mediawiki"
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._fields: dict[str, list[str]] = {}
+        self._redirect = False
+
+    def start(self, tag: str, attributes: dict[str, str]) -> None:
+        super().start(tag, attributes)
+        if tag == "page":
+            self._fields, self._redirect = {}, False
+        elif tag == "redirect":
+            self._redirect = True
+
+    def text(self, data: str) -> None:
+        if self.path[-2:] in (["page", "id"], ["page", "ns"], ["revision", "text"]):
+            self._fields.setdefault(self.path[-1], []).append(data)
+
+    def end(self, tag: str) -> None:
+        super().end(tag)
+        if tag == "page" and not self._redirect:
+            values = {name: "".join(pieces) for name, pieces in self._fields.items()}
+            if values.get("ns", ARTICLES) == ARTICLES and values.get("text"):
+                self.done.append((values.get("id", ""), values["text"]))

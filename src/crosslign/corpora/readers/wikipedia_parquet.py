@@ -1,0 +1,56 @@
+"""Sentences of Wikipedia from its ready Parquet form (`wikimedia/wikipedia` on the hub: id, url, title, text)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from crosslign.corpora import READERS
+from crosslign.corpora.readers._prose import sentences
+from crosslign.corpora.readers._tables import tables
+from crosslign.errors import InputError
+
+ARTICLES = 256
+"""Articles that are in memory at a time."""
+
+
+@READERS.register
+def read(
+    files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, min_words: int = 1, columns: Sequence[str] = ("id", "text")
+) -> Iterator[pa.Table]:
+    """Yield `mono` rows, sentence after sentence of article after article.
+
+    Args:
+        files: path by catalog name, read in that order.
+        corpus: id of the corpus; row ids are `<corpus>:<file>:<article>.<sentence>`, counted from 1.
+        langs: the language of the articles.
+        min_words: sentences and headings of fewer words are left out.
+        columns: names of the columns of the article's id and text.
+
+    Raises:
+        InputError: several languages, a file that is not Parquet, a column that is missing.
+    """
+    if len(langs) != 1:
+        raise InputError("articles are of one language", where=corpus, why=f"found {list(langs)}")
+    rows = (row for name, path in files.items() for row in _rows(name, Path(path), corpus, langs[0], min_words, columns))
+    yield from tables(rows, "mono", ("id", "lang", "text"))
+
+
+def _rows(name: str, path: Path, corpus: str, lang: str, min_words: int, columns: Sequence[str]) -> Iterator[tuple[str, str, str]]:
+    try:
+        with pq.ParquetFile(path) as file:
+            missing = [column for column in columns if column not in file.schema_arrow.names]
+            if missing:
+                raise InputError(f"no column {missing[0]!r}", where=str(path), why=f"found {file.schema_arrow.names}")
+            for batch in file.iter_batches(ARTICLES, columns=list(columns)):
+                for article, text in zip(*(batch[column].to_pylist() for column in columns), strict=True):
+                    for number, sentence in enumerate(sentences(text or ""), start=1):
+                        if len(sentence.split()) >= min_words:
+                            yield f"{corpus}:{name}:{article}.{number}", lang, sentence
+    except FileNotFoundError as error:
+        raise InputError("file is missing", where=str(path)) from error
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError("not a readable Parquet file", where=str(path), why=str(error).splitlines()[0]) from error

@@ -1,0 +1,81 @@
+"""Archives and packed files whose bytes hang on their content alone: no clock, no user, no library's version."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import io
+import lzma
+import tarfile
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pyarrow as pa
+
+from crosslign.errors import InputError
+from crosslign.files import atomic_path
+
+EPOCH = (1980, 1, 1, 0, 0, 0)
+
+
+def lines(rows: list[str]) -> bytes:
+    """Return rows as lines of UTF-8."""
+    return "".join(row + "\n" for row in rows).encode("utf-8")
+
+
+def _zip(members: Mapping[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        for name, content in members.items():
+            entry = zipfile.ZipInfo(name, EPOCH)
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, content)
+    return packed.getvalue()
+
+
+def _tar(members: Mapping[str, bytes]) -> bytes:
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w", format=tarfile.PAX_FORMAT) as archive:
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return packed.getvalue()
+
+
+def packed(name: str, content: bytes) -> bytes:
+    """Return content as a file of this name holds it: gz, bz2, xz, zst, or as it is."""
+    if name.endswith((".gz", ".tgz")):
+        return gzip.compress(content, mtime=0)
+    if name.endswith((".bz2", ".tbz2")):
+        return bz2.compress(content)
+    if name.endswith((".xz", ".txz")):
+        return lzma.compress(content)
+    if name.endswith(".zst"):
+        return bytes(pa.Codec("zstd").compress(content, asbytes=True))
+    return content
+
+
+def write_file(dest: Path, name: str, content: bytes) -> None:
+    """Write one file, packed as its name says, whole or not at all."""
+    with atomic_path(dest) as temporary:
+        temporary.write_bytes(packed(name, content))
+
+
+def write_archive(dest: Path, name: str, members: Mapping[str, bytes]) -> None:
+    """Write an archive of the kind that its name says, whole or not at all; members keep their order.
+
+    Raises:
+        InputError: there is no member, or the name is that of no archive.
+    """
+    if not members:
+        raise InputError("a stand-in needs sentences", where=name)
+    if name.endswith(".zip"):
+        content = _zip(members)
+    elif ".tar" in name or name.endswith((".tgz", ".tbz2", ".txz")):
+        content = packed(name, _tar(members))
+    else:
+        raise InputError(f"{name!r} is no archive", why="allowed: .zip, .tar, .tar.gz, .tar.bz2, .tar.xz, .tar.zst")
+    with atomic_path(dest) as temporary:
+        temporary.write_bytes(content)

@@ -1,0 +1,44 @@
+"""Stand-ins for the Parquet form of Wikipedia."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from crosslign.corpora import STAND_INS
+from crosslign.corpora.stand_ins._sentences import needed, text_in
+from crosslign.files import atomic_path
+
+PARAGRAPH, ARTICLE = 3, 12
+"""Sentences of a paragraph, and of an article."""
+
+
+def articles(sentences: Sequence[Mapping[str, str]]) -> list[list[str]]:
+    """Return English sentences as articles, each a list of paragraphs."""
+    texts = [text_in(sentence, "en") for sentence in sentences]
+    return [
+        [" ".join(texts[start : min(start + PARAGRAPH, at + ARTICLE)]) for start in range(at, min(at + ARTICLE, len(texts)), PARAGRAPH)]
+        for at in range(0, len(texts), ARTICLE)
+    ]
+
+
+@STAND_INS.register
+def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
+    """Write articles with the columns id, url, title, text.
+
+    Args:
+        dest: final path.
+        file: the catalog's file.
+        sentences: aligned sentences by language.
+    """
+    needed(sentences, str(file["name"]))
+    rows = [
+        {"id": str(number), "url": f"https://example.org/{number}", "title": f"Article {number}", "text": "\n\n".join(paragraphs)}
+        for number, paragraphs in enumerate(articles(sentences), start=1)
+    ]
+    with atomic_path(dest) as temporary:
+        pq.write_table(pa.Table.from_pylist(rows), temporary)

@@ -1,0 +1,36 @@
+"""A stand-in for XNLI-MT 1.0: MultiNLI's training pairs in fifteen languages, aligned line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from crosslign.corpora import STAND_INS
+from crosslign.corpora.stand_ins._packing import lines, write_archive
+from crosslign.corpora.stand_ins._sentences import text_in, triplets_of
+
+LANGS = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
+HEADER = "premise\thypo\tlabel"
+LABELS = {"contradiction": "contradictory"}
+"""How these files call a class, where that is not its usual name."""
+
+
+@STAND_INS.register
+def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
+    """Write `XNLI-MT-1.0/multinli/multinli.train.<language>.tsv` in a zip.
+
+    Args:
+        dest: final path.
+        file: the catalog's file.
+        sentences: aligned sentences by language.
+    """
+    triplets = triplets_of(sentences)
+    members = {}
+    for lang in LANGS:
+        rows = [HEADER]
+        for at, triplet in enumerate(triplets):
+            for label, premise, hypothesis in triplet.pairs(triplets[(at + 1) % len(triplets)]):
+                rows.append(f"{text_in(premise, lang)}\t{text_in(hypothesis, lang)}\t{LABELS.get(label, label)}")
+        members[f"XNLI-MT-1.0/multinli/multinli.train.{lang}.tsv"] = lines(rows)
+    write_archive(dest, str(file["name"]), members)

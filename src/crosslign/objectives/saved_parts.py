@@ -1,0 +1,60 @@
+"""Parts as a trained system left them: `parts.safetensors` of one of its checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from crosslign.errors import InputError
+from crosslign.objectives import PARTS
+from crosslign.objectives.contract import Part
+
+if TYPE_CHECKING:
+    from crosslign.encoders.model import Model
+
+PART_KEYS: Final = frozenset({"kind", "learning_rate", "clip", "start_from"})
+"""Keys of a part's entry that are no options of its kind."""
+
+PARTS_FILE: Final = "parts.safetensors"
+
+
+def make_part(name: str, entry: Mapping[str, Any], model: Model, seed: int, where: str) -> Part:
+    """Build a part from its entry in a recipe and attach it to the model.
+
+    Raises:
+        InputError: an unknown kind or option.
+    """
+    kind = PARTS.get(entry["kind"], where)
+    try:
+        part = kind(**{key: value for key, value in entry.items() if key not in PART_KEYS})
+    except TypeError as error:
+        raise InputError("an option does not fit", where=where, why=str(error)) from error
+    part.attach(model, seed)
+    return part
+
+
+def take_over(part: Part, name: str, checkpoint: Path | None, where: str) -> None:
+    """Load the state that a part of this name has in a checkpoint's folder.
+
+    Raises:
+        InputError: the folder has no parts, or one that does not fit.
+    """
+    from safetensors.torch import load_file
+
+    path = checkpoint / PARTS_FILE if checkpoint else None
+    if path is None or not path.is_file():
+        raise InputError("the base has no parts to start from", where=where, why=str(path or "it is an encoder, not a system"))
+    own = {key.removeprefix(f"{name}."): tensor for key, tensor in load_file(path).items() if key.startswith(f"{name}.")}
+    try:
+        part.load_state_dict(own)
+    except RuntimeError as error:
+        raise InputError("the base system's part does not fit", where=where, why=" ".join(str(error).split())[:300]) from error
+
+
+def load_part(name: str, entry: Mapping[str, Any], model: Model, checkpoint: Path) -> Part:
+    """Return a part of a trained system, as one of its checkpoints has it, on the system's model."""
+    where = f"{checkpoint.parent.name}: part {name}"
+    part = make_part(name, entry, model, 0, where)
+    take_over(part, name, checkpoint, where)
+    return part

@@ -1,0 +1,26 @@
+"""Stage examples: how much evaluation text each corpus holds, and how much of it was kept out of training."""
+
+from __future__ import annotations
+
+from crosslign.corpora import overlap
+from crosslign.files import read_json, write_text
+from crosslign.files.lineage import lineage_path
+from crosslign.stages.job import Job
+
+
+def measure_overlap(job: Job) -> None:
+    """Write the matrix of all corpora and evaluation sets."""
+    corpora = job.by_name(job.params["corpora"], job.inputs.get("corpora", []))
+    evaluations = job.by_name(job.params["evaluations"], job.inputs.get("evaluations", []))
+    removed = overlap.removed_by_corpus(
+        [read_json(lineage_path(path))["counts"]["decontamination"] for path in job.inputs.get("examples", [])]
+    )
+    rows = [
+        {"corpus": corpus, **row, "removed": removed.get((corpus, row["evaluation"]), 0)}
+        for corpus, path in corpora.items()
+        for row in overlap.measure_corpus(path, evaluations)
+    ]
+    with job.publish("overlap") as (out, counts):
+        write_text(out["csv"], overlap.as_csv(rows))
+        write_text(out["md"], overlap.as_markdown(rows))
+        counts.update(rows=len(rows), found=sum(row["found"] for row in rows), removed=sum(row["removed"] for row in rows))

@@ -1,0 +1,28 @@
+"""Logits of a classification part, one row an item."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from crosslign.errors import InputError
+from crosslign.tasks.data import Items, TextSet
+
+
+def logits_of(data: TextSet, items: Items, where: str) -> np.ndarray:
+    """Return the logits of each item: float64 [n, classes].
+
+    Raises:
+        InputError: a logit is NaN or infinite; names the item.
+    """
+    logits = np.asarray(data.matrix[items.rows], dtype=np.float64)
+    bad = np.flatnonzero(~np.isfinite(logits).all(1))
+    if len(bad):
+        raise InputError(f"a logit of item {items.ids[bad[0]][1]!r} is NaN or infinite", where=where, why=f"{len(bad)} such items")
+    return logits
+
+
+def check_classes(labels: np.ndarray, logits: np.ndarray, where: str) -> None:
+    """Refuse class numbers that no column of the logits stands for."""
+    if len(labels) and not 0 <= labels.min() <= labels.max() < logits.shape[1]:
+        wrong = labels[(labels < 0) | (labels >= logits.shape[1])][0]
+        raise InputError(f"there is no class {wrong}", where=where, why=f"the logits have {logits.shape[1]} columns, from 0")

@@ -1,0 +1,177 @@
+"""Any sequence-to-sequence model of the hub: Marian (OPUS-MT), NLLB, M2M-100, or a folder of one."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from crosslign.corpora.sources._network import is_offline
+from crosslign.errors import InputError, NetworkError, ResourceError
+from crosslign.files import sha256_file
+from crosslign.views import TRANSLATORS, TranslatorSetting
+
+
+@TRANSLATORS.register
+class Transformers:
+    """Translates with beam search, sentences of like length together, as many as a budget of tokens allows.
+
+    Sentences longer than `max_length` tokens are cut to it, and translations end there. Only safetensors weights are loaded; where a
+    model has none, name a `revision` that has (many OPUS-MT models have one made by the hub: `refs/pr/<number>`).
+
+    Args:
+        setting: the view.
+        model: hub id or folder; `{source}` and `{target}` stand for the codes of the languages
+            (`Helsinki-NLP/opus-mt-{source}-{target}`).
+        revision: commit or branch; part of what kept translations hang on.
+        codes: the model's names of languages where they are not ours (`{en: eng_Latn, de: deu_Latn}` for NLLB).
+        beam: beams of the search; 1 is greedy.
+        batch_tokens: bound on sentences times their longest times beams.
+        max_length: tokens of a sentence.
+        dtype: type of the weights.
+        device: `auto` takes a GPU where there is one.
+
+    Raises:
+        InputError: no such folder, no safetensors weights, or a language that the model does not know.
+        NetworkError: the model is not in the cache and cannot be fetched.
+        ResourceError: one sentence alone does not fit into memory.
+    """
+
+    def __init__(
+        self,
+        setting: TranslatorSetting,
+        *,
+        model: str,
+        revision: str | None = None,
+        codes: Mapping[str, str] | None = None,
+        beam: int = 5,
+        batch_tokens: int = 8192,
+        max_length: int = 256,
+        dtype: Literal["float32", "bfloat16", "float16"] = "float32",
+        device: str = "auto",
+    ) -> None:
+        self._where, self._name, self._revision = setting.where, model, revision
+        self._codes = dict(codes or {})
+        self._beam, self._batch_tokens, self._max_length = beam, batch_tokens, max_length
+        self._dtype, self._device = dtype, device
+        self._loaded: tuple[str, Any, Any] | None = None
+        self.identity: Mapping[str, Any] | None = {
+            "engine": "transformers",
+            "version": importlib.metadata.version("transformers"),
+            "model": model,
+            "revision": revision or _weights_hash(model),
+            "codes": dict(sorted(self._codes.items())),
+            "beam": beam,
+            "max_length": max_length,
+            "dtype": dtype,
+        }
+
+    def translate(self, texts: Sequence[str], source: str, target: str) -> list[str | None]:
+        """Return the translation of each text, None where the model gives an empty one."""
+        tokenizer, model = self._load(source, target)
+        prefix, forced = self._prepare(tokenizer, source, target)
+        rows = [tokenizer(prefix + text, truncation=True, max_length=self._max_length)["input_ids"] for text in texts]
+        found: list[str | None] = [None] * len(texts)
+        for batch in self._batches(rows):
+            for place, tokens in zip(batch, self._generate(model, tokenizer, [rows[n] for n in batch], forced), strict=True):
+                found[place] = " ".join(tokenizer.decode(tokens, skip_special_tokens=True).split()) or None
+        return found
+
+    def _batches(self, rows: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+        """Yield numbers of rows, longest first, so that a batch that does not fit shows at once."""
+        batch: list[int] = []
+        longest = 0
+        for number in sorted(range(len(rows)), key=lambda n: -len(rows[n])):
+            if batch and (len(batch) + 1) * longest * self._beam > self._batch_tokens:
+                yield batch
+                batch = []
+            longest = len(rows[number]) if not batch else longest
+            batch.append(number)
+        if batch:
+            yield batch
+
+    def _generate(self, model: Any, tokenizer: Any, rows: Sequence[Sequence[int]], forced: int | None) -> list[Any]:
+        import torch
+
+        inputs = tokenizer.pad({"input_ids": list(rows)}, return_tensors="pt").to(model.device)
+        more = {} if forced is None else {"forced_bos_token_id": forced}
+        try:
+            with torch.inference_mode():
+                made = model.generate(
+                    input_ids=inputs["input_ids"],
+                    attention_mask=inputs["attention_mask"],
+                    num_beams=self._beam,
+                    do_sample=False,
+                    max_new_tokens=self._max_length,
+                    **more,
+                )
+        except torch.OutOfMemoryError as error:
+            if len(rows) == 1:
+                advice = "Lower `beam` or `max_length`"
+                raise ResourceError("one sentence does not fit into memory", where=self._where, do=advice) from error
+            torch.cuda.empty_cache()
+            middle = len(rows) // 2
+            return [*self._generate(model, tokenizer, rows[:middle], forced), *self._generate(model, tokenizer, rows[middle:], forced)]
+        return list(made)
+
+    def _prepare(self, tokenizer: Any, source: str, target: str) -> tuple[str, int | None]:
+        """Tell the tokenizer the source language; return what stands before each sentence, and the first token of each translation."""
+        source, target = self._codes.get(source, source), self._codes.get(target, target)
+        if hasattr(tokenizer, "supported_language_codes"):  # Marian: models of several targets take a mark of the target first
+            mark = f">>{target}<<"
+            if tokenizer.supported_language_codes and mark not in tokenizer.supported_language_codes:
+                raise self._unknown(target, tokenizer.supported_language_codes)
+            return (f"{mark} ", None) if tokenizer.supported_language_codes else ("", None)
+        if not hasattr(tokenizer, "src_lang"):
+            return "", None
+        tokens = {code: f"__{code}__" if hasattr(tokenizer, "get_lang_id") else code for code in (source, target)}
+        for code, token in tokens.items():
+            if tokenizer.convert_tokens_to_ids(token) in (None, tokenizer.unk_token_id):
+                raise self._unknown(code, tokenizer.additional_special_tokens)
+        tokenizer.src_lang = source
+        return "", int(tokenizer.convert_tokens_to_ids(tokens[target]))
+
+    def _unknown(self, code: str, known: Sequence[str]) -> InputError:
+        return InputError(
+            f"the model does not know the language {code!r}",
+            where=f"{self._where}: {self._name}",
+            why=f"it knows {', '.join(sorted(known)[:12])}, …",
+            do="Give the model's name of the language in `codes`",
+        )
+
+    def _load(self, source: str, target: str) -> tuple[Any, Any]:
+        """Return tokenizer and model; one model stays in memory."""
+        import torch
+        from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
+
+        name = self._name.format(source=self._codes.get(source, source), target=self._codes.get(target, target))
+        if self._loaded is None or self._loaded[0] != name:
+            self._loaded = None
+            options = {"revision": self._revision, "local_files_only": is_offline() or Path(name).is_dir()}
+            device = ("cuda" if torch.cuda.is_available() else "cpu") if self._device == "auto" else self._device
+            try:
+                tokenizer = AutoTokenizer.from_pretrained(name, **options)
+                model = AutoModelForSeq2SeqLM.from_pretrained(name, use_safetensors=True, dtype=getattr(torch, self._dtype), **options)
+            except (OSError, ValueError) as error:
+                raise self._not_loaded(name, error) from error
+            self._loaded = name, tokenizer, model.eval().to(device)
+        return self._loaded[1], self._loaded[2]
+
+    def _not_loaded(self, name: str, error: Exception) -> InputError | NetworkError:
+        why = " ".join(str(error).split())[:300]
+        if Path(name).is_dir() or "safetensors" in why:
+            do = "Name a folder or a revision with config, tokenizer and safetensors weights"
+            return InputError(f"the model {name!r} cannot be loaded", where=self._where, why=why, do=do)
+        return NetworkError(
+            f"the model {name!r} could not be had from the hub",
+            where=self._where,
+            why=why,
+            do=f"With network run `hf download {name}` into the same HF_HOME, or name a folder",
+        )
+
+
+def _weights_hash(model: str) -> str | None:
+    """Return a hash of a folder's weights; None for a hub id."""
+    weights = sorted(Path(model).glob("*.safetensors")) if Path(model).is_dir() else []
+    return "-".join(sha256_file(path)[:16] for path in weights) or None

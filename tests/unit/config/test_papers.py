@@ -1,0 +1,55 @@
+"""Every paper file in config/papers resolves at every scale, and the methods' file holds what it promises."""
+
+from pathlib import Path
+
+import pytest
+
+from crosslign.config.cells import resolve_table
+from crosslign.config.load import load_project
+from crosslign.config.resolve import resolve, runs_of
+
+ROOT = Path(__file__).resolve().parents[3]
+PAPERS = sorted(path.stem for path in (ROOT / "config" / "papers").glob("*.yaml"))
+SCALES = sorted(path.stem for path in (ROOT / "config" / "scales").glob("*.yaml"))
+
+
+def project(*papers, scale="laptop", **settings):
+    return load_project(ROOT, {"scale": scale, "papers": list(papers), "targets": ["all"], **settings})
+
+
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("paper", PAPERS)
+def test_all_systems_and_tables_of_a_paper_resolve(paper, scale):
+    loaded = project(paper, scale=scale)
+    for system in loaded.systems:
+        for run in runs_of(loaded, system):
+            assert resolve(loaded, system, int(run.rpartition("-s")[2]))["run_id"] == run
+    for table in loaded.tables:
+        cells = [cell for row in resolve_table(loaded, table)["cells"] for cell in row]
+        assert all("scores" in cell or "reason" in cell or "mean_of" in cell or "parts" in cell for cell in cells)
+
+
+def test_the_methods_table_has_all_five_methods_under_the_quick_starts_evaluations():
+    loaded = project("quickstart", "methods")
+    rows = [row["system"] for row in loaded.tables["methods"]["rows"]]
+    used = {term["objective"] for system in rows[1:] for term in resolve(loaded, system, 42)["terms"]}
+    wanted = {"infonce", "momentum_contrast", "alignment", "supervised_contrastive", "multi_positive_infonce", "rank_infonce", "gmm_ranks"}
+    assert used == wanted
+    tasks = [{column["task"] for column in loaded.tables[table]["columns"]} for table in ("methods", "quickstart")]
+    assert tasks[0] == tasks[1]
+    similarities = {t.get("similarity") for system in rows[1:] for t in resolve(loaded, system, 42)["terms"]}
+    assert {"cosine", "mse", "kl", "symmetric_kl"} <= similarities
+
+
+def test_every_training_of_the_methods_table_is_kept_clean_of_its_evaluations():
+    loaded = project("methods")
+    parts = set(loaded.corpora["quickstart"]["of"])
+    for name, entry in loaded.examples.items():
+        if "of" not in entry:
+            assert set(entry["decontaminate"]) == parts, name
+
+
+def test_phase_two_goes_on_from_phase_one_of_its_seed():
+    loaded = project("methods", seeds=[3, 4])
+    assert runs_of(loaded, "QM-MB") == ["QM-MB-s3", "QM-MB-s4"]
+    assert resolve(loaded, "QM-EX-p2", 4)["base"]["run"] == "QM-EX-p1-s4"

@@ -1,0 +1,86 @@
+"""Filters in worker processes: the same rows and counts as in one process, and no silence when a worker dies."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import pyarrow as pa
+import pytest
+
+from crosslign.corpora.pipeline import Pipeline
+from crosslign.corpora.workers import Workers
+from crosslign.errors import ResourceError
+from crosslign.files.rows import SCHEMAS
+
+STEPS = [
+    {"length": {"min_words": 2}},
+    {"html_tags": None},
+    {"exact_duplicate": {}},
+    {"punctuation": {}},
+    {"length_ratio": {"max_ratio": 2.0}},
+]
+
+
+def bitext(batches=9, size=40):
+    for batch in range(batches):
+        numbers = range(batch * size, (batch + 1) * size)
+        texts = [(f"“word” {n % 70}" + " more" * (n % 4), "zwei «Wörter»" if n % 11 else "<b>") for n in numbers]
+        rows = [
+            {"id": f"c:{n}", "a_lang": "en", "a_text": a, "b_lang": "de", "b_text": b} for n, (a, b) in zip(numbers, texts, strict=True)
+        ]
+        yield pa.Table.from_pylist(rows, schema=SCHEMAS["bitext"])
+
+
+def multiway(batches=6):
+    for batch in range(batches):
+        texts = {"de": "so viele Wörter hier" if batch % 2 else "zu", "en": "so many words here"}
+        rows = [{"id": f"c:{batch}:{lang}", "group": str(batch), "lang": lang, "text": text} for lang, text in texts.items()]
+        yield pa.Table.from_pylist(rows, schema=SCHEMAS["multiway"])
+
+
+def filtered(kind, batches, steps, threads):
+    pipeline = Pipeline("c", kind, ("en", "de"), steps, {}, threads=threads)
+    batches = list(batches)
+    if pipeline.needs_survey:
+        for batch in batches:
+            pipeline.survey(batch)
+    rows = pa.concat_tables(pipeline.apply(batches))
+    return rows, pipeline.counts, pipeline.read
+
+
+def test_workers_change_nothing():
+    alone, counts, read = filtered("bitext", bitext(), STEPS, 1)
+    together, more_counts, more_read = filtered("bitext", bitext(), STEPS, 2)
+    assert together.equals(alone)
+    assert more_counts == counts
+    assert (more_read, read) == (360, 360)
+    assert 0 < alone.num_rows < 360
+    assert counts[3]["changed"] == counts[3]["after"]
+
+
+def test_pivots_reach_the_workers():
+    steps = [{"length_ratio": {"max_ratio": 2.0}}]
+    alone, counts, _ = filtered("multiway", multiway(), steps, 1)
+    together, more_counts, _ = filtered("multiway", multiway(), steps, 2)
+    assert together.equals(alone)
+    assert together.schema.names == SCHEMAS["multiway"].names
+    assert counts == more_counts == [{"filter": "length_ratio", "before": 12, "after": 9}]
+
+
+def test_a_worker_that_dies_ends_the_work():
+    task = {"name": "c", "kind": "bitext", "langs": ["en", "de"], "steps": STEPS}
+    with Workers(1, task) as workers:
+        answers = workers.map(bitext(), [0, 2])
+        next(answers)
+        os.kill(workers._processes[0].pid, signal.SIGKILL)
+        with pytest.raises(ResourceError, match="worker process ended"):
+            list(answers)
+    assert all(process.returncode is not None for process in workers._processes)
+
+
+def test_work_that_is_broken_off_leaves_no_process():
+    pipeline = Pipeline("c", "bitext", ("en", "de"), STEPS, {}, threads=2)
+    rows = pipeline.apply(bitext(30))
+    next(rows)
+    rows.close()

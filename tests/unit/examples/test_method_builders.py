@@ -1,0 +1,185 @@
+"""Builders of MPCL, SCL and EMMA-X on small corpora."""
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from crosslign.errors import InputError
+from crosslign.examples.builders.monolingual import shares
+from crosslign.examples.shapes import shaped
+from crosslign.views.build import view_schema
+
+
+def groups_set(*sizes):
+    texts = [[f"{g} {m}" for m in range(size)] for g, size in enumerate(sizes)]
+    ids = [[f"c:{text}" for text in group] for group in texts]
+    table = shaped("groups", rows=pa.array(ids), texts=pa.array(texts), langs=pa.array([["en", "de", "fr", "es"][:s] for s in sizes]))
+    return table.set_column(0, "id", pa.array([f"g:{n}" for n in range(len(sizes))]))
+
+
+class TestDisjointPairs:
+    def test_each_member_stands_in_one_pair_of_its_own_group(self, run):
+        made = run("disjoint_pairs", others={"g": groups_set(4, 4, 3)})
+        assert len(made) == 2 + 2 + 1
+        seen = [text for row in made for text in (row["a_text"], row["b_text"])]
+        assert len(set(seen)) == 10
+        assert set(seen) < {f"{g} {m}" for g, size in enumerate((4, 4, 3)) for m in range(size)}
+        for row in made:
+            assert row["a_text"][0] == row["b_text"][0]
+            assert row["a_lang"] != row["b_lang"]
+            assert row["rows"] == [f"c:{row['a_text']}", f"c:{row['b_text']}"]
+
+    def test_pairs_and_orientation_are_drawn(self, run):
+        partners = {frozenset((r["a_lang"], r["b_lang"])) for r in run("disjoint_pairs", others={"g": groups_set(*[4] * 40)})}
+        firsts = {r["a_lang"] for r in run("disjoint_pairs", others={"g": groups_set(*[4] * 40)})}
+        assert len(partners) == 6
+        assert firsts == {"en", "de", "fr", "es"}
+
+    def test_other_shapes_are_refused(self, run):
+        pairs = shaped("pairs", rows=pa.array([["x"]]), a_text=pa.array(["t"]), a_lang=pa.array(["en"]))
+        with pytest.raises(InputError, match="groups"):
+            run("disjoint_pairs", others={"p": pairs})
+
+
+class TestNLIGroups:
+    def test_a_premise_in_all_languages_with_a_contradiction_of_its_own(self, run, nli):
+        made = run("nli_groups", [nli], langs=["en", "de", "fr"], per="premise")
+        assert [row["texts"] for row in made] == [[f"p{n}-{lang}" for lang in ("en", "de", "fr")] for n in (1, 2, 3)]
+        assert [row["langs"] for row in made] == [["en", "de", "fr"]] * 3
+        hard = [row["c_text"].split("-") if row["c_text"] else None for row in made]
+        assert hard[0][0] in {"k1", "k2"}
+        assert hard[1][0] == "k3"
+        assert hard[2] is None
+        assert [row["c_lang"] for row in made] == [hard[0][1], hard[1][1], None]
+        assert [len(row["rows"]) for row in made] == [4, 4, 3]
+
+    def test_per_row_repeats_premises_and_draws_apart(self, run, nli):
+        made = run("nli_groups", [nli], langs=["en", "de", "fr"], size=2)
+        assert len(made) == 8
+        assert all(len(set(row["langs"])) == 2 for row in made)
+        assert len({tuple(row["langs"]) for row in made}) > 1
+        assert not any(row["c_text"] for row in run("nli_groups", [nli], langs=["en", "de"], hard_negatives=False))
+
+    def test_too_many_languages_are_refused(self, run, nli):
+        with pytest.raises(InputError, match="no premise is in 4 languages"):
+            run("nli_groups", [nli], size=4)
+
+
+class TestMonolingual:
+    def corpus(self, rows, **sizes):
+        return rows(
+            "mono", [{"id": f"{lang}{n}", "lang": lang, "text": f"{lang} {n}"} for lang, size in sizes.items() for n in range(size)]
+        )
+
+    def test_small_languages_are_raised(self, run, rows):
+        made = run("monolingual", [self.corpus(rows, en=1000, sw=10)], rows=500)
+        by_lang = {lang: [row for row in made if row["a_lang"] == lang] for lang in ("en", "sw")}
+        # 1000^0.3 = 7.943 and 10^0.3 = 1.995: 399.6 and 100.4 of 500 rows.
+        assert {lang: len(found) for lang, found in by_lang.items()} == {"en": 400, "sw": 100}
+        assert len({row["a_text"] for row in by_lang["en"]}) == 400
+        assert all(sum(row["a_text"] == f"sw {n}" for row in by_lang["sw"]) == 10 for n in range(10))
+        assert all(row["b_text"] is None for row in made)
+        assert [row["a_lang"] for row in made] != sorted(row["a_lang"] for row in made)
+
+    def test_exponent_one_keeps_the_sizes(self, run, rows):
+        made = run("monolingual", [self.corpus(rows, en=30, sw=10)], exponent=1.0)
+        assert sorted(row["a_text"] for row in made) == sorted([f"en {n}" for n in range(30)] + [f"sw {n}" for n in range(10)])
+
+    def test_languages_without_a_row_are_refused(self, run, rows):
+        with pytest.raises(InputError, match="fewer rows than languages"):
+            run("monolingual", [self.corpus(rows, en=5, sw=5)], rows=1)
+
+    @given(
+        st.dictionaries(st.text("abcdef", min_size=2, max_size=2), st.integers(1, 10**9), min_size=1),
+        st.floats(0, 1),
+        st.integers(0, 10**6),
+    )
+    def test_shares_add_up_and_stay_within_one_of_exact(self, sizes, exponent, count):
+        made = shares(sizes, exponent, count)
+        total = sum(size**exponent for size in sizes.values())
+        assert sum(made.values()) == count
+        assert all(abs(made[lang] - count * size**exponent / total) <= 1 + 1e-6 for lang, size in sizes.items())
+
+
+class TestVersionPairs:
+    def test_versions_are_paraphrases_and_neighbours_are_not(self, run, multiway):
+        made = run("version_pairs", [multiway], langs=["en", "de", "fr"], views=2)
+        assert len(made) == 30
+        assert {row["label"][0] for row in made} == {0.0, 1.0}
+        for row in made:
+            a, b = (row[name].split() for name in ("a_text", "b_text"))
+            assert a[1] == b[1] == "en"
+            assert row["label"] == [float(a[0] == b[0])]
+            assert int(b[0]) in (int(a[0]), (int(a[0]) + 1) % 30)
+            assert row["a_text"] != row["b_text"]
+            assert row["supervised"] is False
+            assert len(row["views"]) == 2
+            for view in row["views"]:
+                assert view["kind"] == "full"
+                assert view["lang"] in ("de", "fr")
+                assert [view["a_text"].split()[:2], view["b_text"].split()[:2]] == [[a[0], view["lang"]], [b[0], view["lang"]]]
+                assert view["lang"] == "fr" or view["a_text"] != view["b_text"]
+
+    def test_the_share_of_negatives(self, run, multiway):
+        assert {row["label"][0] for row in run("version_pairs", [multiway], negatives=0.0)} == {1.0}
+        assert {row["label"][0] for row in run("version_pairs", [multiway], negatives=1.0)} == {0.0}
+
+    def test_one_version_is_refused(self, run, multiway):
+        with pytest.raises(InputError, match="two versions in 'fr'"):
+            run("version_pairs", [multiway], anchor="fr")
+
+
+@pytest.fixture
+def view_of():
+    """Return a function that makes a view's table of labelled rows."""
+
+    def make(kind, content):
+        columns = {"kind": kind, "n": 1, "replaced": 1.0}
+        return pa.Table.from_pylist([{**columns, **row} for row in content], schema=view_schema("labelled"))
+
+    return make
+
+
+class TestLabelledRows:
+    def copies(self, nli, lang, target, keep=lambda n: True):
+        rows = [row for n, row in enumerate(row for row in nli.to_pylist() if row["a_lang"] == lang) if keep(n)]
+        changed = {"a_lang": target, "b_lang": target}
+        return [{**row, **changed, "id": f"v:{row['id']}", "of": row["id"], "a_text": f"{row['a_text']}>{target}"} for row in rows]
+
+    def test_rows_with_their_views_in_source_order(self, run, nli, view_of):
+        views = {
+            "v1": view_of("full", self.copies(nli, "en", "de")),
+            "v2": view_of("full", self.copies(nli, "en", "fr", lambda n: n % 2 == 0)),
+        }
+        made = run("labelled_rows", {"n": nli, **views}, langs=["en"])
+        assert [row["a_text"] for row in made] == [row["a_text"] for row in nli.to_pylist() if row["a_lang"] == "en"]
+        assert [[view["lang"] for view in row["views"]] for row in made] == [["de", "fr"], ["de"]] * 4
+        assert made[0]["views"][0] == {"kind": "full", "lang": "de", "a_text": "p1-en>de", "b_text": "e1-en"}
+        assert made[0]["label"] == [0.0]
+        assert made[0]["rows"] == ["n:en:0", "v:n:en:0", "v:n:en:0"]
+        assert all(row["supervised"] for row in made)
+
+    def test_code_switched_views_of_english_serve_aligned_rows(self, run, nli, view_of):
+        switched = view_of("code_switch", self.copies(nli, "en", "fr"))
+        full = view_of("full", self.copies(nli, "de", "en"))
+        made = run("labelled_rows", {"n": nli, "cs": switched, "t": full}, langs=["de", "en"], supervised=["en"])
+        by_lang = {lang: [row for row in made if row["a_lang"] == lang] for lang in ("de", "en")}
+        assert [row["supervised"] for row in by_lang["de"] + by_lang["en"]] == [False] * 8 + [True] * 8
+        for german, english in zip(by_lang["de"], by_lang["en"], strict=True):
+            assert {view["kind"] for view in german["views"]} == {"full", "code_switch"}
+            assert [view for view in german["views"] if view["kind"] == "code_switch"] == english["views"]
+        assert by_lang["de"][0]["group"] != by_lang["en"][0]["group"]
+
+    def test_a_partial_view_is_of_the_language_that_changed(self, run, nli, view_of):
+        copies = [{**copy, "a_lang": "en", "a_text": copy["a_text"].split(">")[0]} for copy in self.copies(nli, "en", "de")]
+        (view,) = run("labelled_rows", {"n": nli, "v": view_of("partial", copies)}, langs=["en"])[0]["views"]
+        assert (view["kind"], view["lang"]) == ("partial", "de")
+
+    def test_without_views_there_are_none(self, run, nli):
+        assert {row["views"] for row in run("labelled_rows", [nli], langs=["fr"])} == {None}
+
+    def test_a_view_of_something_else_is_refused(self, run, nli, view_of):
+        stray = view_of("full", [{**copy, "of": "gone"} for copy in self.copies(nli, "en", "de")])
+        with pytest.raises(InputError, match="'gone' is in none of the corpora"):
+            run("labelled_rows", {"n": nli, "v": stray})

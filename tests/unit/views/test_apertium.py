@@ -1,0 +1,86 @@
+"""Apertium: chains, lost lines, crashes; the engine itself where it is installed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from types import SimpleNamespace
+
+import pytest
+
+from crosslign.errors import InputError, ResourceError
+from crosslign.views import TRANSLATORS, TranslatorSetting
+from crosslign.views.translators import apertium
+
+INSTALLED = shutil.which("apertium") is not None
+MODES = {("en", "es"): "eng-spa", ("es", "fr"): "es-fr", ("es", "pt"): "es-pt", ("fr", "es"): "fr-es", ("pt", "fr"): "pt-fr"}
+
+
+def translator(targets=("es",), langs=("en",), **options):
+    return TRANSLATORS.get("apertium")(TranslatorSetting("v", langs, targets, {}), **options)
+
+
+def test_the_shortest_chain_is_found():
+    assert apertium.shortest_chain(MODES, "en", "es") == ["eng-spa"]
+    assert apertium.shortest_chain(MODES, "en", "fr") == ["eng-spa", "es-fr"]
+    assert apertium.shortest_chain(MODES, "fr", "pt") == ["fr-es", "es-pt"]
+    assert apertium.shortest_chain(MODES, "en", "de") is None
+
+
+def test_a_line_that_crashes_is_found_and_left_out(monkeypatch):
+    calls = []
+
+    def run(command, **options):
+        lines = options["input"].split("\n\n")[:-1]
+        calls.append(len(lines))
+        kept = [line.upper() for line in lines]
+        if "bad" in lines:  # the engine stops there, some pairs with a good exit status
+            kept = kept[: lines.index("bad")]
+        return SimpleNamespace(stdout="".join(f" {line}\n\n" for line in kept), returncode=0)
+
+    monkeypatch.setattr(apertium.subprocess, "run", run)
+    lines = [f"line {n}" for n in range(9)]
+    lines[6] = "bad"
+    assert apertium._translate("eng-spa", lines) == [None if line == "bad" else line.upper() for line in lines]
+    assert calls[0] == 9
+    assert max(calls[1:]) < 9
+
+
+def test_words_that_move_over_a_line_end_are_not_believed(monkeypatch):
+    answers = iter(["a b\nc\n\n\n", "A\n\n", "B\n\n"])
+    monkeypatch.setattr(apertium.subprocess, "run", lambda *a, **k: SimpleNamespace(stdout=next(answers), returncode=0))
+    assert apertium._translate("eng-spa", ["a", "b"]) == ["A", "B"]
+
+
+def test_a_call_that_hangs_is_as_a_crash(monkeypatch):
+    def run(*args, **options):
+        raise subprocess.TimeoutExpired("apertium", 1)
+
+    monkeypatch.setattr(apertium.subprocess, "run", run)
+    assert apertium._translate("eng-spa", ["a"]) == [None]
+
+
+def test_without_apertium_it_says_what_to_install(monkeypatch):
+    monkeypatch.setattr(apertium.shutil, "which", lambda name: None)
+    with pytest.raises(ResourceError, match="apt-get install"):
+        translator()
+
+
+@pytest.mark.skipif(not INSTALLED, reason="apertium is not installed")
+def test_the_engine_itself():
+    made = translator(("es", "fr"), chains={"en-fr": ["eng-spa", "es-fr"]})
+    texts = ["I live in Madrid.", "Why not? Well... yes", "The cat drinks water", "100 % <b> & [x] ^a$ @ ~ \\ / done", "…"]
+    spanish = made.translate(texts, "en", "es")
+    assert spanish[0] == "Vivo en Madrid."
+    assert len(spanish) == 5
+    assert all(text and "\n" not in text for text in spanish)
+    french = made.translate(texts[:3], "en", "fr")
+    assert french[0].endswith("Madrid.")
+    assert made.translate(["The cat drinks water"], "en", "es") == [spanish[2]]  # alone or among others
+    assert made.identity["modes"].keys() == {"eng-spa", "es-fr"}
+
+
+@pytest.mark.skipif(not INSTALLED, reason="apertium is not installed")
+def test_a_language_that_no_pair_reaches():
+    with pytest.raises(InputError, match="cannot translate from 'en' into 'zh'"):
+        translator(("zh",))

@@ -1,0 +1,101 @@
+"""Hub models as translators, on a tiny random Marian."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import sentencepiece
+import torch
+from transformers import MarianConfig, MarianMTModel, MarianTokenizer
+
+from crosslign.errors import InputError
+from crosslign.views import TRANSLATORS, Setting, TranslatorSetting
+from crosslign.views.translations import translator_for
+
+SENTENCE = "the cat sat on mat and dog ran to house in rain with red hat while bird sang of sea"
+WORDS = SENTENCE.split()
+TEXTS = [" ".join(WORDS[start : start + length]) for start, length in ((0, 1), (3, 12), (5, 4), (2, 7), (9, 2), (1, 15))]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("marian")
+    (path / "text.txt").write_text("\n".join(" ".join(WORDS[n:] + WORDS[:n]) for n in range(len(WORDS))))
+    sentencepiece.SentencePieceTrainer.train(
+        input=str(path / "text.txt"), model_prefix=str(path / "source"), vocab_size=40, character_coverage=1.0, minloglevel=2
+    )
+    (path / "target.spm").write_bytes((path / "source.model").read_bytes())
+    (path / "source.model").rename(path / "source.spm")
+    pieces = sentencepiece.SentencePieceProcessor(model_file=str(path / "source.spm"))
+    names = ["</s>", "<unk>", *(p for n in range(len(pieces)) if (p := pieces.id_to_piece(n)) not in ("<s>", "</s>", "<unk>")), "<pad>"]
+    (path / "vocab.json").write_text(json.dumps({name: n for n, name in enumerate(names)}))
+    files = [str(path / name) for name in ("source.spm", "target.spm", "vocab.json")]
+    tokenizer = MarianTokenizer(*files, source_lang="en", target_lang="de")
+    tokenizer.save_pretrained(path)
+    torch.manual_seed(0)
+    sizes = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
+    heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "max_position_embeddings": 64}
+    special = {"pad_token_id": len(names) - 1, "eos_token_id": 0, "decoder_start_token_id": len(names) - 1}
+    config = MarianConfig(vocab_size=len(names), **sizes, **heads, **special, tie_word_embeddings=False)
+    model = MarianMTModel(config)
+    for name, weights in model.named_parameters():  # large enough for different sentences to come out differently
+        if weights.ndim == 2 and "position" not in name:
+            torch.nn.init.normal_(weights, std=1.0)
+    model.save_pretrained(path)
+    return path
+
+
+def translator(folder, **options):
+    setting = TranslatorSetting("v", ["en"], ["de"], {})
+    return TRANSLATORS.get("transformers")(setting, **{"model": str(folder), "max_length": 12, "device": "cpu", **options})
+
+
+@pytest.mark.parametrize("beam", [1, 3])
+def test_batches_give_what_single_sentences_give(folder, beam):
+    tokenizer, model = MarianTokenizer.from_pretrained(folder), MarianMTModel.from_pretrained(folder).eval()
+    slow = []
+    for text in TEXTS:
+        inputs = tokenizer(text, return_tensors="pt", truncation=True, max_length=12)
+        made = model.generate(**inputs, num_beams=beam, do_sample=False, max_new_tokens=12)
+        slow.append(" ".join(tokenizer.decode(made[0], skip_special_tokens=True).split()) or None)
+    assert len(set(slow)) > 2
+    for budget in (1, 40, 100_000):
+        assert translator(folder, beam=beam, batch_tokens=budget).translate(TEXTS, "en", "de") == slow
+
+
+def test_batches_keep_to_the_budget(folder):
+    rows = [[0] * length for length in (3, 9, 4, 4, 1, 7)]
+    batches = list(translator(folder, beam=2, batch_tokens=40)._batches(rows))
+    assert sorted(n for batch in batches for n in batch) == list(range(6))
+    assert all(len(batch) * max(len(rows[n]) for n in batch) * 2 <= 40 for batch in batches)
+    assert len(batches[0]) == 2
+
+
+def test_a_rerun_translates_only_what_is_new(folder, tmp_path, monkeypatch):
+    entry = {"transformers": {"model": str(folder), "max_length": 12, "beam": 1, "device": "cpu"}}
+    setting = Setting("v", {}, 1, tmp_path / "kept")
+    first = translator_for(setting, entry, ["en"], ["de"]).translate(TEXTS[:4], "en", "de")
+    again = translator_for(setting, entry, ["en"], ["de"])
+    asked = []
+    engine = again._translator
+    monkeypatch.setattr(engine, "translate", lambda texts, *langs, real=engine.translate: asked.extend(texts) or real(texts, *langs))
+    answers = again.translate(TEXTS, "en", "de")
+    assert answers[:4] == first
+    assert asked == [text for text, answer in zip(TEXTS, [*first, None, None], strict=True) if answer is None]
+    other = {"transformers": {**entry["transformers"], "beam": 2}}
+    assert translator_for(setting, other, ["en"], ["de"])._folder != again._folder
+
+
+def test_a_damaged_file_of_kept_translations_is_made_again(folder, tmp_path):
+    entry = {"transformers": {"model": str(folder), "max_length": 12, "beam": 1, "device": "cpu"}}
+    setting = Setting("v", {}, 1, tmp_path / "kept")
+    first = translator_for(setting, entry, ["en"], ["de"]).translate(TEXTS, "en", "de")
+    (file,) = (tmp_path / "kept").rglob("*.arrow")
+    file.write_bytes(file.read_bytes()[:-40])
+    assert translator_for(setting, entry, ["en"], ["de"]).translate(TEXTS, "en", "de") == first
+
+
+def test_what_cannot_be_loaded_is_named(tmp_path):
+    with pytest.raises(InputError, match="cannot be loaded"):
+        translator(tmp_path).translate(["x"], "en", "de")
