@@ -58,7 +58,7 @@ class _Uses:
     seen: set[tuple[str, str]] = field(default_factory=set)
 
     def target(self, name: str) -> None:
-        """Add a table, a figure, a system or one with fine-tunes (`a+b`), a training set, a corpus, or `all`, `all_tables`, `all_figures`, `report`."""
+        """Add a table, figure, system (`a+b` with fine-tunes), training set, view or corpus, or all of a group such as `all_tables`."""
         project = self.project
         groups = {"all_tables": [*project.tables], "all_figures": [*project.figures]}
         groups["all"] = groups["report"] = [*groups["all_tables"], *groups["all_figures"]]
