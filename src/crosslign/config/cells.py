@@ -8,6 +8,7 @@ from typing import Any
 
 from crosslign.config.project import Project
 from crosslign.config.resolve import checkpoint_name, entry_of, head_of, is_untrained, readout_name, runs_of
+from crosslign.paths import resamples_path
 
 SELECT = ("task", "subset", "metric", "protocol", "direction")
 
@@ -101,10 +102,13 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
 
 
 def table_scores(project: Project, table: str) -> list[Path]:
-    """Return every score file that a table reads, sorted."""
-    cells = [cell for row in resolve_table(project, table)["cells"] for cell in row]
+    """Return every score file that a table reads, sorted, and the resamples where it tests differences."""
+    resolved = resolve_table(project, table)
+    cells = [cell for row in resolved["cells"] for cell in row]
     cells += [part for cell in cells for part in cell.get("parts", [])]
-    return sorted({project.paths.results / score for cell in cells for score in cell.get("scores", [])})
+    scores = {project.paths.results / score for cell in cells for score in cell.get("scores", [])}
+    tests = resolved.get("print", {}).get("significance") == "paired_bootstrap"
+    return sorted(scores | ({resamples_path(score) for score in scores} if tests else set()))
 
 
 def overview(project: Project) -> dict[str, Any]:
