@@ -13,6 +13,12 @@ MINED_FORMATS = ("tsv", "parquet")
 MINED_SIDES = ("source", "target")
 TABLE_FORMATS = ("md", "csv", "tex", "html")
 FIGURE_FORMATS = ("png", "svg", "csv")
+OVERVIEW_FORMATS = ("html", "md")
+
+
+def resamples_path(score: Path) -> Path:
+    """Return where the resamples of a score file lie."""
+    return score.with_suffix(".resamples.parquet")
 
 
 @dataclass(frozen=True)
@@ -100,6 +106,10 @@ class Paths:
         """Nearest neighbours of both sides of a user's mining."""
         return self.results / "mined" / mine / "neighbours.safetensors"
 
+    def resamples(self, run: str, checkpoint: str, readout: str, task: str) -> Path:
+        """Values of a score file's main metric on bootstrap resamples, for paired tests."""
+        return resamples_path(self.score(run, checkpoint, readout, task))
+
     def table(self, table: str, form: str) -> Path:
         """One format of a table."""
         return self.results / "tables" / f"{table}.{form}"
@@ -111,6 +121,10 @@ class Paths:
     def overlap(self, form: str) -> Path:
         """One format (csv, md) of the overlap of corpora and evaluation sets."""
         return self.results / f"overlap.{form}"
+
+    def overview(self, form: str) -> Path:
+        """The page that links all tables and figures."""
+        return self.results / f"overview.{form}"
 
     @property
     def report(self) -> Path:

@@ -71,11 +71,12 @@ def test_a_cross_encoder_with_a_regulariser_is_built_from_its_recipe(changed):
 
 
 def test_a_corpus_of_ones_own_becomes_examples(changed, tmp_path):
-    corpus, examples = blocks("add-a-corpus.md")
+    corpus, *more, examples = blocks("add-a-corpus.md")
     for lang, text in (("de", "Das Haus ist alt.\nWir gehen heute nach Hause.\n"), ("en", "The house is old.\nWe are going home today.\n")):
         (tmp_path / f"mine.{lang}").write_text(text, encoding="utf-8")
     corpus["sources"]["my_files"]["local"] = str(tmp_path)
-    add(changed, "config/corpora.yaml", corpus)
+    for block in (corpus, *more):
+        add(changed, "config/corpora.yaml", block)
     add(changed, "config/papers/quickstart.yaml", examples)
     changed.run("results/quick/examples/my_pairs.parquet")
     assert (changed.results / "examples" / "my_pairs.parquet").exists()

@@ -12,14 +12,14 @@ from crosslign.config.resolve import (
     resolve,
     split_run,
 )
+from crosslign.config.targets import target_files
 from crosslign.errors import CrosslignError
 from crosslign.files.fingerprint import fingerprint
 from crosslign.paths import (
     EVALUATION_FILES,
-    FIGURE_FORMATS,
     MINED_FORMATS,
     MINED_SIDES,
-    TABLE_FORMATS,
+    OVERVIEW_FORMATS,
 )
 from crosslign.reporting.console import summary
 from crosslign.reporting.remaining import Remaining, RemainingHandler
@@ -119,37 +119,11 @@ def objective_modules(recipe):
 
 def targets(wanted):
     """Files of the named targets."""
-    found = []
-    for target in wanted:
-        if target in ("all", "all_tables"):
-            found += [
-                paths.table(table, form)
-                for table in project.tables
-                for form in TABLE_FORMATS
-            ]
-        if target in ("all", "all_figures"):
-            found += [
-                paths.figure(figure, form)
-                for figure in project.figures
-                for form in FIGURE_FORMATS
-            ]
-        if target in ("all", "overlap"):
-            found += [paths.overlap("csv"), paths.overlap("md")]
-        if target in ("all", "report"):
-            found.append(paths.report)
-        if target in project.tables:
-            found += [paths.table(target, form) for form in TABLE_FORMATS]
-        if target in project.figures:
-            found += [paths.figure(target, form) for form in FIGURE_FORMATS]
-        if target in project.settings["mine"]:
-            found += [paths.mined(target, form) for form in MINED_FORMATS]
-    if not found:
-        print(
-            f"error: config/config.yaml: targets: nothing is called {wanted}",
-            file=sys.stderr,
-        )
-        sys.exit(2)
-    return found
+    try:
+        return target_files(project, wanted)
+    except CrosslignError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
 
 
 def print_summary():

@@ -86,6 +86,32 @@ rule draw_figure:
         "../scripts/draw_figure.py"
 
 
+rule write_overview:
+    input:
+        tables=[paths.table(table, "csv") for table in project.tables],
+        figures=[paths.figure(figure, "svg") for figure in project.figures],
+    output:
+        **{form: paths.overview(form) for form in OVERVIEW_FORMATS},
+    log:
+        paths.log("write_overview", "overview"),
+    benchmark:
+        paths.benchmark("write_overview", "overview")
+    conda:
+        "../../envs/cpu.yaml"
+    threads: 1
+    resources:
+        mem_mb=1000,
+        runtime=10,
+    params:
+        recipe=lambda w: cells.overview(project),
+        root=lambda w: str(paths.results),
+        code=code("write_overview"),
+    message:
+        "Writing the overview of tables and figures"
+    script:
+        "../scripts/write_overview.py"
+
+
 rule write_report:
     input:
         scores=sorted(

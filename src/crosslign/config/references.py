@@ -102,12 +102,14 @@ def _table_uses(project: Project) -> Iterator[Use]:
         file = f"config/papers/{project.paper_of[name]}.yaml"
         for system in figure.get("systems", []):
             yield file, ("figures", name, "systems"), "system", system
+        for index, cell in enumerate(figure.get("cells", [])):
+            yield file, ("figures", name, "cells", index, "task"), "task", cell["task"]
         if "text_set" in figure:
             yield file, ("figures", name, "text_set"), "corpus", figure["text_set"]
 
 
 def _known(project: Project) -> Mapping[str, Collection[str]]:
-    systems = {*project.systems, *project.encoders, *(f"{s}+{f}" for s in [*project.systems, *project.encoders] for f in project.finetunes)}
+    systems = [*project.systems, *project.encoders]
     return {
         "source": project.sources,
         "corpus": project.corpora,
@@ -144,6 +146,17 @@ def _base_systems(recipe: Mapping[str, Any]) -> list[str]:
     return [base] if base else []
 
 
+def _exists(project: Project, kind: str, name: str, allowed: Collection[str]) -> bool:
+    """Tell whether a name stands for something; a system may carry fine-tunes (`X+siqa+copa`), a readout a length (`cls_t64`)."""
+    if name in allowed:
+        return True
+    if kind == "system":
+        first, *chain = name.split("+")
+        return bool(chain) and first in allowed and set(chain) <= set(project.finetunes)
+    base, mark, length = name.rpartition("_t")
+    return kind == "readout" and bool(mark) and base in allowed and length.isdigit()
+
+
 def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
     """Check every name that an entry uses, and that nothing is made from itself.
 
@@ -154,7 +167,7 @@ def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
     for uses in (_corpus_uses, _catalog_uses, _data_uses, _system_uses, _table_uses):
         for file, keys, kind, name in uses(project):
             allowed = known.get(kind, ())
-            if name not in allowed:
+            if not _exists(project, kind, name, allowed):
                 where = files[file].where(keys) if file in files else f"{file}: {'.'.join(map(str, keys))}"
                 raise InputError(f"unknown {kind} {name!r}", where=where, why=nearest(name, list(allowed)))
     filters = {

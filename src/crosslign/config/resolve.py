@@ -164,10 +164,10 @@ def head_of(recipe: Mapping[str, Any]) -> str | None:
 
 
 def readout_name(project: Project, system: str, task: str, column: Mapping[str, Any] | None = None) -> str:
-    """Return the readout of a cell: the column's, else the task's, else the system's."""
+    """Return the readout of a cell: the column's, else the task's, else the system's; an empty task has none."""
     if column and "readout" in column:
         return str(column["readout"])
-    if "readout" in project.tasks[task]:
+    if "readout" in project.tasks.get(task, {}):
         return str(project.tasks[task]["readout"])
     if is_untrained(project, system):
         return str(project.encoders[system]["readout"])

@@ -20,7 +20,7 @@ from crosslign.corpora.dedup import KeySet, digest, keys_array
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.corpora.joined import join
 from crosslign.corpora.pipeline import Pipeline
-from crosslign.corpora.sampling import priorities
+from crosslign.corpora.sampling import Lowest, priorities
 from crosslign.errors import InputError
 from crosslign.files import iter_rows, read_rows, write_batches
 from crosslign.files.rows import SCHEMAS
@@ -43,7 +43,7 @@ def build_corpus(
 
     Args:
         name: id of the corpus.
-        entry: its entry in the catalog: kind, reader, options, langs, filters, seed.
+        entry: its entry in the catalog: kind, reader, options, langs, filters, seed, sample (a bound as `limit`).
         files: source files by name.
         references: rows of the corpora that filters name, by id.
         out: Parquet file to write, in the columns of the kind.
@@ -58,6 +58,7 @@ def build_corpus(
         InputError: a reader's or filter's own; no row is left; a row lacks its id, or has that of another.
     """
     kind = entry["kind"]
+    limit = min((bound for bound in (entry.get("sample"), limit) if bound is not None), default=None)
     pipeline = Pipeline(name, kind, entry.get("langs", ()), entry.get("filters", ()), references, threads=threads)
 
     def read() -> Iterator[pa.Table]:
@@ -73,8 +74,8 @@ def build_corpus(
         if limit is None:
             written = write_batches(out, _counted(rows, kind, counts), kind)
         else:
-            write_batches(staged, rows, kind)
-            written = write_batches(out, _counted(_sampled(staged, kind, limit, entry.get("seed", SEED)), kind, counts), kind)
+            sampled = _sampled(rows, staged, kind, limit, entry.get("seed", SEED))
+            written = write_batches(out, _counted(sampled, kind, counts), kind)
         if not written:
             out.unlink()
             raise InputError(
@@ -145,9 +146,32 @@ def _counted(batches: Iterator[pa.Table], kind: str, counts: dict[str, Any]) -> 
         counts["groups"] = len(groups)
 
 
-def _sampled(path: Path, kind: str, limit: int, seed: int) -> Iterator[pa.Table]:
-    column = "group" if "group" in SCHEMAS[kind].names else "id"
-    ids, units = ([value for batch in iter_rows(path, [name]) for value in batch[name].to_pylist()] for name in ("id", column))
+def _sampled(rows: Iterator[pa.Table], staged: Path, kind: str, limit: int, seed: int) -> Iterator[pa.Table]:
+    """Return a sample of rows in their order: of single rows, or of whole groups."""
+    if "group" not in SCHEMAS[kind].names:
+        return _sampled_rows(rows, staged, kind, limit, seed)
+    write_batches(staged, rows, kind)
+    return _sampled_groups(staged, kind, limit, seed)
+
+
+def _sampled_rows(rows: Iterator[pa.Table], staged: Path, kind: str, limit: int, seed: int) -> Iterator[pa.Table]:
+    """Yield the rows of the `limit` least priorities; what is above the bound so far is not even staged."""
+    lowest = Lowest(limit)
+
+    def promising() -> Iterator[pa.Table]:
+        for batch in rows:
+            keys = priorities(batch["id"].to_pylist(), seed)
+            keep = keys <= lowest.bound
+            lowest.add(keys[keep])
+            yield batch.filter(pa.array(keep))
+
+    write_batches(staged, promising(), kind)
+    for batch in iter_rows(staged):
+        yield batch.filter(pa.array(priorities(batch["id"].to_pylist(), seed) <= lowest.final()))
+
+
+def _sampled_groups(path: Path, kind: str, limit: int, seed: int) -> Iterator[pa.Table]:
+    ids, units = ([value for batch in iter_rows(path, [name]) for value in batch[name].to_pylist()] for name in ("id", "group"))
     mask = _chosen([unit or row for unit, row in zip(units, ids, strict=True)], limit, seed, by_rows=kind != "multiway")
     start = 0
     for batch in iter_rows(path):

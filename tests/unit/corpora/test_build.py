@@ -8,6 +8,7 @@ import pytest
 from crosslign.corpora import build
 from crosslign.corpora.build import build_corpus, build_evaluation
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
+from crosslign.corpora.sampling import Lowest, priorities
 from crosslign.errors import InputError
 from crosslign.files import read_rows, sha256_file, write_rows
 from crosslign.files.rows import SCHEMAS
@@ -88,6 +89,35 @@ def test_samples_keep_order_and_nest(reads, tmp_path):
     assert set(chosen[5]) < set(chosen[20]) < set(chosen[60])
     build_corpus("c", entry("mono", seed=7), {}, {}, tmp_path / "x.parquet", 5)
     assert read_rows(tmp_path / "x.parquet")["id"].to_pylist() != chosen[5]
+
+
+def test_a_corpus_may_name_the_size_of_its_own_sample(reads, tmp_path):
+    reads("mono", mono([f"row {n}" for n in range(50)]))
+    rows = {}
+    for sample, limit in ((7, None), (7, 20), (20, 7), (None, 7)):
+        build_corpus("c", entry("mono", sample=sample), {}, {}, tmp_path / "x.parquet", limit)
+        rows[sample, limit] = tuple(read_rows(tmp_path / "x.parquet")["id"].to_pylist())
+    assert len(rows[7, None]) == 7
+    assert len(set(rows.values())) == 1
+
+
+def test_a_bounded_sample_is_that_of_a_sort(reads, tmp_path):
+    reads("mono", mono([f"row {n}" for n in range(400)]), size=7)
+    for limit in (1, 3, 399, 400, 401):
+        build_corpus("c", entry("mono"), {}, {}, tmp_path / "x.parquet", limit)
+        ids = [f"c:f:{n}" for n in range(1, 401)]
+        keys = priorities(ids, 42)
+        expected = [ids[place] for place in sorted(sorted(range(400), key=lambda place: keys[place])[:limit])]
+        assert read_rows(tmp_path / "x.parquet")["id"].to_pylist() == expected
+
+
+def test_lowest_holds_no_more_than_it_must():
+    lowest = Lowest(10)
+    values = priorities([str(n) for n in range(300_000)], 0)
+    for start in range(0, len(values), 1000):
+        lowest.add(values[start : start + 1000])
+        assert len(lowest._held) <= 20 + 65_536
+    assert lowest.final() == sorted(values.tolist())[9]
 
 
 def multiway(texts):

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+import sys
 from difflib import SequenceMatcher
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -205,3 +207,24 @@ def test_punctuation_is_a_map():
 def test_punctuation_takes_any_text(text):
     step = make("punctuation")
     assert step.change(text, "en") == step.change(text, "en-GB")
+
+
+def test_language_id_by_a_fasttext_model(tmp_path, monkeypatch):
+    class Model:
+        def predict(self, text, k, threshold=0.0):
+            if k == -1:
+                return ("__label__en", "__label__de", "__label__zh"), (0.0, 0.0, 0.0)
+            assert "\n" not in text
+            return {"Good day": (("__label__en",), (0.9,)), "Guten Tag": (("__label__de",), (0.4,))}.get(text, ((), ()))
+
+    monkeypatch.setitem(sys.modules, "fasttext", SimpleNamespace(load_model=lambda path: Model()))
+    with pytest.raises(InputError, match="model is not there"):
+        make("language_id", model=str(tmp_path / "lid.ftz"))
+    (tmp_path / "lid.ftz").touch()
+    rule = make("language_id", model=str(tmp_path / "lid.ftz"))
+    rows = [("Good\u2028day", "en"), ("Good day", "de"), ("Guten Tag", "de"), ("?", "zh"), ("?", "th"), ("Good day", "en", "?", "de")]
+    assert rule.keep(sides(*rows)).tolist() == [True, False, False, False, True, False]
+    assert make("language_id", model=str(tmp_path / "lid.ftz"), min_confidence=0.3).keep(sides(("Guten Tag", "de"))).tolist() == [True]
+    monkeypatch.setitem(sys.modules, "fasttext", None)
+    with pytest.raises(InputError, match="pip install fasttext-predict"):
+        make("language_id", model=str(tmp_path / "lid.ftz"))

@@ -145,3 +145,17 @@ def test_a_row_has_one_class(run, rows):
     for builder in ("nli_triplets", "crosslingual_triplets"):
         with pytest.raises(InputError, match="exactly one class number"):
             run(builder, [table], ["en"])
+
+
+def test_triplets_that_were_read_as_such_come_back(run, rows):
+    found = []
+    for number, hard in enumerate(["k1", "k2", "k3"]):
+        for label, text in ((0, f"e{number}"), (2, hard)):
+            found.append({"id": f"t:{number}:{label}", "a_text": "p", "b_text": text, "label": [label], "group": f"g{number}"})
+    table = rows("labelled", [{**row, "a_lang": "en", "b_lang": "en"} for row in found])
+    for seed in range(5):
+        assert [(row["b_text"], row["c_text"]) for row in run("nli_triplets", [table], ["en"], seed=seed)] == [
+            ("e0", "k1"),
+            ("e1", "k2"),
+            ("e2", "k3"),
+        ]

@@ -128,6 +128,16 @@ def test_both_sentences_of_a_labelled_row_switch_into_one_language(corpora, tmp_
         assert (copy["label"], copy["group"], copy["replaced"]) == ([2.0], "g", 1.0)
 
 
+def test_languages_without_a_dictionary_are_skipped_and_named(corpora, tmp_path):
+    given = mono(tmp_path, ["a cat"] * 9)
+    counts = build_view("v", entry(targets=["fr", "sw", "ur"]), {**corpora, **given}, tmp_path / "v.parquet")
+    assert (counts["languages"], counts["without_dictionary"]) == (["fr"], ["sw", "ur"])
+    assert counts["per_language"] == {"fr": 9}
+    assert build_view("v", entry(), {**corpora, **given}, tmp_path / "v.parquet")["without_dictionary"] == []
+    with pytest.raises(InputError, match="no language to switch into"):
+        build_view("v", entry(targets=["sw"]), {**corpora, **given}, tmp_path / "v.parquet")
+
+
 def test_errors(corpora, tmp_path):
     with pytest.raises(InputError, match="view is empty"):
         build_view("v", entry(), {**corpora, **mono(tmp_path, ["ein Haus"], "de")}, tmp_path / "v.parquet")

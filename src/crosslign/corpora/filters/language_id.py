@@ -1,8 +1,9 @@
-"""Language identification by lingua, over the languages of the corpus."""
+"""Language identification: by lingua's bundled models over the languages of the corpus, or by a fastText model that the user has."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,40 +27,94 @@ class LanguageId(Filter):
         min_confidence: probability that must be exceeded, 0 to 1.
         among: languages to choose between instead.
         low_accuracy: use the faster model of trigrams alone.
+        model: path of a fastText model (lid.176.bin, lid.176.ftz) that decides instead, among all its languages; needs the
+            package `fasttext-predict`. As in OpusFilter, the first label must be the declared language.
 
     Raises:
-        InputError: lingua knows fewer than two of the languages named by `among`.
+        InputError: lingua knows fewer than two of the languages named by `among`; the model or its package is not there.
     """
 
     def __init__(
-        self, setting: Setting, *, min_confidence: float = 0.5, among: Sequence[str] | None = None, low_accuracy: bool = False
+        self,
+        setting: Setting,
+        *,
+        min_confidence: float = 0.5,
+        among: Sequence[str] | None = None,
+        low_accuracy: bool = False,
+        model: str | None = None,
     ) -> None:
         super().__init__(setting)
         self.min_confidence = min_confidence
-        known = _lingua_languages()
-        languages = {normalise(lang) for lang in among or setting.langs} & set(known)
-        if len(languages) < 2 and among:
-            raise InputError(
-                "language_id has fewer than two languages to choose between",
-                where=setting.where,
-                why=f"of {list(among)}, {sorted(languages)} are known",
-            )
-        if len(languages) < 2:
-            languages |= set(XNLI_LANGUAGES) & set(known)
-        self.languages = frozenset(languages)
-        self._detector = _detector([known[code] for code in sorted(languages)], low_accuracy)
+        self._identify = _fasttext(Path(model), setting.where) if model else _lingua(_choice(setting, among), low_accuracy)
 
     def keep(self, batch: Sides) -> Mask:
         """Return which rows are in the languages that they are declared to be in."""
         mask = np.ones(len(batch), bool)
         for texts, langs in batch.own:
-            asked = [row for row, lang in enumerate(langs) if lang is not None and normalise(lang) in self.languages and texts[row]]
-            for row, values in zip(
-                asked, self._detector.compute_language_confidence_values_in_parallel([texts[r] for r in asked]), strict=True
-            ):
-                best = values[0]
-                mask[row] &= best.language.iso_code_639_1.name.lower() == normalise(str(langs[row])) and best.value > self.min_confidence
+            known = {lang for lang in set(langs) if lang is not None and normalise(lang) in self._identify.languages}
+            asked = [row for row, lang in enumerate(langs) if lang in known and texts[row]]
+            for row, (best, confidence) in zip(asked, self._identify([str(texts[row]) for row in asked]), strict=True):
+                mask[row] &= best == normalise(str(langs[row])) and confidence > self.min_confidence
         return mask
+
+
+class _Identifier:
+    """Finds the most probable language of texts.
+
+    Args:
+        languages: codes that it can answer with.
+        identify: texts to (language, confidence).
+    """
+
+    def __init__(self, languages: Collection[str], identify: Callable[[list[str]], Iterable[tuple[str, float]]]) -> None:
+        self.languages = frozenset(languages)
+        self._identify = identify
+
+    def __call__(self, texts: list[str]) -> Iterable[tuple[str, float]]:
+        return self._identify(texts)
+
+
+def _choice(setting: Setting, among: Sequence[str] | None) -> list[str]:
+    """Return the languages between which lingua chooses."""
+    known = _lingua_languages()
+    languages = {normalise(lang) for lang in among or setting.langs} & set(known)
+    if len(languages) < 2 and among:
+        raise InputError(
+            "language_id has fewer than two languages to choose between",
+            where=setting.where,
+            why=f"of {list(among)}, {sorted(languages)} are known",
+        )
+    return sorted(languages if len(languages) > 1 else languages | (set(XNLI_LANGUAGES) & set(known)))
+
+
+def _lingua(languages: Sequence[str], low_accuracy: bool) -> _Identifier:
+    known = _lingua_languages()
+    detector = _detector([known[code] for code in languages], low_accuracy)
+
+    def identify(texts: list[str]) -> Iterable[tuple[str, float]]:
+        for values in detector.compute_language_confidence_values_in_parallel(texts):
+            yield values[0].language.iso_code_639_1.name.lower(), values[0].value
+
+    return _Identifier(languages, identify)
+
+
+def _fasttext(path: Path, where: str) -> _Identifier:
+    try:
+        import fasttext
+    except ImportError as error:
+        raise InputError("fastText is not installed", where=f"{where}: language_id", do="pip install fasttext-predict") from error
+    if not path.is_file():
+        advice = "Download lid.176.ftz or lid.176.bin of fastText, or leave `model` out"
+        raise InputError("the fastText model is not there", where=f"{where}: language_id", why=str(path), do=advice)
+    model = fasttext.load_model(str(path))
+
+    def identify(texts: list[str]) -> Iterable[tuple[str, float]]:
+        for text in texts:
+            labels, confidences = model.predict(" ".join(text.encode("utf-8", "replace").decode().split()), k=1)
+            yield (normalise(labels[0].removeprefix("__label__")), float(confidences[0])) if labels else ("", 0.0)
+
+    answers, _ = model.predict("a", k=-1, threshold=-1.0)  # every label, whatever its probability
+    return _Identifier({normalise(label.removeprefix("__label__")) for label in answers}, identify)
 
 
 def _lingua_languages() -> dict[str, Any]:

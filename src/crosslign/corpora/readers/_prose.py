@@ -18,7 +18,7 @@ _LAST_WORD = re.compile(r"([^\s(\[\"“]+)$")
 
 def _ends(text: str, match: re.Match[str], start: int) -> bool:
     """Tell whether a sentence ends at a match: not after an initial, a number of a list or an abbreviation."""
-    if match[2] or not match[1].startswith("."):
+    if match[2] or match[1] != ".":
         return True
     word = _LAST_WORD.search(text, start, match.start())
     if word is None:

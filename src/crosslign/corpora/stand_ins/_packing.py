@@ -11,7 +11,7 @@ import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
-import zstandard
+import pyarrow as pa
 
 from crosslign.errors import InputError
 from crosslign.files import atomic_path
@@ -53,7 +53,7 @@ def packed(name: str, content: bytes) -> bytes:
     if name.endswith((".xz", ".txz")):
         return lzma.compress(content)
     if name.endswith(".zst"):
-        return zstandard.ZstdCompressor().compress(content)
+        return bytes(pa.Codec("zstd").compress(content, asbytes=True))
     return content
 
 

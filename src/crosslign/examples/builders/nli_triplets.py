@@ -16,8 +16,8 @@ from crosslign.examples.shapes import joined, pick, row_lists, shaped
 def build(material: Material, *, entailment: int = 0, contradiction: int = 2) -> pa.Table:
     """Return one of the `triplets` for each entailed row whose premise has a contradicting row in the same language.
 
-    Where it has several, one is drawn by the seed and the row's id. Entailed rows without any are left out, as in the
-    SimCSE release.
+    Where it has several, one of the entailed row's own group is taken, so that triplets which were read as such come back;
+    else one is drawn by the seed and the row's id. Entailed rows without any are left out, as in the SimCSE release.
 
     Args:
         material: labelled corpora, both sides of a row in one language.
@@ -29,20 +29,23 @@ def build(material: Material, *, entailment: int = 0, contradiction: int = 2) ->
     """
     table = joined(list(material.corpora.values()), LABELLED, material.name)
     labels = class_numbers(table, material.name).tolist()
-    columns = (table[column].to_pylist() for column in ("id", "a_lang", "b_lang", "a_text"))
-    entailed: list[tuple[int, str, tuple[str, str]]] = []
+    columns = (table[column].to_pylist() for column in ("id", "a_lang", "b_lang", "a_text", "group"))
+    entailed: list[tuple[int, str, tuple[str, str], str | None]] = []
     contradicting: dict[tuple[str, str], list[int]] = {}
-    for row, (row_id, lang, other, premise, label) in enumerate(zip(*columns, labels, strict=True)):
+    own: dict[tuple[str, str, str], int] = {}
+    for row, (row_id, lang, other, premise, group, label) in enumerate(zip(*columns, labels, strict=True)):
         if lang == other and (not material.langs or lang in material.langs):
             if label == entailment:
-                entailed.append((row, row_id, (lang, premise)))
+                entailed.append((row, row_id, (lang, premise), group))
             elif label == contradiction:
                 contradicting.setdefault((lang, premise), []).append(row)
-    triplets = [
-        (row, contradicting[key][int(generator(material.seed, row_id).random() * len(contradicting[key]))])
-        for row, row_id, key in entailed
-        if key in contradicting
-    ]
+                if group is not None:
+                    own.setdefault((lang, premise, group), row)
+    triplets = []
+    for row, row_id, key, group in entailed:
+        if choices := contradicting.get(key):
+            drawn = choices[int(generator(material.seed, row_id).random() * len(choices))]
+            triplets.append((row, own.get((*key, group or ""), drawn)))
     if not triplets:
         why = f"{len(entailed)} entailed rows, {len(contradicting)} premises with a contradiction"
         raise InputError("no premise has an entailed and a contradicting sentence", where=material.name, why=why)

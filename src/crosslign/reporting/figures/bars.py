@@ -1,4 +1,4 @@
-"""One value a system as horizontal bars, with 95 % intervals where the scores carry them."""
+"""Scores as bars: a group for each evaluation, a bar for each system, with deviations over seeds or 95 % intervals."""
 
 from __future__ import annotations
 
@@ -8,32 +8,45 @@ from typing import Any
 
 from crosslign.reporting.figures import FIGURES
 from crosslign.reporting.figures._style import PALETTE, save, subplots, write_numbers
-from crosslign.reporting.values import find_record
+from crosslign.reporting.values import Cell, fill_cell
+
+
+def spread(cell: Cell) -> tuple[float, float] | None:
+    """Return how far the value's bar of error reaches down and up: a standard deviation over seeds, else the interval; or None."""
+    if cell.ours is None:
+        return None
+    if cell.std is not None:
+        return cell.std, cell.std
+    if cell.ci_low is not None and cell.ci_high is not None:
+        return max(0.0, cell.ours - cell.ci_low), max(0.0, cell.ci_high - cell.ours)
+    return None
 
 
 @FIGURES.register
 def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
-    """Draw bars of one metric.
+    """Draw the bars.
 
     Args:
-        entry: `title`, and `task`, `subset`, `metric`, `protocol`, `direction` of the record.
-        inputs: `panels`, a list of `label` and `scores` (one score file).
+        entry: `title`, and `cells`, the evaluations.
+        inputs: `panels`, a list of `label` and `cells` (resolved), and `results`.
         out: png, svg, csv.
     """
-    select = {key: entry[key] for key in ("task", "subset", "metric", "protocol", "direction") if key in entry}
-    found = [(panel["label"], find_record(panel["scores"], select)) for panel in inputs["panels"]]
-    figure, axis = subplots(figsize=(7, 0.45 * len(found) + 1.2))
-    for index, (_, record) in enumerate(found):
-        value = 0.0 if record["value"] is None else 100 * record["value"]
-        axis.barh(index, value, color=PALETTE[0], height=0.65)
-        if record["ci_low"] is not None:
-            low, high = 100 * record["ci_low"], 100 * record["ci_high"]
-            axis.plot([low, high], [index, index], color="#222222", linewidth=1.2)
-        axis.text(value, index, f" {value:.1f}" if record["value"] is not None else f" – {record['reason']}", va="center", fontsize=8)
-    axis.set_yticks(range(len(found)), [label for label, _ in found])
-    axis.invert_yaxis()
-    axis.set(title=entry["title"], xlabel=f"{entry['metric']} × 100", xlim=(0, None))
+    names = [f"{cell['task']} {cell['subset']}" for cell in entry["cells"]]
+    panels = inputs["panels"]
+    figure, axis = subplots(figsize=(max(6.0, 0.28 * len(names) * (len(panels) + 1)), 4.2))
+    width, rows = 0.8 / len(panels), []
+    for number, panel in enumerate(panels):
+        for place, cell in enumerate(fill_cell(resolved, Path(inputs["results"])) for resolved in panel["cells"]):
+            x = place + (number - (len(panels) - 1) / 2) * width
+            reach = spread(cell)
+            if cell.ours is not None:
+                error = [[100 * reach[0]], [100 * reach[1]]] if reach else None
+                label = panel["label"] if not place else None
+                colour = PALETTE[number % len(PALETTE)]
+                axis.bar(x, 100 * cell.ours, width, yerr=error, color=colour, label=label, error_kw={"elinewidth": 0.8})
+            rows.append((panel["label"], names[place], cell.ours, cell.std, cell.ci_low, cell.ci_high, cell.reason))
+    axis.set_xticks(range(len(names)), names, rotation=60 if len(names) > 4 else 0, ha="right" if len(names) > 4 else "center", fontsize=7)
+    axis.set(title=entry["title"], ylabel="score × 100")
+    axis.legend(fontsize=7)
     save(figure, out)
-    write_numbers(
-        out["csv"], ("system", "value", "ci_low", "ci_high"), [(label, r["value"], r["ci_low"], r["ci_high"]) for label, r in found]
-    )
+    write_numbers(out["csv"], ("system", "evaluation", "value", "std", "ci_low", "ci_high", "reason"), rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import unicodedata
 from collections import Counter, defaultdict
@@ -15,6 +16,7 @@ from crosslign.errors import InputError
 from crosslign.files import read_rows
 from crosslign.views import VIEWS, Setting
 
+LOG = logging.getLogger(__name__)
 Dictionary = dict[str, list[str]]
 
 
@@ -38,6 +40,8 @@ class CodeSwitch:
     were replaced, by themselves too (identity translations are counted apart). Each row's draws hang on (seed, its id,
     n) alone. The copy's language is the target's; with `per_word_language` it stays that of the row.
 
+    Languages of `targets` without a dictionary (MUSE has none for sw and ur) are skipped, and named in the counts.
+
     Args:
         setting: the view; its corpora hold the dictionaries.
         dictionaries: bitext corpora of one word a side, by target language.
@@ -45,9 +49,10 @@ class CodeSwitch:
         langs: languages of the sentences to copy; other sentences of a row stay, rows without any are left out.
         views: copies of each row.
         per_word_language: draw the language for each word, as CoSDA-ML does.
+        targets: languages to switch into; those of the dictionaries where not given.
 
     Raises:
-        InputError: a dictionary has no word of `langs`.
+        InputError: a dictionary has no word of `langs`, or no target has a dictionary.
     """
 
     def __init__(
@@ -59,14 +64,20 @@ class CodeSwitch:
         langs: Sequence[str] = ("en",),
         views: int = 1,
         per_word_language: bool = False,
+        targets: Sequence[str] | None = None,
     ) -> None:
         self.setting = setting
         self.probability = probability
         self.langs = frozenset(langs)
         self.views = views
         self.per_word_language = per_word_language
-        self.targets = sorted(dictionaries)
-        self._dictionaries = {lang: self._read(lang, corpus) for lang, corpus in sorted(dictionaries.items())}
+        self.targets = sorted(set(dictionaries) if targets is None else set(dictionaries) & set(targets))
+        self.skipped = sorted(set(targets or ()) - set(dictionaries))
+        if self.skipped:
+            LOG.warning("%s: no dictionary into %s: these languages are skipped", setting.view, ", ".join(self.skipped))
+        if not self.targets:
+            raise InputError("no language to switch into has a dictionary", where=setting.view, why=f"asked for {', '.join(self.skipped)}")
+        self._dictionaries = {lang: self._read(lang, dictionaries[lang]) for lang in self.targets}
         self._words: Counter[str] = Counter()
 
     def _read(self, target: str, corpus: str) -> Mapping[str, Dictionary]:
@@ -138,4 +149,4 @@ class CodeSwitch:
         counted = {name: self._words[name] for name in ("words", "covered", "replaced", "identity")}
         shares = {f"{name}_share": counted[name] / total for name in ("covered", "replaced")}
         identity = counted["identity"] / max(1, counted["replaced"])
-        return {**counted, **shares, "identity_share": identity, "languages": self.targets}
+        return {**counted, **shares, "identity_share": identity, "languages": self.targets, "without_dictionary": self.skipped}

@@ -16,7 +16,7 @@ import zlib
 import pyarrow as pa
 import pytest
 
-from crosslign.corpora.archives import extract_folder, extract_member, member_names
+from crosslign.corpora.archives import extract_folder, extract_member, member_names, open_member
 from crosslign.errors import InputError
 
 CONTENT = {"data/a.txt": b"alpha\n" * 1000, "data/deep/b.txt": b"beta", "README": b"read me"}
@@ -209,3 +209,41 @@ def test_other_mistakes_have_one_line(tmp_path):
     archive.write_bytes(bytes(data))
     with pytest.raises(InputError, match="encrypted"):
         extract_member(archive, "a", tmp_path / "out", 10)
+
+
+def opened(archive, member):
+    with open_member(archive, member) as stream:
+        return stream.read()
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_members_are_read_without_landing_anywhere(tmp_path, name):
+    archive = make(tmp_path / name, CONTENT.items())
+    for member, data in CONTENT.items():
+        assert opened(archive, member) == data
+    with pytest.raises(InputError, match=rf"{name}: member 'data/c\.txt' is not in the archive"):
+        opened(archive, "data/c.txt")
+    archive.write_bytes(archive.read_bytes()[: archive.stat().st_size // 2])
+    with pytest.raises(InputError, match=rf"{name}: (damaged or truncated archive|member .* is not in the archive)"):
+        opened(archive, "README")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+def test_what_is_no_plain_file_is_not_opened(tmp_path):
+    archive = tar_of(tmp_path / "a.tar.gz", [(link("data", tarfile.SYMTYPE), b"")])
+    with pytest.raises(InputError, match=r"member 'data' is a link or a device"):
+        opened(archive, "data")
+    archive = zip_of(tmp_path / "a.zip", [(special_zip("data", stat.S_IFLNK | 0o777), b"/etc/passwd"), ("../up", b"x")])
+    with pytest.raises(InputError, match=r"member 'data' is a link or a device"):
+        opened(archive, "data")
+    with pytest.raises(InputError, match=r"member '\.\./up' would land outside"):
+        opened(archive, "../up")
+
+
+def test_a_member_with_flipped_bits_is_named(tmp_path):
+    archive = zip_of(tmp_path / "a.zip", [("a.txt", bytes(range(256)) * 40)])
+    raw = bytearray(archive.read_bytes())
+    raw[60] ^= 0xFF
+    archive.write_bytes(raw)
+    with pytest.raises(InputError, match=r"a\.zip: damaged or truncated archive"):
+        opened(archive, "a.txt")

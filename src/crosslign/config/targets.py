@@ -1,0 +1,47 @@
+"""What the names under `targets:` stand for: files of tables, figures, pages and mined pairs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from crosslign.config.project import Project
+from crosslign.errors import InputError
+from crosslign.paths import FIGURE_FORMATS, MINED_FORMATS, OVERVIEW_FORMATS, TABLE_FORMATS
+from crosslign.registry import nearest
+
+GROUPS = ("all", "all_tables", "all_figures", "overview", "overlap", "report")
+
+
+def _of(project: Project, target: str) -> list[Path]:
+    paths, everything = project.paths, target == "all"
+    tables = [t for t in project.tables if everything or target in ("all_tables", t, project.paper_of[t])]
+    figures = [f for f in project.figures if everything or target in ("all_figures", f, project.paper_of[f])]
+    found = [paths.table(table, form) for table in tables for form in TABLE_FORMATS]
+    found += [paths.figure(figure, form) for figure in figures for form in FIGURE_FORMATS]
+    if target in ("all", "overview"):
+        found += [paths.overview(form) for form in OVERVIEW_FORMATS]
+    if target in ("all", "overlap"):
+        found += [paths.overlap("csv"), paths.overlap("md")]
+    if target in ("all", "report"):
+        found.append(paths.report)
+    if target in project.settings["mine"]:
+        found += [paths.mined(target, form) for form in MINED_FORMATS]
+    return found
+
+
+def target_files(project: Project, wanted: Sequence[str]) -> list[Path]:
+    """Return the files of named targets.
+
+    Args:
+        project: the configuration.
+        wanted: names: `all`, `all_tables`, `all_figures`, `overview`, `overlap`, `report`, a paper, a table, a figure, an entry of `mine:`.
+
+    Raises:
+        InputError: a name that stands for nothing; names the nearest and all allowed ones.
+    """
+    allowed = [*GROUPS, *project.settings["papers"], *project.tables, *project.figures, *project.settings["mine"]]
+    for target in wanted:
+        if target not in allowed:
+            raise InputError(f"unknown target {target!r}", where="config/config.yaml: targets", why=nearest(target, sorted(set(allowed))))
+    return list(dict.fromkeys(path for target in wanted for path in _of(project, target)))

@@ -1,0 +1,50 @@
+"""Graded sentence pairs: what every reader of semantic similarity adds to its set."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from crosslign.corpora.evaluation import EvaluationBuilder
+from crosslign.corpora.evaluations._aligned import evenly
+from crosslign.errors import InputError
+
+
+@dataclass(frozen=True)
+class Graded:
+    """One pair: its id in the official files, both sentences, and the grade."""
+
+    id: str
+    first: str
+    second: str
+    grade: float
+
+
+def grade_of(text: str, place: str, low: float = -math.inf, high: float = math.inf) -> float | None:
+    """Return a grade; None where there is none, and the pair is to be left out.
+
+    Raises:
+        InputError: it is no number, or lies outside low and high.
+    """
+    if not text.strip():
+        return None
+    try:
+        grade = float(text)
+    except ValueError:
+        grade = math.nan
+    if not low <= grade <= high or math.isinf(grade):
+        bounds = f" from {low:g} to {high:g}" if math.isfinite(low) and math.isfinite(high) else ""
+        raise InputError(f"a grade is a number{bounds}", where=place, why=f"found {text.strip()!r}")
+    return grade
+
+
+def add_graded(
+    builder: EvaluationBuilder, subset: str, langs: tuple[str, str], pairs: Sequence[Graded], limit: int | None, split: str = "test"
+) -> None:
+    """Add at most `limit` pairs to a subset, evenly spread; languages are those of the first and the second sentence."""
+    for pair in (pairs[index] for index in evenly(len(pairs), limit)):
+        ids = [f"{pair.id}:{role}" for role in ("first", "second")]
+        for item, role, lang, text in zip(ids, ("first", "second"), langs, (pair.first, pair.second), strict=True):
+            builder.item(item, subset, role, lang, text, split=split, group=pair.id)
+        builder.link(subset, *ids, split=split, score=pair.grade)

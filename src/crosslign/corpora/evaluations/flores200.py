@@ -1,0 +1,82 @@
+"""FLORES-200: `<split>/<lang>_<Script>.<split>`, the same sentences in 204 languages, line by line (PROTOCOLS B17, B18)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from crosslign.corpora import EVALUATIONS
+from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
+from crosslign.corpora.evaluations._aligned import evenly
+from crosslign.corpora.readers._lines import check_text, read_lines
+from crosslign.corpora.readers._parts import Part, all_parts
+from crosslign.errors import InputError
+from crosslign.registry import nearest
+
+NAME = re.compile(r"(?:^|/)([a-z]{3}_[A-Z][a-z]{3})\.(dev|devtest)$")
+
+
+@EVALUATIONS.register
+def read(
+    files: Mapping[str, Path],
+    corpora: Mapping[str, pa.Table],
+    name: str,
+    langs: Sequence[str],
+    limit: int | None,
+    seed: int,
+    *,
+    parts: Sequence[str] = ("dev", "devtest"),
+    pivot: str = "eng_Latn",
+) -> Evaluation:
+    """Return one subset a language, called as FLORES calls it: its sentences (source) against those of the pivot (target).
+
+    Languages keep FLORES's codes in texts too, since two of them may share a language and differ in script. Sentences of one line share
+    a group.
+
+    Args:
+        files: official files, or an archive of them; other files are passed over.
+        corpora: none.
+        name: id of the evaluation corpus.
+        langs: languages to read, as FLORES calls them (`deu_Latn` or `deu-Latn`); all, when empty.
+        limit: upper bound on the sentences of a language, evenly spread.
+        seed: not used.
+        parts: dev, devtest, or both, one after another.
+        pivot: the language that all others are paired with.
+
+    Raises:
+        InputError: a language or a part without its file, an empty line, files of unequal length.
+    """
+    found: dict[str, dict[str, Part]] = {}
+    for part in all_parts(files):
+        if (match := NAME.search(part.name)) and match[2] in parts:
+            found.setdefault(match[1], {})[match[2]] = part
+    chosen = [lang.replace("-", "_") for lang in langs] or sorted(found)
+    for lang in [pivot, *chosen]:
+        lacking = [part for part in parts if part not in found.get(lang, {})]
+        if lacking:
+            raise InputError(f"no file {lang}.{lacking[0]}", where=name, why=nearest(lang, sorted(found)))
+    builder = EvaluationBuilder(name)
+    target = _sentences(found[pivot], parts)
+    kept = [list(target)[index] for index in evenly(len(target), limit)]
+    for lang in chosen:
+        if lang == pivot:
+            continue
+        source = _sentences(found[lang], parts)
+        if len(source) != len(target):
+            why = f"{lang} has {len(source):,} sentences, {pivot} {len(target):,}"
+            raise InputError("languages have unequal numbers of lines", where=name, why=why)
+        for role, side, code in (("source", source, lang), ("target", target, pivot)):
+            for group in kept:
+                builder.item(f"{code}-{group}", lang, role, code, side[group], group=group)
+        for group in kept:
+            builder.link(lang, f"{lang}-{group}", f"{pivot}-{group}")
+    return builder.build()
+
+
+def _sentences(found: Mapping[str, Part], parts: Sequence[str]) -> dict[str, str]:
+    """Return sentence by `<part>:<line>`."""
+    lines = ((part, number, text) for part in parts for number, text in read_lines(found[part]))
+    return {f"{part}:{number}": check_text(text, found[part], number, "sentence") for part, number, text in lines}

@@ -1,0 +1,74 @@
+"""Classification cut from a labelled corpus: XNLI, PAWS-X, AmericasNLI, MTOP, TNEWS, reviews (PROTOCOLS B6-B9, B11, B16, B20)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Literal
+
+import pyarrow as pa
+
+from crosslign.corpora import EVALUATIONS
+from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
+from crosslign.corpora.evaluations._aligned import evenly
+from crosslign.errors import InputError
+
+Form = Literal["pair", "sentence", "sides"]
+
+
+@EVALUATIONS.register
+def read(
+    files: Mapping[str, Path],
+    corpora: Mapping[str, pa.Table],
+    name: str,
+    langs: Sequence[str],
+    limit: int | None,
+    seed: int,
+    *,
+    form: Form = "pair",
+    splits: Mapping[str, str] | None = None,
+) -> Evaluation:
+    """Return one subset a language, called by it, in the order of the corpus.
+
+    Args:
+        files: none.
+        corpora: `labelled` corpora.
+        name: id of the evaluation corpus.
+        langs: languages to keep; all, when empty.
+        limit: upper bound on the rows of a subset, evenly spread over the corpus.
+        seed: not used.
+        form: `pair`: both texts of a row are the input of a cross-encoder; `sentence`: its first text is encoded; `sides`: both texts
+            are sentences of their own, without a label (for the probe of language identity).
+        splits: split of each corpus; `test` where it names none.
+
+    Raises:
+        InputError: a pair lacks its second text, or a row its label.
+    """
+    if form not in ("pair", "sentence", "sides"):
+        raise InputError(f"unknown form {form!r}", where=name, why="allowed: pair, sentence, sides")
+    builder = EvaluationBuilder(name)
+    for corpus, table in corpora.items():
+        by_lang: dict[str, list[dict[str, object]]] = {}
+        for row in table.to_pylist():
+            if not langs or row["a_lang"] in langs:
+                by_lang.setdefault(row["a_lang"], []).append(row)
+        for lang, rows in by_lang.items():
+            for index in evenly(len(rows), limit):
+                _add(builder, lang, rows[index], form, (splits or {}).get(corpus, "test"))
+    return builder.build()
+
+
+def _add(builder: EvaluationBuilder, lang: str, row: Mapping[str, object], form: Form, split: str) -> None:
+    identity, label = str(row["id"]), row["label"]
+    if form == "sides":
+        for side in ("a_text", "b_text"):
+            if row[side]:
+                builder.item(f"{identity}:{side[0]}", lang, "sentence", lang, str(row[side]), split=split)
+        return
+    if label is None:
+        raise InputError("a row has no label", where=identity)
+    if form == "pair" and not row["b_text"]:
+        raise InputError("a pair has no second text", where=identity)
+    second = str(row["b_text"]) if form == "pair" else None
+    role = "pair" if form == "pair" else "sentence"
+    builder.item(identity, lang, role, lang, str(row["a_text"]), split=split, pair_text=second, label=list(label))  # type: ignore[call-overload]

@@ -1,0 +1,105 @@
+"""Quality estimation of WMT: `*.df.short.tsv` of mlqe-pe, or the three files of its 2021 test; scored by z_mean (PROTOCOLS B10)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from crosslign.corpora import EVALUATIONS
+from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
+from crosslign.corpora.evaluations._graded import Graded, add_graded, grade_of
+from crosslign.corpora.readers._lines import check_text, read_lines
+from crosslign.corpora.readers._parts import Part, all_parts
+from crosslign.errors import InputError
+from crosslign.registry import nearest
+
+TABLE = re.compile(r"(?:^|/)\w+\.([a-z]{2})([a-z]{2})\.df\.short\.(tsv)$")
+LINES = re.compile(r"(?:^|/)([a-z]{2})-([a-z]{2})-test21/(?:goldlabels/)?test21\.(src|mt|da)$")
+COLUMNS = ("original", "translation")
+
+
+@EVALUATIONS.register
+def read(
+    files: Mapping[str, Path],
+    corpora: Mapping[str, pa.Table],
+    name: str,
+    langs: Sequence[str],
+    limit: int | None,
+    seed: int,
+    *,
+    score: str = "z_mean",
+) -> Evaluation:
+    """Return one subset a pair, such as `en-de`: source sentence (first), machine translation (second), and the mean of its scores.
+
+    Args:
+        files: official archives of one split, or the tables inside. The archives of the 2021 test hold `test21.src`, `test21.mt` and
+            `goldlabels/test21.da`, the mean of the standardised scores.
+        corpora: none.
+        name: id of the evaluation corpus.
+        langs: pairs are read whose languages are among these; all, when empty.
+        limit: upper bound on the pairs of a subset, evenly spread over the file.
+        seed: not used.
+        score: column of the gold score in a table.
+
+    Raises:
+        InputError: no file of these languages, a column or file that is missing, a wrong number of columns or lines, a score that is no
+            number, two tables of one pair.
+    """
+    found: dict[tuple[str, str], dict[str, Part]] = {}
+    for part in all_parts(files):
+        match = TABLE.search(part.name) or LINES.search(part.name)
+        if match and (not langs or {match[1], match[2]} <= set(langs)):
+            kinds = found.setdefault((match[1], match[2]), {})
+            if match[3] in kinds:
+                raise InputError(f"two files of {match[1]}-{match[2]}", where=name, why="name the files of one split in `files`")
+            kinds[match[3]] = part
+    if not found:
+        raise InputError("no scores of these languages", where=name, why="expected names like dev.ende.df.short.tsv")
+    builder = EvaluationBuilder(name)
+    for pair, kinds in sorted(found.items()):
+        graded = _of_table(kinds["tsv"], score) if "tsv" in kinds else _of_lines(kinds, "-".join(pair))
+        add_graded(builder, "-".join(pair), pair, graded, limit)
+    return builder.build()
+
+
+def _graded(part: Part, number: int, original: str, translation: str, score: tuple[str, str]) -> list[Graded]:
+    """Return the pair of one line, or nothing where it was not scored."""
+    grade = grade_of(*score)
+    if grade is None:
+        return []
+    first, second = (check_text(text, part, number, "sentence") for text in (original, translation))
+    return [Graded(str(number), first, second, grade)]
+
+
+def _of_table(part: Part, score: str) -> list[Graded]:
+    graded, positions, width = list[Graded](), list[int](), 0
+    for number, line in read_lines(part):
+        fields = line.split("\t")
+        if not positions:
+            lacking = next((column for column in (*COLUMNS, score) if column not in fields), None)
+            if lacking:
+                raise InputError(f"no column {lacking!r}", where=part.at(1), why=nearest(lacking, fields))
+            positions, width = [fields.index(column) for column in (*COLUMNS, score)], len(fields)
+            continue
+        if len(fields) != width:
+            raise InputError("wrong number of columns", where=part.at(number), why=f"found {len(fields)}, expected {width}")
+        original, translation, value = (fields[position] for position in positions)
+        graded += _graded(part, number, original, translation, (value, part.at(number)))
+    return graded
+
+
+def _of_lines(kinds: Mapping[str, Part], pair: str) -> list[Graded]:
+    lacking = [kind for kind in ("src", "mt", "da") if kind not in kinds]
+    if lacking:
+        raise InputError(f"file test21.{lacking[0]} of {pair} is missing", where=next(iter(kinds.values())).at())
+    sides = {kind: list(read_lines(part)) for kind, part in kinds.items()}
+    if len({len(lines) for lines in sides.values()}) != 1:
+        why = ", ".join(f"test21.{kind} has {len(lines):,}" for kind, lines in sorted(sides.items()))
+        raise InputError("files have unequal numbers of lines", where=kinds["src"].at(), why=why)
+    graded: list[Graded] = []
+    for (number, original), (_, translation), (_, value) in zip(sides["src"], sides["mt"], sides["da"], strict=True):
+        graded += _graded(kinds["src"], number, original, translation, (value, kinds["da"].at(number)))
+    return graded

@@ -1,0 +1,94 @@
+"""STS17 and STS22 as MTEB publishes them: JSON lines or Parquet of sentence1, sentence2, score, lang (PROTOCOLS B4, B5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from crosslign.corpora import EVALUATIONS
+from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
+from crosslign.corpora.evaluations._graded import Graded, add_graded, grade_of
+from crosslign.corpora.evaluations._json import records
+from crosslign.corpora.readers._lines import check_text
+from crosslign.corpora.readers._parts import Part, all_parts
+from crosslign.errors import InputError
+from crosslign.files import read_rows
+from crosslign.registry import nearest
+
+PAIR = re.compile(r"[a-z]{2,3}(-[a-z]{2,3})?")
+FORMS = (".jsonl", ".jsonl.gz", ".parquet")
+
+
+@EVALUATIONS.register
+def read(
+    files: Mapping[str, Path],
+    corpora: Mapping[str, pa.Table],
+    name: str,
+    langs: Sequence[str],
+    limit: int | None,
+    seed: int,
+    *,
+    subsets: Sequence[str] = (),
+    low: float = 0.0,
+    high: float = 5.0,
+) -> Evaluation:
+    """Return one subset for each value of `lang`, called by it (`en-de`; `en` is a pair within English).
+
+    A row without a score is left out. Where rows have no `lang`, it is the name of the file or of its folder.
+
+    Args:
+        files: data files by name.
+        corpora: none.
+        name: id of the evaluation corpus.
+        langs: rows are read whose languages are all among these; all, when empty.
+        limit: upper bound on the pairs of a subset, evenly spread over it.
+        seed: not used.
+        subsets: subsets that must be there; others are left out. All, when empty.
+        low, high: range of the scores.
+
+    Raises:
+        InputError: a row without sentences, a score that is no number in that range, a subset that is not there.
+    """
+    found: dict[str, list[Graded]] = {}
+    for part in all_parts(files):
+        if not part.name.endswith(FORMS):
+            continue
+        for number, row in _records(part):
+            pair = str(row.get("lang") or _named(part))
+            if (subsets and pair not in subsets) or (langs and not set(_sides(pair)) <= set(langs)):
+                continue
+            grade = grade_of("" if row.get("score") is None else str(row["score"]), part.at(number), low, high)
+            if grade is not None:
+                first, second = (check_text(str(row.get(side) or ""), part, number, side) for side in ("sentence1", "sentence2"))
+                found.setdefault(pair, []).append(Graded(f"{Path(part.name).name}:{number}", first, second, grade))
+    lacking = next((pair for pair in subsets if pair not in found), None)
+    if lacking:
+        raise InputError(f"no pairs of {lacking!r}", where=name, why=nearest(lacking, list(found)))
+    builder = EvaluationBuilder(name)
+    for pair, graded in sorted(found.items()):
+        add_graded(builder, pair, _sides(pair), graded, limit)
+    return builder.build()
+
+
+def _sides(pair: str) -> tuple[str, str]:
+    first, _, second = pair.partition("-")
+    return first, second or first
+
+
+def _named(part: Part) -> str:
+    path = Path(part.member or part.name)
+    for candidate in (path.name.split(".")[0], path.parent.name):
+        if PAIR.fullmatch(candidate):
+            return candidate
+    raise InputError("a row has no `lang`, and neither file nor folder is called by one", where=part.at())
+
+
+def _records(part: Part) -> Iterator[tuple[int, dict[str, Any]]]:
+    if part.name.endswith(".parquet"):
+        yield from enumerate(read_rows(part.path).to_pylist(), start=1)
+        return
+    yield from records(part)

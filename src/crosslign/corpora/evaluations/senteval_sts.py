@@ -1,0 +1,73 @@
+"""STS12 to STS16: `STS.input.<subset>.txt` with `STS.gs.<subset>.txt`, as the bundle of SentEval holds them (PROTOCOLS B3)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import pyarrow as pa
+
+from crosslign.corpora import EVALUATIONS
+from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
+from crosslign.corpora.evaluations._graded import Graded, add_graded, grade_of
+from crosslign.corpora.readers._lines import check_text, read_lines
+from crosslign.corpora.readers._parts import Part, all_parts
+from crosslign.errors import InputError
+
+NAME = re.compile(r"STS(\d\d)-en-test/STS\.(input|gs)\.([A-Za-z.-]+)\.txt")
+WHOLE = frozenset({"ALL"})
+"""Files that repeat the others of their year."""
+
+
+@EVALUATIONS.register
+def read(
+    files: Mapping[str, Path], corpora: Mapping[str, pa.Table], name: str, langs: Sequence[str], limit: int | None, seed: int, *, year: int
+) -> Evaluation:
+    """Return one subset a file pair of one year, such as `MSRpar`; the score of a gold link is the grade, 0 to 5.
+
+    A pair whose line of the gold file is blank was not graded and is left out (STS15, STS16).
+
+    Args:
+        files: official files, or archives of them; the folder `STS<year>-en-test` is part of their names.
+        corpora: none.
+        name: id of the evaluation corpus.
+        langs: English, whatever it says.
+        limit: upper bound on the pairs of a subset, evenly spread over the file.
+        seed: not used.
+        year: 12 to 16.
+
+    Raises:
+        InputError: no file of the year, an input without gold or the reverse, unequal numbers of lines, a line that is no pair or grade.
+    """
+    halves: dict[str, dict[str, Part]] = {}
+    for part in all_parts(files):
+        match = NAME.search(part.name)
+        if match and int(match[1]) == year and match[3] not in WHOLE:
+            halves.setdefault(match[3], {})[match[2]] = part
+    if not halves:
+        raise InputError(f"no files of STS{year}", where=name, why=f"expected names like STS{year}-en-test/STS.input.headlines.txt")
+    builder = EvaluationBuilder(name)
+    for subset, found in sorted(halves.items()):
+        if len(found) != 2:
+            raise InputError(f"{subset} has only its {next(iter(found))} file", where=name)
+        add_graded(builder, subset, ("en", "en"), _graded(found["input"], found["gs"]), limit)
+    return builder.build()
+
+
+def _graded(inputs: Part, grades: Part) -> list[Graded]:
+    pairs, scores = list(read_lines(inputs)), list(read_lines(grades))
+    if len(pairs) != len(scores):
+        why = f"{len(pairs):,} pairs, {len(scores):,} grades"
+        raise InputError("input and gold have unequal numbers of lines", where=inputs.at(), why=why)
+    graded = []
+    for (number, line), (_, score) in zip(pairs, scores, strict=True):
+        grade = grade_of(score, grades.at(number), 0, 5)
+        if grade is None:
+            continue
+        fields = line.split("\t")
+        if len(fields) < 2:
+            raise InputError("a line has two sentences", where=inputs.at(number), why=f"found {len(fields)}")
+        first, second = (check_text(field, inputs, number, "sentence") for field in fields[:2])
+        graded.append(Graded(str(number), first, second, grade))
+    return graded

@@ -1,0 +1,126 @@
+"""LAReQA's XQuAD-R: `<lang>.json`, SQuAD with sentence breaks; questions ask one pool of sentences in all languages (PROTOCOLS B12)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import pyarrow as pa
+
+from crosslign.corpora import EVALUATIONS
+from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
+from crosslign.corpora.evaluations._aligned import evenly
+from crosslign.corpora.evaluations._json import document, value
+from crosslign.corpora.readers._parts import Part, all_parts
+from crosslign.errors import InputError
+
+NAME = re.compile(r"(?:^|/)([a-z]{2})\.json$")
+
+
+@dataclass(frozen=True)
+class _Sentence:
+    """A candidate: its id, its sentence, and the paragraph that it stands in."""
+
+    id: str
+    text: str
+    paragraph: str
+
+
+@dataclass(frozen=True)
+class _Question:
+    """A question: its id in all languages, its text, and the id of the sentence that answers it."""
+
+    id: str
+    text: str
+    answer: str
+
+
+@EVALUATIONS.register
+def read(
+    files: Mapping[str, Path],
+    corpora: Mapping[str, pa.Table],
+    name: str,
+    langs: Sequence[str],
+    limit: int | None,
+    seed: int,
+    *,
+    part: Literal["questions", "candidates"],
+) -> Evaluation:
+    """Return the questions, one subset a language, or the candidates.
+
+    A candidate's text is its sentence, immediately followed by its whole paragraph, without line ends. Gold links stand with the
+    questions: each question is answered by one sentence in every language.
+
+    Args:
+        files: official files by name.
+        corpora: none.
+        name: id of the evaluation corpus.
+        langs: languages of questions and candidates; all files, when empty.
+        limit: upper bound on the questions of a language, evenly spread; candidates stay.
+        seed: not used.
+        part: which of the two sets; a task needs both, read with the same `langs`.
+
+    Raises:
+        InputError: a language without a file, a file of another form, an answer outside its paragraph's sentences, an id twice, a
+            question that a language lacks.
+    """
+    if part not in ("questions", "candidates"):
+        raise InputError(f"unknown part {part!r}", where=name, why="allowed: questions, candidates")
+    found = {match[1]: source for source in all_parts(files) if (match := NAME.search(source.name))}
+    chosen = list(langs) or sorted(found)
+    lacking = [lang for lang in chosen if lang not in found]
+    if lacking or not chosen:
+        raise InputError(f"no file of {', '.join(lacking) or 'any language'}", where=name, why=f"found {', '.join(sorted(found))}")
+    sets = {lang: _read(found[lang], lang) for lang in chosen}
+    builder = EvaluationBuilder(name)
+    if part == "candidates":
+        for lang, (sentences, _) in sets.items():
+            for sentence in sentences:
+                text = (sentence.text + sentence.paragraph).replace("\n", "")
+                builder.item(sentence.id, "all", "candidate", lang, text)
+    else:
+        _ask(builder, {lang: questions for lang, (_, questions) in sets.items()}, limit, name)
+    return builder.build()
+
+
+def _ask(builder: EvaluationBuilder, questions: Mapping[str, Mapping[str, _Question]], limit: int | None, name: str) -> None:
+    first = next(iter(questions.values()))
+    for lang, asked in questions.items():
+        different = set(first) ^ set(asked)
+        if different:
+            raise InputError(f"question {min(different)!r} is not there in all languages", where=f"{name}, language {lang}")
+        ids = list(first)
+        for index in evenly(len(ids), limit):
+            question = asked[ids[index]]
+            builder.item(question.id, lang, "query", lang, question.text, group=question.id)
+            for other in questions.values():
+                builder.link(lang, question.id, other[question.id].answer)
+
+
+def _read(source: Part, lang: str) -> tuple[list[_Sentence], dict[str, _Question]]:
+    sentences: list[_Sentence] = []
+    questions: dict[str, _Question] = {}
+    for number, (place, paragraph) in enumerate(_paragraphs(source)):
+        context = value(paragraph, "context", place)
+        breaks = value(paragraph, "sentence_breaks", place)
+        ids = [f"{lang}:{number}:{at}" for at in range(len(breaks))]
+        sentences += [_Sentence(i, context[start:end], context) for i, (start, end) in zip(ids, breaks, strict=True)]
+        for asked in value(paragraph, "qas", place):
+            identity = value(asked, "id", place)
+            if identity in questions:
+                raise InputError(f"question {identity!r} occurs twice", where=place)
+            start = value(value(asked, "answers", place)[0], "answer_start", place)
+            at = next((at for at, (low, high) in enumerate(breaks) if low <= start < high), None)
+            if at is None:
+                raise InputError(f"the answer of question {identity!r} lies in no sentence", where=place, why=f"it begins at {start}")
+            questions[identity] = _Question(identity, value(asked, "question", place), ids[at])
+    return sentences, questions
+
+
+def _paragraphs(source: Part) -> Iterator[tuple[str, Any]]:
+    for article, entry in enumerate(value(document(source), "data", source.at())):
+        for number, paragraph in enumerate(value(entry, "paragraphs", source.at())):
+            yield f"{source.at()}: article {article + 1}, paragraph {number + 1}", paragraph

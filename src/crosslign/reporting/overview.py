@@ -1,0 +1,77 @@
+"""One page that links every table and figure of a run, with how much of each paper has been filled."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crosslign.files import write_text
+from crosslign.reporting.formats import templates
+from crosslign.reporting.layout import clean
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """How much of one table is filled.
+
+    Attributes:
+        id, title, paper: of the table.
+        cells: cells of the table.
+        filled: those with a value of ours.
+        published: those with a published figure.
+        both: those with both.
+    """
+
+    id: str
+    title: str
+    paper: str
+    cells: int
+    filled: int
+    published: int
+    both: int
+
+
+def coverage(table: Mapping[str, Any], path: Path) -> Coverage:
+    """Count the cells of a table's tidy CSV."""
+    with open(path, encoding="utf-8", newline="") as file:
+        cells = list(csv.DictReader(file))
+    ours, published = ([bool(cell[column]) for cell in cells] for column in ("ours", "published"))
+    both = sum(a and b for a, b in zip(ours, published, strict=True))
+    return Coverage(table["id"], clean(table["title"]), table["paper"], len(cells), sum(ours), sum(published), both)
+
+
+def build_overview(recipe: Mapping[str, Any], csvs: Sequence[Path], out: Mapping[str, Path]) -> dict[str, int]:
+    """Write the page, in HTML and in Markdown.
+
+    Args:
+        recipe: `tables` (id, title, paper), `figures` (id, title, paper), `scale` and `stand_in`.
+        csvs: the tidy CSV of each table, in their order.
+        out: final path by format: html, md.
+
+    Returns:
+        counts of tables, figures, cells and filled cells.
+    """
+    rows = [coverage(table, path) for table, path in zip(recipe["tables"], csvs, strict=True)]
+    papers = [
+        {
+            "name": paper,
+            "tables": [row for row in rows if row.paper == paper],
+            "figures": [{**figure, "title": clean(figure["title"])} for figure in recipe["figures"] if figure["paper"] == paper],
+            "cells": sum(row.cells for row in rows if row.paper == paper),
+            "filled": sum(row.filled for row in rows if row.paper == paper),
+            "both": sum(row.both for row in rows if row.paper == paper),
+        }
+        for paper in dict.fromkeys(item["paper"] for item in [*recipe["tables"], *recipe["figures"]])
+    ]
+    context = {"papers": papers, "scale": recipe["scale"], "stand_in": recipe["stand_in"]}
+    for form in ("html", "md"):
+        write_text(out[form], templates().get_template(f"overview.{form}").render(**context))
+    return {
+        "tables": len(rows),
+        "figures": len(recipe["figures"]),
+        "cells": sum(row.cells for row in rows),
+        "filled": sum(row.filled for row in rows),
+    }

@@ -1,0 +1,12 @@
+"""Stage overview: one page that links all tables and figures."""
+
+from __future__ import annotations
+
+from crosslign.reporting.overview import build_overview
+from crosslign.stages.job import Job
+
+
+def write_overview(job: Job) -> None:
+    """Write the overview."""
+    with job.publish("overview") as (out, counts):
+        counts.update(build_overview(job.params["recipe"], job.inputs["tables"], out))

@@ -1,0 +1,41 @@
+"""Names of targets stand for files; a name that stands for nothing is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from crosslign.config.load import load_project
+from crosslign.config.targets import target_files
+from crosslign.errors import InputError
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+@pytest.fixture(scope="module")
+def project():
+    return load_project(ROOT, {"scale": "quick", "papers": ["quickstart", "methods"], "targets": ["all"]})
+
+
+def names(project, *wanted):
+    return {path.relative_to(project.paths.results).as_posix() for path in target_files(project, wanted)}
+
+
+def test_a_table_is_its_four_formats(project):
+    assert names(project, "quickstart_retrieval") == {f"tables/quickstart_retrieval.{form}" for form in ("md", "csv", "tex", "html")}
+
+
+def test_a_paper_is_its_tables_and_figures_and_no_others(project):
+    found = names(project, "methods")
+    assert {"tables/methods.md"} < found
+    assert not any("quickstart" in name for name in found)
+
+
+def test_all_is_everything(project):
+    everything = names(project, "all")
+    assert names(project, "all_tables", "all_figures", "overview", "overlap", "report") == everything
+    assert {"report.html", "overview.html", "figures/quickstart_tsne.svg"} < everything
+
+
+def test_an_unknown_name_names_the_nearest(project):
+    with pytest.raises(InputError, match=r"unknown target 'quikstart'.*did you mean 'quickstart'"):
+        target_files(project, ["all_tables", "quikstart"])

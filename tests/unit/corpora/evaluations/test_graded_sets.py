@@ -1,0 +1,238 @@
+"""Sets of graded pairs in their official formats: STS12-16, STS-B and SICK-R through the catalog's readers, STS22, quality estimation."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import tarfile
+
+import pyarrow as pa
+import pytest
+
+from crosslign.corpora import EVALUATIONS, READERS
+from crosslign.corpora.evaluation import Evaluation
+from crosslign.errors import InputError
+
+
+def write(folder, files):
+    """Write {name: text} and return path by name."""
+    paths = {}
+    for name, text in files.items():
+        paths[name] = folder / name
+        paths[name].parent.mkdir(parents=True, exist_ok=True)
+        paths[name].write_text(text, encoding="utf-8")
+    return paths
+
+
+def read(kind, files, langs=(), limit=None, corpora=None, **options) -> Evaluation:
+    return EVALUATIONS.get(kind)(files, corpora or {}, "demo", list(langs), limit, 0, **options)
+
+
+def pairs_of(evaluation, subset):
+    """(left lang, left text, right lang, right text, score) of each gold link."""
+    texts = {row["text_id"]: (row["lang"], row["text"]) for row in evaluation.texts.to_pylist()}
+    items = {(row["subset"], row["item_id"]): texts[row["text_id"]] for row in evaluation.items.to_pylist()}
+    gold = [row for row in evaluation.gold.to_pylist() if row["subset"] == subset]
+    return [(*items[subset, row["left"]], *items[subset, row["right"]], round(row["score"], 4)) for row in gold]
+
+
+STS16 = {
+    "STS/STS16-en-test/STS.input.headlines.txt": "A dog.\tA hound.\tsource\nRain.\tSun.\nOne.\tTwo.\n",
+    "STS/STS16-en-test/STS.gs.headlines.txt": "4.5\n\n0\n",
+    "STS/STS16-en-test/STS.input.plagiarism.txt": "He ran.\tHe walked.\n",
+    "STS/STS16-en-test/STS.gs.plagiarism.txt": "2\n",
+    "STS/STS15-en-test/STS.input.images.txt": "x\ty\n",
+    "STS/STS15-en-test/STS.gs.images.txt": "1\n",
+    "STS/STS16-en-test/STS.gs.ALL.txt": "4.5\n",
+}
+
+
+def test_sts16_leaves_out_pairs_that_were_not_graded(tmp_path):
+    evaluation = read("senteval_sts", write(tmp_path, STS16), year=16)
+    assert evaluation.items["subset"].unique().to_pylist() == ["headlines", "plagiarism"]
+    assert pairs_of(evaluation, "headlines") == [("en", "A dog.", "en", "A hound.", 4.5), ("en", "One.", "en", "Two.", 0)]
+    assert read("senteval_sts", write(tmp_path, STS16), year=16, limit=1).gold.num_rows == 2
+
+
+def test_sts_years_are_read_from_the_bundle_as_it_is_packed(tmp_path):
+    paths = write(tmp_path, STS16)
+    with tarfile.open(tmp_path / "senteval.tar", "w") as archive:
+        for name, path in paths.items():
+            archive.add(path, f"downstream/{name}")
+    packed = read("senteval_sts", {"senteval.tar": tmp_path / "senteval.tar"}, year=16)
+    assert packed.gold.equals(read("senteval_sts", paths, year=16).gold)
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "message"),
+    [
+        ("gs.headlines", "4.5\n\n", r"unequal numbers of lines.*3 pairs, 2 grades"),
+        ("gs.headlines", "4.5\n\n5.5\n", r"gs\.headlines\.txt:3: a grade is a number from 0 to 5; found '5.5'"),
+        ("gs.headlines", "4.5\n\nnan\n", "a grade is a number"),
+        ("input.headlines", "A dog.\tA hound.\nRain.\nOne.\n", r"input\.headlines\.txt:3: a line has two sentences"),
+        ("input.headlines", "A dog.\t \nRain.\tSun\nOne.\tTwo.\n", r":1: the sentence is empty"),
+    ],
+)
+def test_sts_year_mistakes(tmp_path, file, text, message):
+    paths = write(tmp_path, {**STS16, f"STS/STS16-en-test/STS.{file}.txt": text})
+    with pytest.raises(InputError, match=message):
+        read("senteval_sts", paths, year=16)
+
+
+def test_sts_year_files_that_are_missing(tmp_path):
+    paths = write(tmp_path, STS16)
+    with pytest.raises(InputError, match="no files of STS14"):
+        read("senteval_sts", paths, year=14)
+    del paths["STS/STS16-en-test/STS.gs.plagiarism.txt"]
+    with pytest.raises(InputError, match="plagiarism has only its input file"):
+        read("senteval_sts", paths, year=16)
+
+
+def corpus(reader, files, langs, **options):
+    return pa.concat_tables(READERS.get(reader)(files, "demo", langs, **options))
+
+
+def test_sts_benchmark_through_the_readers_of_the_catalog(tmp_path):
+    line = "main-captions\tMSRvid\t2012test\t{}\t{}\t{}\t{}\n"
+    text = line.format("0024", "2.500", 'A "girl" sings.', "A girl hums.") + line.format("0033", "3.600", "A man.", "A woman.")
+    files = write(tmp_path, {"sts-test.csv": text})
+    table = corpus("tsv", files, ["en"], columns={5: "score", 6: "a_text", 7: "b_text"})
+    evaluation = read("graded", {}, corpora={"stsb": table}, subset="en")
+    assert pairs_of(evaluation, "en") == [("en", 'A "girl" sings.', "en", "A girl hums.", 2.5), ("en", "A man.", "en", "A woman.", 3.6)]
+
+
+def test_sick_through_the_readers_of_the_catalog(tmp_path):
+    head = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment\n"
+    files = write(tmp_path, {"SICK_test_annotated.txt": head + "6\tA dog is here\tNo dog is here\t3.3\tCONTRADICTION\n"})
+    columns = {"sentence_A": "a_text", "sentence_B": "b_text", "relatedness_score": "score"}
+    table = corpus("tsv", files, ["en"], columns=columns, header=True)
+    evaluation = read("graded", {}, corpora={"sickr": table})
+    assert pairs_of(evaluation, "en-en") == [("en", "A dog is here", "en", "No dog is here", 3.3)]
+
+
+def test_korean_pairs_of_the_mirror(mirror):
+    columns = {"sentence1": "a_text", "sentence2": "b_text", "score": "score"}
+    table = corpus("tsv", {"sts-dev.tsv": mirror / "korsts" / "sts-dev.tsv"}, ["ko"], columns=columns, header=True)
+    evaluation = read("graded", {}, corpora={"korsts": table})
+    assert evaluation.gold.num_rows == 1500
+    assert max(evaluation.gold["score"].to_pylist()) == 5
+
+
+def test_graded_pairs_keep_both_languages_and_drop_what_has_no_score():
+    columns = {"id": ["1", "2", "3"], "a_lang": ["en", "de", "en"], "a_text": ["a", "b", "c"], "b_lang": ["de", "en", "de"]}
+    table = pa.table({**columns, "b_text": ["x", "y", "z"], "score": pa.array([1.0, 2.0, None], pa.float32())})
+    evaluation = read("graded", {}, corpora={"ext": table})
+    assert pairs_of(evaluation, "en-de") == [("en", "a", "de", "x", 1)]
+    assert pairs_of(evaluation, "de-en") == [("de", "b", "en", "y", 2)]
+    assert evaluation.gold.num_rows == 2
+    assert read("graded", {}, ["en"], corpora={"ext": table}).gold.num_rows == 0
+
+
+STS22 = [
+    {"id": "1", "score": 4.5, "sentence1": "Eins.", "sentence2": "One.", "lang": "de-en"},
+    {"id": "2", "score": 1.0, "sentence1": "Un.", "sentence2": "Deux.", "lang": "fr"},
+    {"id": "3", "score": None, "sentence1": "Trois.", "sentence2": "Quatre.", "lang": "fr"},
+]
+
+
+@pytest.mark.parametrize("form", ["test.jsonl", "test.jsonl.gz", "test.parquet"])
+def test_sts22_in_the_forms_of_mteb(tmp_path, form):
+    text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in STS22)
+    path = tmp_path / form
+    if form.endswith(".gz"):
+        path.write_bytes(gzip.compress(text.encode()))
+    elif form.endswith(".parquet"):
+        pa.parquet.write_table(pa.Table.from_pylist(STS22), path)
+    else:
+        path.write_text(text, encoding="utf-8")
+    evaluation = read("mteb_sts", {f"data/{form}": path})
+    assert pairs_of(evaluation, "de-en") == [("de", "Eins.", "en", "One.", 4.5)]
+    assert pairs_of(evaluation, "fr") == [("fr", "Un.", "fr", "Deux.", 1)]
+    assert read("mteb_sts", {f"data/{form}": path}, subsets=["fr"]).items["subset"].unique().to_pylist() == ["fr"]
+    with pytest.raises(InputError, match="no pairs of 'fr-pl'"):
+        read("mteb_sts", {f"data/{form}": path}, subsets=["fr", "fr-pl"])
+
+
+def test_sts17_of_mteb_by_folder_and_mistakes(tmp_path):
+    row = {"score": 2, "sentence1": "a", "sentence2": "b"}
+    paths = write(tmp_path, {"data/en-tr/test.jsonl": json.dumps(row) + "\n"})
+    assert pairs_of(read("mteb_sts", paths), "en-tr") == [("en", "a", "tr", "b", 2)]
+    for broken, message in (
+        ({**row, "score": 6}, "from 0 to 5"),
+        ({**row, "sentence2": ""}, "sentence2 is empty"),
+        ([], "not a JSON object"),
+    ):
+        paths["data/en-tr/test.jsonl"].write_text(json.dumps(broken) + "\n")
+        with pytest.raises(InputError, match=message):
+            read("mteb_sts", paths)
+    paths["data/en-tr/test.jsonl"].write_text("{\n")
+    with pytest.raises(InputError, match=r"test\.jsonl:1: not JSON"):
+        read("mteb_sts", paths)
+    with pytest.raises(InputError, match="neither file nor folder"):
+        read("mteb_sts", write(tmp_path, {"test.jsonl": json.dumps(row) + "\n"}))
+
+
+QE = "index\toriginal\ttranslation\tscores\tmean\tz_scores\tz_mean\tmodel_scores\n"
+
+
+def quality_archive(folder, name, text):
+    with tarfile.open(folder / name, "w:gz") as archive:
+        info = tarfile.TarInfo(f"{name.removesuffix('.tar.gz')}/dev.ende.df.short.tsv")
+        info.size = len(text.encode())
+        archive.addfile(info, io.BytesIO(text.encode()))
+    return {name: folder / name}
+
+
+def test_quality_estimation_is_scored_by_z_mean(tmp_path):
+    files = quality_archive(tmp_path, "en-de-dev.tar.gz", QE + '0\tShe said "no.\tSie sagte nein.\t[1, 2]\t64.1\t[0.1]\t-0.25\t-0.3\n')
+    assert pairs_of(read("mlqe_pe", files), "en-de") == [("en", 'She said "no.', "de", "Sie sagte nein.", -0.25)]
+    assert pairs_of(read("mlqe_pe", files, score="mean"), "en-de")[0][4] == 64.1
+    with pytest.raises(InputError, match="no column 'z_median'"):
+        read("mlqe_pe", files, score="z_median")
+    with pytest.raises(InputError, match="no scores of these languages"):
+        read("mlqe_pe", files, ["fr", "en"])
+    twice = {**files, **quality_archive(tmp_path, "en-de-test.tar.gz", QE + "0\ta\tb\t[]\t1\t[]\t1\t1\n")}
+    with pytest.raises(InputError, match="two files of en-de"):
+        read("mlqe_pe", twice)
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("0\ta\tb\t[]\t1\t[]\n", "wrong number of columns; found 6, expected 8"),
+        ("0\ta\tb\t[]\t1\t[]\tgood\t1\n", "a grade is a number"),
+        ("0\t\tb\t[]\t1\t[]\t1\t1\n", "the sentence is empty"),
+    ],
+)
+def test_quality_estimation_mistakes(tmp_path, line, message):
+    with pytest.raises(InputError, match=message):
+        read("mlqe_pe", quality_archive(tmp_path, "en-de-dev.tar.gz", QE + line))
+
+
+def test_quality_estimation_of_2021_has_a_file_a_side(tmp_path):
+    members = {"test21.src": "One.\nTwo.\n", "test21.mt": "Eins.\nZwei.\n", "goldlabels/test21.da": "-0.5\n1.25\n"}
+
+    def packed(**changes):
+        with tarfile.open(tmp_path / "en-de-test21.tar.gz", "w:gz") as archive:
+            for name, text in {**members, **changes}.items():
+                info = tarfile.TarInfo(f"en-de-test21/{name}")
+                info.size = len(text)
+                archive.addfile(info, io.BytesIO(text.encode()))
+        return {"en-de-test21.tar.gz": tmp_path / "en-de-test21.tar.gz"}
+
+    assert pairs_of(read("mlqe_pe", packed()), "en-de") == [("en", "One.", "de", "Eins.", -0.5), ("en", "Two.", "de", "Zwei.", 1.25)]
+    with pytest.raises(InputError, match=r"unequal numbers of lines; test21\.da has 1, test21\.mt has 2, test21\.src has 2"):
+        read("mlqe_pe", packed(**{"goldlabels/test21.da": "1\n"}))
+    del members["test21.mt"]
+    with pytest.raises(InputError, match=r"file test21\.mt of en-de is missing"):
+        read("mlqe_pe", packed())
+
+
+def test_quality_estimation_of_the_mirror(mirror):
+    files = {path.name: path for path in (mirror / "mlqe-pe/direct-assessments/dev").glob("*.tar.gz")}
+    evaluation = read("mlqe_pe", files)
+    assert evaluation.gold.num_rows == 7000
+    first = pairs_of(evaluation, "en-de")[0]
+    assert (first[0], first[2], first[4]) == ("en", "de", -0.3122)
+    assert first[1].startswith("Simultaneously, the Legion took part")

@@ -1,0 +1,285 @@
+"""Sets of questions, mentions, choices and classes in their official formats."""
+
+from __future__ import annotations
+
+import json
+
+import pyarrow as pa
+import pytest
+from test_graded_sets import corpus, read, write
+
+from crosslign.errors import InputError
+
+
+def texts_of(evaluation, role=None):
+    """(subset, item id, text, second text, label) of each item."""
+    texts = {row["text_id"]: row for row in evaluation.texts.to_pylist()}
+    rows = [row for row in evaluation.items.to_pylist() if role in (None, row["role"])]
+    return [(r["subset"], r["item_id"], texts[r["text_id"]]["text"], texts[r["text_id"]]["pair_text"], r["label"]) for r in rows]
+
+
+def squad(context, breaks, asked):
+    qas = [{"id": i, "question": q, "answers": [{"answer_start": start, "text": ""}]} for i, q, start in asked]
+    return json.dumps({"data": [{"paragraphs": [{"context": context, "sentence_breaks": breaks, "qas": qas}]}]})
+
+
+@pytest.fixture
+def lareqa(tmp_path):
+    return write(
+        tmp_path,
+        {
+            "en.json": squad("It rained. \nWe slept.", [[0, 10], [12, 21]], [("q1", "Did it rain?", 3), ("q2", "Who slept?", 12)]),
+            "de.json": squad("Es regnete. Wir schliefen.", [[0, 11], [12, 26]], [("q1", "Regnete es?", 3), ("q2", "Wer schlief?", 12)]),
+        },
+    )
+
+
+def test_candidates_are_a_sentence_and_its_paragraph(lareqa):
+    evaluation = read("xquad_r", lareqa, part="candidates")
+    assert texts_of(evaluation) == [
+        ("all", "de:0:0", "Es regnete.Es regnete. Wir schliefen.", None, None),
+        ("all", "de:0:1", "Wir schliefen.Es regnete. Wir schliefen.", None, None),
+        ("all", "en:0:0", "It rained.It rained. We slept.", None, None),
+        ("all", "en:0:1", "We slept.It rained. We slept.", None, None),
+    ]
+    assert evaluation.gold.num_rows == 0
+
+
+def test_a_question_is_answered_in_every_language(lareqa):
+    evaluation = read("xquad_r", lareqa, part="questions")
+    assert [row[:3] for row in texts_of(evaluation)] == [
+        ("de", "q1", "Regnete es?"),
+        ("de", "q2", "Wer schlief?"),
+        ("en", "q1", "Did it rain?"),
+        ("en", "q2", "Who slept?"),
+    ]
+    links = [(row["subset"], row["left"], row["right"]) for row in evaluation.gold.to_pylist()]
+    assert links[:4] == [("de", "q1", "de:0:0"), ("de", "q1", "en:0:0"), ("de", "q2", "de:0:1"), ("de", "q2", "en:0:1")]
+    assert len(links) == 8
+    assert read("xquad_r", lareqa, part="questions", limit=1).gold.num_rows == 4
+
+
+def test_lareqa_mistakes(lareqa):
+    with pytest.raises(InputError, match="no file of fr"):
+        read("xquad_r", lareqa, ["en", "fr"], part="questions")
+    lareqa["de.json"].write_text(squad("Es regnete.", [[0, 11]], [("q1", "Regnete es?", 3)]))
+    with pytest.raises(InputError, match="question 'q2' is not there in all languages"):
+        read("xquad_r", lareqa, part="questions")
+    lareqa["de.json"].write_text(squad("Es regnete.", [[0, 5]], [("q1", "Regnete es?", 7)]))
+    with pytest.raises(InputError, match="answer of question 'q1' lies in no sentence"):
+        read("xquad_r", lareqa, part="questions")
+    lareqa["de.json"].write_text(squad("Es regnete.", [[0, 5]], [("q1", "a", 0), ("q1", "b", 0)]))
+    with pytest.raises(InputError, match="question 'q1' occurs twice"):
+        read("xquad_r", lareqa, part="questions")
+    lareqa["de.json"].write_text("[]")
+    with pytest.raises(InputError, match="no key 'data'"):
+        read("xquad_r", lareqa, part="questions")
+
+
+def test_lareqa_of_the_mirror(mirror):
+    files = {path.name: path for path in (mirror / "lareqa-xquad-r").glob("*.json")}
+    questions, candidates = (read("xquad_r", files, ["de", "en", "es"], part=part) for part in ("questions", "candidates"))
+    assert questions.items.num_rows == 3 * 1190
+    assert questions.gold.num_rows == 9 * 1190
+    ids = set(candidates.items["item_id"].to_pylist())
+    assert set(questions.gold["right"].to_pylist()) <= ids
+    assert 852 <= len(ids) / 3 <= 1276  # PROTOCOLS B12: candidates of a language
+
+
+XCOPA = {"premise": "Es regnete.", "choice1": "Sie wurde nass.", "choice2": "Sie schlief.", "question": "effect", "label": 0}
+
+
+def test_choices_of_xcopa(tmp_path):
+    second = {**XCOPA, "question": "cause", "label": 1}
+    files = write(tmp_path, {"data/de/test.de.jsonl": f"{json.dumps(XCOPA)}\n{json.dumps(second)}\n", "data/de/val.de.jsonl": "{}\n"})
+    assert texts_of(read("xcopa", files)) == [
+        ("de", "1:1", "Es regnete.", "What happened as a result? Sie wurde nass.", [1]),
+        ("de", "1:2", "Es regnete.", "What happened as a result? Sie schlief.", [0]),
+        ("de", "2:1", "Es regnete.", "What was the cause? Sie wurde nass.", [0]),
+        ("de", "2:2", "Es regnete.", "What was the cause? Sie schlief.", [1]),
+    ]
+    assert read("xcopa", files).items["group"].to_pylist() == ["1", "1", "2", "2"]
+    assert texts_of(read("xcopa", files, questions={"effect": "Und dann?"}))[0][3] == "Und dann? Sie wurde nass."
+
+
+def test_copa_and_social_iqa_are_english(tmp_path):
+    copa = write(tmp_path, {"COPA/val.jsonl": json.dumps(XCOPA) + "\n"})
+    assert {row[0] for row in texts_of(read("xcopa", copa, split="val"))} == {"en"}
+    asked = {"context": "Kai won.", "question": "How does Kai feel?", "answerA": "sad", "answerB": "glad", "answerC": "tired"}
+    files = write(tmp_path, {"dev.jsonl": json.dumps(asked) + "\n", "dev-labels.lst": "2\n"})
+    rows = texts_of(read("xcopa", files, split="dev"))
+    assert [row[3:] for row in rows] == [
+        ("How does Kai feel? sad", [0]),
+        ("How does Kai feel? glad", [1]),
+        ("How does Kai feel? tired", [0]),
+    ]
+    files["dev-labels.lst"].write_text("2\n1\n")
+    with pytest.raises(InputError, match="unequal numbers of lines; 1 questions, 2 labels"):
+        read("xcopa", files, split="dev")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"label": 2}, "the label is none of the choices; found 2, 2 choices"),
+        ({"question": "why"}, "unknown kind of question 'why'"),
+        ({"choice2": " "}, r"test\.de\.jsonl:1: the choice is empty"),
+        ({"premise": ""}, "the premise is empty"),
+    ],
+)
+def test_xcopa_mistakes(tmp_path, change, message):
+    files = write(tmp_path, {"test.de.jsonl": json.dumps({**XCOPA, **change}) + "\n"})
+    with pytest.raises(InputError, match=message):
+        read("xcopa", files)
+    with pytest.raises(InputError, match="no test file of fr"):
+        read("xcopa", files, ["fr"])
+
+
+def test_xcopa_of_the_mirror(mirror):
+    files = {path.relative_to(mirror / "xcopa").as_posix(): path for path in (mirror / "xcopa").rglob("*.jsonl")}
+    evaluation = read("xcopa", files, split="val")
+    assert evaluation.items.num_rows == 11 * 2 * 100
+    assert sum(label[0] for label in evaluation.items["label"].to_pylist()) == 11 * 100
+
+
+def context(text, spans, lang="en"):
+    return {"text": text, "language": lang, "sentence_spans": [{"start": a, "end": b} for a, b in spans]}
+
+
+def mention(identity, start, end, entity):
+    return {"example_id": identity, "mention_span": {"start": start, "end": end}, "entity_id": entity}
+
+
+def entity(identity, text, spans):
+    spans = [{"start": a, "end": b} for a, b in spans]
+    return {"entity_id": identity, "description": text, "description_language": "de", "sentence_spans": spans}
+
+
+@pytest.fixture
+def mewsli(tmp_path):
+    mentions = [
+        {"context": context("News. The bus in Rome stopped.", [(0, 5), (6, 30)]), "mentions": [mention("m1", 17, 21, "Q220")]},
+        {"context": context("Rome again.", [(0, 11)], "de"), "mention": mention("m2", 0, 4, "Q220")},
+    ]
+    entities = [entity("Q1", "Das All.  Es ist groß.", [(0, 8), (10, 22)]), entity("Q220", "Hauptstadt Italiens", [])]
+    lines = {"wikinews_mentions-test.jsonl": mentions, "candidate_set_entities.jsonl": entities}
+    return write(tmp_path, {name: "".join(json.dumps(row) + "\n" for row in rows) for name, rows in lines.items()})
+
+
+def test_mentions_and_entities(mewsli):
+    queries, candidates = (read("mewsli_x", mewsli, part=part) for part in ("mentions", "entities"))
+    assert [row[:3] for row in texts_of(queries)] == [("en", "m1", "Rome: The bus in {Rome} stopped."), ("de", "m2", "Rome: {Rome} again.")]
+    assert [(row["subset"], row["left"], row["right"]) for row in queries.gold.to_pylist()] == [("en", "m1", "Q220"), ("de", "m2", "Q220")]
+    assert [row[1:3] for row in texts_of(candidates)] == [("Q1", "Das All. Es ist groß."), ("Q220", "Hauptstadt Italiens")]
+    assert [row[1] for row in texts_of(read("mewsli_x", mewsli, ["de"], part="mentions"))] == ["m2"]
+
+
+def test_mewsli_mistakes(mewsli):
+    broken = {"context": context("Rome again.", [(0, 3)]), "mention": mention("m1", 0, 4, "Q220")}
+    mewsli["wikinews_mentions-test.jsonl"].write_text(json.dumps(broken) + "\n")
+    with pytest.raises(InputError, match=r"mentions-test\.jsonl:1: a mention lies in no sentence"):
+        read("mewsli_x", mewsli, part="mentions")
+    good = json.dumps({"context": context("Rome again.", [(0, 11)]), "mention": mention("m1", 0, 4, "Q220")})
+    mewsli["wikinews_mentions-test.jsonl"].write_text(f"{good}\n{good}\n")
+    with pytest.raises(InputError, match="mention 'm1' occurs twice"):
+        read("mewsli_x", mewsli, part="mentions")
+    del mewsli["candidate_set_entities.jsonl"]
+    with pytest.raises(InputError, match=r"candidate_set_entities\.jsonl is missing"):
+        read("mewsli_x", mewsli, part="mentions")
+
+
+LAW = {"celex_id": "32006R1", "text": {"de": "Gesetz", "en": "Law", "fr": ""}, "eurovoc_concepts": {"level_1": ["100149", "100142"]}}
+
+
+def test_laws_and_their_classes(tmp_path):
+    files = write(tmp_path, {"multi_eurlex/test.jsonl": json.dumps(LAW) + "\n"})
+    assert texts_of(read("multi_eurlex", files)) == [
+        ("de", "de:32006R1", "Gesetz", None, [0, 7]),
+        ("en", "en:32006R1", "Law", None, [0, 7]),
+    ]
+    with pytest.raises(InputError, match="no law has a text in 'fr'"):
+        read("multi_eurlex", files, ["fr"])
+    files["multi_eurlex/test.jsonl"].write_text(json.dumps({**LAW, "eurovoc_concepts": {"level_1": ["5"]}}) + "\n")
+    with pytest.raises(InputError, match="'5' is no concept of level 1"):
+        read("multi_eurlex", files)
+    with pytest.raises(InputError, match=r"file dev\.jsonl is missing"):
+        read("multi_eurlex", files, split="dev")
+
+
+def flores(folder, **texts):
+    return write(folder, {f"{lang}.{part}": text for lang, parts in texts.items() for part, text in parts.items()})
+
+
+def test_flores(tmp_path):
+    files = flores(tmp_path, eng_Latn={"dev": "one\n", "devtest": "two\nthree\n"}, deu_Latn={"dev": "eins\n", "devtest": "zwei\ndrei\n"})
+    evaluation = read("flores200", files)
+    assert [row[:3] for row in texts_of(evaluation, "source")] == [
+        ("deu_Latn", "deu_Latn-dev:1", "eins"),
+        ("deu_Latn", "deu_Latn-devtest:1", "zwei"),
+        ("deu_Latn", "deu_Latn-devtest:2", "drei"),
+    ]
+    assert read("flores200", files, parts=["devtest"]).gold.num_rows == 2
+    files["deu_Latn.devtest"].write_text("zwei\n")
+    with pytest.raises(InputError, match="deu_Latn has 2 sentences, eng_Latn 3"):
+        read("flores200", files)
+    with pytest.raises(InputError, match=r"no file fra_Latn\.dev"):
+        read("flores200", files, ["fra_Latn"])
+
+
+def test_flores_of_the_mirror(mirror):
+    files = {path.name: path for path in (mirror / "flores200" / "devtest").iterdir()}
+    evaluation = read("flores200", files, parts=["devtest"])
+    assert evaluation.gold.num_rows == 1012 * (len(files) - 1)
+
+
+def test_labelled_corpora_become_classes(tmp_path):
+    line = "{}\t{}\t{}\t{}\n"
+    text = (
+        "language\tgold_label\tsentence1\tsentence2\n"
+        + line.format("de", "neutral", "A.", "B.")
+        + line.format("en", "entailment", "C.", "A.")
+    )
+    columns = {"language": "lang", "gold_label": "label", "sentence1": "a_text", "sentence2": "b_text"}
+    labels = {"entailment": 0, "neutral": 1, "contradiction": 2}
+    files = write(tmp_path, {"xnli.test.tsv": text})
+    table = corpus("tsv", files, ["de", "en"], kind="labelled", columns=columns, header=True, labels=labels)
+    found = read("labelled", {}, corpora={"xnli": table})
+    assert [(row[0], *row[2:]) for row in texts_of(found)] == [("de", "A.", "B.", [1]), ("en", "C.", "A.", [0])]
+    assert set(found.items["role"].to_pylist()) == {"pair"}
+    sides = read("labelled", {}, ["de"], corpora={"xnli": table}, form="sides")
+    assert [(row[0], *row[2:]) for row in texts_of(sides)] == [("de", "A.", None, None), ("de", "B.", None, None)]
+    single = read("labelled", {}, corpora={"xnli": table}, form="sentence", splits={"xnli": "train"})
+    assert single.items["split"].unique().to_pylist() == ["train"]
+    with pytest.raises(InputError, match="unknown form 'pairs'"):
+        read("labelled", {}, corpora={"xnli": table}, form="pairs")
+
+
+def test_paraphrases_of_the_mirror(mirror):
+    files = {"dev-de.tsv": mirror / "paws-x" / "dev-de.tsv"}
+    table = corpus("tsv", files, ["de"], kind="labelled", columns={1: "a_text", 2: "b_text", 3: "label"})
+    found = read("labelled", {}, corpora={"pawsx": table})
+    assert found.items.num_rows == 2000
+    assert sum("NS" in (row[2].strip(), row[3].strip()) for row in texts_of(found)) > 0
+
+
+def test_rows_without_label_or_second_text_are_named():
+    row = {"id": ["c:f:1"], "a_lang": ["de"], "a_text": ["A."], "b_lang": ["de"], "group": [None]}
+    one = pa.table({**row, "b_text": ["B."], "label": pa.array([None], pa.list_(pa.float32()))})
+    with pytest.raises(InputError, match="c:f:1: a row has no label"):
+        read("labelled", {}, corpora={"c": one})
+    other = pa.table({**row, "b_text": pa.array([None], pa.string()), "label": [[1.0]]})
+    with pytest.raises(InputError, match="c:f:1: a pair has no second text"):
+        read("labelled", {}, corpora={"c": other})
+
+
+def test_a_pool_of_sentences_and_its_queries():
+    table = pa.table({"id": [str(i) for i in range(50)], "lang": ["en"] * 50, "text": [f"Sentence {i % 40}." for i in range(50)]})
+    pool = read("sentence_pool", {}, ["en"], corpora={"wiki": table}, queries=["Where?"], size=10)
+    assert [row[1] for row in texts_of(pool, "query")] == ["query-1"]
+    chosen = {row[2] for row in texts_of(pool, "candidate")}
+    assert len(chosen) == 10
+    wider = read("sentence_pool", {}, ["en"], corpora={"wiki": table}, queries=["Where?"], size=100)
+    assert chosen < {row[2] for row in texts_of(wider, "candidate")}
+    assert len(texts_of(wider, "candidate")) == 40
+    with pytest.raises(InputError, match="no sentence in 'de'"):
+        read("sentence_pool", {}, ["de"], corpora={"wiki": table}, queries=["Wo?"])

@@ -1,0 +1,55 @@
+"""Bars and lines: the numbers beside the picture are those of the scores."""
+
+import csv
+
+import pytest
+
+from crosslign.files import write_json
+from crosslign.reporting.figures import FIGURES
+
+
+def score(folder, run, value, low=None, high=None):
+    record = {
+        "eval": "t",
+        "subset": "de",
+        "metric": "f1",
+        "protocol": "",
+        "direction": "",
+        "value": value,
+        "ci_low": low,
+        "ci_high": high,
+        "reason": "x",
+    }
+    write_json(folder / f"{run}.json", {"records": [record]})
+    return f"{run}.json"
+
+
+def cell(*files):
+    return {"scores": list(files), "select": {"task": "t", "subset": "de", "metric": "f1", "protocol": "", "direction": ""}}
+
+
+def numbers(kind, entry, panels, tmp_path):
+    out = {form: tmp_path / f"figure.{form}" for form in ("png", "svg", "csv")}
+    FIGURES.get(kind)({"title": "T", **entry}, {"panels": panels, "results": str(tmp_path)}, out)
+    assert all(path.stat().st_size for path in out.values())
+    with open(out["csv"], encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_bars_show_means_over_seeds_and_reasons(tmp_path):
+    seeds = cell(score(tmp_path, "a1", 0.2), score(tmp_path, "a2", 0.4))
+    panels = [{"label": "A", "cells": [seeds]}, {"label": "B", "cells": [{"reason": "no weights"}]}]
+    first, second = numbers("bars", {"cells": [{"task": "t", "subset": "de", "metric": "f1"}]}, panels, tmp_path)
+    assert float(first["value"]) == pytest.approx(0.3)
+    assert float(first["std"]) == pytest.approx(0.2 / 2**0.5)
+    assert (second["value"], second["reason"]) == ("", "no weights")
+
+
+def test_lines_average_the_evaluations_of_each_place(tmp_path):
+    panels = [
+        {"label": "small", "cells": [cell(score(tmp_path, "a", 0.2)), cell(score(tmp_path, "b", 0.6))]},
+        {"label": "large", "cells": [cell(score(tmp_path, "c", 0.5)), {"reason": "not run"}]},
+    ]
+    small, large = numbers("lines", {"x": [256, 409600], "x_label": "size", "cells": []}, panels, tmp_path)
+    assert float(small["value"]) == pytest.approx(0.4)
+    assert (large["x"], large["value"]) == ("409600", "")
