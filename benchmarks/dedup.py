@@ -84,8 +84,8 @@ def main() -> None:
         return
     folder = Path(tempfile.mkdtemp(prefix="crosslign-dedup-benchmark-"))
     try:
-        peer = opusfilter(folder, args.opusfilter)
         write_pairs(folder, 100, 1)
+        peer = opusfilter(folder, args.opusfilter)
         start = {name: cost for name, (cost, _) in run(folder, peer, 1).items()}
         print(f"machine: {platform.machine()}; OpusFilter {VERSION}; memory and time above those of a run on 100 pairs")
         ratio = 0.0

@@ -127,9 +127,8 @@ def measure(texts: list[str], folder: Path, options: argparse.Namespace) -> None
     import torch
     import transformers
 
-    print(
-        f"{platform.processor() or platform.machine()}, {os.cpu_count()} processors, {options.threads} threads, load {os.getloadavg()[0]:.1f}"
-    )
+    machine = platform.processor() or platform.machine()
+    print(f"{machine}, {os.cpu_count()} processors, {options.threads} threads, load {os.getloadavg()[0]:.1f}")
     print(f"torch {torch.__version__}, transformers {transformers.__version__}, sentence-transformers {sentence_transformers.__version__}")
     words = sorted(len(text.split()) for text in texts)
     print(f"{len(texts)} sentences, {words[0]} to {words[-1]} words, median {words[len(words) // 2]}")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from crosslign.config.catalog import describe, kind_of
+from crosslign.config.cells import system_of
+from crosslign.config.graph import view_corpora
 from crosslign.config.project import Project
 from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained
 from crosslign.errors import InputError
@@ -57,43 +59,46 @@ class _Uses:
     seen: set[tuple[str, str]] = field(default_factory=set)
 
     def target(self, name: str) -> None:
-        """Add a table, a figure, a system, a training set, a corpus, or `all`, `all_tables`, `all_figures`, `report`."""
+        """Add a table, figure, system (`a+b` with fine-tunes), training set, view or corpus, or all of a group such as `all_tables`."""
         project = self.project
         groups = {"all_tables": [*project.tables], "all_figures": [*project.figures]}
         groups["all"] = groups["report"] = [*groups["all_tables"], *groups["all_figures"]]
-        for key, members, follow in (
-            (name, groups.get(name, ()), None),
-            (name, project.tables, self.table),
-            (name, project.figures, self.figure),
-            (name, project.examples, self.examples),
-            (name, {**project.systems, **project.encoders}, self.system),
-            (name, {**project.corpora, **project.views}, self.corpus),
-        ):
-            if follow is None and members:
-                for member in members:
-                    self.target(member)
-                return
-            if follow is not None and key in members:
-                follow(key)
-                return
-        known = [*groups, *project.tables, *project.figures, *project.systems, *project.examples, *project.corpora]
-        raise InputError(f"unknown target {name!r}", why=nearest(name, known))
+        if name in groups:
+            for member in groups[name]:
+                self.target(member)
+            return
+        known: Sequence[tuple[Mapping[str, Any], Callable[[str], None]]] = (
+            (project.tables, self.table),
+            (project.figures, self.figure),
+            (project.examples, self.examples),
+            ({**project.systems, **project.encoders}, self.system),
+            ({**project.corpora, **project.views}, self.corpus),
+        )
+        base, _, finetunes = name.partition("+")
+        if finetunes and base in known[3][0] and all(finetune in project.finetunes for finetune in finetunes.split("+")):
+            self.system(name)
+            return
+        follow = next((follow for entries, follow in known if name in entries), None)
+        if follow is None:
+            raise InputError(f"unknown target {name!r}", why=nearest(name, [*groups, *(key for entries, _ in known for key in entries)]))
+        follow(name)
 
     def table(self, name: str) -> None:
         entry = self.project.tables[name]
         for column in entry["columns"]:
-            if "task" in column:
-                self.task(column["task"])
-            for row in entry["rows"]:
-                if "system" in row and not row.get("reason"):
-                    self.system(row["system"] + (f"+{column['finetune']}" if "finetune" in column else ""))
+            parts = [part for part in column.get("mean_of", []) if not isinstance(part, str)] or [column]
+            for task in (part["task"] for part in parts if "task" in part and not column.get("reason")):
+                self.task(task)
+                for row in entry["rows"]:
+                    if "system" in row and not row.get("reason"):
+                        self.system(system_of(row, column))
 
     def figure(self, name: str) -> None:
         entry = self.project.figures[name]
         for system in entry.get("systems", []):
             self.system(system)
-        if "task" in entry:
-            self.task(entry["task"])
+        for cell in entry.get("cells", []):
+            self.task(cell["task"])
         if "text_set" in entry:
             self.corpus(entry["text_set"])
 
@@ -131,14 +136,13 @@ class _Uses:
             return
         self.seen.add(("corpus", name))
         if name in self.project.views:
-            view = self.project.views[name]
-            for corpus in [*view["from"], *view.get("dictionaries", {}).values()]:
+            for corpus in view_corpora(self.project.views[name]):
                 self.corpus(corpus)
             return
         entry = self.project.corpora[name]
         self.corpora[name] = None
         filtered = (c for step in entry.get("filters", []) for options in step.values() for c in (options or {}).get("corpora", []))
-        for corpus in [*entry.get("from", []), *filtered]:
+        for corpus in [*entry.get("from", []), *entry.get("of", []), *filtered]:
             self.corpus(corpus)
 
     def files(self) -> Iterator[tuple[str, str, str, str]]:

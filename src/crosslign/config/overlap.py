@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from crosslign.config.cells import resolve_table
@@ -23,9 +24,9 @@ def _runs(project: Project) -> tuple[list[str], set[str]]:
     return list(runs), tasks
 
 
-def training_sets(project: Project) -> list[str]:
-    """Return the ids of the training sets of all trained rows of all tables, and of the systems that they start from."""
-    waiting, _ = _runs(project)
+def training_sets(project: Project, runs: Sequence[str]) -> list[str]:
+    """Return the ids of the training sets of runs, of the runs that they start from, and of the sets that these are joined from."""
+    waiting = list(runs)
     found: set[str] = set()
     while waiting:
         system, seed = split_run(project, waiting.pop())
@@ -42,15 +43,22 @@ def training_sets(project: Project) -> list[str]:
     return sorted(found)
 
 
+def _parts(project: Project, corpus: str) -> list[str]:
+    """Return the evaluation sets that a joined one is made of, else itself."""
+    of = project.corpora[corpus].get("of")
+    return [corpus] if not isinstance(of, list) else [part for name in of for part in _parts(project, name)]
+
+
 def overlap_inputs(project: Project) -> dict[str, dict[str, Path]]:
     """Return what the overlap is measured on, each by id: `corpora` (rows), `evaluations` (texts) and `examples` (training sets)."""
-    examples = training_sets(project)
+    runs, tasks = _runs(project)
+    examples = training_sets(project, runs)
     corpora: set[str] = set()
     for name in examples:
         for corpus in project.examples[name].get("from", []):
             corpora.update(project.views[corpus]["from"] if corpus in project.views else [corpus])
-    _, tasks = _runs(project)
-    evaluations = {corpus for task in tasks for corpus in project.tasks[task]["texts"].values()}
+    named = [corpus for task in tasks for corpus in project.tasks[task]["texts"].values()]
+    evaluations = {part for corpus in named for part in _parts(project, corpus)}
     evaluations.update(corpus for name in examples for corpus in project.examples[name].get("decontaminate", []))
     return {
         "corpora": {name: corpus_path(project, name) for name in sorted(corpora)},

@@ -50,6 +50,7 @@ def project(tmp_path):
         "by_hand": {"kind": "evaluation", "source": "asked", "access": "manual"},
         "gone": {"kind": "evaluation", "source": "lost", "access": "withdrawn"},
         "idle": {"kind": "mono", "source": "unused"},
+        "joined": {"kind": "evaluation", "of": ["test", "kept_out"]},
     }
     settings = {
         "root": tmp_path,
@@ -58,7 +59,10 @@ def project(tmp_path):
         "corpora": corpora,
         "encoders": {"base": {"source": "model"}},
         "tasks": {"t1": {"texts": {"a": "by_hand"}}, "t2": {"texts": {"a": "gone"}}, "t3": {"texts": {"a": "test"}}},
-        "views": {"switched": {"from": ["train"], "dictionaries": {"de": "local"}}},
+        "views": {
+            "switched": {"from": ["train"], "dictionaries": {"de": "local"}},
+            "translated": {"from": ["train"], "translator": {"provided": {"corpora": ["idle"]}}},
+        },
         "examples": {
             "e1": {"from": ["switched"], "decontaminate": ["kept_out"]},
             "e2": {"of": ["e1"]},
@@ -110,6 +114,9 @@ def test_facts_of_a_file(project):
 def test_other_targets(project):
     assert states(project, "fig") == {"c.zip": "mirror", "m-1-py3-none-any.whl": "fetch"}
     assert states(project, "idle") == {"f.zip": "fetch"}
+    assert states(project, "base+ft") == {**states(project, "e1"), "m-1-py3-none-any.whl": "fetch"}
+    assert states(project, "joined") == {"c.zip": "mirror", "b.zip": "fetch"}
+    assert states(project, "translated") == {"a.zip": "here", "c.zip": "mirror", "f.zip": "fetch"}
     assert states(project, "e1") == {"a.zip": "here", "b.zip": "fetch", "c.zip": "mirror", "there.txt": "here", "gone.txt": "by hand"}
     assert states(project, "all") == states(project, "main", "fig") == states(project, "report")
     assert states(project, "all_figures") == states(project, "fig")

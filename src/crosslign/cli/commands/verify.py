@@ -1,0 +1,29 @@
+"""`crosslign verify`: whether results are what their lineage says."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from crosslign.cli import COMMANDS
+
+
+@COMMANDS.register
+class Verify:
+    """Hashes every artefact again, derives every cell again, and says what is whole, stale, missing or touched by hand."""
+
+    help = "check results against their lineage"
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        """Declare the folder."""
+        parser.add_argument(
+            "results", type=Path, nargs="?", default=Path("results/laptop"), help="results with their scale (default: results/laptop)"
+        )
+
+    def run(self, args: Namespace) -> int:
+        """Print the state; 0 when everything is whole, 1 otherwise."""
+        from crosslign.reporting.verify import verify
+
+        text, whole = verify(args.results)
+        print(text)
+        return 0 if whole else 1

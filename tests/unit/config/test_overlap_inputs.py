@@ -1,0 +1,24 @@
+"""What the overlap of corpora and evaluation sets is measured on."""
+
+from pathlib import Path
+
+from crosslign.config.load import load_project
+from crosslign.config.overlap import overlap_inputs, training_sets
+
+ROOT = Path(__file__).resolve().parents[3]
+SETTINGS = {"scale": "quick", "results": "results", "mirror": [], "papers": ["quickstart"], "targets": ["all"]}
+
+
+def test_all_data_behind_the_tables_is_measured():
+    found = overlap_inputs(load_project(ROOT, SETTINGS))
+    assert list(found["corpora"]) == ["bible_train", "written_nli"]  # the corpus that a view copies, not the view
+    # A set that is joined from others is measured by its parts.
+    assert list(found["evaluations"]) == ["bucc_bible_dev", "bucc_bible_test", "sts_written", "tatoeba_bible", "tatoeba_written"]
+    assert "verses_parallel" in found["examples"]
+    assert all(path.name == "texts.parquet" for path in found["evaluations"].values())
+
+
+def test_joined_sets_bring_their_parts():
+    project = load_project(ROOT, SETTINGS)
+    assert training_sets(project, ["QS-PN-s42", "minilm_l6"]) == ["nli_en", "verses_parallel", "verses_parallel_nli"]
+    assert training_sets(project, []) == []
