@@ -112,16 +112,13 @@ def table_scores(project: Project, table: str) -> list[Path]:
 
 
 def overview(project: Project) -> dict[str, Any]:
-    """Return what the overview shows: id, title and paper of every table and figure, in the order of the papers."""
-
-    def listed(entries: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
-        order = {paper: place for place, paper in enumerate(project.settings["papers"])}
-        found = [{"id": name, "title": str(entry["title"]), "paper": project.paper_of[name]} for name, entry in entries.items()]
-        return sorted(found, key=lambda item: order[item["paper"]])
-
+    """Return what the overview shows: every table, resolved, and id, title and paper of every figure, in the order of the papers."""
+    order = {paper: place for place, paper in enumerate(project.settings["papers"])}
+    tables = [resolve_table(project, name) for name in project.tables]
+    figures = [{"id": name, "title": str(entry["title"]), "paper": project.paper_of[name]} for name, entry in project.figures.items()]
     return {
-        "tables": listed(project.tables),
-        "figures": listed(project.figures),
+        "tables": sorted(tables, key=lambda table: order[table["paper"]]),
+        "figures": sorted(figures, key=lambda figure: order[figure["paper"]]),
         "scale": project.settings["scale"],
         "stand_in": project.stand_in,
     }
