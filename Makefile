@@ -9,7 +9,7 @@ SNAKEMAKE := $(BIN)/snakemake --cores all
 
 help:
 	@echo "make demo        build the quick-start table, figures and report from real text (about ten minutes on two cores)"
-	@echo "make methods     build the second table, all five methods, from the same text (about twenty minutes)"
+	@echo "make methods     build the second table, all five methods, from the same text (docs/methods.md)"
 	@echo "make test        run the test suite"
 	@echo "make test-quick  run the whole workflow at scale quick, on stand-ins"
 	@echo "make lint        check style, types, rules and their format"
