@@ -75,6 +75,7 @@ rule prepare_encoder:
             if "source" in project.encoders[w.encoder]
             else []
         ),
+        corpora=lambda w: graph.encoder_corpora(project, w.encoder),
     output:
         folder=directory(paths.encoder("{encoder}")),
     log:
@@ -91,7 +92,10 @@ rule prepare_encoder:
         recipe=lambda w: {"encoder": w.encoder, "entry": project.encoders[w.encoder]},
         root=lambda w: str(paths.results),
         offline=lambda w: "hub" not in project.encoders[w.encoder],
-        code=code("prepare_encoder"),
+        code=lambda w: code(
+            "prepare_encoder",
+            f"crosslign.encoders.formats.{project.encoders[w.encoder].get('format', 'transformers_folder')}",
+        ),
     message:
         "Preparing the base encoder {wildcards.encoder}"
     script:

@@ -111,18 +111,23 @@ class _Uses:
             return
         self.seen.add(("system", name))
         if is_untrained(self.project, name):
-            self.encoders[encoder_at_scale(self.project, name)] = None
+            self.encoder(encoder_at_scale(self.project, name))
             return
         entry = entry_of(self.project, name)
         base = entry["base"]
         for encoder in [*([base["encoder"]] if "encoder" in base else []), *base.get("encoders", {}).values()]:
-            self.encoders[encoder_at_scale(self.project, encoder)] = None
+            self.encoder(encoder_at_scale(self.project, encoder))
         if "system" in base:
             self.system(base["system"])
         for term in entry["terms"]:
             self.examples(term["examples"])
         for select in entry.get("select", {}).values():
             self.task(select["task"])
+
+    def encoder(self, name: str) -> None:
+        self.encoders[name] = None
+        for corpus in self.project.encoders[name].get("prune", {}).get("corpora", []):
+            self.corpus(corpus)
 
     def examples(self, name: str) -> None:
         entry = self.project.examples[name]

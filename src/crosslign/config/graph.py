@@ -67,6 +67,11 @@ def evaluation_parts(project: Project, corpus: str) -> dict[str, dict[str, Path]
     return {part: evaluation_paths(project, part) for part in project.corpora[corpus].get("of", [])}
 
 
+def encoder_corpora(project: Project, encoder: str) -> list[Path]:
+    """Return the rows of the corpora that an encoder's vocabulary is pruned to."""
+    return [corpus_path(project, name) for name in project.encoders[encoder].get("prune", {}).get("corpora", [])]
+
+
 def view_inputs(project: Project, view: str) -> dict[str, Path]:
     """Return the corpora and dictionaries that a view reads, by id."""
     return {name: corpus_path(project, name) for name in view_corpora(project.views[view])}

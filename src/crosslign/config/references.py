@@ -36,6 +36,8 @@ def _catalog_uses(project: Project) -> Iterator[Use]:
         if "source" in entry:
             yield "config/encoders.yaml", ("encoders", name, "source"), "source", entry["source"]
         yield "config/encoders.yaml", ("encoders", name, "readout"), "readout", entry["readout"]
+        for corpus in entry.get("prune", {}).get("corpora", []):
+            yield "config/encoders.yaml", ("encoders", name, "prune", "corpora"), "corpus", corpus
     for name, task in project.tasks.items():
         for role, corpus in task["texts"].items():
             yield "config/tasks.yaml", ("tasks", name, "texts", role), "corpus", corpus

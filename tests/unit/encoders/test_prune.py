@@ -1,0 +1,97 @@
+"""Pruned vocabularies: exact where all pieces stay, usable elsewhere."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+import torch
+from e5s1_file import PIECES, SCORES, WORDS
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from crosslign.encoders.encode import encode
+from crosslign.encoders.model import Member, Model
+from crosslign.encoders.prepare import prepare_encoder
+from crosslign.encoders.prune import prune, texts_of, used_ids
+from crosslign.errors import InputError
+from crosslign.files import write_rows
+
+KEPT = ["abc cd", "日本 x", "a b"]
+READOUT = {"pooling": "mean", "prefix": "dd "}
+
+
+@pytest.fixture(scope="session")
+def pruned_folder(tmp_path_factory, e5s1_bytes):
+    folder = tmp_path_factory.mktemp("pruned")
+    (folder / "tiny.bin").write_bytes(e5s1_bytes[0])
+    columns = {"id": list("012"), "lang": ["en"] * 3, "text": KEPT}
+    write_rows(folder / "all.parquet", pa.table(columns), "mono")
+    entry = {"path": str(folder / "tiny.bin"), "format": "e5s1", "prune": {"corpora": ["c"], "prefix": "dd "}}
+    facts = prepare_encoder("tiny", entry, {}, folder / "out", [folder / "all.parquet"])
+    assert facts["vocabulary_before"] == len(PIECES)
+    assert facts["vocabulary"] < len(PIECES)
+    return folder / "out" / "main"
+
+
+@pytest.fixture(scope="session")
+def both(e5s1_folder, pruned_folder):
+    return Member.load(e5s1_folder), Member.load(pruned_folder)
+
+
+def test_only_used_special_and_lowest_pieces_stay(both):
+    full, pruned = both
+    pieces = json.loads(pruned.tokenizer.backend_tokenizer.to_str())["model"]["vocab"]
+    used = {PIECES[i] for text in KEPT for prefix in ("", "dd ") for i in full.tokenizer(prefix + text).input_ids}
+    lowest = WORDS[int(np.argmin(SCORES[4:-1]))]
+    assert [piece for piece, _ in pieces] == [piece for piece in PIECES if piece in used | {"<pad>", "<unk>", "<mask>", lowest}]
+    assert pruned.backbone.config.vocab_size == len(pieces) == pruned.backbone.get_input_embeddings().weight.shape[0]
+
+
+def test_vectors_of_kept_texts_are_the_same_numbers(e5s1_folder, pruned_folder):
+    full, pruned = (encode(Model.load({"main": folder}), KEPT, ["en"] * 3, READOUT) for folder in (e5s1_folder, pruned_folder))
+    np.testing.assert_array_equal(full, pruned)
+
+
+def test_sentence_transformers_loads_it(pruned_folder):
+    from sentence_transformers import SentenceTransformer
+
+    theirs = SentenceTransformer(str(pruned_folder), device="cpu").encode(KEPT)
+    ours = encode(Model.load({"main": pruned_folder}), KEPT, ["en"] * 3, {"pooling": "mean"})
+    np.testing.assert_allclose(ours, theirs, atol=1e-6)
+
+
+@given(text=st.text(alphabet="abcdß日本é xЖ", min_size=1, max_size=24))
+@settings(max_examples=200, deadline=None)
+def test_any_text_of_kept_pieces_is_cut_and_encoded_as_before(both, text):
+    before, after = (member.tokenizer.convert_ids_to_tokens(member.tokenise([text], None, 24).ids[0]) for member in both)
+    stay = {piece for piece, _ in json.loads(both[1].tokenizer.backend_tokenizer.to_str())["model"]["vocab"]}
+    if set(before) <= stay:
+        assert after == before
+        with torch.inference_mode():
+            a, b = (
+                member.eval()({"input_ids": torch.tensor([member.tokenise([text], None, 24).ids[0].tolist()])}, "mean") for member in both
+            )
+        assert torch.equal(a, b)
+    else:
+        assert after[0] == "<s>"
+
+
+def test_other_tokenizers_are_refused(tiny_encoder):
+    with pytest.raises(InputError, match="only unigram vocabularies can be pruned; found WordPiece"):
+        prune(Member.load(tiny_encoder / "main"), KEPT)
+
+
+def test_nothing_is_truncated_when_pieces_are_counted(both):
+    full = both[0]
+    full.tokenise(["a"], None, 4)  # leaves a truncation of four tokens behind in the tokenizer
+    assert PIECES.index("▁cd") in used_ids(full.tokenizer, ["a " * 50 + "cd"])
+
+
+def test_texts_of_both_sides_are_read(tmp_path):
+    pair = {"id": ["1"], "a_lang": ["en"], "a_text": ["one"], "b_lang": ["de"], "b_text": ["eins"]}
+    write_rows(tmp_path / "pairs.parquet", pa.table(pair), "bitext")
+    write_rows(tmp_path / "texts.parquet", pa.table({"text_id": ["t"], "lang": ["en"], "text": ["two"]}), "texts")
+    assert sorted(texts_of([tmp_path / "pairs.parquet", tmp_path / "texts.parquet"])) == ["eins", "one", "two"]
