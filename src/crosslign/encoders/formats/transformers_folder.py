@@ -1,0 +1,35 @@
+"""A folder as transformers or sentence-transformers save it: taken over without pickles and code."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from crosslign.encoders.formats import FORMATS
+from crosslign.errors import InputError
+
+KEPT = (".json", ".txt", ".safetensors", ".model", ".md", ".vocab", ".bpe")
+"""Files of a model folder that are kept: no pickles, no code, no other framework's weights."""
+
+
+@FORMATS.register
+def convert(source: Path, dest: Path) -> None:
+    """Copy the kept files of a model folder and of the SentenceTransformer modules directly inside it.
+
+    Raises:
+        InputError: no folder, or one without safetensors weights.
+    """
+    if not source.is_dir():
+        raise InputError("no model folder", where=str(source), why="a file, or nothing", do="Name its `format:`, or the folder around it")
+    for file in sorted([*source.glob("*"), *source.glob("[0-9]_*/*")]):
+        if file.is_file() and file.suffix in KEPT:
+            target = dest / file.relative_to(source)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(file, target)
+    if not list(dest.glob("*.safetensors")):
+        raise InputError(
+            "the model has no safetensors weights",
+            where=str(source),
+            why="pickled weights are never loaded",
+            do="Choose a revision that has model.safetensors, or convert it once",
+        )
