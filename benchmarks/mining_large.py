@@ -1,8 +1,8 @@
 """One tile row of a large mining, on synthetic float16 vectors in memory-mapped files; the whole is extrapolated from it, and said so.
 
-Writes two files of random-cluster vectors (4 GB each as it stands) into a folder, prepares both sides as `neighbours` does, searches the
-first tile rows, and prints how long each part took and the memory of the process: its own, and pages of the files, which the system takes
-back when it needs them.
+Writes two files of random-cluster vectors (4 GB each as it stands) into a folder, prepares both sides as `neighbours` does for sides
+whose float32 copies do not fit, searches the first tile rows, and prints how long each part took and the memory of the process: its own,
+and pages of the files, which the system takes back when it needs them.
 
     python benchmarks/mining_large.py --rows 2000000 --dim 1024 --folder /tmp/mining_large
 """
@@ -18,9 +18,10 @@ from pathlib import Path
 import numpy as np
 from _mining import centres, machine, memory_of
 
-from crosslign.mining.knn import KEEP, TILES, product_dtype
-from crosslign.mining.progress import Progress, duration
-from crosslign.mining.search import Search, Step, full_products
+from crosslign.mining.knn import TILES, product_dtype
+from crosslign.mining.progress import duration
+from crosslign.mining.search import Search, Step
+from crosslign.mining.tiles import WIDTH
 from crosslign.mining.vectors import Side, blocks, open_vectors
 from crosslign.threads import limit_threads
 
@@ -58,7 +59,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=2_000_000, help="vectors on each side")
     parser.add_argument("--dim", type=int, default=1024)
     parser.add_argument("--k", type=int, default=4)
-    parser.add_argument("--strips", type=int, default=1, help="tile rows that are measured")
+    parser.add_argument("--strips", type=int, default=2, help="tile rows that are measured; the last counts")
     parser.add_argument("--threads", type=int, default=os.cpu_count())
     parser.add_argument("--folder", type=Path, required=True, help="folder for the vectors")
     args = parser.parse_args()
@@ -71,18 +72,26 @@ def main() -> None:
         write_vectors(args.folder / f"{name}.npy", args.rows, args.dim, seed)
     place, tile = torch.device("cpu"), TILES["cpu"]
     clock = _Clock()
-    x, y = (Side(open_vectors(args.folder / f"{name}.npy"), None, name, place, KEEP["cpu"]) for name in "xy")
+    x, y = (Side(open_vectors(args.folder / f"{name}.npy"), None, name, place, 0) for name in "xy")
     clock.say("sides checked and scaled")
-    search = Search(x, y, args.k, Step(product_dtype(place)), tile, slice(0, args.strips * tile[0]))
-    clock.say("bounds of both sides")
-    with full_products():
-        search.run(Progress(args.rows))
-    wall, cpu = clock.say(f"copies of the targets, and {args.strips} tile row(s) of {tile[0]} x {args.rows:,}")
-    rows = -(-args.rows // tile[0])
+    search = Search(x, y, args.k, Step(product_dtype(place)), tile)
+    once = [clock.say("bounds of both sides")]
+    columns = list(blocks(y.n, tile[1]))
+    copies = [search.y_copies.block(at, WIDTH) for at in columns]
+    once.append(clock.say("copies of the targets"))
+    buffer = torch.empty(tile[0] * tile[1], dtype=search.dtype)
+    strips = []
+    with torch.no_grad():
+        for strip in list(blocks(x.n, tile[0]))[: args.strips]:
+            search._strip(strip, columns, copies, buffer)
+            strips.append(clock.say(f"tile row of {tile[0]} x {y.n:,}"))
+        search.columns.resolve(search.y, search.x)
+    once.append(clock.say("re-scoring of what waited for the columns"))
     print(f"machine: {machine()}; python {platform.python_version()}, numpy {np.__version__}, torch {torch.__version__}")
     print(f"task: {args.rows} x {args.rows} x {args.dim} float16 on disk, k = {args.k}, {args.threads} threads")
-    print(f"extrapolated to all {rows} tile rows, from {args.strips}, with the copies counted each time: at most", end=" ")
-    print(f"{duration(wall / args.strips * rows)}, {duration(cpu / args.strips * rows)} of processor")
+    rows = -(-x.n // tile[0])
+    wall, cpu = (sum(part[at] for part in once) + strips[-1][at] * rows for at in (0, 1))
+    print(f"extrapolated: {rows} tile rows as the last one, and the rest once: {duration(wall)}, {duration(cpu)} of processor")
 
 
 if __name__ == "__main__":
