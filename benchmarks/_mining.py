@@ -70,6 +70,12 @@ def _status(key: str) -> int:
     return int(line.split()[1]) * 1024
 
 
+def memory_of() -> str:
+    """Return this process's memory: its own at present, mapped pages of files, and the highest sum of both."""
+    own, files, highest = (_status(key) / 2**30 for key in ("RssAnon", "RssFile", "VmHWM"))
+    return f"{own:.2f} GiB own, {files:.2f} GiB pages of files, {highest:.2f} GiB at the highest"
+
+
 @dataclass(frozen=True)
 class Run:
     """One call: wall seconds, processor seconds of all threads, bytes of memory at their highest above those before, and the result."""

@@ -16,6 +16,11 @@ FIGURE_FORMATS = ("png", "svg", "csv")
 OVERVIEW_FORMATS = ("html", "md")
 
 
+def resamples_path(score: Path) -> Path:
+    """Return where the resamples of a score file lie."""
+    return score.with_suffix(".resamples.parquet")
+
+
 @dataclass(frozen=True)
 class Paths:
     """Paths of one scale.
@@ -100,6 +105,10 @@ class Paths:
     def mined_neighbours(self, mine: str) -> Path:
         """Nearest neighbours of both sides of a user's mining."""
         return self.results / "mined" / mine / "neighbours.safetensors"
+
+    def resamples(self, run: str, checkpoint: str, readout: str, task: str) -> Path:
+        """Values of a score file's main metric on bootstrap resamples, for paired tests."""
+        return resamples_path(self.score(run, checkpoint, readout, task))
 
     def table(self, table: str, form: str) -> Path:
         """One format of a table."""

@@ -1,19 +1,9 @@
 """One finished run at scale quick that all tests share, and fresh copies of the project."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 from project_copy import Workflow, copy_project
-
-HERE = Path(__file__).parent
-
-
-def pytest_collection_modifyitems(items):
-    """Keep these tests in one process of a parallel run: they share one finished workflow."""
-    for item in items:
-        if item.path.is_relative_to(HERE):
-            item.add_marker(pytest.mark.xdist_group("workflow"))
 
 
 @pytest.fixture(scope="session")

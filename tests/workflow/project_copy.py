@@ -40,6 +40,8 @@ MESSAGES = {
     "mine_search": r"Searching nearest neighbours for (?P<mine>\S+)",
     "mine_pairs": r"Writing the pairs of (?P<mine>\S+)",
     "write_report": r"Writing the report(?P<report>)",
+    "write_overview": r"Writing the overview(?P<overview>) of tables and figures",
+    "measure_overlap": r"Counting evaluation text in the corpora(?P<overlap>)",
 }
 
 

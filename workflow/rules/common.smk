@@ -41,6 +41,7 @@ if workflow.is_main_process:
 
 paths = project.paths
 LIMITS = project.scale["limits"]
+GPUS = project.scale.get("gpus", 0)
 OVERLAP = overlap_inputs(project)
 
 

@@ -17,7 +17,9 @@ rule embed:
     resources:
         mem_mb=lambda w, attempt: 3000 * attempt,
         runtime=lambda w, attempt: 120 * attempt,
+        gpu=GPUS,
     params:
+        gpus=GPUS,
         recipe=lambda w: {
             "run": w.run,
             "checkpoint": w.checkpoint,

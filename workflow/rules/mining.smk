@@ -75,7 +75,10 @@ rule mine_search:
         recipe=lambda w: mining(w.mine, "k", "backend"),
         work=lambda w: str(paths.checkpoints(f"mine/{w.mine}")),
         root=lambda w: str(paths.results),
-        code=code("mine_search"),
+        code=lambda w: code(
+            "mine_search",
+            f"crosslign.mining.backends.{mine_recipe(project, w.mine)['backend']}",
+        ),
     message:
         "Searching nearest neighbours for {wildcards.mine}"
     script:

@@ -7,6 +7,7 @@ rule score:
         sets=score_sets,
     output:
         scores=paths.score("{run}", "{checkpoint}", "{readout}", "{task}"),
+        resamples=paths.resamples("{run}", "{checkpoint}", "{readout}", "{task}"),
     log:
         paths.log("score", "{run}/{checkpoint}/{readout}/{task}"),
     benchmark:

@@ -21,7 +21,9 @@ rule train_system:
     resources:
         mem_mb=lambda w, attempt: 6000 * attempt,
         runtime=lambda w, attempt: 240 * attempt,
+        gpu=GPUS,
     params:
+        gpus=GPUS,
         recipe=recipe_of,
         seed=lambda w: split_run(project, w.run)[1],
         examples=training_examples,

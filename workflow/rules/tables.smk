@@ -88,8 +88,13 @@ rule draw_figure:
 
 rule write_overview:
     input:
-        tables=[paths.table(table, "csv") for table in project.tables],
-        figures=[paths.figure(figure, "svg") for figure in project.figures],
+        scores=sorted(
+            {
+                score
+                for table in project.tables
+                for score in cells.table_scores(project, table)
+            }
+        ),
     output:
         **{form: paths.overview(form) for form in OVERVIEW_FORMATS},
     log:
@@ -104,6 +109,7 @@ rule write_overview:
         runtime=10,
     params:
         recipe=lambda w: cells.overview(project),
+        published=str(ROOT / "resources" / "published"),
         root=lambda w: str(paths.results),
         code=code("write_overview"),
     message:

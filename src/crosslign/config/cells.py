@@ -8,6 +8,7 @@ from typing import Any
 
 from crosslign.config.project import Project
 from crosslign.config.resolve import checkpoint_name, entry_of, head_of, is_untrained, readout_name, runs_of
+from crosslign.paths import resamples_path
 
 SELECT = ("task", "subset", "metric", "protocol", "direction")
 
@@ -44,7 +45,7 @@ def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -
         if all(isinstance(part, str) for part in parts):
             return {"mean_of": parts}
         return {"parts": [_cell(project, row, {**column_facts(column), **part}) for part in parts]}
-    reason = row.get("reason", "") or _missing_data(project, column["task"])
+    reason = row.get("reason", "") or column.get("reason", "") or _missing_data(project, column["task"])
     if "system" not in row or reason:
         return {"reason": reason or "published figure only"}
     column = {**column, **{key: row[key] for key in ("direction",) if key in row}}
@@ -58,15 +59,13 @@ def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -
     return {"scores": scores, "select": {"protocol": "", "direction": "", **{key: column[key] for key in SELECT if key in column}}}
 
 
-def _selection_notes(project: Project, rows: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def _selection_notes(project: Project, rows: list[Mapping[str, Any]], columns: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return a footnote for each row whose checkpoint is chosen by looking at an evaluation."""
     notes = []
     for row in rows:
-        system = row.get("system")
-        if not system or is_untrained(project, system):
-            continue
-        selects = entry_of(project, system).get("select", {})
-        tasks = sorted({select["task"] for select in selects.values()})
+        systems = {system_of(row, column) for column in columns if "task" in column} if "system" in row else set()
+        trained = [entry_of(project, system) for system in systems if not is_untrained(project, system)]
+        tasks = sorted({select["task"] for entry in trained for select in entry.get("select", {}).values()})
         if tasks:
             notes.append({"at": {"row": row["label"]}, "text": f"checkpoint chosen by {', '.join(tasks)}"})
     return notes
@@ -88,8 +87,9 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
         columns stand) and `footnotes` (the table's own, then those of its tasks and of checkpoint selection).
     """
     entry = dict(project.tables[table])
-    cells = [[_cell(project, row, column) for column in entry["columns"]] for row in entry["rows"]]
-    notes = [*entry.get("footnotes", []), *_task_notes(project, entry["columns"]), *_selection_notes(project, entry["rows"])]
+    rows, columns = entry["rows"], entry["columns"]
+    cells = [[_cell(project, row, column) for column in columns] for row in rows]
+    notes = [*entry.get("footnotes", []), *_task_notes(project, columns), *_selection_notes(project, rows, columns)]
     return {
         **entry,
         "id": table,
@@ -102,23 +102,23 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
 
 
 def table_scores(project: Project, table: str) -> list[Path]:
-    """Return every score file that a table reads, sorted."""
-    cells = [cell for row in resolve_table(project, table)["cells"] for cell in row]
+    """Return every score file that a table reads, sorted, and the resamples where it tests differences."""
+    resolved = resolve_table(project, table)
+    cells = [cell for row in resolved["cells"] for cell in row]
     cells += [part for cell in cells for part in cell.get("parts", [])]
-    return sorted({project.paths.results / score for cell in cells for score in cell.get("scores", [])})
+    scores = {project.paths.results / score for cell in cells for score in cell.get("scores", [])}
+    tests = resolved.get("print", {}).get("significance") == "paired_bootstrap"
+    return sorted(scores | ({resamples_path(score) for score in scores} if tests else set()))
 
 
 def overview(project: Project) -> dict[str, Any]:
-    """Return what the overview shows: id, title and paper of every table and figure, in the order of the papers."""
-
-    def listed(entries: Mapping[str, Mapping[str, Any]]) -> list[dict[str, str]]:
-        order = {paper: place for place, paper in enumerate(project.settings["papers"])}
-        found = [{"id": name, "title": str(entry["title"]), "paper": project.paper_of[name]} for name, entry in entries.items()]
-        return sorted(found, key=lambda item: order[item["paper"]])
-
+    """Return what the overview shows: every table, resolved, and id, title and paper of every figure, in the order of the papers."""
+    order = {paper: place for place, paper in enumerate(project.settings["papers"])}
+    tables = [resolve_table(project, name) for name in project.tables]
+    figures = [{"id": name, "title": str(entry["title"]), "paper": project.paper_of[name]} for name, entry in project.figures.items()]
     return {
-        "tables": listed(project.tables),
-        "figures": listed(project.figures),
+        "tables": sorted(tables, key=lambda table: order[table["paper"]]),
+        "figures": sorted(figures, key=lambda figure: order[figure["paper"]]),
         "scale": project.settings["scale"],
         "stand_in": project.stand_in,
     }

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.catalog import describe, kind_of
+from crosslign.config.cells import system_of
 from crosslign.config.graph import view_corpora
 from crosslign.config.project import Project
 from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained
@@ -58,7 +59,7 @@ class _Uses:
     seen: set[tuple[str, str]] = field(default_factory=set)
 
     def target(self, name: str) -> None:
-        """Add a table, a figure, a system or one with fine-tunes (`a+b`), a training set, a corpus, or `all`, `all_tables`, `all_figures`, `report`."""
+        """Add a table, figure, system (`a+b` with fine-tunes), training set, view or corpus, or all of a group such as `all_tables`."""
         project = self.project
         groups = {"all_tables": [*project.tables], "all_figures": [*project.figures]}
         groups["all"] = groups["report"] = [*groups["all_tables"], *groups["all_figures"]]
@@ -85,18 +86,19 @@ class _Uses:
     def table(self, name: str) -> None:
         entry = self.project.tables[name]
         for column in entry["columns"]:
-            if "task" in column:
-                self.task(column["task"])
-            for row in entry["rows"]:
-                if "system" in row and not row.get("reason"):
-                    self.system(row["system"] + (f"+{column['finetune']}" if "finetune" in column else ""))
+            parts = [part for part in column.get("mean_of", []) if not isinstance(part, str)] or [column]
+            for task in (part["task"] for part in parts if "task" in part and not column.get("reason")):
+                self.task(task)
+                for row in entry["rows"]:
+                    if "system" in row and not row.get("reason"):
+                        self.system(system_of(row, column))
 
     def figure(self, name: str) -> None:
         entry = self.project.figures[name]
         for system in entry.get("systems", []):
             self.system(system)
-        if "task" in entry:
-            self.task(entry["task"])
+        for cell in entry.get("cells", []):
+            self.task(cell["task"])
         if "text_set" in entry:
             self.corpus(entry["text_set"])
 

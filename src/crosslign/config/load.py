@@ -40,10 +40,16 @@ class _Loader:
         return options.OptionChecker(self.schemas, self.files[relative])
 
 
+def _numbers(values: Any) -> Any:
+    """Return a list with its digits as numbers: Snakemake's command line gives the items of a list as text."""
+    return [int(v) if isinstance(v, str) and v.isdigit() else v for v in values] if isinstance(values, list) else values
+
+
 def _settings(loader: _Loader, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return config.yaml, or what Snakemake made of it and of the command line, checked and filled up."""
     loader.load("config/config.yaml", "config")
     if given is not None:
+        given = {**given, **({"seeds": _numbers(given["seeds"])} if given.get("seeds") else {})}
         check(YamlFile(Path("config/config.yaml or --config"), dict(given), {}), loader.schemas, "config")
     defaults = {"scale": "laptop", "results": "results", "mirror": [], "papers": ["quickstart"], "targets": ["all"], "mine": {}}
     return {**defaults, **(given if given is not None else loader.files["config/config.yaml"].content)}

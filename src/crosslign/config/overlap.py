@@ -43,6 +43,12 @@ def training_sets(project: Project, runs: Sequence[str]) -> list[str]:
     return sorted(found)
 
 
+def _parts(project: Project, corpus: str) -> list[str]:
+    """Return the evaluation sets that a joined one is made of, else itself."""
+    of = project.corpora[corpus].get("of")
+    return [corpus] if not isinstance(of, list) else [part for name in of for part in _parts(project, name)]
+
+
 def overlap_inputs(project: Project) -> dict[str, dict[str, Path]]:
     """Return what the overlap is measured on, each by id: `corpora` (rows), `evaluations` (texts) and `examples` (training sets)."""
     runs, tasks = _runs(project)
@@ -51,7 +57,8 @@ def overlap_inputs(project: Project) -> dict[str, dict[str, Path]]:
     for name in examples:
         for corpus in project.examples[name].get("from", []):
             corpora.update(project.views[corpus]["from"] if corpus in project.views else [corpus])
-    evaluations = {corpus for task in tasks for corpus in project.tasks[task]["texts"].values()}
+    named = [corpus for task in tasks for corpus in project.tasks[task]["texts"].values()]
+    evaluations = {part for corpus in named for part in _parts(project, corpus)}
     evaluations.update(corpus for name in examples for corpus in project.examples[name].get("decontaminate", []))
     return {
         "corpora": {name: corpus_path(project, name) for name in sorted(corpora)},

@@ -47,36 +47,52 @@ def keys_array(keys: Iterable[bytes]) -> NDArray[np.bytes_]:
     return np.array(list(keys), dtype=KEY_TYPE)
 
 
+def _halves(keys: NDArray[np.bytes_]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
+    """Return both halves of each key as numbers: they sort many times faster than bytes."""
+    pairs = np.ascontiguousarray(keys).view("<u8").reshape(-1, 2)
+    return pairs[:, 0].copy(), pairs[:, 1].copy().view(np.int64)
+
+
 class KeySet:
-    """A set of 128-bit keys in 24 bytes each."""
+    """A set of 128-bit keys in 16 bytes each: sorted first halves, each with its second one."""
 
     def __init__(self) -> None:
-        self._keys = SortedKeys(KEY_TYPE)
+        self._keys = SortedKeys(np.uint64)
 
     def __len__(self) -> int:
         return len(self._keys)
 
     def parts(self) -> Iterator[NDArray[np.bytes_]]:
         """Yield all keys, in a few arrays."""
-        return self._keys.keys()
+        for first, second in self._keys.parts():
+            yield np.stack([first, second.view(np.uint64)], axis=1).view(KEY_TYPE).ravel()
 
     def contains(self, keys: NDArray[np.bytes_]) -> NDArray[np.bool_]:
         """Return whether each key is in the set."""
-        mask = np.zeros(len(keys), bool)
-        mask[self._keys.find(keys)[0]] = True
+        return self._has(*_halves(keys))
+
+    def _has(self, first: NDArray[np.uint64], second: NDArray[np.int64]) -> NDArray[np.bool_]:
+        mask = np.zeros(len(first), bool)
+        positions, found = self._keys.find(first)
+        mask[positions[found == second[positions]]] = True
         return mask
 
     def insert(self, keys: NDArray[np.bytes_]) -> NDArray[np.bool_]:
         """Add keys; return which of them are new: neither in the set nor earlier in `keys`."""
+        first, second = _halves(keys)
+        order = np.lexsort((second, first))  # sorted keys are found faster, too
+        first, second = first[order], second[order]
+        fresh = np.ones(len(keys), bool)
+        fresh[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
+        fresh &= ~self._has(first, second)
+        self._keys.add(first[fresh], second[fresh])
         new = np.zeros(len(keys), bool)
-        new[np.unique(keys, return_index=True)[1]] = True
-        new &= ~self.contains(keys)
-        self._keys.add(keys[new], np.zeros(int(new.sum()), np.int64))
+        new[order[fresh]] = True
         return new
 
 
 IN_MEMORY = 16_000_000
-"""Keys of one kind that are held in memory (24 bytes each, twice that while they are sorted); more of them wait on disk."""
+"""Keys of one kind that are held in memory (16 bytes each, three times that while they are merged); more of them wait on disk."""
 
 
 class KeysOnDisk:

@@ -35,10 +35,9 @@ class SortedKeys:
     def __len__(self) -> int:
         return sum(len(keys) for keys, _ in self._segments)
 
-    def keys(self) -> Iterator[NDArray[Any]]:
-        """Yield all keys, in a few arrays."""
-        for keys, _ in self._segments:
-            yield keys
+    def parts(self) -> Iterator[tuple[NDArray[Any], NDArray[np.int64]]]:
+        """Yield all keys with their values, in a few arrays."""
+        yield from self._segments
 
     def find(self, keys: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return (positions in `keys`, values), one pair a match, in no order that may be relied on."""

@@ -37,6 +37,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             "group": STRING,
         },
         "gold": {"subset": STRING, "split": STRING, "left": STRING, "right": STRING, "score": pa.float32()},
+        "resamples": {"subset": STRING, "metric": STRING, "direction": STRING, "protocol": STRING, "values": FLOATS},
         "pairs": _PAIRS,
         "triplets": {**_PAIRS, "c_text": STRING, "c_lang": STRING},
         "groups": {**_EXAMPLE, "texts": pa.list_(STRING), "langs": pa.list_(STRING), "c_text": STRING, "c_lang": STRING},

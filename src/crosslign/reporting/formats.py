@@ -18,6 +18,7 @@ from crosslign.reporting.layout import PrintedCell, PrintedTable, lay_out
 
 CSV_COLUMNS = (
     "table", "row", "column", "ours", "ours_std", "n_seeds", "published", "ci_low", "ci_high", "mark", "footnotes", "score_file", "record",
+    "p_value",
 )  # fmt: skip
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -106,7 +107,7 @@ def as_csv(table: PrintedTable) -> str:
                 [
                     *(table.id, row_name, column, _repr(value.ours), _repr(value.std), len(value.records) or ""),
                     *(_repr(value.published), _repr(value.ci_low), _repr(value.ci_high)),
-                    *(";".join(value.marks), notes, ";".join(value.score_files), record),
+                    *(";".join(value.marks), notes, ";".join(value.score_files), record, _repr(value.p_value)),
                 ]
             )
     return out.getvalue()

@@ -18,6 +18,7 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 NON_COMMERCIAL = re.compile(r"non-?commercial|\bNC\b|-NC-", re.IGNORECASE)
 ABOVE = "95 % interval lies wholly above that of the first row."
 BELOW = "95 % interval lies wholly below that of the first row."
+TESTED = "{} the first row: paired bootstrap over items and seeds, p < 0.05 after Holm's correction for the rows of the column."
 
 
 @dataclass
@@ -98,6 +99,8 @@ def _details(cell: Cell, scale_by: float) -> str:
         facts.append(f"threshold {record['threshold']:.4f} from {record['threshold_from']}")
     if cell.ci_low is not None and cell.ci_high is not None:
         facts.append(f"95 % interval {cell.ci_low * scale_by:.1f} to {cell.ci_high * scale_by:.1f}")
+    if cell.p_value is not None:
+        facts.append(f"p = {cell.p_value:.3f} against the first row")
     facts.append(", ".join(cell.score_files))
     return "; ".join(fact for fact in facts if fact)
 
@@ -164,7 +167,9 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
     footnotes = [(letter, text) for text, letter in notes.letters.items()]
     footnotes += [("", clean(note)) for note in _notes_at(resolved, None, None)]
     signs = {cell.sign for row in rows for cell in row.cells}
-    footnotes += [(sign, text) for sign, text in (("↑", ABOVE), ("↓", BELOW)) if sign in signs]
+    tested = layout.get("significance") == "paired_bootstrap"
+    above, below = (TESTED.format("above"), TESTED.format("below")) if tested else (ABOVE, BELOW)
+    footnotes += [(sign, text) for sign, text in (("↑", above), ("↓", below)) if sign in signs]
     return PrintedTable(
         id=resolved["id"],
         title=clean(_title(resolved)),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,8 @@ from typing import Any
 from crosslign.files import write_text
 from crosslign.reporting.formats import templates
 from crosslign.reporting.layout import clean
+from crosslign.reporting.published import read_published
+from crosslign.reporting.values import fill_grid
 
 
 @dataclass(frozen=True)
@@ -34,27 +35,27 @@ class Coverage:
     both: int
 
 
-def coverage(table: Mapping[str, Any], path: Path) -> Coverage:
-    """Count the cells of a table's tidy CSV."""
-    with open(path, encoding="utf-8", newline="") as file:
-        cells = list(csv.DictReader(file))
-    ours, published = ([bool(cell[column]) for cell in cells] for column in ("ours", "published"))
-    both = sum(a and b for a, b in zip(ours, published, strict=True))
-    return Coverage(table["id"], clean(table["title"]), table["paper"], len(cells), sum(ours), sum(published), both)
+def coverage(table: Mapping[str, Any], results: Path, published: Path) -> Coverage:
+    """Count the cells of a resolved table."""
+    cells = [cell for row in fill_grid(table, results, read_published(published, table["id"])) for cell in row]
+    ours, printed = [cell.ours is not None for cell in cells], [cell.published is not None for cell in cells]
+    both = sum(a and b for a, b in zip(ours, printed, strict=True))
+    return Coverage(table["id"], clean(table["title"]), table["paper"], len(cells), sum(ours), sum(printed), both)
 
 
-def build_overview(recipe: Mapping[str, Any], csvs: Sequence[Path], out: Mapping[str, Path]) -> dict[str, int]:
+def build_overview(recipe: Mapping[str, Any], results: Path, published: Path, out: Mapping[str, Path]) -> dict[str, int]:
     """Write the page, in HTML and in Markdown.
 
     Args:
-        recipe: `tables` (id, title, paper), `figures` (id, title, paper), `scale` and `stand_in`.
-        csvs: the tidy CSV of each table, in their order.
+        recipe: `tables` (resolved), `figures` (id, title, paper), `scale` and `stand_in`.
+        results: the `{results}` folder that score files are relative to.
+        published: folder of the published figures.
         out: final path by format: html, md.
 
     Returns:
         counts of tables, figures, cells and filled cells.
     """
-    rows = [coverage(table, path) for table, path in zip(recipe["tables"], csvs, strict=True)]
+    rows = [coverage(table, results, published) for table in recipe["tables"]]
     papers = [
         {
             "name": paper,

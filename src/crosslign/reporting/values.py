@@ -12,6 +12,7 @@ from typing import Any
 from crosslign.errors import InputError
 from crosslign.files import read_json
 from crosslign.reporting.published import Published
+from crosslign.reporting.significance import mark_differences
 
 Grid = list[list["Cell"]]
 
@@ -27,7 +28,9 @@ class Cell:
         ci_low, ci_high: 95 % interval of a single run, or None.
         records: the record of each run that the value rests on.
         score_files: their files, relative to `{results}`.
-        marks: `best` in its column; `above` or `below` when its interval lies wholly beside that of the first row.
+        marks: `best` in its column; `above` or `below` when it differs from the first row: by a paired test where the table asks for
+            one, else where its interval lies wholly beside that of the first row.
+        p_value: of no difference to the first row, corrected for the rows of the column; None without a test.
         notes: texts of the footnotes that concern this cell alone.
     """
 
@@ -41,6 +44,7 @@ class Cell:
     score_files: list[str] = field(default_factory=list)
     marks: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    p_value: float | None = None
 
 
 def find_record(path: Path, select: Mapping[str, str]) -> dict[str, Any]:
@@ -107,7 +111,7 @@ def mean_cell(cells: Sequence[Cell], missing: str) -> Cell:
     return Cell(ours=math.fsum(values) / len(values))
 
 
-def _mark(columns: Sequence[Mapping[str, Any]], grid: Grid) -> None:
+def _mark_best(columns: Sequence[Mapping[str, Any]], grid: Grid) -> None:
     for index, column in enumerate(columns):
         cells = [row[index] for row in grid]
         values = [cell.ours for cell in cells if cell.ours is not None]
@@ -116,8 +120,11 @@ def _mark(columns: Sequence[Mapping[str, Any]], grid: Grid) -> None:
             for cell in cells:
                 if cell.ours == best:
                     cell.marks.append("best")
-        first = cells[0]
-        for cell in cells[1:]:
+
+
+def _mark_intervals(grid: Grid) -> None:
+    for first, *others in zip(*grid, strict=True):
+        for cell in others:
             if None in (first.ci_low, first.ci_high, cell.ci_low, cell.ci_high):
                 continue
             assert first.ci_low is not None
@@ -147,5 +154,9 @@ def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Published) ->
     for row, entry in zip(grid, resolved["rows"], strict=True):
         for cell, column in zip(row, columns, strict=True):
             cell.published = figures.figure(entry, column)
-    _mark(columns, grid)
+    _mark_best(columns, grid)
+    if resolved.get("print", {}).get("significance") == "paired_bootstrap":
+        mark_differences(grid, results)
+    else:
+        _mark_intervals(grid)
     return grid

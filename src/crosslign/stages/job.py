@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.errors import CrosslignError
+from crosslign.files.leases import lease_gpus
 from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.threads import limit_threads
 
@@ -142,7 +143,8 @@ def execute(
         rule, settings.get("recipe"), _flat(given), Path(settings["root"]), settings.get("seed"), threads, str(settings.get("code", ""))
     )
     try:
-        stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage))
+        with lease_gpus(int(settings.get("gpus", 0))):
+            stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage))
     except CrosslignError as error:
         logging.getLogger("crosslign").error("%s", error)
         sys.exit(error.exit_code)

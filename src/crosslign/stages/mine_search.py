@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crosslign.mining.knn import State, all_devices, neighbours
+from crosslign.mining.backends import BACKENDS
+from crosslign.mining.knn import State, all_devices
 from crosslign.mining.neighbour_files import write_neighbours
 from crosslign.stages.job import Job
 
@@ -12,10 +13,10 @@ from crosslign.stages.job import Job
 def mine_search(job: Job) -> None:
     """Find the nearest neighbours of both sides, on every GPU there is; goes on where an interrupted job stopped."""
     recipe = job.params["recipe"]
+    devices = all_devices()
+    job.lineage.device = ", ".join(devices)
     with job.publish("neighbours") as (out, counts):
-        devices = all_devices()
-        job.lineage.device = ", ".join(devices)
-        state = State(Path(job.params["work"]))
-        near = neighbours(job.inputs["source"], job.inputs["target"], recipe["k"], device=devices, state=state)
+        search = BACKENDS.get(recipe["backend"])
+        near = search(job.inputs["source"], job.inputs["target"], recipe["k"], devices=devices, state=State(Path(job.params["work"])))
         write_neighbours(out["neighbours"], near)
         counts.update(sources=len(near.forward_indices), targets=len(near.backward_indices), k=near.forward_indices.shape[1])

@@ -27,4 +27,4 @@ def score(job: Job) -> None:
         "data_manifest_sha": sha256_text(manifest),
     }
     with job.publish("scores") as (out, counts):
-        counts["records"] = len(score_run(recipe["task"], recipe["task_entry"], matrices, sets, out["scores"], context))
+        counts["records"] = len(score_run(recipe["task"], recipe["task_entry"], matrices, sets, out["scores"], context, out["resamples"]))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from crosslign.reporting.overview import build_overview
 from crosslign.stages.job import Job
 
@@ -9,4 +11,4 @@ from crosslign.stages.job import Job
 def write_overview(job: Job) -> None:
     """Write the overview."""
     with job.publish("overview") as (out, counts):
-        counts.update(build_overview(job.params["recipe"], job.inputs["tables"], out))
+        counts.update(build_overview(job.params["recipe"], Path(job.params["root"]), Path(job.params["published"]), out))

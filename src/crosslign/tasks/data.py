@@ -16,7 +16,8 @@ from crosslign.errors import InputError
 LEFT = frozenset({"source", "query", "first"})
 RIGHT = frozenset({"target", "candidate", "second"})
 
-Averages = Mapping[str, Sequence[str] | str]
+Averages = Mapping[str, Sequence[str] | str | Mapping[str, Sequence[str]]]
+"""Subsets of each named average: a list, `all`, or `{all_but: [other names, or subsets]}`."""
 
 ALIKE = 1e-6
 """Vectors whose cosine to the first one exceeds 1 - ALIKE are alike: float32 does not tell them apart."""
@@ -151,7 +152,7 @@ class TaskData:
     Attributes:
         name: task id.
         sets: text set of each role that is there.
-        averages: subsets of each named average; `all` means every subset.
+        averages: subsets of each named average.
     """
 
     name: str
@@ -174,6 +175,10 @@ class TaskData:
 
 
 def members(averages: Averages, name: str, subsets: Sequence[str]) -> list[str]:
-    """Return the subsets of a named average."""
+    """Return the subsets of a named average, of those that there are where it takes all or all but some."""
     value = averages[name]
+    if isinstance(value, Mapping):
+        others = (members(averages, other, subsets) if other in averages else [other] for other in value["all_but"])
+        left_out = {subset for other in others for subset in other}
+        return [subset for subset in subsets if subset not in left_out]
     return list(subsets) if isinstance(value, str) else list(value)

@@ -7,12 +7,16 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.errors import InputError
-from crosslign.files import read_json, write_json
+from crosslign.files import read_json, write_json, write_rows
+from crosslign.files.rows import SCHEMAS
 from crosslign.mining.vectors import open_vectors
 from crosslign.tasks.records import Record
-from crosslign.tasks.score import score
+from crosslign.tasks.score import Scored, score_with_resamples
 
 HEAD = ("run_id", "system", "seed", "task", "checkpoint", "readout", "profile")
 IN_EACH_RECORD = ("run_id", "checkpoint_sha", "pooling", "layer", "max_length", "seed", "profile", "code_version", "data_manifest_sha")
@@ -29,6 +33,20 @@ def write_scores(out: Path, context: Mapping[str, Any], records: Sequence[Record
     shared = {key: context[key] for key in IN_EACH_RECORD}
     ordered = sorted(records, key=lambda record: (record.eval, record.subset, record.metric, record.direction, record.protocol))
     write_json(out, {**{key: context[key] for key in HEAD}, "records": [{**shared, **asdict(record)} for record in ordered]})
+
+
+def write_resamples(out: Path, scored: Sequence[Scored]) -> None:
+    """Write the values of the main metric on all bootstrap resamples (float32): all subsets, directions and protocols of it.
+
+    Four bytes a resample and record, whatever the number of items: 4 kB for each language of Tatoeba and direction, before compression.
+    """
+    metric = next(record.metric for record, _ in scored if record.main)
+    kept = [(record, values) for record, values in scored if record.metric == metric and values is not None]
+    rows = [
+        {"subset": r.subset, "metric": r.metric, "direction": r.direction, "protocol": r.protocol, "values": values.astype(np.float32)}
+        for r, values in kept
+    ]
+    write_rows(out, pa.Table.from_pylist(rows, schema=SCHEMAS["resamples"]), "resamples")
 
 
 def read_scores(path: Path) -> tuple[dict[str, Any], list[Record]]:
@@ -54,8 +72,9 @@ def score_run(
     sets: Mapping[str, Mapping[str, Path]],
     out: Path,
     context: Mapping[str, Any],
+    resamples: Path | None = None,
 ) -> list[Record]:
-    """Score one run on one task from files, and write its score file.
+    """Score one run on one task from files, and write its score file, and its resamples where somebody wants them.
 
     Args:
         name: task id.
@@ -64,6 +83,7 @@ def score_run(
         sets: for each role, the paths of its texts, items and gold.
         out: score file.
         context: what `write_scores` needs, except the task.
+        resamples: file of `write_resamples`, or None.
 
     Raises:
         InputError: a file is missing or unreadable, or a matrix has another number of rows than its texts; names both numbers.
@@ -77,6 +97,9 @@ def score_run(
             raise InputError(
                 "embeddings do not belong to their texts", where=str(matrices[role]), why=why, do="Delete it; the next run makes it again"
             )
-    records = score(name, task, outputs, evaluations)
+    scored = score_with_resamples(name, task, outputs, evaluations)
+    records = [record for record, _ in scored]
+    if resamples is not None:
+        write_resamples(resamples, scored)
     write_scores(out, {**context, "task": name}, records)
     return records

@@ -1,23 +1,33 @@
-"""The overview counts what the tables' own CSVs hold."""
+"""The overview counts what the tables hold, paper by paper."""
 
+from crosslign.files import write_json
 from crosslign.reporting.overview import build_overview
 
-HEAD = "table,row,column,ours,ours_std,n_seeds,published,ci_low,ci_high,mark,footnotes,score_file,record\n"
+FIGURE = {"task": "t", "subset": "de", "metric": "f1"}
+
+
+def resolved(name, paper, title, cells):
+    columns = [{"label": "x", "task": "t", "published": FIGURE}, {"label": "y", "task": "t"}]
+    rows = [{"label": label, "published": label} for label in cells]
+    return {"id": name, "title": title, "paper": paper, "columns": columns, "rows": rows, "cells": list(cells.values())}
 
 
 def test_cells_are_counted_by_paper_and_linked(tmp_path):
-    one, two = tmp_path / "one.csv", tmp_path / "two.csv"
-    one.write_text(HEAD + "one,A,x,0.5,,1,49.0,,,,,,\none,A,y,,,,51.0,,,,,,\none,B,x,0.4,,1,,,,,,,\n")
-    two.write_text(HEAD + "two,A,x,,,,,,,,,,\n")
-    tables = [{"id": "one", "title": "One <b>", "paper": "p"}, {"id": "two", "title": "Two", "paper": "q"}]
+    record = {"eval": "t", "subset": "de", "metric": "f1", "protocol": "", "direction": "", "value": 0.5, "reason": ""}
+    write_json(tmp_path / "s.json", {"records": [record]})
+    cell = {"scores": ["s.json"], "select": {"task": "t", "subset": "de", "metric": "f1", "protocol": "", "direction": ""}}
+    none = {"reason": "not run"}
+    head = "group,model,task,subset,metric,value,direction\n"
+    (tmp_path / "one.csv").write_text(f"{head},A,t,de,f1,49.0,higher\n,B,t,de,f1,51.0,higher\n", encoding="utf-8")
+    tables = [resolved("one", "p", "One <b>", {"A": [cell, cell], "B": [none, cell]}), resolved("two", "q", "Two", {"A": [none, none]})]
     recipe = {"tables": tables, "figures": [{"id": "f", "title": "F", "paper": "p"}], "scale": "quick", "stand_in": True}
     out = {form: tmp_path / f"overview.{form}" for form in ("html", "md")}
-    assert build_overview(recipe, [one, two], out) == {"tables": 2, "figures": 1, "cells": 4, "filled": 2}
+    assert build_overview(recipe, tmp_path, tmp_path, out) == {"tables": 2, "figures": 1, "cells": 6, "filled": 3}
     page, text = (out[form].read_text(encoding="utf-8") for form in ("html", "md"))
-    assert "2 of 3 cells have a value of ours, 1 of them beside a published one." in page
-    assert "0 of 1 cells have a value of ours" in page
+    assert "3 of 4 cells have a value of ours, 1 of them beside a published one." in page
+    assert "0 of 2 cells have a value of ours" in page
     assert "One &lt;b&gt;" in page
     assert '<a href="tables/one.html">' in page
     assert "the scores mean nothing" in page
     assert "- [F](figures/f.svg)" in text
-    assert "| [Two](tables/two.md) | 1 | 0 | 0 | 0 |" in text
+    assert "| [Two](tables/two.md) | 2 | 0 | 0 | 0 |" in text

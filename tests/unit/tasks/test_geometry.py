@@ -9,6 +9,7 @@ import pytest
 from sklearn.metrics import calinski_harabasz_score
 
 from crosslign.corpora.evaluation import EvaluationBuilder
+from crosslign.tasks.data import members
 from crosslign.tasks.score import score
 from crosslign.tasks.scorers._gaussians import diagonal_kl, full_kl, mean_symmetric
 from crosslign.tasks.scorers.geometry import calinski_harabasz, ratio_range
@@ -122,3 +123,21 @@ def test_groups_of_languages():
     assert found["one", "isotropy"].reason == "fewer than two languages"
     assert found["head", "kl_scatter"].value is not None
     assert run(vectors[:6], ["aa", "bb"], 3, kl=["scatter"])["all", "kl_scatter"].status == "undefined"
+
+
+def test_all_languages_but_some():
+    averages = {"head": ["de", "fr"], "tail": {"all_but": ["head", "en"]}, "all": "all"}
+    assert members(averages, "tail", ["en", "de", "sw", "yo"]) == ["sw", "yo"]
+    assert members(averages, "all", ["en", "de"]) == ["en", "de"]
+
+
+def test_sentences_of_a_pivot_count_once():
+    builder = EvaluationBuilder("flores")
+    for lang in ("de", "fr"):
+        for group in "12":
+            builder.item(f"{lang}-{group}", lang, "source", lang, f"{lang} {group}", group=group)
+            builder.item(f"en-{group}", lang, "target", "en", f"en {group}", group=group)
+    evaluation = builder.build()
+    task = {**TASK, "languages": {"all": "all"}, "main": {"metric": "isotropy", "subset": "all"}}
+    vectors = np.random.default_rng(0).normal(size=(6, 3))
+    assert {record.n_items for record in score("geometry", task, {"test": vectors}, {"test": evaluation})} == {6}

@@ -183,3 +183,25 @@ def triplets_of(sentences: Sequence[Mapping[str, str]]) -> list[Triplet]:
     if not found:
         raise InputError("a stand-in needs sentences", why="three make a triplet")
     return found
+
+
+@dataclass(frozen=True)
+class GradedPair:
+    """Two sentences and how alike they are, 0 to 5."""
+
+    first: Mapping[str, str]
+    second: Mapping[str, str]
+    grade: float
+
+
+def graded_of(sentences: Sequence[Mapping[str, str]]) -> list[GradedPair]:
+    """Return the graded pairs among sentences; where there are none, what follows from a premise (4) and what contradicts it (1).
+
+    Raises:
+        InputError: there is neither.
+    """
+    graded = [s for s in sentences if getattr(s, "role", "") in ("first", "second")]
+    pairs = [GradedPair(a, b, getattr(a, "score", 0.0)) for a, b in zip(graded[::2], graded[1::2], strict=False)]
+    if pairs:
+        return pairs
+    return [GradedPair(t.premise, o, grade) for t in triplets_of(sentences) for o, grade in ((t.entailed, 4.0), (t.contradicting, 1.0))]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
 
 from crosslign.mining.vectors import normalised
 from crosslign.tasks import SCORERS
-from crosslign.tasks.data import TaskData, TextSet
+from crosslign.tasks.data import Averages, TaskData, TextSet, members
 from crosslign.tasks.measures import Measure
 from crosslign.tasks.scorers._gaussians import diagonal_kl, full_kl, mean_symmetric
 
@@ -19,9 +19,7 @@ ISOTROPY = ("isotropy", "isotropy_low", "isotropy_high")
 
 
 @SCORERS.register
-def geometry(
-    task: TaskData, *, languages: Mapping[str, Sequence[str] | Literal["all"]], kl: Sequence[Variant] = ("diagonal",)
-) -> Iterator[Measure]:
+def geometry(task: TaskData, *, languages: Averages, kl: Sequence[Variant] = ("diagonal",)) -> Iterator[Measure]:
     """Yield KL-D, Calinski-Harabasz index and principal ratio of the normalised vectors of each named group of languages.
 
     Items are sentences; those with the same `group` are translations of each other. Metrics: `kl_diagonal` (diagonal Gaussians, mean
@@ -30,13 +28,13 @@ def geometry(
     `isotropy`, with eigenvector signs fixed, and its range over all signs, `isotropy_low` and `isotropy_high`.
 
     Args:
-        languages: languages of each group; `all` means every language of the set.
+        languages: languages of each group, written as a task's averages are.
         kl: variants of KL-D; `full` and `scatter` hold one d x d matrix a language in memory.
     """
     data = task.only_set()
     space = _Space(data, task.name)
-    for name, wanted in languages.items():
-        langs = list(space.rows) if isinstance(wanted, str) else list(wanted)
+    for name in languages:
+        langs = members(languages, name, list(space.rows))
         metrics = [*(f"kl_{variant}" for variant in kl), "calinski_harabasz", *ISOTROPY]
         missing = [lang for lang in langs if lang not in space.rows]
         if missing or len(langs) < 2:
@@ -59,9 +57,13 @@ class _Space:
         items = data.items()
         rows: dict[str, list[int]] = {}
         groups: dict[str, list[str]] = {}
+        seen: set[tuple[str, int, str]] = set()
         for number, (lang, group) in enumerate(zip(items.langs, items.groups, strict=True)):
-            rows.setdefault(lang, []).append(int(items.rows[number]))
-            groups.setdefault(lang, []).append(group or items.ids[number][1])
+            sentence = lang, int(items.rows[number]), group or items.ids[number][1]
+            if sentence not in seen:  # a pivot's sentences are items of every subset
+                seen.add(sentence)
+                rows.setdefault(lang, []).append(sentence[1])
+                groups.setdefault(lang, []).append(sentence[2])
         self.rows, self._groups = rows, groups
 
     def vectors(self, lang: str) -> np.ndarray:

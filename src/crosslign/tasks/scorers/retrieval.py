@@ -6,10 +6,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from crosslign.mining import neighbours
+from crosslign.mining import Neighbours, neighbours
 from crosslign.tasks import SCORERS
-from crosslign.tasks.data import LEFT, RIGHT, Items, TaskData, TextSet
+from crosslign.tasks.data import LEFT, RIGHT, Items, TaskData
 from crosslign.tasks.measures import Bootstrap, Measure
+from crosslign.tasks.scorers._mined import nearest_item_scores
 
 PROTOCOLS = ("", "strict", "string_equal")
 
@@ -20,7 +21,7 @@ def retrieval(task: TaskData, *, resamples: int = 1000, seed: int = 42) -> Itera
 
     Every item with a gold link is a query among all items of the other side; directions are `xx2en` (source to target), `en2xx` and
     `mean`. Protocols: none, where of equal cosines the lowest index wins; `strict`, where a tie is an error; `string_equal`, where a hit
-    is any item with the same text as a gold item.
+    is any item with the same text as a gold item. `weighted_f1` of protocol `mteb` is MTEB's main score of Tatoeba.
 
     Args:
         resamples: bootstrap resamples of the queries for intervals; 0 for none.
@@ -36,14 +37,17 @@ def retrieval(task: TaskData, *, resamples: int = 1000, seed: int = 42) -> Itera
                     yield Measure(subset, "accuracy", None, 0, direction, protocol, reason="no gold links")
                 yield Measure(subset, "error_rate", None, 0, direction, reason="no gold links")
             continue
-        yield from _measures(subset, _verdicts(data, left, right, sources, targets), Bootstrap(task.name, resamples, seed))
+        near = neighbours(data.matrix, data.matrix, 2, source_rows=left.rows, target_rows=right.rows)
+        verdicts = _verdicts(near, left, right, sources, targets)
+        yield from _measures(subset, verdicts, Bootstrap(task.name, resamples, seed))
+        f1 = nearest_item_scores(targets, near.forward_indices[sources, 0])["weighted_f1"]
+        yield Measure(subset, "weighted_f1", f1, len(sources), "xx2en", "mteb")
 
 
 def _verdicts(
-    data: TextSet, left: Items, right: Items, sources: np.ndarray, targets: np.ndarray
+    near: Neighbours, left: Items, right: Items, sources: np.ndarray, targets: np.ndarray
 ) -> dict[str, tuple[np.ndarray, np.ndarray, bool]]:
     """Return for each protocol whether each query is answered, in both directions, and whether these two are aligned link by link."""
-    near = neighbours(data.matrix, data.matrix, 2, source_rows=left.rows, target_rows=right.rows)
     forward = judge(near.forward_indices, near.forward_scores, sources, targets, right.rows)
     backward = judge(near.backward_indices, near.backward_scores, targets, sources, left.rows)
     one_to_one = len(np.unique(sources)) == len(np.unique(targets)) == len(sources)

@@ -1,0 +1,115 @@
+"""`crosslign doctor`: what this machine has, and what to do about what it lacks."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import socket
+import subprocess
+from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from importlib import metadata, util
+from pathlib import Path
+
+from crosslign.cli import COMMANDS
+from crosslign.cli.project import project_arguments, read_project
+
+OK, NOTE, BAD = "ok", "note", "bad"
+Finding = tuple[str, str, str]
+"""State, what was looked at, what was found and what to do."""
+
+
+def python_and_packages() -> Iterator[Finding]:
+    """Check Python and the packages that compute."""
+    version = platform.python_version()
+    yield (OK if version >= "3.11" else BAD, "python", version if version >= "3.11" else f"{version}: 3.11 or newer is needed")
+    for package in ("torch", "transformers", "snakemake", "faiss-cpu", "snakemake-executor-plugin-slurm"):
+        try:
+            yield OK, package, metadata.version(package)
+        except metadata.PackageNotFoundError:
+            needed = package in ("torch", "transformers", "snakemake")
+            yield (BAD if needed else NOTE), package, "not installed: pip install -r envs/requirements.lock"
+
+
+def devices() -> Iterator[Finding]:
+    """Check GPUs, their driver, and what torch makes of them."""
+    if shutil.which("nvidia-smi"):
+        query = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
+        done = subprocess.run(query, capture_output=True, text=True, check=False, timeout=30)
+        for line in done.stdout.splitlines():
+            yield OK, "GPU", line.strip()
+    if util.find_spec("torch") is None:
+        return
+    import torch
+
+    if torch.cuda.is_available():
+        yield OK, "torch on GPU", f"{torch.cuda.device_count()} devices, bf16 {'yes' if torch.cuda.is_bf16_supported() else 'no'}"
+    elif shutil.which("nvidia-smi"):
+        yield BAD, "torch on GPU", "torch sees no GPU: install the CUDA build (README, Which torch)"
+    else:
+        yield NOTE, "GPU", f"none: everything runs on {os.cpu_count()} cores, at scale laptop or quick"
+
+
+def storage(results: Path, mirrors: tuple[Path, ...]) -> Iterator[Finding]:
+    """Check free space, mirrors and the hub's cache."""
+    folder = next(parent for parent in (results.absolute(), *results.absolute().parents) if parent.exists())
+    free = shutil.disk_usage(folder).free / 1e9
+    yield (
+        (OK if free > 20 else NOTE),
+        "disk",
+        f"{free:.0f} GB free at {folder}" + ("" if free > 20 else ": corpora of the papers need hundreds"),
+    )
+    for mirror in mirrors:
+        there = mirror.is_dir()
+        yield (OK if there else BAD), "mirror", f"{mirror}" + ("" if there else " is not there: mend `mirror:` or CROSSLIGN_MIRROR")
+    if not mirrors:
+        yield NOTE, "mirror", "none: files come from their publishers"
+    yield OK, "hub cache", os.environ.get("HF_HOME", str(Path.home() / ".cache" / "huggingface"))
+
+
+def network() -> Iterator[Finding]:
+    """Check whether publishers' hosts can be reached, unless downloads are switched off."""
+    if os.environ.get("CROSSLIGN_OFFLINE", "").lower() in ("1", "true", "yes", "on"):
+        yield NOTE, "network", "switched off by CROSSLIGN_OFFLINE"
+        return
+    for host in ("pypi.org", "huggingface.co", "object.pouta.csc.fi"):
+        try:
+            socket.create_connection((host, 443), timeout=3).close()
+            yield OK, "network", f"{host} answers"
+        except OSError as error:
+            yield NOTE, "network", f"{host} does not ({error}): put files into a mirror (docs/add-a-corpus.md)"
+
+
+def scheduler() -> Iterator[Finding]:
+    """Check for Slurm."""
+    if not shutil.which("sbatch"):
+        yield NOTE, "Slurm", "no sbatch here: --profile slurm needs a login node"
+        return
+    done = subprocess.run(["sinfo", "--noheader", "--format=%P %a %G"], capture_output=True, text=True, check=False, timeout=30)
+    if done.returncode:
+        yield BAD, "Slurm", f"sinfo fails: {done.stderr.strip()[:200]}"
+    for line in done.stdout.splitlines():
+        yield OK, "Slurm partition", line.strip()
+
+
+@COMMANDS.register
+class Doctor:
+    """Looks at Python, packages, GPU, disk, mirrors, network and Slurm."""
+
+    help = "check this machine and say what to do"
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        """Declare the project."""
+        project_arguments(parser)
+
+    def run(self, args: Namespace) -> int:
+        """Print what was found; 1 where something stands in the way."""
+        project = read_project(args)
+        checks = (python_and_packages(), devices(), storage(project.paths.results, project.mirrors), network(), scheduler())
+        found = [finding for check in checks for finding in check]
+        for state, what, text in found:
+            print(f"{state:<5} {what:<34} {text}")
+        bad = sum(state == BAD for state, _, _ in found)
+        print(f"{bad} thing{'' if bad == 1 else 's'} to mend" if bad else "nothing stands in the way")
+        return 1 if bad else 0

@@ -1,0 +1,60 @@
+"""`crosslign plan`: what a run would do and cost, before anything runs."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from argparse import ArgumentParser, Namespace
+
+from crosslign.cli import COMMANDS
+from crosslign.cli.project import project_arguments, read_project
+from crosslign.errors import InputError
+
+
+@COMMANDS.register
+class Plan:
+    """Asks Snakemake for a dry run, and prints jobs by stage, time, GPU-hours and files."""
+
+    help = "show what a run would do, need and cost"
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        """Declare targets and the machine."""
+        parser.add_argument("targets", nargs="*", help="targets, as in config.yaml (default: those of the configuration)")
+        parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="cores to plan for (default: those of this machine)")
+        parser.add_argument("--gpus", type=int, default=1, help="GPUs to plan for (default: 1)")
+        project_arguments(parser)
+
+    def run(self, args: Namespace) -> int:
+        """Print the plan.
+
+        Raises:
+            InputError: Snakemake refuses the configuration; its last line says why.
+        """
+        from crosslign.config.data_plan import data_plan
+        from crosslign.reporting.plan import plan_text
+
+        if args.targets:
+            args.config = [*args.config, f"targets=[{','.join(args.targets)}]"]
+        project = read_project(args)
+        command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "all"]
+        command += ["--configfile", str(args.configfile.resolve())] if args.configfile else []
+        command += ["--config", *args.config] if args.config else []
+        done = subprocess.run(command, cwd=args.directory, capture_output=True, text=True, check=False)
+        output = done.stdout + done.stderr
+        if done.returncode:
+            raise InputError(
+                "Snakemake cannot plan this", where=str(args.directory), why=output.strip().splitlines()[-1] if output.strip() else ""
+            )
+        jobs, runs = planned(output)
+        print(plan_text(project, jobs, runs, data_plan(project, project.settings["targets"]), args.cores, args.gpus))
+        return 0
+
+
+def planned(output: str) -> tuple[dict[str, int], list[str]]:
+    """Return jobs by rule, and the runs that would be trained, from the output of a dry run."""
+    stats = re.search(r"^Job stats:\n.*?\n-.*?\n(.*?)\n\n", output, flags=re.MULTILINE | re.DOTALL)
+    rows = [line.split() for line in stats[1].splitlines()] if stats else []
+    jobs = {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[0] not in ("total", "all", "all_tables", "all_figures")}
+    return jobs, sorted(set(re.findall(r"^Job \d+: Training (\S+)$", output, flags=re.MULTILINE)))

@@ -1,0 +1,36 @@
+"""`crosslign status`: what the runs of a results folder took."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from crosslign.cli import COMMANDS
+from crosslign.errors import InputError
+
+
+@COMMANDS.register
+class Status:
+    """Prints finished jobs, their time and peak memory by rule, from the benchmark files; `plan` estimates from the same files."""
+
+    help = "show what finished jobs took"
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        """Declare the folder."""
+        default = Path("results/laptop")
+        parser.add_argument("results", type=Path, nargs="?", default=default, help=f"results with their scale (default: {default})")
+
+    def run(self, args: Namespace) -> int:
+        """Print the costs.
+
+        Raises:
+            InputError: nothing has finished there.
+        """
+        from crosslign.reporting.plan import status_text
+
+        if not (args.results / "benchmarks").is_dir():
+            raise InputError(
+                "no finished job here", where=str(args.results), do="Give a results folder with its scale, such as results/laptop"
+            )
+        print(status_text(args.results))
+        return 0

@@ -1,0 +1,43 @@
+"""Stand-ins for BUCC 2018: two sides with ids and, but for the test part, the pairs that translate each other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from crosslign.corpora import STAND_INS
+from crosslign.corpora.stand_ins._packing import lines, write_archive
+from crosslign.corpora.stand_ins._sentences import needed, pair_in
+
+SPLITS = ("sample", "training", "test")
+WITHOUT_GOLD = "test"
+PARTS = 3
+"""Of three sentences, one is on both sides, one on the source side alone, and one on the English side alone."""
+
+
+@STAND_INS.register
+def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
+    """Write `bucc2018/<xx>-en/<xx>-en.<split>.{<xx>,en,gold}`; English is in another order, and no two splits share a sentence.
+
+    Args:
+        dest: final path.
+        file: the catalog's file, `bucc2018-<xx>-en.<split>-gold.tar.bz2` or `bucc2018-<xx>-en.test.tar.bz2`.
+        sentences: aligned sentences by language.
+    """
+    name = str(file["name"])
+    needed(sentences, name)
+    pair, split = name.split(".")[:2]
+    pair, split = pair.removeprefix("bucc2018-"), split.removesuffix("-gold")
+    lang = pair.removesuffix("-en")
+    source, target, gold = [], [], []
+    for at, sentence in enumerate(sentences[SPLITS.index(split) :: len(SPLITS)], start=1):
+        ids, texts = (f"{lang}-{at:09d}", f"en-{at:09d}"), pair_in(sentence, lang, "en")
+        if at % PARTS != 0:
+            source.append(f"{ids[0]}\t{texts[0]}")
+        if at % PARTS != 1:
+            target.append(f"{ids[1]}\t{texts[1]}")
+        if at % PARTS == 2:
+            gold.append("\t".join(ids))
+    parts = {lang: source, "en": target[::-1]} | ({} if split == WITHOUT_GOLD else {"gold": gold})
+    write_archive(dest, name, {f"bucc2018/{pair}/{pair}.{split}.{part}": lines(rows) for part, rows in parts.items()})

@@ -1,0 +1,58 @@
+"""Stand-ins for FLORES-200: the same lines in 204 languages, in a tar, or one file of one language."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from crosslign.corpora import STAND_INS
+from crosslign.corpora.stand_ins._packing import lines, write_archive, write_file
+from crosslign.corpora.stand_ins._sentences import needed, text_in
+
+_LANGS = """
+ace_Arab ace_Latn acm_Arab acq_Arab aeb_Arab afr_Latn ajp_Arab aka_Latn als_Latn amh_Ethi apc_Arab arb_Arab arb_Latn ars_Arab ary_Arab
+arz_Arab asm_Beng ast_Latn awa_Deva ayr_Latn azb_Arab azj_Latn bak_Cyrl bam_Latn ban_Latn bel_Cyrl bem_Latn ben_Beng bho_Deva bjn_Arab
+bjn_Latn bod_Tibt bos_Latn bug_Latn bul_Cyrl cat_Latn ceb_Latn ces_Latn cjk_Latn ckb_Arab crh_Latn cym_Latn dan_Latn deu_Latn dik_Latn
+dyu_Latn dzo_Tibt ell_Grek eng_Latn epo_Latn est_Latn eus_Latn ewe_Latn fao_Latn fij_Latn fin_Latn fon_Latn fra_Latn fur_Latn fuv_Latn
+gaz_Latn gla_Latn gle_Latn glg_Latn grn_Latn guj_Gujr hat_Latn hau_Latn heb_Hebr hin_Deva hne_Deva hrv_Latn hun_Latn hye_Armn ibo_Latn
+ilo_Latn ind_Latn isl_Latn ita_Latn jav_Latn jpn_Jpan kab_Latn kac_Latn kam_Latn kan_Knda kas_Arab kas_Deva kat_Geor kaz_Cyrl kbp_Latn
+kea_Latn khk_Cyrl khm_Khmr kik_Latn kin_Latn kir_Cyrl kmb_Latn kmr_Latn knc_Arab knc_Latn kon_Latn kor_Hang lao_Laoo lij_Latn lim_Latn
+lin_Latn lit_Latn lmo_Latn ltg_Latn ltz_Latn lua_Latn lug_Latn luo_Latn lus_Latn lvs_Latn mag_Deva mai_Deva mal_Mlym mar_Deva min_Arab
+min_Latn mkd_Cyrl mlt_Latn mni_Beng mos_Latn mri_Latn mya_Mymr nld_Latn nno_Latn nob_Latn npi_Deva nso_Latn nus_Latn nya_Latn oci_Latn
+ory_Orya pag_Latn pan_Guru pap_Latn pbt_Arab pes_Arab plt_Latn pol_Latn por_Latn prs_Arab quy_Latn ron_Latn run_Latn rus_Cyrl sag_Latn
+san_Deva sat_Olck scn_Latn shn_Mymr sin_Sinh slk_Latn slv_Latn smo_Latn sna_Latn snd_Arab som_Latn sot_Latn spa_Latn srd_Latn srp_Cyrl
+ssw_Latn sun_Latn swe_Latn swh_Latn szl_Latn tam_Taml taq_Latn taq_Tfng tat_Cyrl tel_Telu tgk_Cyrl tgl_Latn tha_Thai tir_Ethi tpi_Latn
+tsn_Latn tso_Latn tuk_Latn tum_Latn tur_Latn twi_Latn tzm_Tfng uig_Arab ukr_Cyrl umb_Latn urd_Arab uzn_Latn vec_Latn vie_Latn war_Latn
+wol_Latn xho_Latn ydd_Hebr yor_Latn yue_Hant zho_Hans zho_Hant zsm_Latn zul_Latn
+"""
+LANGS = tuple(_LANGS.split())
+CODES = {"arb": "ar", "zho": "zh"}
+"""Codes of sentences whose language FLORES calls otherwise."""
+SPLITS = ("dev", "devtest")
+LINES = 12
+"""Lines of a file at most: 204 languages make a large set of few lines."""
+
+
+def _side(sentences: Sequence[Mapping[str, str]], lang: str, split: str) -> bytes:
+    base = lang.split("_", maxsplit=1)[0]
+    return lines([text_in(sentence, CODES.get(base, base)) for sentence in sentences[SPLITS.index(split) :: len(SPLITS)][:LINES]])
+
+
+@STAND_INS.register
+def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
+    """Write `flores200_dataset/<split>/<xxx_Script>.<split>` in a tar, or the one file `<xxx_Script>.<split>`.
+
+    Args:
+        dest: final path.
+        file: the catalog's file.
+        sentences: aligned sentences by language.
+    """
+    name = str(file["name"])
+    needed(sentences, name)
+    if ".tar" in name:
+        parts = [(lang, split) for split in SPLITS for lang in LANGS]
+        write_archive(dest, name, {f"flores200_dataset/{part}/{lang}.{part}": _side(sentences, lang, part) for lang, part in parts})
+    else:
+        lang, split = name.split(".")
+        write_file(dest, name, _side(sentences, lang, split))

@@ -1,0 +1,51 @@
+"""Stand-ins for Mewsli-X: mentions in news of eleven languages, and the entities that they mean."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from crosslign.corpora import STAND_INS
+from crosslign.corpora.stand_ins._packing import lines, write_file
+from crosslign.corpora.stand_ins._sentences import Triplet, text_in, triplets_of
+
+LANGS = ("ar", "de", "en", "es", "fa", "ja", "pl", "ro", "ta", "tr", "uk")
+ENTITIES = 40
+"""Entities at most; a part has a mention of each in every language."""
+
+
+def _mention(at: int, triplet: Triplet, lang: str) -> dict[str, Any]:
+    text = text_in(triplet.entailed, lang)
+    span = {"start": 0, "end": len(text.split()[0])}
+    context = {"text": text, "language": lang, "sentence_spans": [{"start": 0, "end": len(text)}]}
+    return {"context": context, "mention": {"example_id": f"{lang}-{at}", "mention_span": span, "entity_id": f"Q{at + 1}"}}
+
+
+def _entity(at: int, triplet: Triplet) -> dict[str, Any]:
+    lang = LANGS[at % len(LANGS)]
+    text = text_in(triplet.premise, lang)
+    return {
+        "entity_id": f"Q{at + 1}",
+        "description": text,
+        "description_language": lang,
+        "sentence_spans": [{"start": 0, "end": len(text)}],
+    }
+
+
+@STAND_INS.register
+def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
+    """Write `wikinews_mentions-<split>.jsonl`, or `candidate_set_entities.jsonl`: a premise describes what follows from it mentions.
+
+    Args:
+        dest: final path.
+        file: the catalog's file.
+        sentences: aligned sentences by language.
+    """
+    name, triplets = str(file["name"]), triplets_of(sentences)[:ENTITIES]
+    if "entities" in name:
+        records = [_entity(at, triplet) for at, triplet in enumerate(triplets)]
+    else:
+        records = [_mention(at, triplet, lang) for lang in LANGS for at, triplet in enumerate(triplets)]
+    write_file(dest, name, lines([json.dumps(record, ensure_ascii=False) for record in records]))

@@ -1,0 +1,49 @@
+"""Stand-ins for MLQE-PE: sentences with translations and their scores; a table, or three files for the test of 2021."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from crosslign.corpora import STAND_INS
+from crosslign.corpora.stand_ins._packing import lines, write_archive
+from crosslign.corpora.stand_ins._sentences import graded_of, text_in
+
+HEADER = "index\toriginal\ttranslation\tscores\tmean\tz_scores\tz_mean\tmodel_scores"
+MIDDLE = 2.5
+SPLITS = {"dev": "dev", "test": "test20"}
+ROWS = 80
+"""Translations of a file at most."""
+
+
+def _table(rows: Sequence[tuple[str, str, float]]) -> bytes:
+    table = [HEADER]
+    for at, (source, translation, score) in enumerate(rows):
+        mean = 50 + 20 * score
+        table.append(f"{at}\t{source}\t{translation}\t[{mean:g}, {mean:g}, {mean:g}]\t{mean:g}\t[{score:g}]\t{score:g}\t-0.5")
+    return lines(table)
+
+
+@STAND_INS.register
+def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
+    """Write `<xx>-<yy>-dev.tar.gz`, `<xx>-<yy>-test.tar.gz` or `<xx>-<yy>-test21.tar.gz`; a pair's grade stands for the score.
+
+    Args:
+        dest: final path.
+        file: the catalog's file.
+        sentences: aligned sentences by language.
+    """
+    stem = str(file["name"]).removesuffix(".tar.gz")
+    source, target, split = stem.split("-")
+    pairs = graded_of(sentences)[:ROWS]
+    rows = [(text_in(pair.first, source), text_in(pair.second, target), round(pair.grade - MIDDLE, 3)) for pair in pairs]
+    if split in SPLITS:
+        members = {f"{source}-{target}/{SPLITS[split]}.{source}{target}.df.short.tsv": _table(rows)}
+    else:
+        members = {
+            f"{stem}/{split}.src": lines([row[0] for row in rows]),
+            f"{stem}/{split}.mt": lines([row[1] for row in rows]),
+            f"{stem}/goldlabels/{split}.da": lines([f"{row[2]:g}" for row in rows]),
+        }
+    write_archive(dest, str(file["name"]), members)

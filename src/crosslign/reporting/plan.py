@@ -1,0 +1,126 @@
+"""What a run would do and cost, and what the runs before it did cost."""
+
+from __future__ import annotations
+
+import csv
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from crosslign.config.data_plan import FileNeed
+from crosslign.config.project import Project
+from crosslign.config.resolve import entry_of, split_run
+from crosslign.training.curve import duration
+
+STAGES = (
+    "fetch", "write_stand_in", "prepare_encoder", "build_corpus", "build_evaluation", "build_view", "build_examples", "train_system",
+    "embed", "score", "make_table", "draw_figure", "write_overview", "measure_overlap", "write_report",
+)  # fmt: skip
+GPU_RULES = ("train_system", "embed")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What finished jobs of one rule took: their number, seconds in all, and the largest memory (MB)."""
+
+    jobs: int
+    seconds: float
+    peak_mb: float
+
+    @property
+    def mean(self) -> float:
+        """Seconds of one job."""
+        return self.seconds / self.jobs
+
+
+def measured(results: Path) -> dict[str, Measured]:
+    """Return what each rule's finished jobs took, from the benchmark files below a results folder."""
+    rows: dict[str, list[tuple[float, float]]] = defaultdict(list)
+    for path in sorted((results / "benchmarks").rglob("*.tsv")):
+        with open(path, encoding="utf-8", newline="") as file:
+            for row in csv.DictReader(file, delimiter="\t"):
+                memory = row.get("max_rss") or "0"
+                rows[path.relative_to(results / "benchmarks").parts[0]].append((float(row["s"]), float(memory) if memory != "-" else 0.0))
+    return {rule: Measured(len(r), sum(s for s, _ in r), max(m for _, m in r)) for rule, r in sorted(rows.items())}
+
+
+def gpu_hours(project: Project, runs: Sequence[str]) -> tuple[float, list[str]]:
+    """Return the declared GPU-hours of trainings, and those that declare none.
+
+    Args:
+        project: the configuration.
+        runs: run ids, `<system>-s<seed>`.
+    """
+    total, unknown = 0.0, []
+    for run in runs:
+        hours = entry_of(project, split_run(project, run)[0]).get("gpu_hours")
+        if hours is None:
+            unknown.append(run)
+        else:
+            total += float(hours)
+    return total, unknown
+
+
+def _bytes(count: int) -> str:
+    size = float(count)
+    for unit in ("B", "kB", "MB", "GB"):
+        if size < 1000:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= 1000
+    return f"{size:.1f} TB"
+
+
+def _data_lines(needs: Sequence[FileNeed]) -> Iterator[str]:
+    yield "data"
+    for state, count in sorted(Counter(need.state for need in needs).items()):
+        known = [need.bytes or need.about_bytes for need in needs if need.state == state and (need.bytes or need.about_bytes)]
+        rest = "" if len(known) == count else f" and {count - len(known)} of unknown size"
+        yield f"  {state:<10} {count:>5} files  {_bytes(sum(size for size in known if size))}{rest}"
+    for need in needs:
+        if need.state in ("by hand", "withdrawn"):
+            yield f"  {need.state}: {need.file} of {need.source} -> {need.path} ({need.licence}); used by {', '.join(need.used_by[:4])}"
+
+
+def plan_text(project: Project, jobs: Mapping[str, int], runs: Sequence[str], needs: Sequence[FileNeed], cores: int, gpus: int) -> str:
+    """Return what a run would do: jobs by rule with the time that they are expected to take, GPU-hours, and files.
+
+    Args:
+        project: the configuration.
+        jobs: jobs that would start, by rule; what is cached is not among them.
+        runs: ids of the runs that would be trained.
+        needs: files that the targets need.
+        cores: cores of the machine, for the wall time of what needs no GPU.
+        gpus: GPUs, for the wall time of trainings whose hours are declared.
+    """
+    before, expected = measured(project.paths.results), project.scale.get("expected_seconds", {})
+    lines = [f"scale {project.settings['scale']}, papers {', '.join(project.settings['papers'])}", "jobs"]
+    work = 0.0
+    for rule in sorted(jobs, key=lambda name: (STAGES.index(name) if name in STAGES else len(STAGES), name)):
+        mean = before[rule].mean if rule in before else expected.get(rule)
+        origin = f"measured on {before[rule].jobs} jobs" if rule in before else "expected at this scale"
+        work += jobs[rule] * mean if mean else 0.0
+        lines.append(f"  {rule:<18} {jobs[rule]:>5}" + (f"  {duration(jobs[rule] * mean)} in all, {origin}" if mean else ""))
+    if not jobs:
+        lines.append("  none: everything is there")
+    hours, unknown = gpu_hours(project, runs)
+    if work:
+        lines.append(f"about {duration(work / max(1, cores))} on {cores} cores, as far as jobs were measured")
+    if hours:
+        lines.append(
+            f"trainings: about {hours:.0f} GPU-hours, {hours / max(1, gpus):.0f} hours on {gpus} GPUs"
+            + (f"; {len(unknown)} declare none" if unknown else "")
+        )
+    return "\n".join([*lines, *_data_lines(needs)])
+
+
+def status_text(results: Path) -> str:
+    """Return what the finished jobs of a results folder took, by rule, with the largest memory."""
+    rows = measured(results)
+    lines = [
+        f"{results}: {sum(row.jobs for row in rows.values())} finished jobs, {duration(sum(row.seconds for row in rows.values()))} in all"
+    ]
+    for rule in sorted(rows, key=lambda name: -rows[name].seconds):
+        row = rows[rule]
+        lines.append(f"  {rule:<18} {row.jobs:>5} jobs  {duration(row.seconds):>14}  mean {row.mean:8.1f} s  peak {row.peak_mb:8.0f} MB")
+    return "\n".join(lines)

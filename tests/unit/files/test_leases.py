@@ -1,0 +1,75 @@
+"""Devices are leased one a job, across processes, and come back however a process ends."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from crosslign.errors import ResourceError
+from crosslign.files.leases import lease_gpus, visible_gpus
+
+HOLD = """
+import sys, time
+from crosslign.files.leases import lease_gpus
+with lease_gpus(1) as devices:
+    print(devices[0], flush=True)
+    time.sleep(float(sys.argv[1]))
+"""
+
+
+@pytest.fixture
+def two(monkeypatch, tmp_path):
+    """Two devices, and a folder of locks of this test's own."""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3,5")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def hold(seconds):
+    return subprocess.Popen([sys.executable, "-c", HOLD, str(seconds)], stdout=subprocess.PIPE, text=True)
+
+
+def test_jobs_on_one_machine_never_share_a_device(two):
+    jobs = [hold(30), hold(30)]
+    try:
+        assert {job.stdout.readline().strip() for job in jobs} == {"3", "5"}
+        with pytest.raises(ResourceError, match="no GPU became free"), lease_gpus(1, wait_seconds=0):
+            pass
+        jobs[0].send_signal(signal.SIGKILL)
+        jobs[0].wait()
+        with lease_gpus(1, wait_seconds=20) as devices:
+            assert os.environ["CUDA_VISIBLE_DEVICES"] == devices[0]
+        assert os.environ["CUDA_VISIBLE_DEVICES"] == "3,5"
+    finally:
+        for job in jobs:
+            job.kill()
+            job.wait()
+
+
+def test_a_job_waits_until_a_device_is_free(two):
+    first, second = hold(1), hold(1)
+    assert {first.stdout.readline().strip(), second.stdout.readline().strip()} == {"3", "5"}
+    start = time.monotonic()
+    with lease_gpus(2, wait_seconds=60) as devices:
+        assert devices == ["3", "5"]
+    assert time.monotonic() - start < 60
+    assert first.wait() == second.wait() == 0
+
+
+def test_more_than_there_are_is_an_error(two):
+    with pytest.raises(ResourceError, match="wants 3 GPUs; this machine shows 2"), lease_gpus(3):
+        pass
+
+
+def test_nothing_is_leased_under_a_scheduler_or_when_none_is_wanted(two, monkeypatch):
+    with lease_gpus(0) as devices:
+        assert devices == []
+    monkeypatch.setenv("SLURM_JOB_ID", "17")
+    with lease_gpus(1) as devices:
+        assert devices == []
+    assert visible_gpus({"CUDA_VISIBLE_DEVICES": ""}) == []

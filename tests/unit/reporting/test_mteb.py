@@ -1,0 +1,81 @@
+"""Records in MTEB's form, read back by MTEB where it is installed."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from sklearn.metrics import f1_score
+
+from crosslign.corpora.evaluation import EvaluationBuilder
+from crosslign.reporting.mteb import as_mteb, export, language_codes
+from crosslign.tasks.records import Record
+from crosslign.tasks.score import score
+from crosslign.tasks.write import write_scores
+
+CONTEXT = {
+    **{"run_id": "labse", "system": "labse", "seed": 42, "task": "sts17", "checkpoint": "base", "readout": "cls_t256", "profile": "paper"},
+    **{"checkpoint_sha": "abc", "pooling": "cls", "layer": -1, "max_length": 256, "code_version": "c", "data_manifest_sha": "d"},
+}
+RECORDS = [
+    Record("sts17", "ar-en", "spearman", 0.7451, 250),
+    Record("sts17", "ar-en", "pearson", 0.75, 250, main=True),
+    Record("sts17", "es-es", "spearman", 0.8083, 250),
+    Record("sts17", "all", "spearman", 0.78, 500),
+    Record("sts17", "tr-en", "spearman", None, 0, status="undefined", reason="no pairs"),
+]
+
+
+def test_languages_as_mteb_writes_them():
+    assert language_codes("en-ar") == ["eng-Latn", "ara-Arab"]
+    assert language_codes("deu-eng") == ["deu-Latn", "eng-Latn"]
+    assert language_codes("default") == ["eng-Latn"]
+
+
+def test_subsets_metrics_and_main_score():
+    result = as_mteb("sts17", RECORDS, ["all"], "d", "crosslign")
+    assert result["task_name"] == "STS17"
+    assert [row["hf_subset"] for row in result["scores"]["test"]] == ["en-ar", "es-es"]
+    assert result["scores"]["test"][0] == {
+        **{"hf_subset": "en-ar", "languages": ["eng-Latn", "ara-Arab"], "main_score": 0.7451},
+        **{"cosine_pearson": 0.75, "cosine_spearman": 0.7451},
+    }
+    assert as_mteb("lareqa", RECORDS, [], "d", "crosslign") is None
+    assert as_mteb("sts17", RECORDS[4:], [], "d", "crosslign") is None
+
+
+def test_years_of_sts_take_all_pairs_together():
+    records = [Record("sts12", "all", "spearman", 0.7, 9, protocol="all"), Record("sts12", "all", "spearman", 0.6, 9)]
+    (row,) = as_mteb("sts12", records, ["all"], "d", "crosslign")["scores"]["test"]
+    assert (row["hf_subset"], row["main_score"]) == ("default", 0.7)
+
+
+def test_mteb_reads_what_was_exported(tmp_path):
+    write_scores(tmp_path / "results" / "scores" / "labse" / "base" / "cls_t256" / "sts17.json", CONTEXT, RECORDS)
+    (path,) = export(tmp_path / "results", tmp_path / "out", {"sts17": ["all"]})
+    assert path.relative_to(tmp_path / "out").as_posix() == "labse__cls_t256/abc/STS17.json"
+    assert json.loads((path.parent / "model_meta.json").read_text())["revision"] == "abc"
+    mteb = pytest.importorskip("mteb")
+    result = mteb.results.TaskResult.from_disk(path, load_historic_data=False)
+    assert result.task_name == "STS17"
+    assert result.get_score(splits=["test"], languages=["spa"]) == pytest.approx(0.8083)
+
+
+def test_weighted_f1_of_tatoeba_is_that_of_scikit_learn():
+    rng = np.random.default_rng(3)
+    x, y = rng.normal(size=(2, 12, 3))
+    builder = EvaluationBuilder("tatoeba")
+    for role, lang in (("source", "deu"), ("target", "eng")):
+        for number in range(12):
+            builder.item(f"{lang}-{number}", "deu", role, lang, f"{lang} {number}")
+    for number in range(12):
+        builder.link("deu", f"deu-{number}", f"eng-{number}")
+    main = {"metric": "accuracy", "subset": "deu", "direction": "xx2en"}
+    task = {"scorer": "retrieval", "texts": {"test": "tatoeba"}, "output": "vectors", "main": main, "resamples": 0}
+    records = score("tatoeba", task, {"test": np.concatenate([x, y])}, {"test": builder.build()})
+    cosines = (x / np.linalg.norm(x, axis=1, keepdims=True)) @ (y / np.linalg.norm(y, axis=1, keepdims=True)).T
+    wanted = f1_score(np.arange(12), cosines.argmax(1), average="weighted")
+    assert next(r.value for r in records if r.metric == "weighted_f1") == pytest.approx(wanted)
+    row = as_mteb("tatoeba", records, [], "d", "crosslign")["scores"]["test"][0]
+    assert (row["hf_subset"], row["main_score"]) == ("deu-eng", pytest.approx(wanted))

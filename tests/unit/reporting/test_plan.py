@@ -1,0 +1,76 @@
+"""Plans: jobs from a dry run's words, times from benchmark files, GPU-hours from recipes, files by state."""
+
+from pathlib import Path
+
+import pytest
+
+from crosslign.cli.commands.plan import planned
+from crosslign.cli.main import main
+from crosslign.config.data_plan import FileNeed
+from crosslign.config.load import load_project
+from crosslign.reporting.plan import gpu_hours, measured, plan_text, status_text
+
+ROOT = Path(__file__).resolve().parents[3]
+HEAD = "s\th:m:s\tmax_rss\n"
+DRY_RUN = """Building DAG of jobs...
+Job stats:
+job             count
+------------  -------
+all                 1
+embed               3
+train_system        2
+total               6
+
+
+[Sat Nov 21 09:00:00 2026]
+Job 3: Training MS-E-s42
+Reason: Missing output files
+Job 4: Training MS-H2-s42
+
+Job stats:
+job             count
+------------  -------
+all                 1
+"""
+
+
+@pytest.fixture
+def project(tmp_path):
+    loaded = load_project(ROOT, {"scale": "paper", "papers": ["msimcse"], "targets": ["all"], "results": str(tmp_path)})
+    for rule, name, seconds, memory in (("embed", "a", 10, 500), ("embed", "b", 30, 900), ("score", "a", 2, "-")):
+        path = loaded.paths.benchmark(rule, name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{HEAD}{seconds}\t0:00:10\t{memory}\n")
+    return loaded
+
+
+def test_a_dry_run_is_read():
+    assert planned(DRY_RUN) == ({"embed": 3, "train_system": 2}, ["MS-E-s42", "MS-H2-s42"])
+    assert planned("Nothing to be done (all requested files are present and up to date).") == ({}, [])
+
+
+def test_benchmark_files_are_added_up(project):
+    rows = measured(project.paths.results)
+    assert (rows["embed"].jobs, rows["embed"].mean, rows["embed"].peak_mb) == (2, 20.0, 900.0)
+    assert rows["score"].peak_mb == 0.0
+    assert "embed                  2 jobs" in status_text(project.paths.results)
+
+
+def test_hours_come_from_the_recipes(project):
+    assert gpu_hours(project, ["MS-E-s42", "MS-H2-s42"]) == (pytest.approx(0.55), [])
+
+
+def test_a_plan_names_jobs_time_hours_and_files(project):
+    need = FileNeed("s", "x.zip", Path("results/downloads/s/x.zip"), 2_500_000, None, "", "CC0", "u", "fetch", ("c",))
+    hand = FileNeed("t", "y.txt", Path("data/y.txt"), None, None, "", "research", "u", "by hand", ("d",))
+    text = plan_text(project, {"embed": 3, "train_system": 2}, ["MS-E-s42"], [need, hand], cores=2, gpus=2)
+    assert "embed                  3  1 min 00 s in all, measured on 2 jobs" in text
+    assert "about 30 s on 2 cores" in text
+    assert "fetch          1 files  2.5 MB" in text
+    assert "by hand: y.txt of t -> data/y.txt (research); used by d" in text
+    assert "none: everything is there" in plan_text(project, {}, [], [], 1, 1)
+
+
+def test_status_of_nothing_is_an_error(tmp_path, capsys):
+    assert main(["status", str(tmp_path)]) == 2
+    assert "no finished job here" in capsys.readouterr().err
