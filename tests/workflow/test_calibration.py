@@ -113,7 +113,7 @@ def _records(project, mirror, encoder, task, files, langs, tmp_path):
         if file["name"] in paths:
             fetch_file(corpus["source"], source, file, paths[file["name"]], [mirror])
     tables = {part: tmp_path / f"{part}.parquet" for part in ("texts", "items", "gold")}
-    build_evaluation(task, {**corpus, "langs": langs}, paths, {}, tables)
+    build_evaluation(task, {**corpus, "langs": langs}, paths, {}, {}, tables)
     embed_text_set(encoder, tables["texts"], project.readouts["e5_query"], tmp_path / "matrix.npy", threads=2)
     context = {"run_id": "me5_small", "system": "me5_small", "seed": None, "checkpoint": "base", "readout": "e5_query", "profile": "laptop"}
     context |= {"pooling": "mean", "layer": -1, "max_length": 512, "checkpoint_sha": "", "code_version": "", "data_manifest_sha": ""}
