@@ -186,3 +186,24 @@ def test_language_probe():
     assert found["one", ""].n_items == 20
     assert (found["two", ""].n_items, found["two", ""].value) == (30, pytest.approx(0.5, abs=0.25))
     assert found["gone", ""].status == "undefined"
+
+
+def test_language_probe_takes_the_splits_of_a_single_set():
+    builder = EvaluationBuilder("both")
+    for split, count in (("train", 12), ("test", 5)):
+        for lang in ("en", "de"):
+            for number in range(count):
+                builder.item(f"{split} {lang}{number}", lang, "sentence", lang, f"{split} {lang} {number}", split=split)
+    evaluation = builder.build()
+    rows = evaluation.texts.to_pylist()
+    vectors = np.array(
+        [[(row["lang"] == "en") != row["text"].startswith("test"), number % 3] for number, row in enumerate(rows)], dtype=float
+    )
+    task = {
+        "scorer": "language_probe",
+        "texts": {"test": "a"},
+        "languages": {"one": ["en", "de"]},
+        "main": {"metric": "accuracy", "subset": "one"},
+    }
+    (main,) = [r for r in score("probe", task, {"test": vectors}, {"test": evaluation}) if r.main]
+    assert (main.n_items, main.value) == (10, 0)  # test sentences lie on the other language's side: they taught nothing

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from crosslign.errors import InputError
-from crosslign.tasks.data import Items
+from crosslign.tasks.data import Items, TaskData, TextSet
 
 
 def classes(items: Items, task: str, subset: str) -> np.ndarray:
@@ -21,6 +21,18 @@ def classes(items: Items, task: str, subset: str) -> np.ndarray:
             found = "no class" if not label else f"{len(label)} classes"
             raise InputError(f"item {item[1]!r} has {found}", where=f"task {task!r}, subset {subset!r}", why="one class an item is needed")
     return np.array([label[0] for label in items.labels if label], dtype=np.int64)
+
+
+def sides(task: TaskData) -> tuple[TextSet, TextSet, tuple[str | None, str | None]]:
+    """Return what teaches, what is asked, and the split of each: the text sets `train` and `test`, or two splits of a single set.
+
+    Raises:
+        InputError: the task has no text set `test`.
+    """
+    train, test = task.set("train"), task.set("test")
+    if test is None:
+        raise InputError("no text set of role test", where=f"tasks.{task.name}.texts", why=f"roles are {sorted(task.sets)}")
+    return (test, test, ("train", "test")) if train is None else (train, test, (None, None))
 
 
 def first_of_each(labels: np.ndarray, number: int) -> np.ndarray:

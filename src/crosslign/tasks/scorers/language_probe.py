@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from crosslign.errors import InputError
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData, TextSet
 from crosslign.tasks.measures import Bootstrap, Measure
-from crosslign.tasks.scorers._labels import first_of_each
+from crosslign.tasks.scorers._labels import first_of_each, sides
 
 
 @SCORERS.register
@@ -20,8 +19,9 @@ def language_probe(
 ) -> Iterator[Measure]:
     """Yield the accuracy of a logistic regression (L2, C = 1), and of a linear SVM as a check, for each set of languages.
 
-    Sentences of the text set `train` teach, those of `test` are asked; each sentence counts once, and each language gives as many as the
-    smallest does, the first ones. Vectors are standardised by the training sentences. The subset of a record is the name of the set.
+    Sentences of the text set `train` teach, those of `test` are asked, or those of the two splits of a single set; each sentence counts
+    once, and each language gives as many as the smallest does, the first ones. Vectors are standardised by the training sentences. The
+    subset of a record is the name of the set.
 
     Args:
         languages: languages of each named set.
@@ -32,14 +32,10 @@ def language_probe(
     from sklearn.linear_model import LogisticRegression
     from sklearn.svm import LinearSVC
 
-    train, test = task.set("train"), task.set("test")
-    if train is None or test is None:
-        raise InputError(
-            "this scorer takes the text sets train and test", where=f"tasks.{task.name}.texts", why=f"roles are {sorted(task.sets)}"
-        )
+    train, test, splits = sides(task)
     bootstrap = Bootstrap(task.name, resamples, seed)
     for name, langs in languages.items():
-        (x, taught), (asked, gold) = (_balanced(data, langs) for data in (train, test))
+        (x, taught), (asked, gold) = (_balanced(data, langs, split) for data, split in zip((train, test), splits, strict=True))
         empty = next((side for side, rows in (("train", x), ("test", asked)) if not len(rows)), None)
         models: dict[str, Any] = {
             "logistic_regression": LogisticRegression(C=1.0, max_iter=max_iter, random_state=seed),
@@ -56,9 +52,9 @@ def language_probe(
             yield Measure(name, "accuracy", float(right.mean()), len(right), protocol=protocol, resamples=bootstrap.mean(right, name, kind))
 
 
-def _balanced(data: TextSet, langs: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+def _balanced(data: TextSet, langs: Sequence[str], split: str | None) -> tuple[np.ndarray, np.ndarray]:
     """Return vectors, float64, and the number of each one's language in `langs`."""
-    items = data.items()
+    items = data.items(split=split)
     _, first = np.unique(items.rows, return_index=True)
     chosen = [at for at in np.sort(first).tolist() if items.langs[at] in langs]
     labels = np.array([list(langs).index(items.langs[at]) for at in chosen], dtype=np.int64)

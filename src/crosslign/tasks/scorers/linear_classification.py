@@ -6,11 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from crosslign.errors import InputError
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Items, TaskData, TextSet
 from crosslign.tasks.measures import Bootstrap, Measure
-from crosslign.tasks.scorers._labels import classes, few_shot_draws
+from crosslign.tasks.scorers._labels import classes, few_shot_draws, sides
 
 
 @SCORERS.register
@@ -29,7 +28,7 @@ def linear_classification(
         resamples: bootstrap resamples of the test items for intervals; 0 for none.
         seed: of the draws, the regression and the bootstrap.
     """
-    train, test, splits = _sides(task)
+    train, test, splits = sides(task)
     bootstrap = Bootstrap(task.name, resamples, seed)
     for subset in test.subsets:
         known, asked = train.items(subset, split=splits[0]), test.items(subset, split=splits[1])
@@ -38,15 +37,6 @@ def linear_classification(
             continue
         right = _shares_right(task.name, subset, (train, known), (test, asked), (experiments, samples_per_label, max_iter, seed))
         yield Measure(subset, "accuracy", float(right.mean()), len(right), resamples=bootstrap.mean(right, subset))
-
-
-def _sides(task: TaskData) -> tuple[TextSet, TextSet, tuple[str | None, str | None]]:
-    train, test = task.set("train"), task.set("test")
-    if train is not None and test is not None:
-        return train, test, (None, None)
-    if test is None:
-        raise InputError("no text set of role test", where=f"tasks.{task.name}.texts")
-    return test, test, ("train", "test")
 
 
 def _shares_right(
