@@ -12,7 +12,7 @@ from crosslign.config.resolve import (
     resolve,
     split_run,
 )
-from crosslign.config.targets import target_files
+from crosslign.config.targets import covered, target_files
 from crosslign.errors import CrosslignError
 from crosslign.files.fingerprint import fingerprint
 from crosslign.paths import (
@@ -43,6 +43,7 @@ paths = project.paths
 LIMITS = project.scale["limits"]
 GPUS = project.scale.get("gpus", 0)
 OVERLAP = overlap_inputs(project)
+COVERED_TABLES, COVERED_FIGURES = covered(project)
 
 
 def names(ids):
