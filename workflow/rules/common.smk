@@ -1,4 +1,5 @@
 # Configuration, checked before anything runs; names, paths, fingerprints and resources that all rules share.
+import os
 import sys
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from crosslign.paths import (
 )
 from crosslign.reporting.console import summary
 from crosslign.reporting.remaining import Remaining, RemainingHandler
+from crosslign.stages.alone import ENGINE_VARIABLE, engine_mark
 
 ROOT = Path(workflow.current_basedir).parents[1]
 
@@ -33,6 +35,7 @@ except CrosslignError as error:
     sys.exit(error.exit_code)
 
 if workflow.is_main_process:
+    os.environ[ENGINE_VARIABLE] = engine_mark()
     logger.addHandler(
         RemainingHandler(
             Remaining(project.scale.get("expected_seconds", {}), workflow.cores or 1)

@@ -15,6 +15,7 @@ from typing import Any
 from crosslign.errors import CrosslignError
 from crosslign.files.leases import lease_gpus
 from crosslign.files.lineage import Lineage, lineage_path
+from crosslign.stages.alone import end_with_engine, only_one
 from crosslign.threads import limit_threads
 
 Paths = dict[str, Any]
@@ -131,9 +132,26 @@ def execute(
 
     A `CrosslignError` ends the process with its exit code, its message last in the log and on the screen.
     """
-    settings = dict(params)
+    end_with_engine(os.environ)
+    try:
+        with only_one(Path(log)):
+            _execute(stage, rule, inputs, outputs, dict(params), threads, Path(log))
+    except CrosslignError as error:
+        logging.getLogger("crosslign").error("%s", error)
+        sys.exit(error.exit_code)
+
+
+def _execute(
+    stage: Callable[[Job], None],
+    rule: str,
+    inputs: Iterable[tuple[str, Any]],
+    outputs: Iterable[tuple[str, Any]],
+    settings: Paths,
+    threads: int,
+    log: Path,
+) -> None:
     threads = int(settings.get("threads", threads))
-    _start_log(Path(log), rule)
+    _start_log(log, rule)
     limit_threads(threads)
     os.environ["TQDM_DISABLE"] = "1"  # other libraries' bars; the stages report their own progress
     if settings.get("offline", True):
@@ -145,9 +163,8 @@ def execute(
     try:
         with lease_gpus(int(settings.get("gpus", 0))):
             stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage))
-    except CrosslignError as error:
-        logging.getLogger("crosslign").error("%s", error)
-        sys.exit(error.exit_code)
+    except CrosslignError:
+        raise
     except Exception:
         logging.getLogger("crosslign").exception("unexpected error in rule %s: please report it with this log", rule)
         raise
