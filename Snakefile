@@ -41,5 +41,9 @@ rule all_figures:
         targets(["all_figures"]),
 
 
+onstart:
+    check_results()
+
+
 onsuccess:
     print_summary()

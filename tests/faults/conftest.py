@@ -14,7 +14,7 @@ HERE = Path(__file__).resolve().parent
 UNIT = HERE.parent / "unit"
 sys.path[:0] = [str(HERE), str(UNIT / "training"), str(UNIT / "encoders")]
 
-from mini_project import Mini
+from mini_project import Mini  # noqa: E402
 
 
 def _load(name: str, path: Path):

@@ -64,7 +64,9 @@ class Mini:
                 start_new_session=True,
             )
 
-    def run(self, *arguments: str, check: bool = True, cores: str = "2", config: tuple[str, ...] = (), before: tuple[str, ...] = (), **env: str):
+    def run(
+        self, *arguments: str, check: bool = True, cores: str = "2", config: tuple[str, ...] = (), before: tuple[str, ...] = (), **env: str
+    ):
         """Run to the end; `before` is put before the command (`unshare` …). Returns the finished process, its output joined."""
         done = subprocess.run(
             [*before, *self.command(*arguments, cores=cores, config=config)],

@@ -13,7 +13,22 @@ from crosslign.config.yaml_files import load_yaml
 from crosslign.errors import InputError
 
 BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9))
-HOSTILE = ["a;touch owned", "$(touch owned)", "`touch owned`", "a b", "a\nb", "..", "../up", "-rf", "/abs", "bücher", "a/b", "a\x00b", "", "x" * 200]
+HOSTILE = [
+    "a;touch owned",
+    "$(touch owned)",
+    "`touch owned`",
+    "a b",
+    "a\nb",
+    "..",
+    "../up",
+    "-rf",
+    "/abs",
+    "bücher",
+    "a/b",
+    "a\x00b",
+    "",
+    "x" * 200,
+]
 CONFIGS = {
     "an unknown key": ("scale: mini", "scael: mini", "unknown key 'scael'.*scale"),
     "a wrong type": ("papers: [faults]", "papers: 7", "found 7"),
@@ -70,7 +85,11 @@ def test_f13_norwegian_and_other_words_of_yaml_1_1_stay_text(tmp_path):
 def test_f14_hostile_names_are_refused_wherever_an_id_stands(mini, name):
     from ruamel.yaml import YAML
 
-    for file, section in (("config/papers/faults.yaml", "systems"), ("config/corpora.yaml", "corpora"), ("config/papers/faults.yaml", "tables")):
+    for file, section in (
+        ("config/papers/faults.yaml", "systems"),
+        ("config/corpora.yaml", "corpora"),
+        ("config/papers/faults.yaml", "tables"),
+    ):
         path = mini.folder / file
         before = path.read_bytes()
         content = YAML(typ="safe").load(before.decode())

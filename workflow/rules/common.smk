@@ -15,7 +15,9 @@ from crosslign.config.resolve import (
 )
 from crosslign.config.targets import covered, target_files
 from crosslign.errors import CrosslignError
+from crosslign.files.atomic import require_writable
 from crosslign.files.fingerprint import fingerprint
+from crosslign.files.leases import gpu_note
 from crosslign.paths import (
     EVALUATION_FILES,
     MINED_FORMATS,
@@ -36,6 +38,8 @@ except CrosslignError as error:
 
 if workflow.is_main_process:
     os.environ[ENGINE_VARIABLE] = engine_mark()
+    if note := gpu_note(project.scale.get("gpus", 0), os.environ):
+        print(f"note: {note}", file=sys.stderr)
     logger.addHandler(
         RemainingHandler(
             Remaining(project.scale.get("expected_seconds", {}), workflow.cores or 1)
@@ -126,6 +130,15 @@ def targets(wanted):
     """Files of the named targets."""
     try:
         return target_files(project, wanted)
+    except CrosslignError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+
+
+def check_results():
+    """End at once where nothing could be written, before anything is fetched."""
+    try:
+        require_writable(paths.results)
     except CrosslignError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

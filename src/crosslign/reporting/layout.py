@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from crosslign.errors import printable as clean
 from crosslign.files.lineage import licences_of
 from crosslign.reporting.published import read_published
 from crosslign.reporting.values import Cell, Grid, fill_grid
 
 DASH = "–"
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 NON_COMMERCIAL = re.compile(r"non-?commercial|\bNC\b|-NC-", re.IGNORECASE)
 ABOVE = "95 % interval lies wholly above that of the first row."
 BELOW = "95 % interval lies wholly below that of the first row."
@@ -60,11 +60,6 @@ class PrintedTable:
     decimals: int
     scale_by: float
     column_letters: list[str] = field(default_factory=list)
-
-
-def clean(text: str) -> str:
-    """Return a text without control and direction codes."""
-    return CONTROL.sub("", text)
 
 
 class _Footnotes:
