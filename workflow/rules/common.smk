@@ -12,6 +12,7 @@ from crosslign.config.resolve import (
     resolve,
     split_run,
 )
+from crosslign.config.resources import job_need
 from crosslign.config.targets import target_files
 from crosslign.errors import CrosslignError
 from crosslign.files.fingerprint import fingerprint
@@ -41,7 +42,7 @@ if workflow.is_main_process:
 
 paths = project.paths
 LIMITS = project.scale["limits"]
-GPUS = project.scale.get("gpus", 0)
+GPUS = project.settings.get("gpus", project.scale.get("gpus", 0))
 OVERLAP = overlap_inputs(project)
 
 
@@ -75,6 +76,17 @@ wildcard_constraints:
     figure=names(project.figures),
     mine=names(project.settings["mine"]),
     side=names(MINED_SIDES),
+
+
+def needs(rule):
+    """Memory, time and disk of a rule's jobs, by what they work on and by attempt."""
+
+    def asked(name):
+        return lambda wildcards, attempt: getattr(
+            job_need(project, rule, dict(wildcards.items()), attempt), name
+        )
+
+    return {name: asked(name) for name in ("mem_mb", "runtime", "disk_mb")}
 
 
 def code(stage, *plugins):

@@ -15,11 +15,9 @@ rule embed:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=lambda w, attempt: 3000 * attempt,
-        runtime=lambda w, attempt: 120 * attempt,
+        **needs("embed"),
         gpu=GPUS,
     params:
-        gpus=GPUS,
         recipe=lambda w: {
             "run": w.run,
             "checkpoint": w.checkpoint,

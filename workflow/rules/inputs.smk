@@ -22,6 +22,12 @@ def source_recipe(wildcards):
     }
 
 
+def encoder_entry(encoder):
+    """An encoder's entry without what only plans look at."""
+    entry = project.encoders[encoder]
+    return {key: value for key, value in entry.items() if key != "parameters_m"}
+
+
 def reference_inputs(wildcards):
     return graph.corpus_references(project, wildcards.corpus)
 

@@ -16,8 +16,7 @@ rule score:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=lambda w, attempt: 4000 * attempt,
-        runtime=lambda w, attempt: 60 * attempt,
+        **needs("score"),
     params:
         recipe=score_recipe,
         threads=1,

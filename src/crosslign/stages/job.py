@@ -7,14 +7,16 @@ import os
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from crosslign.errors import CrosslignError
-from crosslign.files.leases import lease_gpus
+from crosslign.files.full import full_disk
+from crosslign.files.leases import SCHEDULERS, lease_gpus
 from crosslign.files.lineage import Lineage, lineage_path
+from crosslign.stages.offline import no_network
 from crosslign.threads import limit_threads
 
 Paths = dict[str, Any]
@@ -110,6 +112,12 @@ def _start_log(log: Path, rule: str) -> None:
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 
+def _is_offline(settings: Mapping[str, Any]) -> bool:
+    """Tell whether a job runs without network: always, unless it downloads; `scheduled` says under a scheduler only."""
+    offline = settings.get("offline", True)
+    return any(name in os.environ for name in SCHEDULERS) if offline == "scheduled" else bool(offline)
+
+
 def execute(
     stage: Callable[[Job], None],
     *,
@@ -119,6 +127,7 @@ def execute(
     params: Iterable[tuple[str, Any]],
     threads: int,
     log: str,
+    gpus: int = 0,
 ) -> None:
     """Run one stage as a job: the only thing that a workflow script calls.
 
@@ -128,6 +137,7 @@ def execute(
         inputs, outputs, params: (name, value) items of the rule.
         threads: threads of the rule; a recipe's own thread count wins, so that `--cores` cannot change bytes.
         log: the job's log file.
+        gpus: devices that the job may use, as its resources say; no setting, so that a changed number makes nothing anew.
 
     A `CrosslignError` ends the process with its exit code, its message last in the log and on the screen.
     """
@@ -136,14 +146,12 @@ def execute(
     _start_log(Path(log), rule)
     limit_threads(threads)
     os.environ["TQDM_DISABLE"] = "1"  # other libraries' bars; the stages report their own progress
-    if settings.get("offline", True):
-        os.environ.setdefault("HF_HUB_OFFLINE", "1")
     given = _as_paths(inputs)
     lineage = Lineage(
         rule, settings.get("recipe"), _flat(given), Path(settings["root"]), settings.get("seed"), threads, str(settings.get("code", ""))
     )
     try:
-        with lease_gpus(int(settings.get("gpus", 0))):
+        with no_network(rule) if _is_offline(settings) else nullcontext(), lease_gpus(gpus), full_disk(Path(settings["root"])):
             stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage))
     except CrosslignError as error:
         logging.getLogger("crosslign").error("%s", error)
