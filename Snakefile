@@ -43,3 +43,7 @@ rule all_figures:
 
 onsuccess:
     print_summary()
+
+
+onerror:
+    print_failures()

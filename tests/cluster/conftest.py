@@ -27,7 +27,9 @@ default-resources:
 """
 
 
-def pytest_configure():
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: left out of the short form that runs with every change")
+
     # Asked to end, pytest would leave the daemons behind; an exception lets it tear down.
     def stop(number, frame):
         raise KeyboardInterrupt(f"signal {number}")
@@ -105,6 +107,11 @@ class SlurmProject:
 
     def system(self, run):
         return self.results / "systems" / run
+
+    def remove(self, run):
+        """Forget a training, its checkpoints included."""
+        for folder in (self.system(run), self.results / "checkpoints" / run):
+            shutil.rmtree(folder, ignore_errors=True)
 
     def weights(self, run):
         return (self.system(run) / "last" / "main" / "model.safetensors").read_bytes()

@@ -23,6 +23,7 @@ from crosslign.paths import (
     OVERVIEW_FORMATS,
 )
 from crosslign.reporting.console import summary
+from crosslign.reporting.failures import FailuresHandler
 from crosslign.reporting.remaining import Remaining, RemainingHandler
 
 ROOT = Path(workflow.current_basedir).parents[1]
@@ -33,7 +34,9 @@ except CrosslignError as error:
     print(f"error: {error}", file=sys.stderr)
     sys.exit(error.exit_code)
 
+failures = FailuresHandler()
 if workflow.is_main_process:
+    logger.addHandler(failures)
     logger.addHandler(
         RemainingHandler(
             Remaining(project.scale.get("expected_seconds", {}), workflow.cores or 1)
@@ -137,6 +140,12 @@ def targets(wanted):
     except CrosslignError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+
+
+def print_failures():
+    """Say of each job that stayed failed what, why, where its logs are, and what to do."""
+    if text := failures.text():
+        print(text, file=sys.stderr)
 
 
 def print_summary():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -103,6 +104,7 @@ def _flat(paths: Paths) -> list[Path]:
 def _start_log(log: Path, rule: str) -> None:
     """Send all messages to the job's log; progress and warnings also to the screen."""
     log.parent.mkdir(parents=True, exist_ok=True)
+    logging.raiseExceptions = False  # on a full disk the log fails too: the message on the screen must not drown in that
     screen = logging.StreamHandler(sys.stderr)
     screen.setFormatter(logging.Formatter(f"[{rule} {log.stem}] %(message)s"))
     file = logging.FileHandler(log, mode="w", encoding="utf-8")
@@ -110,6 +112,13 @@ def _start_log(log: Path, rule: str) -> None:
     logging.basicConfig(level=logging.INFO, handlers=[file, screen], force=True)
     for noisy in ("httpx", "httpx2", "httpcore2", "filelock", "urllib3", "matplotlib", "PIL", "fontTools"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def _name_scheduler(rule: str) -> None:
+    """Say in the job's log which job of Slurm it is, and where Slurm's own log lies; that one names this log."""
+    if number := os.environ.get("SLURM_JOB_ID"):
+        place = f".snakemake/slurm_logs/*{rule}*/*/{number}.log"
+        logging.getLogger("crosslign").info("Slurm job %s on %s; its log: %s", number, platform.node(), place)
 
 
 def _is_offline(settings: Mapping[str, Any]) -> bool:
@@ -144,6 +153,7 @@ def execute(
     settings = dict(params)
     threads = int(settings.get("threads", threads))
     _start_log(Path(log), rule)
+    _name_scheduler(rule)
     limit_threads(threads)
     os.environ["TQDM_DISABLE"] = "1"  # other libraries' bars; the stages report their own progress
     given = _as_paths(inputs)
