@@ -136,8 +136,8 @@ def measure(texts: list[str], folder: Path, options: argparse.Namespace) -> None
 
     ways = peer_ways(folder)
     sample = texts[: max(100, len(texts) // 4)]
-    reference = timed(ways["default"], sample)[2]
-    cosines = {precision: worst_cosine(timed(ours(precision), sample)[2], reference) for precision in ("fp32", "bf16")}
+    reference = timed(ways["default"], texts)[2]
+    cosines = {precision: worst_cosine(timed(ours(precision), texts)[2], reference) for precision in ("fp32", "bf16")}
     print("ours: lowest cosine to the peer's float32 " + ", ".join(f"{name} {value:.6f}" for name, value in cosines.items()))
     precision = options.precision if options.precision != "auto" else "bf16" if cosines["bf16"] >= FLOOR else "fp32"
     strict, loose = best_of(ways, sample)
@@ -148,9 +148,9 @@ def measure(texts: list[str], folder: Path, options: argparse.Namespace) -> None
     for name, theirs in medians.items():
         if not name.startswith("ours"):
             print(f"ours, {precision}, beside {name}: {theirs[0] / mine[0]:.2f} wall, {theirs[1] / mine[1]:.2f} processor time")
-    single = medians["ours, fp32"]
-    theirs = medians["default"]
-    print(f"ours, fp32, beside default: {theirs[0] / single[0]:.2f} wall, {theirs[1] / single[1]:.2f} processor time")
+    if precision != "fp32":
+        single, theirs = medians["ours, fp32"], medians["default"]
+        print(f"ours, fp32, beside default: {theirs[0] / single[0]:.2f} wall, {theirs[1] / single[1]:.2f} processor time")
     print(f"ratio: {medians['default'][0] / mine[0]:.2f}")
 
 
