@@ -13,7 +13,7 @@ from crosslign.config.resolve import (
     split_run,
 )
 from crosslign.config.resources import job_need
-from crosslign.config.targets import target_files
+from crosslign.config.targets import covered, target_files
 from crosslign.errors import CrosslignError
 from crosslign.files.fingerprint import fingerprint
 from crosslign.paths import (
@@ -47,6 +47,7 @@ paths = project.paths
 LIMITS = project.scale["limits"]
 GPUS = project.settings.get("gpus", project.scale.get("gpus", 0))
 OVERLAP = overlap_inputs(project)
+COVERED_TABLES, COVERED_FIGURES = covered(project)
 
 
 def names(ids):

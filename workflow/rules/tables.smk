@@ -95,7 +95,7 @@ rule write_overview:
         scores=sorted(
             {
                 score
-                for table in project.tables
+                for table in COVERED_TABLES
                 for score in cells.table_scores(project, table)
             }
         ),
@@ -126,11 +126,11 @@ rule write_report:
         scores=sorted(
             {
                 score
-                for table in project.tables
+                for table in COVERED_TABLES
                 for score in cells.table_scores(project, table)
             }
         ),
-        figures=[paths.figure(figure, "png") for figure in project.figures],
+        figures=[paths.figure(figure, "png") for figure in COVERED_FIGURES],
         overlap=paths.overlap("csv"),
     output:
         page=report(paths.report, caption="../report/report.rst", category="Report"),
@@ -146,10 +146,10 @@ rule write_report:
     params:
         recipe=lambda w: {
             "tables": [
-                cells.resolve_table(project, table) for table in project.tables
+                cells.resolve_table(project, table) for table in COVERED_TABLES
             ],
             "figures": {
-                figure: dict(project.figures[figure]) for figure in project.figures
+                figure: dict(project.figures[figure]) for figure in COVERED_FIGURES
             },
             "scale": project.settings["scale"],
         },

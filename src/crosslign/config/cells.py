@@ -8,6 +8,7 @@ from typing import Any
 
 from crosslign.config.project import Project
 from crosslign.config.resolve import checkpoint_name, entry_of, head_of, is_untrained, readout_name, runs_of
+from crosslign.config.targets import covered
 from crosslign.paths import resamples_path
 
 SELECT = ("task", "subset", "metric", "protocol", "direction")
@@ -112,10 +113,11 @@ def table_scores(project: Project, table: str) -> list[Path]:
 
 
 def overview(project: Project) -> dict[str, Any]:
-    """Return what the overview shows: every table, resolved, and id, title and paper of every figure, in the order of the papers."""
+    """Return what the overview shows: the tables covered, resolved, and id, title and paper of the figures, in the order of the papers."""
     order = {paper: place for place, paper in enumerate(project.settings["papers"])}
-    tables = [resolve_table(project, name) for name in project.tables]
-    figures = [{"id": name, "title": str(entry["title"]), "paper": project.paper_of[name]} for name, entry in project.figures.items()]
+    covered_tables, covered_figures = covered(project)
+    tables = [resolve_table(project, name) for name in covered_tables]
+    figures = [{"id": name, "title": str(project.figures[name]["title"]), "paper": project.paper_of[name]} for name in covered_figures]
     return {
         "tables": sorted(tables, key=lambda table: order[table["paper"]]),
         "figures": sorted(figures, key=lambda figure: order[figure["paper"]]),

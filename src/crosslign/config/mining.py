@@ -8,6 +8,7 @@ from typing import Any
 
 from crosslign.config.project import Project
 from crosslign.config.resolve import checkpoint_name, entry_of, is_untrained, readout, runs_of
+from crosslign.config.targets import GROUPS
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
@@ -24,9 +25,6 @@ DEFAULTS: dict[str, Any] = {
     "licence": "not stated",
 }
 """Values of an entry that may be left out; the schema names the same, and a test holds the two together."""
-
-TARGETS = ("all", "all_tables", "all_figures", "report")
-"""Words that `targets:` knows; no entry may be called so."""
 
 
 def _run(project: Project, named: str, where: str) -> tuple[str, str]:
@@ -92,7 +90,7 @@ def check_mining(project: Project) -> None:
         InputError: a name that another target has, or what `mine_recipe` raises.
     """
     for name in project.settings["mine"]:
-        for other, kind in ((TARGETS, "word of targets"), (project.tables, "table"), (project.figures, "figure")):
+        for other, kind in ((GROUPS, "word of targets"), (project.tables, "table"), (project.figures, "figure")):
             if name in other:
                 raise InputError(f"{name!r} is also a {kind}", where="config/config.yaml: mine", do="Give the mining another name")
         mine_recipe(project, name)

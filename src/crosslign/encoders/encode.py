@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 from torch import nn
 
 from crosslign.encoders.memory import is_out_of_memory
-from crosslign.encoders.model import Member, Model
+from crosslign.encoders.model import Backbone, Member, Model
+from crosslign.encoders.packed import PackedBackbone, supported
 from crosslign.encoders.tokens import Tokens, collate
 from crosslign.errors import InputError, ResourceError
 from crosslign.files import atomic_path, read_rows
@@ -77,12 +78,12 @@ class _Progress:
             log.info("encoded %d of %d sentences, %.0f/s, %.0f s left", self.done, self.total, speed, (self.total - self.done) / speed)
 
 
-def _encode_rows(member: Member, tokens: Tokens, rows: NDArray[np.int64], readout: Mapping[str, Any]) -> Matrix:
+def _encode_rows(member: Member, backbone: Backbone | None, tokens: Tokens, rows: NDArray[np.int64], readout: Mapping[str, Any]) -> Matrix:
     device = member.special_ids.device
     segments = [tokens.segments[i] for i in rows] if tokens.segments is not None else None
     features = collate([tokens.ids[i] for i in rows], segments, member.pad, device)
-    with autocast(readout.get("precision", "fp32"), device):
-        vectors = member(features, readout["pooling"], readout.get("layer", -1))
+    with nullcontext() if backbone else autocast(readout.get("precision", "fp32"), device):
+        vectors = member(features, readout["pooling"], readout.get("layer", -1), backbone)
     if readout.get("normalise", True):
         vectors = vectors / vectors.norm(dim=1, keepdim=True).clamp(min=1e-12)
     return np.asarray(vectors.float().cpu().numpy(), dtype=np.float32)
@@ -91,12 +92,14 @@ def _encode_rows(member: Member, tokens: Tokens, rows: NDArray[np.int64], readou
 def _encode_member(member: Member, tokens: Tokens, readout: Mapping[str, Any], budget: int, progress: _Progress) -> Matrix:
     """Encode tokenised sentences; where memory does not suffice, go on with batches of half the size."""
     lengths = np.fromiter((len(ids) for ids in tokens.ids), np.int64, len(tokens.ids))
+    precision = readout.get("precision", "fp32")
+    backbone = PackedBackbone(member.backbone, precision, budget) if supported(member.backbone, precision) else None
     waiting = np.argsort(-lengths, kind="stable")
     out = np.empty((len(waiting), member.dimension), dtype=np.float32)
     while len(waiting):
         rows = next(token_batches(lengths, waiting, budget))
         try:
-            out[rows] = _encode_rows(member, tokens, rows, readout)
+            out[rows] = _encode_rows(member, backbone, tokens, rows, readout)
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
