@@ -10,11 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crosslign.encoders.encode import encode
 from crosslign.errors import InputError
 from crosslign.files import read_rows, write_rows
-from crosslign.mining import Neighbours, embeddings, neighbours
-from crosslign.mining.embeddings import embed_sentences
+from crosslign.mining import Neighbours, neighbours
 from crosslign.mining.neighbour_files import read_neighbours, write_neighbours
 from crosslign.mining.pairs import write_pairs
 from crosslign.mining.texts import read_sentences
@@ -65,80 +63,6 @@ def test_files_without_sentences_are_refused_by_name(tmp_path: Path, content: by
     with pytest.raises(InputError, match=message):
         read_sentences(file, "de", tmp_path / "rows.parquet", "text")
     assert not (tmp_path / "rows.parquet").exists()
-
-
-def embed(folder: Path, texts: Path, out: Path, dtype: str = "float32", **identity: object) -> dict[str, object]:
-    return embed_sentences(
-        {"main": folder / "main"}, texts, READOUT, out, dtype=dtype, work=out.parent / "work", identity={"of": "test", **identity}
-    )
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_vectors_are_those_of_the_encoder(
-    tmp_path: Path, tiny_encoder: Path, tiny_model: object, sentence_pairs: list[tuple[str, str]], dtype: str
-) -> None:
-    english = [pair[0] for pair in sentence_pairs]
-    counts = embed(tiny_encoder, write_texts(tmp_path / "texts.parquet", english), tmp_path / "x.npy", dtype)
-    found = np.load(tmp_path / "x.npy")
-    expected = encode(tiny_model, english, ["en"] * len(english), READOUT)
-    assert found.dtype == counts["dtype"] == dtype
-    assert np.array_equal(found, expected.astype(dtype))
-    assert (counts["rows"], counts["dimension"]) == (20, 32)
-    assert not list((tmp_path / "work").iterdir())
-
-
-def test_encoding_goes_on_behind_the_last_piece(
-    tmp_path: Path, tiny_encoder: Path, sentence_pairs: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    texts = write_texts(tmp_path / "texts.parquet", [pair[0] for pair in sentence_pairs])
-    table = pq.read_table(texts)
-    pieces = [table.slice(at, 6) for at in range(0, 20, 6)]
-    monkeypatch.setattr(embeddings, "iter_rows", lambda path: iter(pieces))
-    embed(tiny_encoder, texts, tmp_path / "whole.npy")
-    real, seen = embeddings._encode_piece, []
-
-    def dies_at_the_third(model: object, piece: pa.Table, *rest: object) -> object:
-        seen.append(piece["text_id"][0].as_py())
-        if len(seen) == 3:
-            raise KeyboardInterrupt
-        return real(model, piece, *rest)
-
-    monkeypatch.setattr(embeddings, "_encode_piece", dies_at_the_third)
-    with pytest.raises(KeyboardInterrupt):
-        embed(tiny_encoder, texts, tmp_path / "x.npy")
-    assert not (tmp_path / "x.npy").exists()
-    embed(tiny_encoder, texts, tmp_path / "x.npy")
-    assert seen == ["1", "7", "13", "13", "19"]
-    assert (tmp_path / "x.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
-
-
-def test_another_readout_starts_from_the_beginning(
-    tmp_path: Path, tiny_encoder: Path, sentence_pairs: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    texts = write_texts(tmp_path / "texts.parquet", [pair[0] for pair in sentence_pairs])
-    table = pq.read_table(texts)
-    monkeypatch.setattr(embeddings, "iter_rows", lambda path: iter([table.slice(0, 10), table.slice(10)]))
-    real, calls = embeddings._encode_piece, []
-
-    def second_dies(*arguments: object) -> object:
-        calls.append(1)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return real(*arguments)
-
-    monkeypatch.setattr(embeddings, "_encode_piece", second_dies)
-    with pytest.raises(KeyboardInterrupt):
-        embed(tiny_encoder, texts, tmp_path / "x.npy", readout="one")
-    embed(tiny_encoder, texts, tmp_path / "x.npy", readout="other")
-    assert len(calls) == 4
-
-
-def test_a_vector_that_float16_cannot_hold_is_refused_by_line(tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embeddings, "encode_counted", lambda *_, **__: (np.array([[1.0, 2.0], [7e4, 1.0]], np.float32), 0))
-    texts = write_texts(tmp_path / "texts.parquet", ["one", "two"])
-    monkeypatch.setattr(embeddings.Model, "dimension", 2, raising=False)
-    with pytest.raises(InputError, match=r"line 2: a vector does not fit float16.*float32"):
-        embed(tiny_encoder, texts, tmp_path / "x.npy", "float16")
 
 
 def hand_case(tmp_path: Path) -> tuple[Neighbours, tuple[Path, Path]]:
