@@ -72,7 +72,7 @@ rule mine_search:
         mem_mb=lambda w, attempt: 12000 * attempt,
         runtime=lambda w, attempt: 1440 * attempt,
     params:
-        recipe=lambda w: mining(w.mine, "k", "backend"),
+        recipe=lambda w: mining(w.mine, "k", "backend", "search_options"),
         work=lambda w: str(paths.checkpoints(f"mine/{w.mine}")),
         root=lambda w: str(paths.results),
         code=lambda w: code(
