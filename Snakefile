@@ -41,6 +41,10 @@ rule all_figures:
         targets(["all_figures"]),
 
 
+onstart:
+    print_cost(workflow.dag)
+
+
 onsuccess:
     print_summary()
 

@@ -13,7 +13,7 @@ from crosslign.config.resolve import (
     resolve,
     split_run,
 )
-from crosslign.config.resources import job_need
+from crosslign.config.resources import job_need, large_sets
 from crosslign.config.targets import covered, target_files
 from crosslign.errors import CrosslignError
 from crosslign.files.fingerprint import fingerprint
@@ -24,6 +24,7 @@ from crosslign.paths import (
     OVERVIEW_FORMATS,
 )
 from crosslign.reporting.console import summary
+from crosslign.reporting.cost import cost_of, cost_text
 from crosslign.reporting.failures import FailuresHandler
 from crosslign.reporting.remaining import Remaining, RemainingHandler
 from crosslign.stages.alone import ENGINE_VARIABLE, engine_mark
@@ -50,6 +51,7 @@ paths = project.paths
 LIMITS = project.scale["limits"]
 GPUS = project.settings.get("gpus", project.scale.get("gpus", 0))
 OVERLAP = overlap_inputs(project)
+LARGE_SETS = large_sets(project)
 COVERED_TABLES, COVERED_FIGURES = covered(project)
 
 
@@ -144,6 +146,12 @@ def targets(wanted):
     except CrosslignError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+
+
+def print_cost(dag):
+    """Print what the jobs of this run are expected to cost, before the first of them."""
+    jobs = [(job.rule.name, dict(job.wildcards_dict)) for job in dag.needrun_jobs()]
+    print(f"plan: {cost_text(cost_of(project, jobs, max(1, GPUS)))}", file=sys.stderr)
 
 
 def print_failures():

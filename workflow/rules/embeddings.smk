@@ -11,6 +11,8 @@ rule embed:
         paths.log("embed", "{run}/{checkpoint}/{readout}/{text_set}"),
     benchmark:
         paths.benchmark("embed", "{run}/{checkpoint}/{readout}/{text_set}")
+    wildcard_constraints:
+        text_set=names(set(project.corpora) - set(LARGE_SETS)),
     conda:
         "../../envs/cpu.yaml"
     threads: 1
@@ -40,3 +42,13 @@ rule embed:
         "Encoding {wildcards.text_set} with {wildcards.run} ({wildcards.checkpoint}, {wildcards.readout})"
     script:
         "../scripts/embed.py"
+
+
+# Vectors of large sets are removed after their last score, unless `keep: {embeddings: true}`.
+use rule embed as embed_large with:
+    output:
+        matrix=temp(
+            paths.embeddings("{run}", "{checkpoint}", "{readout}", "{text_set}")
+        ),
+    wildcard_constraints:
+        text_set=names(LARGE_SETS),

@@ -19,6 +19,7 @@ rule score:
         **needs("score"),
     params:
         recipe=score_recipe,
+        removed=removed_vectors,
         threads=1,
         root=lambda w: str(paths.results),
         code=lambda w: code(

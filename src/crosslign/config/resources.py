@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from crosslign.config.graph import examples_inputs, selection_sets, view_corpora
 from crosslign.config.mining import mine_recipe
@@ -15,8 +16,8 @@ from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained, r
 
 Wildcards = Mapping[str, str]
 
-UNKNOWN_MB = 50.0
-"""Size of a source of which the catalog says none."""
+UNKNOWN_MB = {False: 50.0, True: 2.0}
+"""Size of a file of which the catalog says none, by whether it is one of an evaluation set."""
 STAND_IN_MB = 0.2
 PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst", ".tgz", ".whl")
 UNPACKED_BY = 4.0
@@ -28,6 +29,12 @@ UNKNOWN_MILLIONS = 300.0
 SHORTEST = 20
 """Minutes; a warning signal comes up to three minutes before the end, which a shorter job could mistake for its start."""
 LONGEST = 1440
+MOST_MB = 64_000
+"""The first attempt asks for no more: large corpora are read as streams."""
+EMBED_RULES = ("embed", "embed_large")
+"""Rules that write vectors."""
+LARGE_MB = 100.0
+"""Text (MB) from which on the vectors of a set are temporary, unless `keep` says otherwise: 4 GB a run at 1,024 dimensions."""
 
 
 @dataclass(frozen=True)
@@ -45,10 +52,15 @@ class Load:
     gpu_hours: float | None = None
 
     @property
+    def sentences(self) -> float:
+        """About how many sentences the text has."""
+        return self.text_mb * 1e6 / BYTES_A_SENTENCE
+
+    @property
     def vectors_mb(self) -> float:
         """Size of the vectors of all sentences."""
         dimension = 1024 if self.parameters > 400 else 768 if self.parameters > 60 else 384
-        return self.text_mb / BYTES_A_SENTENCE * dimension * 4
+        return self.sentences * dimension * 4 / 1e6
 
 
 @dataclass(frozen=True)
@@ -60,33 +72,49 @@ class Need:
     disk_mb: int
 
 
+def _capped(size: float, rows: int | None) -> float:
+    return min(size, rows * BYTES_A_ROW / 1e6) if rows else size
+
+
+def _files_mb(project: Project, entry: Mapping[str, Any]) -> float:
+    unknown, wanted, size = UNKNOWN_MB[entry["kind"] == "evaluation"], entry.get("files"), 0.0
+    for file in project.sources[entry["source"]]["files"]:
+        if wanted is None or file["name"] in wanted:
+            known = file.get("bytes") or file.get("about_bytes")
+            size += known / 1e6 * (UNPACKED_BY if file["name"].endswith(PACKED) else 1.0) if known else unknown
+    return size
+
+
 def corpus_mb(project: Project, corpus: str) -> float:
-    """Return the size of a corpus or view, unpacked; at most what the scale keeps of it."""
+    """Return the size of a corpus or view, unpacked; at most what its entry or the scale keeps of it."""
     if corpus in project.views:
         entry = project.views[corpus]
         return sum(corpus_mb(project, name) for name in view_corpora(entry)) * (1 + int(entry.get("views", 1)))
     entry = project.corpora[corpus]
     size = sum(corpus_mb(project, name) for name in [*entry.get("from", []), *entry.get("of", [])])
     if "source" in entry:
-        if project.stand_in:
-            return STAND_IN_MB
-        wanted = entry.get("files")
-        for file in project.sources[entry["source"]]["files"]:
-            if wanted is None or file["name"] in wanted:
-                known = file.get("bytes") or file.get("about_bytes")
-                unpacked = UNPACKED_BY if file["name"].endswith(PACKED) else 1.0
-                size += known / 1e6 * unpacked if known else UNKNOWN_MB
-    rows = project.scale["limits"].get("corpus_rows") if entry["kind"] != "evaluation" else None
-    return min(size, rows * BYTES_A_ROW / 1e6) if rows else size
+        size += STAND_IN_MB if project.stand_in else _files_mb(project, entry)
+    size = _capped(size, entry.get("sample") or entry.get("options", {}).get("size"))
+    return size if entry["kind"] == "evaluation" else _capped(size, project.scale["limits"].get("corpus_rows"))
+
+
+def large_sets(project: Project) -> list[str]:
+    """Return the text sets whose vectors are removed after their last score."""
+    if project.settings.get("keep", {}).get("embeddings"):
+        return []
+    shown = {entry["text_set"] for entry in project.figures.values() if "text_set" in entry}
+    sets = [name for name, entry in project.corpora.items() if entry["kind"] == "evaluation" and name not in shown]
+    return [name for name in sets if corpus_mb(project, name) > LARGE_MB]
 
 
 def examples_mb(project: Project, examples: str) -> float:
-    """Return the size of a training set, as far as it follows from its corpora."""
+    """Return the size of a training set, as far as it follows from its corpora; at most what its entry or the scale keeps of it."""
     entry = project.examples[examples]
     size = sum(corpus_mb(project, name) for name in entry.get("from", []))
     size += sum(examples_mb(project, name) for name in examples_inputs(project, examples)["others"])
-    rows = project.scale["limits"].get("example_rows")
-    return min(size, rows * BYTES_A_ROW / 1e6) if rows else size
+    if "max_per_pair" in entry:
+        size = _capped(size, entry["max_per_pair"] * max(1, len(entry.get("pairs", [])) or len(entry.get("langs", []))))
+    return _capped(_capped(size, entry.get("rows")), project.scale["limits"].get("example_rows"))
 
 
 def parameters(project: Project, run: str) -> float:
@@ -142,7 +170,7 @@ LOADS: Mapping[str, Callable[[Project, Wildcards], Load]] = {
     "build_view": lambda p, w: Load(corpus_mb(p, w["view"])),
     "build_examples": lambda p, w: Load(examples_mb(p, w["examples"])),
     "train_system": _training,
-    "embed": lambda p, w: Load(corpus_mb(p, w["text_set"]), parameters(p, w["run"])),
+    **dict.fromkeys(EMBED_RULES, lambda p, w: Load(corpus_mb(p, w["text_set"]), parameters(p, w["run"]))),
     "score": _scoring,
     "measure_overlap": _overall,
     **dict.fromkeys(("mine_texts", "mine_embed", "mine_search", "mine_pairs"), _mining),
@@ -152,26 +180,34 @@ LOADS: Mapping[str, Callable[[Project, Wildcards], Load]] = {
 def _asked(rule: str, load: Load) -> Need:
     """Return what the first attempt asks for."""
     text, model, vectors = load.text_mb, load.parameters, load.vectors_mb
-    rows_m = text / BYTES_A_SENTENCE
+    rows_m = load.sentences / 1e6
     asked = {
-        "fetch": Need(1000, 120, 1000),
-        "write_stand_in": Need(1000, SHORTEST, 10),
-        "prepare_encoder": Need(int(2000 + 12 * model), 60, int(500 + 10 * model)),
-        "build_corpus": Need(int(2000 + 1.5 * text), int(60 + text / 50), int(100 + 2 * text)),
-        "build_evaluation": Need(int(2000 + 2 * text), int(30 + text / 100), int(100 + text)),
-        "build_view": Need(int(3000 + 1.5 * text), int(120 + text / 20), int(100 + 2 * text)),
-        "build_examples": Need(int(3000 + 2 * text), int(60 + text / 50), int(100 + 2 * text)),
-        "measure_overlap": Need(int(2000 + 0.5 * text), int(60 + text / 100), 100),
-        "train_system": Need(int(4000 + 24 * model + 2 * text), int(60 + 120 * (load.gpu_hours or 1.5)), int(1000 + 40 * model)),
-        "embed": Need(int(3000 + 8 * model + 2 * text), int(60 + 0.25 * model * rows_m), int(100 + vectors)),
-        "score": Need(int(3000 + 3 * vectors), int(30 + 20 * rows_m), 100),
-        "draw_figure": Need(4000, 60, 100),
-        "mine_texts": Need(int(2000 + 2 * text), 60, int(100 + text)),
-        "mine_embed": Need(int(4000 + 8 * model), 720, int(100 + vectors)),
-        "mine_search": Need(int(8000 + 2 * vectors), 1440, int(100 + vectors)),
-        "mine_pairs": Need(int(3000 + 2 * text), 60, int(100 + text)),
+        "fetch": (1000, 120, 0),
+        "write_stand_in": (1000, SHORTEST, 0),
+        "prepare_encoder": (2000 + 12 * model, 60, 5 * model),
+        "build_corpus": (2000 + 1.5 * text, 60 + text / 50, text),
+        "build_evaluation": (2000 + 2 * text, 30 + text / 100, text),
+        "build_view": (3000 + 1.5 * text, 120 + text / 20, text),
+        "build_examples": (3000 + 2 * text, 60 + text / 50, text),
+        "measure_overlap": (2000 + 0.5 * text, 60 + text / 100, 0),
+        # Weights, gradients and AdamW's two moments are 16 bytes a parameter; momentum encoders and checkpoints in the making, more.
+        "train_system": (4000 + 24 * model + 2 * text, 60 + 120 * (load.gpu_hours or 1.5), 24 * model),
+        "embed": (3000 + 8 * model + 2 * text, 60 + 0.25 * model * rows_m, vectors),
+        "embed_large": (3000 + 8 * model + 2 * text, 60 + 0.25 * model * rows_m, vectors),
+        "score": (3000 + 3 * vectors, 30 + 20 * rows_m, 0),
+        "draw_figure": (4000, 60, 0),
+        "mine_texts": (2000 + 2 * text, 60, text),
+        "mine_embed": (4000 + 8 * model, 720, vectors),
+        "mine_search": (8000 + 2 * vectors, 1440, vectors),
+        "mine_pairs": (3000 + 2 * text, 60, text),
     }
-    return asked.get(rule, Need(2000, SHORTEST, 100))
+    memory, minutes, disk = asked.get(rule, (2000, SHORTEST, 0))
+    return Need(int(min(memory, MOST_MB)), int(minutes), 10 + int(disk))
+
+
+def load_of(project: Project, rule: str, wildcards: Wildcards) -> Load:
+    """Return what a job works on."""
+    return LOADS[rule](project, wildcards) if rule in LOADS else Load()
 
 
 def job_need(project: Project, rule: str, wildcards: Wildcards, attempt: int) -> Need:
@@ -183,7 +219,6 @@ def job_need(project: Project, rule: str, wildcards: Wildcards, attempt: int) ->
         wildcards: of the job.
         attempt: 1 for the first.
     """
-    load = LOADS[rule](project, wildcards) if rule in LOADS else Load()
-    first = _asked(rule, load)
+    first = _asked(rule, load_of(project, rule, wildcards))
     longest = int(project.settings.get("max_runtime", LONGEST))
     return Need(first.mem_mb * attempt, max(SHORTEST, min(longest, first.runtime * attempt)), first.disk_mb)

@@ -33,6 +33,7 @@ class Job:
         inputs, outputs: paths by the names that the rule gives them; a list where it gives several.
         params: settings by name; `recipe` is what enters lineage, `code` the fingerprint, `root` the folder of results.
         threads: threads that the job may use.
+        gpus: devices that the job may use.
         lineage: record that the stage completes and writes beside each output.
     """
 
@@ -42,6 +43,7 @@ class Job:
     params: Mapping[str, Any]
     threads: int
     lineage: Lineage
+    gpus: int = 0
 
     def by_name(self, names: Iterable[str], paths: Iterable[Path]) -> dict[str, Path]:
         """Pair names that a parameter lists with the paths of an input list."""
@@ -181,7 +183,7 @@ def _execute(
     )
     try:
         with no_network(rule) if _is_offline(settings) else nullcontext(), lease_gpus(gpus), full_disk(Path(settings["root"])):
-            stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage))
+            stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage, gpus))
     except CrosslignError:
         raise
     except Exception:
