@@ -1,4 +1,5 @@
 # Configuration, checked before anything runs; names, paths, fingerprints and resources that all rules share.
+import os
 import sys
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from crosslign.reporting.console import summary
 from crosslign.reporting.cost import cost_of, cost_text
 from crosslign.reporting.failures import FailuresHandler
 from crosslign.reporting.remaining import Remaining, RemainingHandler
+from crosslign.stages.alone import ENGINE_VARIABLE, engine_mark
 
 ROOT = Path(workflow.current_basedir).parents[1]
 
@@ -38,6 +40,7 @@ except CrosslignError as error:
 failures = FailuresHandler()
 if workflow.is_main_process:
     logger.addHandler(failures)
+    os.environ[ENGINE_VARIABLE] = engine_mark()
     logger.addHandler(
         RemainingHandler(
             Remaining(project.scale.get("expected_seconds", {}), workflow.cores or 1)

@@ -33,6 +33,9 @@ rule embed:
             for name, folder in graph.run_members(project, w.run, w.checkpoint).items()
         },
         threads=1,
+        work=lambda w: str(
+            paths.checkpoints(f"embed/{w.run}/{w.checkpoint}/{w.readout}")
+        ),
         root=lambda w: str(paths.results),
         code=lambda w: code("embed", *head_modules(w)),
     message:

@@ -70,7 +70,7 @@ rule mine_search:
     resources:
         **needs("mine_search"),
     params:
-        recipe=lambda w: mining(w.mine, "k", "backend"),
+        recipe=lambda w: mining(w.mine, "k", "backend", "search_options"),
         work=lambda w: str(paths.checkpoints(f"mine/{w.mine}")),
         root=lambda w: str(paths.results),
         code=lambda w: code(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,6 @@ from crosslign.encoders.model import Backbone, Member, Model
 from crosslign.encoders.packed import PackedBackbone, supported
 from crosslign.encoders.tokens import Tokens, collate
 from crosslign.errors import InputError, ResourceError
-from crosslign.files import atomic_path, read_rows
-from crosslign.threads import limit_threads
 
 TOKEN_BUDGET = 2048
 """Tokens of a batch on a CPU, padding included: more does not fit its caches; a GPU takes 32 times as many."""
@@ -226,47 +223,3 @@ def text_columns(table: pa.Table, where: str) -> tuple[list[str], list[str], lis
         raise InputError("only some rows have a pair_text", where=where, why=f"{missing} of {len(pairs)} have none")
     columns = (table[name].to_pylist() for name in ("text_id", "text", "lang"))
     return (*columns, None if missing == len(pairs) else pairs)
-
-
-def embed_text_set(
-    members: Mapping[str, Path] | Path,
-    texts: Path,
-    readout: Mapping[str, Any],
-    out: Path,
-    threads: int = 1,
-    device: str = "auto",
-    head: Callable[[Model], nn.Module] | None = None,
-) -> dict[str, Any]:
-    """Encode a text set with a saved model and write the matrix, row i for text i: vectors, or a head's logits.
-
-    Args:
-        members: folder of each member; one folder alone is `main`.
-        texts: `texts.parquet` of an evaluation corpus.
-        readout: pooling, layer, max_length, normalise, precision, prefix.
-        out: path of the float32 .npy file, written whole or not at all.
-        threads: threads to use.
-        device: `auto`, `cpu`, `cuda`, …
-        head: gives a trained classification head on the model: the matrix then holds its logits [rows, classes], of vectors
-            that are not normalised, whatever the readout says.
-
-    Returns:
-        rows, dimension, truncated (texts longer than max_length), tokenizer (its classes) and device.
-    """
-    limit_threads(threads)
-    chosen = pick_device(device)
-    ids, sentences, langs, pairs = text_columns(read_rows(texts, "texts"), str(texts))
-    model = Model.load({"main": members} if isinstance(members, Path) else members).to(chosen)
-    read = readout if head is None else {**readout, "normalise": False}
-    vectors, truncated = encode_counted(model, sentences, langs, read, pairs, names=ids)
-    if head is not None:
-        vectors = apply_head(head(model), vectors, chosen)
-    with atomic_path(out) as temporary, open(temporary, "wb") as file:
-        np.save(file, vectors, allow_pickle=False)
-    tokenizers = sorted({type(model.member(name).tokenizer).__name__ for name in model.members})
-    return {
-        "rows": len(vectors),
-        "dimension": int(vectors.shape[1]),
-        "truncated": truncated,
-        "tokenizer": tokenizers,
-        "device": chosen.type,
-    }

@@ -17,6 +17,7 @@ from crosslign.errors import CrosslignError
 from crosslign.files.full import full_disk
 from crosslign.files.leases import SCHEDULERS, lease_gpus
 from crosslign.files.lineage import Lineage, lineage_path
+from crosslign.stages.alone import end_with_engine, only_one
 from crosslign.stages.offline import no_network
 from crosslign.threads import limit_threads
 
@@ -152,9 +153,27 @@ def execute(
 
     A `CrosslignError` ends the process with its exit code, its message last in the log and on the screen.
     """
-    settings = dict(params)
+    end_with_engine(os.environ)
+    try:
+        with only_one(Path(log)):
+            _execute(stage, rule, inputs, outputs, dict(params), threads, Path(log), gpus)
+    except CrosslignError as error:
+        logging.getLogger("crosslign").error("%s", error)
+        sys.exit(error.exit_code)
+
+
+def _execute(
+    stage: Callable[[Job], None],
+    rule: str,
+    inputs: Iterable[tuple[str, Any]],
+    outputs: Iterable[tuple[str, Any]],
+    settings: Paths,
+    threads: int,
+    log: Path,
+    gpus: int,
+) -> None:
     threads = int(settings.get("threads", threads))
-    _start_log(Path(log), rule)
+    _start_log(log, rule)
     _name_scheduler(rule)
     limit_threads(threads)
     os.environ["TQDM_DISABLE"] = "1"  # other libraries' bars; the stages report their own progress
@@ -165,9 +184,8 @@ def execute(
     try:
         with no_network(rule) if _is_offline(settings) else nullcontext(), lease_gpus(gpus), full_disk(Path(settings["root"])):
             stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage, gpus))
-    except CrosslignError as error:
-        logging.getLogger("crosslign").error("%s", error)
-        sys.exit(error.exit_code)
+    except CrosslignError:
+        raise
     except Exception:
         logging.getLogger("crosslign").exception("unexpected error in rule %s: please report it with this log", rule)
         raise

@@ -9,7 +9,7 @@ from typing import Any
 
 from crosslign.corpora import STAND_INS
 from crosslign.corpora.stand_ins._packing import lines, write_file
-from crosslign.corpora.stand_ins._sentences import text_in, triplets_of
+from crosslign.corpora.stand_ins._sentences import needed, text_in, triplets_of
 from crosslign.errors import InputError
 
 NAME = re.compile(r"dev-([a-z]{2})\.tsv")
@@ -28,6 +28,7 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
         InputError: the name says no language.
     """
     name = str(file["name"])
+    needed(sentences, name)
     found = NAME.fullmatch(name)
     if not found:
         raise InputError(f"{name!r} says no language", why="expected dev-<language>.tsv")

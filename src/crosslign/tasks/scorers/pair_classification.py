@@ -73,7 +73,7 @@ def average_precision(cosines: np.ndarray, same: np.ndarray, times: np.ndarray) 
     taken = np.cumsum(times[:, order], axis=1)[:, ends]
     precision = np.divide(hits, taken, out=np.zeros_like(hits), where=taken > 0)
     summed = (np.diff(hits, axis=1, prepend=0.0) * precision).sum(1)
-    return np.divide(summed, hits[:, -1], out=np.full(len(hits), np.nan), where=hits[:, -1] > 0)
+    return np.asarray(np.divide(summed, hits[:, -1], out=np.full(len(hits), np.nan), where=hits[:, -1] > 0))
 
 
 def best_accuracy_threshold(cosines: np.ndarray, same: np.ndarray) -> float:
