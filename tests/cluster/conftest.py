@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -114,12 +114,35 @@ class SlurmProject:
             shutil.rmtree(folder, ignore_errors=True)
 
     def weights(self, run):
-        return (self.system(run) / "last" / "main" / "model.safetensors").read_bytes()
+        """Return the bytes of every weight file of a run, by name."""
+        folder = self.system(run)
+        return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.safetensors"))}
 
     def curve(self, run):
         """Return the number of steps that a running training has written down."""
         path = self.results / "checkpoints" / run / "curve.jsonl"
         return path.read_bytes().count(b"\n") if path.exists() else 0
+
+    @contextmanager
+    def frozen(self, script):
+        """Hold the processes of a script still, as if they were very slow; signals reach them when they are let go."""
+        pids = [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/cmdline") if self._runs(path, script)]
+        assert pids, f"no {script} runs"
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+
+    def _runs(self, path, script):
+        try:
+            words = path.read_bytes().decode(errors="replace").split("\0")
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        return any(word.startswith(str(self.folder)) and word.endswith(script) for word in words)
 
     def job_log(self, rule, name):
         return (self.results / "logs" / rule / f"{name}.log").read_text(encoding="utf-8")

@@ -86,10 +86,8 @@ class SlurmJob:
         self.state = self.fields["JobState"]
         self.comment = self.fields.get("Comment", "")
         self.tres = dict(part.split("=") for part in self.fields.get("TRES", "").split(",") if part.count("=") == 1)
-
-    @property
-    def gpus(self):
-        return int(self.tres.get("gres/gpu", 0))
+        asked = re.search(r"\bTresPer\w+=gres:gpu(?::[a-z]\w*)?:(\d+)", line)
+        self.gpus = int(asked[1]) if asked else 0
 
     @property
     def megabytes(self):
