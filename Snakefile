@@ -43,7 +43,12 @@ rule all_figures:
 
 onstart:
     check_results()
+    print_cost(workflow.dag)
 
 
 onsuccess:
     print_summary()
+
+
+onerror:
+    print_failures()

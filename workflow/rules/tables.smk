@@ -1,6 +1,12 @@
 # scores -> tables, figures, report.
 
 
+localrules:
+    make_table,
+    write_overview,
+    write_report,
+
+
 rule make_table:
     input:
         scores=lambda w: cells.table_scores(project, w.table),
@@ -37,8 +43,7 @@ rule make_table:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **needs("make_table"),
     params:
         recipe=lambda w: cells.resolve_table(project, w.table),
         published=str(ROOT / "resources" / "published"),
@@ -70,8 +75,7 @@ rule draw_figure:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=20,
+        **needs("draw_figure"),
     params:
         recipe=lambda w: project.figures[w.figure],
         inputs=lambda w: figure_inputs(w)["inputs"],
@@ -105,8 +109,7 @@ rule write_overview:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **needs("write_overview"),
     params:
         recipe=lambda w: cells.overview(project),
         published=str(ROOT / "resources" / "published"),
@@ -139,8 +142,7 @@ rule write_report:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=20,
+        **needs("write_report"),
     params:
         recipe=lambda w: {
             "tables": [

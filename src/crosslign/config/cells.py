@@ -148,10 +148,14 @@ def _label(project: Project, system: str) -> str:
     return system
 
 
+OF_VECTORS = ("tsne", "nearest", "similarities")
+"""Kinds of figures that read the vectors of a text set."""
+
+
 def figure_inputs(project: Project, figure: str) -> dict[str, Any]:
     """Return what a figure reads: `declared` (paths of the line of data) and `inputs` (as its kind wants them, paths as text)."""
     entry = project.figures[figure]
-    panel_of = {"curves": _curve_panel, "tsne": _matrix_panel}.get(entry["kind"], _score_panel)
+    panel_of = {"curves": _curve_panel, **dict.fromkeys(OF_VECTORS, _matrix_panel)}.get(entry["kind"], _score_panel)
     panels: list[dict[str, Any]] = []
     declared: list[Path] = []
     for system in entry["systems"]:
@@ -159,7 +163,7 @@ def figure_inputs(project: Project, figure: str) -> dict[str, Any]:
         panels.append({"label": _label(project, system), **panel})
         declared += paths
     inputs: dict[str, Any] = {"panels": panels, "results": str(project.paths.results)}
-    if entry["kind"] == "tsne":
+    if entry["kind"] in OF_VECTORS:
         tables = {part: project.paths.evaluation(entry["text_set"], part) for part in ("texts", "items")}
         declared += tables.values()
         inputs |= {part: str(path) for part, path in tables.items()}

@@ -21,6 +21,7 @@ DEFAULTS: dict[str, Any] = {
     "output": "all",
     "embeddings": "float32",
     "backend": "exact",
+    "search_options": {},
     "threads": 2,
     "licence": "not stated",
 }
@@ -62,6 +63,9 @@ def mine_recipe(project: Project, name: str) -> dict[str, Any]:
         raise InputError(f"nothing is called {name!r}", where="config/config.yaml: mine", why=nearest(name, list(project.settings["mine"])))
     where = f"config/config.yaml: mine.{name}"
     entry = {**DEFAULTS, **project.settings["mine"][name]}
+    if entry["search_options"] and entry["backend"] != "faiss_ivf_pq":
+        do = "Take them out, or choose backend: faiss_ivf_pq"
+        raise InputError(f"the backend {entry['backend']} has no options", where=f"{where}.search_options", do=do)
     run, system = _run(project, entry["system"], f"{where}.system")
     untrained = is_untrained(project, system)
     own = project.encoders[system]["readout"] if untrained else entry_of(project, system)["readout"]

@@ -22,11 +22,20 @@ def _sync(path: Path) -> None:
 
 
 def _is_full(error: BaseException) -> bool:
-    """Tell whether a disk is full: numpy says it by a short count and safetensors in words, both without a number."""
+    """Tell whether a disk is full: numpy says it by a short count, safetensors and Arrow in words, both without a number."""
+    said = str(error)
     if isinstance(error, OSError) and error.errno is not None:
         return error.errno in (errno.ENOSPC, errno.EDQUOT)
-    said = str(error)
-    return "No space left" in said or (isinstance(error, OSError) and "requested and" in said)
+    return "No space left" in said or "quota exceeded" in said or (isinstance(error, OSError) and "requested and" in said)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and those that led to it."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
 
 
 def disk_problem(error: BaseException, path: Path, written: int = 0) -> ResourceError | None:
@@ -37,10 +46,10 @@ def disk_problem(error: BaseException, path: Path, written: int = 0) -> Resource
         path: what was being written.
         written: bytes of it that had been written.
     """
-    if _is_full(error):
+    if any(map(_is_full, _chain(error))):
         free = shutil.disk_usage(next(folder for folder in path.absolute().parents if folder.exists())).free
         return ResourceError(
-            "no space left on the disk",
+            "no space left on the disk, or the quota used up",
             where=str(path),
             why=f"{free + written:,} bytes are free and it needs more" + (f": {written:,} were written" if written else ""),
             do="Free space (crosslign plan says what a run needs), then run the same command again",
