@@ -5,12 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: apertium demo methods test test-unit test-workflow test-quick lint format bench clean help
+.PHONY: apertium demo methods test test-unit test-workflow test-quick test-cluster test-cluster-short lint format bench clean help
 
 help:
 	@echo "make demo        build the quick-start table, figures and report from real text (about ten minutes on two cores)"
 	@echo "make methods     build the second table, all five methods, from the same text (docs/methods.md)"
 	@echo "make test        run the test suite"
+	@echo "make test-cluster build a table on a real Slurm of this machine, and disturb it in every way (docs/cluster.md)"
 	@echo "make test-quick  run the whole workflow at scale quick, on stand-ins"
 	@echo "make apertium    install Apertium (Debian packages), so that its tests run too"
 	@echo "make lint        check style, types, rules and their format"
@@ -43,6 +44,13 @@ test-unit: $(VENV)/.installed
 
 test-workflow: $(VENV)/.installed
 	$(BIN)/pytest tests/workflow
+
+# A Slurm of one node, started by hand: needs root and Debian's slurm-wlm and munge, else it is skipped with the reason.
+test-cluster: $(VENV)/.installed
+	$(BIN)/pytest tests/cluster -rs
+
+test-cluster-short: $(VENV)/.installed
+	$(BIN)/pytest tests/cluster -rs -m "not long"
 
 test-quick: $(VENV)/.installed
 	$(SNAKEMAKE) --config scale=quick

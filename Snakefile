@@ -41,5 +41,14 @@ rule all_figures:
         targets(["all_figures"]),
 
 
+onstart:
+    check_results()
+    print_cost(workflow.dag)
+
+
 onsuccess:
     print_summary()
+
+
+onerror:
+    print_failures()

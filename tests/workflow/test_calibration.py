@@ -15,9 +15,10 @@ from project_copy import ROOT
 from crosslign.config.load import load_project
 from crosslign.corpora.build import build_evaluation
 from crosslign.corpora.fetch import fetch_file
-from crosslign.encoders.encode import embed_text_set, encode
+from crosslign.encoders.encode import encode
 from crosslign.encoders.model import Model
 from crosslign.encoders.prepare import prepare_encoder
+from crosslign.encoders.text_sets import embed_text_set
 from crosslign.errors import NetworkError
 from crosslign.reporting.published import read_published
 from crosslign.tasks.write import score_run

@@ -26,6 +26,17 @@ def test_named_targets_have_jobs(untouched, target):
     assert untouched.planned(target)
 
 
+def test_every_table_and_figure_of_the_five_papers_is_one_command(untouched):
+    made = {name for rule, name in untouched.planned("all_tables", "all_figures") if rule in ("make_table", "draw_figure")}
+    for paper in ("msimcse", "moco_bert", "scl", "mpcl", "emma_x"):
+        assert {f"table={paper}_table{number}" for number in (1, 2, 5, 6)} <= made, paper
+
+
+def test_the_default_run_builds_the_quick_start_alone(untouched):
+    tables = {name for rule, name in untouched.planned() if rule == "make_table"}
+    assert tables == {"table=quickstart", "table=quickstart_retrieval"}
+
+
 METHODS = ("papers=[quickstart,methods]", "targets=[methods]")
 
 

@@ -9,8 +9,8 @@ from project_copy import ROOT
 from crosslign.config.load import load_project
 from crosslign.corpora.build import build_evaluation
 from crosslign.corpora.fetch import fetch_file
-from crosslign.encoders.encode import embed_text_set
 from crosslign.encoders.prepare import prepare_encoder
+from crosslign.encoders.text_sets import embed_text_set
 from crosslign.errors import NetworkError
 from crosslign.tasks.write import score_run
 

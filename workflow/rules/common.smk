@@ -1,4 +1,5 @@
 # Configuration, checked before anything runs; names, paths, fingerprints and resources that all rules share.
+import os
 import sys
 from pathlib import Path
 
@@ -12,9 +13,12 @@ from crosslign.config.resolve import (
     resolve,
     split_run,
 )
-from crosslign.config.targets import target_files
+from crosslign.config.resources import job_need, large_sets
+from crosslign.config.targets import covered, target_files
 from crosslign.errors import CrosslignError
+from crosslign.files.atomic import require_writable
 from crosslign.files.fingerprint import fingerprint
+from crosslign.files.leases import gpu_note
 from crosslign.paths import (
     EVALUATION_FILES,
     MINED_FORMATS,
@@ -22,7 +26,10 @@ from crosslign.paths import (
     OVERVIEW_FORMATS,
 )
 from crosslign.reporting.console import summary
+from crosslign.reporting.cost import cost_of, cost_text
+from crosslign.reporting.failures import FailuresHandler
 from crosslign.reporting.remaining import Remaining, RemainingHandler
+from crosslign.stages.alone import ENGINE_VARIABLE, engine_mark
 
 ROOT = Path(workflow.current_basedir).parents[1]
 
@@ -32,7 +39,12 @@ except CrosslignError as error:
     print(f"error: {error}", file=sys.stderr)
     sys.exit(error.exit_code)
 
+failures = FailuresHandler()
 if workflow.is_main_process:
+    logger.addHandler(failures)
+    os.environ[ENGINE_VARIABLE] = engine_mark()
+    if note := gpu_note(project.scale.get("gpus", 0), os.environ):
+        print(f"note: {note}", file=sys.stderr)
     logger.addHandler(
         RemainingHandler(
             Remaining(project.scale.get("expected_seconds", {}), workflow.cores or 1)
@@ -41,8 +53,10 @@ if workflow.is_main_process:
 
 paths = project.paths
 LIMITS = project.scale["limits"]
-GPUS = project.scale.get("gpus", 0)
+GPUS = project.settings.get("gpus", project.scale.get("gpus", 0))
 OVERLAP = overlap_inputs(project)
+LARGE_SETS = large_sets(project)
+COVERED_TABLES, COVERED_FIGURES = covered(project)
 
 
 def names(ids):
@@ -75,6 +89,17 @@ wildcard_constraints:
     figure=names(project.figures),
     mine=names(project.settings["mine"]),
     side=names(MINED_SIDES),
+
+
+def needs(rule):
+    """Memory, time and disk of a rule's jobs, by what they work on and by attempt."""
+
+    def asked(name):
+        return lambda wildcards, attempt: getattr(
+            job_need(project, rule, dict(wildcards.items()), attempt), name
+        )
+
+    return {name: asked(name) for name in ("mem_mb", "runtime", "disk_mb")}
 
 
 def code(stage, *plugins):
@@ -122,6 +147,27 @@ def targets(wanted):
     """Files of the named targets."""
     try:
         return target_files(project, wanted)
+    except CrosslignError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+
+
+def print_cost(dag):
+    """Print what the jobs of this run are expected to cost, before the first of them."""
+    jobs = [(job.rule.name, dict(job.wildcards_dict)) for job in dag.needrun_jobs()]
+    print(f"plan: {cost_text(cost_of(project, jobs, max(1, GPUS)))}", file=sys.stderr)
+
+
+def print_failures():
+    """Say of each job that stayed failed what, why, where its logs are, and what to do."""
+    if text := failures.text():
+        print(text, file=sys.stderr)
+
+
+def check_results():
+    """End at once where nothing could be written, before anything is fetched."""
+    try:
+        require_writable(paths.results)
     except CrosslignError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)

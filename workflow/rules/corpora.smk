@@ -3,6 +3,8 @@
 
 localrules:
     fetch,
+    write_stand_in,
+    prepare_encoder,
 
 
 rule fetch:
@@ -18,8 +20,7 @@ rule fetch:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=120,
+        **needs("fetch"),
     params:
         recipe=source_recipe,
         mirrors=[str(mirror) for mirror in project.mirrors],
@@ -49,8 +50,7 @@ rule write_stand_in:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **needs("write_stand_in"),
     params:
         recipe=source_recipe,
         root=lambda w: str(paths.results),
@@ -86,10 +86,9 @@ rule prepare_encoder:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=8000,
-        runtime=60,
+        **needs("prepare_encoder"),
     params:
-        recipe=lambda w: {"encoder": w.encoder, "entry": project.encoders[w.encoder]},
+        recipe=lambda w: {"encoder": w.encoder, "entry": encoder_entry(w.encoder)},
         root=lambda w: str(paths.results),
         offline=lambda w: "hub" not in project.encoders[w.encoder],
         code=lambda w: code(
@@ -120,8 +119,7 @@ rule build_corpus:
         "../../envs/cpu.yaml"
     threads: corpus_threads
     resources:
-        mem_mb=lambda w, attempt: 4000 * attempt,
-        runtime=240,
+        **needs("build_corpus"),
     params:
         recipe=corpus_recipe("corpus_rows"),
         references=lambda w: list(reference_inputs(w)),
@@ -155,8 +153,7 @@ rule build_evaluation:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=lambda w, attempt: 4000 * attempt,
-        runtime=60,
+        **needs("build_evaluation"),
     params:
         recipe=corpus_recipe("evaluation_items"),
         references=lambda w: list(reference_inputs(w)),

@@ -11,15 +11,15 @@ rule embed:
         paths.log("embed", "{run}/{checkpoint}/{readout}/{text_set}"),
     benchmark:
         paths.benchmark("embed", "{run}/{checkpoint}/{readout}/{text_set}")
+    wildcard_constraints:
+        text_set=names(set(project.corpora) - set(LARGE_SETS)),
     conda:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=lambda w, attempt: 3000 * attempt,
-        runtime=lambda w, attempt: 120 * attempt,
+        **needs("embed"),
         gpu=GPUS,
     params:
-        gpus=GPUS,
         recipe=lambda w: {
             "run": w.run,
             "checkpoint": w.checkpoint,
@@ -33,9 +33,22 @@ rule embed:
             for name, folder in graph.run_members(project, w.run, w.checkpoint).items()
         },
         threads=1,
+        work=lambda w: str(
+            paths.checkpoints(f"embed/{w.run}/{w.checkpoint}/{w.readout}")
+        ),
         root=lambda w: str(paths.results),
         code=lambda w: code("embed", *head_modules(w)),
     message:
         "Encoding {wildcards.text_set} with {wildcards.run} ({wildcards.checkpoint}, {wildcards.readout})"
     script:
         "../scripts/embed.py"
+
+
+# Vectors of large sets are removed after their last score, unless `keep: {embeddings: true}`.
+use rule embed as embed_large with:
+    output:
+        matrix=temp(
+            paths.embeddings("{run}", "{checkpoint}", "{readout}", "{text_set}")
+        ),
+    wildcard_constraints:
+        text_set=names(LARGE_SETS),

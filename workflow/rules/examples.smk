@@ -16,8 +16,7 @@ rule build_examples:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=lambda w, attempt: 6000 * attempt,
-        runtime=120,
+        **needs("build_examples"),
     params:
         recipe=lambda w: {
             "examples": w.examples,
@@ -56,8 +55,7 @@ rule measure_overlap:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=lambda w, attempt: 2000 * attempt,
-        runtime=120,
+        **needs("measure_overlap"),
     params:
         recipe={name: list(found) for name, found in OVERLAP.items()},
         corpora=list(OVERLAP["corpora"]),

@@ -22,6 +22,12 @@ def source_recipe(wildcards):
     }
 
 
+def encoder_entry(encoder):
+    """An encoder's entry without what only plans look at."""
+    entry = project.encoders[encoder]
+    return {key: value for key, value in entry.items() if key != "parameters_m"}
+
+
 def reference_inputs(wildcards):
     return graph.corpus_references(project, wildcards.corpus)
 
@@ -72,8 +78,8 @@ def selection_tables(wildcards):
     return [tables[part] for tables in sets.values() for part in EVALUATION_FILES]
 
 
-def head_modules(wildcards):
-    head = graph.run_head(project, wildcards.run, wildcards.text_set)
+def head_modules(wildcards, text_set=None):
+    head = graph.run_head(project, wildcards.run, text_set or wildcards.text_set)
     return [f"crosslign.objectives.parts.{head['entry']['kind']}"] if head else []
 
 
@@ -96,6 +102,15 @@ def score_matrices(wildcards):
     return [
         tables["matrix"] for tables in graph.score_inputs(project, *wildcards).values()
     ]
+
+
+def removed_vectors(wildcards):
+    """Code behind vectors that are gone when a score is looked at again: a change of it makes the score anew."""
+    sets = set(project.tasks[wildcards.task]["texts"].values()) & set(LARGE_SETS)
+    return {
+        text_set: code("embed", *head_modules(wildcards, text_set))
+        for text_set in sorted(sets)
+    }
 
 
 def score_sets(wildcards):

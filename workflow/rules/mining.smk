@@ -14,8 +14,7 @@ rule mine_texts:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=lambda w, attempt: 2000 * attempt,
-        runtime=60,
+        **needs("mine_texts"),
     params:
         recipe=mining_texts,
         root=lambda w: str(paths.results),
@@ -40,8 +39,8 @@ rule mine_embed:
         "../../envs/cpu.yaml"
     threads: lambda w: mine_recipe(project, w.mine)["threads"]
     resources:
-        mem_mb=lambda w, attempt: 4000 * attempt,
-        runtime=lambda w, attempt: 720 * attempt,
+        **needs("mine_embed"),
+        gpu=GPUS,
     params:
         recipe=mining_embedding,
         members=mining_members,
@@ -69,10 +68,9 @@ rule mine_search:
         "../../envs/cpu.yaml"
     threads: 16
     resources:
-        mem_mb=lambda w, attempt: 12000 * attempt,
-        runtime=lambda w, attempt: 1440 * attempt,
+        **needs("mine_search"),
     params:
-        recipe=lambda w: mining(w.mine, "k", "backend"),
+        recipe=lambda w: mining(w.mine, "k", "backend", "search_options"),
         work=lambda w: str(paths.checkpoints(f"mine/{w.mine}")),
         root=lambda w: str(paths.results),
         code=lambda w: code(
@@ -101,8 +99,7 @@ rule mine_pairs:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=lambda w, attempt: 4000 * attempt,
-        runtime=60,
+        **needs("mine_pairs"),
     params:
         recipe=lambda w: mining(
             w.mine,

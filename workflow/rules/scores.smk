@@ -16,10 +16,10 @@ rule score:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=lambda w, attempt: 4000 * attempt,
-        runtime=lambda w, attempt: 60 * attempt,
+        **needs("score"),
     params:
         recipe=score_recipe,
+        removed=removed_vectors,
         threads=1,
         root=lambda w: str(paths.results),
         code=lambda w: code(

@@ -19,11 +19,9 @@ rule train_system:
         "../../envs/cpu.yaml"
     threads: lambda w: recipe_of(w)["train"]["threads"]
     resources:
-        mem_mb=lambda w, attempt: 6000 * attempt,
-        runtime=lambda w, attempt: 240 * attempt,
+        **needs("train_system"),
         gpu=GPUS,
     params:
-        gpus=GPUS,
         recipe=recipe_of,
         seed=lambda w: split_run(project, w.run)[1],
         examples=training_examples,

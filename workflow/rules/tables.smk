@@ -1,6 +1,12 @@
 # scores -> tables, figures, report.
 
 
+localrules:
+    make_table,
+    write_overview,
+    write_report,
+
+
 rule count_rows:
     input:
         rows=lambda w: list(cells.counted_rows(project, w.table).values()),
@@ -14,8 +20,7 @@ rule count_rows:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=60,
+        **needs("count_rows"),
     params:
         recipe=lambda w: {
             "table": w.table,
@@ -65,8 +70,7 @@ rule make_table:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **needs("make_table"),
     params:
         recipe=lambda w: cells.resolve_table(project, w.table),
         published=str(ROOT / "resources" / "published"),
@@ -98,8 +102,7 @@ rule draw_figure:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=20,
+        **needs("draw_figure"),
     params:
         recipe=lambda w: project.figures[w.figure],
         inputs=lambda w: figure_inputs(w)["inputs"],
@@ -119,7 +122,7 @@ rule write_overview:
         scores=sorted(
             {
                 score
-                for table in project.tables
+                for table in COVERED_TABLES
                 for score in cells.table_scores(project, table)
             }
         ),
@@ -133,8 +136,7 @@ rule write_overview:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=1000,
-        runtime=10,
+        **needs("write_overview"),
     params:
         recipe=lambda w: cells.overview(project),
         published=str(ROOT / "resources" / "published"),
@@ -151,11 +153,11 @@ rule write_report:
         scores=sorted(
             {
                 score
-                for table in project.tables
+                for table in COVERED_TABLES
                 for score in cells.table_scores(project, table)
             }
         ),
-        figures=[paths.figure(figure, "png") for figure in project.figures],
+        figures=[paths.figure(figure, "png") for figure in COVERED_FIGURES],
         overlap=paths.overlap("csv"),
     output:
         page=report(paths.report, caption="../report/report.rst", category="Report"),
@@ -167,15 +169,14 @@ rule write_report:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=2000,
-        runtime=20,
+        **needs("write_report"),
     params:
         recipe=lambda w: {
             "tables": [
-                cells.resolve_table(project, table) for table in project.tables
+                cells.resolve_table(project, table) for table in COVERED_TABLES
             ],
             "figures": {
-                figure: dict(project.figures[figure]) for figure in project.figures
+                figure: dict(project.figures[figure]) for figure in COVERED_FIGURES
             },
             "scale": project.settings["scale"],
         },

@@ -14,15 +14,17 @@ rule build_view:
         "../../envs/cpu.yaml"
     threads: 1
     resources:
-        mem_mb=lambda w, attempt: 4000 * attempt,
-        runtime=240,
+        **needs("build_view"),
     params:
         recipe=lambda w: {"view": w.view, "entry": project.views[w.view]},
         corpora=lambda w: list(graph.view_inputs(project, w.view)),
         root=lambda w: str(paths.results),
         translations=str(paths.translations),
-        offline=lambda w: "transformers"
-        not in project.views[w.view].get("translator", {}),
+        offline=lambda w: (
+            "scheduled"
+            if "transformers" in project.views[w.view].get("translator", {})
+            else True
+        ),
         code=lambda w: code("build_view", *view_modules(project.views[w.view])),
     message:
         "Making the view {wildcards.view}"

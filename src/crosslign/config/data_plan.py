@@ -10,8 +10,10 @@ from typing import Any
 from crosslign.config.catalog import describe, kind_of
 from crosslign.config.cells import counted, system_of
 from crosslign.config.graph import view_corpora
+from crosslign.config.mining import mine_recipe
 from crosslign.config.project import Project
 from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained
+from crosslign.config.targets import GROUPS, PAGES, covered, figures_of, tables_of
 from crosslign.errors import InputError
 from crosslign.files.mirrors import mirrored
 from crosslign.registry import nearest
@@ -59,13 +61,17 @@ class _Uses:
     seen: set[tuple[str, str]] = field(default_factory=set)
 
     def target(self, name: str) -> None:
-        """Add a table, figure, system (`a+b` with fine-tunes), training set, view or corpus, or all of a group such as `all_tables`."""
+        """Add a table, figure, system (`a+b` with fine-tunes), training set, view or corpus, or all of a paper, a page or a group."""
         project = self.project
-        groups = {"all_tables": [*project.tables], "all_figures": [*project.figures]}
-        groups["all"] = groups["report"] = [*groups["all_tables"], *groups["all_figures"]]
-        if name in groups:
-            for member in groups[name]:
-                self.target(member)
+        if name in GROUPS or name in project.settings["papers"]:
+            tables, figures = covered(project) if name in PAGES else (tables_of(project, name), figures_of(project, name))
+            for table in tables:
+                self.table(table)
+            for figure in figures:
+                self.figure(figure)
+            return
+        if name in project.settings["mine"]:
+            self.system(mine_recipe(project, name)["system"])
             return
         known: Sequence[tuple[Mapping[str, Any], Callable[[str], None]]] = (
             (project.tables, self.table),
@@ -80,7 +86,8 @@ class _Uses:
             return
         follow = next((follow for entries, follow in known if name in entries), None)
         if follow is None:
-            raise InputError(f"unknown target {name!r}", why=nearest(name, [*groups, *(key for entries, _ in known for key in entries)]))
+            names = [*GROUPS, *project.settings["papers"], *project.settings["mine"], *(key for entries, _ in known for key in entries)]
+            raise InputError(f"unknown target {name!r}", why=nearest(name, names))
         follow(name)
 
     def table(self, name: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from crosslign.config.project import Project
 from crosslign.config.resolve import checkpoint_name, entry_of, is_untrained, readout, runs_of
+from crosslign.config.targets import GROUPS
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
@@ -20,13 +21,11 @@ DEFAULTS: dict[str, Any] = {
     "output": "all",
     "embeddings": "float32",
     "backend": "exact",
+    "search_options": {},
     "threads": 2,
     "licence": "not stated",
 }
 """Values of an entry that may be left out; the schema names the same, and a test holds the two together."""
-
-TARGETS = ("all", "all_tables", "all_figures", "report")
-"""Words that `targets:` knows; no entry may be called so."""
 
 
 def _run(project: Project, named: str, where: str) -> tuple[str, str]:
@@ -64,6 +63,9 @@ def mine_recipe(project: Project, name: str) -> dict[str, Any]:
         raise InputError(f"nothing is called {name!r}", where="config/config.yaml: mine", why=nearest(name, list(project.settings["mine"])))
     where = f"config/config.yaml: mine.{name}"
     entry = {**DEFAULTS, **project.settings["mine"][name]}
+    if entry["search_options"] and entry["backend"] != "faiss_ivf_pq":
+        do = "Take them out, or choose backend: faiss_ivf_pq"
+        raise InputError(f"the backend {entry['backend']} has no options", where=f"{where}.search_options", do=do)
     run, system = _run(project, entry["system"], f"{where}.system")
     untrained = is_untrained(project, system)
     own = project.encoders[system]["readout"] if untrained else entry_of(project, system)["readout"]
@@ -92,7 +94,7 @@ def check_mining(project: Project) -> None:
         InputError: a name that another target has, or what `mine_recipe` raises.
     """
     for name in project.settings["mine"]:
-        for other, kind in ((TARGETS, "word of targets"), (project.tables, "table"), (project.figures, "figure")):
+        for other, kind in ((GROUPS, "word of targets"), (project.tables, "table"), (project.figures, "figure")):
             if name in other:
                 raise InputError(f"{name!r} is also a {kind}", where="config/config.yaml: mine", do="Give the mining another name")
         mine_recipe(project, name)

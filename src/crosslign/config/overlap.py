@@ -1,4 +1,4 @@
-"""What the overlap of corpora and evaluation sets is measured on: all data behind the tables of a run."""
+"""What the overlap of corpora and evaluation sets is measured on: all data behind the tables that a run covers."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from crosslign.config.cells import COUNTS, resolve_table
 from crosslign.config.graph import corpus_path
 from crosslign.config.project import Project
 from crosslign.config.resolve import resolve, split_run
+from crosslign.config.targets import covered
 
 
 def _runs(project: Project) -> tuple[list[str], set[str]]:
     """Return the runs and the tasks of all cells that are computed."""
     runs: dict[str, None] = {}
     tasks = set()
-    for table in project.tables:
+    for table in covered(project)[0]:
         for row in resolve_table(project, table)["cells"]:
             for cell in row:
                 if "scores" in cell and cell["select"]["task"] != COUNTS:

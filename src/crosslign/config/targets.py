@@ -10,15 +10,35 @@ from crosslign.errors import InputError
 from crosslign.paths import FIGURE_FORMATS, MINED_FORMATS, OVERVIEW_FORMATS, TABLE_FORMATS
 from crosslign.registry import nearest
 
-GROUPS = ("all", "all_tables", "all_figures", "overview", "overlap", "report")
+PAGES = ("overview", "overlap", "report")
+"""Pages over many tables: they cover what else `targets:` names, or everything where it names pages alone."""
+
+GROUPS = ("all", "all_tables", "all_figures", *PAGES)
+"""Words that `targets:` knows beside ids."""
+
+
+def tables_of(project: Project, target: str) -> list[str]:
+    """Return the ids of the tables that one name stands for; none for a page."""
+    return [t for t in project.tables if target in ("all", "all_tables", t, project.paper_of[t])]
+
+
+def figures_of(project: Project, target: str) -> list[str]:
+    """Return the ids of the figures that one name stands for; none for a page."""
+    return [f for f in project.figures if target in ("all", "all_figures", f, project.paper_of[f])]
+
+
+def covered(project: Project) -> tuple[list[str], list[str]]:
+    """Return the tables and the figures that the pages of this run cover, in the order of the papers' files."""
+    wanted = [target for target in project.settings["targets"] if target not in PAGES] or ["all"]
+    tables = {table for target in wanted for table in tables_of(project, target)}
+    figures = {figure for target in wanted for figure in figures_of(project, target)}
+    return [t for t in project.tables if t in tables], [f for f in project.figures if f in figures]
 
 
 def _of(project: Project, target: str) -> list[Path]:
-    paths, everything = project.paths, target == "all"
-    tables = [t for t in project.tables if everything or target in ("all_tables", t, project.paper_of[t])]
-    figures = [f for f in project.figures if everything or target in ("all_figures", f, project.paper_of[f])]
-    found = [paths.table(table, form) for table in tables for form in TABLE_FORMATS]
-    found += [paths.figure(figure, form) for figure in figures for form in FIGURE_FORMATS]
+    paths = project.paths
+    found = [paths.table(table, form) for table in tables_of(project, target) for form in TABLE_FORMATS]
+    found += [paths.figure(figure, form) for figure in figures_of(project, target) for form in FIGURE_FORMATS]
     if target in ("all", "overview"):
         found += [paths.overview(form) for form in OVERVIEW_FORMATS]
     if target in ("all", "overlap"):

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +69,13 @@ class _Plain:
                 if index in node.lc.data:
                     self.lines[(*at, index)] = node.lc.item(index)[0] + 1
             return [self.convert(value, (*at, index)) for index, value in enumerate(node)]
+        return self._scalar(node, at)
+
+    def _scalar(self, node: Any, at: tuple[str | int, ...]) -> Any:
+        if isinstance(node, float) and not math.isfinite(node):
+            raise InputError("not a finite number", where=YamlFile(self.path, None, self.lines).where(at), why=f"found {float(node)}")
+        if node is not None and not isinstance(node, bool | int | float | str | date):
+            raise InputError("tags are not allowed", where=YamlFile(self.path, None, self.lines).where(at), do="Write plain values")
         return _scalar(node)
 
 

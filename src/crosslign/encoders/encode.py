@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,11 +15,10 @@ from numpy.typing import NDArray
 from torch import nn
 
 from crosslign.encoders.memory import is_out_of_memory
-from crosslign.encoders.model import Member, Model
+from crosslign.encoders.model import Backbone, Member, Model
+from crosslign.encoders.packed import PackedBackbone, supported
 from crosslign.encoders.tokens import Tokens, collate
 from crosslign.errors import InputError, ResourceError
-from crosslign.files import atomic_path, read_rows
-from crosslign.threads import limit_threads
 
 TOKEN_BUDGET = 2048
 """Tokens of a batch on a CPU, padding included: more does not fit its caches; a GPU takes 32 times as many."""
@@ -77,12 +75,12 @@ class _Progress:
             log.info("encoded %d of %d sentences, %.0f/s, %.0f s left", self.done, self.total, speed, (self.total - self.done) / speed)
 
 
-def _encode_rows(member: Member, tokens: Tokens, rows: NDArray[np.int64], readout: Mapping[str, Any]) -> Matrix:
+def _encode_rows(member: Member, backbone: Backbone | None, tokens: Tokens, rows: NDArray[np.int64], readout: Mapping[str, Any]) -> Matrix:
     device = member.special_ids.device
     segments = [tokens.segments[i] for i in rows] if tokens.segments is not None else None
     features = collate([tokens.ids[i] for i in rows], segments, member.pad, device)
-    with autocast(readout.get("precision", "fp32"), device):
-        vectors = member(features, readout["pooling"], readout.get("layer", -1))
+    with nullcontext() if backbone else autocast(readout.get("precision", "fp32"), device):
+        vectors = member(features, readout["pooling"], readout.get("layer", -1), backbone)
     if readout.get("normalise", True):
         vectors = vectors / vectors.norm(dim=1, keepdim=True).clamp(min=1e-12)
     return np.asarray(vectors.float().cpu().numpy(), dtype=np.float32)
@@ -91,12 +89,14 @@ def _encode_rows(member: Member, tokens: Tokens, rows: NDArray[np.int64], readou
 def _encode_member(member: Member, tokens: Tokens, readout: Mapping[str, Any], budget: int, progress: _Progress) -> Matrix:
     """Encode tokenised sentences; where memory does not suffice, go on with batches of half the size."""
     lengths = np.fromiter((len(ids) for ids in tokens.ids), np.int64, len(tokens.ids))
+    precision = readout.get("precision", "fp32")
+    backbone = PackedBackbone(member.backbone, precision, budget) if supported(member.backbone, precision) else None
     waiting = np.argsort(-lengths, kind="stable")
     out = np.empty((len(waiting), member.dimension), dtype=np.float32)
     while len(waiting):
         rows = next(token_batches(lengths, waiting, budget))
         try:
-            out[rows] = _encode_rows(member, tokens, rows, readout)
+            out[rows] = _encode_rows(member, backbone, tokens, rows, readout)
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -223,47 +223,3 @@ def text_columns(table: pa.Table, where: str) -> tuple[list[str], list[str], lis
         raise InputError("only some rows have a pair_text", where=where, why=f"{missing} of {len(pairs)} have none")
     columns = (table[name].to_pylist() for name in ("text_id", "text", "lang"))
     return (*columns, None if missing == len(pairs) else pairs)
-
-
-def embed_text_set(
-    members: Mapping[str, Path] | Path,
-    texts: Path,
-    readout: Mapping[str, Any],
-    out: Path,
-    threads: int = 1,
-    device: str = "auto",
-    head: Callable[[Model], nn.Module] | None = None,
-) -> dict[str, Any]:
-    """Encode a text set with a saved model and write the matrix, row i for text i: vectors, or a head's logits.
-
-    Args:
-        members: folder of each member; one folder alone is `main`.
-        texts: `texts.parquet` of an evaluation corpus.
-        readout: pooling, layer, max_length, normalise, precision, prefix.
-        out: path of the float32 .npy file, written whole or not at all.
-        threads: threads to use.
-        device: `auto`, `cpu`, `cuda`, …
-        head: gives a trained classification head on the model: the matrix then holds its logits [rows, classes], of vectors
-            that are not normalised, whatever the readout says.
-
-    Returns:
-        rows, dimension, truncated (texts longer than max_length), tokenizer (its classes) and device.
-    """
-    limit_threads(threads)
-    chosen = pick_device(device)
-    ids, sentences, langs, pairs = text_columns(read_rows(texts, "texts"), str(texts))
-    model = Model.load({"main": members} if isinstance(members, Path) else members).to(chosen)
-    read = readout if head is None else {**readout, "normalise": False}
-    vectors, truncated = encode_counted(model, sentences, langs, read, pairs, names=ids)
-    if head is not None:
-        vectors = apply_head(head(model), vectors, chosen)
-    with atomic_path(out) as temporary, open(temporary, "wb") as file:
-        np.save(file, vectors, allow_pickle=False)
-    tokenizers = sorted({type(model.member(name).tokenizer).__name__ for name in model.members})
-    return {
-        "rows": len(vectors),
-        "dimension": int(vectors.shape[1]),
-        "truncated": truncated,
-        "tokenizer": tokenizers,
-        "device": chosen.type,
-    }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +54,7 @@ def build_examples(
     """
     seed = entry.get("seed", SEED)
     options = {key: value for key, value in entry.items() if key not in FIXED}
-    rows = {key: read_rows(corpora[key]) for key in entry.get("from", ())}
+    rows = _OnDemand({key: corpora[key] for key in entry.get("from", ())})
     sets = {key: read_rows(others[key]) for key in entry.get("of", ())}
     material = Material(name, rows, sets, entry.get("langs", ()), seed)
     table = BUILDERS.get(entry["builder"], where=name)(material, **options)
@@ -74,6 +74,22 @@ def build_examples(
     LOG.info("%s: %s examples, %s kept out, %s written", name, f"{built:,}", f"{built - cleaned['after']:,}", f"{table.num_rows:,}")
     counts = {"shape": shape, "built": built, "decontamination": cleaned, "rows": table.num_rows}
     return {**counts, "per_language": _languages(table), "per_corpus": _corpora(table)}
+
+
+class _OnDemand(Mapping[str, pa.Table]):
+    """Rows by corpus, read whenever they are asked for: a builder that takes one corpus after another holds one at a time."""
+
+    def __init__(self, paths: Mapping[str, Path]) -> None:
+        self._paths = dict(paths)
+
+    def __getitem__(self, name: str) -> pa.Table:
+        return read_rows(self._paths[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
 
 
 def _corpora(table: pa.Table) -> dict[str, int]:

@@ -33,6 +33,19 @@ def visible_gpus(environment: Mapping[str, str]) -> list[str]:
     return [str(number) for number, _ in enumerate(done.stdout.splitlines())] if done.returncode == 0 else []
 
 
+def gpu_note(count: int, environment: Mapping[str, str]) -> str:
+    """Return what to say before a run that asks for `count` GPUs a job on a machine that shows fewer; empty where all is well.
+
+    Under a scheduler nothing is said: its jobs run elsewhere.
+    """
+    if not count or any(name in environment for name in SCHEDULERS):
+        return ""
+    found = len(visible_gpus(environment))
+    if not found:
+        return f"the scale asks for {count} GPU a job and this machine shows none: all is computed on the CPU (see crosslign doctor)"
+    return f"the scale asks for {count} GPUs a job and this machine shows {found}: such jobs will be refused" if count > found else ""
+
+
 def _locks() -> Path:
     folder = Path(tempfile.gettempdir()) / f"crosslign-gpus-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)

@@ -40,16 +40,18 @@ class Neighbours:
         forward_scores: float32 [n, k], their cosines.
         backward_indices: int64 [m, k'], sources nearest to each target.
         backward_scores: float32 [m, k'].
+        recall: share of the exact neighbours that are among these; below 1 for an approximate search, which measures it on a sample.
     """
 
     forward_indices: np.ndarray
     forward_scores: np.ndarray
     backward_indices: np.ndarray
     backward_scores: np.ndarray
+    recall: float = 1.0
 
     def turned(self) -> Neighbours:
         """Return the same with sources and targets exchanged."""
-        return Neighbours(self.backward_indices, self.backward_scores, self.forward_indices, self.forward_scores)
+        return Neighbours(self.backward_indices, self.backward_scores, self.forward_indices, self.forward_scores, self.recall)
 
 
 @dataclass(frozen=True)
@@ -213,4 +215,5 @@ def _joined(lists: Sequence[Tensor]) -> Tensor:
 def _unpack(forward: Tensor, backward: Tensor) -> Neighbours:
     if (forward == EMPTY).any() or (backward == EMPTY).any():
         raise AssertionError("a best list is not full")
-    return Neighbours(*(part.numpy() for keys in (forward, backward) for part in (key_indices(keys), key_scores(keys))))
+    parts = [part.numpy() for keys in (forward, backward) for part in (key_indices(keys), key_scores(keys))]
+    return Neighbours(parts[0], parts[1], parts[2], parts[3])

@@ -5,20 +5,20 @@ from __future__ import annotations
 from dataclasses import fields
 from pathlib import Path
 
-from safetensors import SafetensorError
-from safetensors.numpy import load_file, save_file
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save_file
 
 from crosslign.errors import InputError
 from crosslign.files import atomic_path
 from crosslign.mining.knn import Neighbours
 
-NAMES = tuple(field.name for field in fields(Neighbours))
+NAMES = tuple(field.name for field in fields(Neighbours) if field.name != "recall")
 
 
 def write_neighbours(path: Path, near: Neighbours) -> None:
-    """Write the four arrays under their names, whole or not at all."""
+    """Write the four arrays under their names, and recall beside them, whole or not at all."""
     with atomic_path(path) as temporary:
-        save_file({name: getattr(near, name) for name in NAMES}, temporary)
+        save_file({name: getattr(near, name) for name in NAMES}, temporary, {"recall": repr(near.recall)})
 
 
 def read_neighbours(path: Path) -> Neighbours:
@@ -28,8 +28,9 @@ def read_neighbours(path: Path) -> Neighbours:
         InputError: the file is missing, damaged, or another one.
     """
     try:
-        arrays = load_file(path)
-        return Neighbours(*(arrays[name] for name in NAMES))
+        with safe_open(path, "numpy") as file:
+            arrays = {name: file.get_tensor(name) for name in NAMES}
+            return Neighbours(**arrays, recall=float((file.metadata() or {})["recall"]))
     except FileNotFoundError as error:
         raise InputError("file is missing", where=str(path), do="Run the target that makes it") from error
     except (SafetensorError, KeyError) as error:

@@ -27,6 +27,9 @@ SCHEMA = pa.schema(
         ("target_text", pa.string()),
     ]
 )
+RECALL = pa.field("recall_at_k", pa.float64())
+"""Last column of pairs that rest on an approximate search: the same number beside every score."""
+
 BATCH = 65_536
 BREAKS = str.maketrans("\t\r", "  ")
 """A tab or a carriage return inside a sentence is a space in the TSV; Parquet keeps the sentence as it is."""
@@ -54,20 +57,22 @@ def chosen_pairs(near: Neighbours, margin: Margin, retrieval: Retrieval) -> Pair
     return pairs.take(np.isfinite(pairs.scores))
 
 
-def _tables(pairs: Pairs, above: np.ndarray, source: _Side, target: _Side) -> Iterator[pa.Table]:
+def _tables(pairs: Pairs, above: np.ndarray, source: _Side, target: _Side, recall: float) -> Iterator[pa.Table]:
+    schema = SCHEMA if recall == 1.0 else SCHEMA.append(RECALL)
     for at in blocks(len(pairs), BATCH):
         left, right = pairs.sources[at], pairs.targets[at]
         columns = [pairs.scores[at], above[at], source.lines[left], target.lines[right], source.take(left), target.take(right)]
-        yield pa.table(columns, schema=SCHEMA)
+        extra = [] if recall == 1.0 else [np.full(len(left), recall)]
+        yield pa.table([*columns, *extra], schema=schema)
 
 
-def _write_tsv(path: Path, tables: Iterator[pa.Table]) -> None:
+def _write_tsv(path: Path, tables: Iterator[pa.Table], schema: pa.Schema) -> None:
     with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as out:
-        out.write("\t".join(SCHEMA.names) + "\n")
+        out.write("\t".join(schema.names) + "\n")
         for table in tables:
-            for score, above, *lines, left, right in zip(*(table[name].to_pylist() for name in SCHEMA.names), strict=True):
-                sentences = (text.translate(BREAKS) for text in (left, right))
-                out.write("\t".join([f"{score:.6f}", str(above).lower(), *map(str, lines), *sentences]) + "\n")
+            for score, above, source, target, left, right, *recall in zip(*(table[name].to_pylist() for name in schema.names), strict=True):
+                cells = [f"{score:.6f}", str(above).lower(), str(source), str(target), left.translate(BREAKS), right.translate(BREAKS)]
+                out.write("\t".join([*cells, *(f"{value:.4f}" for value in recall)]) + "\n")
 
 
 def write_pairs(
@@ -86,13 +91,14 @@ def write_pairs(
         near: nearest neighbours of both sides.
         texts: Parquet files of the two sides, of the kind `texts`, row-aligned with what was searched.
         outputs: the TSV and the Parquet file: score, above_threshold, source_line, target_line, source_text, target_text;
-            best first, of equal scores by line; each written whole or not at all.
+            best first, of equal scores by line; each written whole or not at all. Pairs of an approximate search have a last column
+            `recall_at_k`.
         margin, retrieval: as `mine` takes them.
         threshold: lowest score that is above it; None: all are.
         only_above: leave the others out.
 
     Returns:
-        pairs found, pairs above the threshold, pairs written, and the threshold.
+        pairs found, pairs above the threshold, pairs written, the threshold, and the recall of the search.
 
     Raises:
         InputError: the sentences are not those that were searched.
@@ -109,6 +115,7 @@ def write_pairs(
     with ExitStack() as both:
         # The TSV gets its name only when the Parquet file is whole as well.
         tsv, parquet = (both.enter_context(atomic_path(path)) for path in outputs)
-        written = write_batches(parquet, _tables(pairs, above, source, target), SCHEMA)
-        _write_tsv(tsv, _tables(pairs, above, source, target))
-    return {**counts, "written": written}
+        schema = SCHEMA if near.recall == 1.0 else SCHEMA.append(RECALL)
+        written = write_batches(parquet, _tables(pairs, above, source, target, near.recall), schema)
+        _write_tsv(tsv, _tables(pairs, above, source, target, near.recall), schema)
+    return {**counts, "written": written, "recall_at_k": near.recall}

@@ -48,7 +48,8 @@ def extract(scores: np.ndarray, correct: np.ndarray, gold_size: int, threshold: 
         threshold: candidates with score >= threshold are kept.
     """
     _check(scores, correct, gold_size)
-    kept = scores >= threshold
+    # A threshold between two float32 neighbours is none of them: in float32 the comparison would round it.
+    kept = scores.astype(np.float64) >= threshold
     return _extraction(int(correct[kept].sum()), int(kept.sum()), gold_size, threshold)
 
 
@@ -66,6 +67,7 @@ def best_threshold(scores: np.ndarray, correct: np.ndarray, gold_size: int, ties
             considers every prefix in the given order of ties, as the reference does, and may promise an F1 that no threshold realises.
     """
     _check(scores, correct, gold_size)
+    scores = scores.astype(np.float64)
     order = np.argsort(-scores, kind="stable")
     scores, hits = scores[order], np.cumsum(correct[order])
     if not len(hits) or not hits[-1]:

@@ -10,14 +10,13 @@ from pathlib import Path
 
 from crosslign.config.data_plan import FileNeed
 from crosslign.config.project import Project
-from crosslign.config.resolve import entry_of, split_run
+from crosslign.reporting.cost import Job, correction, cost_of, cost_text
 from crosslign.training.curve import duration
 
 STAGES = (
     "fetch", "write_stand_in", "prepare_encoder", "build_corpus", "build_evaluation", "build_view", "build_examples", "train_system",
-    "embed", "score", "make_table", "draw_figure", "write_overview", "measure_overlap", "write_report",
+    "embed", "score", "count_rows", "make_table", "draw_figure", "write_overview", "measure_overlap", "write_report",
 )  # fmt: skip
-GPU_RULES = ("train_system", "embed")
 
 
 @dataclass(frozen=True)
@@ -45,23 +44,6 @@ def measured(results: Path) -> dict[str, Measured]:
     return {rule: Measured(len(r), sum(s for s, _ in r), max(m for _, m in r)) for rule, r in sorted(rows.items())}
 
 
-def gpu_hours(project: Project, runs: Sequence[str]) -> tuple[float, list[str]]:
-    """Return the declared GPU-hours of trainings, and those that declare none.
-
-    Args:
-        project: the configuration.
-        runs: run ids, `<system>-s<seed>`.
-    """
-    total, unknown = 0.0, []
-    for run in runs:
-        hours = entry_of(project, split_run(project, run)[0]).get("gpu_hours")
-        if hours is None:
-            unknown.append(run)
-        else:
-            total += float(hours)
-    return total, unknown
-
-
 def _bytes(count: int) -> str:
     size = float(count)
     for unit in ("B", "kB", "MB", "GB"):
@@ -82,13 +64,13 @@ def _data_lines(needs: Sequence[FileNeed]) -> Iterator[str]:
             yield f"  {need.state}: {need.file} of {need.source} -> {need.path} ({need.licence}); used by {', '.join(need.used_by[:4])}"
 
 
-def plan_text(project: Project, jobs: Mapping[str, int], runs: Sequence[str], needs: Sequence[FileNeed], cores: int, gpus: int) -> str:
+def plan_text(project: Project, jobs: Mapping[str, int], costly: Sequence[Job], needs: Sequence[FileNeed], cores: int, gpus: int) -> str:
     """Return what a run would do: jobs by rule with the time that they are expected to take, GPU-hours, and files.
 
     Args:
         project: the configuration.
         jobs: jobs that would start, by rule; what is cached is not among them.
-        runs: ids of the runs that would be trained.
+        costly: rule and wildcards of the jobs whose hours and files are worth counting.
         needs: files that the targets need.
         cores: cores of the machine, for the wall time of what needs no GPU.
         gpus: GPUs, for the wall time of trainings whose hours are declared.
@@ -103,19 +85,23 @@ def plan_text(project: Project, jobs: Mapping[str, int], runs: Sequence[str], ne
         lines.append(f"  {rule:<18} {jobs[rule]:>5}" + (f"  {duration(jobs[rule] * mean)} in all, {origin}" if mean else ""))
     if not jobs:
         lines.append("  none: everything is there")
-    hours, unknown = gpu_hours(project, runs)
+    cost = cost_of(project, costly, gpus)
     if work:
         lines.append(f"about {duration(work / max(1, cores))} on {cores} cores, as far as jobs were measured")
-    if hours:
-        lines.append(
-            f"trainings: about {hours:.0f} GPU-hours, {hours / max(1, gpus):.0f} hours on {gpus} GPUs"
-            + (f"; {len(unknown)} declare none" if unknown else "")
-        )
+    if costly:
+        lines.append(cost_text(cost))
+    if cost.hours >= 1:
+        lines.append(f"about {cost.hours / max(1, gpus):.0f} hours on {gpus} GPUs")
     return "\n".join([*lines, *_data_lines(needs)])
 
 
-def status_text(results: Path) -> str:
-    """Return what the finished jobs of a results folder took, by rule, with the largest memory."""
+def status_text(results: Path, project: Project | None = None) -> str:
+    """Return what the finished jobs of a results folder took, by rule, with the largest memory; and how that corrects the plan.
+
+    Args:
+        results: results with their scale.
+        project: the configuration that declares the trainings' hours.
+    """
     rows = measured(results)
     lines = [
         f"{results}: {sum(row.jobs for row in rows.values())} finished jobs, {duration(sum(row.seconds for row in rows.values()))} in all"
@@ -123,4 +109,9 @@ def status_text(results: Path) -> str:
     for rule in sorted(rows, key=lambda name: -rows[name].seconds):
         row = rows[rule]
         lines.append(f"  {rule:<18} {row.jobs:>5} jobs  {duration(row.seconds):>14}  mean {row.mean:8.1f} s  peak {row.peak_mb:8.0f} MB")
+    gpu = sum(row.seconds for rule, row in rows.items() if rule in ("train_system", "embed")) / 3600
+    lines.append(f"trainings and encodings took {gpu:.2f} hours on their devices")
+    factor, count = correction(project) if project else (1.0, 0)
+    if count:
+        lines.append(f"{count} finished trainings took {factor:.2f} times their declared hours: `crosslign plan` counts with that")
     return "\n".join(lines)

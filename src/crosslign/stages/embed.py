@@ -6,20 +6,35 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from crosslign.encoders.encode import embed_text_set
 from crosslign.encoders.model import Model
+from crosslign.encoders.text_sets import embed_text_set
+from crosslign.files.lineage import lineage_path
+from crosslign.files.records import read_json
 from crosslign.objectives.contract import Part
 from crosslign.objectives.saved_parts import load_part
 from crosslign.stages.job import Job
 
 
 def embed(job: Job) -> None:
-    """Encode the distinct texts of one evaluation corpus; with a head, write its logits."""
+    """Encode the distinct texts of one evaluation corpus, one process a thread; with a head, write its logits."""
     recipe = job.params["recipe"]
     members = {name: Path(folder) for name, folder in job.params["members"].items()}
     head = _head(recipe["head"], next(iter(members.values())).parent) if recipe.get("head") else None
     with job.publish("embeddings") as (out, counts):
-        counts.update(embed_text_set(members, job.inputs["texts"], recipe["readout_entry"], out["matrix"], job.threads, head=head))
+        made_of = [read_json(lineage_path(job.inputs[name]))["artefact"]["sha256"] for name in ("texts", "encoder")]
+        counts.update(
+            embed_text_set(
+                members,
+                job.inputs["texts"],
+                recipe["readout_entry"],
+                out["matrix"],
+                job.threads,
+                head=head,
+                processes=job.threads,
+                work=Path(job.params["work"]),
+                identity={"made_of": made_of, "recipe": recipe, "code": job.params["code"]},
+            )
+        )
         job.lineage.device = counts.pop("device", "cpu")
 
 

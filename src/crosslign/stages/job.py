@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import logging
 import os
+import platform
 import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosslign.errors import CrosslignError
-from crosslign.files.leases import lease_gpus
+from crosslign.errors import CrosslignError, printable
+from crosslign.files.atomic import disk_problem
+from crosslign.files.leases import SCHEDULERS, lease_gpus
 from crosslign.files.lineage import Lineage, lineage_path
+from crosslign.stages.alone import end_with_engine, only_one
+from crosslign.stages.offline import no_network
 from crosslign.threads import limit_threads
 
 Paths = dict[str, Any]
@@ -29,6 +33,7 @@ class Job:
         inputs, outputs: paths by the names that the rule gives them; a list where it gives several.
         params: settings by name; `recipe` is what enters lineage, `code` the fingerprint, `root` the folder of results.
         threads: threads that the job may use.
+        gpus: devices that the job may use.
         lineage: record that the stage completes and writes beside each output.
     """
 
@@ -38,6 +43,7 @@ class Job:
     params: Mapping[str, Any]
     threads: int
     lineage: Lineage
+    gpus: int = 0
 
     def by_name(self, names: Iterable[str], paths: Iterable[Path]) -> dict[str, Path]:
         """Pair names that a parameter lists with the paths of an input list."""
@@ -98,16 +104,37 @@ def _flat(paths: Paths) -> list[Path]:
     return [path for value in paths.values() for path in (value if isinstance(value, list) else [value])]
 
 
+class _Printable(logging.Formatter):
+    """Leaves out what a terminal would obey: a line of a corpus may stand in a message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
 def _start_log(log: Path, rule: str) -> None:
     """Send all messages to the job's log; progress and warnings also to the screen."""
     log.parent.mkdir(parents=True, exist_ok=True)
+    logging.raiseExceptions = False  # on a full disk the log fails too: the message on the screen must not drown in that
     screen = logging.StreamHandler(sys.stderr)
-    screen.setFormatter(logging.Formatter(f"[{rule} {log.stem}] %(message)s"))
+    screen.setFormatter(_Printable(f"[{rule} {log.stem}] %(message)s"))
     file = logging.FileHandler(log, mode="w", encoding="utf-8")
-    file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    file.setFormatter(_Printable("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[file, screen], force=True)
     for noisy in ("httpx", "httpx2", "httpcore2", "filelock", "urllib3", "matplotlib", "PIL", "fontTools"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
+
+
+def _name_scheduler(rule: str) -> None:
+    """Say in the job's log which job of Slurm it is, and where Slurm's own log lies; that one names this log."""
+    if number := os.environ.get("SLURM_JOB_ID"):
+        place = f".snakemake/slurm_logs/*{rule}*/*/{number}.log"
+        logging.getLogger("crosslign").info("Slurm job %s on %s; its log: %s", number, platform.node(), place)
+
+
+def _is_offline(settings: Mapping[str, Any]) -> bool:
+    """Tell whether a job runs without network: always, unless it downloads; `scheduled` says under a scheduler only."""
+    offline = settings.get("offline", True)
+    return any(name in os.environ for name in SCHEDULERS) if offline == "scheduled" else bool(offline)
 
 
 def execute(
@@ -119,6 +146,7 @@ def execute(
     params: Iterable[tuple[str, Any]],
     threads: int,
     log: str,
+    gpus: int = 0,
 ) -> None:
     """Run one stage as a job: the only thing that a workflow script calls.
 
@@ -128,26 +156,45 @@ def execute(
         inputs, outputs, params: (name, value) items of the rule.
         threads: threads of the rule; a recipe's own thread count wins, so that `--cores` cannot change bytes.
         log: the job's log file.
+        gpus: devices that the job may use, as its resources say; no setting, so that a changed number makes nothing anew.
 
     A `CrosslignError` ends the process with its exit code, its message last in the log and on the screen.
     """
-    settings = dict(params)
+    end_with_engine(os.environ)
+    try:
+        with only_one(Path(log)):
+            _execute(stage, rule, inputs, outputs, dict(params), threads, Path(log), gpus)
+    except CrosslignError as error:
+        logging.getLogger("crosslign").error("%s", error)
+        sys.exit(error.exit_code)
+
+
+def _execute(
+    stage: Callable[[Job], None],
+    rule: str,
+    inputs: Iterable[tuple[str, Any]],
+    outputs: Iterable[tuple[str, Any]],
+    settings: Paths,
+    threads: int,
+    log: Path,
+    gpus: int,
+) -> None:
     threads = int(settings.get("threads", threads))
-    _start_log(Path(log), rule)
+    _start_log(log, rule)
+    _name_scheduler(rule)
     limit_threads(threads)
     os.environ["TQDM_DISABLE"] = "1"  # other libraries' bars; the stages report their own progress
-    if settings.get("offline", True):
-        os.environ.setdefault("HF_HUB_OFFLINE", "1")
     given = _as_paths(inputs)
     lineage = Lineage(
         rule, settings.get("recipe"), _flat(given), Path(settings["root"]), settings.get("seed"), threads, str(settings.get("code", ""))
     )
     try:
-        with lease_gpus(int(settings.get("gpus", 0))):
-            stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage))
-    except CrosslignError as error:
-        logging.getLogger("crosslign").error("%s", error)
-        sys.exit(error.exit_code)
-    except Exception:
+        with no_network(rule) if _is_offline(settings) else nullcontext(), lease_gpus(gpus):
+            stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage, gpus))
+    except CrosslignError:
+        raise
+    except Exception as error:
+        if problem := disk_problem(error, Path(getattr(error, "filename", None) or settings["root"])):
+            raise problem from error
         logging.getLogger("crosslign").exception("unexpected error in rule %s: please report it with this log", rule)
         raise

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from crosslign.encoders.text_sets import embed_text_set
 from crosslign.files.lineage import lineage_path
 from crosslign.files.records import read_json
-from crosslign.mining.embeddings import embed_sentences
 from crosslign.stages.job import Job
 
 
@@ -17,7 +17,7 @@ def mine_embed(job: Job) -> None:
     made_of = [read_json(lineage_path(job.inputs[name]))["artefact"]["sha256"] for name in ("texts", "encoder")]
     with job.publish("embeddings") as (out, counts):
         counts.update(
-            embed_sentences(
+            embed_text_set(
                 members,
                 job.inputs["texts"],
                 recipe["readout_entry"],
@@ -26,6 +26,7 @@ def mine_embed(job: Job) -> None:
                 work=Path(job.params["work"]),
                 identity={"made_of": made_of, "recipe": recipe, "code": job.params["code"], "threads": job.threads},
                 threads=job.threads,
+                named="line {}",
             )
         )
         job.lineage.device = counts.pop("device")

@@ -17,6 +17,9 @@ def mine_search(job: Job) -> None:
     job.lineage.device = ", ".join(devices)
     with job.publish("neighbours") as (out, counts):
         search = BACKENDS.get(recipe["backend"])
-        near = search(job.inputs["source"], job.inputs["target"], recipe["k"], devices=devices, state=State(Path(job.params["work"])))
+        state, options = State(Path(job.params["work"])), recipe["search_options"]
+        near = search(job.inputs["source"], job.inputs["target"], recipe["k"], devices=devices, state=state, **options)
         write_neighbours(out["neighbours"], near)
-        counts.update(sources=len(near.forward_indices), targets=len(near.backward_indices), k=near.forward_indices.shape[1])
+        counts.update(
+            sources=len(near.forward_indices), targets=len(near.backward_indices), k=near.forward_indices.shape[1], recall=near.recall
+        )

@@ -21,7 +21,8 @@ def score(job: Job) -> None:
     manifest = "".join(f"{item['path']} {item['sha256']}\n" for sidecar in sidecars for item in sidecar["inputs"])
     context = {
         **{key: recipe[key] for key in ("run_id", "system", "seed", "checkpoint", "readout", "profile")},
-        **{key: recipe["readout_entry"][key] for key in ("pooling", "layer", "max_length")},
+        **{key: recipe["readout_entry"][key] for key in ("pooling", "layer", "max_length", "precision")},
+        "score_change": recipe["readout_entry"].get("score_change", ""),
         "checkpoint_sha": sha256_text("".join(sidecar["artefact"]["sha256"] for sidecar in sidecars)),
         "code_version": job.params["code"],
         "data_manifest_sha": sha256_text(manifest),

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from crosslign.paths import EVALUATION_FILES
 from crosslign.stages.job import Job
+from crosslign.training.launch import train_on
 from crosslign.training.run import train_run
 
 
@@ -16,17 +19,27 @@ def train_system(job: Job) -> None:
     examples = job.by_name(job.params["examples"], job.inputs["examples"])
     tables = iter(job.inputs.get("selection", []))
     sets = {corpus: {part: next(tables) for part in EVALUATION_FILES} for corpus in job.params["selection"]}
+    checkpoints, context = Path(job.params["checkpoints"]), {"code": job.params["code"]}
     with job.publish("system") as (out, counts):
-        counts.update(
-            train_run(
-                recipe,
-                examples,
-                base,
-                sets,
-                job.params["tasks"],
-                out["folder"],
-                Path(job.params["checkpoints"]),
-                {"code": job.params["code"]},
-            )
-        )
+        ranks = _ranks(job.gpus)
+        if ranks > 1:
+            arguments = {"examples": examples, "base": base, "sets": sets, "out": out["folder"], "checkpoints": checkpoints}
+            plain = {"recipe": recipe, "tasks": job.params["tasks"], "context": context}
+            counts.update(train_on(ranks, {**_as_text(arguments), **plain}))
+        else:
+            counts.update(train_run(recipe, examples, base, sets, job.params["tasks"], out["folder"], checkpoints, context))
         job.lineage.device = counts.pop("device", "cpu")
+
+
+def _ranks(gpus: int) -> int:
+    """Return the number of processes: one a device that the job asked for and sees."""
+    if gpus < 2:
+        return 1
+    import torch
+
+    return max(1, min(gpus, torch.cuda.device_count()))
+
+
+def _as_text(value: Any) -> Any:
+    """Return nested mappings with their paths as text."""
+    return {name: _as_text(inner) for name, inner in value.items()} if isinstance(value, Mapping) else str(value)

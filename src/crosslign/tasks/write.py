@@ -15,11 +15,13 @@ from crosslign.errors import InputError
 from crosslign.files import read_json, write_json, write_rows
 from crosslign.files.rows import SCHEMAS
 from crosslign.mining.vectors import open_vectors
-from crosslign.tasks.records import Record
+from crosslign.tasks.records import Record, check_value
 from crosslign.tasks.score import Scored, score_with_resamples
 
 HEAD = ("run_id", "system", "seed", "task", "checkpoint", "readout", "profile")
 IN_EACH_RECORD = ("run_id", "checkpoint_sha", "pooling", "layer", "max_length", "seed", "profile", "code_version", "data_manifest_sha")
+PRECISION = {"precision": "fp32", "score_change": ""}
+"""Also in each record: the readout's precision, and what that was measured to change; with what stands where nothing is said."""
 
 
 def write_scores(out: Path, context: Mapping[str, Any], records: Sequence[Record]) -> None:
@@ -27,10 +29,12 @@ def write_scores(out: Path, context: Mapping[str, Any], records: Sequence[Record
 
     Args:
         out: final path.
-        context: the values named by `HEAD` and `IN_EACH_RECORD`.
+        context: the values named by `HEAD` and `IN_EACH_RECORD`, and by `PRECISION` where they are others.
         records: at least one; written in sorted order.
     """
-    shared = {key: context[key] for key in IN_EACH_RECORD}
+    for record in records:
+        check_value(asdict(record), str(out))
+    shared = {key: context[key] for key in IN_EACH_RECORD} | {key: context.get(key, usual) for key, usual in PRECISION.items()}
     ordered = sorted(records, key=lambda record: (record.eval, record.subset, record.metric, record.direction, record.protocol))
     write_json(out, {**{key: context[key] for key in HEAD}, "records": [{**shared, **asdict(record)} for record in ordered]})
 
@@ -59,7 +63,7 @@ def read_scores(path: Path) -> tuple[dict[str, Any], list[Record]]:
     names = [field.name for field in fields(Record)]
     try:
         rows = content["records"]
-        context = {**{key: content[key] for key in HEAD}, **{key: row[key] for row in rows[:1] for key in IN_EACH_RECORD}}
+        context = {**{key: content[key] for key in HEAD}, **{key: row[key] for row in rows[:1] for key in (*IN_EACH_RECORD, *PRECISION)}}
         return context, [Record(**{name: row[name] for name in names}) for row in rows]
     except (KeyError, TypeError) as error:
         raise InputError(f"not a score file: {error}", where=str(path), do="Delete it; the next run makes it again") from error

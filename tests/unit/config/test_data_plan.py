@@ -54,6 +54,7 @@ def project(tmp_path):
     }
     settings = {
         "root": tmp_path,
+        "settings": {"papers": ["paper"], "targets": ["all"], "mine": {}},
         "scale": {"encoders": {}, "sources": "real"},
         "sources": sources,
         "corpora": corpora,
@@ -74,6 +75,7 @@ def project(tmp_path):
         "finetunes": {"ft": {"terms": [{"examples": "e1"}]}},
         "tables": {"main": {"columns": [{"task": "t2"}, {"mean_of": "x"}], "rows": [{"system": "s2"}, {"label": "published"}]}},
         "figures": {"fig": {"systems": ["base"], "text_set": "test"}},
+        "paper_of": {"main": "paper", "fig": "paper"},
         "paths": paths,
         "mirrors": (mirror,),
         "stand_in": False,
@@ -118,7 +120,7 @@ def test_other_targets(project):
     assert states(project, "joined") == {"c.zip": "mirror", "b.zip": "fetch"}
     assert states(project, "translated") == {"a.zip": "here", "c.zip": "mirror", "f.zip": "fetch"}
     assert states(project, "e1") == {"a.zip": "here", "b.zip": "fetch", "c.zip": "mirror", "there.txt": "here", "gone.txt": "by hand"}
-    assert states(project, "all") == states(project, "main", "fig") == states(project, "report")
+    assert states(project, "all") == states(project, "main", "fig") == states(project, "report") == states(project, "paper")
     assert states(project, "all_figures") == states(project, "fig")
 
 

@@ -10,8 +10,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crosslign.encoders import encode as module
-from crosslign.encoders.encode import embed_text_set, encode, encode_counted, token_batches
+from crosslign.encoders.encode import encode, encode_counted, token_batches
 from crosslign.encoders.model import Member
+from crosslign.encoders.text_sets import embed_text_set
 from crosslign.errors import InputError, ResourceError
 from crosslign.files import write_rows
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,8 +17,29 @@ X = np.array([(1, 0), (3, 4), (0, 1), (4, 3)], dtype=np.float64)
 Y = np.array([(12, 5), (5, 12), (4, 3), (0, 1), (8, 15)], dtype=np.float64)
 
 
+COSINES = """12/13 5/13 4/5 0/1 8/17
+56/65 63/65 24/25 4/5 84/85
+5/13 12/13 3/5 1/1 15/17
+63/65 56/65 1/1 3/5 77/85"""
+
+
+@pytest.fixture(params=[np.float64, np.float32], autouse=True)
+def both_types(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every number of this file in float64 and in float32."""
+    for name in ("X", "Y"):
+        monkeypatch.setitem(globals(), name, globals()[name].astype(request.param))
+
+
 def found(k: int) -> Neighbours:
     return neighbours(X, Y, k)
+
+
+def test_all_cosines() -> None:
+    exact = np.array([[float(Fraction(cell)) for cell in row.split()] for row in COSINES.splitlines()])
+    five = found(5)
+    assert five.forward_scores == pytest.approx(np.take_along_axis(exact, five.forward_indices, 1), abs=1e-7)
+    assert five.backward_scores == pytest.approx(np.take_along_axis(exact.T, five.backward_indices, 1), abs=1e-7)
+    assert [sorted(row) for row in five.forward_indices.tolist()] == [[0, 1, 2, 3, 4]] * 4
 
 
 def check(pairs: Pairs, expected: list[tuple[int, int, float]]) -> None:

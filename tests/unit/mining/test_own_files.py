@@ -10,11 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from crosslign.encoders.encode import encode
 from crosslign.errors import InputError
 from crosslign.files import read_rows, write_rows
-from crosslign.mining import Neighbours, embeddings, neighbours
-from crosslign.mining.embeddings import embed_sentences
+from crosslign.mining import Neighbours, neighbours
 from crosslign.mining.neighbour_files import read_neighbours, write_neighbours
 from crosslign.mining.pairs import write_pairs
 from crosslign.mining.texts import read_sentences
@@ -67,80 +65,6 @@ def test_files_without_sentences_are_refused_by_name(tmp_path: Path, content: by
     assert not (tmp_path / "rows.parquet").exists()
 
 
-def embed(folder: Path, texts: Path, out: Path, dtype: str = "float32", **identity: object) -> dict[str, object]:
-    return embed_sentences(
-        {"main": folder / "main"}, texts, READOUT, out, dtype=dtype, work=out.parent / "work", identity={"of": "test", **identity}
-    )
-
-
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_vectors_are_those_of_the_encoder(
-    tmp_path: Path, tiny_encoder: Path, tiny_model: object, sentence_pairs: list[tuple[str, str]], dtype: str
-) -> None:
-    english = [pair[0] for pair in sentence_pairs]
-    counts = embed(tiny_encoder, write_texts(tmp_path / "texts.parquet", english), tmp_path / "x.npy", dtype)
-    found = np.load(tmp_path / "x.npy")
-    expected = encode(tiny_model, english, ["en"] * len(english), READOUT)
-    assert found.dtype == counts["dtype"] == dtype
-    assert np.array_equal(found, expected.astype(dtype))
-    assert (counts["rows"], counts["dimension"]) == (20, 32)
-    assert not list((tmp_path / "work").iterdir())
-
-
-def test_encoding_goes_on_behind_the_last_piece(
-    tmp_path: Path, tiny_encoder: Path, sentence_pairs: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    texts = write_texts(tmp_path / "texts.parquet", [pair[0] for pair in sentence_pairs])
-    table = pq.read_table(texts)
-    pieces = [table.slice(at, 6) for at in range(0, 20, 6)]
-    monkeypatch.setattr(embeddings, "iter_rows", lambda path: iter(pieces))
-    embed(tiny_encoder, texts, tmp_path / "whole.npy")
-    real, seen = embeddings._encode_piece, []
-
-    def dies_at_the_third(model: object, piece: pa.Table, *rest: object) -> object:
-        seen.append(piece["text_id"][0].as_py())
-        if len(seen) == 3:
-            raise KeyboardInterrupt
-        return real(model, piece, *rest)
-
-    monkeypatch.setattr(embeddings, "_encode_piece", dies_at_the_third)
-    with pytest.raises(KeyboardInterrupt):
-        embed(tiny_encoder, texts, tmp_path / "x.npy")
-    assert not (tmp_path / "x.npy").exists()
-    embed(tiny_encoder, texts, tmp_path / "x.npy")
-    assert seen == ["1", "7", "13", "13", "19"]
-    assert (tmp_path / "x.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
-
-
-def test_another_readout_starts_from_the_beginning(
-    tmp_path: Path, tiny_encoder: Path, sentence_pairs: list[tuple[str, str]], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    texts = write_texts(tmp_path / "texts.parquet", [pair[0] for pair in sentence_pairs])
-    table = pq.read_table(texts)
-    monkeypatch.setattr(embeddings, "iter_rows", lambda path: iter([table.slice(0, 10), table.slice(10)]))
-    real, calls = embeddings._encode_piece, []
-
-    def second_dies(*arguments: object) -> object:
-        calls.append(1)
-        if len(calls) == 2:
-            raise KeyboardInterrupt
-        return real(*arguments)
-
-    monkeypatch.setattr(embeddings, "_encode_piece", second_dies)
-    with pytest.raises(KeyboardInterrupt):
-        embed(tiny_encoder, texts, tmp_path / "x.npy", readout="one")
-    embed(tiny_encoder, texts, tmp_path / "x.npy", readout="other")
-    assert len(calls) == 4
-
-
-def test_a_vector_that_float16_cannot_hold_is_refused_by_line(tmp_path: Path, tiny_encoder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embeddings, "encode_counted", lambda *_, **__: (np.array([[1.0, 2.0], [7e4, 1.0]], np.float32), 0))
-    texts = write_texts(tmp_path / "texts.parquet", ["one", "two"])
-    monkeypatch.setattr(embeddings.Model, "dimension", 2, raising=False)
-    with pytest.raises(InputError, match=r"line 2: a vector does not fit float16.*float32"):
-        embed(tiny_encoder, texts, tmp_path / "x.npy", "float16")
-
-
 def hand_case(tmp_path: Path) -> tuple[Neighbours, tuple[Path, Path]]:
     # k = 1 and cosines that a hand can check: means are f = (1, .6), b = (1, .6); ratios 1 and 1.
     x, y = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 0.0], [0.8, 0.6]])
@@ -154,7 +78,7 @@ def test_pairs_by_hand(tmp_path: Path) -> None:
     near, texts = hand_case(tmp_path)
     outputs = tmp_path / "out.tsv", tmp_path / "out.parquet"
     counts = write_pairs(near, texts, outputs, margin="ratio", retrieval="max", threshold=1.25)
-    assert counts == {"pairs": 2, "above_threshold": 1, "threshold": 1.25, "written": 2}
+    assert counts == {"pairs": 2, "above_threshold": 1, "threshold": 1.25, "written": 2, "recall_at_k": 1.0}
     rows = pq.read_table(outputs[1]).to_pylist()
     assert [row["score"] for row in rows] == pytest.approx([1 / 0.7, 1.2], abs=1e-7)
     assert [(row["source_line"], row["target_line"], row["above_threshold"]) for row in rows] == [(1, 1, True), (2, 2, False)]

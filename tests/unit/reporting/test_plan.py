@@ -8,7 +8,8 @@ from crosslign.cli.commands.plan import planned
 from crosslign.cli.main import main
 from crosslign.config.data_plan import FileNeed
 from crosslign.config.load import load_project
-from crosslign.reporting.plan import gpu_hours, measured, plan_text, status_text
+from crosslign.reporting.cost import correction, cost_of, cost_text
+from crosslign.reporting.plan import measured, plan_text, status_text
 
 ROOT = Path(__file__).resolve().parents[3]
 HEAD = "s\th:m:s\tmax_rss\n"
@@ -26,6 +27,7 @@ total               6
 Job 3: Training MS-E-s42
 Reason: Missing output files
 Job 4: Training MS-H2-s42
+Job 5: Encoding tatoeba with MS-E-s42 (last, cls_t32)
 
 Job stats:
 job             count
@@ -45,7 +47,8 @@ def project(tmp_path):
 
 
 def test_a_dry_run_is_read():
-    assert planned(DRY_RUN) == ({"embed": 3, "train_system": 2}, ["MS-E-s42", "MS-H2-s42"])
+    jobs = [("train_system", {"run": "MS-E-s42"}), ("train_system", {"run": "MS-H2-s42"})]
+    assert planned(DRY_RUN) == ({"embed": 3, "train_system": 2}, [*jobs, ("embed", {"text_set": "tatoeba", "run": "MS-E-s42"})])
     assert planned("Nothing to be done (all requested files are present and up to date).") == ({}, [])
 
 
@@ -56,14 +59,41 @@ def test_benchmark_files_are_added_up(project):
     assert "embed                  2 jobs" in status_text(project.paths.results)
 
 
+def training(run):
+    return ("train_system", {"run": run})
+
+
 def test_hours_come_from_the_recipes(project):
-    assert gpu_hours(project, ["MS-E-s42", "MS-H2-s42"]) == (pytest.approx(0.55), [])
+    cost = cost_of(project, [training("MS-E-s42"), training("MS-H2-s42")])
+    assert (cost.trainings, cost.unknown, cost.hours) == (2, 0, pytest.approx(0.55))
+    assert cost.peak_mb > cost.kept_mb > 0
+
+
+def test_finished_trainings_correct_the_hours_of_those_to_come(project):
+    assert correction(project) == (1.0, 0)
+    path = project.paths.benchmark("train_system", "MS-E-s42")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{HEAD}1440\t0:24:00\t900\n")  # 0.4 hours, where 0.2 are declared
+    assert correction(project) == (pytest.approx(2.0), 1)
+    cost = cost_of(project, [training("MS-H2-s42")])
+    assert cost.hours == pytest.approx(2 * 0.35)
+    assert "declared hours times 2.00 as measured" in cost_text(cost)
+    assert "took 2.00 times their declared hours" in status_text(project.paths.results, project)
+
+
+def test_vectors_of_large_sets_are_on_disk_for_a_while_only(project):
+    jobs = [("embed", {"run": f"MS-E-s{seed}", "text_set": "bucc2018_training"}) for seed in range(10)]
+    cost = cost_of(project, jobs)
+    assert cost.kept_mb == 0
+    assert 2 * 10_000 < cost.peak_mb < 2 * 20_000  # two of ten at once; PROTOCOLS C4 counts 11 GB a run
+    keeping = load_project(ROOT, {"scale": "paper", "papers": ["msimcse"], "targets": ["all"], "keep": {"embeddings": True}})
+    assert cost_of(keeping, jobs).kept_mb == pytest.approx(5 * cost.peak_mb)
 
 
 def test_a_plan_names_jobs_time_hours_and_files(project):
     need = FileNeed("s", "x.zip", Path("results/downloads/s/x.zip"), 2_500_000, None, "", "CC0", "u", "fetch", ("c",))
     hand = FileNeed("t", "y.txt", Path("data/y.txt"), None, None, "", "research", "u", "by hand", ("d",))
-    text = plan_text(project, {"embed": 3, "train_system": 2}, ["MS-E-s42"], [need, hand], cores=2, gpus=2)
+    text = plan_text(project, {"embed": 3, "train_system": 2}, [training("MS-E-s42")], [need, hand], cores=2, gpus=2)
     assert "embed                  3  1 min 00 s in all, measured on 2 jobs" in text
     assert "about 30 s on 2 cores" in text
     assert "fetch          1 files  2.5 MB" in text

@@ -17,6 +17,7 @@ from crosslign.tasks.write import read_scores, score_run, write_scores
 CONTEXT = {
     "run_id": "MS-E-s42", "system": "MS-E", "seed": 42, "checkpoint": "last", "readout": "cls_t32", "profile": "quick",
     "checkpoint_sha": "ab", "pooling": "cls_before_mlp", "layer": -1, "max_length": 32, "code_version": "cd", "data_manifest_sha": "ef",
+    "precision": "bf16", "score_change": "STS17 at most 0.04",
 }  # fmt: skip
 F3 = [
     "run_id",
@@ -32,6 +33,8 @@ F3 = [
     "pooling",
     "layer",
     "max_length",
+    "precision",
+    "score_change",
     "seed",
     "profile",
     "code_version",
@@ -59,6 +62,7 @@ def test_fields_order_and_equal_bytes(tmp_path):
     assert set(content) == {"run_id", "system", "seed", "task", "checkpoint", "readout", "profile", "records"}
     assert [(r["subset"], r["metric"]) for r in content["records"]] == [("de-en", "accuracy"), ("de-en", "f1"), ("fr-en", "f1")]
     assert all(sorted(r) == sorted(F3) for r in content["records"])
+    assert {(r["precision"], r["score_change"]) for r in content["records"]} == {("bf16", "STS17 at most 0.04")}
     assert content["records"][1]["value"] is None
     assert content["records"][2]["value"] == 0.30000000000000004
 

@@ -13,8 +13,9 @@ import trial
 from safetensors.torch import load_file
 
 from crosslign.corpora.evaluation import EvaluationBuilder
-from crosslign.encoders.encode import embed_text_set, encode
+from crosslign.encoders.encode import encode
 from crosslign.encoders.model import Model
+from crosslign.encoders.text_sets import embed_text_set
 from crosslign.errors import InputError
 from crosslign.files import write_rows
 from crosslign.objectives.saved_parts import load_part

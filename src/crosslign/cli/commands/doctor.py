@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import re
 import shutil
 import socket
 import subprocess
@@ -16,6 +17,8 @@ from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
 
 OK, NOTE, BAD = "ok", "note", "bad"
+STATUS_SECONDS = 20
+"""`slurm-init-seconds-before-status-checks` of slurm/config.yaml."""
 Finding = tuple[str, str, str]
 """State, what was looked at, what was found and what to do."""
 
@@ -91,6 +94,23 @@ def scheduler() -> Iterator[Finding]:
         yield BAD, "Slurm", f"sinfo fails: {done.stderr.strip()[:200]}"
     for line in done.stdout.splitlines():
         yield OK, "Slurm partition", line.strip()
+    yield from _slurm_settings()
+
+
+def _slurm_settings() -> Iterator[Finding]:
+    """Check what the executor asks Slurm for: accounting that answers, finished jobs that are remembered, a local file."""
+    done = subprocess.run(["scontrol", "show", "config"], capture_output=True, text=True, check=False, timeout=30)
+    settings = dict(re.findall(r"^(\w+)\s*=\s*(\S+)", done.stdout, flags=re.MULTILINE))
+    if shutil.which("sacct") and settings.get("AccountingStorageType", "").endswith("none"):
+        text = "sacct is there and answers nothing: keep `slurm-status-command: squeue`, or the run waits for ever"
+        yield NOTE, "Slurm accounting", text
+    age = re.match(r"\d+", settings.get("MinJobAge", ""))
+    if age:
+        short = int(age[0]) < 3 * STATUS_SECONDS
+        more = f": set slurm-init-seconds-before-status-checks to {max(1, int(age[0]) // 3)} or less in slurm/local.yaml" if short else ""
+        yield (BAD if short else OK), "Slurm MinJobAge", f"{age[0]} s{more}"
+    own = Path("slurm/local.yaml")
+    yield (OK if own.exists() else NOTE), "slurm/local.yaml", "found" if own.exists() else "not there: partition and account are guessed"
 
 
 @COMMANDS.register

@@ -52,6 +52,8 @@ class Mine:
         if not code and not args.dry_run:
             counts = read_json(lineage_path(args.directory / outputs[0]))["counts"]
             print(f"{counts['above_threshold']} of {counts['pairs']} pairs above the threshold ({counts['threshold']}); best first:")
+            if counts["recall_at_k"] < 1:
+                print(f"  the search was approximate: recall@{recipe['k']} {counts['recall_at_k']:.4f} on a sample")
             for output in outputs:
                 print(f"  {output}")
         return code

@@ -7,10 +7,14 @@ import re
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
+from typing import TYPE_CHECKING
 
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
 from crosslign.errors import InputError
+
+if TYPE_CHECKING:
+    from crosslign.reporting.cost import Job
 
 
 @COMMANDS.register
@@ -47,14 +51,27 @@ class Plan:
             raise InputError(
                 "Snakemake cannot plan this", where=str(args.directory), why=output.strip().splitlines()[-1] if output.strip() else ""
             )
-        jobs, runs = planned(output)
-        print(plan_text(project, jobs, runs, data_plan(project, project.settings["targets"]), args.cores, args.gpus))
+        counts, jobs = planned(output)
+        print(plan_text(project, counts, jobs, data_plan(project, project.settings["targets"]), args.cores, args.gpus))
         return 0
 
 
-def planned(output: str) -> tuple[dict[str, int], list[str]]:
-    """Return jobs by rule, and the runs that would be trained, from the output of a dry run."""
+MESSAGES = {
+    "prepare_encoder": r"Preparing the base encoder (?P<encoder>\S+)",
+    "build_corpus": r"Reading and filtering the corpus (?P<corpus>\S+)",
+    "build_evaluation": r"Making the evaluation set (?P<corpus>\S+)",
+    "build_view": r"Making the view (?P<view>\S+)",
+    "build_examples": r"Building the training set (?P<examples>\S+)",
+    "train_system": r"Training (?P<run>\S+)",
+    "embed": r"Encoding (?P<text_set>\S+) with (?P<run>\S+) \(",
+}
+"""What the rules whose jobs cost something say of themselves."""
+
+
+def planned(output: str) -> tuple[dict[str, int], list[Job]]:
+    """Return jobs by rule, and rule and wildcards of those that cost something, from the output of a dry run."""
     stats = re.search(r"^Job stats:\n.*?\n-.*?\n(.*?)\n\n", output, flags=re.MULTILINE | re.DOTALL)
     rows = [line.split() for line in stats[1].splitlines()] if stats else []
     jobs = {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[0] not in ("total", "all", "all_tables", "all_figures")}
-    return jobs, sorted(set(re.findall(r"^Job \d+: Training (\S+)$", output, flags=re.MULTILINE)))
+    said = dict.fromkeys(re.findall(r"^Job \d+: (.*)$", output, flags=re.MULTILINE))
+    return jobs, [(rule, found.groupdict()) for text in said for rule, words in MESSAGES.items() if (found := re.match(words, text))]

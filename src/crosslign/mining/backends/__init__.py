@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from crosslign.mining.knn import Neighbours, State
 from crosslign.registry import Registry
@@ -13,7 +13,7 @@ from crosslign.registry import Registry
 class Backend(Protocol):
     """One way to search."""
 
-    def __call__(self, sources: Path, targets: Path, k: int, *, devices: Sequence[str], state: State) -> Neighbours:
+    def __call__(self, sources: Path, targets: Path, k: int, *, devices: Sequence[str], state: State, **options: Any) -> Neighbours:
         """Return the k nearest neighbours, in both directions, of the rows of two `.npy` files.
 
         Args:
@@ -21,6 +21,10 @@ class Backend(Protocol):
             k: neighbours of each row; capped at the size of the other side.
             devices: torch devices that may be used.
             state: where an interrupted search may keep what it has found.
+            options: `search_options` of the entry of `mine:`; the backend names and checks them.
+
+        Returns:
+            The neighbours; with their recall, where the search is not exact.
         """
 
 

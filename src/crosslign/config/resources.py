@@ -1,0 +1,225 @@
+"""What a job asks for: memory, time and disk by rule, scale, base encoder, size of the data and attempt.
+
+The figures are upper bounds of ordinary runs, not measurements: a job that ends for want of memory or time comes back with more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crosslign.config.graph import examples_inputs, selection_sets, view_corpora
+from crosslign.config.mining import mine_recipe
+from crosslign.config.project import Project
+from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained, resolve, split_run
+
+Wildcards = Mapping[str, str]
+
+UNKNOWN_MB = {False: 50.0, True: 2.0}
+"""Size of a file of which the catalog says none, by whether it is one of an evaluation set."""
+STAND_IN_MB = 0.2
+PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst", ".tgz", ".whl")
+UNPACKED_BY = 4.0
+"""How much larger text is than its archive."""
+BYTES_A_ROW = 300
+BYTES_A_SENTENCE = 100
+UNKNOWN_MILLIONS = 300.0
+"""Parameters of an encoder of which the catalog says none."""
+SHORTEST = 20
+"""Minutes; a warning signal comes up to three minutes before the end, which a shorter job could mistake for its start."""
+LONGEST = 1440
+MOST_MB = 64_000
+"""The first attempt asks for no more: large corpora are read as streams."""
+EMBED_RULES = ("embed", "embed_large")
+"""Rules that write vectors."""
+LARGE_MB = 100.0
+"""Text (MB) from which on the vectors of a set are temporary, unless `keep` says otherwise: 4 GB a run at 1,024 dimensions."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a job works on.
+
+    Attributes:
+        text_mb: text that it reads, unpacked.
+        parameters: of its encoder, in millions; 0 without one.
+        gpu_hours: declared hours of a training on a large GPU; None where none are declared.
+    """
+
+    text_mb: float = 0.0
+    parameters: float = 0.0
+    gpu_hours: float | None = None
+
+    @property
+    def sentences(self) -> float:
+        """About how many sentences the text has."""
+        return self.text_mb * 1e6 / BYTES_A_SENTENCE
+
+    @property
+    def vectors_mb(self) -> float:
+        """Size of the vectors of all sentences."""
+        dimension = 1024 if self.parameters > 400 else 768 if self.parameters > 60 else 384
+        return self.sentences * dimension * 4 / 1e6
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a job asks for: memory (MB), time (minutes), and disk for what it writes (MB)."""
+
+    mem_mb: int
+    runtime: int
+    disk_mb: int
+
+
+def _capped(size: float, rows: int | None) -> float:
+    return min(size, rows * BYTES_A_ROW / 1e6) if rows else size
+
+
+def _files_mb(project: Project, entry: Mapping[str, Any]) -> float:
+    unknown, wanted, size = UNKNOWN_MB[entry["kind"] == "evaluation"], entry.get("files"), 0.0
+    for file in project.sources[entry["source"]]["files"]:
+        if wanted is None or file["name"] in wanted:
+            known = file.get("bytes") or file.get("about_bytes")
+            size += known / 1e6 * (UNPACKED_BY if file["name"].endswith(PACKED) else 1.0) if known else unknown
+    return size
+
+
+def corpus_mb(project: Project, corpus: str) -> float:
+    """Return the size of a corpus or view, unpacked; at most what its entry or the scale keeps of it."""
+    if corpus in project.views:
+        entry = project.views[corpus]
+        return sum(corpus_mb(project, name) for name in view_corpora(entry)) * (1 + int(entry.get("views", 1)))
+    entry = project.corpora[corpus]
+    size = sum(corpus_mb(project, name) for name in [*entry.get("from", []), *entry.get("of", [])])
+    if "source" in entry:
+        size += STAND_IN_MB if project.stand_in else _files_mb(project, entry)
+    size = _capped(size, entry.get("sample") or entry.get("options", {}).get("size"))
+    return size if entry["kind"] == "evaluation" else _capped(size, project.scale["limits"].get("corpus_rows"))
+
+
+def large_sets(project: Project) -> list[str]:
+    """Return the text sets whose vectors are removed after their last score."""
+    if project.settings.get("keep", {}).get("embeddings"):
+        return []
+    shown = {entry["text_set"] for entry in project.figures.values() if "text_set" in entry}
+    sets = [name for name, entry in project.corpora.items() if entry["kind"] == "evaluation" and name not in shown]
+    return [name for name in sets if corpus_mb(project, name) > LARGE_MB]
+
+
+def examples_mb(project: Project, examples: str) -> float:
+    """Return the size of a training set, as far as it follows from its corpora; at most what its entry or the scale keeps of it."""
+    entry = project.examples[examples]
+    size = sum(corpus_mb(project, name) for name in entry.get("from", []))
+    size += sum(examples_mb(project, name) for name in examples_inputs(project, examples)["others"])
+    if "max_per_pair" in entry:
+        size = _capped(size, entry["max_per_pair"] * max(1, len(entry.get("pairs", [])) or len(entry.get("langs", []))))
+    return _capped(_capped(size, entry.get("rows")), project.scale["limits"].get("example_rows"))
+
+
+def parameters(project: Project, run: str) -> float:
+    """Return the parameters of a run's encoders, in millions."""
+    if is_untrained(project, run):
+        return encoder_size(project, encoder_at_scale(project, run))
+    system, seed = split_run(project, run)
+    base = resolve(project, system, int(seed or 0))["base"]
+    if "run" in base:
+        return parameters(project, base["run"])
+    return sum(encoder_size(project, encoder) for encoder in set(base["members"].values()))
+
+
+def encoder_size(project: Project, encoder: str) -> float:
+    """Return the parameters of a base encoder, in millions."""
+    entry = project.encoders[encoder]
+    if "construct" in entry:
+        made = entry["construct"]
+        return float(made["hidden"] * (made["vocabulary"] + made["layers"] * (4 * made["hidden"] + 2 * made["intermediate"]))) / 1e6
+    return float(entry.get("parameters_m", UNKNOWN_MILLIONS))
+
+
+def _training(project: Project, w: Wildcards) -> Load:
+    system, seed = split_run(project, w["run"])
+    recipe = resolve(project, system, int(seed or 0))
+    text = sum(examples_mb(project, name) for name in {term["examples"] for term in recipe["terms"]})
+    text += sum(corpus_mb(project, name) for name in selection_sets(project, recipe))
+    hours = entry_of(project, system).get("gpu_hours")
+    capped = any(limit in project.scale["limits"] for limit in ("steps", "example_rows"))
+    return Load(text, parameters(project, w["run"]), float(hours) if hours and not capped else None)
+
+
+def _scoring(project: Project, w: Wildcards) -> Load:
+    text = sum(corpus_mb(project, corpus) for corpus in project.tasks[w["task"]]["texts"].values())
+    return Load(text, parameters(project, w["run"]))
+
+
+def _mining(project: Project, w: Wildcards) -> Load:
+    recipe = mine_recipe(project, w["mine"])
+    sizes = [(project.root / recipe[side]["file"]) for side in ("source", "target")]
+    text = sum(path.stat().st_size / 1e6 * (UNPACKED_BY if path.suffix in PACKED else 1.0) for path in sizes if path.exists())
+    return Load(text, parameters(project, recipe["run"]))
+
+
+def _overall(project: Project, w: Wildcards) -> Load:
+    return Load(sum(corpus_mb(project, name) for name in project.corpora))
+
+
+LOADS: Mapping[str, Callable[[Project, Wildcards], Load]] = {
+    "prepare_encoder": lambda p, w: Load(parameters=encoder_size(p, w["encoder"])),
+    "build_corpus": lambda p, w: Load(corpus_mb(p, w["corpus"])),
+    "build_evaluation": lambda p, w: Load(corpus_mb(p, w["corpus"])),
+    "build_view": lambda p, w: Load(corpus_mb(p, w["view"])),
+    "build_examples": lambda p, w: Load(examples_mb(p, w["examples"])),
+    "train_system": _training,
+    **dict.fromkeys(EMBED_RULES, lambda p, w: Load(corpus_mb(p, w["text_set"]), parameters(p, w["run"]))),
+    "score": _scoring,
+    "measure_overlap": _overall,
+    **dict.fromkeys(("mine_texts", "mine_embed", "mine_search", "mine_pairs"), _mining),
+}
+
+
+def _asked(rule: str, load: Load) -> Need:
+    """Return what the first attempt asks for."""
+    text, model, vectors = load.text_mb, load.parameters, load.vectors_mb
+    rows_m = load.sentences / 1e6
+    asked = {
+        "fetch": (1000, 120, 0),
+        "write_stand_in": (1000, SHORTEST, 0),
+        "prepare_encoder": (2000 + 12 * model, 60, 5 * model),
+        "build_corpus": (2000 + 1.5 * text, 60 + text / 50, text),
+        "build_evaluation": (2000 + 2 * text, 30 + text / 100, text),
+        "build_view": (3000 + 1.5 * text, 120 + text / 20, text),
+        "build_examples": (3000 + 2 * text, 60 + text / 50, text),
+        "measure_overlap": (2000 + 0.5 * text, 60 + text / 100, 0),
+        # Weights, gradients and AdamW's two moments are 16 bytes a parameter; momentum encoders and checkpoints in the making, more.
+        "train_system": (4000 + 24 * model + 2 * text, 60 + 120 * (load.gpu_hours or 1.5), 24 * model),
+        "embed": (3000 + 8 * model + 2 * text, 60 + 0.25 * model * rows_m, vectors),
+        "embed_large": (3000 + 8 * model + 2 * text, 60 + 0.25 * model * rows_m, vectors),
+        "score": (3000 + 3 * vectors, 30 + 20 * rows_m, 0),
+        "draw_figure": (4000, 60, 0),
+        "count_rows": (1000, 240, 0),  # lineage names the sums of all that is counted
+        "mine_texts": (2000 + 2 * text, 60, text),
+        "mine_embed": (4000 + 8 * model, 720, vectors),
+        "mine_search": (8000 + 2 * vectors, 1440, vectors),
+        "mine_pairs": (3000 + 2 * text, 60, text),
+    }
+    memory, minutes, disk = asked.get(rule, (2000, SHORTEST, 0))
+    return Need(int(min(memory, MOST_MB)), int(minutes), 10 + int(disk))
+
+
+def load_of(project: Project, rule: str, wildcards: Wildcards) -> Load:
+    """Return what a job works on."""
+    return LOADS[rule](project, wildcards) if rule in LOADS else Load()
+
+
+def job_need(project: Project, rule: str, wildcards: Wildcards, attempt: int) -> Need:
+    """Return what one job asks for; every further attempt asks for as much again, up to the longest that a cluster allows.
+
+    Args:
+        project: the configuration.
+        rule: name of the rule.
+        wildcards: of the job.
+        attempt: 1 for the first.
+    """
+    first = _asked(rule, load_of(project, rule, wildcards))
+    longest = int(project.settings.get("max_runtime", LONGEST))
+    return Need(first.mem_mb * attempt, max(SHORTEST, min(longest, first.runtime * attempt)), first.disk_mb)

@@ -1,0 +1,244 @@
+"""Vectors of part of a text set, written into their rows of one memory-mapped file; and processes that do so side by side.
+
+A worker is `python -m crosslign.encoders.shards`: it reads one line of JSON (what to encode, and how), answers with the length of its
+vectors, then encodes shard after shard, named by their first rows. All write into one file, each its own rows; nothing is pickled.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import torch
+from torch import nn
+
+from crosslign import errors
+from crosslign.encoders.encode import apply_head, encode_counted, text_columns
+from crosslign.encoders.model import Model
+from crosslign.errors import CrosslignError, InputError, ResourceError
+from crosslign.threads import VARIABLES, limit_threads
+
+SHARD = 8192
+"""Sentences that are encoded, and put on the disk, at a time: what a killed run loses at most, in each worker."""
+
+log = logging.getLogger(__name__)
+Head = Callable[[Model], nn.Module]
+Facts = dict[str, Any]
+"""`dimension`, columns of the matrix, and `tokenizer`, the classes of the members' tokenizers."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What a worker encodes; JSON can hold it.
+
+    Attributes:
+        members: folder of each member.
+        texts: Parquet file of the kind `texts`.
+        readout: pooling, layer, max_length, normalise, precision, prefix.
+        matrix: `.npy` file that exists, one row a text.
+        dtype: its type.
+        named: how a text is named in messages, `{}` for its id.
+        shard: rows that are encoded at a time.
+    """
+
+    members: Mapping[str, str]
+    texts: str
+    readout: Mapping[str, Any]
+    matrix: str
+    dtype: str = "float32"
+    named: str = "{}"
+    shard: int = SHARD
+
+
+class Rows:
+    """Rows of a Parquet file by number; one row group is in memory at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._file = pq.ParquetFile(path)
+        sizes = [self._file.metadata.row_group(at).num_rows for at in range(self._file.num_row_groups)]
+        self._ends = np.cumsum([0, *sizes])
+        self._held: tuple[int, pa.Table | None] = (-1, None)
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def _group(self, at: int) -> pa.Table:
+        if self._held[0] != at:
+            self._held = at, self._file.read_row_group(at)
+        return self._held[1]
+
+    def between(self, start: int, stop: int) -> pa.Table:
+        """Return the rows from `start` to before `stop`."""
+        groups = np.flatnonzero((self._ends[1:] > start) & (self._ends[:-1] < stop)).tolist()
+        parts = []
+        for at in groups:
+            first = max(start - int(self._ends[at]), 0)
+            parts.append(self._group(at).slice(first, min(stop, int(self._ends[at + 1])) - int(self._ends[at]) - first))
+        return pa.concat_tables(parts)
+
+
+class ShardEncoder:
+    """A loaded encoder that writes shards of one text set.
+
+    Args:
+        task: what to encode.
+        device: a torch device.
+        head: gives a trained classification head on the model: the matrix then holds its logits.
+    """
+
+    def __init__(self, task: Task, device: str, head: Head | None = None) -> None:
+        self._task = task
+        self.model = Model.load({name: Path(folder) for name, folder in task.members.items()}).to(torch.device(device))
+        self._head = None if head is None else head(self.model)
+        self._readout = task.readout if head is None else {**task.readout, "normalise": False}
+        self._rows = Rows(Path(task.texts))
+
+    @property
+    def facts(self) -> Facts:
+        """What is known before the first shard."""
+        empty = np.zeros((1, self.model.dimension), dtype=np.float32)
+        dimension = self.model.dimension if self._head is None else int(apply_head(self._head, empty, self.model.device).shape[1])
+        return {"dimension": dimension, "tokenizer": sorted({type(self.model.member(m).tokenizer).__name__ for m in self.model.members})}
+
+    def __call__(self, start: int) -> int:
+        """Encode the shard that begins at a row; return how many of its texts were cut."""
+        stop = min(start + self._task.shard, len(self._rows))
+        ids, texts, langs, pairs = text_columns(self._rows.between(start, stop), self._task.texts)
+        names = [self._task.named.format(number) for number in ids]
+        vectors, truncated = encode_counted(self.model, texts, langs, self._readout, pairs, names=names)
+        if self._head is not None:
+            vectors = apply_head(self._head, vectors, self.model.device)
+        matrix = np.lib.format.open_memmap(self._task.matrix, "r+")
+        matrix[start:stop] = _fitting(vectors, self._task, names)
+        matrix.flush()
+        return truncated
+
+
+def _fitting(vectors: np.ndarray, task: Task, names: Sequence[str]) -> np.ndarray:
+    """Return vectors in the type of the matrix; refuse what it cannot hold."""
+    with np.errstate(over="ignore"):
+        kept = vectors.astype(task.dtype)
+    bad = np.flatnonzero(~np.isfinite(kept).all(1) | ((vectors != 0).any(1) & ~kept.any(1)))
+    if bad.size:
+        raise InputError(
+            f"a vector does not fit {task.dtype}",
+            where=f"{task.texts}, {names[bad[0]]}",
+            why=f"its largest coordinate is {np.abs(vectors[bad[0]]).max():.3g}",
+            do="Set `embeddings: float32`",
+        )
+    return kept
+
+
+class _Worker:
+    """One process; told a shard, it answers when that is on the disk."""
+
+    def __init__(self, task: Task, device: str, threads: int) -> None:
+        environment = {**os.environ, **dict.fromkeys(VARIABLES, str(threads))}
+        environment["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
+        command = [sys.executable, "-m", __spec__.name]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment, text=True)
+        self._where = task.texts
+        self._first = {"task": asdict(task), "device": device, "threads": threads}
+
+    def ask(self, line: Any) -> Any:
+        """Send one line and return the answer."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        try:
+            self._process.stdin.write(json.dumps(line) + "\n")
+            self._process.stdin.flush()
+            answer = self._process.stdout.readline()
+        except OSError:
+            answer = ""
+        if not answer:
+            raise ResourceError(
+                "an encoding process ended before its work did",
+                where=self._where,
+                why=f"exit status {self._process.wait()}",
+                do="Run the same command again: it goes on behind the shards that are done. A killed process often ran out of memory",
+            )
+        reply = json.loads(answer)
+        if "error" in reply:
+            kind: type[CrosslignError] = getattr(errors, reply["error"].pop("kind"))
+            raise kind(**reply["error"])
+        return reply["value"]
+
+    def start(self) -> Facts:
+        """Load the model."""
+        return dict(self.ask(self._first))
+
+    def close(self) -> None:
+        """End the process, whatever it does."""
+        self._process.kill()
+        self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            with suppress(BrokenPipeError):
+                if pipe is not None:
+                    pipe.close()
+
+
+def side_by_side(task: Task, devices: Sequence[str], threads: int, prepare: Callable[[Facts], Iterable[int]]) -> Iterator[tuple[int, int]]:
+    """Encode shards in one process a device and yield each shard's first row, and how many of its texts were cut, as they are done.
+
+    Args:
+        task: what to encode.
+        devices: torch device of each process; `cpu` as often as there are to be processes.
+        threads: threads of each.
+        prepare: called when a model is loaded; makes the matrix and returns the shards to encode.
+    """
+    workers = [_Worker(task, device, threads) for device in devices]
+    try:
+        with ThreadPoolExecutor(len(workers)) as pool:
+            starting = [pool.submit(worker.start) for worker in workers]
+            todo = iter(prepare(starting[0].result()))
+            busy: dict[Future[Any], tuple[_Worker, int]] = {}
+            for worker, started in zip(workers, starting, strict=True):
+                started.result()
+                busy |= {pool.submit(worker.ask, start): (worker, start) for start in islice(todo, 1)}
+            while busy:
+                for done in wait(busy, return_when=FIRST_COMPLETED).done:
+                    worker, start = busy.pop(done)
+                    truncated = done.result()
+                    busy |= {pool.submit(worker.ask, following): (worker, following) for following in islice(todo, 1)}
+                    yield start, truncated
+    finally:
+        for worker in workers:
+            worker.close()
+
+
+def main() -> None:
+    """Encode the shards that standard input names until it ends."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a library prints is no answer
+    logging.basicConfig(level=logging.WARNING, format="%(message)s")
+    encoder: ShardEncoder | None = None
+    for line in sys.stdin:
+        told = json.loads(line)
+        try:
+            if encoder is None:
+                limit_threads(told["threads"])
+                encoder = ShardEncoder(Task(**told["task"]), told["device"])
+                reply: dict[str, Any] = {"value": encoder.facts}
+            else:
+                reply = {"value": encoder(told)}
+        except CrosslignError as error:
+            reply = {"error": {"kind": type(error).__name__, "what": error.what, "where": error.where, "why": error.why, "do": error.do}}
+        answers.write(json.dumps(reply) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""A text set to its matrix on disk: shard after shard, in one process or several, going on where a killed run stopped."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+
+from crosslign.encoders.encode import pick_device
+from crosslign.encoders.shards import SHARD, Facts, Head, Rows, ShardEncoder, Task, side_by_side
+from crosslign.errors import InputError
+from crosslign.files import atomic_path, iter_rows, write_json
+from crosslign.threads import limit_threads
+
+log = logging.getLogger(__name__)
+
+
+def _check_pairs(texts: Path) -> None:
+    """Refuse a text set of which only some rows have a second segment."""
+    missing = rows = 0
+    for table in iter_rows(texts, ["pair_text"]):
+        missing, rows = missing + table["pair_text"].null_count, rows + table.num_rows
+    if 0 < missing < rows:
+        raise InputError("only some rows have a pair_text", where=str(texts), why=f"{missing} of {rows} have none")
+
+
+def _devices(device: str, processes: int, shards: int) -> list[str]:
+    """Return the device of each process: every visible GPU once, or the CPU as often as asked; never more than there are shards."""
+    chosen = pick_device(device)
+    if chosen.type == "cuda" and chosen.index is None:
+        return [f"cuda:{index}" for index in range(torch.cuda.device_count())][: max(1, shards)]
+    return [str(chosen)] * (max(1, min(processes, shards)) if chosen.type == "cpu" else 1)
+
+
+class _Progress:
+    """Which shards are done, on the disk; another identity knows of none."""
+
+    def __init__(self, folder: Path, stem: str, identity: Mapping[str, Any]) -> None:
+        self.matrix, self._state = folder / f"{stem}.part.npy", folder / f"{stem}.json"
+        self._identity = dict(identity)
+        self.done: dict[int, int] = {}
+        try:
+            saved = json.loads(self._state.read_text(encoding="utf-8"))
+            if self.matrix.exists() and saved["identity"] == json.loads(json.dumps(self._identity)):
+                self.done = {int(start): truncated for start, truncated in saved["done"].items()}
+        except (OSError, ValueError, KeyError):
+            pass
+
+    def add(self, start: int, truncated: int) -> None:
+        """Note that a shard's rows are in the matrix, and cut texts among them."""
+        self.done[start] = truncated
+        write_json(self._state, {"identity": self._identity, "done": {str(at): self.done[at] for at in sorted(self.done)}})
+
+    def finish(self, out: Path) -> None:
+        """Give the matrix its final name."""
+        with atomic_path(out) as temporary:
+            shutil.move(self.matrix, temporary)
+        self._state.unlink(missing_ok=True)
+
+    def prepare(self, rows: int, dimension: int, dtype: str) -> list[int]:
+        """Make the matrix unless it is there; return the first rows of the shards that are left."""
+        left = [start for start in range(0, rows, SHARD) if start not in self.done]
+        if self.done:
+            log.info("going on: %d of %d shards are done", len(self.done), len(self.done) + len(left))
+        elif rows:
+            np.lib.format.open_memmap(self.matrix, "w+", np.dtype(dtype), (rows, dimension)).flush()
+        else:
+            np.save(self.matrix, np.empty((0, dimension), dtype))
+        return left
+
+
+@contextmanager
+def _folder(work: Path | None, out: Path) -> Iterator[Path]:
+    """Yield the folder of unfinished work; one of its own beside `out`, which does not outlive the block, where none is given."""
+    folder = work or out.parent / f".{out.name}.work"
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield folder
+    finally:
+        if work is None:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _encode(task: Task, devices: list[str], threads: int, head: Head | None, progress: _Progress, rows: int) -> Facts:
+    """Encode what is left; return what is known of the encoder."""
+    known: Facts = {}
+
+    def prepare(facts: Facts) -> list[int]:
+        known.update(facts)
+        return progress.prepare(rows, facts["dimension"], task.dtype)
+
+    def here() -> Iterator[tuple[int, int]]:
+        encoder = ShardEncoder(task, devices[0], head)
+        for start in prepare(encoder.facts):
+            yield start, encoder(start)
+
+    each = max(1, threads // len(devices))
+    for start, truncated in here() if len(devices) == 1 else side_by_side(task, devices, each, prepare):
+        progress.add(start, truncated)
+        log.info("%d of %d texts encoded", min(len(progress.done) * SHARD, rows), rows)
+    return known
+
+
+def embed_text_set(
+    members: Mapping[str, Path] | Path,
+    texts: Path,
+    readout: Mapping[str, Any],
+    out: Path,
+    threads: int = 1,
+    device: str = "auto",
+    head: Head | None = None,
+    *,
+    processes: int = 1,
+    dtype: Literal["float32", "float16"] = "float32",
+    work: Path | None = None,
+    identity: Mapping[str, Any] | None = None,
+    named: str = "{}",
+) -> dict[str, Any]:
+    """Encode a text set with a saved model and write the matrix, row i for text i: vectors, or a head's logits.
+
+    The matrix is memory-mapped: memory holds the model and one shard of texts in each process. Shards and the threads of a process
+    decide the bytes, the number of processes does not.
+
+    Args:
+        members: folder of each member; one folder alone is `main`.
+        texts: Parquet file of the kind `texts`.
+        readout: pooling, layer, max_length, normalise, precision, prefix.
+        out: path of the .npy file, written whole or not at all.
+        threads: threads to use, shared by the processes.
+        device: `auto`, `cpu`, `cuda`, …; with `auto` or `cuda` every visible GPU works, in a process of its own.
+        head: gives a trained classification head on the model: the matrix then holds its logits [rows, classes], of vectors
+            that are not normalised, whatever the readout says. One process then.
+        processes: processes on a CPU.
+        dtype: type on disk.
+        work: folder for what a killed run leaves; without one, every run starts from the beginning.
+        identity: what the vectors depend on, as JSON; what another one left is not taken over.
+        named: how a text is named in messages, `{}` for its id.
+
+    Returns:
+        rows, dimension, dtype, truncated (texts longer than max_length), tokenizer (its classes) and device.
+
+    Raises:
+        InputError: a vector with NaN, of zeros, or outside the range of `dtype`; a language without member; second segments in some
+            rows only. The message names the text.
+        ResourceError: a process ended, or memory does not suffice for one sentence.
+    """
+    paths = {"main": str(members)} if isinstance(members, Path) else {name: str(path) for name, path in members.items()}
+    _check_pairs(texts)
+    rows = len(Rows(texts))
+    devices = _devices(device, processes if head is None else 1, -(-rows // SHARD))
+    limit_threads(threads)
+    with _folder(work, out) as folder:
+        progress = _Progress(folder, out.stem, {**(identity or {}), "dtype": dtype, "rows": rows, "shard": SHARD})
+        task = Task(paths, str(texts), dict(readout), str(progress.matrix), dtype, named, SHARD)
+        facts = _encode(task, devices, threads, head, progress, rows)
+        progress.finish(out)
+    counts = {"rows": rows, **facts, "dtype": dtype, "truncated": sum(progress.done.values())}
+    return {**counts, "device": torch.device(devices[0]).type}

@@ -1,0 +1,153 @@
+"""faiss's inverted file with product quantisation: for corpora where an exact search is hopeless. Approximate, and it says how much.
+
+The index proposes `k * k_factor` candidates from codes of `m` bytes a vector; their scores are then the exact ones of `vectors`, so what is
+found has the score that an exact search gives it, and only the choice of candidates is approximate. Recall is measured on rows drawn from
+both sides, whose exact neighbours are searched, and goes with the result. It computes on the CPU and keeps no state.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crosslign.errors import InputError, ResourceError
+from crosslign.mining.backends import BACKENDS
+from crosslign.mining.knn import Neighbours, State, neighbours
+from crosslign.mining.vectors import GRID, blocks, exact_scores, open_vectors, row_norms, to_grid
+
+PIECE = 16_384
+"""Rows that are added, and searched, at a time."""
+
+POINTS = 64
+"""Vectors for each list, at most, that the quantisers are trained on."""
+
+log = logging.getLogger(__name__)
+Found = tuple[np.ndarray, np.ndarray]
+
+
+def _unit(vectors: np.ndarray, rows: np.ndarray, name: str) -> np.ndarray:
+    """Return float32 rows of length 1; NaN and zero rows are an `InputError` with the row number."""
+    piece = np.asarray(vectors[rows])
+    return np.ascontiguousarray(piece / row_norms(piece, rows, name)[:, None], dtype=np.float32)
+
+
+def _pieces(vectors: np.ndarray) -> Iterator[np.ndarray]:
+    yield from (np.arange(at.start, at.stop) for at in blocks(len(vectors), PIECE))
+
+
+def _index(faiss: Any, base: np.ndarray, name: str, lists: int | None, m: int, nbits: int, seed: int) -> Any:
+    """Train an index on rows drawn from `base` and add them all."""
+    n, d = base.shape
+    lists = lists or max(1, min(int(4 * math.sqrt(n)), n // 39))
+    needed = max(lists, 1 << nbits)
+    if d % m or n < needed:
+        why = f"{d} dimensions are no multiple of m = {m}" if d % m else f"{n} vectors, and it takes at least {needed}"
+        raise InputError("faiss cannot build this index", where=f"{name}, backend faiss_ivf_pq", why=why, do="Change m, nbits or nlist")
+    index = faiss.IndexIVFPQ(faiss.IndexFlatIP(d), d, lists, m, nbits, faiss.METRIC_INNER_PRODUCT)
+    chosen = np.sort(np.random.default_rng(seed).permutation(n)[: POINTS * needed])
+    index.train(_unit(base, chosen, name))
+    for rows in _pieces(base):
+        index.add(_unit(base, rows, name))
+    log.info("indexed %d %s in %d lists, %d bytes each", n, name, lists, m * nbits // 8)
+    return index
+
+
+def _on_grid(vectors: np.ndarray, rows: np.ndarray, name: str) -> Any:
+    piece = np.asarray(vectors[rows])
+    return to_grid(piece, GRID / row_norms(piece, rows, name))
+
+
+def _rescored(queries: np.ndarray, rows: np.ndarray, base: np.ndarray, proposed: np.ndarray, k: int, names: tuple[str, str]) -> Found:
+    """Return the best k of each row's proposals by exact score, of equal scores the lower index first; a gap (-1) comes last."""
+    wide = np.repeat(rows, proposed.shape[1])
+    flat = proposed.ravel()
+    held, at = np.unique(np.maximum(flat, 0), return_inverse=True)
+    left, right = _on_grid(queries, rows, names[0]), _on_grid(base, held, names[1])
+    scores = np.empty(len(flat), dtype=np.float32)
+    for part in blocks(len(flat), PIECE):
+        scores[part] = exact_scores(left[wide[part] - rows[0]], right[at[part]]).numpy()
+    scores[flat < 0] = -np.inf
+    table = scores.reshape(proposed.shape)
+    order = np.lexsort((proposed, -table), axis=1)[:, :k]
+    return np.take_along_axis(proposed, order, 1), np.take_along_axis(table, order, 1)
+
+
+def _nearest(index: Any, queries: np.ndarray, base: np.ndarray, k: int, factor: int, names: tuple[str, str]) -> Found:
+    """Return indices int64 [n, k] and scores float32 [n, k]; where the lists looked at held too few, -1 and -1.0."""
+    wanted = min(k * factor, len(base))
+    found = []
+    for rows in _pieces(queries):
+        proposed = index.search(_unit(queries, rows, names[0]), wanted)[1]
+        found.append(_rescored(queries, rows, base, proposed, min(k, len(base)), names))
+        log.info("searched %d of %d %s", rows[-1] + 1, len(queries), names[0])
+    indices, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
+    return indices, np.where(indices < 0, np.float32(-1.0), scores)
+
+
+def _hits(found: np.ndarray, exact: np.ndarray) -> float:
+    """Return the share of the exact neighbours of each row that are among those found, mean over the rows."""
+    return float((found[:, :, None] == exact[:, None, :]).any(1).mean())
+
+
+@BACKENDS.register
+def search(
+    sources: Path,
+    targets: Path,
+    k: int,
+    *,
+    devices: Sequence[str],
+    state: State,
+    nlist: int | None = None,
+    m: int = 32,
+    nbits: int = 8,
+    nprobe: int = 32,
+    k_factor: int = 8,
+    sample: int = 1000,
+    seed: int = 42,
+) -> Neighbours:
+    """Search each direction by itself; options are named as faiss names them.
+
+    Args:
+        sources, targets, k, devices, state: as in `Backend`; nothing is kept in `state`.
+        nlist: lists of the inverted file; 4 √n, and at least 39 vectors each, by default.
+        m: sub-quantisers, a divisor of the dimension; with 8 bits each they are the bytes of a code.
+        nbits: bits of a sub-quantiser.
+        nprobe: lists that are looked at for each query.
+        k_factor: candidates that get an exact score, for each neighbour wanted.
+        sample: rows drawn from each side to measure recall on.
+        seed: of training rows and sample.
+
+    Raises:
+        ResourceError: faiss is not installed.
+        InputError: as `neighbours` raises; or the index cannot be built with these options.
+    """
+    try:
+        import faiss
+    except ImportError as error:
+        raise ResourceError("faiss is not installed", where="mine: backend: faiss_ivf_pq", do="pip install faiss-cpu") from error
+    sides = open_vectors(sources, "sources"), open_vectors(targets, "targets")
+    names = ("sources", "targets")
+    if not (len(sides[0]) and len(sides[1])):
+        raise InputError("no vectors to search", where=names[not len(sides[1])])
+    if sides[0].shape[1] != sides[1].shape[1]:
+        why = f"{sides[0].shape[1]} and {sides[1].shape[1]} dimensions"
+        raise InputError("vectors of unequal dimension", where="sources and targets", why=why)
+    found: list[np.ndarray] = []
+    recalls, weights = [], []
+    for query, base in ((0, 1), (1, 0)):
+        index = _index(faiss, sides[base], names[base], nlist, m, nbits, seed)
+        index.nprobe = nprobe
+        indices, scores = _nearest(index, sides[query], sides[base], k, k_factor, (names[query], names[base]))
+        rows = np.sort(np.random.default_rng(seed).permutation(len(sides[query]))[:sample])
+        exact = neighbours(sides[query], sides[base], k, source_rows=rows, device=list(devices)).forward_indices
+        recalls.append(_hits(indices[rows], exact))
+        weights.append(len(rows))
+        found += [indices, scores]
+    recall = float(np.average(recalls, weights=weights))
+    log.info("recall@%d %.4f, measured on %d rows; forward %.4f, backward %.4f", k, recall, sum(weights), *recalls)
+    return Neighbours(found[0], found[1], found[2], found[3], recall)

@@ -1,0 +1,127 @@
+"""GPU-hours and disk of the jobs that a run would start, and what earlier runs teach about the declared hours."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from crosslign.config.project import Project
+from crosslign.config.resolve import entry_of, split_run
+from crosslign.config.resources import EMBED_RULES, LOADS, job_need, large_sets, load_of
+
+Job = tuple[str, Mapping[str, str]]
+"""Rule and wildcards."""
+
+HOURS_A_MILLION = 0.25 / 560
+"""GPU-hours of encoding a million sentences, by million parameters: 0.05 h for the 200,000 of BUCC's sample (PROTOCOLS C1)."""
+LIMITED = ("steps", "example_rows")
+"""Limits of a scale under which the declared hours of a training mean nothing."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What jobs are expected to cost.
+
+    Attributes:
+        trainings, encodings: numbers of jobs that use a GPU.
+        hours: GPU-hours of all whose hours are known.
+        unknown: trainings of which nothing is known.
+        factor: measured over declared hours of finished trainings; 1 where none has finished.
+        kept_mb: what stays on disk.
+        peak_mb: what is on disk at the worst moment: what stays, checkpoints and vectors that are removed after use.
+    """
+
+    trainings: int
+    encodings: int
+    hours: float
+    unknown: int
+    factor: float
+    kept_mb: float
+    peak_mb: float
+
+
+def declared_hours(project: Project, run: str) -> float | None:
+    """Return the GPU-hours that the recipe of a run declares; None where it declares none, or the scale cuts the recipe down."""
+    if any(limit in project.scale["limits"] for limit in LIMITED):
+        return None
+    hours = entry_of(project, split_run(project, run)[0]).get("gpu_hours")
+    return None if hours is None else float(hours)
+
+
+def measured_hours(results: Path) -> dict[str, float]:
+    """Return the hours of each finished training, by run; a run that was stopped and went on counts its last part alone."""
+    folder, found = results / "benchmarks" / "train_system", {}
+    for path in sorted(folder.glob("*.tsv")):
+        with open(path, encoding="utf-8", newline="") as file:
+            rows = [float(row["s"]) for row in csv.DictReader(file, delimiter="\t")]
+        if rows:
+            found[path.stem] = rows[-1] / 3600
+    return found
+
+
+def correction(project: Project) -> tuple[float, int]:
+    """Return measured over declared hours of the finished trainings that declare some, and their number; 1 and 0 without any."""
+    pairs = []
+    for run, hours in measured_hours(project.paths.results).items():
+        system = run.rpartition("-s")[0].split("+")[0]
+        declared = declared_hours(project, run) if system in project.systems else None
+        if declared:
+            pairs.append((hours, declared))
+    return (sum(hours for hours, _ in pairs) / sum(declared for _, declared in pairs), len(pairs)) if pairs else (1.0, 0)
+
+
+def cost_of(project: Project, jobs: Iterable[Job], gpus: int = 1) -> Cost:
+    """Return what jobs are expected to cost.
+
+    Args:
+        project: the configuration.
+        jobs: rule and wildcards of every job that would start.
+        gpus: jobs on GPUs that run at once, for what lies on disk while they do.
+    """
+    factor, _ = correction(project)
+    known = measured_hours(project.paths.results)
+    mean = sum(known.values()) / len(known) if known else None
+    hours, unknown, kept, trainings, encodings = 0.0, 0, 0.0, 0, 0
+    passing: list[float] = []
+    large = set(large_sets(project))
+    for rule, wildcards in jobs:
+        size = job_need(project, rule, wildcards, 1).disk_mb
+        if rule == "train_system":
+            trainings += 1
+            declared = declared_hours(project, wildcards["run"])
+            expected = declared * factor if declared is not None else known.get(wildcards["run"], mean)
+            unknown += expected is None
+            hours += expected or 0.0
+            kept += size / 3
+            passing.append(size * 2 / 3)
+        elif rule in EMBED_RULES:
+            encodings += 1
+            load = load_of(project, rule, wildcards)
+            hours += HOURS_A_MILLION * load.parameters * load.sentences / 1e6
+            if wildcards["text_set"] in large:
+                passing.append(size)
+            else:
+                kept += size
+        elif rule in LOADS:
+            kept += size
+    at_once = sum(sorted(passing, reverse=True)[: max(1, 2 * gpus)])
+    return Cost(trainings, encodings, hours, unknown, factor, kept, kept + at_once)
+
+
+def size_text(megabytes: float) -> str:
+    """Return a size in words."""
+    if megabytes < 1000:
+        return f"{megabytes:.0f} MB"
+    return f"{megabytes / 1e3:.1f} GB" if megabytes < 1e6 else f"{megabytes / 1e6:.2f} TB"
+
+
+def cost_text(cost: Cost) -> str:
+    """Return the cost in one line."""
+    text = f"about {cost.hours:.1f} GPU-hours ({cost.trainings} trainings, {cost.encodings} encodings)"
+    if cost.unknown:
+        text += f", {cost.unknown} trainings of unknown length"
+    if cost.factor != 1.0:
+        text += f", declared hours times {cost.factor:.2f} as measured"
+    return f"{text}; disk: {size_text(cost.kept_mb)} kept, {size_text(cost.peak_mb)} at most"

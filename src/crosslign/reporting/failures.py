@@ -1,0 +1,104 @@
+"""What failed in a run: rule, wildcards, cause, last lines, where the logs are, and what to do next."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+LAST_LINES = 6
+CAUSE = re.compile(r"^\S+ \S+ (?:ERROR|CRITICAL) [\w.]+: (?P<text>.*)$")
+SLURM_ID = re.compile(r"SLURM-job '(?P<id>[\w]+)' failed, SLURM status is: '(?P<state>\w+)'")
+ADVICE = {
+    "TIMEOUT": "it ran out of time: run again with more retries, or raise max_runtime (docs/cluster.md)",
+    "OUT_OF_MEMORY": "it ran out of memory: run again with more retries, each asks for more, or --set-resources {rule}:mem_mb=...",
+    "CANCELLED": "it was cancelled: run the same command again, it goes on from what is there",
+    "NODE_FAIL": "its node failed: run the same command again",
+}
+
+
+@dataclass(frozen=True)
+class Failure:
+    """One failed try of a job.
+
+    Attributes:
+        rule: name of the rule.
+        wildcards: of the job.
+        logs: the job's own log first, then those of the scheduler.
+        message: what the executor said.
+    """
+
+    rule: str
+    wildcards: Mapping[str, str]
+    logs: tuple[Path, ...]
+    message: str = ""
+
+    @property
+    def name(self) -> str:
+        """Rule and wildcards, as one word each."""
+        return " ".join([self.rule, *(f"{key}={value}" for key, value in self.wildcards.items())])
+
+
+def _lines(path: Path) -> list[str]:
+    try:
+        return [line for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
+    except OSError:
+        return []
+
+
+def explain(failure: Failure) -> Iterator[str]:
+    """Yield the lines that explain one failure."""
+    yield f"failed: {failure.name}"
+    own = _lines(failure.logs[0]) if failure.logs else []
+    causes = [match["text"] for line in own if (match := CAUSE.match(line))]
+    slurm = SLURM_ID.search(failure.message)
+    if slurm:
+        yield f"  slurm job {slurm['id']}: {slurm['state']}"
+    if causes:
+        yield f"  cause: {causes[-1]}"
+    elif slurm and slurm["state"] in ADVICE:
+        yield f"  cause: {ADVICE[slurm['state']].format(rule=failure.rule)}"
+    elif not own:
+        yield "  cause: the job wrote no log: it did not start, or its disk is full; the scheduler's log says more"
+    shown = own or next((lines for path in failure.logs[1:] if (lines := _lines(path))), [])
+    for line in shown[-LAST_LINES:]:
+        yield f"  | {line}"
+    for path in failure.logs:
+        yield f"  log: {path}"
+    yield "  next: mend the cause and run the same command again; what is done stays done"
+
+
+class FailuresHandler(logging.Handler):
+    """Gathers the failed jobs of the events that the workflow engine logs; a job that a later try finished is forgotten."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.INFO)
+        self._failed: dict[str, Failure] = {}
+        self._wildcards: dict[str, Mapping[str, Any]] = {}
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Follow one event; records without one pass."""
+        event, fields = str(getattr(record, "event", "")), record.__dict__
+        if event == "job_info":
+            self._wildcards[str(fields.get("jobid"))] = dict(fields.get("wildcards") or {})
+        elif event == "job_error":
+            self._take(fields, ())
+        elif event == "group_error":
+            for job in fields.get("job_error_info", []):
+                self._take(job, fields.get("aux_logs") or (), str(fields.get("msg") or ""))
+        elif event == "job_finished":
+            self._failed.pop(str(fields.get("job_id")), None)
+
+    def _take(self, fields: Mapping[str, Any], more: Sequence[str], said: str = "") -> None:
+        logs = [*(fields.get("log") or []), *(fields.get("aux_logs") or []), *more]
+        rule, message = str(fields.get("rule_name", "?")), str(fields.get("rule_msg") or fields.get("msg") or said)
+        job = str(fields.get("jobid"))
+        wildcards = {key: str(value) for key, value in self._wildcards.get(job, {}).items()}
+        self._failed[job] = Failure(rule, wildcards, tuple(Path(str(log)) for log in logs if log), message)
+
+    def text(self) -> str:
+        """Return what is to be said of all jobs that stayed failed; empty where there are none."""
+        return "\n".join(line for failure in self._failed.values() for line in explain(failure))

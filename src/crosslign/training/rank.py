@@ -1,0 +1,41 @@
+"""One of several processes that train a run together: `python -m crosslign.training.rank FOLDER`, started by `launch`."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from pathlib import Path
+
+from crosslign.errors import CrosslignError
+from crosslign.files.records import read_json, write_json
+from crosslign.training.run import train_run
+
+
+def main(folder: Path) -> int:
+    """Train, as the folder's `arguments.json` says; leave `counts.json` (rank 0) or `error-<rank>.json` there."""
+    rank = int(os.environ["RANK"])
+    level = logging.INFO if rank == 0 else logging.WARNING
+    logging.basicConfig(level=level, format=f"[rank {rank}] %(message)s", stream=sys.stderr)
+    given = read_json(folder / "arguments.json")
+    try:
+        counts = train_run(
+            given["recipe"],
+            {name: Path(path) for name, path in given["examples"].items()},
+            {name: Path(path) for name, path in given["base"].items()},
+            {corpus: {part: Path(path) for part, path in parts.items()} for corpus, parts in given["sets"].items()},
+            given["tasks"],
+            Path(given["out"]),
+            Path(given["checkpoints"]),
+            given["context"],
+        )
+    except CrosslignError as error:
+        write_json(folder / f"error-{rank}.json", {"error": str(error)})
+        return error.exit_code
+    if rank == 0:
+        write_json(folder / "counts.json", counts)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1])))

@@ -1,0 +1,179 @@
+"""One Slurm and one project with its first table that all tests share."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from slurm_by_hand import Cluster, missing
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
+from project_copy import ROOT, copy_project
+
+PATIENCE = float(os.environ.get("CROSSLIGN_PATIENCE", "1"))
+"""Factor on every time limit of these tests, for busy machines."""
+LITERAL = ("snakemake", "--cores", "all", "--profile", "slurm", "--config", "scale=quick", "papers=[moco_bert]")
+TABLE = ("targets=[moco_bert_table5]",)
+OWN = """\
+slurm-init-seconds-before-status-checks: 1
+latency-wait: 20
+default-resources:
+  slurm_partition: main
+"""
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: left out of the short form that runs with every change")
+
+    # Asked to end, pytest would leave the daemons behind; an exception lets it tear down.
+    def stop(number, frame):
+        raise KeyboardInterrupt(f"signal {number}")
+
+    signal.signal(signal.SIGTERM, stop)
+
+
+def wait_for(condition, seconds, what):
+    """Wait until a condition holds and return what it gives."""
+    deadline = time.monotonic() + seconds * PATIENCE
+    while not (found := condition()):
+        assert time.monotonic() < deadline, what
+        time.sleep(0.3)
+    return found
+
+
+class SlurmProject:
+    """A copy of the project, and the commands that a user gives in it."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.results = folder / "results" / "quick"
+        bin_folder = Path(sys.executable).parent
+        self.environment = {**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}", "CROSSLIGN_OFFLINE": "1", "HF_HUB_OFFLINE": "1"}
+        self.environment.pop("CROSSLIGN_MIRROR", None)
+
+    def command(self, *more, config=TABLE, targets=()):
+        return [LITERAL[0], *targets, *more, *LITERAL[1:], *config]
+
+    def run(self, *more, config=TABLE, targets=(), check=True, seconds=900):
+        """Run the command to its end and return its exit code and all that it said."""
+        log = self.folder / "run.log"
+        with open(log, "w") as out:
+            done = subprocess.run(
+                self.command(*more, config=config, targets=targets),
+                cwd=self.folder,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                check=False,
+                timeout=seconds * PATIENCE,
+            )
+        text = log.read_text(encoding="utf-8", errors="replace")
+        assert not check or done.returncode == 0, text[-6000:]
+        return done.returncode, text
+
+    @contextmanager
+    def started(self, *more, config=TABLE, targets=()):
+        """Start the command, in a process group of its own; whatever is left of it in the end is killed."""
+        log = self.folder / "started.log"
+        with open(log, "w") as out:
+            process = subprocess.Popen(
+                self.command(*more, config=config, targets=targets),
+                cwd=self.folder,
+                env=self.environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            process.log = log
+            try:
+                yield process
+            finally:
+                if process.poll() is None:
+                    os.killpg(process.pid, signal.SIGKILL)
+                    process.wait()
+
+    def edit(self, file, old, new):
+        path = self.folder / file
+        text = path.read_text(encoding="utf-8")
+        assert old in text, (file, old)
+        path.write_text(text.replace(old, new), encoding="utf-8")
+
+    def system(self, run):
+        return self.results / "systems" / run
+
+    def remove(self, run):
+        """Forget a training, its checkpoints included."""
+        for folder in (self.system(run), self.results / "checkpoints" / run):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def weights(self, run):
+        """Return the bytes of every weight file of a run, by name."""
+        folder = self.system(run)
+        return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*.safetensors"))}
+
+    def curve(self, run):
+        """Return the number of steps that a running training has written down."""
+        path = self.results / "checkpoints" / run / "curve.jsonl"
+        return path.read_bytes().count(b"\n") if path.exists() else 0
+
+    @contextmanager
+    def frozen(self, script):
+        """Hold the processes of a script still, as if they were very slow; signals reach them when they are let go."""
+        pids = [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/cmdline") if self._runs(path, script)]
+        assert pids, f"no {script} runs"
+        for pid in pids:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in pids:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
+
+    def _runs(self, path, script):
+        try:
+            words = path.read_bytes().decode(errors="replace").split("\0")
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+        return any(word.startswith(str(self.folder)) and word.endswith(script) for word in words)
+
+    def job_log(self, rule, name):
+        return (self.results / "logs" / rule / f"{name}.log").read_text(encoding="utf-8")
+
+
+@pytest.fixture(scope="session")
+def cluster():
+    if reason := missing():
+        pytest.skip(reason)
+    made = Cluster()
+    try:
+        yield made.start()
+    finally:
+        made.stop()
+
+
+@pytest.fixture(scope="session")
+def first(cluster, tmp_path_factory):
+    """A project whose first table was built on the cluster; `first_jobs` are the jobs that it took, `said` the main log."""
+    folder = copy_project(tmp_path_factory.mktemp("cluster") / "project")
+    shutil.copytree(ROOT / "slurm", folder / "slurm")
+    (folder / "slurm" / "local.yaml").write_text(OWN)
+    project = SlurmProject(folder)
+    _, project.said = project.run(seconds=1800)
+    project.first_jobs = cluster.jobs()
+    return project
+
+
+@pytest.fixture
+def own_file(first):
+    """Let a test add to slurm/local.yaml; it is put back afterwards."""
+    path = first.folder / "slurm" / "local.yaml"
+    yield lambda text: path.write_text(OWN + text)
+    path.write_text(OWN)

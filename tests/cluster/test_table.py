@@ -1,0 +1,59 @@
+"""`snakemake --cores all --profile slurm` builds a table on a real Slurm: jobs, GPUs, memory, time; only what is missing."""
+
+import re
+import shutil
+
+from slurm_by_hand import GPUS, most_at_once
+
+from crosslign.config.load import load_project
+from crosslign.config.resources import job_need
+
+GPU_RULES = ("rule_train_system", "rule_embed")
+LOCAL = ("fetch", "write_stand_in", "prepare_encoder", "make_table", "write_report")
+
+
+def rule_of(job):
+    return re.sub(r"_wildcards_.*", "", job.comment)
+
+
+def test_the_table_is_there_and_its_jobs_ran_on_slurm(first):
+    assert (first.results / "tables" / "moco_bert_table5.csv").exists()
+    assert {job.state for job in first.first_jobs} == {"COMPLETED"}
+    rules = {rule_of(job) for job in first.first_jobs}
+    assert {"rule_build_corpus", "rule_build_examples", *GPU_RULES} <= rules
+    assert {"rule_evaluations_build_evaluation", "rule_scores_score"} <= rules  # light ones share a job
+    assert not [rule for rule in rules for local in LOCAL if local in rule]
+    assert sum(rule_of(job) == "rule_train_system" for job in first.first_jobs) == 2
+
+
+def test_never_more_gpu_jobs_than_devices(first):
+    jobs = [job for job in first.first_jobs if job.gpus]
+    assert {rule_of(job) for job in jobs} == set(GPU_RULES)
+    assert {job.gpus for job in jobs} == {1}
+    assert len(jobs) > 2 * GPUS
+    assert most_at_once(jobs) == GPUS
+
+
+def test_memory_and_time_are_as_declared(first):
+    project = load_project(first.folder, {"scale": "quick", "papers": ["moco_bert"], "targets": ["all"], "gpus": 1})
+    for run in ("MB-base-s42", "MB-nomom-s42"):
+        (job,) = (job for job in first.first_jobs if job.comment == f"rule_train_system_wildcards_{run}")
+        need = job_need(project, "train_system", {"run": run}, 1)
+        assert (job.megabytes, job.minutes) == (need.mem_mb, need.runtime)
+
+
+def test_each_job_is_found_from_the_main_log(first):
+    for job in first.first_jobs:
+        assert f"SLURM jobid {job.id} " in first.said
+    assert "GPU-hours" in first.said
+    assert "disk" in first.said
+
+
+def test_one_table_from_cached_stages_submits_only_what_is_missing(cluster, first):
+    before = cluster.last()
+    shutil.rmtree(first.results / "scores" / "MB-nomom-s42")
+    shutil.rmtree(first.results / "embeddings" / "MB-nomom-s42" / "last")
+    first.run()
+    jobs = cluster.jobs(after=before)
+    assert {rule_of(job) for job in jobs} == {"rule_embed", "rule_scores_score"}
+    assert all("MB-nomom-s42" in job.comment for job in jobs if rule_of(job) == "rule_embed")

@@ -1,0 +1,132 @@
+"""Hostile and mistaken configuration: one line that says where, exit code 2, and nothing of it is ever run."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from mini_project import Mini
+
+from crosslign.cli.main import main
+from crosslign.config.load import load_project
+from crosslign.config.yaml_files import load_yaml
+from crosslign.errors import InputError
+
+BOMB = "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 9))
+HOSTILE = [
+    "a;touch owned",
+    "$(touch owned)",
+    "`touch owned`",
+    "a b",
+    "a\nb",
+    "..",
+    "../up",
+    "-rf",
+    "/abs",
+    "bücher",
+    "a/b",
+    "a\x00b",
+    "",
+    "x" * 200,
+]
+CONFIGS = {
+    "an unknown key": ("scale: mini", "scael: mini", "unknown key 'scael'.*scale"),
+    "a wrong type": ("papers: [faults]", "papers: 7", "found 7"),
+    "a key twice": ("scale: mini", "scale: mini\nscale: mini", r"config\.yaml:3: a key stands twice"),
+    "a tab": ("scale: mini", "\tscale: mini", r"config\.yaml:\d+: not valid YAML"),
+    "a Python object": ("scale: mini", "scale: !!python/object/apply:os.system ['touch owned']", "config"),
+    "another tag": ("scale: mini", "scale: !secret mini", "config"),
+    "a bomb": ("scale: mini", "scale: mini\n" + BOMB, "expands to too many values"),
+    "bytes that are no UTF-8": ("scale: mini", "scale: \udcff", "not UTF-8"),
+}
+
+
+@pytest.fixture
+def mini(tmp_path):
+    return Mini(tmp_path / "project")
+
+
+def spoil(mini, file, old, new):
+    path = mini.folder / file
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_bytes(text.replace(old, new, 1).encode("utf-8", "surrogateescape"))
+
+
+@pytest.mark.parametrize("name", CONFIGS)
+def test_f13_a_wrong_configuration_is_refused_in_one_line(mini, capsys, name):
+    old, new, message = CONFIGS[name]
+    spoil(mini, "config/config.yaml", old, new)
+    with pytest.raises(InputError, match=message) as error:
+        load_project(mini.folder)
+    assert "\n" not in str(error.value)
+    assert main(["plan", "--directory", str(mini.folder)]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+    assert not list(mini.folder.rglob("owned"))
+
+
+@pytest.mark.parametrize("value", [".nan", ".inf", "-.inf"])
+def test_f13_numbers_that_are_none_are_refused(mini, value):
+    spoil(mini, "config/papers/faults.yaml", "learning_rate: 1e-3", f"learning_rate: {value}")
+    with pytest.raises(InputError, match=r"faults\.yaml:\d+: .*learning_rate.*not a finite number"):
+        load_project(mini.folder)
+
+
+def test_f13_norwegian_and_other_words_of_yaml_1_1_stay_text(tmp_path):
+    path = tmp_path / "a.yaml"
+    path.write_text("langs: [no, on, off, yes, y, n]\nversion: 1_0\nrate: 1e-5\ntime: 12:30:45\n", encoding="utf-8")
+    content = load_yaml(path).content
+    assert content["langs"] == ["no", "on", "off", "yes", "y", "n"]
+    assert content["rate"] == 1e-5
+    assert content["time"] == "12:30:45"
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_f14_hostile_names_are_refused_wherever_an_id_stands(mini, name):
+    from ruamel.yaml import YAML
+
+    for file, section in (
+        ("config/papers/faults.yaml", "systems"),
+        ("config/corpora.yaml", "corpora"),
+        ("config/papers/faults.yaml", "tables"),
+    ):
+        path = mini.folder / file
+        before = path.read_bytes()
+        content = YAML(typ="safe").load(before.decode())
+        content[section][name] = next(iter(content[section].values()))
+        with open(path, "w", encoding="utf-8") as out:
+            YAML().dump(content, out)
+        with pytest.raises(InputError):
+            load_project(mini.folder)
+        path.write_bytes(before)
+    assert not list(mini.folder.rglob("owned"))
+
+
+def test_f14_hostile_file_names_and_urls_are_arguments_never_shell_text(tmp_path, monkeypatch):
+    """A file name that a shell would run is fetched (or refused) as a name."""
+    from crosslign.corpora.fetch import fetch_file
+
+    monkeypatch.chdir(tmp_path)
+    name = "a;touch owned $(touch owned) `touch owned` -rf é.txt"
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / name).write_text("text")
+    fetch_file("source", {"local": "there"}, {"name": name}, tmp_path / "out" / name, [])
+    assert (tmp_path / "out" / name).read_text() == "text"
+    assert not list(tmp_path.rglob("owned"))
+
+
+def test_f26_a_gpu_that_is_not_there_is_said_before_any_data_work(monkeypatch, tmp_path):
+    from crosslign.files.leases import gpu_note
+
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"):
+        monkeypatch.delenv(name, raising=False)
+    note = gpu_note(1, os.environ)
+    assert "1 GPU" in note
+    assert "computed on the CPU" in note
+    assert gpu_note(0, os.environ) == ""
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0")
+    assert gpu_note(1, os.environ) == ""
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    assert gpu_note(1, os.environ) == ""

@@ -1,0 +1,64 @@
+"""What jobs ask for: more for larger encoders, more data and further attempts, and never under the shortest nor over the longest."""
+
+from pathlib import Path
+
+import pytest
+
+from crosslign.config.load import load_project
+from crosslign.config.resources import LONGEST, SHORTEST, corpus_mb, encoder_size, examples_mb, job_need, parameters
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def project(scale, papers=("msimcse", "moco_bert"), **more):
+    return load_project(ROOT, {"scale": scale, "papers": list(papers), "targets": ["all"], **more})
+
+
+@pytest.fixture(scope="module")
+def paper():
+    return project("paper")
+
+
+@pytest.fixture(scope="module")
+def quick():
+    return project("quick")
+
+
+def test_a_larger_encoder_asks_for_more_memory(paper):
+    large, base = (job_need(paper, "prepare_encoder", {"encoder": name}, 1).mem_mb for name in ("xlm-r", "bert_base_en"))
+    assert large > base > 2000
+    assert parameters(paper, "MS-E-s42") == encoder_size(paper, "xlm-r") == 560
+
+
+def test_small_scales_ask_for_little(paper, quick):
+    run = {"run": "MB-base-s42"}
+    small, large = job_need(quick, "train_system", run, 1), job_need(paper, "train_system", run, 1)
+    assert small.mem_mb < 4100 < large.mem_mb
+    assert small.runtime <= large.runtime
+    assert encoder_size(quick, "tiny_bert") < 1
+
+
+def test_declared_hours_give_the_time(paper):
+    assert paper.systems["MB-base"]["gpu_hours"] == 14
+    assert job_need(paper, "train_system", {"run": "MB-base-s42"}, 1).runtime == LONGEST
+    assert job_need(project("paper", max_runtime=4000), "train_system", {"run": "MB-base-s42"}, 1).runtime == 60 + 120 * 14
+
+
+def test_the_first_attempt_is_multiplied(paper):
+    wildcards = {"run": "MS-E-s42", "checkpoint": "last", "readout": "cls_t32", "text_set": "tatoeba_deu"}
+    wildcards["text_set"] = next(name for name, entry in paper.corpora.items() if entry["kind"] == "evaluation")
+    first, third = (job_need(paper, "embed", wildcards, attempt) for attempt in (1, 3))
+    assert third.mem_mb == 3 * first.mem_mb
+    assert third.runtime == min(LONGEST, 3 * first.runtime)
+    assert third.disk_mb == first.disk_mb
+
+
+def test_data_are_capped_by_the_scale_and_unpacked(paper, quick):
+    name = next(n for n, e in paper.corpora.items() if e["kind"] != "evaluation" and corpus_mb(paper, n) > 10)
+    assert corpus_mb(quick, name) < 1 < corpus_mb(paper, name)
+    examples = next(iter(paper.examples))
+    assert 0 < examples_mb(quick, examples) < 1
+
+
+def test_a_rule_without_figures_asks_for_the_least(paper):
+    assert job_need(paper, "make_table", {}, 1).runtime == SHORTEST

@@ -1,0 +1,149 @@
+"""Matrices on disk: shards, processes side by side, what a killed run leaves, types on disk."""
+
+from __future__ import annotations
+
+import os
+import signal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from crosslign.encoders import shards, text_sets
+from crosslign.encoders.encode import encode
+from crosslign.encoders.shards import Rows, Task, side_by_side
+from crosslign.encoders.text_sets import embed_text_set
+from crosslign.errors import InputError, ResourceError
+from crosslign.files import write_batches, write_rows
+
+READOUT = {"pooling": "mean", "layer": -1, "max_length": 32, "normalise": True, "precision": "fp32", "prefix": ""}
+
+
+@pytest.fixture
+def english(sentence_pairs):
+    return [pair[0] for pair in sentence_pairs]
+
+
+@pytest.fixture
+def texts(tmp_path, english):
+    ids = [str(number) for number in range(1, len(english) + 1)]
+    write_rows(tmp_path / "texts.parquet", pa.table({"text_id": ids, "lang": ["en"] * len(ids), "text": english}), "texts")
+    return tmp_path / "texts.parquet"
+
+
+@pytest.fixture
+def embed(tiny_encoder, texts):
+    def run(out, **options):
+        return embed_text_set(tiny_encoder / "main", texts, READOUT, out, named="line {}", **options)
+
+    return run
+
+
+@pytest.fixture
+def small_shards(monkeypatch):
+    monkeypatch.setattr(text_sets, "SHARD", 6)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_vectors_are_those_of_the_encoder(embed, tmp_path, tiny_model, english, dtype):
+    counts = embed(tmp_path / "x.npy", dtype=dtype, work=tmp_path / "work")
+    found = np.load(tmp_path / "x.npy", mmap_mode="r")
+    assert found.dtype == counts["dtype"] == dtype
+    assert np.array_equal(found, encode(tiny_model, english, ["en"] * len(english), READOUT).astype(dtype))
+    assert (counts["rows"], counts["dimension"], counts["device"]) == (20, 32, "cpu")
+    assert not list((tmp_path / "work").iterdir())
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, InputError("bad")])
+def test_encoding_goes_on_behind_the_shards_that_are_done(embed, tmp_path, monkeypatch, small_shards, error):
+    embed(tmp_path / "whole.npy")
+    real, seen = shards.ShardEncoder.__call__, []
+
+    def dies_at_the_third(self, start):
+        seen.append(start)
+        if len(seen) == 3:
+            raise error
+        return real(self, start)
+
+    monkeypatch.setattr(shards.ShardEncoder, "__call__", dies_at_the_third)
+    with pytest.raises(type(error) if isinstance(error, Exception) else error):
+        embed(tmp_path / "x.npy", work=tmp_path / "work", identity={"of": "one"})
+    assert not (tmp_path / "x.npy").exists()
+    embed(tmp_path / "x.npy", work=tmp_path / "work", identity={"of": "one"})
+    assert seen == [0, 6, 12, 12, 18]
+    assert (tmp_path / "x.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
+
+
+def test_another_identity_starts_from_the_beginning(embed, tmp_path, monkeypatch, small_shards):
+    real, seen = shards.ShardEncoder.__call__, []
+
+    def second_dies(self, start):
+        seen.append(start)
+        if len(seen) == 2:
+            raise KeyboardInterrupt
+        return real(self, start)
+
+    monkeypatch.setattr(shards.ShardEncoder, "__call__", second_dies)
+    with pytest.raises(KeyboardInterrupt):
+        embed(tmp_path / "x.npy", work=tmp_path / "work", identity={"readout": "one"})
+    embed(tmp_path / "x.npy", work=tmp_path / "work", identity={"readout": "other"})
+    assert seen == [0, 6, 0, 6, 12, 18]
+
+
+def test_without_a_folder_of_work_nothing_is_left_behind(embed, tmp_path, monkeypatch, small_shards):
+    monkeypatch.setattr(shards.ShardEncoder, "__call__", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        embed(tmp_path / "out" / "x.npy")
+    assert not list((tmp_path / "out").iterdir())
+
+
+def test_processes_write_the_bytes_of_one_and_go_on_when_one_was_killed(embed, tmp_path, monkeypatch, small_shards):
+    one = embed(tmp_path / "one.npy", threads=1)
+    real, asked = shards._Worker.ask, []
+
+    def killed_at_the_second_shard(self, line):
+        asked.append(line)
+        if asked.count(6) == 1 and line == 6:
+            os.kill(self._process.pid, signal.SIGKILL)
+        return real(self, line)
+
+    monkeypatch.setattr(shards._Worker, "ask", killed_at_the_second_shard)
+    with pytest.raises(ResourceError, match="goes on behind the shards"):
+        embed(tmp_path / "two.npy", threads=2, processes=2, work=tmp_path / "work")
+    monkeypatch.setattr(shards._Worker, "ask", real)
+    two = embed(tmp_path / "two.npy", threads=2, processes=2, work=tmp_path / "work")
+    assert one == two
+    assert (tmp_path / "one.npy").read_bytes() == (tmp_path / "two.npy").read_bytes()
+
+
+def test_an_error_in_a_process_is_told_as_in_one(tiny_encoder, tmp_path):
+    path = tmp_path / "mixed.parquet"
+    write_rows(path, pa.table({"text_id": ["1"], "lang": ["zh"], "text": ["对"]}), "texts")
+    task = Task({"en": str(tiny_encoder / "main")}, str(path), READOUT, str(tmp_path / "none.npy"))
+    with pytest.raises(InputError, match="'zh'"):
+        list(side_by_side(task, ["cpu"], 1, lambda facts: [0]))
+
+
+def test_a_vector_that_float16_cannot_hold_is_refused_by_line(embed, tmp_path, monkeypatch):
+    vectors = np.full((20, 32), 1.0, np.float32)
+    vectors[1, 0] = 7e4
+    monkeypatch.setattr(shards, "encode_counted", lambda *_, **__: (vectors, 0))
+    with pytest.raises(InputError, match=r"line 2: a vector does not fit float16.*float32"):
+        embed(tmp_path / "x.npy", dtype="float16")
+
+
+def test_rows_are_found_across_row_groups(tmp_path, monkeypatch):
+    monkeypatch.setattr("crosslign.files.rows.ROW_GROUP", 4)
+    tables = [pa.table({"text_id": [str(at)], "lang": ["en"], "text": ["x"]}) for at in range(11)]
+    write_batches(tmp_path / "rows.parquet", tables, "texts")
+    rows = Rows(tmp_path / "rows.parquet")
+    assert len(rows) == 11
+    for start, stop in ((0, 11), (3, 5), (4, 8), (8, 11), (9, 10)):
+        assert rows.between(start, stop)["text_id"].to_pylist() == [str(at) for at in range(start, stop)]
+
+
+def test_no_texts_no_rows(tiny_encoder, tmp_path):
+    write_rows(tmp_path / "none.parquet", pa.table({"text_id": pa.array([], pa.string())}), "texts")
+    counts = embed_text_set(tiny_encoder / "main", tmp_path / "none.parquet", READOUT, tmp_path / "x.npy")
+    assert np.load(tmp_path / "x.npy").shape == (0, 32)
+    assert counts["rows"] == 0

@@ -1,0 +1,55 @@
+"""What is said of failed jobs: from the events of a run and the logs of its jobs."""
+
+import logging
+
+from crosslign.reporting.failures import Failure, FailuresHandler, explain
+
+SLURM = "SLURM-job '17' failed, SLURM status is: 'TIMEOUT'. Detailed failure reason unavailable (status command is not 'sacct')."
+
+
+def event(handler, name, **fields):
+    record = logging.makeLogRecord({"event": name, **fields})
+    handler.emit(record)
+
+
+def test_a_failure_names_rule_wildcards_cause_last_lines_logs_and_what_to_do(tmp_path):
+    log, slurm = tmp_path / "MB-base-s42.log", tmp_path / "17.log"
+    lines = [f"2026-11-21 11:00:0{n},000 INFO crosslign.training: step {n}" for n in range(9)]
+    log.write_text("\n".join([*lines, "2026-11-21 11:00:09,000 ERROR crosslign: the loss is not finite; step 9. Lower it", ""]))
+    slurm.write_text("slurmstepd: error\n")
+    handler = FailuresHandler()
+    event(handler, "job_info", jobid=4, wildcards={"run": "MB-base-s42"})
+    event(handler, "job_error", jobid=4, rule_name="train_system", rule_msg=SLURM, log=[str(log), str(slurm)])
+    said = handler.text().splitlines()
+    assert said[0] == "failed: train_system run=MB-base-s42"
+    assert "  slurm job 17: TIMEOUT" in said
+    assert "  cause: the loss is not finite; step 9. Lower it" in said
+    assert next(line for line in said if line.startswith("  | ")).endswith("step 4")
+    assert f"  log: {log}" in said
+    assert f"  log: {slurm}" in said
+    assert said[-1].startswith("  next: ")
+
+
+def test_a_job_that_a_later_try_finished_is_not_named(tmp_path):
+    handler = FailuresHandler()
+    event(handler, "job_error", jobid=4, rule_name="embed", log=[str(tmp_path / "no.log")])
+    assert "failed: embed" in handler.text()
+    event(handler, "job_finished", job_id=4)
+    assert handler.text() == ""
+
+
+def test_a_group_names_its_jobs(tmp_path):
+    handler = FailuresHandler()
+    job = {"jobid": 7, "rule_name": "score", "log": [str(tmp_path / "no.log")]}
+    event(handler, "group_error", groupid="x", aux_logs=[str(tmp_path / "3.log")], msg=SLURM, job_error_info=[job])
+    said = handler.text()
+    assert "failed: score" in said
+    assert "3.log" in said
+
+
+def test_without_a_cause_in_the_log_slurm_gives_it(tmp_path):
+    log = tmp_path / "x.log"
+    log.write_text("2026-11-21 11:00:00,000 INFO crosslign: begins\n")
+    assert any("ran out of time" in line for line in explain(Failure("embed", {}, (log,), SLURM)))
+    silent = list(explain(Failure("embed", {}, (tmp_path / "none.log", tmp_path / "slurm.log"))))
+    assert any("wrote no log" in line for line in silent)

@@ -1,0 +1,68 @@
+"""Profiles and environments, as files: keys with their comments, local settings, versions that agree with the lock."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yte
+from ruamel.yaml import YAML
+
+ROOT = Path(__file__).resolve().parents[2]
+PROFILES = ["slurm/config.yaml", "profiles/workstation/config.yaml", "profiles/ci/config.yaml"]
+
+
+def lock(package):
+    return re.search(rf"^{package}==(\S+)$", (ROOT / "envs" / "requirements.lock").read_text(), flags=re.MULTILINE)[1]
+
+
+def slurm_profile():
+    with open(ROOT / "slurm" / "config.yaml", encoding="utf-8") as file:
+        return yte.process_yaml(file, require_use_yte=True)
+
+
+@pytest.mark.parametrize("profile", PROFILES)
+def test_every_key_has_a_comment(profile):
+    lines = [line for line in (ROOT / profile).read_text(encoding="utf-8").splitlines() if re.match(r"[a-z-]+:", line)]
+    assert len(lines) >= 4
+    assert not [line for line in lines if "  # " not in line]
+
+
+def test_nobodys_partition_or_account_is_named():
+    assert not re.search(r"^\s*slurm_(partition|account):", (ROOT / "slurm" / "config.yaml").read_text(), flags=re.MULTILINE)
+    assert "slurm/local.yaml" in (ROOT / ".gitignore").read_text().splitlines()
+
+
+def test_local_settings_replace_keys_and_are_added_to_resources(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    plain = slurm_profile()
+    assert (plain["executor"], plain["configfile"], plain["retries"]) == ("slurm", "config/paper.yaml", 3)
+    assert plain["default-resources"] == {"slurm_extra": "'--signal=TERM@120'"}
+    (tmp_path / "slurm").mkdir()
+    (tmp_path / "slurm" / "local.yaml").write_text("jobs: 7\ndefault-resources: {slurm_partition: main}\n")
+    own = slurm_profile()
+    assert own["default-resources"] == {"slurm_extra": "'--signal=TERM@120'", "slurm_partition": "main"}
+    assert {key for key in plain if plain[key] != own[key]} == {"jobs", "default-resources"}
+    (tmp_path / "slurm" / "local.yaml").write_text("# nothing yet\n")
+    assert slurm_profile() == plain
+
+
+@pytest.mark.parametrize("name", ["cpu.yaml", "gpu.yaml"])
+def test_conda_environments_agree_with_the_lock(name):
+    environment = YAML(typ="safe").load(ROOT / "envs" / name)
+    assert "python=3.11" in environment["dependencies"]
+    pip = next(part["pip"] for part in environment["dependencies"] if isinstance(part, dict))
+    assert any("requirements.lock" in line for line in pip)
+    if name == "gpu.yaml":
+        assert f"torch=={lock('torch')}" in pip
+        assert any(str(part).startswith("faiss-gpu") for part in environment["dependencies"])
+        assert not any(line.startswith("-r") for line in pip)  # it would bring faiss-cpu, the same module
+
+
+def test_the_container_recipe_has_its_parts_and_files():
+    text = (ROOT / "envs" / "crosslign.def").read_text()
+    sections = dict(re.findall(r"^%(\w+)\n((?:(?!^%).*\n)*)", text, flags=re.MULTILINE))
+    assert set(sections) == {"files", "post", "environment", "test", "labels"}
+    for line in sections["files"].split("\n"):
+        assert not line.strip() or (ROOT / line.split()[0]).exists()
+    assert f"torch=={lock('torch')}" in sections["post"]
+    assert text.startswith("Bootstrap: docker\nFrom: ")

@@ -1,0 +1,64 @@
+"""Several processes train one run: stopped they save one state and go on from it, and what one raises is raised."""
+
+import json
+import os
+import signal
+import threading
+import time
+
+import pytest
+import trial
+
+from crosslign.errors import CrosslignError, StoppedError
+from crosslign.training.launch import train_on
+
+
+@pytest.fixture
+def arguments(tiny_encoder, pairs_file, tmp_path, monkeypatch):
+    """Arguments of a training of two processes on a CPU."""
+    monkeypatch.setenv("ACCELERATE_USE_CPU", "true")
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    terms = [{"objective": "infonce", "weight": 1.0, "examples": "pairs", "batch": 8, "temperature": 0.05}]
+    recipe = trial.recipe(terms=terms, train={"steps": 150, "epsilon": 1.0, "checkpoint_every": 1000})
+    return {
+        "recipe": recipe,
+        "examples": {"pairs": str(pairs_file)},
+        "base": {"main": str(tiny_encoder / "main")},
+        "sets": {},
+        "tasks": {},
+        "out": str(tmp_path / "run"),
+        "checkpoints": str(tmp_path / "work"),
+        "context": {"code": "abc"},
+    }
+
+
+def stop_in_the_middle(curve):
+    """Ask this process to stop as soon as the training has begun."""
+
+    def wait():
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and not (curve.exists() and curve.stat().st_size):
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
+def test_a_stopped_training_of_two_goes_on_to_the_same_bytes(arguments, tmp_path):
+    stop_in_the_middle(tmp_path / "work" / "curve.jsonl")
+    with pytest.raises(StoppedError, match="asked to stop"):
+        train_on(2, arguments)
+    state = json.loads(next((tmp_path / "work").glob("step-*/state.json")).read_text())
+    assert 0 < state["step"] < 150
+    counts = train_on(2, arguments)
+    assert (counts["ranks"], counts["steps"]) == (2, 150)
+    undisturbed = train_on(2, {**arguments, "out": str(tmp_path / "other"), "checkpoints": str(tmp_path / "other_work")})
+    assert undisturbed == counts
+    for file in ("curve.jsonl", "last/main/model.safetensors"):
+        assert (tmp_path / "run" / file).read_bytes() == (tmp_path / "other" / file).read_bytes()
+
+
+def test_what_a_process_raises_is_raised_and_nobody_waits_for_it(arguments):
+    arguments["recipe"]["terms"][0]["objective"] = "no_such_objective"
+    with pytest.raises(CrosslignError, match="no_such_objective"):
+        train_on(2, arguments)
