@@ -71,6 +71,11 @@ def find_record(path: Path, select: Mapping[str, str]) -> dict[str, Any]:
     return dict(found[0])
 
 
+def _collapse_note(record: Mapping[str, Any]) -> str:
+    """Return the footnote of a collapsed run: the value stays, and means nothing."""
+    return f"Collapsed: {record['reason']}."
+
+
 def fill_cell(cell: Mapping[str, Any], results: Path) -> Cell:
     """Return the value of one resolved cell: the mean over its runs, or over its parts, or a reason."""
     if "total" in cell:
@@ -85,6 +90,7 @@ def fill_cell(cell: Mapping[str, Any], results: Path) -> Cell:
     if undefined:
         filled.reason = undefined[0]["reason"] or "undefined"
         return filled
+    filled.notes = list(dict.fromkeys(_collapse_note(record) for record in records if record.get("status") == "collapsed"))
     values = [float(record["value"]) for record in records]
     filled.ours = math.fsum(values) / len(values)
     if len(values) > 1:
