@@ -19,7 +19,7 @@ from crosslign.files import atomic_folder, sha256_file, sha256_text
 from crosslign.files.lineage import versions
 from crosslign.objectives.contract import Part
 from crosslign.training.checkpoint import Checkpoints, checksum_of, remove_leftovers, write_system
-from crosslign.training.curve import Curve, Progress
+from crosslign.training.curve import Curve, Progress, Spikes
 from crosslign.training.encoding import Settings
 from crosslign.training.optimiser import Optimiser
 from crosslign.training.schedule import total_steps
@@ -232,7 +232,7 @@ def fit(
 
 
 def _loop(run: _Run, stop: StopFlag, every: int) -> StepLoss | None:
-    progress, last = Progress(run.done, run.steps), None
+    progress, spikes, last = Progress(run.done, run.steps), Spikes(), None
     while run.done < run.steps:
         if run.stopping(stop):
             run.save()
@@ -243,6 +243,7 @@ def _loop(run: _Run, stop: StopFlag, every: int) -> StepLoss | None:
                 do="Run the same command again: it goes on from here",
             )
         last = run.step()
+        spikes.add(run.done, last.loss, last.ids)
         progress.add(run.done, last.rows, last.loss, run.optimiser.learning_rate(run.done - 1))
         if run.done % every == 0 and run.done < run.steps:
             run.save()
