@@ -43,7 +43,9 @@ failures = FailuresHandler()
 if workflow.is_main_process:
     logger.addHandler(failures)
     os.environ[ENGINE_VARIABLE] = engine_mark()
-    if note := gpu_note(project.scale.get("gpus", 0), os.environ):
+    if note := gpu_note(
+        project.settings.get("gpus", project.scale.get("gpus", 0)), os.environ
+    ):
         print(f"note: {note}", file=sys.stderr)
     logger.addHandler(
         RemainingHandler(
