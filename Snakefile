@@ -42,6 +42,7 @@ rule all_figures:
 
 
 onstart:
+    check_results()
     print_cost(workflow.dag)
 
 

@@ -137,6 +137,10 @@ def main() -> None:
 
     from crosslign.mining.knn import product_dtype
 
+    if args.device.startswith("cuda") and not (torch.cuda.is_available() and hasattr(faiss, "StandardGpuResources")):
+        missing = "no CUDA device" if not torch.cuda.is_available() else "faiss was built without GPUs"
+        print(f"skipped: {missing}; nothing was measured")
+        return
     torch.set_num_threads(args.threads)
     faiss.omp_set_num_threads(args.threads)
     if args.real:

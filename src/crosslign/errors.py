@@ -5,6 +5,16 @@ Exit codes (documented in docs/architecture.md): 2 wrong input, 3 network, 4 res
 
 from __future__ import annotations
 
+import re
+
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+"""Codes that a terminal obeys and nobody sees, and those that turn the direction of what follows; tabs and line ends are text."""
+
+
+def printable(text: str) -> str:
+    """Return a text without control and direction codes, as it may be shown on a terminal or written to a log."""
+    return CONTROL.sub("", text)
+
 
 class CrosslignError(Exception):
     """An error whose message is meant for the user; it ends a job without a traceback.
@@ -25,7 +35,7 @@ class CrosslignError(Exception):
             text += f"; {why}"
         if do:
             text += f". {do}"
-        super().__init__(text)
+        super().__init__(printable(text))
 
 
 class InputError(CrosslignError):

@@ -16,7 +16,9 @@ from crosslign.config.resolve import (
 from crosslign.config.resources import job_need, large_sets
 from crosslign.config.targets import covered, target_files
 from crosslign.errors import CrosslignError
+from crosslign.files.atomic import require_writable
 from crosslign.files.fingerprint import fingerprint
+from crosslign.files.leases import gpu_note
 from crosslign.paths import (
     EVALUATION_FILES,
     MINED_FORMATS,
@@ -41,6 +43,8 @@ failures = FailuresHandler()
 if workflow.is_main_process:
     logger.addHandler(failures)
     os.environ[ENGINE_VARIABLE] = engine_mark()
+    if note := gpu_note(project.scale.get("gpus", 0), os.environ):
+        print(f"note: {note}", file=sys.stderr)
     logger.addHandler(
         RemainingHandler(
             Remaining(project.scale.get("expected_seconds", {}), workflow.cores or 1)
@@ -158,6 +162,15 @@ def print_failures():
     """Say of each job that stayed failed what, why, where its logs are, and what to do."""
     if text := failures.text():
         print(text, file=sys.stderr)
+
+
+def check_results():
+    """End at once where nothing could be written, before anything is fetched."""
+    try:
+        require_writable(paths.results)
+    except CrosslignError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
 
 
 def print_summary():

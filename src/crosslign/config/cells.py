@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.kept_out import not_searched
 from crosslign.config.project import Project
 from crosslign.config.resolve import checkpoint_name, entry_of, head_of, is_untrained, readout_name, runs_of
 from crosslign.config.targets import covered
@@ -72,6 +73,17 @@ def _selection_notes(project: Project, rows: list[Mapping[str, Any]], columns: l
     return notes
 
 
+def _search_notes(project: Project, rows: list[Mapping[str, Any]], columns: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return a footnote for each row whose training text was not searched for the sentences of an evaluation."""
+    notes = []
+    for row in rows:
+        places = [(system_of(row, column), column["task"]) for column in columns if "task" in column] if "system" in row else []
+        found = sorted({corpus for system, task in places for corpus in not_searched(project, system, task)})
+        if found:
+            notes.append({"at": {"row": row["label"]}, "text": f"training text was not searched for sentences of {', '.join(found)}"})
+    return notes
+
+
 def _task_notes(project: Project, columns: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [
         {"at": {"column": column["label"]}, "text": project.tasks[column["task"]]["footnote"]}
@@ -91,6 +103,7 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
     rows, columns = entry["rows"], entry["columns"]
     cells = [[_cell(project, row, column) for column in columns] for row in rows]
     notes = [*entry.get("footnotes", []), *_task_notes(project, columns), *_selection_notes(project, rows, columns)]
+    notes += _search_notes(project, rows, columns)
     return {
         **entry,
         "id": table,
@@ -135,10 +148,14 @@ def _label(project: Project, system: str) -> str:
     return system
 
 
+OF_VECTORS = ("tsne", "nearest", "similarities")
+"""Kinds of figures that read the vectors of a text set."""
+
+
 def figure_inputs(project: Project, figure: str) -> dict[str, Any]:
     """Return what a figure reads: `declared` (paths of the line of data) and `inputs` (as its kind wants them, paths as text)."""
     entry = project.figures[figure]
-    panel_of = {"curves": _curve_panel, "tsne": _matrix_panel}.get(entry["kind"], _score_panel)
+    panel_of = {"curves": _curve_panel, **dict.fromkeys(OF_VECTORS, _matrix_panel)}.get(entry["kind"], _score_panel)
     panels: list[dict[str, Any]] = []
     declared: list[Path] = []
     for system in entry["systems"]:
@@ -146,7 +163,7 @@ def figure_inputs(project: Project, figure: str) -> dict[str, Any]:
         panels.append({"label": _label(project, system), **panel})
         declared += paths
     inputs: dict[str, Any] = {"panels": panels, "results": str(project.paths.results)}
-    if entry["kind"] == "tsne":
+    if entry["kind"] in OF_VECTORS:
         tables = {part: project.paths.evaluation(entry["text_set"], part) for part in ("texts", "items")}
         declared += tables.values()
         inputs |= {part: str(path) for part, path in tables.items()}

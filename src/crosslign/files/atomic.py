@@ -7,7 +7,7 @@ import os
 import shutil
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from crosslign.errors import ResourceError
@@ -21,15 +21,64 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _explain(error: OSError, path: Path) -> ResourceError:
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        free = shutil.disk_usage(path.parent).free
+def _is_full(error: BaseException) -> bool:
+    """Tell whether a disk is full: numpy says it by a short count, safetensors and Arrow in words, both without a number."""
+    said = str(error)
+    if isinstance(error, OSError) and error.errno is not None:
+        return error.errno in (errno.ENOSPC, errno.EDQUOT)
+    return "No space left" in said or "quota exceeded" in said or (isinstance(error, OSError) and "requested and" in said)
+
+
+def _chain(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and those that led to it."""
+    seen: set[int] = set()
+    while error is not None and id(error) not in seen:
+        seen.add(id(error))
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def disk_problem(error: BaseException, path: Path, written: int = 0) -> ResourceError | None:
+    """Return the error for people where a disk is full or may not be written to, and None for every other error.
+
+    Args:
+        error: what a writer raised.
+        path: what was being written.
+        written: bytes of it that had been written.
+    """
+    if any(map(_is_full, _chain(error))):
+        free = shutil.disk_usage(next(folder for folder in path.absolute().parents if folder.exists())).free
         return ResourceError(
-            "no space left on the disk", where=str(path), why=f"{free:,} bytes are free", do="Free space, then run the same command again"
+            "no space left on the disk, or the quota used up",
+            where=str(path),
+            why=f"{free + written:,} bytes are free and it needs more" + (f": {written:,} were written" if written else ""),
+            do="Free space (crosslign plan says what a run needs), then run the same command again",
         )
-    return ResourceError(
-        "cannot be written", where=str(path), why=str(error.strerror), do="Check that the folder exists and may be written to"
-    )
+    if isinstance(error, OSError) and error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return ResourceError(
+            "cannot be written", where=str(path), why=str(error.strerror), do="Check that the folder exists and may be written to"
+        )
+    return None
+
+
+def require_writable(folder: Path) -> None:
+    """Make a folder and a file in it, and take the file away again.
+
+    Raises:
+        ResourceError: that cannot be done; better said in the first second than behind a download.
+    """
+    probe = Path(folder) / f".writable.{uuid.uuid4().hex[:8]}"
+    try:
+        probe.parent.mkdir(parents=True, exist_ok=True)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise disk_problem(error, Path(folder)) or error from error
+
+
+def _size(path: Path) -> int:
+    files = path.rglob("*") if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files if file.is_file())
 
 
 @contextmanager
@@ -49,12 +98,13 @@ def atomic_path(path: Path) -> Iterator[Path]:
         _sync(temporary)
         temporary.replace(path)
         _sync(path.parent)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
-            raise _explain(error, path) from error
+    except Exception as error:
+        if problem := disk_problem(error, path, _size(temporary)):
+            raise problem from error
         raise
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -75,9 +125,9 @@ def atomic_folder(path: Path) -> Iterator[Path]:
             shutil.rmtree(path)
         temporary.replace(path)
         _sync(path.parent)
-    except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
-            raise _explain(error, path) from error
+    except Exception as error:
+        if problem := disk_problem(error, path, _size(temporary)):
+            raise problem from error
         raise
     finally:
         shutil.rmtree(temporary, ignore_errors=True)

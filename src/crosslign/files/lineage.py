@@ -13,10 +13,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from crosslign.errors import InputError
 from crosslign.files.checksums import sha256_file, sha256_folder
 from crosslign.files.records import read_json, write_json
 
 PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "safetensors", "pyarrow", "numpy", "scipy", "scikit-learn")
+
+
+FORMAT = 1
+"""Form of the lineage files that this version writes and reads; the first files had it without saying so."""
 
 
 def lineage_path(artefact: Path) -> Path:
@@ -29,6 +34,29 @@ def checksum(path: Path) -> str:
     """Return the SHA-256 of a file or a folder, from its bytes as they lie there now."""
     path = Path(path)
     return sha256_folder(path) if path.is_dir() else sha256_file(path)
+
+
+def read_lineage(artefact: Path) -> dict[str, Any]:
+    """Return the lineage of a file or folder.
+
+    Raises:
+        InputError: it is missing, unreadable, or was written by a version of crosslign whose lineage has another form.
+    """
+    path = lineage_path(artefact)
+    content = read_json(path)
+    if (
+        not isinstance(content, dict)
+        or content.get("format", FORMAT) != FORMAT
+        or not {"artefact", "inputs", "licences", "stand_in"} <= content.keys()
+    ):
+        found = content.get("format", "of no number") if isinstance(content, dict) else "of no kind"
+        raise InputError(
+            "results of another version of crosslign",
+            where=str(path),
+            why=f"its lineage has form {found}, this version writes form {FORMAT}",
+            do="Move the results folder away, or set another `results:`; the next run makes it anew",
+        )
+    return content
 
 
 def versions() -> dict[str, str]:
@@ -87,7 +115,7 @@ class Lineage:
         for path in self.inputs:
             sidecar = lineage_path(path)
             if sidecar.exists():
-                before = read_json(sidecar)
+                before = read_lineage(path)
                 licences.update(before["licences"])
                 self.stand_in = self.stand_in or before["stand_in"]
         self.licences = sorted(licences)
@@ -111,6 +139,7 @@ class Lineage:
         write_json(
             lineage_path(artefact),
             {
+                "format": FORMAT,
                 "artefact": {"path": self._relative(final or artefact), "sha256": checksum(artefact), "bytes": size, "kind": kind},
                 "inputs": [{"path": self._relative(p), "sha256": checksum(p)} for p in sorted(set(map(Path, self.inputs)))],
                 "rule": self.rule,
@@ -139,5 +168,5 @@ def licences_of(paths: Iterable[Path]) -> list[str]:
     for path in paths:
         sidecar = lineage_path(path)
         if sidecar.exists():
-            found.update(read_json(sidecar)["licences"])
+            found.update(read_lineage(path)["licences"])
     return sorted(found)

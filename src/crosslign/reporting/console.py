@@ -8,6 +8,8 @@ import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 
+from crosslign.errors import printable
+
 DASH = "–"
 
 
@@ -30,7 +32,7 @@ def table_as_text(path: Path, scale_by: float = 100, decimals: int = 1) -> str:
         decimals: digits behind the point.
     """
     with open(path, encoding="utf-8", newline="") as file:
-        cells = list(csv.DictReader(file))
+        cells = [{key: printable(value) for key, value in cell.items()} for cell in csv.DictReader(file)]
     columns = list(dict.fromkeys(cell["column"] for cell in cells))
     rows = list(dict.fromkeys(cell["row"] for cell in cells))
     printed = {

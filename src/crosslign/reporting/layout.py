@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from crosslign.errors import printable
 from crosslign.files.lineage import licences_of
 from crosslign.reporting.published import read_published
 from crosslign.reporting.values import Cell, Grid, fill_grid
 
 DASH = "–"
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 NON_COMMERCIAL = re.compile(r"non-?commercial|\bNC\b|-NC-", re.IGNORECASE)
 ABOVE = "95 % interval lies wholly above that of the first row."
 BELOW = "95 % interval lies wholly below that of the first row."
@@ -62,11 +62,6 @@ class PrintedTable:
     column_letters: list[str] = field(default_factory=list)
 
 
-def clean(text: str) -> str:
-    """Return a text without control and direction codes."""
-    return CONTROL.sub("", text)
-
-
 class _Footnotes:
     """Gives footnotes their letters in reading order; equal texts share one."""
 
@@ -74,7 +69,7 @@ class _Footnotes:
         self.letters: dict[str, str] = {}
 
     def of(self, text: str) -> str:
-        text = clean(text)
+        text = printable(text)
         if text not in self.letters:
             number = len(self.letters)
             alphabet = string.ascii_lowercase
@@ -112,7 +107,7 @@ def _printed_cell(cell: Cell, notes: _Footnotes, table_notes: list[str], *, scal
     texts = [*table_notes, *cell.notes, *([cell.reason] if cell.ours is None and cell.reason else [])]
     sign = "↑" if "above" in cell.marks else "↓" if "below" in cell.marks else ""
     published = "" if cell.published is None else f"{cell.published:.{decimals}f}"
-    return PrintedCell(ours, published, notes.join(texts), sign, "best" in cell.marks, clean(_details(cell, scale_by)), cell)
+    return PrintedCell(ours, published, notes.join(texts), sign, "best" in cell.marks, printable(_details(cell, scale_by)), cell)
 
 
 def _notes_at(resolved: Mapping[str, Any], row: str | None, column: str | None) -> list[str]:
@@ -163,21 +158,21 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         ]
         heading = entry.get("group", "") if entry.get("group") != group else ""
         group = entry.get("group")
-        rows.append(PrintedRow(clean(heading), clean(entry.get("group", "")), clean(entry["label"]), letters, printed))
+        rows.append(PrintedRow(printable(heading), printable(entry.get("group", "")), printable(entry["label"]), letters, printed))
     footnotes = [(letter, text) for text, letter in notes.letters.items()]
-    footnotes += [("", clean(note)) for note in _notes_at(resolved, None, None)]
+    footnotes += [("", printable(note)) for note in _notes_at(resolved, None, None)]
     signs = {cell.sign for row in rows for cell in row.cells}
     tested = layout.get("significance") == "paired_bootstrap"
     above, below = (TESTED.format("above"), TESTED.format("below")) if tested else (ABOVE, BELOW)
     footnotes += [(sign, text) for sign, text in (("↑", above), ("↓", below)) if sign in signs]
     return PrintedTable(
         id=resolved["id"],
-        title=clean(_title(resolved)),
-        caption=clean(resolved.get("caption", "")),
-        columns=[{"group": clean(c.get("group", "")), "label": clean(c["label"])} for c in columns],
+        title=printable(_title(resolved)),
+        caption=printable(resolved.get("caption", "")),
+        columns=[{"group": printable(c.get("group", "")), "label": printable(c["label"])} for c in columns],
         rows=rows,
         footnotes=footnotes,
-        licence=clean(_licence_line(grid, results)),
+        licence=printable(_licence_line(grid, results)),
         reduced=resolved["scale"] != "paper",
         decimals=layout["decimals"],
         scale_by=layout["scale_by"],

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crosslign.errors import printable
 from crosslign.files import write_text
 from crosslign.reporting.formats import templates
-from crosslign.reporting.layout import clean
 from crosslign.reporting.published import read_published
 from crosslign.reporting.values import fill_grid
 
@@ -40,7 +40,7 @@ def coverage(table: Mapping[str, Any], results: Path, published: Path) -> Covera
     cells = [cell for row in fill_grid(table, results, read_published(published, table["id"])) for cell in row]
     ours, printed = [cell.ours is not None for cell in cells], [cell.published is not None for cell in cells]
     both = sum(a and b for a, b in zip(ours, printed, strict=True))
-    return Coverage(table["id"], clean(table["title"]), table["paper"], len(cells), sum(ours), sum(printed), both)
+    return Coverage(table["id"], printable(table["title"]), table["paper"], len(cells), sum(ours), sum(printed), both)
 
 
 def build_overview(recipe: Mapping[str, Any], results: Path, published: Path, out: Mapping[str, Path]) -> dict[str, int]:
@@ -60,7 +60,7 @@ def build_overview(recipe: Mapping[str, Any], results: Path, published: Path, ou
         {
             "name": paper,
             "tables": [row for row in rows if row.paper == paper],
-            "figures": [{**figure, "title": clean(figure["title"])} for figure in recipe["figures"] if figure["paper"] == paper],
+            "figures": [{**figure, "title": printable(figure["title"])} for figure in recipe["figures"] if figure["paper"] == paper],
             "cells": sum(row.cells for row in rows if row.paper == paper),
             "filled": sum(row.filled for row in rows if row.paper == paper),
             "both": sum(row.both for row in rows if row.paper == paper),

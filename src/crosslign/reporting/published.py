@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+import math
+import statistics
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from crosslign.errors import InputError
+from crosslign.tasks.records import bounds_of
 
 Place = tuple[str, str, str]
 """Task, subset and metric of a figure."""
@@ -44,6 +47,32 @@ class Published:
         return self._figures.get((row.get("group", ""), model), self._by_model.get(model, {})).get(place)
 
 
+def _check_ranges(path: Path, figures: Iterable[tuple[int, str, float]]) -> None:
+    """Refuse figures that their metric cannot have on the scale of its column, such as 0.931 among percentages.
+
+    A metric is printed in percent where most of its figures in the table exceed 1, else as fractions.
+
+    Args:
+        path: the table.
+        figures: line, metric and value of each score.
+    """
+    by_metric: dict[str, list[tuple[int, float]]] = {}
+    for line, metric, value in figures:
+        by_metric.setdefault(metric, []).append((line, value))
+    for metric, found in by_metric.items():
+        low, high = bounds_of(metric)
+        scale = 1 if statistics.median(abs(value) for _, value in found) <= 1 else 100
+        for line, value in found:
+            stray = math.isfinite(high) and scale == 100 and 0 < value < 1
+            if not math.isfinite(value) or not low * scale <= value <= high * scale or stray:
+                raise InputError(
+                    f"{metric} {value:g} is out of range",
+                    where=f"{path}:{line}",
+                    why=f"its table prints {metric} as {'percentages' if scale == 100 else 'numbers'}"
+                    + (f" from {low * scale:g} to {high * scale:g}" if math.isfinite(high) else ""),
+                )
+
+
 def read_published(folder: Path, table: str) -> Published:
     """Return the figures of one printed table; none where nothing was printed.
 
@@ -51,10 +80,11 @@ def read_published(folder: Path, table: str) -> Published:
     left out.
 
     Raises:
-        InputError: a score that is no number; names file and line.
+        InputError: a score that is no number, or one that its metric cannot have; names file and line.
     """
     path = folder / f"{table}.csv"
     figures: dict[tuple[str, str], dict[Place, float]] = {}
+    scores: list[tuple[int, str, float]] = []
     if not path.exists():
         return Published(figures)
     with open(path, encoding="utf-8", newline="") as file:
@@ -65,6 +95,9 @@ def read_published(folder: Path, table: str) -> Published:
                 if not row["direction"]:
                     continue
                 raise InputError(f"value {row['value']!r} is no number", where=f"{path}:{number}") from error
+            if row["direction"]:
+                scores.append((number, row["metric"], value))
             place = (row["task"], row["subset"], row["metric"])
             figures.setdefault((row["group"], row["model"]), {}).setdefault(place, value)
+    _check_ranges(path, scores)
     return Published(figures)

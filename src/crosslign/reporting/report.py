@@ -8,10 +8,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from crosslign.errors import printable
 from crosslign.files import read_json, write_text
 from crosslign.files.lineage import licences_of
 from crosslign.reporting.formats import templates
-from crosslign.reporting.layout import PrintedTable, clean, lay_out
+from crosslign.reporting.layout import PrintedTable, lay_out
 
 
 def _sidecars(folder: Path) -> list[dict[str, Any]]:
@@ -62,7 +63,7 @@ def headline(table: PrintedTable) -> dict[str, Any] | None:
 
 def _figure(name: str, entry: Mapping[str, Any], png: Path) -> dict[str, str]:
     image = base64.b64encode(png.read_bytes()).decode("ascii")
-    return {"id": name, "title": clean(entry["title"]), "caption": clean(entry.get("caption", "")), "image": image}
+    return {"id": name, "title": printable(entry["title"]), "caption": printable(entry.get("caption", "")), "image": image}
 
 
 def overlap_rows(path: Path) -> list[dict[str, str]]:
@@ -100,7 +101,7 @@ def build_report(
             decontamination=decontamination_counts(results),
             overlap=overlap_rows(overlap),
             costs=run_costs(results),
-            licences=[clean(licence) for licence in licences_of(scores)],
+            licences=[printable(licence) for licence in licences_of(scores)],
         )
     )
     write_text(out, page)

@@ -13,6 +13,7 @@ from crosslign.errors import InputError
 from crosslign.files import read_json
 from crosslign.reporting.published import Published
 from crosslign.reporting.significance import mark_differences
+from crosslign.tasks.records import check_value
 
 Grid = list[list["Cell"]]
 
@@ -62,6 +63,7 @@ def find_record(path: Path, select: Mapping[str, str]) -> dict[str, Any]:
         raise InputError(
             f"{len(found)} records fit {wanted}", where=str(path), why=why, do="Name subset, metric, protocol and direction of the column"
         )
+    check_value(found[0], str(path))
     return dict(found[0])
 
 

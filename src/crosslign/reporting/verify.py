@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any
 
 from crosslign.errors import InputError
 from crosslign.files import read_json
-from crosslign.files.lineage import checksum
+from crosslign.files.lineage import checksum, lineage_path, read_lineage
 
 WHOLE, STALE, MISSING, TOUCHED = "whole", "stale", "missing", "touched by hand"
 CLOSE = 1e-12
@@ -35,7 +36,7 @@ class Finding:
 
 def _sidecars(results: Path) -> Iterator[Path]:
     for path in sorted(results.rglob("*lineage.json")):
-        if not any(part.endswith(".part") for part in path.parts):
+        if not any(part.endswith(".part") or part == ".discarded" for part in path.parts):
             yield path
 
 
@@ -57,14 +58,28 @@ def artefacts(results: Path) -> Iterator[Finding]:
     sidecars = list(_sidecars(results))
     if not sidecars:
         raise InputError("no results here", where=str(results), do="Give a results folder with its scale, such as results/laptop")
+    wanted: dict[str, str] = {}
     for sidecar in sidecars:
         try:
-            lineage = read_json(sidecar)
+            lineage = read_lineage(_artefact_of(sidecar))
             artefact, inputs = lineage["artefact"], lineage["inputs"]
-        except (InputError, ValueError, KeyError, TypeError):
+            yield _state(results, artefact, inputs, known)
+            wanted.update({entry["path"]: str(artefact["path"]) for entry in inputs})
+        except InputError as error:
+            why = "it was made by another version" if "another version" in error.what else "its lineage cannot be read"
+            yield Finding(sidecar.relative_to(results).as_posix(), TOUCHED, why)
+        except (ValueError, KeyError, TypeError):
             yield Finding(sidecar.relative_to(results).as_posix(), TOUCHED, "its lineage cannot be read")
-            continue
-        yield _state(results, artefact, inputs, known)
+    described = {path for path, found in known.items() if found is not None}
+    for path, user in sorted(wanted.items()):
+        # A path without a folder lies outside the results (downloads, the project's own files).
+        if "/" in path and path not in described and not lineage_path(results / path).exists():
+            yield Finding(path, MISSING, f"{user} was made of it")
+
+
+def _artefact_of(sidecar: Path) -> Path:
+    """Return the file or folder that a sidecar describes."""
+    return sidecar.parent if sidecar.name == "lineage.json" else sidecar.with_name(sidecar.name.removesuffix(".lineage.json"))
 
 
 def _state(results: Path, artefact: Mapping[str, Any], inputs: list[Mapping[str, Any]], known: dict[str, str | None]) -> Finding:
@@ -97,13 +112,35 @@ def cells(results: Path) -> Iterator[Finding]:
     for path in sorted((results / "tables").glob("*.csv")):
         name = path.relative_to(results).as_posix()
         with open(path, encoding="utf-8", newline="") as file:
-            rows = [row for row in csv.DictReader(file) if row["score_file"] and row["record"]]
-        wrong = [_wrong(results, row) for row in rows]
-        found = [finding for finding in wrong if finding]
+            cells = list(csv.DictReader(file))
+        rows = [row for row in cells if row["score_file"] and row["record"]]
+        found = [finding for row in rows if (finding := _wrong(results, row))]
+        averages = _averages(path, cells)
+        found += [(STALE, why) for why in averages.values() if why]
+        checked = len(rows) + len(averages)
         if found:
-            yield Finding(name, found[0][0], f"{len(found)} of {len(rows)} cells: {found[0][1]}")
+            yield Finding(name, found[0][0], f"{len(found)} of {checked} cells: {found[0][1]}")
         else:
-            yield Finding(name, WHOLE, f"{len(rows)} cells")
+            yield Finding(name, WHOLE, f"{checked} cells")
+
+
+def _averages(table: Path, cells: list[dict[str, str]]) -> dict[str, str]:
+    """Recompute every cell that is the mean of other columns from the cells of its row; return what is wrong with each, or nothing."""
+    try:
+        recipe = read_lineage(table)["recipe"]
+        parts = {column["label"]: column["mean_of"] for column in recipe["columns"] if isinstance(column.get("mean_of"), list)}
+    except (InputError, KeyError, TypeError):
+        return {}
+    values = {(cell["row"], cell["column"]): cell["ours"] for cell in cells}
+    wrong = {}
+    for cell in cells:
+        members = parts.get(cell["column"], [])
+        if not cell["ours"] or not members or not all(values.get((cell["row"], part)) for part in members):
+            continue
+        mean = math.fsum(float(values[cell["row"], part]) for part in members) / len(members)
+        place = f"{cell['row']} / {cell['column']}"
+        wrong[place] = "" if abs(mean - float(cell["ours"])) <= CLOSE else f"{place}: {cell['ours']} is printed, its parts give {mean}"
+    return wrong
 
 
 def _wrong(results: Path, row: Mapping[str, str]) -> tuple[str, str] | None:
@@ -118,6 +155,26 @@ def _wrong(results: Path, row: Mapping[str, str]) -> tuple[str, str] | None:
     if value is None or shown is None or abs(value - shown) > CLOSE:
         return STALE, f"{place}: {shown} is printed, the scores give {value}"
     return None
+
+
+def discard(results: Path) -> list[str]:
+    """Take away what is stale or was touched by hand, with its lineage, so that the next run makes it again.
+
+    Files move to `<results>/.discarded/`; nothing is lost. Time stamps play no part: what is taken away is what its hashes refute.
+
+    Returns:
+        the paths, relative to the results.
+    """
+    bad = sorted({f.path for f in [*artefacts(results), *cells(results)] if f.state in (STALE, TOUCHED) and (results / f.path).exists()})
+    bin_ = results / ".discarded"
+    for path in bad:
+        for file in (lineage_path(results / path), results / path):
+            if file.exists():
+                target = bin_ / file.relative_to(results)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.rmtree(target, ignore_errors=True)
+                file.replace(target)
+    return bad
 
 
 def verify(results: Path) -> tuple[str, bool]:
@@ -140,6 +197,8 @@ def verify(results: Path) -> tuple[str, bool]:
     if len(bad) > len(shown):
         lines.append(f"... and {len(bad) - len(shown)} more")
     lines.append(
-        "everything is whole" if not bad else "run Snakemake again: it makes what is stale or missing; delete what was touched by hand"
+        "everything is whole"
+        if not bad
+        else "crosslign verify --discard takes away what is stale or touched; the next run makes it, and what is missing, again"
     )
     return "\n".join(lines), not bad

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosslign.errors import CrosslignError
-from crosslign.files.full import full_disk
+from crosslign.errors import CrosslignError, printable
+from crosslign.files.atomic import disk_problem
 from crosslign.files.leases import SCHEDULERS, lease_gpus
 from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.stages.alone import end_with_engine, only_one
@@ -104,14 +104,21 @@ def _flat(paths: Paths) -> list[Path]:
     return [path for value in paths.values() for path in (value if isinstance(value, list) else [value])]
 
 
+class _Printable(logging.Formatter):
+    """Leaves out what a terminal would obey: a line of a corpus may stand in a message."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return printable(super().format(record))
+
+
 def _start_log(log: Path, rule: str) -> None:
     """Send all messages to the job's log; progress and warnings also to the screen."""
     log.parent.mkdir(parents=True, exist_ok=True)
     logging.raiseExceptions = False  # on a full disk the log fails too: the message on the screen must not drown in that
     screen = logging.StreamHandler(sys.stderr)
-    screen.setFormatter(logging.Formatter(f"[{rule} {log.stem}] %(message)s"))
+    screen.setFormatter(_Printable(f"[{rule} {log.stem}] %(message)s"))
     file = logging.FileHandler(log, mode="w", encoding="utf-8")
-    file.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    file.setFormatter(_Printable("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[file, screen], force=True)
     for noisy in ("httpx", "httpx2", "httpcore2", "filelock", "urllib3", "matplotlib", "PIL", "fontTools"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
@@ -182,10 +189,12 @@ def _execute(
         rule, settings.get("recipe"), _flat(given), Path(settings["root"]), settings.get("seed"), threads, str(settings.get("code", ""))
     )
     try:
-        with no_network(rule) if _is_offline(settings) else nullcontext(), lease_gpus(gpus), full_disk(Path(settings["root"])):
+        with no_network(rule) if _is_offline(settings) else nullcontext(), lease_gpus(gpus):
             stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage, gpus))
     except CrosslignError:
         raise
-    except Exception:
+    except Exception as error:
+        if problem := disk_problem(error, Path(getattr(error, "filename", None) or settings["root"])):
+            raise problem from error
         logging.getLogger("crosslign").exception("unexpected error in rule %s: please report it with this log", rule)
         raise

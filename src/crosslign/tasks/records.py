@@ -2,8 +2,47 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
+
+from crosslign.errors import InputError
+
+SHARES = ("accuracy", "f1", "precision", "recall", "map", "mrr", "purity", "error_rate")
+CORRELATIONS = ("spearman", "pearson", "kendall")
+ROUNDING = 1e-9
+
+
+def bounds_of(metric: str) -> tuple[float, float]:
+    """Return the least and the greatest value that a metric can have, by its name: `macro_f1` and `map@20` are shares."""
+    words = metric.partition("@")[0].split("_")
+    if metric.partition("@")[0] in SHARES or words[-1] in SHARES:
+        return 0.0, 1.0
+    return (-1.0, 1.0) if words[-1] in CORRELATIONS else (-math.inf, math.inf)
+
+
+def check_value(record: Mapping[str, Any], where: str) -> None:
+    """Refuse a score that its metric cannot have.
+
+    Args:
+        record: `metric`, `value`, and `eval` and `subset` for the message; a value of None is an undefined score and passes.
+        where: the score file.
+
+    Raises:
+        InputError: NaN, infinity, or a value beyond the bounds of the metric.
+    """
+    value = record["value"]
+    if value is None:
+        return
+    low, high = bounds_of(str(record["metric"]))
+    if not math.isfinite(value) or not low - ROUNDING <= value <= high + ROUNDING:
+        raise InputError(
+            f"{record['metric']} is {value}",
+            where=f"{where}: {record['eval']}/{record['subset']}",
+            why=f"it lies between {low:g} and {high:g}",
+            do="Delete the score file, so that the next run makes it again; report it if it comes back",
+        )
 
 
 @dataclass(frozen=True)

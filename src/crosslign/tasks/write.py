@@ -15,7 +15,7 @@ from crosslign.errors import InputError
 from crosslign.files import read_json, write_json, write_rows
 from crosslign.files.rows import SCHEMAS
 from crosslign.mining.vectors import open_vectors
-from crosslign.tasks.records import Record
+from crosslign.tasks.records import Record, check_value
 from crosslign.tasks.score import Scored, score_with_resamples
 
 HEAD = ("run_id", "system", "seed", "task", "checkpoint", "readout", "profile")
@@ -32,6 +32,8 @@ def write_scores(out: Path, context: Mapping[str, Any], records: Sequence[Record
         context: the values named by `HEAD` and `IN_EACH_RECORD`, and by `PRECISION` where they are others.
         records: at least one; written in sorted order.
     """
+    for record in records:
+        check_value(asdict(record), str(out))
     shared = {key: context[key] for key in IN_EACH_RECORD} | {key: context.get(key, usual) for key, usual in PRECISION.items()}
     ordered = sorted(records, key=lambda record: (record.eval, record.subset, record.metric, record.direction, record.protocol))
     write_json(out, {**{key: context[key] for key in HEAD}, "records": [{**shared, **asdict(record)} for record in ordered]})

@@ -131,7 +131,7 @@ class _Run:
         }
         if self.writes:
             self.checkpoints.save(self.model, self.parts, self.optimiser, state)
-            self.selection.prune()
+            self.selection.prune(self.checkpoints.state_of_previous().get("selection", {}))
         self.accelerator.wait_for_everyone()
 
     def step(self) -> StepLoss:

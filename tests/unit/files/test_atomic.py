@@ -1,3 +1,4 @@
+import errno
 import signal
 import subprocess
 import sys
@@ -7,6 +8,7 @@ import pytest
 
 from crosslign.errors import ResourceError
 from crosslign.files import atomic_folder, atomic_path, write_text
+from crosslign.files.atomic import disk_problem
 
 
 def fail(path):
@@ -53,3 +55,19 @@ def test_a_killed_writer_leaves_no_final_name(tmp_path):
 def test_a_place_that_cannot_be_written_to_is_an_error_for_people():
     with pytest.raises((ResourceError, OSError)):
         write_text(Path("/proc/crosslign/out.txt"), "x")
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        OSError(errno.ENOSPC, "No space left on device"),
+        OSError(errno.EDQUOT, "Disk quota exceeded"),
+        RuntimeError("Error while serializing: I/O error: No space left on device (os error 28)"),
+    ],
+    ids=["disk", "quota", "words"],
+)
+def test_a_full_disk_is_named_however_it_was_reported(tmp_path, report):
+    error = ValueError("could not write")
+    error.__cause__ = report
+    assert disk_problem(error, tmp_path / "file").exit_code == 4
+    assert disk_problem(ValueError("could not write"), tmp_path / "file") is None

@@ -20,10 +20,18 @@ class Verify:
             "results", type=Path, nargs="?", default=Path("results/laptop"), help="results with their scale (default: results/laptop)"
         )
 
+        parser.add_argument(
+            "--discard", action="store_true", help="move what is stale or touched to <results>/.discarded, so that the next run makes it"
+        )
+
     def run(self, args: Namespace) -> int:
         """Print the state; 0 when everything is whole, 1 otherwise."""
-        from crosslign.reporting.verify import verify
+        from crosslign.reporting.verify import discard, verify
 
+        if args.discard:
+            gone = discard(args.results)
+            print("\n".join([f"discarded: {path}" for path in gone] or ["nothing to discard"]))
+            return 0
         text, whole = verify(args.results)
         print(text)
         return 0 if whole else 1

@@ -1,0 +1,48 @@
+"""Which evaluations a system's training text was searched for, as configured: a cell of another one says that it was not."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from crosslign.config.project import Project
+from crosslign.config.resolve import entry_of, is_untrained
+
+
+def searched(project: Project, examples: str) -> frozenset[str]:
+    """Return the evaluation corpora whose sentences a training set keeps out: of a union, those that all of its sets keep out."""
+    entry = project.examples[examples]
+    own = {part for name in entry.get("decontaminate", []) for part in parts_of(project, name)}
+    others = [searched(project, name) for name in entry.get("of", [])]
+    return frozenset(own) | (frozenset.intersection(*others) if others else frozenset())
+
+
+def parts_of(project: Project, corpus: str) -> frozenset[str]:
+    """Return the evaluation corpora that one is joined of, or itself."""
+    return frozenset(
+        part for name in project.corpora[corpus].get("of", [corpus]) for part in ([name] if name == corpus else parts_of(project, name))
+    )
+
+
+def training_sets(project: Project, system: str) -> frozenset[str]:
+    """Return the training sets of a system and of all systems that it starts from."""
+    if is_untrained(project, system):
+        return frozenset()
+    entry = entry_of(project, system)
+    base = entry.get("base", {}).get("system")
+    return frozenset(term["examples"] for term in entry["terms"]) | (training_sets(project, base) if base else frozenset())
+
+
+def evaluations_of(project: Project, task: Mapping[str, Any]) -> frozenset[str]:
+    """Return the evaluation corpora that a task scores on: of a joined text set, those that its splits name."""
+    found: set[str] = set()
+    for role, corpus in task["texts"].items():
+        named = task.get("splits", {}).get(role)
+        found |= parts_of(project, corpus) if named is None or named not in project.corpora else {named}
+    return frozenset(found)
+
+
+def not_searched(project: Project, system: str, task: str) -> list[str]:
+    """Return the evaluation corpora of a task that a training set of a system was not searched for, sorted."""
+    wanted = evaluations_of(project, project.tasks[task])
+    return sorted(set().union(*(wanted - searched(project, examples) for examples in training_sets(project, system))))

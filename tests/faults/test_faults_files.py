@@ -1,0 +1,250 @@
+"""Disks that are full or read-only, files cut, damaged or hostile: no wrong file under a final name, and a message that helps."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import signal
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from crosslign.corpora import READERS
+from crosslign.corpora.archives import extract_folder, extract_member
+from crosslign.corpora.readers._lines import read_lines
+from crosslign.corpora.workers import Workers
+from crosslign.errors import InputError, ResourceError
+from crosslign.files import atomic_folder, atomic_path, write_json, write_rows, write_text
+from crosslign.files.atomic import require_writable
+from crosslign.files.rows import SCHEMAS
+
+MEGABYTE = 1 << 20
+
+
+def rows_of(size: int) -> pa.Table:
+    noise = np.random.default_rng(0).integers(33, 126, size, dtype=np.uint8).tobytes().decode("ascii")
+    texts = [noise[i : i + 1000] for i in range(0, size, 1000)]
+    return pa.table({"id": [str(i) for i in range(len(texts))], "lang": ["en"] * len(texts), "text": texts})
+
+
+def save_array(path: Path) -> None:
+    with atomic_path(path) as temporary, open(temporary, "wb") as file:
+        np.save(file, np.zeros(MEGABYTE), allow_pickle=False)
+
+
+def save_tensors(path: Path) -> None:
+    import torch
+
+    from crosslign.training.checkpoint import save_tensors as save
+
+    with atomic_folder(path) as temporary:
+        save(temporary / "model.safetensors", {"weight": torch.zeros(MEGABYTE)})
+
+
+WRITERS = {
+    "text": lambda path: write_text(path, "x" * (8 * MEGABYTE)),
+    "json": lambda path: write_json(path, ["x" * (8 * MEGABYTE)]),
+    "rows": lambda path: write_rows(path, rows_of(8 * MEGABYTE), "mono"),
+    "array": save_array,
+    "tensors": save_tensors,
+}
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+import test_faults_files as t
+real_write, real_replace = os.fsync, Path.replace
+def stop(*_): os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[2] == "before the flush": os.fsync = stop
+else: Path.replace = stop
+t.WRITERS[sys.argv[1]](Path(sys.argv[3]) / "out")
+"""
+
+
+@pytest.mark.parametrize("moment", ["before the flush", "before the rename"])
+@pytest.mark.parametrize("writer", WRITERS)
+def test_f01_a_writer_killed_at_its_last_moments_leaves_no_final_name(tmp_path, writer, moment):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])}
+    done = subprocess.run([sys.executable, "-c", KILLED, writer, moment, str(tmp_path)], env=environment, check=False)
+    assert done.returncode == -signal.SIGKILL
+    assert not (tmp_path / "out").exists()
+    WRITERS[writer](tmp_path / "out")
+    WRITERS[writer](tmp_path / "again")
+    first, second = (sorted(p.read_bytes() for p in ([f] if f.is_file() else f.rglob("*"))) for f in (tmp_path / "out", tmp_path / "again"))
+    assert first == second
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_f10_a_full_disk_leaves_nothing_and_names_the_bytes(tmpfs, writer):
+    disk = tmpfs("2m")
+    (disk / "old").write_text("old")
+    with pytest.raises(ResourceError, match=r"no space left.*bytes are free.*crosslign plan"):
+        WRITERS[writer](disk / "new")
+    assert [path.name for path in disk.iterdir()] == ["old"]
+
+
+def test_f11_a_read_only_disk_is_said_at_once(tmpfs):
+    disk = tmpfs("2m")
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    for fault in (lambda: require_writable(disk / "results"), lambda: write_text(disk / "a.txt", "x")):
+        with pytest.raises(ResourceError, match="cannot be written; Read-only file system"):
+            fault()
+
+
+def test_f11_a_folder_that_may_be_written_to_is_left_as_it_was(tmp_path):
+    require_writable(tmp_path / "results")
+    assert list((tmp_path / "results").iterdir()) == []
+
+
+HOSTILE = {
+    "a path upwards": ("../evil", b"x", None),
+    "an absolute path": ("/tmp/crosslign-evil", b"x", None),
+    "a link": ("link", b"", tarfile.SYMTYPE),
+    "a hard link": ("hard", b"", tarfile.LNKTYPE),
+    "a device": ("dev", b"", tarfile.CHRTYPE),
+    "a pipe": ("fifo", b"", tarfile.FIFOTYPE),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_f12_hostile_members_are_refused_by_name(tmp_path, name):
+    import io
+
+    member, data, kind = HOSTILE[name]
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        info = tarfile.TarInfo(member)
+        info.size, info.linkname = len(data), "/etc/passwd"
+        if kind:
+            info.type = kind
+        archive.addfile(info, io.BytesIO(data))
+    with pytest.raises(InputError, match=member):
+        extract_folder(tmp_path / "a.tar", "", tmp_path / "deep" / "out", MEGABYTE)
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == ["a.tar"]
+
+
+def test_f12_a_bomb_and_doubled_names_are_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("zeros", bytes(10_000 * 1000))
+    with pytest.raises(InputError, match=r"zeros.*larger than allowed"):
+        extract_member(tmp_path / "bomb.zip", "zeros", tmp_path / "out", MEGABYTE)
+    (tmp_path / "bomb.gz").write_bytes(gzip.compress(bytes(10_000 * 1000)))
+    with pytest.raises(InputError, match=r"bomb.*larger than allowed"):
+        extract_member(tmp_path / "bomb.gz", "bomb", tmp_path / "out", MEGABYTE)
+    with zipfile.ZipFile(tmp_path / "twice.zip", "w") as archive:
+        archive.writestr("a", "1")
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("a", "2")
+    with pytest.raises(InputError, match="occurs twice"):
+        extract_member(tmp_path / "twice.zip", "a", tmp_path / "out", MEGABYTE)
+    assert not (tmp_path / "out").exists()
+
+
+def test_f15_sides_of_unequal_length_are_refused_with_both_counts(tmp_path):
+    for lang, lines in (("de", 1000), ("en", 900)):
+        (tmp_path / f"a.{lang}").write_text("".join(f"{lang} {n}\n" for n in range(lines)), encoding="utf-8")
+    files = {name: tmp_path / name for name in ("a.de", "a.en")}
+    with pytest.raises(InputError, match=r"unequal numbers of lines.*a\.de has 1,000, a\.en has 900"):
+        list(READERS.get("moses")(files, "c", ["de", "en"]))
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"a\xff\nb\n", "not UTF-8; byte 0xff at column 2"),
+        (b"a\0b\n", "a NUL"),
+        (b"\xed\xa0\x80\n", "not UTF-8"),
+        (b"", "the file is empty"),
+        (b"\xef\xbb\xbfa\nb", ["a", "b"]),
+        (b"a\r\nb\rc\n", ["a", "b\rc"]),
+        ("a\u2028b\u0085c\nd\n".encode(), ["a\u2028b\u0085c", "d"]),
+        (b"x" * (10 * MEGABYTE) + b"\ny\n", ["x" * (10 * MEGABYTE), "y"]),
+    ],
+    ids=["invalid UTF-8", "NUL", "surrogate", "empty", "byte order mark", "carriage returns", "U+2028 and U+0085", "a line of 10 MB"],
+)
+def test_f16_lines_are_read_by_one_policy(tmp_path, data, expected):
+    (tmp_path / "a.txt").write_bytes(data)
+    if isinstance(expected, str):
+        with pytest.raises(InputError, match=expected):
+            list(read_lines(tmp_path / "a.txt"))
+    else:
+        assert [text for _, text in read_lines(tmp_path / "a.txt")] == expected
+
+
+def test_f17_packed_files_are_whole_or_refused(tmp_path):
+    path = tmp_path / "a.gz"
+    path.write_bytes(gzip.compress(b"one\n") + gzip.compress(b"two\n"))
+    assert [text for _, text in read_lines(path)] == ["one", "two"]
+    for data in (gzip.compress(b"one\n" * 9999)[:-20], gzip.compress(b"one\n") + b"garbage", b"plain text\n"):
+        path.write_bytes(data)
+        with pytest.raises(InputError, match=r"a\.gz.*damaged or truncated archive"):
+            list(read_lines(path))
+
+
+def test_f18_a_filter_worker_that_dies_fails_the_step():
+    task = {"name": "c", "kind": "mono", "langs": ["en"], "steps": [{"length": {"min_words": 1}}]}
+    rows = [pa.Table.from_pylist([{"id": str(n), "lang": "en", "text": "a b"}], schema=SCHEMAS["mono"]) for n in range(9)]
+    with Workers(2, task) as workers:
+        answers = workers.map(rows, [0, 1])
+        next(answers)
+        for process in workers._processes:
+            os.kill(process.pid, signal.SIGKILL)
+        with pytest.raises(ResourceError, match="worker process ended before its work did"):
+            list(answers)
+
+
+@pytest.mark.parametrize("cut", [1, 64 * 4], ids=["one byte", "one row"])
+def test_f23_a_matrix_that_was_cut_is_refused(tmp_path, cut):
+    from crosslign.mining.vectors import open_vectors
+
+    path = tmp_path / "a.npy"
+    np.save(path, np.ones((10, 64), dtype=np.float32))
+    os.truncate(path, path.stat().st_size - cut)
+    with pytest.raises(InputError, match=r"a\.npy: not a readable \.npy file"):
+        open_vectors(path)
+
+
+def test_f23_a_matrix_that_was_cut_and_mended_is_refused_by_its_texts(tmp_path):
+    from crosslign.tasks.write import score_run
+
+    np.save(tmp_path / "a.npy", np.ones((2, 4), dtype=np.float32))
+    parts = {
+        "texts": pa.table({"text_id": ["a", "b", "c"], "lang": ["en"] * 3, "text": ["x", "y", "z"]}),
+        "items": pa.table({"item_id": ["a"], "text_id": ["a"]}),
+        "gold": pa.table({"left": ["a"], "right": ["a"]}),
+    }
+    for name, table in parts.items():
+        write_rows(tmp_path / f"{name}.parquet", table, name)
+    sets = {"test": {name: tmp_path / f"{name}.parquet" for name in parts}}
+    with pytest.raises(InputError, match=r"2 rows, but .* has 3 texts"):
+        score_run("t", {"texts": {"test": "c"}}, {"test": tmp_path / "a.npy"}, sets, tmp_path / "out.json", {})
+
+
+@pytest.mark.parametrize("name", ["model.bin", "pytorch_model.bin", "model.pkl", "model.pt"])
+def test_f39_pickled_weights_are_never_loaded(tmp_path, tiny_encoder, name):
+    import pickle
+    import shutil
+
+    from crosslign.encoders.model import Model
+
+    class Evil:
+        def __reduce__(self):
+            return os.system, (f"touch {tmp_path}/owned",)
+
+    shutil.copytree(tiny_encoder / "main", tmp_path / "main")
+    (tmp_path / "main" / "model.safetensors").unlink()
+    (tmp_path / "main" / name).write_bytes(pickle.dumps(Evil()))
+    with pytest.raises(InputError):
+        Model.load({"main": tmp_path / "main"})
+    assert not (tmp_path / "owned").exists()
+    np.save(tmp_path / "evil.npy", np.array([Evil()], dtype=object), allow_pickle=True)
+    from crosslign.mining.vectors import open_vectors
+
+    with pytest.raises(InputError):
+        open_vectors(tmp_path / "evil.npy")
+    assert not (tmp_path / "owned").exists()

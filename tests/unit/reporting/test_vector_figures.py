@@ -1,0 +1,81 @@
+"""Figures of vectors: nearest sentences of a pool, and the cosines of translations."""
+
+from __future__ import annotations
+
+import csv
+
+import numpy as np
+import pytest
+
+from crosslign.corpora.evaluation import EvaluationBuilder
+from crosslign.errors import InputError
+from crosslign.files import write_rows
+from crosslign.reporting.figures import FIGURES
+
+
+@pytest.fixture
+def inputs(tmp_path):
+    """Write a text set and one matrix, and return what a figure is given."""
+
+    def make(builder, vectors):
+        evaluation = builder.build()
+        for part in ("texts", "items"):
+            write_rows(tmp_path / f"{part}.parquet", getattr(evaluation, part), part)
+        rows = [vectors[row["lang"], row["text"]] for row in evaluation.texts.to_pylist()]
+        np.save(tmp_path / "m.npy", np.array(rows, dtype=np.float32))
+        panels = [{"label": "ours", "matrix": str(tmp_path / "m.npy")}]
+        return {"panels": panels, **{part: str(tmp_path / f"{part}.parquet") for part in ("texts", "items")}}
+
+    return make
+
+
+@pytest.fixture
+def out(tmp_path):
+    return {form: tmp_path / f"figure.{form}" for form in ("png", "svg", "csv")}
+
+
+def drawn(kind, inputs, out, **entry):
+    FIGURES.get(kind)({"kind": kind, "title": "A title", **entry}, inputs, out)
+    assert out["png"].read_bytes().startswith(b"\x89PNG")
+    assert "<svg" in out["svg"].read_text(encoding="utf-8")
+    with open(out["csv"], encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_nearest_sentences_without_copies_of_the_query(inputs, out):
+    builder = EvaluationBuilder("pool")
+    builder.item("query-1", "en", "query", "en", "a dog")
+    vectors = {("en", "a dog"): (1.0, 0.0), ("en", "a cat"): (3.0, 4.0), ("en", "a hound"): (4.0, 3.0), ("en", "rain"): (0.0, 1.0)}
+    for number, (_, text) in enumerate(vectors):
+        builder.item(f"sentence-{number}", "en", "candidate", "en", text)
+    rows = drawn("nearest", inputs(builder, vectors), out, top=2)
+    assert [(row["query"], row["rank"], row["cosine"], row["sentence"]) for row in rows] == [
+        ("a dog", "1", "0.800", "a hound"),
+        ("a dog", "2", "0.600", "a cat"),
+    ]
+
+
+def test_nearest_needs_queries(inputs, out):
+    builder = EvaluationBuilder("pool")
+    builder.item("sentence-0", "en", "candidate", "en", "rain")
+    with pytest.raises(InputError, match="queries and candidates"):
+        drawn("nearest", inputs(builder, {("en", "rain"): (0.0, 1.0)}), out)
+
+
+def test_cosines_of_translations_by_pair_of_languages(inputs, out):
+    builder = EvaluationBuilder("parallel")
+    vectors = {
+        ("en", "one"): (1.0, 0.0), ("de", "eins"): (3.0, 4.0), ("fr", "un"): (4.0, 3.0),
+        ("en", "two"): (0.0, 1.0), ("de", "zwei"): (0.0, 2.0), ("fr", "deux"): (1.0, 0.0),
+    }  # fmt: skip
+    for at, (lang, text) in enumerate(vectors):
+        builder.item(text, "x", "source", lang, text, group=f"g{at // 3}")
+    rows = drawn("similarities", inputs(builder, vectors), out, groups=2)
+    found = {(row["group"], row["first"], row["second"]): float(row["cosine"]) for row in rows}
+    assert found == pytest.approx(
+        {
+            ("g0", "de", "en"): 0.6, ("g0", "de", "fr"): 0.96, ("g0", "en", "fr"): 0.8,
+            ("g1", "de", "en"): 1.0, ("g1", "de", "fr"): 0.0, ("g1", "en", "fr"): 0.0,
+        },
+        abs=1e-6,
+    )  # fmt: skip
