@@ -5,13 +5,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: demo methods test test-unit test-workflow test-quick test-cluster test-cluster-short lint format bench clean help
+.PHONY: demo methods test test-unit test-workflow test-quick test-cluster test-cluster-short test-faults soak soak-short lint format bench clean help
 
 help:
 	@echo "make demo        build the quick-start table, figures and report from real text (about ten minutes on two cores)"
 	@echo "make methods     build the second table, all five methods, from the same text (docs/methods.md)"
 	@echo "make test        run the test suite"
 	@echo "make test-cluster build a table on a real Slurm of this machine, and disturb it in every way (docs/cluster.md)"
+	@echo "make test-faults inject the 42 faults of docs/faults.md"
+	@echo "make soak        kill the run at scale quick at 25 random moments; its tables must stay byte-equal"
 	@echo "make test-quick  run the whole workflow at scale quick, on stand-ins"
 	@echo "make lint        check style, types, rules and their format"
 	@echo "make bench       run the benchmarks beside their public peers"
@@ -39,7 +41,7 @@ test: $(VENV)/.installed
 	@$(MAKE) --no-print-directory -j 2 -O test-unit test-workflow
 
 test-unit: $(VENV)/.installed
-	$(BIN)/pytest tests/unit
+	$(BIN)/pytest tests/unit tests/faults -m "not workflow"
 
 test-workflow: $(VENV)/.installed
 	$(BIN)/pytest tests/workflow
@@ -50,6 +52,16 @@ test-cluster: $(VENV)/.installed
 
 test-cluster-short: $(VENV)/.installed
 	$(BIN)/pytest tests/cluster -rs -m "not long"
+
+# Every fault of docs/faults.md; those that run the smallest whole workflow take about ten minutes on two cores.
+test-faults: $(VENV)/.installed
+	$(BIN)/pytest tests/faults -rs
+
+soak: $(VENV)/.installed
+	$(BIN)/python tests/faults/soak.py --kills 25 --seed 1 --project quick --longest 60
+
+soak-short: $(VENV)/.installed
+	$(BIN)/python tests/faults/soak.py --kills 5 --seed 1
 
 test-quick: $(VENV)/.installed
 	$(SNAKEMAKE) --config scale=quick
