@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from fault_list import PAGE, ROOT, faults, page, names_by_fault
+from fault_list import PAGE, ROOT, faults, names_by_fault, page
 
 
 def test_all_42_faults_have_a_test_and_no_test_has_another_fault():
