@@ -5,7 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: demo methods test test-unit test-workflow test-quick test-cluster test-cluster-short test-faults soak soak-short lint format bench clean help
+.PHONY: apertium demo methods test test-unit test-workflow test-quick test-cluster test-cluster-short test-faults soak soak-short lint \
+	format bench clean help
 
 help:
 	@echo "make demo        build the quick-start table, figures and report from real text (about ten minutes on two cores)"
@@ -15,6 +16,7 @@ help:
 	@echo "make test-faults inject the 42 faults of docs/faults.md"
 	@echo "make soak        kill the run at scale quick at 25 random moments; its tables must stay byte-equal"
 	@echo "make test-quick  run the whole workflow at scale quick, on stand-ins"
+	@echo "make apertium    install Apertium (Debian packages), so that its tests run too"
 	@echo "make lint        check style, types, rules and their format"
 	@echo "make bench       run the benchmarks beside their public peers"
 
@@ -65,6 +67,11 @@ soak-short: $(VENV)/.installed
 
 test-quick: $(VENV)/.installed
 	$(SNAKEMAKE) --config scale=quick
+
+# Without it the tests of its translator are skipped; where there is no apt-get, or no right to use it, this says so and goes on.
+apertium:
+	@command -v apertium >/dev/null || { apt-get update -q && apt-get install -y -q apertium apertium-eng-spa apertium-fr-es apertium-es-pt; } \
+		>/dev/null 2>&1 || echo "Apertium is not installed and cannot be: its tests are skipped"
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

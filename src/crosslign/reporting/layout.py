@@ -106,7 +106,7 @@ def _printed_cell(cell: Cell, notes: _Footnotes, table_notes: list[str], *, scal
         ours += f" ± {_number(cell.std, scale_by, decimals)}"
     texts = [*table_notes, *cell.notes, *([cell.reason] if cell.ours is None and cell.reason else [])]
     sign = "↑" if "above" in cell.marks else "↓" if "below" in cell.marks else ""
-    published = "" if cell.published is None else f"{cell.published:.{decimals}f}"
+    published = printable(cell.printed) if cell.published is None else f"{cell.published:.{decimals}f}"
     return PrintedCell(ours, published, notes.join(texts), sign, "best" in cell.marks, printable(_details(cell, scale_by)), cell)
 
 

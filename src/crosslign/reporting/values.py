@@ -26,6 +26,7 @@ class Cell:
         ours: mean over runs, a fraction; None where there is none, with `reason` saying why.
         std: sample standard deviation over runs (ddof 1), or None for a single run.
         published: figure as printed, on the printed scale, or None.
+        printed: what was printed, where it is no plain number (`46k`, `738-750`).
         ci_low, ci_high: 95 % interval of a single run, or None.
         records: the record of each run that the value rests on.
         score_files: their files, relative to `{results}`.
@@ -38,6 +39,7 @@ class Cell:
     ours: float | None = None
     std: float | None = None
     published: float | None = None
+    printed: str = ""
     ci_low: float | None = None
     ci_high: float | None = None
     reason: str = ""
@@ -69,6 +71,8 @@ def find_record(path: Path, select: Mapping[str, str]) -> dict[str, Any]:
 
 def fill_cell(cell: Mapping[str, Any], results: Path) -> Cell:
     """Return the value of one resolved cell: the mean over its runs, or over its parts, or a reason."""
+    if "total" in cell:
+        return _total([fill_cell(part, results) for part in cell["parts"]])
     if "parts" in cell:
         return mean_cell([fill_cell(part, results) for part in cell["parts"]], "one of its parts")
     if "scores" not in cell:
@@ -113,11 +117,17 @@ def mean_cell(cells: Sequence[Cell], missing: str) -> Cell:
     return Cell(ours=math.fsum(values) / len(values))
 
 
+def _total(cells: Sequence[Cell]) -> Cell:
+    """Return the sum of counts."""
+    files = [file for cell in cells for file in cell.score_files]
+    return Cell(ours=math.fsum(cell.ours or 0.0 for cell in cells), score_files=files)
+
+
 def _mark_best(columns: Sequence[Mapping[str, Any]], grid: Grid) -> None:
     for index, column in enumerate(columns):
         cells = [row[index] for row in grid]
         values = [cell.ours for cell in cells if cell.ours is not None]
-        if len(values) > 1:
+        if len(values) > 1 and "count" not in column:
             best = min(values) if column.get("better") == "lower" else max(values)
             for cell in cells:
                 if cell.ours == best:
@@ -155,7 +165,7 @@ def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Published) ->
                 row[index] = _average(columns, row, cell["mean_of"])
     for row, entry in zip(grid, resolved["rows"], strict=True):
         for cell, column in zip(row, columns, strict=True):
-            cell.published = figures.figure(entry, column)
+            cell.published, cell.printed = figures.figure(entry, column), figures.text(entry, column)
     _mark_best(columns, grid)
     if resolved.get("print", {}).get("significance") == "paired_bootstrap":
         mark_differences(grid, results)
