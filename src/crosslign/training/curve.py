@@ -6,8 +6,11 @@ import json
 import logging
 import os
 import time
+from collections import deque
+from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
+from statistics import median
 from typing import IO, Any
 
 PROGRESS_SECONDS = 5.0
@@ -85,3 +88,33 @@ class Progress:
             done, self._steps, loss, learning_rate, speed, self._rows / seconds, self._texts / seconds,
             duration((self._steps - done) / speed),
         )  # fmt: skip
+
+
+class Spikes:
+    """Names the examples of a step whose loss stands far above those before it.
+
+    A loss is a spike when it is above the median of the last 50 by ten times their median distance from it, and by half of the median.
+    Examples are named by their ids; the ids of the corpus rows that they were made of stand beside them in the training set.
+    """
+
+    WINDOW, LEAST, FACTOR, SHARE, SAID = 50, 20, 10.0, 0.5, 20
+
+    def __init__(self) -> None:
+        self._losses: deque[float] = deque(maxlen=self.WINDOW)
+        self._said = 0
+
+    def add(self, step: int, loss: float, ids: Sequence[str]) -> bool:
+        """Take note of one more step; return whether it is a spike. At most 20 are logged."""
+        spike = False
+        if len(self._losses) >= self.LEAST:
+            middle = median(self._losses)
+            spread = median(abs(other - middle) for other in self._losses)
+            spike = loss - middle > max(self.FACTOR * spread, self.SHARE * abs(middle))
+            if spike and self._said < self.SAID:
+                self._said += 1
+                named = " ".join(ids)
+                log.warning(
+                    "step %d: loss %.4f, median of the last %d %.4f; its examples: %s", step, loss, len(self._losses), middle, named
+                )
+        self._losses.append(loss)
+        return spike

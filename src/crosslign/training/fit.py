@@ -20,7 +20,7 @@ from crosslign.files.lineage import versions
 from crosslign.objectives.contract import Part
 from crosslign.training.board import Board
 from crosslign.training.checkpoint import Checkpoints, checksum_of, remove_leftovers, write_system
-from crosslign.training.curve import Curve, Progress
+from crosslign.training.curve import Curve, Progress, Spikes
 from crosslign.training.encoding import Settings
 from crosslign.training.guards import Guards
 from crosslign.training.memory import TooLargeError, bounded_memory, does_not_fit, free_memory, halved, largest_that_fits
@@ -318,7 +318,7 @@ def fit(
 
 
 def _loop(run: _Run, stop: StopFlag, every: int) -> StepLoss | None:
-    progress, last = Progress(run.done, run.steps), None
+    progress, spikes, last = Progress(run.done, run.steps), Spikes(), None
     while not run.ended:
         if run.stopping(stop):
             run.save()
@@ -338,6 +338,7 @@ def _loop(run: _Run, stop: StopFlag, every: int) -> StepLoss | None:
             progress = Progress(run.done, run.steps)
             continue
         if last is not None:
+            spikes.add(run.done, last.loss, last.ids)
             progress.add(run.done, last.rows, last.texts, last.loss, run.optimiser.learning_rate(run.done - 1))
         if run.done % every == 0 and not run.ended:
             run.save()
