@@ -51,14 +51,26 @@ def write_examples(path: Path, rows: int) -> None:
             writer.write_table(pa.table(columns).cast(SCHEMAS["pairs"]))
 
 
-def draw_tokens(writer: Any, columns: Any, rows: int) -> None:
-    """Write drawn token ids of a block of pairs, in place of the store's own way."""
-    draw = np.random.default_rng(writer.rows)
-    ends = writer.tokens + np.cumsum(draw.integers(8, 17, 2 * rows))
-    writer.files["tokens"].write(draw.integers(5, 100, int(ends[-1]) - writer.tokens, dtype=np.int32).tobytes())
-    writer.files["starts"].write(ends.astype(np.int64).tobytes())
-    writer.files["rows"].write((writer.texts + 2 * np.arange(1, rows + 1, dtype=np.int64)).tobytes())
-    writer.tokens, writer.texts, writer.rows = int(ends[-1]), writer.texts + 2 * rows, writer.rows + rows
+def write_store(path: Path, folder: Path, model: Any, max_length: int, prefix: str, key: Any) -> None:
+    """Write the files of a store, with drawn token ids, in place of the store's own way."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from crosslign.files import write_json
+    from crosslign.training.store import CHUNK
+
+    folder.mkdir()
+    source, draw = pq.ParquetFile(path), np.random.default_rng(2)
+    rows = source.metadata.num_rows
+    with pa.OSFile(str(folder / "rows.arrow"), "wb") as sink, pa.ipc.new_file(sink, source.schema_arrow) as arrow:
+        for batch in source.iter_batches(CHUNK):
+            arrow.write_batch(batch)
+    starts = np.concatenate([[0], np.cumsum(draw.integers(8, 17, 2 * rows))]).astype(np.int64)
+    starts.tofile(folder / "starts.bin")
+    np.arange(0, 2 * rows + 1, 2, dtype=np.int64).tofile(folder / "rows.bin")
+    draw.integers(5, 100, int(starts[-1]), dtype=np.int32).tofile(folder / "tokens.bin")
+    counts = {"rows": rows, "texts": 2 * rows, "tokens": int(starts[-1]), "truncated": 0}
+    write_json(folder / "facts.json", {"key": key, **counts})
 
 
 def resident() -> int:
@@ -74,7 +86,7 @@ def one_opening(folder: Path, encoder: Path, batches: int, by_length: bool) -> N
     from crosslign.training.order import Order
     from crosslign.training.store import Store
 
-    module._Writer.add = draw_tokens  # type: ignore[method-assign]
+    module._write = write_store
 
     model = Model.load({"main": encoder})
     before, start = resident(), time.perf_counter()

@@ -27,7 +27,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "every": 10,
     "patience": 5,
     "after": 100,
-    "cosine": 0.99,
+    "cosine": 0.98,
     "rank": 1.1,
 }
 SAMPLE = 256

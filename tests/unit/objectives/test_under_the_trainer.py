@@ -32,7 +32,7 @@ def train(tiny_encoder, example_files, tmp_path):
         settings = recipe(system, terms, parts, steps, **changes)
         model = Model.load(dict.fromkeys(members, tiny_encoder / "main"))
         used = {entry["examples"]: example_files[entry["examples"]] for entry in terms}
-        fit(settings, used, model, build_parts(settings, model), None, tmp_path / name, tmp_path / f"{name}-work")
+        run.summary = fit(settings, used, model, build_parts(settings, model), None, tmp_path / name, tmp_path / f"{name}-work")
         return tmp_path / name
 
     return run
@@ -143,9 +143,12 @@ def test_without_momentum_nothing_is_learnt(train, monkeypatch, sentence_pairs, 
     # MoCo-BERT's table 5: with m = 0 retrieval falls to chance, here one in twenty.
     terms = [term("momentum_contrast", "pairs", queue="queue", temperature=0.05)]
     monkeypatch.setitem(SYSTEMS, "MoCo", (terms, {"queue": QUEUE | {"momentum": momentum, "size": 16}}))
-    english, german = vectors_of(train("MoCo", "run", members=("de", "en"), steps=100, learning_rate=5e-3), sentence_pairs)
+    guards = {"every": 5, "patience": 4, "after": 60}
+    folder = train("MoCo", "run", members=("de", "en"), steps=100, learning_rate=5e-3, guards=guards)
+    english, german = vectors_of(folder, sentence_pairs)
     accuracy = ((english @ german.T).argmax(1) == torch.arange(len(english))).float().mean()
     assert lowest <= float(accuracy) <= highest
+    assert ("last" in train.summary["collapsed"]) == (momentum == 0)
 
 
 @pytest.mark.parametrize(
