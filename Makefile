@@ -5,7 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: demo methods mirror test test-unit test-workflow test-quick test-cluster test-cluster-short lint format bench clean help
+.PHONY: apertium demo methods mirror test test-unit test-workflow test-quick test-cluster test-cluster-short test-faults soak soak-short lint \
+	format bench clean help
 
 help:
 	@echo "make demo        build the quick-start table, figures and report from real text (about ten minutes on two cores)"
@@ -13,7 +14,10 @@ help:
 	@echo "make mirror      score multilingual-e5-small on every real set of the mirror (docs/mirror.md)"
 	@echo "make test        run the test suite"
 	@echo "make test-cluster build a table on a real Slurm of this machine, and disturb it in every way (docs/cluster.md)"
+	@echo "make test-faults inject the 42 faults of docs/faults.md"
+	@echo "make soak        kill the run at scale quick at 25 random moments; its tables must stay byte-equal"
 	@echo "make test-quick  run the whole workflow at scale quick, on stand-ins"
+	@echo "make apertium    install Apertium (Debian packages), so that its tests run too"
 	@echo "make lint        check style, types, rules and their format"
 	@echo "make bench       run the benchmarks beside their public peers"
 
@@ -43,7 +47,7 @@ test: $(VENV)/.installed
 	@$(MAKE) --no-print-directory -j 2 -O test-unit test-workflow
 
 test-unit: $(VENV)/.installed
-	$(BIN)/pytest tests/unit
+	$(BIN)/pytest tests/unit tests/faults -m "not workflow"
 
 test-workflow: $(VENV)/.installed
 	$(BIN)/pytest tests/workflow
@@ -55,8 +59,23 @@ test-cluster: $(VENV)/.installed
 test-cluster-short: $(VENV)/.installed
 	$(BIN)/pytest tests/cluster -rs -m "not long"
 
+# Every fault of docs/faults.md; those that run the smallest whole workflow take about ten minutes on two cores.
+test-faults: $(VENV)/.installed
+	$(BIN)/pytest tests/faults -rs
+
+soak: $(VENV)/.installed
+	$(BIN)/python tests/faults/soak.py --kills 25 --seed 1 --project quick --longest 60
+
+soak-short: $(VENV)/.installed
+	$(BIN)/python tests/faults/soak.py --kills 5 --seed 1
+
 test-quick: $(VENV)/.installed
 	$(SNAKEMAKE) --config scale=quick
+
+# Without it the tests of its translator are skipped; where there is no apt-get, or no right to use it, this says so and goes on.
+apertium:
+	@command -v apertium >/dev/null || { apt-get update -q && apt-get install -y -q apertium apertium-eng-spa apertium-fr-es apertium-es-pt; } \
+		>/dev/null 2>&1 || echo "Apertium is not installed and cannot be: its tests are skipped"
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

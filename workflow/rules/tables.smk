@@ -7,14 +7,37 @@ localrules:
     write_report,
 
 
+rule count_rows:
+    input:
+        rows=lambda w: list(cells.counted_rows(project, w.table).values()),
+    output:
+        counts=paths.counts("{table}"),
+    log:
+        paths.log("count_rows", "{table}"),
+    benchmark:
+        paths.benchmark("count_rows", "{table}")
+    conda:
+        "../../envs/cpu.yaml"
+    threads: 1
+    resources:
+        **needs("count_rows"),
+    params:
+        recipe=lambda w: {
+            "table": w.table,
+            "counted": [list(key) for key in cells.counted_rows(project, w.table)],
+        },
+        root=lambda w: str(paths.results),
+        code=code("count_rows"),
+    message:
+        "Counting what stands behind the table {wildcards.table}"
+    script:
+        "../scripts/count_rows.py"
+
+
 rule make_table:
     input:
         scores=lambda w: cells.table_scores(project, w.table),
-        published=lambda w: [
-            p
-            for p in [ROOT / "resources" / "published" / f"{w.table}.csv"]
-            if p.exists()
-        ],
+        published=lambda w: [p for p in [PUBLISHED / f"{w.table}.csv"] if p.exists()],
     output:
         md=report(
             paths.table("{table}", "md"),
@@ -46,7 +69,7 @@ rule make_table:
         **needs("make_table"),
     params:
         recipe=lambda w: cells.resolve_table(project, w.table),
-        published=str(ROOT / "resources" / "published"),
+        published=str(PUBLISHED),
         root=lambda w: str(paths.results),
         code=code("make_table"),
     message:
@@ -112,7 +135,7 @@ rule write_overview:
         **needs("write_overview"),
     params:
         recipe=lambda w: cells.overview(project),
-        published=str(ROOT / "resources" / "published"),
+        published=str(PUBLISHED),
         root=lambda w: str(paths.results),
         code=code("write_overview"),
     message:
@@ -144,16 +167,8 @@ rule write_report:
     resources:
         **needs("write_report"),
     params:
-        recipe=lambda w: {
-            "tables": [
-                cells.resolve_table(project, table) for table in COVERED_TABLES
-            ],
-            "figures": {
-                figure: dict(project.figures[figure]) for figure in COVERED_FIGURES
-            },
-            "scale": project.settings["scale"],
-        },
-        published=str(ROOT / "resources" / "published"),
+        recipe=lambda w: cells.overview(project),
+        published=str(PUBLISHED),
         root=lambda w: str(paths.results),
         code=code("write_report"),
     message:

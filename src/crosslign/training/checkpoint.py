@@ -16,12 +16,15 @@ from torch import Tensor, nn
 
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
-from crosslign.files import atomic_folder, read_json, write_json, write_text
+from crosslign.files import atomic_folder, read_json, sha256_file, write_json, write_text
 from crosslign.objectives.contract import Part
 from crosslign.training.optimiser import Optimiser
 
 POINTER = "current"
 PARTS_FILE = "parts.safetensors"
+TENSORS = ("model", "parts", "optimiser")
+KEPT = 2
+"""Checkpoints that are kept for resume: the last, and one more for when that is damaged."""
 
 log = logging.getLogger(__name__)
 
@@ -80,12 +83,22 @@ class Checkpoints:
     def __init__(self, folder: Path, key: Mapping[str, Any]) -> None:
         self.folder, self.key = Path(folder), dict(key)
 
-    def _current(self) -> Path | None:
+    def _newest_first(self) -> list[Path]:
+        """Return the checkpoints, that which the pointer names and older ones; a newer one was never finished."""
         pointer = self.folder / POINTER
-        return self.folder / pointer.read_text(encoding="utf-8").strip() if pointer.is_file() else None
+        last = pointer.read_text(encoding="utf-8").strip() if pointer.is_file() else ""
+        return sorted((path for path in self.folder.glob("step-*") if path.name <= last), reverse=True)
+
+    def state_of_previous(self) -> dict[str, Any]:
+        """Return the state of the checkpoint before the last, or nothing: what it needs must be kept too."""
+        older = self._newest_first()[1:2]
+        try:
+            return dict(read_json(older[0] / "state.json")) if older else {}
+        except InputError:
+            return {}
 
     def save(self, model: Model, parts: Mapping[str, Part], optimiser: Optimiser, state: Mapping[str, Any]) -> None:
-        """Write a checkpoint beside the last one, point to it, and only then remove the last one.
+        """Write a checkpoint beside the last one, point to it, and only then remove the one before the last.
 
         Args:
             model: the encoder.
@@ -98,11 +111,11 @@ class Checkpoints:
             save_tensors(temporary / "model.safetensors", model.state_dict())
             save_tensors(temporary / PARTS_FILE, parts_state(parts))
             save_tensors(temporary / "optimiser.safetensors", optimiser.state())
-            write_json(temporary / "state.json", {"key": self.key, **state})
+            sums = {file: sha256_file(temporary / f"{file}.safetensors") for file in TENSORS}
+            write_json(temporary / "state.json", {"key": self.key, "sha256": sums, **state})
         write_text(self.folder / POINTER, name + "\n")
-        for other in self.folder.glob("step-*"):
-            if other.name != name:
-                shutil.rmtree(other)
+        for other in self._newest_first()[KEPT:]:
+            shutil.rmtree(other)
         log.info("checkpoint written at step %d", state["step"])
 
     def _stale(self, found: Mapping[str, Any]) -> list[str]:
@@ -111,26 +124,46 @@ class Checkpoints:
     def load(self, model: Model, parts: Mapping[str, Part], optimiser: Optimiser) -> dict[str, Any] | None:
         """Take over the last checkpoint, if there is one of this very run.
 
-        One that is damaged, or was made with another recipe, data, version or thread count, is left aside with a warning
-        that says which, and training starts anew.
+        One that is damaged is left aside with a warning, and the one before it is taken. One that was made with another recipe,
+        data, version or thread count is left aside with a warning that says which, and training starts anew.
 
         Returns:
             The `state` that was saved, or None.
         """
-        folder = self._current()
-        if folder is None:
-            return None
-        try:
-            state: dict[str, Any] = read_json(folder / "state.json")
+        for folder in self._newest_first():
+            try:
+                state, tensors = self._read(folder)
+            except (InputError, SafetensorError, OSError, KeyError, TypeError, AttributeError) as error:
+                log.warning("the checkpoint in %s cannot be read (%s): the one before it is used, or training starts anew", folder, error)
+                continue
             if stale := self._stale(state.pop("key")):
                 log.warning("the checkpoint at step %s was made with another %s: training starts anew", state["step"], ", ".join(stale))
-                self._drop()
-                return None
-            tensors = {name: load_file(folder / f"{name}.safetensors") for name in ("model", "parts", "optimiser")}
-        except (InputError, SafetensorError, OSError, KeyError) as error:
-            log.warning("the checkpoint in %s cannot be read (%s): training starts anew", folder, error)
-            self._drop()
-            return None
+                break
+            return self._take_over(state, tensors, model, parts, optimiser)
+        self._drop()
+        return None
+
+    @staticmethod
+    def _read(folder: Path) -> tuple[dict[str, Any], dict[str, dict[str, Tensor]]]:
+        """Return a checkpoint's state and tensors, its files checked against their sums.
+
+        Raises:
+            InputError: a file is not the one that was written.
+        """
+        state: dict[str, Any] = read_json(folder / "state.json")
+        for name, expected in state.pop("sha256").items():
+            if sha256_file(folder / f"{name}.safetensors") != expected:
+                raise InputError("its bytes are not those that were written", where=f"{name}.safetensors")
+        return state, {name: load_file(folder / f"{name}.safetensors") for name in TENSORS}
+
+    def _take_over(
+        self,
+        state: dict[str, Any],
+        tensors: Mapping[str, Mapping[str, Tensor]],
+        model: Model,
+        parts: Mapping[str, Part],
+        optimiser: Optimiser,
+    ) -> dict[str, Any]:
         model.load_state_dict(tensors["model"])
         load_parts(parts, tensors["parts"])
         optimiser.load(tensors["optimiser"])
@@ -148,7 +181,7 @@ class Checkpoints:
 
 
 def write_system(folder: Path, model: Model, parts: Mapping[str, Part], readout: Mapping[str, Any]) -> None:
-    """Write one named checkpoint of a run: a folder per member, and `parts.safetensors`."""
+    """Write one named checkpoint of a run: a folder per member, and `parts.safetensors` of what is of use after training."""
     folder.mkdir(parents=True, exist_ok=True)
     model.save(folder, readout)
-    save_tensors(folder / PARTS_FILE, parts_state(parts))
+    save_tensors(folder / PARTS_FILE, parts_state({name: part for name, part in parts.items() if not part.training_only}))

@@ -75,9 +75,14 @@ class Selection:
             return False
         return name not in self.best or value > self.best[name]["value"]
 
-    def prune(self) -> None:
-        """Remove models that are no longer the best of any name; call it once the state that says so is on disk."""
-        wanted = {self._place(name, entry["step"]).name for name, entry in self.best.items()}
+    def prune(self, previous: Mapping[str, Any]) -> None:
+        """Remove models that are the best of no name any more; call it once the state that says so is on disk.
+
+        Args:
+            previous: state of the checkpoint before the last, which may be gone back to.
+        """
+        best = [*self.best.items(), *previous.get("best", {}).items()]
+        wanted = {self._place(name, entry["step"]).name for name, entry in best}
         for folder in self._folder.glob("*-*"):
             if folder.name not in wanted:
                 shutil.rmtree(folder)

@@ -1,0 +1,232 @@
+"""Faults of a whole run, on the smallest workflow: killed, moved, mis-timed, edited, offline; the tables stay the same."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import time
+from pathlib import Path
+
+import pytest
+from mini_project import Mini, alive, kill_all, tree
+
+from crosslign.reporting.verify import verify
+
+pytestmark = pytest.mark.workflow
+
+
+def planned(mini, *arguments, config=()):
+    """Return the rules that a dry run would start."""
+    said = mini.run("-n", *arguments, config=config).stdout
+    jobs = re.search(r"^Job stats:\n.*?\n-.*?\n(.*?)\n\n", said, flags=re.MULTILINE | re.DOTALL)
+    return {line.split()[0] for line in jobs[1].splitlines()} - {"total", "all"} if jobs else set()
+
+
+@pytest.fixture
+def copy(undisturbed, tmp_path):
+    """A finished run that the test may disturb; time stamps and Snakemake's records come along."""
+    mini = Mini(tmp_path / "copy")
+    for name in ("results", ".snakemake"):
+        shutil.copytree(undisturbed.folder / name, mini.folder / name, dirs_exist_ok=True, symlinks=True)
+    for file in ("config", "workflow", "resources", "Snakefile"):
+        source = undisturbed.folder / file
+        (shutil.copytree if source.is_dir() else shutil.copy2)(
+            source, mini.folder / file, **({"dirs_exist_ok": True} if source.is_dir() else {})
+        )
+    return mini
+
+
+def wait_for(process, condition, seconds=240):
+    """Wait until a condition holds while a run is under way."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert process.poll() is None, "the run ended before the fault"
+        assert time.monotonic() < end, "nothing happened"
+        time.sleep(0.02)
+
+
+def scripts(pid):
+    """Return the processes of jobs' scripts below a process."""
+    found = []
+    for child in tree(pid):
+        try:
+            line = Path(f"/proc/{child}/cmdline").read_bytes().decode(errors="replace")
+        except OSError:
+            continue
+        if "/.snakemake/scripts/" in line and "-m\0snakemake" not in line and "/bin/bash" not in line:
+            found.append(child)
+    return found
+
+
+def test_f01_a_job_killed_in_its_work_leaves_no_final_name_and_the_same_command_ends_in_the_same_bytes(undisturbed, tmp_path):
+    mini = Mini(tmp_path / "mini")
+    run = mini.start("--keep-going")
+    try:
+        work = mini.results / "checkpoints" / "F-A-s42" / "current"
+        wait_for(run, work.exists)
+        for pid in scripts(run.pid):
+            os.kill(pid, signal.SIGKILL)
+        assert run.wait(timeout=240) == 1
+    finally:
+        kill_all(run)
+    assert not (mini.results / "systems" / "F-A-s42").exists()
+    assert not (mini.results / "tables").exists()
+    assert work.exists()
+    mini.finish()
+    assert "going on after step" in (mini.results / "logs/train_system/F-A-s42.log").read_text()
+    assert mini.tables() == undisturbed.tables()
+    assert mini.artefacts() == undisturbed.artefacts()
+    assert mini.leftovers() == []
+
+
+def test_f04_a_killed_engine_takes_its_jobs_along_and_the_next_call_names_the_one_command(undisturbed, copy):
+    for folder in ("systems", "embeddings", "scores", "tables"):
+        shutil.rmtree(copy.results / folder)
+    run = copy.start()
+    orphans = []
+    try:
+        wait_for(run, lambda: scripts(run.pid))
+        family = tree(run.pid)
+        orphans = scripts(run.pid)
+        run.send_signal(signal.SIGKILL)
+        run.wait()
+        end = time.monotonic() + 60
+        while any(map(alive, orphans)) and time.monotonic() < end:
+            time.sleep(0.1)
+        assert not any(map(alive, orphans)), "a job goes on without its run"
+    finally:
+        for pid in [*family, *orphans]:
+            if alive(pid):
+                os.kill(pid, signal.SIGKILL)
+    refused = copy.run(check=False)
+    assert refused.returncode != 0
+    assert "cannot be locked" in refused.stdout
+    assert "--unlock" in refused.stdout
+    copy.finish()
+    assert copy.tables() == undisturbed.tables()
+    assert copy.artefacts() == undisturbed.artefacts()
+
+
+def test_f11_read_only_results_fail_before_any_download(tmpfs, tmp_path):
+    import subprocess
+
+    disk = tmpfs("2m")
+    subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
+    mini = Mini(tmp_path / "mini")
+    done = mini.run(check=False, config=(f"results={disk}/results",))
+    assert done.returncode != 0
+    assert "error: " in done.stdout
+    assert "Read-only file system" in done.stdout
+    assert "Fetching" not in done.stdout
+
+
+def test_f28_time_stamps_and_clocks_that_lie_make_no_needless_rerun_and_hashes_find_the_missing_one(undisturbed, copy):
+    for path in copy.results.rglob("*"):
+        os.utime(path, (0, 0))
+    for path in (copy.results / "corpora").rglob("*"):
+        os.utime(path, (4e9, 4e9))
+    score = next(copy.results.glob("scores/**/sts_written.json"))
+    before = score.read_bytes()
+    # A file changed by hand that looks old: time stamps see nothing, hashes do.
+    content = json.loads(before)
+    content["records"][0]["value"] = 0.5
+    score.write_text(json.dumps(content))
+    os.utime(score, (0, 0))
+    text, whole = verify(copy.results)
+    assert not whole
+    assert "touched by hand: scores/" in text
+    from crosslign.reporting.verify import discard
+
+    discard(copy.results)
+    copy.finish()
+    assert score.read_bytes() == before
+    assert verify(copy.results)[1], verify(copy.results)[0]
+    assert copy.tables() == undisturbed.tables()
+
+
+def test_f30_without_a_network_everything_runs_once_the_data_are_there(undisturbed):
+    """The undisturbed run itself ran in a namespace without any network, where this machine allows one."""
+    if not undisturbed.without_network:
+        pytest.skip("no network namespaces here")
+    assert len(undisturbed.tables()) == 4
+
+
+def test_f31_an_edited_stage_reruns_what_depends_on_it_and_nothing_else(copy):
+    """The library is changed under the workflow's feet: a constant of the scorer of this table's task."""
+    shutil.copytree(Path(__file__).parents[2] / "src" / "crosslign", copy.folder / "src" / "crosslign")
+    path = copy.folder / "src" / "crosslign" / "tasks" / "scorers" / "sts.py"
+    environment = {"PYTHONPATH": str(copy.folder / "src")}
+    assert "Nothing to be done" in copy.run("-n", **environment).stdout
+    path.write_text(path.read_text(encoding="utf-8") + "\n# a comment\n", encoding="utf-8")
+    assert "Nothing to be done" in copy.run("-n", **environment).stdout
+    path.write_text(path.read_text(encoding="utf-8") + "\nCHANGED = 1\n", encoding="utf-8")
+    said = copy.run("-n", **environment).stdout
+    assert set(re.findall(r"^(score|make_table|embed|train_system|build_\w+|fetch|prepare_encoder) +\d+$", said, flags=re.MULTILINE)) == {
+        "score",
+        "make_table",
+    }
+
+
+ALL = {"build_examples", "train_system", "embed", "score", "make_table"}
+EDITS = {
+    "a filter": ("config/corpora.yaml", "min_words: 2", "min_words: 3", {"build_corpus", *ALL}),
+    "an evaluation": ("config/corpora.yaml", "pairs: [en-en, de-de, en-de]", "pairs: [de-de, en-en, en-de]", {"build_evaluation", *ALL}),
+    "an encoder": ("config/encoders.yaml", "seed: 0", "seed: 1", {"prepare_encoder", "train_system", "embed", "score", "make_table"}),
+    "a seed of examples": ("config/papers/faults.yaml", "langs: [en], seed: 42", "langs: [en], seed: 43", ALL),
+    "a learning rate": ("config/papers/faults.yaml", "1e-3", "2e-3", ALL - {"build_examples"}),
+    "a readout": ("config/encoders.yaml", "max_length: 32", "max_length: 31", ALL - {"build_examples"}),
+    "an average": ("config/tasks.yaml", "mono: [en-en, de-de]", "mono: [en-en]", {"score", "make_table"}),
+    "a title": ("config/papers/faults.yaml", "The table of the", "A table of the", {"make_table"}),
+    "a comment": ("config/papers/faults.yaml", "# One system", "# A system", set()),
+}
+
+
+@pytest.mark.parametrize("name", EDITS)
+def test_f32_an_edited_value_reruns_its_rules_and_no_others(copy, name):
+    file, old, new, expected = EDITS[name]
+    copy.edit(file, old, new)
+    assert planned(copy) == expected
+
+
+def test_f38_tokens_of_the_environment_stand_nowhere(undisturbed):
+    secret = undisturbed.token.encode()
+    places = [undisturbed.results, undisturbed.folder / ".snakemake" / "log"]
+    assert secret not in undisturbed.first.stdout.encode()
+    for place in places:
+        assert place.exists()
+        assert [str(path) for path in place.rglob("*") if path.is_file() and secret in path.read_bytes()] == []
+
+
+def test_f40_other_cores_threads_and_places_give_the_same_tables(undisturbed, tmp_path):
+    mini = Mini(tmp_path / "a path with spaces, ümlauts & (brackets)")
+    mini.run("--keep-going", cores="64", OMP_NUM_THREADS="3", MKL_NUM_THREADS="2")
+    assert mini.tables() == undisturbed.tables()
+    mini.run("--forcerun", "make_table", cores="1")
+    assert mini.tables() == undisturbed.tables()
+
+
+def test_f41_twice_is_the_same_bytes_in_every_artefact(undisturbed, copy):
+    for folder in ("systems", "embeddings", "scores", "tables"):
+        shutil.rmtree(copy.results / folder)
+    copy.run(cores="1")
+    assert copy.artefacts() == undisturbed.artefacts()
+    assert copy.tables() == undisturbed.tables()
+
+
+def test_f41_training_with_two_threads_stays_within_the_stated_tolerance(undisturbed, copy):
+    """Other threads are another recipe: scores move by less than 0.02, and lineage says why."""
+    copy.edit("config/papers/faults.yaml", "precision: fp32}", "precision: fp32, threads: 2}")
+    copy.run()
+
+    def scores(mini):
+        content = json.loads(next(mini.results.glob("scores/**/sts_written.json")).read_text())
+        return {(r["subset"], r["metric"]): r["value"] for r in content["records"]}
+
+    one, two = scores(undisturbed), scores(copy)
+    assert one.keys() == two.keys()
+    assert max(abs(one[key] - two[key]) for key in one) < 0.02
+    lineage = json.loads((copy.results / "systems/F-A-s42/lineage.json").read_text())
+    assert lineage["threads"] == 2

@@ -1,0 +1,263 @@
+"""Training that is stopped, starved, poisoned or resumed with something else: the same weights, or a word about it; never silence."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import torch
+import trial
+
+from crosslign.encoders.encode import encode
+from crosslign.encoders.model import Member, Model
+from crosslign.errors import CrosslignError, ResourceError, StoppedError
+
+READOUT = {"pooling": "mean", "layer": -1, "max_length": 16, "normalise": True, "precision": "fp32", "prefix": ""}
+RECIPE = {"train": {"steps": 8, "checkpoint_every": 2}, "select": {}}
+
+
+@pytest.fixture
+def program(tiny_encoder, pairs_file, tmp_path):
+    """Start a training in a process of its own; `stop` sends signals when the log says a word."""
+
+    def start(name, recipe, stop=(), at="", **arguments):
+        settings = {
+            "encoder": str(tiny_encoder),
+            "examples": {"pairs": str(pairs_file)},
+            "recipe": recipe,
+            "out": str(tmp_path / name),
+            "checkpoints": str(tmp_path / f"{name}-work"),
+            **arguments,
+        }
+        (tmp_path / f"{name}.json").write_text(json.dumps(settings))
+        environment = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1"}
+        code = f"import logging, runpy, sys; logging.basicConfig(level=20); sys.argv = ['t', {str(tmp_path / f'{name}.json')!r}]\n"
+        code += f"print('begun', file=sys.stderr)\nrunpy.run_path({trial.__file__!r}, run_name='__main__')"
+        process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, env=environment)
+        said = []
+        for line in process.stderr:
+            said.append(line)
+            if at and at in line:
+                for number in stop:
+                    process.send_signal(number)
+                at = ""
+        return process.wait(), "".join(said)
+
+    return start
+
+
+@pytest.mark.workflow
+@pytest.mark.parametrize(
+    ("at", "number"),
+    [
+        ("begun", signal.SIGUSR1),
+        ("8 steps on cpu", signal.SIGTERM),
+        ("checkpoint written at step 2", signal.SIGUSR1),
+        ("checkpoint written at step 6", signal.SIGTERM),
+    ],
+    ids=["first import", "before the first step", "while saving", "last steps"],
+)
+def test_f02_a_training_told_to_stop_goes_on_to_the_same_weights(program, tmp_path, at, number):
+    recipe = trial.recipe(**RECIPE)
+    code, said = program("whole", recipe)
+    assert code == 0, said
+    code, said = program("stopped", recipe, stop=[number], at=at)
+    # Before the trainer has begun there is nothing to save: the signal ends the process as it ends any.
+    assert code in ((75, 0) if at != "begun" else (75, 0, -number)), said
+    if code == 75:
+        assert (tmp_path / "stopped-work" / "current").is_file()
+        assert not (tmp_path / "stopped").exists()
+    code, said = program("stopped", recipe)
+    assert code == 0, said
+    assert trial.weights(tmp_path / "stopped") == trial.weights(tmp_path / "whole")
+
+
+def test_f03_two_signals_and_one_in_the_rename_leave_an_old_or_a_new_checkpoint(train, monkeypatch, tmp_path):
+    _, whole = train(trial.recipe(**RECIPE), "whole")
+    real = Path.replace
+
+    def replace(self, target):
+        result = real(self, target)
+        if Path(target).name == "step-00000004":
+            os.kill(os.getpid(), signal.SIGTERM)
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return result
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "replace", replace)
+        with pytest.raises(StoppedError):
+            train(trial.recipe(**RECIPE), "run")
+    assert (tmp_path / "run-work" / "current").read_text() in ("step-00000004\n", "step-00000005\n")
+    _, resumed = train(trial.recipe(**RECIPE), "run")
+    assert trial.weights(resumed) == trial.weights(whole)
+
+
+def test_f03_killed_between_the_rename_and_the_pointer_the_old_checkpoint_holds(train, monkeypatch, tmp_path, caplog):
+    from crosslign.training import checkpoint
+
+    def die(path, text):
+        if text.startswith("step-00000004"):
+            raise KeyboardInterrupt
+        real(path, text)
+
+    real = checkpoint.write_text
+    _, whole = train(trial.recipe(**RECIPE), "whole")
+    with monkeypatch.context() as patch:
+        patch.setattr(checkpoint, "write_text", die)
+        with pytest.raises(KeyboardInterrupt):
+            train(trial.recipe(**RECIPE), "run")
+    assert (tmp_path / "run-work" / "current").read_text() == "step-00000002\n"
+    caplog.set_level("INFO")
+    _, resumed = train(trial.recipe(**RECIPE), "run")
+    assert "going on after step 2" in caplog.text
+    assert trial.weights(resumed) == trial.weights(whole)
+
+
+def test_f19_memory_that_runs_out_in_encoding_halves_the_batch(tiny_model, monkeypatch):
+    texts = [f"sentence number {n} of many" for n in range(40)]
+    expected = encode(tiny_model, texts, ["en"] * 40, READOUT)
+    real = Member.forward
+
+    def forward(self, features, *rest):
+        if len(features["input_ids"]) > 3:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return real(self, features, *rest)
+
+    monkeypatch.setattr(Member, "forward", forward)
+    assert abs(encode(tiny_model, texts, ["en"] * 40, READOUT) - expected).max() < 1e-5
+    monkeypatch.setattr(Member, "forward", lambda *_: (_ for _ in ()).throw(torch.OutOfMemoryError("CUDA out of memory")))
+    with pytest.raises(ResourceError, match=r"max_length"):
+        encode(tiny_model, texts[:1], ["en"], READOUT)
+
+
+def test_f20_memory_that_runs_out_in_training_names_the_setting_and_that_setting_gives_the_same_loss(train, tiny_encoder, monkeypatch):
+    term = {"objective": "trial_paired", "weight": 1.0, "examples": "pairs", "batch": 8}
+    recipe = trial.recipe(terms=[term], **RECIPE)
+    real = Member.forward
+
+    def forward(self, features, *rest):
+        if len(features["input_ids"]) > 8:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return real(self, features, *rest)
+
+    def model():
+        """The tiny encoder without dropout, whose masks would differ between cuts of a batch."""
+        loaded = Model.load({"main": tiny_encoder / "main"})
+        for module in loaded.modules():
+            if isinstance(module, torch.nn.Dropout):
+                module.p = 0.0
+        return loaded
+
+    _, whole = train(recipe, "whole", model=model())
+    monkeypatch.setattr(Member, "forward", forward)
+    with pytest.raises(ResourceError, match=r"micro_batch.*'pairs': 4"):
+        train(recipe, "run")
+    _, small = train(trial.recipe(terms=[{**term, "micro_batch": 4}], **RECIPE), "small", model=model())
+    losses = [[json.loads(line)["loss"] for line in (f / "curve.jsonl").read_text().splitlines()] for f in (whole, small)]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+
+
+def test_f21_a_loss_that_is_no_number_stops_with_its_examples_and_keeps_the_last_good_checkpoint(train, tmp_path):
+    terms = [{"objective": "trial_paired", "examples": "pairs", "batch": 8, "poison_at": 5}]
+    with pytest.raises(CrosslignError, match=r"step 6: the loss is not finite.*sentences:sentences\.tsv:\d+.*last good checkpoint"):
+        train(trial.recipe(terms=terms, **RECIPE))
+    assert (tmp_path / "run-work" / "current").read_text() == "step-00000004\n"
+    assert not (tmp_path / "run").exists()
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-2])
+
+
+def flip(path):
+    data = bytearray(path.read_bytes())
+    data[-5] ^= 1
+    path.write_bytes(bytes(data))
+
+
+@pytest.mark.parametrize(
+    "damage", [cut, flip, lambda path: path.write_bytes(b""), Path.unlink], ids=["cut", "bit flipped", "emptied", "gone"]
+)
+@pytest.mark.parametrize("file", ["model.safetensors", "optimiser.safetensors", "state.json"])
+def test_f24_a_damaged_checkpoint_gives_way_to_the_one_before(train, monkeypatch, tmp_path, caplog, damage, file):
+    from crosslign.training.step import Stepper
+
+    recipe = trial.recipe(
+        train={"steps": 6, "checkpoint_every": 2}, select={"best": {"task": "t", "subset": "s", "metric": "m", "every": 1}}
+    )
+
+    def dev(model):
+        return {"best": float(next(model.parameters()).detach().double().sum())}
+
+    _, whole = train(recipe, "whole", dev=dev)
+    real = Stepper.run
+
+    def run(self, step, *rest):
+        if step == 4:
+            os.kill(os.getpid(), signal.SIGUSR1)
+        return real(self, step, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Stepper, "run", run)
+        with pytest.raises(StoppedError):
+            train(recipe, "run", dev=dev)
+    work = tmp_path / "run-work"
+    assert sorted(path.name for path in work.glob("step-*")) == ["step-00000004", "step-00000005"]
+    damage(work / "step-00000005" / file)
+    caplog.set_level("INFO")
+    _, resumed = train(recipe, "run", dev=dev)
+    # A flipped bit of the state may only change white space or a digit: then the file is read, or refused.
+    if not (damage is flip and file == "state.json"):
+        assert "the one before it is used" in caplog.text
+        assert "going on after step 4" in caplog.text
+    assert trial.weights(resumed) == trial.weights(whole)
+
+
+@pytest.mark.parametrize("what", ["recipe", "versions", "threads", "data"])
+def test_f25_a_checkpoint_of_something_else_is_never_gone_on_from_in_silence(train, monkeypatch, caplog, what, pairs_file):
+    import crosslign.training.fit as module
+    from crosslign.training.checkpoint import Checkpoints
+
+    key = {"recipe": {"learning_rate": 1}, "versions": {"torch": "2"}, "threads": 1, "data": "abc"}
+    other = {**key, what: "other"}
+    assert Checkpoints(pairs_file.parent, key)._stale(other) == [what]
+    assert Checkpoints(pairs_file.parent, key)._stale({k: v for k, v in key.items() if k != what}) == [what]
+    if what == "versions":
+        recipe = trial.recipe(train={"steps": 4, "checkpoint_every": 2})
+        with monkeypatch.context() as patch:
+            patch.setattr(module._Run, "write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+            with pytest.raises(KeyboardInterrupt):
+                train(recipe)
+        monkeypatch.setattr(module, "versions", lambda: {"torch": "0.0"})
+        train(recipe)
+        assert "made with another versions" in caplog.text
+        assert "training starts anew" in caplog.text
+
+
+def test_f27_a_lease_is_free_as_soon_as_its_holder_is_killed(monkeypatch, tmp_path):
+    from crosslign.files.leases import lease_gpus
+
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4")
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr("tempfile.tempdir", None)
+    for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"):
+        monkeypatch.delenv(name, raising=False)
+    code = (
+        "import time\nfrom crosslign.files.leases import lease_gpus\nwith lease_gpus(1):\n    print('held', flush=True)\n    time.sleep(60)"
+    )
+    holder = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    assert holder.stdout.readline() == "held\n"
+    with pytest.raises(ResourceError, match="no GPU became free"), lease_gpus(1, wait_seconds=0):
+        pass
+    holder.kill()
+    holder.wait()
+    began = time.monotonic()
+    with lease_gpus(1, wait_seconds=30) as devices:
+        assert devices == ["4"]
+    assert time.monotonic() - began < 30
