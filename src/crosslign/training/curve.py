@@ -30,13 +30,16 @@ class Curve:
 
     Args:
         path: the file, in the working folder.
-        keep: bytes to keep of an older one; what a killed run wrote behind its checkpoint is cut off.
     """
 
-    def __init__(self, path: Path, keep: int = 0) -> None:
+    def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._file: IO[bytes] = open(path, "r+b" if path.exists() else "w+b")  # noqa: SIM115
+
+    def cut(self, keep: int) -> None:
+        """Keep the first `keep` bytes; what a run wrote behind its checkpoint is cut off."""
+        self._file.flush()
         self._file.truncate(keep)
         self._file.seek(keep)
 
@@ -69,11 +72,11 @@ class Progress:
     def __init__(self, done: int, steps: int) -> None:
         self._first, self._steps = done, steps
         self._start = self._last = time.monotonic()
-        self._rows = 0
+        self._rows = self._texts = 0
 
-    def add(self, done: int, rows: int, loss: float, learning_rate: float) -> None:
-        """Take note of one more step."""
-        self._rows += rows
+    def add(self, done: int, rows: int, texts: int, loss: float, learning_rate: float) -> None:
+        """Take note of one more step: its examples, the sentences that were encoded, its loss."""
+        self._rows, self._texts = self._rows + rows, self._texts + texts
         now = time.monotonic()
         if now - self._last < PROGRESS_SECONDS and done < self._steps:
             return
@@ -81,8 +84,9 @@ class Progress:
         seconds = max(now - self._start, 1e-9)
         speed = (done - self._first) / seconds
         log.info(
-            "step %d of %d, loss %.4f, learning rate %.2e, %.2f steps/s, %.0f examples/s, %s left",
-            done, self._steps, loss, learning_rate, speed, self._rows / seconds, duration((self._steps - done) / speed),
+            "step %d of %d, loss %.4f, learning rate %.2e, %.2f steps/s, %.0f examples/s, %.0f sentences/s, %s left",
+            done, self._steps, loss, learning_rate, speed, self._rows / seconds, self._texts / seconds,
+            duration((self._steps - done) / speed),
         )  # fmt: skip
 
 
