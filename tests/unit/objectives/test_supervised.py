@@ -181,3 +181,4 @@ def test_dual_encoder_agrees_with_the_slow_twin(term, batch, part, agree, random
     ends = [slow_losses.mean(slow_losses.info_nce(made["a"], made["b"], 1 / g, left_out=left_out)) for g in (4 + 1e-5, 4 - 1e-5)]
     assert float(scale.scale.grad) == pytest.approx(float(ends[0] - ends[1]) / 2e-5, rel=1e-3)
     assert part("logit_scale").scale.item() == 100
+    assert part("logit_scale", initial=100).scale.requires_grad  # a whole number, as YAML gives it
