@@ -5,14 +5,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: demo methods test test-unit test-workflow test-quick test-cluster test-cluster-short lint format bench clean help
+.PHONY: apertium demo methods mirror test test-unit test-workflow test-quick test-cluster test-cluster-short lint format bench clean help
 
 help:
 	@echo "make demo        build the quick-start table, figures and report from real text (about ten minutes on two cores)"
 	@echo "make methods     build the second table, all five methods, from the same text (docs/methods.md)"
+	@echo "make mirror      score multilingual-e5-small on every real set of the mirror (docs/mirror.md)"
 	@echo "make test        run the test suite"
 	@echo "make test-cluster build a table on a real Slurm of this machine, and disturb it in every way (docs/cluster.md)"
 	@echo "make test-quick  run the whole workflow at scale quick, on stand-ins"
+	@echo "make apertium    install Apertium (Debian packages), so that its tests run too"
 	@echo "make lint        check style, types, rules and their format"
 	@echo "make bench       run the benchmarks beside their public peers"
 
@@ -34,6 +36,9 @@ demo: $(VENV)/.installed
 methods: $(VENV)/.installed
 	$(SNAKEMAKE) --config 'papers=[quickstart,methods]' 'targets=[methods,methods_retrieval,methods_curves]'
 
+mirror: $(VENV)/.installed
+	$(SNAKEMAKE) --config 'papers=[mirror]' 'targets=[mirror_sets,mirror_geometry]'
+
 # Both at once, one process each: together they take two cores. Their output comes when each is done.
 test: $(VENV)/.installed
 	@$(MAKE) --no-print-directory -j 2 -O test-unit test-workflow
@@ -53,6 +58,11 @@ test-cluster-short: $(VENV)/.installed
 
 test-quick: $(VENV)/.installed
 	$(SNAKEMAKE) --config scale=quick
+
+# Without it the tests of its translator are skipped; where there is no apt-get, or no right to use it, this says so and goes on.
+apertium:
+	@command -v apertium >/dev/null || { apt-get update -q && apt-get install -y -q apertium apertium-eng-spa apertium-fr-es apertium-es-pt; } \
+		>/dev/null 2>&1 || echo "Apertium is not installed and cannot be: its tests are skipped"
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

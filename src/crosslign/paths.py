@@ -90,6 +90,10 @@ class Paths:
         """Score records of one run on one task."""
         return self.results / "scores" / run / checkpoint / readout / f"{task}.json"
 
+    def counts(self, table: str) -> Path:
+        """What a table counts of corpora and training sets, in the form of scores."""
+        return self.results / "counts" / f"{table}.json"
+
     def mined(self, mine: str, form: str) -> Path:
         """Sentence pairs mined from a user's own files: `tsv` or `parquet`."""
         return self.results / "mined" / f"{mine}.{form}"

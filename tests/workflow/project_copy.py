@@ -33,6 +33,7 @@ MESSAGES = {
     "train_system": r"Training (?P<run>\S+)",
     "embed": r"Encoding \S+ with (?P<run>\S+)",
     "score": r"Scoring (?P<run>\S+) on",
+    "count_rows": r"Counting what stands behind the table (?P<table>\S+)",
     "make_table": r"Making the table (?P<table>\S+)",
     "draw_figure": r"Drawing the figure (?P<figure>\S+)",
     "mine_texts": r"Reading the (?P<side>\S+) sentences of",

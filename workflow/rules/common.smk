@@ -43,7 +43,9 @@ failures = FailuresHandler()
 if workflow.is_main_process:
     logger.addHandler(failures)
     os.environ[ENGINE_VARIABLE] = engine_mark()
-    if note := gpu_note(project.scale.get("gpus", 0), os.environ):
+    if note := gpu_note(
+        project.settings.get("gpus", project.scale.get("gpus", 0)), os.environ
+    ):
         print(f"note: {note}", file=sys.stderr)
     logger.addHandler(
         RemainingHandler(
@@ -183,9 +185,13 @@ def print_summary():
             ("figures", paths.results / "figures"),
             ("report", paths.report),
         ]
+        table = project.tables[done[0]]
+        numbers = {
+            key: value
+            for key, value in table.get("print", {}).items()
+            if key in ("scale_by", "decimals")
+        }
         print(
-            summary(
-                project.tables[done[0]]["title"], paths.table(done[0], "csv"), files
-            ),
+            summary(table["title"], paths.table(done[0], "csv"), files, **numbers),
             file=sys.stderr,
         )

@@ -7,6 +7,33 @@ localrules:
     write_report,
 
 
+rule count_rows:
+    input:
+        rows=lambda w: list(cells.counted_rows(project, w.table).values()),
+    output:
+        counts=paths.counts("{table}"),
+    log:
+        paths.log("count_rows", "{table}"),
+    benchmark:
+        paths.benchmark("count_rows", "{table}")
+    conda:
+        "../../envs/cpu.yaml"
+    threads: 1
+    resources:
+        **needs("count_rows"),
+    params:
+        recipe=lambda w: {
+            "table": w.table,
+            "counted": [list(key) for key in cells.counted_rows(project, w.table)],
+        },
+        root=lambda w: str(paths.results),
+        code=code("count_rows"),
+    message:
+        "Counting what stands behind the table {wildcards.table}"
+    script:
+        "../scripts/count_rows.py"
+
+
 rule make_table:
     input:
         scores=lambda w: cells.table_scores(project, w.table),

@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.graph import corpus_path
 from crosslign.config.kept_out import not_searched
 from crosslign.config.project import Project
-from crosslign.config.resolve import checkpoint_name, entry_of, head_of, is_untrained, readout_name, runs_of
+from crosslign.config.resolve import checkpoint_name, entry_of, head_of, is_untrained, readout_name, resolve, runs_of, seeds_of
 from crosslign.config.targets import covered
+from crosslign.errors import InputError
 from crosslign.paths import resamples_path
 
+COUNTS = "counts"
+"""What stands in place of a task where a cell is counted (crosslign.reporting.counts)."""
 SELECT = ("task", "subset", "metric", "protocol", "direction")
 
 
-def _missing_data(project: Project, task: str) -> str:
-    """Return why a task's data cannot be had, or an empty string."""
-    for corpus in project.tasks[task]["texts"].values():
-        access = project.corpora[corpus].get("access", "open")
+def _missing_data(project: Project, corpora: Iterable[str]) -> str:
+    """Return why the data of one of these corpora cannot be had, or an empty string."""
+    for corpus in corpora:
+        entry = project.corpora[corpus]
+        access = entry.get("access", "open")
+        if project.stand_in and "stand_in" in project.sources.get(entry.get("source", ""), {}):
+            continue
         if access == "withdrawn":
             return f"{corpus} was withdrawn by its provider"
         if access == "manual":
-            source = project.corpora[corpus]["source"]
-            absent = [f["name"] for f in project.sources[source]["files"] if not project.paths.download(source, f["name"]).exists()]
+            source = entry["source"]
+            names = entry.get("files") or [file["name"] for file in project.sources[source]["files"]]
+            absent = [name for name in names if not _at_hand(project, source, name)]
             if absent:
-                return f"{corpus} must be fetched by hand: put {', '.join(absent)} into {project.paths.downloads / source}"
+                return f"{corpus} must be fetched by hand: put {', '.join(absent)} into {_folder_for(project, source)}"
     return ""
+
+
+def _folder_for(project: Project, source: str) -> str:
+    return str(project.sources[source].get("local", project.paths.downloads / source))
+
+
+def _at_hand(project: Project, source: str, name: str) -> bool:
+    """Tell whether a file that nobody can fetch is there: fetched before, or where the catalog says it lies."""
+    local = project.sources[source].get("local")
+    return project.paths.download(source, name).exists() or (local is not None and (project.root / local / name).exists())
 
 
 def system_of(row: Mapping[str, Any], column: Mapping[str, Any]) -> str:
@@ -47,7 +65,7 @@ def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -
         if all(isinstance(part, str) for part in parts):
             return {"mean_of": parts}
         return {"parts": [_cell(project, row, {**column_facts(column), **part}) for part in parts]}
-    reason = row.get("reason", "") or column.get("reason", "") or _missing_data(project, column["task"])
+    reason = row.get("reason", "") or column.get("reason", "") or _missing_data(project, project.tasks[column["task"]]["texts"].values())
     if "system" not in row or reason:
         return {"reason": reason or "published figure only"}
     column = {**column, **{key: row[key] for key in ("direction",) if key in row}}
@@ -59,6 +77,58 @@ def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -
         str(project.paths.score(run, checkpoint, readout, task).relative_to(project.paths.results)) for run in runs_of(project, system)
     ]
     return {"scores": scores, "select": {"protocol": "", "direction": "", **{key: column[key] for key in SELECT if key in column}}}
+
+
+def counted(row: Mapping[str, Any], column: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a column of counts counts in a row (`corpora`, `examples`, `subset`, `count`); empty where nothing is named."""
+    named: Mapping[str, Any] = row.get("data", {}).get(column["of"], {})
+    return named
+
+
+def _count_cell(project: Project, table: str, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a cell that is counted: one record of the table's counts, or the sum of several."""
+    named = counted(row, column)
+    examples = named.get("examples", [])
+    behind = [corpus for name in examples for corpus in project.examples[name].get("from", []) if corpus in project.corpora]
+    reason = row.get("reason", "") or column.get("reason", "") or named.get("reason", "")
+    reason = reason or _missing_data(project, [*named.get("corpora", []), *behind])
+    if reason or not named:
+        return {"reason": reason or "published figure only"}
+    fixed = {"task": COUNTS, "metric": named.get("count", column["count"]), "subset": named.get("subset", column.get("subset", "all"))}
+    scores = [str(project.paths.counts(table).relative_to(project.paths.results))]
+    cells = [
+        {"scores": scores, "select": {**fixed, "direction": kind, "protocol": name}}
+        for kind in ("corpora", "examples")
+        for name in named.get(kind, [])
+    ]
+    return cells[0] if len(cells) == 1 else {"parts": cells, "total": True}
+
+
+def _setting_cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a cell that shows a setting of a system's recipe, as this scale trains it: `text`, or a reason."""
+    if "setting" not in row:
+        return {"reason": row.get("reason", "") or "published figure only"}
+    system = column["setting_of"]
+    found: Any = resolve(project, system, seeds_of(project, system)[0])
+    for key in row["setting"].split("."):
+        try:
+            found = found[int(key)] if isinstance(found, list) else found[key]
+        except (KeyError, IndexError, ValueError) as error:
+            known = list(found) if isinstance(found, Mapping) else range(len(found))
+            raise InputError(
+                f"{system} has no setting {row['setting']!r}",
+                where=f"the row {row['label']!r}",
+                why=f"{key!r} is not among {', '.join(map(str, known))}",
+            ) from error
+    return {"text": str(found)}
+
+
+def counted_rows(project: Project, table: str) -> dict[tuple[str, str], Path]:
+    """Return the rows of every corpus and training set that a table counts, by (`corpora` or `examples`, id)."""
+    cells = [cell for row in resolve_table(project, table)["cells"] for cell in row]
+    selects = [part["select"] for cell in cells for part in cell.get("parts", [cell]) if "scores" in part]
+    named = {(select["direction"], select["protocol"]) for select in selects if select["task"] == COUNTS}
+    return {(kind, name): corpus_path(project, name) if kind == "corpora" else project.paths.examples(name) for kind, name in sorted(named)}
 
 
 def _selection_notes(project: Project, rows: list[Mapping[str, Any]], columns: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -92,6 +162,12 @@ def _task_notes(project: Project, columns: list[Mapping[str, Any]]) -> list[dict
     ]
 
 
+def _any_cell(project: Project, table: str, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
+    if "count" in column:
+        return _count_cell(project, table, row, column)
+    return _setting_cell(project, row, column) if "setting_of" in column else _cell(project, row, column)
+
+
 def resolve_table(project: Project, table: str) -> dict[str, Any]:
     """Return a table with every cell resolved: what the table rule gets as its parameter.
 
@@ -101,7 +177,7 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
     """
     entry = dict(project.tables[table])
     rows, columns = entry["rows"], entry["columns"]
-    cells = [[_cell(project, row, column) for column in columns] for row in rows]
+    cells = [[_any_cell(project, table, row, column) for column in columns] for row in rows]
     notes = [*entry.get("footnotes", []), *_task_notes(project, columns), *_selection_notes(project, rows, columns)]
     notes += _search_notes(project, rows, columns)
     return {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.catalog import describe, kind_of
-from crosslign.config.cells import system_of
+from crosslign.config.cells import counted, system_of
 from crosslign.config.graph import view_corpora
 from crosslign.config.mining import mine_recipe
 from crosslign.config.project import Project
@@ -93,6 +93,11 @@ class _Uses:
     def table(self, name: str) -> None:
         entry = self.project.tables[name]
         for column in entry["columns"]:
+            for named in [counted(row, column) for row in entry["rows"]] if "count" in column else ():
+                for corpus in named.get("corpora", []):
+                    self.corpus(corpus)
+                for examples in named.get("examples", []):
+                    self.examples(examples)
             parts = [part for part in column.get("mean_of", []) if not isinstance(part, str)] or [column]
             for task in (part["task"] for part in parts if "task" in part and not column.get("reason")):
                 self.task(task)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosslign.config.cells import resolve_table
+from crosslign.config.cells import COUNTS, resolve_table
 from crosslign.config.graph import corpus_path
 from crosslign.config.project import Project
 from crosslign.config.resolve import resolve, split_run
@@ -19,7 +19,7 @@ def _runs(project: Project) -> tuple[list[str], set[str]]:
     for table in covered(project)[0]:
         for row in resolve_table(project, table)["cells"]:
             for cell in row:
-                if "scores" in cell:
+                if "scores" in cell and cell["select"]["task"] != COUNTS:
                     runs.update((Path(score).parts[1], None) for score in cell["scores"])
                     tasks.add(cell["select"]["task"])
     return list(runs), tasks

@@ -86,17 +86,25 @@ def _system_uses(project: Project) -> Iterator[Use]:
                 yield file, (section, name, "select", choice, "task"), "task", select["task"]
 
 
+def _counted_uses(file: str, name: str, table: Mapping[str, Any]) -> Iterator[Use]:
+    for index, row in enumerate(table["rows"]):
+        for key, named in row.get("data", {}).items():
+            for kind, section in (("corpus", "corpora"), ("examples", "examples")):
+                for other in named.get(section, []):
+                    yield file, ("tables", name, "rows", index, "data", key, section), kind, other
+
+
 def _table_uses(project: Project) -> Iterator[Use]:
     for name, table in project.tables.items():
         file = f"config/papers/{project.paper_of[name]}.yaml"
         for index, column in enumerate(table["columns"]):
-            if "task" in column:
-                yield file, ("tables", name, "columns", index, "task"), "task", column["task"]
-            if "readout" in column:
-                yield file, ("tables", name, "columns", index, "readout"), "readout", column["readout"]
+            for key, kind in (("task", "task"), ("readout", "readout"), ("setting_of", "system")):
+                if key in column:
+                    yield file, ("tables", name, "columns", index, key), kind, column[key]
             for part in column.get("mean_of", []):
                 if not isinstance(part, str):
                     yield file, ("tables", name, "columns", index, "mean_of"), "task", part["task"]
+        yield from _counted_uses(file, name, table)
         for index, row in enumerate(table["rows"]):
             for system in sorted({system_of(row, column) for column in table["columns"] if "task" in column}) if "system" in row else ():
                 yield file, ("tables", name, "rows", index, "system"), "system", system

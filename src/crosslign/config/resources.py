@@ -196,6 +196,7 @@ def _asked(rule: str, load: Load) -> Need:
         "embed_large": (3000 + 8 * model + 2 * text, 60 + 0.25 * model * rows_m, vectors),
         "score": (3000 + 3 * vectors, 30 + 20 * rows_m, 0),
         "draw_figure": (4000, 60, 0),
+        "count_rows": (1000, 240, 0),  # lineage names the sums of all that is counted
         "mine_texts": (2000 + 2 * text, 60, text),
         "mine_embed": (4000 + 8 * model, 720, vectors),
         "mine_search": (8000 + 2 * vectors, 1440, vectors),

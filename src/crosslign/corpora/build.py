@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -52,11 +52,14 @@ def build_corpus(
         threads: processes that filters may use; the rows are the same.
 
     Returns:
-        Counts: `read`, `filters` (name, before, after, changed), `rows`, `per_language`, and `groups` where there are any.
+        Counts: `read` and `read_bytes` (rows as published, and the UTF-8 bytes of their texts), `filters` (name, before, after, changed),
+        `rows`, `per_language` (sentences), `rows_per_language` (by the first side's), and where there are any `groups` and `labels`
+        (rows and groups by name of the class).
 
     Raises:
         InputError: a reader's or filter's own; no row is left; a row lacks its id, or has that of another.
     """
+    pa.set_memory_pool(pa.system_memory_pool())  # it gives freed batches back at once; the default one keeps some 40 MB of them
     kind = entry["kind"]
     limit = min((bound for bound in (entry.get("sample"), limit) if bound is not None), default=None)
     pipeline = Pipeline(name, kind, entry.get("langs", ()), entry.get("filters", ()), references, threads=threads)
@@ -71,11 +74,8 @@ def build_corpus(
     with tempfile.TemporaryDirectory(dir=_folder(out)) as folder:
         rows = _checked(pipeline.apply(read()), kind, name)
         staged = Path(folder, "filtered.parquet")
-        if limit is None:
-            written = write_batches(out, _counted(rows, kind, counts), kind)
-        else:
-            sampled = _sampled(rows, staged, kind, limit, entry.get("seed", SEED))
-            written = write_batches(out, _counted(sampled, kind, counts), kind)
+        chosen = rows if limit is None else _sampled(rows, staged, kind, limit, entry.get("seed", SEED))
+        written = write_batches(out, _counted(chosen, kind, counts, entry.get("labels", ())), kind)
         if not written:
             out.unlink()
             raise InputError(
@@ -84,7 +84,7 @@ def build_corpus(
                 why=f"of {pipeline.read:,} rows read; {_dwindling(pipeline)}",
                 do="Loosen the filters, or check that files and languages fit the reader",
             )
-    result = {"read": pipeline.read, "filters": pipeline.counts, "rows": written, **counts}
+    result = {"read": pipeline.read, "read_bytes": pipeline.read_bytes, "filters": pipeline.counts, "rows": written, **counts}
     LOG.info("%s: %s rows read, %s kept", name, f"{pipeline.read:,}", f"{written:,}")
     return result
 
@@ -131,19 +131,32 @@ def _unique(batches: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
             raise InputError(f"row ids after the first {len(seen):,} are not unique", where=name, do=advice)
 
 
-def _counted(batches: Iterator[pa.Table], kind: str, counts: dict[str, Any]) -> Iterator[pa.Table]:
-    """Pass tables on and fill `counts` with sentences by language, and groups."""
+def _counted(batches: Iterator[pa.Table], kind: str, counts: dict[str, Any], labels: Sequence[str]) -> Iterator[pa.Table]:
+    """Pass tables on and fill `counts` with sentences by language, groups, and rows and groups of each class."""
     langs: Counter[str] = Counter()
+    first: Counter[str] = Counter()
     groups: set[str] = set()
+    sizes = dict.fromkeys(labels, 0)
+    members: dict[str, set[str]] = {label: set() for label in labels}
     for batch in batches:
-        for lang, _ in SIDES[kind]:
-            langs.update({row["values"]: row["counts"] for row in batch[lang].drop_null().value_counts().to_pylist()})
+        for side, (lang, _) in enumerate(SIDES[kind]):
+            found = {row["values"]: row["counts"] for row in batch[lang].drop_null().value_counts().to_pylist()}
+            langs.update(found)
+            first.update(found if side == 0 else {})
         if "group" in batch.column_names:
             groups.update(batch["group"].drop_null().unique().to_pylist())
+        for number, label in enumerate(labels):
+            of_class = batch.filter(pc.equal(pc.list_element(batch["label"], 0), float(number)))
+            sizes[label] += of_class.num_rows
+            if "group" in of_class.column_names:
+                members[label].update(of_class["group"].drop_null().unique().to_pylist())
         yield batch
     counts["per_language"] = dict(sorted(langs.items()))
+    counts["rows_per_language"] = dict(sorted(first.items()))
     if groups:
         counts["groups"] = len(groups)
+    if labels:
+        counts["labels"] = {"rows": sizes, "groups": {label: len(found) for label, found in members.items()}}
 
 
 def _sampled(rows: Iterator[pa.Table], staged: Path, kind: str, limit: int, seed: int) -> Iterator[pa.Table]:
@@ -217,7 +230,8 @@ def build_evaluation(
         limit: upper bound on the items of a subset.
 
     Returns:
-        Counts of texts (`rows`), items, gold links, items by subset, texts by language.
+        Counts of texts (`rows`), items, gold links, items by subset, texts by language, white-space words by language (`words`), and
+        `sizes`: by subset, the items of each role (`source_items`), groups of items (`item_groups`) and gold links (`gold_links`).
 
     Raises:
         InputError: the reader's own; no text or no item is there.
@@ -238,4 +252,24 @@ def build_evaluation(
         "gold": evaluation.gold.num_rows,
         "subsets": dict(sorted(Counter(evaluation.items["subset"].to_pylist()).items())),
         "per_language": dict(sorted(Counter(evaluation.texts["lang"].to_pylist()).items())),
+        "words": _words(evaluation.texts),
+        "sizes": _sizes(evaluation),
     }
+
+
+def _words(texts: pa.Table) -> dict[str, int]:
+    """Return the words between white space of each language's texts."""
+    words = pc.list_value_length(pc.utf8_split_whitespace(texts["text"]))
+    summed = pa.table({"lang": texts["lang"], "words": words}).group_by("lang").aggregate([("words", "sum")])
+    return {row["lang"]: row["words_sum"] for row in summed.sort_by("lang").to_pylist()}
+
+
+def _sizes(evaluation: Evaluation) -> dict[str, dict[str, int]]:
+    """Return, by subset, how many items of each role, groups and gold links there are."""
+    sizes: dict[str, dict[str, int]] = {}
+    roles = evaluation.items.group_by(["role", "subset"]).aggregate([("group", "count_distinct"), ([], "count_all")])
+    for row in roles.sort_by([("role", "ascending"), ("subset", "ascending")]).to_pylist():
+        sizes.setdefault(f"{row['role']}_items", {})[row["subset"]] = row["count_all"]
+        sizes.setdefault("item_groups", {})[row["subset"]] = row["group_count_distinct"]
+    links = evaluation.gold.group_by("subset").aggregate([([], "count_all")]).sort_by("subset")
+    return {**sizes, **({"gold_links": {row["subset"]: row["count_all"] for row in links.to_pylist()}} if links.num_rows else {})}

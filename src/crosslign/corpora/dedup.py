@@ -91,7 +91,7 @@ class KeySet:
         return new
 
 
-IN_MEMORY = 16_000_000
+IN_MEMORY = 250_000
 """Keys of one kind that are held in memory (16 bytes each, three times that while they are merged); more of them wait on disk."""
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from crosslign.corpora.columns import SIDES
 from crosslign.corpora.filters import FILTERS, Filter, PairRule, Setting, Sides, TextMap
@@ -18,7 +19,7 @@ PIVOT = "en"
 PIVOT_COLUMNS = ("pivot_lang", "pivot_text")
 """Columns that rows of a multiway corpus carry while they are filtered: the sentence that rules of two sides compare with."""
 
-WORTH_WORKERS = 4
+WORTH_WORKERS = 32
 """Batches from which on worker processes earn more time than their start takes."""
 
 
@@ -51,6 +52,7 @@ class Pipeline:
     ) -> None:
         self.kind = kind
         self.read = 0
+        self.read_bytes = 0
         self.counts: list[dict[str, Any]] = []
         self._steps: list[Filter | TextMap] = []
         self._pivot_lang = PIVOT if PIVOT in langs or not langs else langs[0]
@@ -85,11 +87,13 @@ class Pipeline:
 
     def apply(self, batches: Iterable[pa.Table]) -> Iterator[pa.Table]:
         """Yield what the filters leave of each batch, and count."""
-        source = (self._received(batch) for batch in batches)
-        first = list(islice(source, WORTH_WORKERS))
-        found: Iterable[pa.Table] = chain(first, source)
+        found: Iterable[pa.Table] = (self._received(batch) for batch in batches)
         spans = self._spans()
-        if self._threads > 1 and len(first) == WORTH_WORKERS and any(apart for apart, _ in spans):
+        if self._threads > 1 and any(apart for apart, _ in spans):
+            found, worth = _peeked(found)
+        else:
+            worth = False
+        if worth:
             with Workers(self._threads, self._task) as workers:
                 for apart, span in spans:
                     found = self._apart(workers, found, span) if apart else self._remembering(found, span.start)
@@ -107,6 +111,7 @@ class Pipeline:
 
     def _received(self, batch: pa.Table) -> pa.Table:
         self.read += batch.num_rows
+        self.read_bytes += sum(pc.sum(pc.binary_length(batch[text])).as_py() or 0 for _, text in SIDES[self.kind])
         if self.kind != "multiway":
             return batch
         rows = zip(batch["group"].to_pylist(), batch["lang"].to_pylist(), strict=True)
@@ -189,6 +194,21 @@ class Pipeline:
             return Sides(texts, langs, [None] * len(texts), [None] * len(texts), groups=groups)
         other_langs, others = (batch[column].to_pylist() for column in SIDES[self.kind][1])
         return Sides(texts, langs, others, other_langs, groups=groups)
+
+
+def _peeked(batches: Iterable[pa.Table]) -> tuple[Iterator[pa.Table], bool]:
+    """Return the batches, and whether they are enough to keep worker processes busy."""
+    source = iter(batches)
+    first = list(islice(source, WORTH_WORKERS))
+    worth = len(first) == WORTH_WORKERS
+    return chain(_released(first), source), worth
+
+
+def _released(batches: list[pa.Table]) -> Iterator[pa.Table]:
+    """Yield batches and let go of each, so that the first ones do not stay in memory to the end."""
+    batches.reverse()
+    while batches:
+        yield batches.pop()
 
 
 def _listed(batch: pa.Table, column: str) -> list[Any]:

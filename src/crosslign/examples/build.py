@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,8 @@ from crosslign.files import read_rows, write_rows
 
 LOG = logging.getLogger(__name__)
 SEED = 42
+SLICE = 1_000_000
+"""Examples whose corpora are counted together."""
 FIXED = frozenset({"builder", "from", "of", "langs", "seed", "decontaminate"})
 
 
@@ -44,14 +46,15 @@ def build_examples(
         limit: upper bound on the rows; a sample keeps their order, a smaller one is part of a larger one.
 
     Returns:
-        Counts: `shape`, `built`, `decontamination` (crosslign.corpora.decontamination), `rows`, `per_language`.
+        Counts: `shape`, `built`, `decontamination` (crosslign.corpora.decontamination), `rows`, `per_language`, and `per_corpus`
+        (examples with a row of each corpus or view).
 
     Raises:
         InputError: the builder's own; it built nothing, or decontamination left nothing.
     """
     seed = entry.get("seed", SEED)
     options = {key: value for key, value in entry.items() if key not in FIXED}
-    rows = {key: read_rows(corpora[key]) for key in entry.get("from", ())}
+    rows = _OnDemand({key: corpora[key] for key in entry.get("from", ())})
     sets = {key: read_rows(others[key]) for key in entry.get("of", ())}
     material = Material(name, rows, sets, entry.get("langs", ()), seed)
     table = BUILDERS.get(entry["builder"], where=name)(material, **options)
@@ -69,7 +72,35 @@ def build_examples(
         table = table.take(pa.array(sample(table["id"].to_pylist(), limit, seed)))
     write_rows(out, table, shape)
     LOG.info("%s: %s examples, %s kept out, %s written", name, f"{built:,}", f"{built - cleaned['after']:,}", f"{table.num_rows:,}")
-    return {"shape": shape, "built": built, "decontamination": cleaned, "rows": table.num_rows, "per_language": _languages(table)}
+    counts = {"shape": shape, "built": built, "decontamination": cleaned, "rows": table.num_rows}
+    return {**counts, "per_language": _languages(table), "per_corpus": _corpora(table)}
+
+
+class _OnDemand(Mapping[str, pa.Table]):
+    """Rows by corpus, read whenever they are asked for: a builder that takes one corpus after another holds one at a time."""
+
+    def __init__(self, paths: Mapping[str, Path]) -> None:
+        self._paths = dict(paths)
+
+    def __getitem__(self, name: str) -> pa.Table:
+        return read_rows(self._paths[name])
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._paths)
+
+    def __len__(self) -> int:
+        return len(self._paths)
+
+
+def _corpora(table: pa.Table) -> dict[str, int]:
+    """Return how many examples have a row of each corpus or view: what stands before the first colon of a row's id."""
+    found: Counter[str] = Counter()
+    for start in range(0, table.num_rows, SLICE):
+        rows = table["rows"].slice(start, SLICE).combine_chunks()
+        names = pc.list_element(pc.split_pattern(pc.list_flatten(rows), ":", max_splits=1), 0)
+        pairs = pa.table({"corpus": names, "example": pc.list_parent_indices(rows)}).group_by(["corpus", "example"]).aggregate([])
+        found.update({row["values"]: row["counts"] for row in pairs["corpus"].value_counts().to_pylist()})
+    return dict(sorted(found.items()))
 
 
 def _languages(table: pa.Table) -> dict[str, int]:

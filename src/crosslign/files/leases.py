@@ -42,7 +42,9 @@ def gpu_note(count: int, environment: Mapping[str, str]) -> str:
         return ""
     found = len(visible_gpus(environment))
     if not found:
-        return f"the scale asks for {count} GPU a job and this machine shows none: all is computed on the CPU (see crosslign doctor)"
+        return (
+            f"the scale asks for {count} GPU a job and this machine shows none: jobs on it are computed on the CPU (see crosslign doctor)"
+        )
     return f"the scale asks for {count} GPUs a job and this machine shows {found}: such jobs will be refused" if count > found else ""
 
 

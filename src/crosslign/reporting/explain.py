@@ -120,5 +120,6 @@ def explain(project: Project, table: str, row: str, column: str) -> str:
             raise InputError("this cell is not built yet", where=str(results / score), do=f"Run snakemake --cores all {results / score}")
         record = find_record(results / score, select)
         lines += ["", f"run {record['run_id']}: {record['metric']} {record['value']!r} on {record['n_items']} items", f"record: {record}"]
-        lines += [f"made again by: snakemake --cores all --forcerun score -- {results / score}", *_lines(chain(results, score, seen), 0)]
+        rule = (read_json(lineage_path(results / score)) if lineage_path(results / score).exists() else {}).get("rule", "score")
+        lines += [f"made again by: snakemake --cores all --forcerun {rule} -- {results / score}", *_lines(chain(results, score, seen), 0)]
     return "\n".join(lines)

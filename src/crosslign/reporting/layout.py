@@ -101,12 +101,12 @@ def _details(cell: Cell, scale_by: float) -> str:
 
 
 def _printed_cell(cell: Cell, notes: _Footnotes, table_notes: list[str], *, scale_by: float, decimals: int) -> PrintedCell:
-    ours = _number(cell.ours, scale_by, decimals)
+    ours = printable(cell.text) or _number(cell.ours, scale_by, decimals)
     if cell.std is not None:
         ours += f" ± {_number(cell.std, scale_by, decimals)}"
     texts = [*table_notes, *cell.notes, *([cell.reason] if cell.ours is None and cell.reason else [])]
     sign = "↑" if "above" in cell.marks else "↓" if "below" in cell.marks else ""
-    published = "" if cell.published is None else f"{cell.published:.{decimals}f}"
+    published = printable(cell.printed) if cell.published is None else f"{cell.published:.{decimals}f}"
     return PrintedCell(ours, published, notes.join(texts), sign, "best" in cell.marks, printable(_details(cell, scale_by)), cell)
 
 

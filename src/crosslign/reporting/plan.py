@@ -15,7 +15,7 @@ from crosslign.training.curve import duration
 
 STAGES = (
     "fetch", "write_stand_in", "prepare_encoder", "build_corpus", "build_evaluation", "build_view", "build_examples", "train_system",
-    "embed", "score", "make_table", "draw_figure", "write_overview", "measure_overlap", "write_report",
+    "embed", "score", "count_rows", "make_table", "draw_figure", "write_overview", "measure_overlap", "write_report",
 )  # fmt: skip
 
 

@@ -23,28 +23,42 @@ class Published:
     model, and by the model alone where its row names no heading that was printed.
 
     Args:
-        figures: value by (heading, model), then by place.
+        figures: text as printed by (heading, model), then by place.
     """
 
-    def __init__(self, figures: Mapping[tuple[str, str], Mapping[Place, float]]) -> None:
+    def __init__(self, figures: Mapping[tuple[str, str], Mapping[Place, str]]) -> None:
         self._figures = figures
-        self._by_model: dict[str, dict[Place, float]] = {}
+        self._by_model: dict[str, dict[Place, str]] = {}
         for (_, model), values in figures.items():
             for place, value in values.items():
                 self._by_model.setdefault(model, {}).setdefault(place, value)
 
     def figure(self, row: Mapping[str, Any], column: Mapping[str, Any]) -> float | None:
-        """Return what was printed for a row and a column of a table's entry, or None.
+        """Return the number that was printed for a row and a column of a table's entry; None where there is none.
 
         Args:
-            row: `group` and `published`, the model's id in the published figures.
-            column: `published` with task, subset and metric.
+            row: `group` and `published`: the model's id in the published figures; in a table of counts an object with the `task` or the
+                `subset` of the row (and its `model`, where one is named).
+            column: `published` with what of task, subset and metric the row leaves open.
         """
+        try:
+            return float(self.printed(row, column))
+        except ValueError:
+            return None
+
+    def text(self, row: Mapping[str, Any], column: Mapping[str, Any]) -> str:
+        """Return what was printed where it is no plain number, such as `46k` or `738-750`; else an empty string."""
+        printed = self.printed(row, column)
+        return "" if self.figure(row, column) is not None else printed
+
+    def printed(self, row: Mapping[str, Any], column: Mapping[str, Any]) -> str:
+        """Return what was printed for a row and a column, letter by letter; an empty string where nothing was."""
         model, printed = row.get("published"), column.get("published")
         if not model or not printed:
-            return None
-        place = (printed["task"], printed["subset"], printed["metric"])
-        return self._figures.get((row.get("group", ""), model), self._by_model.get(model, {})).get(place)
+            return ""
+        known = {"model": model} if isinstance(model, str) else {"model": "", **model}
+        place = tuple(known.get(key, printed.get(key, "")) for key in ("task", "subset", "metric"))
+        return self._figures.get((row.get("group", ""), known["model"]), self._by_model.get(known["model"], {})).get(place, "")
 
 
 def _check_ranges(path: Path, figures: Iterable[tuple[int, str, float]]) -> None:
@@ -76,28 +90,28 @@ def _check_ranges(path: Path, figures: Iterable[tuple[int, str, float]]) -> None
 def read_published(folder: Path, table: str) -> Published:
     """Return the figures of one printed table; none where nothing was printed.
 
-    Settings and sizes (rows without a direction, such as `409k`) are facts of the paper, no scores: those that are no numbers are
-    left out.
+    Settings and sizes (rows without a direction, such as `409k`) are facts of the paper, no scores: they may be no numbers.
 
     Raises:
         InputError: a score that is no number, or one that its metric cannot have; names file and line.
     """
     path = folder / f"{table}.csv"
-    figures: dict[tuple[str, str], dict[Place, float]] = {}
+    figures: dict[tuple[str, str], dict[Place, str]] = {}
     scores: list[tuple[int, str, float]] = []
     if not path.exists():
         return Published(figures)
     with open(path, encoding="utf-8", newline="") as file:
         for number, row in enumerate(csv.DictReader(file), start=2):
-            try:
-                value = float(row["value"])
-            except ValueError as error:
-                if not row["direction"]:
-                    continue
-                raise InputError(f"value {row['value']!r} is no number", where=f"{path}:{number}") from error
             if row["direction"]:
-                scores.append((number, row["metric"], value))
+                scores.append((number, row["metric"], _number(row["value"], f"{path}:{number}")))
             place = (row["task"], row["subset"], row["metric"])
-            figures.setdefault((row["group"], row["model"]), {}).setdefault(place, value)
+            figures.setdefault((row["group"], row["model"]), {}).setdefault(place, row["value"])
     _check_ranges(path, scores)
     return Published(figures)
+
+
+def _number(text: str, where: str) -> float:
+    try:
+        return float(text)
+    except ValueError as error:
+        raise InputError(f"value {text!r} is no number", where=where) from error

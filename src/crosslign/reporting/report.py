@@ -31,6 +31,16 @@ def filter_steps(results: Path) -> list[dict[str, Any]]:
     return corpora
 
 
+def switched_words(results: Path) -> list[dict[str, Any]]:
+    """Return, for each code-switched view and language, words, and the shares covered, replaced, and replaced by themselves."""
+    rows = []
+    for lineage in _sidecars(results / "views"):
+        counts = lineage["counts"]
+        rows += [{"view": lineage["recipe"]["view"], "lang": lang, **found} for lang, found in counts.get("by_language", {}).items()]
+        rows += [{"view": lineage["recipe"]["view"], "lang": lang} for lang in counts.get("without_dictionary", [])]
+    return rows
+
+
 def decontamination_counts(results: Path) -> list[dict[str, Any]]:
     """Return, for each training set and evaluation set, how many examples were dropped."""
     rows = []
@@ -98,6 +108,7 @@ def build_report(
             figures=drawn,
             scale=recipe["scale"],
             corpora=filter_steps(results),
+            switched=switched_words(results),
             decontamination=decontamination_counts(results),
             overlap=overlap_rows(overlap),
             costs=run_costs(results),

@@ -52,6 +52,7 @@ def test_filters_run_in_order_and_are_counted(reads, tmp_path):
     counts = build_corpus("c", entry("mono", filters), {}, {}, tmp_path / "new" / "en.parquet")
     assert counts == {
         "read": 6,
+        "read_bytes": 47,  # quotation marks have three
         "filters": [
             {"filter": "length", "before": 6, "after": 5},
             {"filter": "html_tags", "before": 5, "after": 4},
@@ -60,6 +61,7 @@ def test_filters_run_in_order_and_are_counted(reads, tmp_path):
         ],
         "rows": 3,
         "per_language": {"en": 3},
+        "rows_per_language": {"en": 3},
     }
     table = read_rows(tmp_path / "new" / "en.parquet", "mono")
     assert table["text"].to_pylist() == ["one two", "three four", '"five" six']
@@ -181,6 +183,14 @@ def test_a_near_twin_in_one_language_drops_the_group(reads, tmp_path):
     assert counts["filters"] == [{"filter": "not_near", "before": 4, "after": 2}]
 
 
+def test_rows_and_groups_of_each_class_are_counted(reads, tmp_path):
+    made = [("a", 0.0, "x"), ("b", 1.0, "x"), ("c", 0.0, "x"), ("d", 0.0, "y")]
+    reads("labelled", [{"id": f"c:{t}", "a_lang": "en", "a_text": t, "label": [label], "group": group} for t, label, group in made])
+    counts = build_corpus("c", entry("labelled", labels=["no", "yes"]), {}, {}, tmp_path / "all.parquet")
+    assert counts["labels"] == {"rows": {"no": 3, "yes": 1}, "groups": {"no": 2, "yes": 1}}
+    assert (counts["groups"], counts["rows_per_language"]) == (2, {"en": 4})
+
+
 def test_ids_beyond_memory_are_unique_too(reads, tmp_path, monkeypatch):
     monkeypatch.setattr(build.dedup, "IN_MEMORY", 4)
     reads("mono", mono([str(n) for n in range(20)]))
@@ -233,7 +243,16 @@ def test_an_evaluation_is_read_and_written(monkeypatch, tmp_path):
     out = {part: tmp_path / f"{part}.parquet" for part in ("texts", "items", "gold")}
     given = entry("evaluation", options={"size": 3})
     counts = build_evaluation("e", given, {}, {"c": tmp_path / "c.parquet"}, {}, out, 3)
-    assert counts == {"rows": 2, "items": 3, "gold": 0, "subsets": {"de-en": 3}, "per_language": {"en": 2}}
+    sizes = {"source_items": {"de-en": 3}, "item_groups": {"de-en": 0}}
+    assert counts == {
+        "rows": 2,
+        "items": 3,
+        "gold": 0,
+        "subsets": {"de-en": 3},
+        "per_language": {"en": 2},
+        "words": {"en": 2},
+        "sizes": sizes,
+    }
     assert Evaluation.read(out).texts["text"].to_pylist() == ["x", "y"]
     with pytest.raises(InputError, match="empty"):
         build_evaluation("e", given, {}, {"c": tmp_path / "c.parquet"}, {}, out, 0)

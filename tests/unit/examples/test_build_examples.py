@@ -38,6 +38,7 @@ def test_evaluation_sentences_are_kept_out_and_counted(paths, tmp_path):
         },
         "rows": 148,
         "per_language": {"de": 59, "en": 89},
+        "per_corpus": {"m": 148},
     }
     table = read_rows(out, "pairs")
     assert not {"3 en 1", "7 de 0"} & set(table["a_text"].to_pylist())

@@ -81,6 +81,8 @@ def test_bounds_of_a_language_pair_nest(run, bitext, multiway):
     assert Counter(row["rows"][0] for row in small) <= Counter(row["rows"][0] for row in large)
     assert (len(small), len(large)) == (8, 24)
     assert all(row in large for row in small)
+    parts = [bitext.slice(0, 15), bitext.slice(15)]  # corpora are cut one by one, and together they are cut as one
+    assert run("parallel_pairs", parts, max_per_pair=4) == small
     assert len(run("parallel_pairs", [bitext, multiway], pairs=["en-de"], max_per_pair=25)) == 25
 
 

@@ -61,6 +61,7 @@ def test_every_known_word_is_replaced_at_probability_one(corpora, tmp_path):
     assert counts["words"] == 9
     assert (counts["covered"], counts["replaced"], counts["identity"]) == (3, 3, 1)
     assert counts["identity_share"] == pytest.approx(1 / 3)
+    assert counts["by_language"]["de"] == {key: counts[key] for key in counts["by_language"]["de"]}  # the only language
     assert counts["replaced_share"] == pytest.approx(3 / 9)
     assert (counts["read"], counts["rows"], counts["per_language"]) == (2, 2, {"de": 2})
 
@@ -132,6 +133,7 @@ def test_languages_without_a_dictionary_are_skipped_and_named(corpora, tmp_path)
     given = mono(tmp_path, ["a cat"] * 9)
     counts = build_view("v", entry(targets=["fr", "sw", "ur"]), {**corpora, **given}, tmp_path / "v.parquet")
     assert (counts["languages"], counts["without_dictionary"]) == (["fr"], ["sw", "ur"])
+    assert [*counts["by_language"]] == ["fr"]
     assert counts["per_language"] == {"fr": 9}
     assert build_view("v", entry(), {**corpora, **given}, tmp_path / "v.parquet")["without_dictionary"] == []
     with pytest.raises(InputError, match="no language to switch into"):

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
-from crosslign.corpora.evaluations._json import records, value
+from crosslign.corpora.readers._json import records, value
+from crosslign.corpora.readers._mentions import description, query
 from crosslign.corpora.readers._parts import all_parts
 from crosslign.errors import InputError
 
@@ -70,9 +71,7 @@ def read(
             raise InputError(f"entity {identity!r} occurs twice", where=entities.at(number))
         seen.add(identity)
         if identity in wanted or room is None or len(seen) <= room:
-            description = record["description"]
-            text = " ".join(description[span["start"] : span["end"]] for span in record["sentence_spans"]) or description
-            builder.item(identity, "all", "candidate", record["description_language"], text or identity)
+            builder.item(identity, "all", "candidate", record["description_language"], description(record))
     return builder.build()
 
 
@@ -92,17 +91,5 @@ def _mentions(
             if (langs and lang not in langs) or (limit is not None and counts.get(lang, 0) >= limit):
                 continue
             counts[lang] = counts.get(lang, 0) + 1
-            chosen.append(
-                (lang, identity, _query(context, value(mention, "mention_span", place), place), value(mention, "entity_id", place))
-            )
+            chosen.append((lang, identity, query(context, mention, place), value(mention, "entity_id", place)))
     return chosen
-
-
-def _query(context: Mapping[str, Any], span: Mapping[str, int], place: str) -> str:
-    start, end = value(span, "start", place), value(span, "end", place)
-    for sentence in value(context, "sentence_spans", place):
-        if sentence["start"] <= start and end <= sentence["end"]:
-            text = context["text"]
-            mention = text[start:end]
-            return f"{mention}: {text[sentence['start'] : start]}{{{mention}}}{text[end : sentence['end']]}"
-    raise InputError("a mention lies in no sentence", where=place, why=f"characters {start} to {end}")

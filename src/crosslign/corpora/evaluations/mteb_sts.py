@@ -12,7 +12,7 @@ import pyarrow as pa
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._graded import Graded, add_graded, grade_of
-from crosslign.corpora.evaluations._json import records
+from crosslign.corpora.readers._json import records
 from crosslign.corpora.readers._lines import check_text
 from crosslign.corpora.readers._parts import Part, all_parts
 from crosslign.errors import InputError

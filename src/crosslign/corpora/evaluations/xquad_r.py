@@ -13,7 +13,7 @@ import pyarrow as pa
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
-from crosslign.corpora.evaluations._json import document, value
+from crosslign.corpora.readers._json import document, value
 from crosslign.corpora.readers._parts import Part, all_parts
 from crosslign.errors import InputError
 

@@ -24,7 +24,7 @@ from crosslign.files import iter_rows
 class ExactDuplicate(Filter):
     """Keep the first of rows that are equal in all their own sides and languages, and none that a named corpus has.
 
-    Memory is bounded: when more rows stay than 16 million, the following ones are written to a temporary folder (TMPDIR), their
+    Memory is bounded: when more rows stay than 250,000, the following ones are written to a temporary folder (TMPDIR), their
     keys are compared part by part, and what is new is read back.
 
     Args:

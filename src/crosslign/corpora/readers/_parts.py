@@ -15,8 +15,8 @@ ARCHIVES = (".zip", ".whl", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".ta
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 ANY = "*"
 
-Members = str | Mapping[str, str]
-"""A member's name, or names by language (`*` for all others); `{lang}` in it stands for the language."""
+Members = str | Sequence[str] | Mapping[str, str]
+"""A member's name, several names, or names by language (`*` for all others); `{lang}` in it stands for the language."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +105,10 @@ def parts_of(
 
 def _named(member: Members, langs: Sequence[str], where: str) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Yield (member, the language that it was named for)."""
+    if not isinstance(member, str | Mapping):
+        for name in member:
+            yield from _named(name, langs, where)
+        return
     if isinstance(member, str):
         if "{lang}" not in member:
             yield member, ()

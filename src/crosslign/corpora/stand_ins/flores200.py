@@ -30,6 +30,7 @@ LANGS = tuple(_LANGS.split())
 CODES = {"arb": "ar", "zho": "zh"}
 """Codes of sentences whose language FLORES calls otherwise."""
 SPLITS = ("dev", "devtest")
+DOMAINS = ("wikinews", "wikibooks", "wikivoyage")
 LINES = 12
 """Lines of a file at most: 204 languages make a large set of few lines."""
 
@@ -39,9 +40,15 @@ def _side(sentences: Sequence[Mapping[str, str]], lang: str, split: str) -> byte
     return lines([text_in(sentence, CODES.get(base, base)) for sentence in sentences[SPLITS.index(split) :: len(SPLITS)][:LINES]])
 
 
+def _metadata(count: int) -> bytes:
+    """Return the metadata of so many sentences, three of an article."""
+    rows = [f"https://example.org/{at // 3}\t{DOMAINS[at // 3 % len(DOMAINS)]}\tTravel\tno\tno" for at in range(count)]
+    return lines(["URL\tdomain\ttopic\thas_image\thas_hyperlink", *rows])
+
+
 @STAND_INS.register
 def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `flores200_dataset/<split>/<xxx_Script>.<split>` in a tar, or the one file `<xxx_Script>.<split>`.
+    """Write `flores200_dataset/<split>/<xxx_Script>.<split>` with metadata in a tar, or the one file `<xxx_Script>.<split>`.
 
     Args:
         dest: final path.
@@ -52,7 +59,10 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
     needed(sentences, name)
     if ".tar" in name:
         parts = [(lang, split) for split in SPLITS for lang in LANGS]
-        write_archive(dest, name, {f"flores200_dataset/{part}/{lang}.{part}": _side(sentences, lang, part) for lang, part in parts})
+        members = {f"flores200_dataset/{part}/{lang}.{part}": _side(sentences, lang, part) for lang, part in parts}
+        for at, part in enumerate(SPLITS):
+            members[f"flores200_dataset/metadata_{part}.tsv"] = _metadata(min(LINES, len(sentences[at :: len(SPLITS)])))
+        write_archive(dest, name, members)
     else:
         lang, split = name.split(".")
         write_file(dest, name, _side(sentences, lang, split))

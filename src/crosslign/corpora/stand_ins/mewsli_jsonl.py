@@ -23,8 +23,7 @@ def _mention(at: int, triplet: Triplet, lang: str) -> dict[str, Any]:
     return {"context": context, "mention": {"example_id": f"{lang}-{at}", "mention_span": span, "entity_id": f"Q{at + 1}"}}
 
 
-def _entity(at: int, triplet: Triplet) -> dict[str, Any]:
-    lang = LANGS[at % len(LANGS)]
+def _entity(at: int, triplet: Triplet, lang: str) -> dict[str, Any]:
     text = text_in(triplet.premise, lang)
     return {
         "entity_id": f"Q{at + 1}",
@@ -36,7 +35,9 @@ def _entity(at: int, triplet: Triplet) -> dict[str, Any]:
 
 @STAND_INS.register
 def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `wikinews_mentions-<split>.jsonl`, or `candidate_set_entities.jsonl`: a premise describes what follows from it mentions.
+    """Write `wikinews_mentions-<split>.jsonl`, `candidate_set_entities.jsonl` or `wikipedia_pairs-train.jsonl`.
+
+    A premise describes what follows from it mentions.
 
     Args:
         dest: final path.
@@ -44,8 +45,12 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
         sentences: aligned sentences by language.
     """
     name, triplets = str(file["name"]), triplets_of(sentences)[:ENTITIES]
-    if "entities" in name:
-        records = [_entity(at, triplet) for at, triplet in enumerate(triplets)]
+    if "pairs" in name:
+        records = [
+            {"contextual_mention": _mention(at, triplet, "en"), "entity": _entity(at, triplet, "en")} for at, triplet in enumerate(triplets)
+        ]
+    elif "entities" in name:
+        records = [_entity(at, triplet, LANGS[at % len(LANGS)]) for at, triplet in enumerate(triplets)]
     else:
         records = [_mention(at, triplet, lang) for lang in LANGS for at, triplet in enumerate(triplets)]
     write_file(dest, name, lines([json.dumps(record, ensure_ascii=False) for record in records]))

@@ -12,7 +12,7 @@ from crosslign.corpora.stand_ins._sentences import graded_of, text_in
 
 HEADER = "index\toriginal\ttranslation\tscores\tmean\tz_scores\tz_mean\tmodel_scores"
 MIDDLE = 2.5
-SPLITS = {"dev": "dev", "test": "test20"}
+SPLITS = {"train": "train", "dev": "dev", "test": "test20"}
 ROWS = 80
 """Translations of a file at most."""
 
@@ -27,7 +27,7 @@ def _table(rows: Sequence[tuple[str, str, float]]) -> bytes:
 
 @STAND_INS.register
 def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `<xx>-<yy>-dev.tar.gz`, `<xx>-<yy>-test.tar.gz` or `<xx>-<yy>-test21.tar.gz`; a pair's grade stands for the score.
+    """Write `<xx>-<yy>-<part>.tar.gz` of the parts train, dev, test or test21; a pair's grade stands for the score.
 
     Args:
         dest: final path.
@@ -39,7 +39,8 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
     pairs = graded_of(sentences)[:ROWS]
     rows = [(text_in(pair.first, source), text_in(pair.second, target), round(pair.grade - MIDDLE, 3)) for pair in pairs]
     if split in SPLITS:
-        members = {f"{source}-{target}/{SPLITS[split]}.{source}{target}.df.short.tsv": _table(rows)}
+        folder = "-train" if split == "train" else ""
+        members = {f"{source}-{target}{folder}/{SPLITS[split]}.{source}{target}.df.short.tsv": _table(rows)}
     else:
         members = {
             f"{stem}/{split}.src": lines([row[0] for row in rows]),

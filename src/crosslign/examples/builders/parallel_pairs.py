@@ -42,15 +42,18 @@ def build(
         max_per_pair: bound on the rows of each language pair; a smaller sample is part of a larger one.
         orientation: which side comes first: drawn for each row, or as the row, or the pair in `pairs`, has it.
     """
-    bitexts = [joined([table], BITEXT, material.name) for table in material.corpora.values() if kind_of(table.column_names) != "multiway"]
-    multiway = {name: table for name, table in material.corpora.items() if kind_of(table.column_names) == "multiway"}
     order = [pair_of(pair) for pair in pairs]
-    sides = [_from_bitext(table, order, material.langs) for table in bitexts]
-    if multiway or not bitexts:
+    sides: list[tuple[pa.Table, pa.Table]] = []
+    multiway: dict[str, pa.Table] = {}
+    for name, table in material.corpora.items():  # one bitext in memory at a time, but for what is taken of each
+        if kind_of(table.column_names) == "multiway":
+            multiway[name] = table
+        else:
+            sides.append(_taken(*_from_bitext(joined([table], BITEXT, material.name), order, material.langs), max_per_pair, material.seed))
+    if multiway or not sides:
         sides.append(_from_groups(groups_of(multiway, material.langs, material.name), order, per_group, material.seed))
     left, right = (pa.concat_tables([side[place] for side in sides]) for place in (0, 1))
-    chosen = _bounded(left, right, max_per_pair, material.seed)
-    left, right = pick(left, chosen), pick(right, chosen)
+    left, right = _taken(left, right, max_per_pair, material.seed)
     if orientation == "random":
         left, right = _turned(left, right, material.seed)
     rows = row_lists(left["id"], right["id"])
@@ -84,15 +87,19 @@ def _drawn(groups: Groups, group: str, order: Sequence[tuple[str, str]], per_gro
             yield from generator(seed, group, a, b).sample(choices, min(per_group, len(choices)))
 
 
-def _bounded(left: pa.Table, right: pa.Table, bound: int | None, seed: int) -> list[int]:
-    """Return the row numbers that a bound on each language pair leaves, ascending."""
+def _taken(left: pa.Table, right: pa.Table, bound: int | None, seed: int) -> tuple[pa.Table, pa.Table]:
+    """Return the rows that a bound on each language pair leaves, in their order.
+
+    What is taken of a whole is taken of each of its parts, too: the bound of each part first, then of all, gives the same.
+    """
     if bound is None:
-        return list(range(left.num_rows))
+        return left, right
     keys = [f"{a}\x1f{b}" for a, b in zip(left["id"].to_pylist(), right["id"].to_pylist(), strict=True)]
     by_pair: dict[frozenset[str], list[int]] = {}
     for row, langs in enumerate(zip(left["lang"].to_pylist(), right["lang"].to_pylist(), strict=True)):
         by_pair.setdefault(frozenset(langs), []).append(row)
-    return sorted(rows[place] for rows in by_pair.values() for place in sample([keys[row] for row in rows], bound, seed))
+    chosen = sorted(rows[place] for rows in by_pair.values() for place in sample([keys[row] for row in rows], bound, seed))
+    return pick(left, chosen), pick(right, chosen)
 
 
 def _turned(left: pa.Table, right: pa.Table, seed: int) -> tuple[pa.Table, pa.Table]:

@@ -78,7 +78,7 @@ class CodeSwitch:
         if not self.targets:
             raise InputError("no language to switch into has a dictionary", where=setting.view, why=f"asked for {', '.join(self.skipped)}")
         self._dictionaries = {lang: self._read(lang, dictionaries[lang]) for lang in self.targets}
-        self._words: Counter[str] = Counter()
+        self._words = {lang: Counter[str]() for lang in self.targets}
 
     def _read(self, target: str, corpus: str) -> Mapping[str, Dictionary]:
         """Return the translations into `target`, by source language and lower-cased word, each in file order."""
@@ -133,20 +133,26 @@ class CodeSwitch:
             known = self._dictionaries[target].get(lang, {}).get(inner.lower(), ())
             # Two draws a word, whatever the dictionary holds: a larger dictionary changes no other word.
             chosen, which = draw.random() < self.probability, draw.random()
-            self._words.update({"words": 1, "covered": bool(known)})
+            self._words[target].update({"words": 1, "covered": bool(known)})
             if not (chosen and known):
                 switched.append(word)
                 continue
             new = known[int(which * len(known))]
-            self._words.update({"replaced": 1, "identity": new.lower() == inner.lower()})
+            self._words[target].update({"replaced": 1, "identity": new.lower() == inner.lower()})
             switched.append(f"{before}{new}{after}")
             hits += 1
         return switched, hits
 
     def counts(self) -> dict[str, Any]:
-        """Return words, those that the dictionary has, those replaced, those replaced by themselves, and the shares."""
-        total = max(1, self._words["words"])
-        counted = {name: self._words[name] for name in ("words", "covered", "replaced", "identity")}
-        shares = {f"{name}_share": counted[name] / total for name in ("covered", "replaced")}
-        identity = counted["identity"] / max(1, counted["replaced"])
-        return {**counted, **shares, "identity_share": identity, "languages": self.targets, "without_dictionary": self.skipped}
+        """Return words, those that the dictionary has, those replaced, those replaced by themselves, and the shares; also by language."""
+        whole = sum(self._words.values(), Counter[str]())
+        by_language = {lang: _shares(words) for lang, words in self._words.items()}
+        return {**_shares(whole), "languages": self.targets, "without_dictionary": self.skipped, "by_language": by_language}
+
+
+def _shares(counted: Counter[str]) -> dict[str, float]:
+    """Return counts of words, and what they are of all words; of words replaced by themselves, what they are of those replaced."""
+    numbers = {name: counted[name] for name in ("words", "covered", "replaced", "identity")}
+    total = max(1, counted["words"])
+    shares = {f"{name}_share": counted[name] / total for name in ("covered", "replaced")}
+    return {**numbers, **shares, "identity_share": counted["identity"] / max(1, counted["replaced"])}

@@ -75,7 +75,9 @@ class Transformers:
         found: list[str | None] = [None] * len(texts)
         for batch in self._batches(rows):
             for place, tokens in zip(batch, self._generate(model, tokenizer, [rows[n] for n in batch], forced), strict=True):
-                found[place] = " ".join(tokenizer.decode(tokens, skip_special_tokens=True).split()) or None
+                # The start and the language that was forced: not every tokenizer counts the latter among its special tokens.
+                text = tokenizer.decode(tokens if forced is None else tokens[2:], skip_special_tokens=True)
+                found[place] = " ".join(text.split()) or None
         return found
 
     def _batches(self, rows: Sequence[Sequence[int]]) -> Iterator[list[int]]:
@@ -128,7 +130,8 @@ class Transformers:
         tokens = {code: f"__{code}__" if hasattr(tokenizer, "get_lang_id") else code for code in (source, target)}
         for code, token in tokens.items():
             if tokenizer.convert_tokens_to_ids(token) in (None, tokenizer.unk_token_id):
-                raise self._unknown(code, tokenizer.additional_special_tokens)
+                known = getattr(tokenizer, "lang_code_to_id", None) or [t for t in tokenizer.all_special_tokens if not t.startswith("<")]
+                raise self._unknown(code, list(known))
         tokenizer.src_lang = source
         return "", int(tokenizer.convert_tokens_to_ids(tokens[target]))
 

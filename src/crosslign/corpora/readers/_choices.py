@@ -1,0 +1,89 @@
+"""Questions with answers to choose from: XCOPA, COPA and Social IQa, JSON lines (PROTOCOLS B14)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from crosslign.corpora.readers._json import records, value
+from crosslign.corpora.readers._lines import check_text, read_lines
+from crosslign.corpora.readers._parts import Part
+from crosslign.errors import InputError
+
+ASKED = {"cause": "What was the cause?", "effect": "What happened as a result?"}
+NAME = re.compile(r"(?:^|/)(train|val|test|dev)(?:\.([a-z]{2}))?\.jsonl$")
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question.
+
+    Attributes:
+        number: its line in the file.
+        premise: what it is asked of.
+        choices: the question followed by each answer.
+        right: place of the right answer.
+    """
+
+    number: int
+    premise: str
+    choices: list[str]
+    right: int
+
+
+def files_of_split(parts: Sequence[Part], split: str, langs: Sequence[str], where: str) -> dict[str, Part]:
+    """Return the file of each language; a file without a language in its name is English. All languages where none is named.
+
+    Raises:
+        InputError: no file of a language.
+    """
+    found = {match[2] or "en": part for part in parts if (match := NAME.search(part.name)) and match[1] == split}
+    chosen = list(langs) or sorted(found)
+    lacking = [lang for lang in chosen if lang not in found]
+    if lacking or not chosen:
+        raise InputError(f"no {split} file of {', '.join(lacking) or 'any language'}", where=where, why=f"found {', '.join(sorted(found))}")
+    return {lang: found[lang] for lang in chosen}
+
+
+def read_questions(part: Part, parts: Sequence[Part], split: str, asked: Mapping[str, str]) -> list[Question]:
+    """Return the questions of a file.
+
+    XCOPA and COPA ask for `cause` or `effect`; Social IQa brings its own question, three answers and, beside `<split>.jsonl`,
+    `<split>-labels.lst` with 1, 2 or 3.
+
+    Args:
+        part: the file.
+        parts: all files, the labels among them.
+        split: the file's name in front of the language.
+        asked: the texts of `cause` and `effect`.
+
+    Raises:
+        InputError: a line of another form, a label that is no choice, unequal numbers of questions and labels.
+    """
+    labels = next((other for other in parts if other.name.endswith(f"{split}-labels.lst")), None)
+    items = list(records(part))
+    keys = [line.strip() for _, line in read_lines(labels)] if labels else [None] * len(items)
+    if len(keys) != len(items):
+        why = f"{len(items):,} questions, {len(keys):,} labels"
+        raise InputError("questions and labels have unequal numbers of lines", where=part.at(), why=why)
+    return [_question(part, number, record, asked, key) for (number, record), key in zip(items, keys, strict=True)]
+
+
+def _question(part: Part, number: int, record: dict[str, Any], asked: Mapping[str, str], key: str | None) -> Question:
+    place = part.at(number)
+    if "premise" in record:
+        premise, kind = value(record, "premise", place), value(record, "question", place)
+        if kind not in asked:
+            raise InputError(f"unknown kind of question {kind!r}", where=place, why=f"allowed: {', '.join(asked)}")
+        question, choices = asked[kind], [value(record, f"choice{at}", place) for at in (1, 2)]
+        right = value(record, "label", place)
+    else:
+        premise, question = value(record, "context", place), value(record, "question", place)
+        choices = [value(record, f"answer{letter}", place) for letter in "ABC"]
+        right = int(key) - 1 if key is not None and key.isdigit() else value(record, "label", place)
+    if right not in range(len(choices)):
+        raise InputError("the label is none of the choices", where=place, why=f"found {right!r}, {len(choices)} choices")
+    check_text(premise, part, number, "premise")
+    return Question(number, premise, [f"{question} {check_text(choice, part, number, 'choice')}" for choice in choices], right)

@@ -1,0 +1,53 @@
+"""Laws of MultiEURLEX: JSON lines of texts by language and EUROVOC concepts (PROTOCOLS B15)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from crosslign.corpora.readers._json import records, value
+from crosslign.corpora.readers._parts import Part, all_parts
+from crosslign.errors import InputError
+
+FIRST, LAST = 100_142, 100_162
+"""EUROVOC numbers its 21 concepts of level 1 without gaps; class c is the concept FIRST + c."""
+
+
+@dataclass(frozen=True)
+class Law:
+    """One law: its id, its text in each language that has one, and its classes, ascending."""
+
+    id: str
+    texts: Mapping[str, str]
+    classes: list[int]
+
+
+def read_laws(files: Mapping[str, Path], split: str, where: str) -> Iterator[Law]:
+    """Yield the laws of `<split>.jsonl`, or of an archive that holds it; laws without a class are left out.
+
+    Raises:
+        InputError: no such file, a line of another form, a concept that is none of level 1, a law twice.
+    """
+    source = next((part for part in all_parts(files) if re.search(rf"(?:^|/){re.escape(split)}\.jsonl(\.gz)?$", part.name)), None)
+    if source is None:
+        raise InputError(f"file {split}.jsonl is missing", where=where, why=f"found {sorted(files)}")
+    seen: set[str] = set()
+    for number, law in records(source, ("celex_id", "text", "eurovoc_concepts.level_1")):
+        identity = law["celex_id"]
+        if identity in seen:
+            raise InputError(f"law {identity!r} occurs twice", where=source.at(number))
+        seen.add(identity)
+        classes = _classes(value(law, "eurovoc_concepts.level_1", ""), source, number)
+        if classes:
+            yield Law(identity, {lang: text for lang, text in law["text"].items() if text and text.strip()}, classes)
+
+
+def _classes(concepts: Sequence[str], source: Part, number: int) -> list[int]:
+    classes = []
+    for concept in concepts:
+        if not str(concept).isdigit() or not FIRST <= int(concept) <= LAST:
+            raise InputError(f"{concept!r} is no concept of level 1", where=source.at(number), why=f"they are {FIRST} to {LAST}")
+        classes.append(int(concept) - FIRST)
+    return sorted(classes)

@@ -1,0 +1,70 @@
+"""What is counted of corpora, evaluation sets and training sets: records in the form of scores, read from lineage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from crosslign.config.cells import COUNTS
+from crosslign.errors import InputError
+from crosslign.files import write_json
+from crosslign.files.lineage import lineage_path, read_lineage
+
+Count = tuple[str, str, float]
+"""(metric, subset, value)"""
+
+
+def write_counts(counted: Sequence[tuple[str, str]], rows: Sequence[Path], out: Path) -> int:
+    """Write the records of everything that a table counts.
+
+    Args:
+        counted: what each artefact is (`corpora` or `examples`) and its id; they become `direction` and `protocol` of its records.
+        rows: rows of each artefact, in that order, with lineage beside them.
+        out: the file to write.
+
+    Returns:
+        The number of records.
+
+    Raises:
+        InputError: rows without lineage.
+    """
+    records: list[dict[str, Any]] = []
+    for (kind, name), path in zip(counted, rows, strict=True):
+        if not lineage_path(path).exists():
+            raise InputError("nothing is counted here", where=str(path), why="it has no lineage", do="Build it with Snakemake")
+        counts = read_lineage(path)["counts"]
+        fixed = {
+            "run_id": name,
+            "eval": COUNTS,
+            "protocol": name,
+            "direction": kind,
+            "n_items": counts["rows"],
+            "status": "ok",
+            "reason": "",
+        }
+        records += [{**fixed, "metric": metric, "subset": subset, "value": value} for metric, subset, value in _counted(counts)]
+    write_json(out, {"records": records})
+    return len(records)
+
+
+def _counted(counts: Mapping[str, Any]) -> Iterator[Count]:
+    """Yield every count of a lineage; of those by subset also `least`, `most` and `subsets` (how many subsets there are)."""
+    for metric in ("read", "read_bytes", "rows", "groups"):
+        if isinstance(counts.get(metric), int):
+            yield metric, "all", counts[metric]
+    yield "languages", "all", len(counts.get("per_language", {}))
+    if counts.get("groups"):
+        yield "rows_per_group", "all", counts["rows"] / counts["groups"]
+    if "read" in counts:
+        steps = counts.get("filters", [])
+        yield "kept", "all", steps[-1]["after"] if steps else counts["read"]
+    labels = counts.get("labels", {})
+    rows = {**counts.get("per_corpus", {}), **counts.get("rows_per_language", {}), **labels.get("rows", {})}
+    tables = {"sentences": counts.get("per_language", {}), "rows": rows, "groups": labels.get("groups", {}), **counts.get("sizes", {})}
+    for name, table in tables.items():
+        yield from ((name, subset, value) for subset, value in table.items())
+    for name, table in counts.get("sizes", {}).items():
+        yield from ((name, "least", min(table.values())), (name, "most", max(table.values())), (name, "subsets", len(table)))
+    for lang, words in counts.get("words", {}).items():
+        yield "words_per_sentence", lang, words / counts["per_language"][lang]

@@ -1,0 +1,13 @@
+"""Stage tables: what a table counts of corpora, evaluation sets and training sets."""
+
+from __future__ import annotations
+
+from crosslign.reporting.counts import write_counts
+from crosslign.stages.job import Job
+
+
+def count_rows(job: Job) -> None:
+    """Write the counts of one table."""
+    counted = [(str(kind), str(name)) for kind, name in job.params["recipe"]["counted"]]
+    with job.publish("counts") as (out, counts):
+        counts["records"] = write_counts(counted, job.inputs["rows"], out["counts"])

@@ -1,0 +1,201 @@
+"""Servers that break off, lie, refuse or send something else: the file that the catalog names, or an error that says how to get it."""
+
+from __future__ import annotations
+
+import hashlib
+import multiprocessing
+import os
+import socket
+import ssl
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from crosslign.corpora.fetch import fetch_file
+from crosslign.errors import NetworkError
+
+BODY = bytes(range(250)) * 400
+SHA = hashlib.sha256(BODY).hexdigest()
+FILE = {"name": "corpus.zip", "sha256": SHA, "bytes": len(BODY)}
+
+
+@pytest.fixture
+def there(site):
+    site.body = BODY
+    return site
+
+
+@pytest.fixture
+def dest(tmp_path):
+    return tmp_path / "downloads" / "corpus.zip"
+
+
+def get(url, dest, file=FILE, mirrors=()):
+    return fetch_file("demo_set", {"url": url}, file, dest, list(mirrors))
+
+
+@pytest.mark.parametrize("plan", [["drop:40000", "ok"], ["short:40000", "ok"], ["drop:1", "drop:30000", "drop:60000", "ok"]])
+def test_f05_a_download_that_breaks_off_is_completed(there, dest, waits, plan):
+    there.plan = plan
+    get(there.url, dest)
+    assert dest.read_bytes() == BODY
+
+
+@pytest.mark.parametrize("plan", [["drop:0"], ["short:40000"]])
+def test_f05_a_download_that_never_comes_whole_is_not_accepted(there, dest, waits, plan):
+    there.plan = plan
+    with pytest.raises(NetworkError, match=r"corpus\.zip"):
+        get(there.url, dest)
+    assert not dest.exists()
+
+
+def test_f06_wrong_bytes_of_the_right_length_are_named_and_never_used(there, dest, waits):
+    there.plan = ["wrong"]
+    with pytest.raises(NetworkError) as error:
+        get(there.url, dest)
+    wrong = hashlib.sha256(bytes(len(BODY))).hexdigest()
+    assert all(part in str(error.value) for part in ("corpus.zip", SHA, wrong))
+    assert not dest.exists()
+
+
+@pytest.mark.parametrize("status", [404, 429, 500])
+def test_f07_refusals_are_bounded_and_name_the_entry_and_the_mirror(there, dest, waits, status):
+    there.plan = [str(status)]
+    there.retry_after = "7"
+    with pytest.raises(NetworkError, match=rf"corpus\.zip.*{status}.*CROSSLIGN_MIRROR.*demo_set/corpus\.zip"):
+        get(there.url, dest)
+    assert len(there.requests) == (1 if status == 404 else 3)
+    assert waits == ([] if status == 404 else [7.0, 7.0])
+
+
+def test_f07_the_mirror_comes_first_and_waits_are_spread(there, dest, waits, tmp_path):
+    there.plan = ["503"]
+    with pytest.raises(NetworkError):
+        get(there.url, dest)
+    assert len(set(waits)) == len(waits) == 2
+    (tmp_path / "mirror" / "demo_set").mkdir(parents=True)
+    (tmp_path / "mirror" / "demo_set" / "corpus.zip").write_bytes(BODY)
+    asked = len(there.requests)
+    get(there.url, dest, mirrors=[tmp_path / "mirror"])
+    assert dest.read_bytes() == BODY
+    assert len(there.requests) == asked
+
+
+def test_f07_a_page_in_place_of_a_file_and_a_loop_of_redirects_are_refused(there, dest, waits):
+    there.plan = ["html"]
+    with pytest.raises(NetworkError, match="web page in place of"):
+        get(there.url, dest, {"name": "corpus.gz"})
+    with (
+        serving(lambda link: link.sendall(b"HTTP/1.0 302 Found\r\nLocation: /again\r\n\r\n")) as url,
+        pytest.raises(NetworkError, match="TooManyRedirects"),
+    ):
+        get(url, dest)
+
+
+class serving:  # noqa: N801
+    """A raw server on loopback: `answer` gets each connection after the request came."""
+
+    def __init__(self, answer, context=None):
+        self.answer, self.context = answer, context
+
+    def __enter__(self):
+        self.listener = socket.create_server(("127.0.0.1", 0))
+        threading.Thread(target=self._serve, daemon=True).start()
+        return f"{'https' if self.context else 'http'}://127.0.0.1:{self.listener.getsockname()[1]}/"
+
+    def __exit__(self, *error):
+        self.listener.close()
+
+    def _serve(self):
+        while True:
+            try:
+                link, _ = self.listener.accept()
+                link = self.context.wrap_socket(link, server_side=True) if self.context else link
+                link.recv(65536)
+                self.answer(link)
+                link.close()
+            except ssl.SSLError:
+                continue
+            except OSError:
+                return
+
+
+def test_f07_a_slow_trickle_ends(dest, waits, monkeypatch):
+    import httpx2
+
+    from crosslign.corpora.sources import url as module
+
+    monkeypatch.setattr(module, "TIMEOUT", httpx2.Timeout(0.2))
+    stop = threading.Event()
+
+    def trickle(link):
+        link.sendall(b"HTTP/1.0 200 OK\r\nContent-Length: 100000\r\n\r\nx")
+        stop.wait(5)
+
+    with serving(trickle) as url, pytest.raises(NetworkError, match=r"corpus\.zip.*ReadTimeout"):
+        get(url, dest)
+    stop.set()
+
+
+def test_f07_a_certificate_that_nobody_signed_is_refused(dest, waits, tmp_path):
+    made = subprocess.run(
+        [
+            "openssl",
+            "req",
+            "-x509",
+            "-newkey",
+            "rsa:2048",
+            "-nodes",
+            "-days",
+            "1",
+            "-subj",
+            "/CN=localhost",
+            "-keyout",
+            tmp_path / "k",
+            "-out",
+            tmp_path / "c",
+        ],
+        capture_output=True,
+        check=False,
+    )
+    if made.returncode:
+        pytest.skip("openssl cannot make a certificate here")
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(tmp_path / "c", tmp_path / "k")
+    with (
+        serving(lambda link: link.sendall(b"HTTP/1.0 200 OK\r\n\r\n" + BODY), context) as url,
+        pytest.raises(NetworkError, match=r"(?i)certificate"),
+    ):
+        get(url, dest)
+    assert not dest.exists()
+
+
+def test_f08_a_server_that_ignores_ranges_doubles_no_byte(there, dest, waits):
+    there.plan = ["drop:40000", "norange"]
+    get(there.url, dest)
+    assert dest.read_bytes() == BODY
+
+
+def _fetch(url, dest):
+    get(url, dest)
+
+
+def test_f09_two_processes_that_want_one_file_fetch_it_once(there, dest):
+    jobs = [multiprocessing.get_context("spawn").Process(target=_fetch, args=(there.url, dest)) for _ in range(2)]
+    for job in jobs:
+        job.start()
+    for job in jobs:
+        job.join(120)
+    assert [job.exitcode for job in jobs] == [0, 0]
+    assert dest.read_bytes() == BODY
+    assert len(there.requests) == 1
+
+
+def test_f30_where_the_network_is_off_nothing_is_asked(there, dest, monkeypatch):
+    monkeypatch.setenv("CROSSLIGN_OFFLINE", "1")
+    with pytest.raises(NetworkError, match="the network is switched off"):
+        get(there.url, dest)
+    assert there.requests == []
+    assert "huggingface_hub" not in sys.modules or os.environ.get("HF_HUB_OFFLINE") == "1"

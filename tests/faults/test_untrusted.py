@@ -1,0 +1,214 @@
+"""What nobody vouches for never runs: the source is read for every way to run text, and the readers are fed noise."""
+
+from __future__ import annotations
+
+import ast
+import resource
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from e5s1_file import build_file
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from mini_project import ROOT
+
+from crosslign.corpora import EVALUATIONS, READERS
+from crosslign.encoders.formats import FORMATS
+from crosslign.errors import InputError
+
+SOURCES = [*sorted((ROOT / "src").rglob("*.py")), *sorted((ROOT / "workflow").rglob("*.py"))]
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"}
+FORBIDDEN_CALLS |= {
+    "torch.load",
+    "torch.save",
+    "numpy.load_pickle",
+    "yaml.full_load",
+    "yaml.unsafe_load",
+    "pandas.read_pickle",
+}
+FORBIDDEN_MODULES = {"pickle", "dill", "cloudpickle", "marshal", "shelve", "joblib", "yaml", "commands", "xmlrpc"}
+
+
+def dotted(node):
+    parts = []
+    while isinstance(node, ast.Attribute):
+        parts.append(node.attr)
+        node = node.value
+    return ".".join([node.id, *reversed(parts)]) if isinstance(node, ast.Name) else ""
+
+
+def problems(path):
+    """Yield what in a source file could run text that somebody else wrote."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        where = f"{path.relative_to(ROOT)}:{getattr(node, 'lineno', 0)}"
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else [node.module or ""]
+            yield from (f"{where}: imports {name}" for name in names if name.split(".")[0] in FORBIDDEN_MODULES)
+        if isinstance(node, ast.Call):
+            name = dotted(node.func)
+            options = {word.arg: word.value for word in node.keywords}
+            if name in FORBIDDEN_CALLS or (
+                name == "YAML" and ast.unparse(options.get("typ", ast.Constant("rt"))) not in ("'safe'", "'rt'")
+            ):
+                yield f"{where}: calls {name}"
+            if "shell" in options or (
+                name.startswith("subprocess.") and node.args and isinstance(node.args[0], ast.JoinedStr | ast.Constant)
+            ):
+                yield f"{where}: a command as text"
+            if name in ("np.load", "numpy.load") and ast.unparse(options.get("allow_pickle", ast.Constant(False))) != "False":
+                yield f"{where}: np.load with pickles"
+            if "trust_remote_code" in options and ast.unparse(options["trust_remote_code"]) != "False":
+                yield f"{where}: code of a model"
+            if name.endswith(("extractall", ".extract")) and "tar" in name:
+                yield f"{where}: an archive unpacked without a look"
+
+
+def test_no_source_runs_text():
+    assert [problem for path in SOURCES for problem in problems(path)] == []
+    assert len(SOURCES) > 200
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "import pickle",
+        "eval(x)",
+        "import subprocess\nsubprocess.run('ls')",
+        "f(shell=True)",
+        "np.load(x, allow_pickle=True)",
+        "torch.load(x)",
+    ],
+)
+def test_the_scan_finds_what_it_looks_for(tmp_path, monkeypatch, text):
+    monkeypatch.setattr(sys.modules[__name__], "ROOT", tmp_path)
+    (tmp_path / "a.py").write_text(text)
+    assert list(problems(tmp_path / "a.py"))
+
+
+def test_no_rule_has_a_shell_line():
+    rules = [ROOT / "Snakefile", *(ROOT / "workflow").rglob("*.smk")]
+    assert [str(path) for path in rules if "shell:" in path.read_text(encoding="utf-8")] == []
+
+
+PIECES = {
+    "tmx": b"<?xml version='1.0'?>|<tmx version='1.4'>|<body>|<tu>|<tuv xml:lang='en'>|<seg>|a|</seg>|</tuv>|<tuv xml:lang='de'>|</tu>"
+    b"|</body>|</tmx>|<!DOCTYPE x [<!ENTITY a 'b'>]>|&a;|&#0;|<seg/>".split(b"|"),
+    "squad": b'{"data": [|{"paragraphs": [|{"context": "a b",|"qas": [|{"id": 1, "question": "q",|"answers": [|]}|{"answer_start": -5}'
+    b'|{"answer_start": 1e400}|null|]|}|,|NaN|"\\ud800"'.split(b"|"),
+    "dictionary": [b"a b\n", b"a\tb\n", b"a\n", b" \n", b"\t\t\n", b"\xff", b"\0", b"\xef\xbb\xbf", b"a b c\r\n"],
+    "moses": [b"a\n", b"\n", b"\r\n", b"\xff\n", b"\0", "\u2028".encode(), b"\xef\xbb\xbf"],
+}
+BUCC = [b"de-1\ta\n", b"en-1\tb\n", b"de-1\ten-1\n", b"\t\n", b"x\n", b"\xff", b"\0", b"de-1\t\n"]
+STS = [
+    b"id\tscore\tfirst\tsecond\n",
+    b"s1\t5\ta\tb\n",
+    b"s1\t-1\ta\tb\n",
+    b"s1\tnan\ta\tb\n",
+    b"s2\tx\ta\tb\n",
+    b"s3\t1e999\ta\tb\n",
+    b"\t\t\t\n",
+    b"s1\t1\n",
+    b"\xff",
+]
+BOUNDED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+
+
+def noise(pieces):
+    return st.lists(st.sampled_from(pieces) | st.binary(max_size=12), max_size=25).map(b"".join)
+
+
+def read_or_refuse(read):
+    """Read to the end; only the documented error may come, in one line."""
+    message = ""
+    try:
+        read()
+    except InputError as error:
+        message = str(error)
+    assert "\n" not in message
+
+
+@pytest.mark.parametrize("reader", PIECES)
+@BOUNDED
+@given(data=st.data())
+def test_f16_noise_never_crashes_a_reader(tmp_path, reader, data):
+    names = {"moses": ("a.en", "a.de"), "dictionary": ("en-de.txt",), "squad": ("a.json",), "tmx": ("a.tmx",)}[reader]
+    for name in names:
+        (tmp_path / name).write_bytes(data.draw(noise(PIECES[reader])))
+    files = {name: tmp_path / name for name in names}
+    langs = ["en"] if reader == "squad" else ["en", "de"]
+    read_or_refuse(lambda: list(READERS.get(reader)(files, "demo", langs)))
+
+
+@BOUNDED
+@given(data=st.data())
+def test_f16_noise_never_crashes_bucc_and_sts(tmp_path, data):
+    for name in ("de-en.training.de", "de-en.training.en", "de-en.training.gold"):
+        (tmp_path / name).write_bytes(data.draw(noise(BUCC)))
+    files = {path.name: path for path in tmp_path.glob("de-en.*")}
+    read_or_refuse(lambda: EVALUATIONS.get("bucc")(files, {}, "demo", ["de", "en"], None, 0, split="training"))
+    for name in ("sts_en.tsv", "sts_de.tsv"):
+        (tmp_path / name).write_bytes(data.draw(noise(STS)))
+    files = {path.name: path for path in tmp_path.glob("sts_*")}
+    read_or_refuse(lambda: EVALUATIONS.get("sts_tsv")(files, {}, "demo", ["en", "de"], None, 0, pairs=["en-en", "en-de"]))
+
+
+WHOLE = build_file()[0]
+
+
+@BOUNDED
+@given(data=st.data())
+def test_f16_a_changed_model_file_is_read_or_refused(tmp_path, data):
+    changed = bytearray(WHOLE[: data.draw(st.integers(0, len(WHOLE)))] if data.draw(st.booleans()) else WHOLE)
+    for _ in range(data.draw(st.integers(1, 3))):
+        if len(changed) > 8:
+            place = data.draw(st.integers(0, min(len(changed), 3000) - 8))
+            struct.pack_into("<Q", changed, place, data.draw(st.sampled_from([0, 1, 2**31 - 1, 2**32, 2**63, 2**64 - 1])))
+    (tmp_path / "a.bin").write_bytes(changed)
+    (tmp_path / "out").mkdir(exist_ok=True)
+    read_or_refuse(lambda: FORMATS.get("e5s1")(tmp_path / "a.bin", tmp_path / "out"))
+
+
+LAUGHS = "<?xml version='1.0'?><!DOCTYPE tmx [<!ENTITY a0 'ha'>" + "".join(f"<!ENTITY a{n} '{f'&a{n - 1};' * 10}'>" for n in range(1, 10))
+GREEDY = {
+    "a billion laughs": ("tmx", "a.tmx", LAUGHS + "]><tmx><body><tu><tuv xml:lang='en'><seg>&a9;</seg></tuv></tu></body></tmx>"),
+    "an outer entity": (
+        "tmx",
+        "a.tmx",
+        "<!DOCTYPE tmx [<!ENTITY x SYSTEM 'file:///etc/passwd'>]><tmx><body><tu><tuv xml:lang='en'><seg>&x;</seg></tuv></tu></body></tmx>",
+    ),
+    "deep JSON": ("squad", "a.json", "[" * 1_000_000),
+}
+READ = """
+import resource, sys
+from pathlib import Path
+from crosslign.corpora import READERS
+from crosslign.errors import InputError
+reader, path = sys.argv[1], Path(sys.argv[2])
+read = READERS.get(reader)
+now = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (now + (400 << 20),) * 2)
+try:
+    print(len(list(read({path.name: path}, 'demo', ['en', 'de'] if reader == 'tmx' else ['en']))))
+except InputError as error:
+    print('refused:', error)
+"""
+
+
+@pytest.mark.parametrize("name", GREEDY)
+def test_f12_input_that_grows_without_end_is_refused_within_a_bound_of_memory_and_time(tmp_path, name):
+    reader, file, text = GREEDY[name]
+    (tmp_path / file).write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-c", READ, reader, str(tmp_path / file)], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert done.stdout.startswith("refused:"), done.stdout[:300]
+    assert "root:" not in done.stdout
+
+
+def test_f12_the_bound_is_real():
+    assert resource.RLIMIT_AS is not None
+    assert Path("/proc/self/statm").exists()

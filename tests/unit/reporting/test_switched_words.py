@@ -1,0 +1,19 @@
+"""What the report says of code-switched views, language by language."""
+
+from crosslign.files import write_json
+from crosslign.files.lineage import lineage_path
+from crosslign.reporting.formats import templates
+from crosslign.reporting.report import switched_words
+
+
+def test_each_language_has_a_line_and_those_without_a_dictionary_are_named(tmp_path):
+    shares = {"words": 1200, "covered_share": 0.5, "replaced_share": 0.375, "identity_share": 0.1}
+    counts = {"by_language": {"de": shares}, "without_dictionary": ["sw"]}
+    for name, found in (("switched", counts), ("full", {"rows": 3})):
+        write_json(lineage_path(tmp_path / "views" / name / "all.parquet"), {"recipe": {"view": name}, "counts": found})
+    rows = switched_words(tmp_path)
+    assert rows == [{"view": "switched", "lang": "de", **shares}, {"view": "switched", "lang": "sw"}]
+    empty = dict.fromkeys(["tables", "figures", "corpora", "overlap", "decontamination", "costs", "licences"], ())
+    page = templates().get_template("report.html").render(**empty, headline=None, scale="quick", switched=rows)
+    assert "<td>1,200</td><td>50.0%</td><td>37.5%</td><td>10.0%</td>" in page
+    assert "no dictionary: skipped" in page
