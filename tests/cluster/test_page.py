@@ -36,6 +36,7 @@ def test_the_command_of_the_first_table_is_the_one_that_built_it(first):
     assert shlex.join(first.command()) in [shlex.join(shlex.split(line)) for line in commands()]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("start", ["crosslign doctor", "crosslign plan", "crosslign status"])
 def test_the_other_commands_run(cluster, first, start):
     (command,) = (line for line in commands() if line.startswith(start))
@@ -45,6 +46,7 @@ def test_the_other_commands_run(cluster, first, start):
     assert expected[start] in said
 
 
+@pytest.mark.long
 def test_the_papers_are_planned(cluster, first):
     (command,) = (line for line in commands() if line.endswith("--profile slurm"))
     code, said = run(first, command, "--dry-run")
@@ -52,6 +54,7 @@ def test_the_papers_are_planned(cluster, first):
     assert said.count(": Training ") > 200
 
 
+@pytest.mark.long
 def test_the_workstation_plans_the_same_table(cluster, first):
     (command,) = (line for line in commands() if "profiles/workstation" in line)
     code, said = run(first, command, "--dry-run", "--forceall")

@@ -3,6 +3,7 @@
 import re
 import shutil
 
+import pytest
 from slurm_by_hand import GPUS, most_at_once
 
 from crosslign.config.load import load_project
@@ -49,6 +50,7 @@ def test_each_job_is_found_from_the_main_log(first):
     assert "disk" in first.said
 
 
+@pytest.mark.long
 def test_one_table_from_cached_stages_submits_only_what_is_missing(cluster, first):
     before = cluster.last()
     (vectors,) = (first.results / "embeddings" / "MB-nomom-s42").rglob("sts12.npy")
