@@ -198,7 +198,7 @@ def settle(results: Path) -> int:
     files = {results / path for path in whole} | {lineage_path(results / path) for path in whole}
     files |= {inner for file in files if file.is_dir() for inner in file.rglob("*")}
     # The engine counts a job's benchmark among its outputs.
-    files |= {file for file in (results / "benchmarks").rglob("*")}
+    files |= set((results / "benchmarks").rglob("*"))
     # Downloads, which other scales share, have their own hashes; theirs only has to lie in the past.
     files |= {file for file in (results.parent / "downloads").rglob("*") if file.stat().st_mtime > stamp}
     for file in files:
