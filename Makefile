@@ -5,12 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: apertium demo methods test test-unit test-workflow test-quick test-cluster test-cluster-short test-faults soak soak-short lint \
+.PHONY: apertium demo methods mirror test test-unit test-workflow test-quick test-cluster test-cluster-short test-faults soak soak-short lint \
 	format bench clean help
 
 help:
 	@echo "make demo        build the quick-start table, figures and report from real text (about ten minutes on two cores)"
 	@echo "make methods     build the second table, all five methods, from the same text (docs/methods.md)"
+	@echo "make mirror      score multilingual-e5-small on every real set of the mirror (docs/mirror.md)"
 	@echo "make test        run the test suite"
 	@echo "make test-cluster build a table on a real Slurm of this machine, and disturb it in every way (docs/cluster.md)"
 	@echo "make test-faults inject the 42 faults of docs/faults.md"
@@ -37,6 +38,9 @@ demo: $(VENV)/.installed
 
 methods: $(VENV)/.installed
 	$(SNAKEMAKE) --config 'papers=[quickstart,methods]' 'targets=[methods,methods_retrieval,methods_curves]'
+
+mirror: $(VENV)/.installed
+	$(SNAKEMAKE) --config 'papers=[mirror]' 'targets=[mirror_sets,mirror_geometry]'
 
 # Both at once, one process each: together they take two cores. Their output comes when each is done.
 test: $(VENV)/.installed

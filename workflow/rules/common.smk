@@ -187,9 +187,13 @@ def print_summary():
             ("figures", paths.results / "figures"),
             ("report", paths.report),
         ]
+        table = project.tables[done[0]]
+        numbers = {
+            key: value
+            for key, value in table.get("print", {}).items()
+            if key in ("scale_by", "decimals")
+        }
         print(
-            summary(
-                project.tables[done[0]]["title"], paths.table(done[0], "csv"), files
-            ),
+            summary(table["title"], paths.table(done[0], "csv"), files, **numbers),
             file=sys.stderr,
         )

@@ -167,15 +167,7 @@ rule write_report:
     resources:
         **needs("write_report"),
     params:
-        recipe=lambda w: {
-            "tables": [
-                cells.resolve_table(project, table) for table in COVERED_TABLES
-            ],
-            "figures": {
-                figure: dict(project.figures[figure]) for figure in COVERED_FIGURES
-            },
-            "scale": project.settings["scale"],
-        },
+        recipe=lambda w: cells.overview(project),
         published=str(PUBLISHED),
         root=lambda w: str(paths.results),
         code=code("write_report"),

@@ -133,7 +133,8 @@ def _averages(table: Path, cells: list[dict[str, str]]) -> dict[str, str]:
     """Recompute every cell that is the mean of other columns from the cells of its row; return what is wrong with each, or nothing."""
     try:
         recipe = read_lineage(table)["recipe"]
-        parts = {column["label"]: column["mean_of"] for column in recipe["columns"] if isinstance(column.get("mean_of"), list)}
+        averaged = [column for column in recipe["columns"] if all(isinstance(part, str) for part in column.get("mean_of", [0]))]
+        parts = {column["label"]: column["mean_of"] for column in averaged}
     except (InputError, KeyError, TypeError):
         return {}
     values = {(cell["row"], cell["column"]): cell["ours"] for cell in cells}
