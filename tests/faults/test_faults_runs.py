@@ -83,8 +83,8 @@ def test_f01_a_job_killed_in_its_work_leaves_no_final_name_and_the_same_command_
 
 
 def test_f04_a_killed_engine_takes_its_jobs_along_and_the_next_call_names_the_one_command(undisturbed, copy):
-    shutil.rmtree(copy.results / "systems")
-    shutil.rmtree(copy.results / "scores")
+    for folder in ("systems", "embeddings", "scores", "tables"):
+        shutil.rmtree(copy.results / folder)
     run = copy.start()
     orphans = []
     try:

@@ -32,6 +32,8 @@ from crosslign.reporting.remaining import Remaining, RemainingHandler
 from crosslign.stages.alone import ENGINE_VARIABLE, engine_mark
 
 ROOT = Path(workflow.current_basedir).parents[1]
+# Relative, so that a project that was moved has nothing to make again.
+PUBLISHED = Path(os.path.relpath(ROOT / "resources" / "published"))
 
 try:
     project = load_project(ROOT, config)

@@ -201,12 +201,16 @@ def table_scores(project: Project, table: str) -> list[Path]:
     return sorted(scores | ({resamples_path(score) for score in scores} if tests else set()))
 
 
+def _words(entry: Mapping[str, Any]) -> dict[str, str]:
+    return {"title": str(entry["title"]), "caption": str(entry.get("caption", ""))}
+
+
 def overview(project: Project) -> dict[str, Any]:
-    """Return what the overview shows: the tables covered, resolved, and id, title and paper of the figures, in the order of the papers."""
+    """Return what overview and report show, in the order of the papers: tables, resolved; id, paper, title and caption of figures."""
     order = {paper: place for place, paper in enumerate(project.settings["papers"])}
     covered_tables, covered_figures = covered(project)
     tables = [resolve_table(project, name) for name in covered_tables]
-    figures = [{"id": name, "title": str(project.figures[name]["title"]), "paper": project.paper_of[name]} for name in covered_figures]
+    figures = [{"id": name, "paper": project.paper_of[name], **_words(project.figures[name])} for name in covered_figures]
     return {
         "tables": sorted(tables, key=lambda table: order[table["paper"]]),
         "figures": sorted(figures, key=lambda figure: order[figure["paper"]]),

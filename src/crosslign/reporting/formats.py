@@ -18,12 +18,12 @@ from crosslign.reporting.layout import PrintedCell, PrintedTable, lay_out
 
 CSV_COLUMNS = (
     "table", "row", "column", "ours", "ours_std", "n_seeds", "published", "ci_low", "ci_high", "mark", "footnotes", "score_file", "record",
-    "p_value",
+    "p_value", "delta",
 )  # fmt: skip
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "→": r"$\rightarrow$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "±": r"$\pm$",
-    "–": "--", "≤": r"$\leq$", "τ": r"$\tau$",
+    "–": "--", "−": "$-$", "≤": r"$\leq$", "τ": r"$\tau$",
 }  # fmt: skip
 
 
@@ -51,9 +51,10 @@ def _markdown_escape(text: str) -> str:
     return re.sub(r"([\\`*_{}\[\]<>|])", r"\\\1", text)
 
 
-def _markdown_cell(cell: PrintedCell) -> str:
+def _markdown_cell(cell: PrintedCell, reduced: bool) -> str:
     ours = f"**{cell.ours}**" if cell.best else cell.ours
-    text = f"{ours}{cell.sign}" + (f" / {cell.published}" if cell.published else "")
+    published = f"<sub>{cell.published}</sub>" if reduced else cell.published
+    text = f"{ours}{cell.sign}" + (f" / {published}" if cell.published else "") + (f" ({cell.delta})" if cell.delta else "")
     return text + (f"<sup>{cell.letters}</sup>" if cell.letters else "")
 
 
@@ -71,7 +72,7 @@ def as_markdown(table: PrintedTable) -> str:
         if row.group:
             lines.append(f"| *{_markdown_escape(row.group)}* |" + " |" * len(heads))
         label = _markdown_escape(row.label) + (f"<sup>{row.letters}</sup>" if row.letters else "")
-        lines.append(f"| {label} | " + " | ".join(_markdown_cell(cell) for cell in row.cells) + " |")
+        lines.append(f"| {label} | " + " | ".join(_markdown_cell(cell, table.reduced) for cell in row.cells) + " |")
     lines.append("")
     lines += [
         f"<sup>{letter}</sup> {_markdown_escape(text)}  " if letter else f"{_markdown_escape(text)}  " for letter, text in table.footnotes
@@ -107,7 +108,14 @@ def as_csv(table: PrintedTable) -> str:
                 [
                     *(table.id, row_name, column, value.text or _repr(value.ours), _repr(value.std), len(value.records) or ""),
                     *(_repr(value.published), _repr(value.ci_low), _repr(value.ci_high)),
-                    *(";".join(value.marks), notes, ";".join(value.score_files), record, _repr(value.p_value)),
+                    *(
+                        ";".join(value.marks),
+                        notes,
+                        ";".join(value.score_files),
+                        record,
+                        _repr(value.p_value),
+                        cell.delta.replace("−", "-"),
+                    ),
                 ]
             )
     return out.getvalue()
@@ -118,10 +126,12 @@ def latex_escape(text: str) -> str:
     return "".join(LATEX.get(character, character) for character in text)
 
 
-def _latex_cell(cell: PrintedCell) -> str:
+def _latex_cell(cell: PrintedCell, reduced: bool) -> str:
     ours = latex_escape(cell.ours)
     ours = rf"\textbf{{{ours}}}" if cell.best else ours
-    published = rf" / \textcolor{{gray}}{{{latex_escape(cell.published)}}}" if cell.published else ""
+    grey = "black!40" if reduced else "gray"
+    published = rf" / \textcolor{{{grey}}}{{{latex_escape(cell.published)}}}" if cell.published else ""
+    published += f" ({latex_escape(cell.delta)})" if cell.delta else ""
     letters = rf"\textsuperscript{{{cell.letters}}}" if cell.letters else ""
     return ours + latex_escape(cell.sign) + published + letters
 
@@ -149,7 +159,7 @@ def as_latex(table: PrintedTable) -> str:
             lines += [r"\midrule"] if index else []
             lines.append(rf"\multicolumn{{{len(heads) + 1}}}{{l}}{{\textit{{{latex_escape(row.group)}}}}} \\")
         label = latex_escape(row.label) + (rf"\textsuperscript{{{row.letters}}}" if row.letters else "")
-        lines.append(" & ".join([label, *(_latex_cell(cell) for cell in row.cells)]) + r" \\")
+        lines.append(" & ".join([label, *(_latex_cell(cell, table.reduced) for cell in row.cells)]) + r" \\")
     lines += [r"\bottomrule", r"\end{tabular}}", r"\par\smallskip\raggedright\footnotesize"]
     lines += [
         (rf"\textsuperscript{{{latex_escape(letter)}}} " if letter else "") + latex_escape(text) + r"\\" for letter, text in table.footnotes

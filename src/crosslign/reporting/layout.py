@@ -14,16 +14,33 @@ from crosslign.files.lineage import licences_of
 from crosslign.reporting.published import read_published
 from crosslign.reporting.values import Cell, Grid, fill_grid
 
-DASH = "–"
+DASH, MINUS = "–", "−"
 NON_COMMERCIAL = re.compile(r"non-?commercial|\bNC\b|-NC-", re.IGNORECASE)
 ABOVE = "95 % interval lies wholly above that of the first row."
 BELOW = "95 % interval lies wholly below that of the first row."
+REDUCED = (
+    "Scale {} is reduced: less data, smaller encoders, fewer steps. Published figures, in grey, show where they belong; "
+    "a difference to them means nothing."
+)
+STAND_IN = "Built on stand-in data, written by the project in the official formats: the scores mean nothing."
+DELTA = "In brackets: ours less the published figure."
 TESTED = "{} the first row: paired bootstrap over items and seeds, p < 0.05 after Holm's correction for the rows of the column."
 
 
 @dataclass
 class PrintedCell:
-    """Texts of one cell: `ours`, `published` (or empty), footnote letters, sign of the interval, and details in words."""
+    """Texts of one cell.
+
+    Attributes:
+        ours, published: as printed; `published` may be empty.
+        letters: of its footnotes.
+        sign: ↑ or ↓ where it differs from the first row beyond chance.
+        best: whether it is the best of its column.
+        details: run, items, interval and score file in words.
+        value: what it was printed from.
+        scale_by: factor from its fraction to the printed scale.
+        delta: ours less published, signed; empty where one is missing, and at a reduced scale.
+    """
 
     ours: str
     published: str
@@ -32,6 +49,8 @@ class PrintedCell:
     best: bool
     details: str
     value: Cell
+    scale_by: float = 100
+    delta: str = ""
 
 
 @dataclass
@@ -100,14 +119,23 @@ def _details(cell: Cell, scale_by: float) -> str:
     return "; ".join(fact for fact in facts if fact)
 
 
-def _printed_cell(cell: Cell, notes: _Footnotes, table_notes: list[str], *, scale_by: float, decimals: int) -> PrintedCell:
+def _delta(cell: Cell, scale_by: float, decimals: int) -> str:
+    """Return ours less the published figure, both as printed."""
+    if cell.ours is None or cell.published is None:
+        return ""
+    return f"{round(cell.ours * scale_by, decimals) - round(cell.published, decimals):+.{decimals}f}".replace("-", MINUS)
+
+
+def _printed_cell(cell: Cell, notes: _Footnotes, table_notes: list[str], *, scale_by: float, decimals: int, reduced: bool) -> PrintedCell:
     ours = printable(cell.text) or _number(cell.ours, scale_by, decimals)
     if cell.std is not None:
         ours += f" ± {_number(cell.std, scale_by, decimals)}"
     texts = [*table_notes, *cell.notes, *([cell.reason] if cell.ours is None and cell.reason else [])]
     sign = "↑" if "above" in cell.marks else "↓" if "below" in cell.marks else ""
     published = printable(cell.printed) if cell.published is None else f"{cell.published:.{decimals}f}"
-    return PrintedCell(ours, published, notes.join(texts), sign, "best" in cell.marks, printable(_details(cell, scale_by)), cell)
+    delta = "" if reduced else _delta(cell, scale_by, decimals)
+    details = printable(_details(cell, scale_by))
+    return PrintedCell(ours, published, notes.join(texts), sign, "best" in cell.marks, details, cell, scale_by, delta)
 
 
 def _notes_at(resolved: Mapping[str, Any], row: str | None, column: str | None) -> list[str]:
@@ -131,6 +159,14 @@ def _title(resolved: Mapping[str, Any]) -> str:
     return title + (" – stand-in data, scores mean nothing" if resolved["stand_in"] else "")
 
 
+def _scale_notes(resolved: Mapping[str, Any], rows: list[PrintedRow]) -> list[str]:
+    """Return what must be said of the whole table: its scale, stand-ins, what the brackets hold."""
+    notes = [STAND_IN] if resolved["stand_in"] else []
+    if resolved["scale"] != "paper":
+        notes.append(REDUCED.format(resolved["scale"]))
+    return notes + ([DELTA] if any(cell.delta for row in rows for cell in row.cells) else [])
+
+
 def _numbers_of(column: Mapping[str, Any], layout: Mapping[str, Any]) -> dict[str, Any]:
     """Return how a column's numbers are printed: its own scale and decimals, else the table's."""
     return {key: column.get(key, layout[key]) for key in ("scale_by", "decimals")}
@@ -146,21 +182,21 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
     """
     grid = fill_grid(resolved, results, read_published(published, resolved["id"]))
     layout = {"decimals": 1, "scale_by": 100, **resolved.get("print", {})}
-    notes = _Footnotes()
+    notes, reduced = _Footnotes(), resolved["scale"] != "paper"
     columns = resolved["columns"]
     column_letters = [notes.join(_notes_at(resolved, None, column["label"])) for column in columns]
     rows, group = [], None
     for entry, cells in zip(resolved["rows"], grid, strict=True):
         letters = notes.join(_notes_at(resolved, entry["label"], None))
         printed = [
-            _printed_cell(cell, notes, _notes_at(resolved, entry["label"], column["label"]), **_numbers_of(column, layout))
+            _printed_cell(cell, notes, _notes_at(resolved, entry["label"], column["label"]), **_numbers_of(column, layout), reduced=reduced)
             for cell, column in zip(cells, columns, strict=True)
         ]
         heading = entry.get("group", "") if entry.get("group") != group else ""
         group = entry.get("group")
         rows.append(PrintedRow(printable(heading), printable(entry.get("group", "")), printable(entry["label"]), letters, printed))
     footnotes = [(letter, text) for text, letter in notes.letters.items()]
-    footnotes += [("", printable(note)) for note in _notes_at(resolved, None, None)]
+    footnotes += [("", printable(note)) for note in [*_notes_at(resolved, None, None), *_scale_notes(resolved, rows)]]
     signs = {cell.sign for row in rows for cell in row.cells}
     tested = layout.get("significance") == "paired_bootstrap"
     above, below = (TESTED.format("above"), TESTED.format("below")) if tested else (ABOVE, BELOW)
@@ -173,7 +209,7 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         rows=rows,
         footnotes=footnotes,
         licence=printable(_licence_line(grid, results)),
-        reduced=resolved["scale"] != "paper",
+        reduced=reduced,
         decimals=layout["decimals"],
         scale_by=layout["scale_by"],
         column_letters=column_letters,

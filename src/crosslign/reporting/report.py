@@ -9,22 +9,20 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.errors import printable
-from crosslign.files import read_json, write_text
+from crosslign.files import write_text
 from crosslign.files.lineage import licences_of
 from crosslign.reporting.formats import templates
 from crosslign.reporting.layout import PrintedTable, lay_out
-
-
-def _sidecars(folder: Path) -> list[dict[str, Any]]:
-    """Return the lineage of every artefact below a folder, in path order."""
-    found = [*folder.rglob("*.lineage.json"), *folder.rglob("lineage.json")]
-    return [read_json(path) for path in sorted(found) if ".part/" not in path.as_posix()]
+from crosslign.reporting.plan import measured
+from crosslign.reporting.readings import from_paper, seen
+from crosslign.reporting.run_records import sidecars, system_costs
+from crosslign.reporting.stage_graph import stage_graph
 
 
 def filter_steps(results: Path) -> list[dict[str, Any]]:
     """Return, for each corpus, rows read, rows after each filter, and rows kept."""
     corpora = []
-    for lineage in _sidecars(results / "corpora"):
+    for lineage in sidecars(results / "corpora"):
         counts = lineage["counts"]
         if lineage["artefact"]["kind"] == "corpus":
             corpora.append({"name": lineage["recipe"]["corpus"], **counts})
@@ -34,7 +32,7 @@ def filter_steps(results: Path) -> list[dict[str, Any]]:
 def switched_words(results: Path) -> list[dict[str, Any]]:
     """Return, for each code-switched view and language, words, and the shares covered, replaced, and replaced by themselves."""
     rows = []
-    for lineage in _sidecars(results / "views"):
+    for lineage in sidecars(results / "views"):
         counts = lineage["counts"]
         rows += [{"view": lineage["recipe"]["view"], "lang": lang, **found} for lang, found in counts.get("by_language", {}).items()]
         rows += [{"view": lineage["recipe"]["view"], "lang": lang} for lang in counts.get("without_dictionary", [])]
@@ -44,18 +42,10 @@ def switched_words(results: Path) -> list[dict[str, Any]]:
 def decontamination_counts(results: Path) -> list[dict[str, Any]]:
     """Return, for each training set and evaluation set, how many examples were dropped."""
     rows = []
-    for lineage in _sidecars(results / "examples"):
+    for lineage in sidecars(results / "examples"):
         evaluations = lineage["counts"]["decontamination"]["evaluations"]
         rows += [{"examples": lineage["recipe"]["examples"], "corpus": corpus, **counts} for corpus, counts in sorted(evaluations.items())]
     return rows
-
-
-def run_costs(results: Path) -> list[dict[str, Any]]:
-    """Return wall time (s), peak memory (MB) and device of each training, in path order."""
-    return [
-        {"run": lineage["recipe"]["run_id"], "steps": lineage["counts"].get("steps", ""), "threads": lineage["threads"], **lineage["run"]}
-        for lineage in _sidecars(results / "systems")
-    ]
 
 
 def headline(table: PrintedTable) -> dict[str, Any] | None:
@@ -71,9 +61,9 @@ def headline(table: PrintedTable) -> dict[str, Any] | None:
     return None
 
 
-def _figure(name: str, entry: Mapping[str, Any], png: Path) -> dict[str, str]:
+def _figure(entry: Mapping[str, Any], png: Path) -> dict[str, str]:
     image = base64.b64encode(png.read_bytes()).decode("ascii")
-    return {"id": name, "title": printable(entry["title"]), "caption": printable(entry.get("caption", "")), "image": image}
+    return {"id": entry["id"], "title": printable(entry["title"]), "caption": printable(entry["caption"]), "image": image}
 
 
 def overlap_rows(path: Path) -> list[dict[str, str]]:
@@ -83,37 +73,54 @@ def overlap_rows(path: Path) -> list[dict[str, str]]:
     return sorted(found, key=lambda row: (-int(row["found"]), row["corpus"], row["evaluation"]))
 
 
+def by_paper(recipe: Mapping[str, Any], results: Path, published: Path, figures: Sequence[Path]) -> list[dict[str, Any]]:
+    """Return, paper by paper, its tables with what they show and how far they are from the paper, and its figures."""
+    images = {path.stem: path for path in figures}
+    papers = []
+    for paper in dict.fromkeys(entry["paper"] for entry in [*recipe["tables"], *recipe["figures"]]):
+        tables = [lay_out(table, results, published) for table in recipe["tables"] if table["paper"] == paper]
+        papers.append(
+            {
+                "id": paper,
+                "tables": [{"table": table, "seen": seen(table), "from_paper": from_paper(table)} for table in tables],
+                "figures": [_figure(entry, images[entry["id"]]) for entry in recipe["figures"] if entry["paper"] == paper],
+            }
+        )
+    return papers
+
+
 def build_report(
     recipe: Mapping[str, Any], results: Path, published: Path, figures: Sequence[Path], out: Path, overlap: Path
 ) -> dict[str, Any]:
     """Write the report.
 
     Args:
-        recipe: `tables` (resolved), `figures` (entries by id) and `scale`.
-        results: the `{results}` folder; lineage of its corpora, examples and systems is shown.
+        recipe: what `crosslign.config.cells.overview` gives: `tables` (resolved), `figures`, `scale` and `stand_in`.
+        results: the `{results}` folder; lineage of what lies in it and its benchmark files are shown.
         published: folder of the published figures.
-        figures: PNG of each figure, in the order of `recipe["figures"]`.
+        figures: PNG of each figure, named by its id.
         out: the page.
         overlap: CSV of the overlap of corpora and evaluation sets.
     """
-    tables = [lay_out(table, results, published) for table in recipe["tables"]]
-    drawn = [_figure(name, entry, png) for (name, entry), png in zip(recipe["figures"].items(), figures, strict=True)]
+    papers = by_paper(recipe, results, published, figures)
     scores = sorted({results / s for table in recipe["tables"] for row in table["cells"] for cell in row for s in cell.get("scores", [])})
     page = (
         templates()
         .get_template("report.html")
         .render(
-            tables=tables,
-            headline=headline(tables[0]) if tables else None,
-            figures=drawn,
+            papers=papers,
+            headline=headline(papers[0]["tables"][0]["table"]) if papers and papers[0]["tables"] else None,
             scale=recipe["scale"],
+            stand_in=recipe["stand_in"],
+            graph=stage_graph(results),
             corpora=filter_steps(results),
             switched=switched_words(results),
             decontamination=decontamination_counts(results),
             overlap=overlap_rows(overlap),
-            costs=run_costs(results),
+            costs=system_costs(results),
+            rules=measured(results),
             licences=[printable(licence) for licence in licences_of(scores)],
         )
     )
     write_text(out, page)
-    return {"tables": len(tables), "figures": len(drawn)}
+    return {"tables": len(recipe["tables"]), "figures": len(recipe["figures"])}

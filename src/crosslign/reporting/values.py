@@ -31,8 +31,8 @@ class Cell:
         ci_low, ci_high: 95 % interval of a single run, or None.
         records: the record of each run that the value rests on.
         score_files: their files, relative to `{results}`.
-        marks: `best` in its column; `above` or `below` when it differs from the first row: by a paired test where the table asks for
-            one, else where its interval lies wholly beside that of the first row.
+        marks: `best` in its column, unless all are equal; `above` or `below` when it differs from the first row: by a paired test where
+            the table asks for one, else where its interval lies wholly beside that of the first row.
         p_value: of no difference to the first row, corrected for the rows of the column; None without a test.
         notes: texts of the footnotes that concern this cell alone.
     """
@@ -135,7 +135,7 @@ def _mark_best(columns: Sequence[Mapping[str, Any]], grid: Grid) -> None:
     for index, column in enumerate(columns):
         cells = [row[index] for row in grid]
         values = [cell.ours for cell in cells if cell.ours is not None]
-        if len(values) > 1 and "count" not in column:
+        if len(set(values)) > 1 and "count" not in column:
             best = min(values) if column.get("better") == "lower" else max(values)
             for cell in cells:
                 if cell.ours == best:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 import shutil
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -159,23 +161,40 @@ def _wrong(results: Path, row: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def discard(results: Path) -> list[str]:
-    """Take away what is stale or was touched by hand, with its lineage, so that the next run makes it again.
+    """Take away what is stale or was touched by hand, and all that was made of it, with its lineage: the next run makes it again.
 
     Files move to `<results>/.discarded/`; nothing is lost. Time stamps play no part: what is taken away is what its hashes refute.
 
     Returns:
         the paths, relative to the results.
     """
-    bad = sorted({f.path for f in [*artefacts(results), *cells(results)] if f.state in (STALE, TOUCHED) and (results / f.path).exists()})
+    found = [*artefacts(results), *cells(results)]
+    # Where lineage itself cannot be read, what it describes goes.
+    names = {re.sub(r"(\.|/)lineage\.json$", "", finding.path) for finding in found if finding.state != WHOLE}
+    bad = _with_all_made_of(results, names)
+    gone = sorted(path for path in bad if (results / path).exists())
     bin_ = results / ".discarded"
-    for path in bad:
+    for path in gone:
         for file in (lineage_path(results / path), results / path):
             if file.exists():
                 target = bin_ / file.relative_to(results)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.rmtree(target, ignore_errors=True)
                 file.replace(target)
-    return bad
+    return gone
+
+
+def _with_all_made_of(results: Path, bad: set[str]) -> set[str]:
+    """Add every artefact that was made of a bad one, directly or not."""
+    inputs: dict[str, set[str]] = {}
+    for sidecar in _sidecars(results):
+        with suppress(InputError):
+            lineage = read_lineage(_artefact_of(sidecar))
+            inputs[str(lineage["artefact"]["path"])] = {entry["path"] for entry in lineage["inputs"]}
+    reached = set(bad)
+    while more := {path for path, made_of in inputs.items() if path not in reached and made_of & reached}:
+        reached |= more
+    return reached
 
 
 def verify(results: Path) -> tuple[str, bool]:

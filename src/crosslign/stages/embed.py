@@ -29,7 +29,7 @@ def embed(job: Job) -> None:
                 job.inputs["texts"],
                 recipe["readout_entry"],
                 out["matrix"],
-                job.threads,
+                threads=1,
                 head=head,
                 processes=job.threads,
                 work=Path(job.params["work"]),

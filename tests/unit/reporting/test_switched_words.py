@@ -13,7 +13,7 @@ def test_each_language_has_a_line_and_those_without_a_dictionary_are_named(tmp_p
         write_json(lineage_path(tmp_path / "views" / name / "all.parquet"), {"recipe": {"view": name}, "counts": found})
     rows = switched_words(tmp_path)
     assert rows == [{"view": "switched", "lang": "de", **shares}, {"view": "switched", "lang": "sw"}]
-    empty = dict.fromkeys(["tables", "figures", "corpora", "overlap", "decontamination", "costs", "licences"], ())
-    page = templates().get_template("report.html").render(**empty, headline=None, scale="quick", switched=rows)
+    empty = dict.fromkeys(["corpora", "overlap", "decontamination"], ())
+    page = templates().get_template("report_data.html").render(**empty, switched=rows)
     assert "<td>1,200</td><td>50.0%</td><td>37.5%</td><td>10.0%</td>" in page
     assert "no dictionary: skipped" in page

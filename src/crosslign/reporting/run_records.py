@@ -1,0 +1,105 @@
+"""What the runs of a results folder cost and how their stages hang together, from lineage and benchmark files alone."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crosslign.files import read_json
+from crosslign.reporting.plan import STAGES
+
+ON_CPU = "cpu"
+SEED = re.compile(r"-s\d+$")
+
+
+def sidecars(folder: Path) -> list[dict[str, Any]]:
+    """Return the lineage of every artefact below a folder, in path order."""
+    found = [*folder.rglob("*.lineage.json"), *folder.rglob("lineage.json")]
+    return [read_json(path) for path in sorted(found) if ".part/" not in path.as_posix()]
+
+
+@dataclass
+class SystemCost:
+    """What one system cost, all its seeds together.
+
+    Attributes:
+        system: its id; a base encoder's, where nothing was trained.
+        seeds: trained runs.
+        train_s, encode_s, score_s: wall time, seconds.
+        gpu_hours: hours of those jobs that computed on a GPU.
+        peak_mb: largest memory of any of its jobs, MB.
+        devices: what its jobs computed on.
+    """
+
+    system: str
+    seeds: int = 0
+    train_s: float = 0.0
+    encode_s: float = 0.0
+    score_s: float = 0.0
+    gpu_hours: float = 0.0
+    peak_mb: float = 0.0
+    devices: set[str] = field(default_factory=set)
+
+    def add(self, rule: str, run: Mapping[str, Any]) -> None:
+        """Count one finished job."""
+        wall = float(run["wall_s"])
+        attribute = {"train_system": "train_s", "embed": "encode_s", "score": "score_s"}[rule]
+        setattr(self, attribute, getattr(self, attribute) + wall)
+        self.seeds += rule == "train_system"
+        self.gpu_hours += 0.0 if str(run["device"]).startswith(ON_CPU) else wall / 3600
+        self.peak_mb = max(self.peak_mb, float(run["peak_mb"]))
+        self.devices.add(str(run["device"]))
+
+
+def _run_of(lineage: Mapping[str, Any]) -> str:
+    recipe = lineage["recipe"]
+    return str(recipe.get("run_id") or recipe["run"])
+
+
+def system_costs(results: Path) -> list[SystemCost]:
+    """Return what each system cost, dearest first; seeds of a system are added up.
+
+    Args:
+        results: the `{results}` folder; its systems, embeddings and scores are read.
+    """
+    lineages = [lineage for stage in ("systems", "embeddings", "scores") for lineage in sidecars(results / stage)]
+    lineages = [lineage for lineage in lineages if lineage["rule"] in ("train_system", "embed", "score")]
+    costs: dict[str, SystemCost] = {}
+    for lineage in lineages:
+        system = SEED.sub("", _run_of(lineage))
+        costs.setdefault(system, SystemCost(system)).add(lineage["rule"], lineage["run"])
+    return sorted(costs.values(), key=lambda cost: (-(cost.train_s + cost.encode_s + cost.score_s), cost.system))
+
+
+def stage_edges(lineages: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
+    """Return which rule's artefacts each rule has read: (rule that made it, rule that read it)."""
+    lineages = list(lineages)
+    maker = {lineage["artefact"]["path"]: lineage["rule"] for lineage in lineages}
+    maker |= {f"downloads/{path}": rule for path, rule in maker.items() if rule == "fetch"}  # fetched files name their place in downloads
+    read = {(maker.get(entry["path"], ""), lineage["rule"]) for lineage in lineages for entry in lineage["inputs"]}
+    return {(before, after) for before, after in read if before and before != after}
+
+
+def layers(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> list[list[str]]:
+    """Return the rules in layers, each below all that it reads from; longest paths count.
+
+    Args:
+        nodes: rules.
+        edges: (before, after); must be free of cycles, else the rules of a cycle share the last layer.
+    """
+    order = {rule: place for place, rule in enumerate(STAGES)}
+    nodes, before = sorted(nodes, key=lambda rule: (order.get(rule, len(order)), rule)), defaultdict(set)
+    for first, second in edges:
+        before[second].add(first)
+    depth: dict[str, int] = dict.fromkeys(nodes, 0)
+    for _ in nodes:
+        for node in nodes:
+            depth[node] = max([depth[node], *(min(depth[first] + 1, len(nodes)) for first in before[node])])
+    found: dict[int, list[str]] = defaultdict(list)
+    for node in nodes:
+        found[depth[node]].append(node)
+    return [found[level] for level in sorted(found)]

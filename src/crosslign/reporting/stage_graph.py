@@ -1,0 +1,88 @@
+"""The graph of a run's stages as an inline SVG: rules, their jobs and their time, and which rule's artefacts each has read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from crosslign.files import read_json
+from crosslign.reporting.plan import Measured, measured
+from crosslign.reporting.run_records import layers, sidecars, stage_edges
+from crosslign.training.curve import duration
+
+WIDTH, HEIGHT, GAP_X, GAP_Y = 172, 52, 20, 36
+FOLDERS = ("corpora", "views", "examples", "encoders", "systems", "embeddings", "scores", "counts", "tables", "figures", "downloads")
+
+
+@dataclass(frozen=True)
+class Node:
+    """One rule in the drawing: upper left corner in pixels, name, and a line on its jobs."""
+
+    name: str
+    jobs: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
+class StageGraph:
+    """A drawing: its size in pixels, its nodes, the paths of its edges (SVG path data), and the same edges in words."""
+
+    width: int
+    height: int
+    nodes: Sequence[Node]
+    paths: Sequence[str]
+    words: Sequence[str]
+
+
+def _jobs(name: str, done: Mapping[str, Measured]) -> str:
+    if name not in done:
+        return ""
+    jobs = done[name].jobs
+    return f"{jobs} {'job' if jobs == 1 else 'jobs'}, {duration(done[name].seconds)}"
+
+
+def _place(rows: Sequence[Sequence[str]], width: int) -> dict[str, tuple[float, float]]:
+    """Return the corner of each rule; every layer is centred."""
+    found = {}
+    for level, row in enumerate(rows):
+        left = (width - len(row) * WIDTH - (len(row) - 1) * GAP_X) / 2
+        for index, name in enumerate(row):
+            found[name] = (left + index * (WIDTH + GAP_X), float(level * (HEIGHT + GAP_Y) + 2))
+    return found
+
+
+def _path(start: tuple[float, float], end: tuple[float, float]) -> str:
+    """Return a curve from the bottom of one box to the top of another."""
+    x, y, to_x, to_y = start[0] + WIDTH / 2, start[1] + HEIGHT, end[0] + WIDTH / 2, end[1] - 3
+    bend = min(60.0, (to_y - y) / 2)
+    return f"M{x:.0f} {y:.0f}C{x:.0f} {y + bend:.0f} {to_x:.0f} {to_y - bend:.0f} {to_x:.0f} {to_y:.0f}"
+
+
+def draw_stages(done: Mapping[str, Measured], edges: set[tuple[str, str]]) -> StageGraph:
+    """Lay out the rules that ran.
+
+    Args:
+        done: what each rule's finished jobs took.
+        edges: (rule that made an artefact, rule that read it).
+    """
+    rows = layers({*done, *(name for edge in edges for name in edge)}, edges)
+    widest = max((len(row) for row in rows), default=1)
+    width = widest * WIDTH + (widest - 1) * GAP_X + 4
+    corners = _place(rows, width)
+    ordered = sorted(edges, key=lambda edge: (corners[edge[0]][1], corners[edge[0]][0], corners[edge[1]]))
+    return StageGraph(
+        width,
+        max(1, len(rows)) * (HEIGHT + GAP_Y) - GAP_Y + 4,
+        [Node(name, _jobs(name, done), *corners[name]) for row in rows for name in row],
+        [_path(corners[first], corners[second]) for first, second in ordered],
+        [f"{first} → {second}" for first, second in ordered],
+    )
+
+
+def stage_graph(results: Path) -> StageGraph:
+    """Return the graph of what ran in a results folder; lineage gives the edges, benchmark files the times."""
+    found = [lineage for folder in FOLDERS for lineage in sidecars(results / folder)]
+    found += [read_json(path) for path in sorted(results.glob("*.lineage.json"))]
+    return draw_stages(measured(results), stage_edges(found))

@@ -1,0 +1,97 @@
+"""A small results folder by hand, and the report of it: two papers, a wide table, seeds, published figures, hostile text."""
+
+from crosslign.files import write_json
+from crosslign.reporting.report import build_report
+
+RUN = {"commit": "c0ffee", "started": "", "wall_s": 36.0, "peak_mb": 512.0, "device": "cpu"}
+COLUMNS = [
+    {
+        "group": "Half" if n < 5 else "Other half", "label": f"language {n}", "task": "t",
+        "published": {"task": "t", "subset": str(n), "metric": "accuracy"},
+    }
+    for n in range(12)
+]  # fmt: skip
+VALUES = {"A": 0.4, "B": 0.6}
+
+
+def lineage(path, rule, *inputs, recipe=None, counts=None, device="cpu", folder=False, **more):
+    content = {
+        "artefact": {"path": path, "sha256": "0" * 64, "bytes": 1, "kind": rule},
+        "inputs": [{"path": p, "sha256": "1" * 64} for p in inputs],
+        "rule": rule, "recipe": recipe or {}, "seed": 1, "threads": 1, "code": "0", "counts": counts or {}, "licences": ["CC0-1.0"],
+        "stand_in": False, "run": {**RUN, "device": device}, "versions": {}, **more,
+    }  # fmt: skip
+    return f"{path}/lineage.json" if folder else f"{path}.lineage.json", content
+
+
+def write_results(results):
+    """Write scores, lineage and benchmark files of two systems with two seeds each."""
+    made = [lineage("w/a.whl", "fetch"), lineage("corpora/c/all.parquet", "build_corpus", "downloads/w/a.whl", recipe={"corpus": "c"})]
+    for system, value in VALUES.items():
+        for seed in (1, 2):
+            run = f"{system}-s{seed}"
+            made.append(
+                lineage(f"systems/{run}", "train_system", "corpora/c/all.parquet", recipe={"run_id": run}, device="cuda:0", folder=True)
+            )
+            made.append(lineage(f"embeddings/{run}/x.npy", "embed", f"systems/{run}", recipe={"run": run}, device="cuda:0"))
+            made.append(lineage(f"scores/{run}.json", "score", f"embeddings/{run}/x.npy", recipe={"run_id": run}))
+            records = [
+                {"eval": "t", "subset": str(n), "metric": "accuracy", "protocol": "", "direction": "",
+                 "value": value + seed / 100, "n_items": 9,
+                 "ci_low": None, "ci_high": None, "reason": "", "run_id": run, "threshold": None}
+                for n in range(len(COLUMNS))
+            ]  # fmt: skip
+            write_json(results / "scores" / f"{run}.json", {"records": records})
+    for name, content in made:
+        place = results / ("downloads" if content["rule"] == "fetch" else "") / name
+        write_json(place, content)
+    bench = results / "benchmarks" / "train_system" / "A-s1.tsv"
+    bench.parent.mkdir(parents=True)
+    bench.write_text("s\tmax_rss\n40.0\t512.0\n", encoding="utf-8")
+
+
+def table(name, paper, scale, title="A table"):
+    cells = [
+        [
+            {
+                "scores": [f"scores/{system}-s{seed}.json" for seed in (1, 2)],
+                "select": {"task": "t", "subset": str(n), "metric": "accuracy"},
+            }
+            for n in range(len(COLUMNS))
+        ]
+        for system in VALUES
+    ]
+    rows = [{"label": f"system {system}", "group": system, "system": system, "published": f"m{system}"} for system in VALUES]
+    return {
+        "id": name, "paper": paper, "scale": scale, "stand_in": scale == "quick", "title": title, "caption": "Does it cross languages?",
+        "columns": COLUMNS, "rows": rows, "cells": cells, "footnotes": [{"at": {"column": "language 1"}, "text": "as printed"}],
+    }  # fmt: skip
+
+
+PIXEL = bytes.fromhex(
+    "89504e470d0a1a0a0000000d494844520000000100000001080600000"
+    "01f15c4890000000d49444154789c63f8ffff3f0005fe02fea7d6059b0000000049454e44ae426082"
+)
+
+
+def write_report(folder, scale="paper", title="A table"):
+    """Build the report of the small results and return its path."""
+    results, published = folder / "results", folder / "published"
+    write_results(results)
+    published.mkdir()
+    for name in ("one", "two"):
+        lines = [f",m{system},t,{n},accuracy,{50.0},higher" for system in VALUES for n in range(len(COLUMNS))]
+        (published / f"{name}.csv").write_text("\n".join(["group,model,task,subset,metric,value,direction", *lines, ""]), encoding="utf-8")
+    (results / "fig.png").write_bytes(PIXEL)
+    overlap = results / "overlap.csv"
+    overlap.write_text(
+        "corpus,evaluation,rows,found,all_sides,evaluation_texts,texts_found,removed\nc,bucc,100,7,5,50,6,7\nc,tatoeba,100,0,0,9,0,0\n",
+        encoding="utf-8",
+    )
+    recipe = {
+        "tables": [table("one", "first", scale, title), table("two", "second", scale)],
+        "figures": [{"id": "fig", "paper": "second", "title": "A figure", "caption": "Before and after."}],
+        "scale": scale, "stand_in": scale == "quick",
+    }  # fmt: skip
+    build_report(recipe, results, published, [results / "fig.png"], folder / "report.html", overlap)
+    return folder / "report.html"

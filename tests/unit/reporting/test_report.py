@@ -1,0 +1,78 @@
+"""The report: by paper, what each table shows and how far it is from the paper, stages, overlap and costs, from records alone."""
+
+import re
+
+import pytest
+from small_report import RUN, VALUES, table, write_report, write_results
+
+from crosslign.reporting.layout import lay_out
+from crosslign.reporting.readings import distance, from_paper, seen
+from crosslign.reporting.run_records import layers, stage_edges, system_costs
+from crosslign.reporting.stage_graph import stage_graph
+
+
+@pytest.fixture
+def results(tmp_path):
+    write_results(tmp_path)
+    return tmp_path
+
+
+def published(folder, figures):
+    lines = [f",mA,t,{n},accuracy,{figure},higher" for n, figure in enumerate(figures)]
+    (folder / "one.csv").write_text("\n".join(["group,model,task,subset,metric,value,direction", *lines, ""]), encoding="utf-8")
+
+
+def test_the_distance_is_the_mean_absolute_difference_of_cells_that_have_both(results):
+    published(results, [41.5, 40.5, 47.5])  # ours: 41.5 in each
+    gap = distance(lay_out(table("one", "p", "paper"), results, results))
+    assert (gap.cells, gap.place) == (3, "system A, language 2")
+    assert gap.mean == pytest.approx((0 + 1 + 6) / 3)
+    assert gap.largest == pytest.approx(6)
+
+
+def test_a_reduced_table_says_that_no_comparison_is_meant_and_shows_no_difference(results):
+    published(results, [41.5, 40.5])
+    reduced = lay_out(table("one", "p", "quick"), results, results)
+    assert from_paper(reduced) == "2 cells have a published figure beside ours; at this scale no comparison is meant."
+    assert {cell.delta for row in reduced.rows for cell in row.cells} == {""}
+    full = lay_out(table("one", "p", "paper"), results, results)
+    assert "by 0.50 points on average, at most by 1.00 (system A, language 1)" in from_paper(full)
+    assert [cell.delta for cell in full.rows[0].cells[:3]] == ["+0.0", "+1.0", ""]
+
+
+def test_what_we_see_counts_the_columns_that_a_system_wins(results):
+    shown = lay_out(table("one", "p", "paper"), results, results)
+    assert seen(shown) == "24 of 24 cells have a value of ours. system B is best in 12 of the 12 columns in which systems can be compared."
+    assert from_paper(shown) == "No cell has both a value of ours and a published figure."
+
+
+def test_costs_add_up_the_seeds_of_a_system(results):
+    costs = {cost.system: cost for cost in system_costs(results)}
+    assert sorted(costs) == sorted(VALUES)
+    assert (costs["A"].seeds, costs["A"].train_s, costs["A"].encode_s, costs["A"].score_s) == (2, 72.0, 72.0, 72.0)
+    assert costs["A"].gpu_hours == pytest.approx(4 * RUN["wall_s"] / 3600)  # scoring is on the CPU
+    assert costs["A"].peak_mb == 512.0
+
+
+def test_the_graph_has_an_edge_for_each_kind_of_reading(results):
+    words = stage_graph(results).words
+    assert words == ["fetch → build_corpus", "build_corpus → train_system", "train_system → embed", "embed → score"]
+
+
+def test_layers_put_a_rule_below_all_that_it_reads():
+    edges = {("a", "b"), ("b", "c"), ("a", "c"), ("x", "c")}
+    assert layers("abcx", edges) == [["a", "x"], ["b"], ["c"]]
+    assert stage_edges([{"artefact": {"path": "p"}, "rule": "r", "inputs": [{"path": "p"}, {"path": "from outside"}]}]) == set()
+
+
+def test_the_page_asks_for_nothing_and_every_link_has_its_place(tmp_path):
+    page = write_report(tmp_path, title="<script>alert(1)</script>").read_text(encoding="utf-8")
+    assert "<script>alert" not in page
+    assert not re.findall(r'(?:src|href)="(?!#|data:)', page)
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    assert set(re.findall(r'href="#([^"]+)"', page)) <= set(ids)
+    for part in ("paper-first", "paper-second", "graph", "overlap", "cost", "licences"):
+        assert f'id="{part}"' in page
+    assert "Does it cross languages?" in page
+    assert "<td>6 of 50</td>" in page
