@@ -5,13 +5,17 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: apertium demo gallery methods test test-unit test-workflow test-quick test-cluster test-cluster-short lint format bench clean help
+.PHONY: apertium demo gallery methods mirror test test-unit test-workflow test-quick test-cluster test-cluster-short test-faults soak soak-short lint \
+	format bench clean help
 
 help:
 	@echo "make demo        build the quick-start table, figures and report from real text (about ten minutes on two cores)"
 	@echo "make methods     build the second table, all five methods, from the same text (docs/methods.md)"
+	@echo "make mirror      score multilingual-e5-small on every real set of the mirror (docs/mirror.md)"
 	@echo "make test        run the test suite"
 	@echo "make test-cluster build a table on a real Slurm of this machine, and disturb it in every way (docs/cluster.md)"
+	@echo "make test-faults inject the 42 faults of docs/faults.md"
+	@echo "make soak        kill the run at scale quick at 25 random moments; its tables must stay byte-equal"
 	@echo "make test-quick  run the whole workflow at scale quick, on stand-ins"
 	@echo "make gallery     take the pictures of the README's gallery again"
 	@echo "make apertium    install Apertium (Debian packages), so that its tests run too"
@@ -36,12 +40,15 @@ demo: $(VENV)/.installed
 methods: $(VENV)/.installed
 	$(SNAKEMAKE) --config 'papers=[quickstart,methods]' 'targets=[methods,methods_retrieval,methods_curves]'
 
+mirror: $(VENV)/.installed
+	$(SNAKEMAKE) --config 'papers=[mirror]' 'targets=[mirror_sets,mirror_geometry]'
+
 # Both at once, one process each: together they take two cores. Their output comes when each is done.
 test: $(VENV)/.installed
 	@$(MAKE) --no-print-directory -j 2 -O test-unit test-workflow
 
 test-unit: $(VENV)/.installed
-	$(BIN)/pytest tests/unit
+	$(BIN)/pytest tests/unit tests/faults -m "not workflow"
 
 test-workflow: $(VENV)/.installed
 	$(BIN)/pytest tests/workflow
@@ -52,6 +59,16 @@ test-cluster: $(VENV)/.installed
 
 test-cluster-short: $(VENV)/.installed
 	$(BIN)/pytest tests/cluster -rs -m "not long"
+
+# Every fault of docs/faults.md; those that run the smallest whole workflow take about ten minutes on two cores.
+test-faults: $(VENV)/.installed
+	$(BIN)/pytest tests/faults -rs
+
+soak: $(VENV)/.installed
+	$(BIN)/python tests/faults/soak.py --kills 25 --seed 1 --project quick --longest 60
+
+soak-short: $(VENV)/.installed
+	$(BIN)/python tests/faults/soak.py --kills 5 --seed 1
 
 test-quick: $(VENV)/.installed
 	$(SNAKEMAKE) --config scale=quick

@@ -232,7 +232,12 @@ def test_f42_verify_says_whole_stale_missing_and_touched_on_one_screen(results):
 def test_f42_what_is_stale_or_touched_is_taken_away_for_the_next_run(results, capsys):
     (results / "corpora" / "c.parquet").write_text("other rows")
     assert main(["verify", str(results), "--discard"]) == 0
-    assert capsys.readouterr().out.splitlines() == ["discarded: corpora/c.parquet", "discarded: scores/s.json"]
+    assert capsys.readouterr().out.splitlines() == [
+        "discarded: corpora/c.parquet",
+        "discarded: scores/s.json",
+        "discarded: tables/t.csv",
+    ]
     assert not (results / "scores" / "s.json").exists()
     assert (results / ".discarded" / "corpora" / "c.parquet").read_text() == "other rows"
-    assert "missing" in verify(results)[0]
+    with pytest.raises(InputError, match="no results here"):
+        verify(results)

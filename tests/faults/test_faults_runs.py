@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from mini_project import Mini, alive, kill_all, tree
 
-from crosslign.reporting.verify import verify
+from crosslign.reporting.verify import discard, settle, verify
 
 pytestmark = pytest.mark.workflow
 
@@ -83,8 +83,8 @@ def test_f01_a_job_killed_in_its_work_leaves_no_final_name_and_the_same_command_
 
 
 def test_f04_a_killed_engine_takes_its_jobs_along_and_the_next_call_names_the_one_command(undisturbed, copy):
-    shutil.rmtree(copy.results / "systems")
-    shutil.rmtree(copy.results / "scores")
+    for folder in ("systems", "embeddings", "scores", "tables"):
+        shutil.rmtree(copy.results / folder)
     run = copy.start()
     orphans = []
     try:
@@ -124,10 +124,13 @@ def test_f11_read_only_results_fail_before_any_download(tmpfs, tmp_path):
 
 
 def test_f28_time_stamps_and_clocks_that_lie_make_no_needless_rerun_and_hashes_find_the_missing_one(undisturbed, copy):
-    for path in copy.results.rglob("*"):
-        os.utime(path, (0, 0))
     for path in (copy.results / "corpora").rglob("*"):
         os.utime(path, (4e9, 4e9))
+    for path in (copy.results / "scores").rglob("*"):
+        os.utime(path, (0, 0))
+    assert planned(copy)
+    settle(copy.results)
+    assert planned(copy) == set()
     score = next(copy.results.glob("scores/**/sts_written.json"))
     before = score.read_bytes()
     # A file changed by hand that looks old: time stamps see nothing, hashes do.
@@ -138,8 +141,6 @@ def test_f28_time_stamps_and_clocks_that_lie_make_no_needless_rerun_and_hashes_f
     text, whole = verify(copy.results)
     assert not whole
     assert "touched by hand: scores/" in text
-    from crosslign.reporting.verify import discard
-
     discard(copy.results)
     copy.finish()
     assert score.read_bytes() == before

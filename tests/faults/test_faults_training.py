@@ -52,6 +52,7 @@ def program(tiny_encoder, pairs_file, tmp_path):
     return start
 
 
+@pytest.mark.workflow
 @pytest.mark.parametrize(
     ("at", "number"),
     [

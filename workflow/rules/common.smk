@@ -33,6 +33,8 @@ from crosslign.reporting.remaining import Remaining, RemainingHandler
 from crosslign.stages.alone import ENGINE_VARIABLE, engine_mark
 
 ROOT = Path(workflow.current_basedir).parents[1]
+# Relative, so that a project that was moved has nothing to make again.
+PUBLISHED = Path(os.path.relpath(ROOT / "resources" / "published"))
 
 try:
     project = load_project(ROOT, config)
@@ -186,9 +188,13 @@ def print_summary():
             ("figures", paths.results / "figures"),
             ("report", paths.report),
         ]
+        table = project.tables[done[0]]
+        numbers = {
+            key: value
+            for key, value in table.get("print", {}).items()
+            if key in ("scale_by", "decimals")
+        }
         print(
-            summary(
-                project.tables[done[0]]["title"], paths.table(done[0], "csv"), files
-            ),
+            summary(table["title"], paths.table(done[0], "csv"), files, **numbers),
             file=sys.stderr,
         )

@@ -37,11 +37,7 @@ rule count_rows:
 rule make_table:
     input:
         scores=lambda w: cells.table_scores(project, w.table),
-        published=lambda w: [
-            p
-            for p in [ROOT / "resources" / "published" / f"{w.table}.csv"]
-            if p.exists()
-        ],
+        published=lambda w: [p for p in [PUBLISHED / f"{w.table}.csv"] if p.exists()],
     output:
         md=report(
             paths.table("{table}", "md"),
@@ -73,7 +69,7 @@ rule make_table:
         **needs("make_table"),
     params:
         recipe=lambda w: cells.resolve_table(project, w.table),
-        published=str(ROOT / "resources" / "published"),
+        published=str(PUBLISHED),
         root=lambda w: str(paths.results),
         code=code("make_table"),
     message:
@@ -139,7 +135,7 @@ rule write_overview:
         **needs("write_overview"),
     params:
         recipe=lambda w: cells.overview(project),
-        published=str(ROOT / "resources" / "published"),
+        published=str(PUBLISHED),
         root=lambda w: str(paths.results),
         code=code("write_overview"),
     message:
@@ -172,7 +168,7 @@ rule write_report:
         **needs("write_report"),
     params:
         recipe=lambda w: cells.overview(project),
-        published=str(ROOT / "resources" / "published"),
+        published=str(PUBLISHED),
         root=lambda w: str(paths.results),
         code=code("write_report"),
     message:

@@ -9,8 +9,9 @@ from typing import Any
 from crosslign.config.graph import corpus_path
 from crosslign.config.kept_out import not_searched
 from crosslign.config.project import Project
-from crosslign.config.resolve import checkpoint_name, entry_of, head_of, is_untrained, readout_name, runs_of
+from crosslign.config.resolve import checkpoint_name, entry_of, head_of, is_untrained, readout_name, resolve, runs_of, seeds_of
 from crosslign.config.targets import covered
+from crosslign.errors import InputError
 from crosslign.paths import resamples_path
 
 COUNTS = "counts"
@@ -103,6 +104,25 @@ def _count_cell(project: Project, table: str, row: Mapping[str, Any], column: Ma
     return cells[0] if len(cells) == 1 else {"parts": cells, "total": True}
 
 
+def _setting_cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a cell that shows a setting of a system's recipe, as this scale trains it: `text`, or a reason."""
+    if "setting" not in row:
+        return {"reason": row.get("reason", "") or "published figure only"}
+    system = column["setting_of"]
+    found: Any = resolve(project, system, seeds_of(project, system)[0])
+    for key in row["setting"].split("."):
+        try:
+            found = found[int(key)] if isinstance(found, list) else found[key]
+        except (KeyError, IndexError, ValueError) as error:
+            known = list(found) if isinstance(found, Mapping) else range(len(found))
+            raise InputError(
+                f"{system} has no setting {row['setting']!r}",
+                where=f"the row {row['label']!r}",
+                why=f"{key!r} is not among {', '.join(map(str, known))}",
+            ) from error
+    return {"text": str(found)}
+
+
 def counted_rows(project: Project, table: str) -> dict[tuple[str, str], Path]:
     """Return the rows of every corpus and training set that a table counts, by (`corpora` or `examples`, id)."""
     cells = [cell for row in resolve_table(project, table)["cells"] for cell in row]
@@ -142,6 +162,12 @@ def _task_notes(project: Project, columns: list[Mapping[str, Any]]) -> list[dict
     ]
 
 
+def _any_cell(project: Project, table: str, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
+    if "count" in column:
+        return _count_cell(project, table, row, column)
+    return _setting_cell(project, row, column) if "setting_of" in column else _cell(project, row, column)
+
+
 def resolve_table(project: Project, table: str) -> dict[str, Any]:
     """Return a table with every cell resolved: what the table rule gets as its parameter.
 
@@ -151,10 +177,7 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
     """
     entry = dict(project.tables[table])
     rows, columns = entry["rows"], entry["columns"]
-    cells = [
-        [_count_cell(project, table, row, column) if "count" in column else _cell(project, row, column) for column in columns]
-        for row in rows
-    ]
+    cells = [[_any_cell(project, table, row, column) for column in columns] for row in rows]
     notes = [*entry.get("footnotes", []), *_task_notes(project, columns), *_selection_notes(project, rows, columns)]
     notes += _search_notes(project, rows, columns)
     return {

@@ -98,10 +98,9 @@ def _table_uses(project: Project) -> Iterator[Use]:
     for name, table in project.tables.items():
         file = f"config/papers/{project.paper_of[name]}.yaml"
         for index, column in enumerate(table["columns"]):
-            if "task" in column:
-                yield file, ("tables", name, "columns", index, "task"), "task", column["task"]
-            if "readout" in column:
-                yield file, ("tables", name, "columns", index, "readout"), "readout", column["readout"]
+            for key, kind in (("task", "task"), ("readout", "readout"), ("setting_of", "system")):
+                if key in column:
+                    yield file, ("tables", name, "columns", index, key), kind, column[key]
             for part in column.get("mean_of", []):
                 if not isinstance(part, str):
                     yield file, ("tables", name, "columns", index, "mean_of"), "task", part["task"]

@@ -203,7 +203,7 @@ def _asked(rule: str, load: Load) -> Need:
         "mine_pairs": (3000 + 2 * text, 60, text),
     }
     memory, minutes, disk = asked.get(rule, (2000, SHORTEST, 0))
-    return Need(int(min(memory, MOST_MB)), int(minutes), 10 + int(disk))
+    return Need(int(min(memory, MOST_MB)), int(minutes), 1 + int(disk))
 
 
 def load_of(project: Project, rule: str, wildcards: Wildcards) -> Load:

@@ -25,8 +25,8 @@ Group = tuple[int, int, int]
 """First token, number of sentences and length of sentences of equal length."""
 
 
-def _plain(backbone: Any) -> bool:
-    """Tell whether a backbone is the transformer that `PackedBackbone` computes, with nothing added by anybody."""
+def is_plain(backbone: Any) -> bool:
+    """Tell whether a backbone is the transformer of BERT, with nothing added by anybody."""
     if type(backbone).__name__ not in CLASSES or backbone.config.is_decoder or backbone.config.hidden_act != "gelu":
         return False
     layers = [module for layer in backbone.encoder.layer for module in layer.modules()]
@@ -37,7 +37,7 @@ def _plain(backbone: Any) -> bool:
 def supported(backbone: nn.Module, precision: str) -> bool:
     """Tell whether the packed pass can take the place of `backbone` in a precision: on a CPU, with oneDNN's kernels for it."""
     weight = next(backbone.parameters())
-    if precision not in TYPES or weight.device.type != "cpu" or weight.dtype != torch.float32 or not _plain(backbone):
+    if precision not in TYPES or weight.device.type != "cpu" or weight.dtype != torch.float32 or not is_plain(backbone):
         return False
     ready = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")  # type: ignore[no-untyped-call]
     return ready and (precision == "fp32" or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported()))

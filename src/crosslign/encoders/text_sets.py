@@ -101,8 +101,7 @@ def _encode(task: Task, devices: list[str], threads: int, head: Head | None, pro
         for start in prepare(encoder.facts):
             yield start, encoder(start)
 
-    each = max(1, threads // len(devices))
-    for start, truncated in here() if len(devices) == 1 else side_by_side(task, devices, each, prepare):
+    for start, truncated in here() if len(devices) == 1 else side_by_side(task, devices, threads, prepare):
         progress.add(start, truncated)
         log.info("%d of %d texts encoded", min(len(progress.done) * SHARD, rows), rows)
     return known
@@ -133,7 +132,7 @@ def embed_text_set(
         texts: Parquet file of the kind `texts`.
         readout: pooling, layer, max_length, normalise, precision, prefix.
         out: path of the .npy file, written whole or not at all.
-        threads: threads to use, shared by the processes.
+        threads: threads of each process.
         device: `auto`, `cpu`, `cuda`, …; with `auto` or `cuda` every visible GPU works, in a process of its own.
         head: gives a trained classification head on the model: the matrix then holds its logits [rows, classes], of vectors
             that are not normalised, whatever the readout says. One process then.
@@ -154,7 +153,7 @@ def embed_text_set(
     paths = {"main": str(members)} if isinstance(members, Path) else {name: str(path) for name, path in members.items()}
     _check_pairs(texts)
     rows = len(Rows(texts))
-    devices = _devices(device, processes if head is None else 1, -(-rows // SHARD))
+    devices = _devices(device, processes, -(-rows // SHARD))[: None if head is None else 1]
     limit_threads(threads)
     with _folder(work, out) as folder:
         progress = _Progress(folder, out.stem, {**(identity or {}), "dtype": dtype, "rows": rows, "shard": SHARD})

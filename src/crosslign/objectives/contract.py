@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from torch import Generator, Tensor, nn
 
@@ -60,7 +60,13 @@ class Loss:
 
 
 class Part(nn.Module):
-    """Named state that terms share: a projection, a head, a mixture, a queue with its momentum members."""
+    """Named state that terms share: a projection, a head, a mixture, a queue with its momentum members.
+
+    Attributes:
+        training_only: nothing but training needs this part: checkpoints for resume keep it, a trained system does not.
+    """
+
+    training_only: ClassVar[bool] = False
 
     def attach(self, model: Model, seed: int) -> None:
         """Build what depends on the model (dimensions, momentum copies) from the run's seed."""

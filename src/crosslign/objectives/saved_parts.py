@@ -38,10 +38,12 @@ def take_over(part: Part, name: str, checkpoint: Path | None, where: str) -> Non
     """Load the state that a part of this name has in a checkpoint's folder.
 
     Raises:
-        InputError: the folder has no parts, or one that does not fit.
+        InputError: the folder has no parts, or one that does not fit, or the part is of training alone.
     """
     from safetensors.torch import load_file
 
+    if part.training_only:
+        raise InputError("this part is not kept in a trained system", where=where, do="Leave start_from out: it starts from the encoder")
     path = checkpoint / PARTS_FILE if checkpoint else None
     if path is None or not path.is_file():
         raise InputError("the base has no parts to start from", where=where, why=str(path or "it is an encoder, not a system"))

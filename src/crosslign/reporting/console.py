@@ -23,6 +23,15 @@ def _pad(text: str, width: int, right: bool) -> str:
     return space + text if right else text + space
 
 
+def _value(ours: str, scale_by: float, decimals: int) -> str:
+    """Return a cell's value as printed; settings of a recipe may be words, and unscaled numbers have no trailing zeros."""
+    try:
+        value = f"{float(ours) * scale_by:.{decimals}f}" if ours else DASH
+    except ValueError:
+        return ours
+    return value.rstrip("0").rstrip(".") if scale_by == 1 and "." in value else value
+
+
 def table_as_text(path: Path, scale_by: float = 100, decimals: int = 1) -> str:
     """Return the table of a tidy CSV as aligned columns; the best value of a column carries a star.
 
@@ -36,8 +45,7 @@ def table_as_text(path: Path, scale_by: float = 100, decimals: int = 1) -> str:
     columns = list(dict.fromkeys(cell["column"] for cell in cells))
     rows = list(dict.fromkeys(cell["row"] for cell in cells))
     printed = {
-        (cell["row"], cell["column"]): (f"{float(cell['ours']) * scale_by:.{decimals}f}" if cell["ours"] else DASH)
-        + ("*" if "best" in cell["mark"].split(";") else " ")
+        (cell["row"], cell["column"]): _value(cell["ours"], scale_by, decimals) + ("*" if "best" in cell["mark"].split(";") else " ")
         for cell in cells
     }
     first = max(map(_width, ["", *rows]))
@@ -50,8 +58,9 @@ def table_as_text(path: Path, scale_by: float = 100, decimals: int = 1) -> str:
     return "\n".join(lines)
 
 
-def summary(title: str, table: Path, files: Sequence[tuple[str, Path]]) -> str:
+def summary(title: str, table: Path, files: Sequence[tuple[str, Path]], scale_by: float = 100, decimals: int = 1) -> str:
     """Return a table with its title, and where the files are, framed for the terminal."""
     rule = "─" * min(100, shutil.get_terminal_size((100, 24)).columns)
     places = "\n".join(f"  {name:<10} {path}" for name, path in files)
-    return f"{rule}\n{title} (× 100; * marks the best of a column)\n\n{table_as_text(table)}\n\n{places}\n{rule}"
+    factor = f"× {scale_by:g}; " if scale_by != 1 else ""
+    return f"{rule}\n{title} ({factor}* marks the best of a column)\n\n{table_as_text(table, scale_by, decimals)}\n\n{places}\n{rule}"

@@ -8,8 +8,8 @@ from typing import Any
 
 from crosslign.config.cells import COUNTS
 from crosslign.errors import InputError
-from crosslign.files import read_json, write_json
-from crosslign.files.lineage import lineage_path
+from crosslign.files import write_json
+from crosslign.files.lineage import lineage_path, read_lineage
 
 Count = tuple[str, str, float]
 """(metric, subset, value)"""
@@ -33,7 +33,7 @@ def write_counts(counted: Sequence[tuple[str, str]], rows: Sequence[Path], out: 
     for (kind, name), path in zip(counted, rows, strict=True):
         if not lineage_path(path).exists():
             raise InputError("nothing is counted here", where=str(path), why="it has no lineage", do="Build it with Snakemake")
-        counts = read_json(lineage_path(path))["counts"]
+        counts = read_lineage(path)["counts"]
         fixed = {
             "run_id": name,
             "eval": COUNTS,

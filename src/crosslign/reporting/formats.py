@@ -106,7 +106,7 @@ def as_csv(table: PrintedTable) -> str:
             notes = ",".join(dict.fromkeys(letter for part in (letters, row.letters, cell.letters) if part for letter in part.split(",")))
             writer.writerow(
                 [
-                    *(table.id, row_name, column, _repr(value.ours), _repr(value.std), len(value.records) or ""),
+                    *(table.id, row_name, column, value.text or _repr(value.ours), _repr(value.std), len(value.records) or ""),
                     *(_repr(value.published), _repr(value.ci_low), _repr(value.ci_high)),
                     *(
                         ";".join(value.marks),

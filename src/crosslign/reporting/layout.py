@@ -127,7 +127,7 @@ def _delta(cell: Cell, scale_by: float, decimals: int) -> str:
 
 
 def _printed_cell(cell: Cell, notes: _Footnotes, table_notes: list[str], *, scale_by: float, decimals: int, reduced: bool) -> PrintedCell:
-    ours = _number(cell.ours, scale_by, decimals)
+    ours = printable(cell.text) or _number(cell.ours, scale_by, decimals)
     if cell.std is not None:
         ours += f" ± {_number(cell.std, scale_by, decimals)}"
     texts = [*table_notes, *cell.notes, *([cell.reason] if cell.ours is None and cell.reason else [])]

@@ -38,7 +38,10 @@ class Coverage:
 def coverage(table: Mapping[str, Any], results: Path, published: Path) -> Coverage:
     """Count the cells of a resolved table."""
     cells = [cell for row in fill_grid(table, results, read_published(published, table["id"])) for cell in row]
-    ours, printed = [cell.ours is not None for cell in cells], [cell.published is not None or bool(cell.printed) for cell in cells]
+    ours, printed = (
+        [cell.ours is not None or bool(cell.text) for cell in cells],
+        [cell.published is not None or bool(cell.printed) for cell in cells],
+    )
     both = sum(a and b for a, b in zip(ours, printed, strict=True))
     return Coverage(table["id"], printable(table["title"]), table["paper"], len(cells), sum(ours), sum(printed), both)
 

@@ -42,16 +42,17 @@ class Published:
             column: `published` with what of task, subset and metric the row leaves open.
         """
         try:
-            return float(self._printed(row, column))
+            return float(self.printed(row, column))
         except ValueError:
             return None
 
     def text(self, row: Mapping[str, Any], column: Mapping[str, Any]) -> str:
         """Return what was printed where it is no plain number, such as `46k` or `738-750`; else an empty string."""
-        printed = self._printed(row, column)
+        printed = self.printed(row, column)
         return "" if self.figure(row, column) is not None else printed
 
-    def _printed(self, row: Mapping[str, Any], column: Mapping[str, Any]) -> str:
+    def printed(self, row: Mapping[str, Any], column: Mapping[str, Any]) -> str:
+        """Return what was printed for a row and a column, letter by letter; an empty string where nothing was."""
         model, printed = row.get("published"), column.get("published")
         if not model or not printed:
             return ""

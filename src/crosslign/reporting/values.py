@@ -29,6 +29,7 @@ class Cell:
         std: sample standard deviation over runs (ddof 1), or None for a single run.
         published: figure as printed, on the printed scale, or None.
         printed: what was printed, where it is no plain number (`46k`, `738-750`).
+        text: what stands in the place of a number: a setting of a recipe.
         ci_low, ci_high: 95 % interval of a single run, or None.
         records: the record of each run that the value rests on.
         score_files: their files, relative to `{results}`.
@@ -42,6 +43,7 @@ class Cell:
     std: float | None = None
     published: float | None = None
     printed: str = ""
+    text: str = ""
     ci_low: float | None = None
     ci_high: float | None = None
     reason: str = ""
@@ -84,6 +86,11 @@ def origins(results: Path, scores: Sequence[str]) -> list[str]:
     return sorted(set(filter(None, lines)))
 
 
+def _collapse_note(record: Mapping[str, Any]) -> str:
+    """Return the footnote of a collapsed run: the value stays, and means nothing."""
+    return f"Collapsed: {record['reason']}."
+
+
 def fill_cell(cell: Mapping[str, Any], results: Path) -> Cell:
     """Return the value of one resolved cell: the mean over its runs, or over its parts, or a reason."""
     if "total" in cell:
@@ -91,7 +98,7 @@ def fill_cell(cell: Mapping[str, Any], results: Path) -> Cell:
     if "parts" in cell:
         return mean_cell([fill_cell(part, results) for part in cell["parts"]], "one of its parts")
     if "scores" not in cell:
-        return Cell(reason=cell.get("reason", ""))
+        return Cell(reason=cell.get("reason", ""), text=cell.get("text", ""))
     records = [find_record(results / score, cell["select"]) for score in cell["scores"]]
     filled = Cell(records=records, score_files=list(cell["scores"]))
     filled.notes = [f"Scores of {origin}, not computed here." for origin in origins(results, cell["scores"])]
@@ -99,6 +106,7 @@ def fill_cell(cell: Mapping[str, Any], results: Path) -> Cell:
     if undefined:
         filled.reason = undefined[0]["reason"] or "undefined"
         return filled
+    filled.notes += list(dict.fromkeys(_collapse_note(record) for record in records if record.get("status") == "collapsed"))
     values = [float(record["value"]) for record in records]
     filled.ours = math.fsum(values) / len(values)
     if len(values) > 1:
@@ -182,7 +190,10 @@ def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Published) ->
                 row[index] = _average(columns, row, cell["mean_of"])
     for row, entry in zip(grid, resolved["rows"], strict=True):
         for cell, column in zip(row, columns, strict=True):
-            cell.published, cell.printed = figures.figure(entry, column), figures.text(entry, column)
+            if "setting_of" in column:
+                cell.printed = figures.printed(entry, column)
+            else:
+                cell.published, cell.printed = figures.figure(entry, column), figures.text(entry, column)
     _mark_best(columns, grid)
     if resolved.get("print", {}).get("significance") == "paired_bootstrap":
         mark_differences(grid, results)

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import csv
 import math
+import os
+import re
 import shutil
+import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -128,7 +133,8 @@ def _averages(table: Path, cells: list[dict[str, str]]) -> dict[str, str]:
     """Recompute every cell that is the mean of other columns from the cells of its row; return what is wrong with each, or nothing."""
     try:
         recipe = read_lineage(table)["recipe"]
-        parts = {column["label"]: column["mean_of"] for column in recipe["columns"] if isinstance(column.get("mean_of"), list)}
+        averaged = [column for column in recipe["columns"] if all(isinstance(part, str) for part in column.get("mean_of", [0]))]
+        parts = {column["label"]: column["mean_of"] for column in averaged}
     except (InputError, KeyError, TypeError):
         return {}
     values = {(cell["row"], cell["column"]): cell["ours"] for cell in cells}
@@ -158,23 +164,60 @@ def _wrong(results: Path, row: Mapping[str, str]) -> tuple[str, str] | None:
 
 
 def discard(results: Path) -> list[str]:
-    """Take away what is stale or was touched by hand, with its lineage, so that the next run makes it again.
+    """Take away what is stale or was touched by hand, and all that was made of it, with its lineage: the next run makes it again.
 
     Files move to `<results>/.discarded/`; nothing is lost. Time stamps play no part: what is taken away is what its hashes refute.
 
     Returns:
         the paths, relative to the results.
     """
-    bad = sorted({f.path for f in [*artefacts(results), *cells(results)] if f.state in (STALE, TOUCHED) and (results / f.path).exists()})
+    found = [*artefacts(results), *cells(results)]
+    # Where lineage itself cannot be read, what it describes goes.
+    names = {re.sub(r"(\.|/)lineage\.json$", "", finding.path) for finding in found if finding.state != WHOLE}
+    bad = _with_all_made_of(results, names)
+    gone = sorted(path for path in bad if (results / path).exists())
     bin_ = results / ".discarded"
-    for path in bad:
+    for path in gone:
         for file in (lineage_path(results / path), results / path):
             if file.exists():
                 target = bin_ / file.relative_to(results)
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.rmtree(target, ignore_errors=True)
                 file.replace(target)
-    return bad
+    return gone
+
+
+def settle(results: Path) -> int:
+    """Give every file that is whole by its hashes one time stamp, that of the last job; return how many got it.
+
+    Snakemake makes again what is older than its inputs: after a clock was set back, or a copy that lost its times, that is needless, and
+    inputs from the future stop it. What is not whole keeps its time.
+    """
+    whole = [finding.path for finding in artefacts(results) if finding.state == WHOLE]
+    started = [datetime.fromisoformat(read_lineage(results / path)["run"]["started"]).timestamp() for path in whole]
+    stamp = min(max(started, default=time.time()), time.time())
+    files = {results / path for path in whole} | {lineage_path(results / path) for path in whole}
+    files |= {inner for file in files if file.is_dir() for inner in file.rglob("*")}
+    # The engine counts a job's benchmark among its outputs.
+    files |= set((results / "benchmarks").rglob("*"))
+    # Downloads, which other scales share, have their own hashes; theirs only has to lie in the past.
+    files |= {file for file in (results.parent / "downloads").rglob("*") if file.stat().st_mtime > stamp}
+    for file in files:
+        os.utime(file, (stamp, stamp))
+    return len(whole)
+
+
+def _with_all_made_of(results: Path, bad: set[str]) -> set[str]:
+    """Add every artefact that was made of a bad one, directly or not."""
+    inputs: dict[str, set[str]] = {}
+    for sidecar in _sidecars(results):
+        with suppress(InputError):
+            lineage = read_lineage(_artefact_of(sidecar))
+            inputs[str(lineage["artefact"]["path"])] = {entry["path"] for entry in lineage["inputs"]}
+    reached = set(bad)
+    while more := {path for path, made_of in inputs.items() if path not in reached and made_of & reached}:
+        reached |= more
+    return reached
 
 
 def verify(results: Path) -> tuple[str, bool]:

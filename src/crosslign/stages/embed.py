@@ -19,6 +19,7 @@ def embed(job: Job) -> None:
     """Encode the distinct texts of one evaluation corpus, one process a thread; with a head, write its logits."""
     recipe = job.params["recipe"]
     members = {name: Path(folder) for name, folder in job.params["members"].items()}
+    collapsed = _collapsed(Path(job.inputs["encoder"]), recipe["checkpoint"])
     head = _head(recipe["head"], next(iter(members.values())).parent) if recipe.get("head") else None
     with job.publish("embeddings") as (out, counts):
         made_of = [read_json(lineage_path(job.inputs[name]))["artefact"]["sha256"] for name in ("texts", "encoder")]
@@ -28,15 +29,22 @@ def embed(job: Job) -> None:
                 job.inputs["texts"],
                 recipe["readout_entry"],
                 out["matrix"],
-                job.threads,
+                threads=1,
                 head=head,
                 processes=job.threads,
                 work=Path(job.params["work"]),
                 identity={"made_of": made_of, "recipe": recipe, "code": job.params["code"]},
             )
         )
+        counts.update({"collapsed": collapsed} if collapsed else {})
         job.lineage.device = counts.pop("device", "cpu")
 
 
 def _head(head: Mapping[str, Any], checkpoint: Path) -> Callable[[Model], Part]:
     return lambda model: load_part(head["name"], head["entry"], model, checkpoint)
+
+
+def _collapsed(run: Path, checkpoint: str) -> str:
+    """Return why training marked a checkpoint of a run as collapsed; empty where it did not, and for encoders as they came."""
+    sidecar = lineage_path(run)
+    return str(read_json(sidecar)["counts"].get("collapsed", {}).get(checkpoint, "")) if sidecar.exists() else ""

@@ -26,6 +26,7 @@ def score(job: Job) -> None:
         "checkpoint_sha": sha256_text("".join(sidecar["artefact"]["sha256"] for sidecar in sidecars)),
         "code_version": job.params["code"],
         "data_manifest_sha": sha256_text(manifest),
+        "collapsed": next((found for sidecar in sidecars if (found := sidecar["counts"].get("collapsed"))), ""),
     }
     with job.publish("scores") as (out, counts):
         counts["records"] = len(score_run(recipe["task"], recipe["task_entry"], matrices, sets, out["scores"], context, out["resamples"]))

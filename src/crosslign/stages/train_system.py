@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.paths import EVALUATION_FILES
+from crosslign.reporting.card import write_cards
 from crosslign.stages.job import Job
 from crosslign.training.launch import train_on
 from crosslign.training.run import train_run
@@ -29,6 +30,9 @@ def train_system(job: Job) -> None:
         else:
             counts.update(train_run(recipe, examples, base, sets, job.params["tasks"], out["folder"], checkpoints, context))
         job.lineage.device = counts.pop("device", "cpu")
+        job.lineage.inherit()
+        known = {"licences": job.lineage.licences, "stand_in": job.lineage.stand_in, "counts": counts}
+        write_cards(recipe, out["folder"], known, examples)
 
 
 def _ranks(gpus: int) -> int:

@@ -68,11 +68,11 @@ def averages_of(measures: Sequence[Measure], averages: Averages) -> list[Measure
     return made
 
 
-def _record(name: str, measure: Measure, main: bool, collapsed: bool) -> Record:
+def _record(name: str, measure: Measure, main: bool, collapsed: str) -> Record:
     low, high = interval(measure.resamples) if measure.defined else (None, None)
     status, reason = ("ok", "") if measure.defined else ("undefined", measure.reason or "not defined on these items")
     if collapsed or measure.collapsed:
-        status, reason = "collapsed", measure.collapsed or "all vectors are alike"
+        status, reason = "collapsed", measure.collapsed or collapsed
     return Record(
         eval=name,
         subset=measure.subset,
@@ -97,7 +97,7 @@ def _identity(record: Record | Measure) -> tuple[str, str, str, str]:
 
 
 def score_with_resamples(
-    name: str, task: Mapping[str, Any], outputs: Mapping[str, np.ndarray], sets: Mapping[str, Evaluation]
+    name: str, task: Mapping[str, Any], outputs: Mapping[str, np.ndarray], sets: Mapping[str, Evaluation], collapsed: str = ""
 ) -> list[Scored]:
     """Score one system on one task.
 
@@ -106,6 +106,7 @@ def score_with_resamples(
         task: its entry in config/tasks.yaml: `scorer`, `texts`, `main`, `averages`, `splits`, and the scorer's options.
         outputs: for each role, a matrix whose row i belongs to row i of the role's texts.
         sets: for each role, its evaluation corpus.
+        collapsed: why the checkpoint counts as collapsed by what its training saw, or empty.
 
     Returns:
         All records, sorted, each with its value on every bootstrap resample (float64 [r], or None); averages are means of unrounded
@@ -127,7 +128,8 @@ def score_with_resamples(
             f"`main` names no record: {' '.join(filter(None, wanted))}", where=f"tasks.{name}.main", why=f"records are: {made}"
         )
     # Logits of one sign are no sign of collapse; scorers of logits tell it themselves.
-    collapsed = task.get("output") != "logits" and any(part.collapsed for part in data.sets.values())
+    if task.get("output") != "logits" and any(part.collapsed for part in data.sets.values()):
+        collapsed = "all vectors are alike"
     scored = [(_record(name, measure, _identity(measure) == wanted, collapsed), measure.resamples) for measure in measures]
     return sorted(scored, key=lambda pair: _identity(pair[0]))
 

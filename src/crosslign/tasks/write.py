@@ -86,7 +86,7 @@ def score_run(
         matrices: for each role, the `.npy` of its text set; memory-mapped.
         sets: for each role, the paths of its texts, items and gold.
         out: score file.
-        context: what `write_scores` needs, except the task.
+        context: what `write_scores` needs, except the task; `collapsed` where training marked the checkpoint.
         resamples: file of `write_resamples`, or None.
 
     Raises:
@@ -101,7 +101,7 @@ def score_run(
             raise InputError(
                 "embeddings do not belong to their texts", where=str(matrices[role]), why=why, do="Delete it; the next run makes it again"
             )
-    scored = score_with_resamples(name, task, outputs, evaluations)
+    scored = score_with_resamples(name, task, outputs, evaluations, str(context.get("collapsed", "")))
     records = [record for record, _ in scored]
     if resamples is not None:
         write_resamples(resamples, scored)

@@ -181,7 +181,7 @@ class Checkpoints:
 
 
 def write_system(folder: Path, model: Model, parts: Mapping[str, Part], readout: Mapping[str, Any]) -> None:
-    """Write one named checkpoint of a run: a folder per member, and `parts.safetensors`."""
+    """Write one named checkpoint of a run: a folder per member, and `parts.safetensors` of what is of use after training."""
     folder.mkdir(parents=True, exist_ok=True)
     model.save(folder, readout)
-    save_tensors(folder / PARTS_FILE, parts_state(parts))
+    save_tensors(folder / PARTS_FILE, parts_state({name: part for name, part in parts.items() if not part.training_only}))

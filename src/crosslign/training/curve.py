@@ -6,8 +6,11 @@ import json
 import logging
 import os
 import time
+from collections import deque
+from collections.abc import Sequence
 from math import isfinite
 from pathlib import Path
+from statistics import median
 from typing import IO, Any
 
 PROGRESS_SECONDS = 5.0
@@ -27,13 +30,16 @@ class Curve:
 
     Args:
         path: the file, in the working folder.
-        keep: bytes to keep of an older one; what a killed run wrote behind its checkpoint is cut off.
     """
 
-    def __init__(self, path: Path, keep: int = 0) -> None:
+    def __init__(self, path: Path) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.path = path
         self._file: IO[bytes] = open(path, "r+b" if path.exists() else "w+b")  # noqa: SIM115
+
+    def cut(self, keep: int) -> None:
+        """Keep the first `keep` bytes; what a run wrote behind its checkpoint is cut off."""
+        self._file.flush()
         self._file.truncate(keep)
         self._file.seek(keep)
 
@@ -66,11 +72,11 @@ class Progress:
     def __init__(self, done: int, steps: int) -> None:
         self._first, self._steps = done, steps
         self._start = self._last = time.monotonic()
-        self._rows = 0
+        self._rows = self._texts = 0
 
-    def add(self, done: int, rows: int, loss: float, learning_rate: float) -> None:
-        """Take note of one more step."""
-        self._rows += rows
+    def add(self, done: int, rows: int, texts: int, loss: float, learning_rate: float) -> None:
+        """Take note of one more step: its examples, the sentences that were encoded, its loss."""
+        self._rows, self._texts = self._rows + rows, self._texts + texts
         now = time.monotonic()
         if now - self._last < PROGRESS_SECONDS and done < self._steps:
             return
@@ -78,6 +84,37 @@ class Progress:
         seconds = max(now - self._start, 1e-9)
         speed = (done - self._first) / seconds
         log.info(
-            "step %d of %d, loss %.4f, learning rate %.2e, %.2f steps/s, %.0f examples/s, %s left",
-            done, self._steps, loss, learning_rate, speed, self._rows / seconds, duration((self._steps - done) / speed),
+            "step %d of %d, loss %.4f, learning rate %.2e, %.2f steps/s, %.0f examples/s, %.0f sentences/s, %s left",
+            done, self._steps, loss, learning_rate, speed, self._rows / seconds, self._texts / seconds,
+            duration((self._steps - done) / speed),
         )  # fmt: skip
+
+
+class Spikes:
+    """Names the examples of a step whose loss stands far above those before it.
+
+    A loss is a spike when it is above the median of the last 50 by ten times their median distance from it, and by half of the median.
+    Examples are named by their ids; the ids of the corpus rows that they were made of stand beside them in the training set.
+    """
+
+    WINDOW, LEAST, FACTOR, SHARE, SAID = 50, 20, 10.0, 0.5, 20
+
+    def __init__(self) -> None:
+        self._losses: deque[float] = deque(maxlen=self.WINDOW)
+        self._said = 0
+
+    def add(self, step: int, loss: float, ids: Sequence[str]) -> bool:
+        """Take note of one more step; return whether it is a spike. At most 20 are logged."""
+        spike = False
+        if len(self._losses) >= self.LEAST:
+            middle = median(self._losses)
+            spread = median(abs(other - middle) for other in self._losses)
+            spike = loss - middle > max(self.FACTOR * spread, self.SHARE * abs(middle))
+            if spike and self._said < self.SAID:
+                self._said += 1
+                named = " ".join(ids)
+                log.warning(
+                    "step %d: loss %.4f, median of the last %d %.4f; its examples: %s", step, loss, len(self._losses), middle, named
+                )
+        self._losses.append(loss)
+        return spike

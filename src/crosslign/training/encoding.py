@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from crosslign.encoders.model import Model
+from crosslign.encoders.packed_training import PackedTraining, trains_packed
 from crosslign.encoders.tokens import Ids, collate
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Input
@@ -30,6 +31,7 @@ class Settings:
         pooling, layer: of the readout.
         max_length: tokens of an input.
         prefix: text before each sentence.
+        precision: fp32, bf16 or fp16, of the matrix products.
     """
 
     accelerator: Any
@@ -38,6 +40,7 @@ class Settings:
     layer: int
     max_length: int
     prefix: str
+    precision: str = "fp32"
 
 
 @dataclass
@@ -139,8 +142,13 @@ class Encoding:
         )
         segments = [group.segments[i] for i in rows] if group.segments is not None else None
         features = collate([group.ids[i] for i in rows], segments, self._model.member(group.member).pad, accelerator.device)
-        with accelerator.autocast():
-            vectors: Tensor = group.module(features, group.pooling, self._settings.layer)
+        backbone: Any = group.module.backbone
+        precision = self._settings.precision
+        if trains_packed(backbone, precision):
+            vectors: Tensor = group.module(features, group.pooling, self._settings.layer, PackedTraining(backbone, precision))
+        else:
+            with accelerator.autocast():
+                vectors = group.module(features, group.pooling, self._settings.layer)
         return vectors.float()
 
     def _chunks(self, group: Group) -> list[NDArray[np.int64]]:
@@ -191,6 +199,12 @@ class Encoding:
             )
             for name, places in self._places.items()
         }
+
+    def try_longest(self) -> None:
+        """Encode the longest micro-batch of each group forward and backward, to see whether it fits into memory."""
+        for group in self._groups.values():
+            vectors = self._forward(group, self._chunks(group)[0], 0)
+            torch.autograd.backward(vectors, torch.ones_like(vectors))
 
     def backward(self) -> None:
         """Bring the gradient that the loss left at the vectors into the model's parameters."""

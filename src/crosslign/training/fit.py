@@ -12,20 +12,23 @@ from typing import Any
 
 import torch
 
-from crosslign.encoders.memory import keep_freed_memory
+from crosslign.encoders.memory import is_out_of_memory, keep_freed_memory
 from crosslign.encoders.model import Model
-from crosslign.errors import StoppedError
+from crosslign.errors import ResourceError, StoppedError
 from crosslign.files import atomic_folder, sha256_file, sha256_text
 from crosslign.files.lineage import versions
 from crosslign.objectives.contract import Part
+from crosslign.training.board import Board
 from crosslign.training.checkpoint import Checkpoints, checksum_of, remove_leftovers, write_system
-from crosslign.training.curve import Curve, Progress
+from crosslign.training.curve import Curve, Progress, Spikes
 from crosslign.training.encoding import Settings
+from crosslign.training.guards import Guards
+from crosslign.training.memory import TooLargeError, bounded_memory, does_not_fit, free_memory, halved, largest_that_fits
 from crosslign.training.optimiser import Optimiser
 from crosslign.training.schedule import total_steps
 from crosslign.training.selection import Dev, Selection
 from crosslign.training.signals import StopFlag, stop_requests
-from crosslign.training.step import StepLoss, Stepper, not_finite
+from crosslign.training.step import NotFiniteError, StepLoss, Stepper, not_finite
 from crosslign.training.terms import Stream, open_streams
 
 PRECISIONS = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
@@ -95,30 +98,54 @@ class _Run:
         for module in (model, *parts.values()):
             module.to(self.accelerator.device).train()
         order = self.streams[0].order
-        self.steps = total_steps(order.units, order.units_per_batch, train.get("epochs"), train.get("steps"))
+        self.steps = total_steps(order.steps_per_epoch, 1, train.get("epochs"), train.get("steps"))
         settings = Settings(
-            self.accelerator, recipe["seed"], readout["pooling"], readout.get("layer", -1), train["max_length"], readout.get("prefix", "")
+            self.accelerator,
+            recipe["seed"],
+            readout["pooling"],
+            readout.get("layer", -1),
+            train["max_length"],
+            readout.get("prefix", ""),
+            self.precision,
         )
         self.stepper = Stepper(model, parts, self.streams, settings)
         self.optimiser = Optimiser(recipe, model, parts, self.steps)
         self.scaler = self.accelerator.scaler
         self.selection = Selection(recipe["select"], dev, checkpoints / "best", readout)
+        self.guards = Guards(train.get("guards", {}))
         self.checkpoints = Checkpoints(checkpoints, self.key)
-        state = self.checkpoints.load(model, parts, self.optimiser)
-        self.done = self._restore(state) if state else 0
         name = "curve.jsonl" if self.writes else f".curve-{self.accelerator.process_index}.jsonl"
-        self.curve = Curve(checkpoints / name, state["curve_bytes"] if state else 0)
+        self.curve = Curve(checkpoints / name)
+        self.done = 0
+        self._load()
+        wanted = self.writes and train.get("tensorboard", False)
+        self.board = Board(checkpoints.with_name(f"{checkpoints.name}-tensorboard"), self.done) if wanted else None
+        if self.done == 0 and train.get("auto_micro_batch"):
+            self.save()  # what a batch that does not fit goes back to
+
+    @property
+    def precision(self) -> str:
+        """Precision of the matrix products: fp32, bf16 or fp16."""
+        mixed = str(self.accelerator.mixed_precision)
+        return "fp32" if mixed == "no" else mixed
 
     @property
     def writes(self) -> bool:
         """Whether this process is the one that writes."""
         return bool(self.accelerator.is_main_process)
 
-    def _restore(self, state: Mapping[str, Any]) -> int:
+    def _load(self) -> None:
+        """Take over the last checkpoint, where there is one."""
+        state = self.checkpoints.load(self.model, self.parts, self.optimiser)
+        self.curve.cut(state["curve_bytes"] if state else 0)
+        if state is None:
+            return
         self.selection.restore(state["selection"])
+        self.guards.restore(state["guards"])
+        self.stepper.micro_batches = dict(state["micro_batches"])
         if self.scaler is not None:
             self.scaler.load_state_dict(state["scaler"])
-        return int(state["step"])
+        self.done = int(state["step"])
 
     def save(self) -> None:
         """Write a checkpoint for resume."""
@@ -127,6 +154,8 @@ class _Run:
             "step": self.done,
             "curve_bytes": self.curve.flush(),
             "selection": self.selection.state(),
+            "guards": self.guards.state(),
+            "micro_batches": self.stepper.micro_batches,
             "scaler": self.scaler.state_dict() if self.scaler is not None else None,
         }
         if self.writes:
@@ -134,26 +163,75 @@ class _Run:
             self.selection.prune(self.checkpoints.state_of_previous().get("selection", {}))
         self.accelerator.wait_for_everyone()
 
-    def step(self) -> StepLoss:
-        """Do one optimiser step, write its line of the curve, and look at dev data when that is due."""
-        learning_rate = self.optimiser.learning_rate(self.done)
-        result = self.stepper.run(self.done, learning_rate, self.scaler)
-        norm = self.optimiser.step(self.done, self.scaler)
-        if not isfinite(norm) and self.scaler is None:
-            raise not_finite("the gradient", self.done, result.ids, learning_rate, result.terms)
+    @property
+    def ended(self) -> bool:
+        """Whether there is nothing left to train: all steps are done, or a guard ended it."""
+        return self.done >= self.steps or bool(self.guards.stopped)
+
+    def step(self) -> StepLoss | None:
+        """Do one optimiser step, write its line of the curve, and look at dev data when that is due.
+
+        Returns:
+            What the loss was made of; None where it, or the gradient, was not finite and the guard let that pass.
+
+        Raises:
+            TooLargeError: memory does not suffice for the micro-batches.
+        """
+        learning_rate, result, norm = self.optimiser.learning_rate(self.done), None, float("nan")
+        try:
+            result = self.stepper.run(self.done, learning_rate, self.scaler)
+            norm = self._update()
+            if not isfinite(norm) and self.scaler is None:
+                raise not_finite("the gradient", self.done, result.ids, learning_rate, result.terms)
+        except NotFiniteError as error:
+            self.guards.not_finite(self.done + 1, error)
+            self.optimiser.clear()
         self.done += 1
-        self.curve.write(
-            {
-                "step": self.done,
-                "epoch": round(self.done / self.streams[0].order.steps_per_epoch, 6),
-                "loss": result.loss,
-                "learning_rate": learning_rate,
-                "grad_norm": norm,
-                "terms": result.terms,
-            }
-        )
-        self.selection.look(self.done, self.done == self.steps, self.model, self.parts, self.writes)
+        self._note(result, learning_rate, norm)
+        self.selection.look(self.done, self.ended, self.model, self.parts, self.writes)
         return result
+
+    def _update(self) -> float:
+        try:
+            return self.optimiser.step(self.done, self.scaler)
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            what, do = "weights, gradients and AdamW's state do not fit into memory", "Take a smaller encoder, or ask for more memory"
+            raise ResourceError(what, where=f"step {self.done + 1}", why=str(error).splitlines()[0][:200], do=do) from error
+
+    def _note(self, result: StepLoss | None, learning_rate: float, norm: float) -> None:
+        """Write a step's line of the curve; the guards look at it."""
+        line: dict[str, Any] = {
+            "step": self.done,
+            "epoch": round(self.done / self.streams[0].order.steps_per_epoch, 6),
+            "loss": result.loss if result else None,
+            "learning_rate": learning_rate,
+            "grad_norm": norm,
+            "terms": result.terms if result else {},
+        }
+        if result is not None and (seen := self.guards.look(self.done, result.sentences, result.terms)):
+            line["guards"] = seen
+        self.curve.write(line)
+        if self.board is not None:
+            self.board.write(line)
+
+    def shrink(self, error: TooLargeError) -> None:
+        """Go back to the last checkpoint with micro-batches of half the size.
+
+        Raises:
+            ResourceError: the recipe does not allow it, there are several ranks, or not even single examples fit.
+        """
+        self.optimiser.clear()
+        free_memory()
+        smaller = halved(error.sizes)
+        if smaller is None or not self.recipe["train"].get("auto_micro_batch") or self.accelerator.num_processes > 1:
+            alone = self.accelerator.num_processes == 1
+            found = largest_that_fits(error.sizes, lambda sizes: self.stepper.fits(error.step - 1, sizes)) if alone else smaller
+            raise does_not_fit(error, found)
+        self._load()
+        self.stepper.micro_batches = smaller
+        log.warning("%s (%s): going on after step %d with %s", error, error.cause, self.done, smaller)
 
     def stopping(self, flag: StopFlag) -> bool:
         """Tell whether any rank was asked to stop."""
@@ -166,6 +244,8 @@ class _Run:
         """Write the run's folder, and remove the working folder."""
         self.curve.flush()
         self.curve.close()
+        if self.board is not None:
+            self.board.close()
         if self.writes:
             with atomic_folder(out) as temporary:
                 write_system(temporary / "last", self.model, self.parts, self.recipe["readout"])
@@ -176,15 +256,19 @@ class _Run:
 
     def summary(self, last: StepLoss | None) -> dict[str, Any]:
         """Return the counts of the run."""
+        marks = {"last": self.guards.mark(), **{name: self.guards.mark(entry["step"]) for name, entry in self.selection.best.items()}}
         return {
-            "steps": self.steps,
-            "epochs": round(self.steps / self.streams[0].order.steps_per_epoch, 6),
+            "steps": self.done,
+            "epochs": round(self.done / self.streams[0].order.steps_per_epoch, 6),
             "examples": {stream.name: stream.store.facts for stream in self.streams},
             "parameters": sum(p.numel() for p in self.model.parameters()),
-            "precision": self.accelerator.mixed_precision if self.accelerator.mixed_precision != "no" else "fp32",
+            "precision": self.precision,
             "ranks": self.accelerator.num_processes,
             "last_loss": last.loss if last else None,
             "best": self.selection.best,
+            "micro_batches": self.stepper.micro_batches,
+            "guards": self.guards.events,
+            "collapsed": {name: mark for name, mark in marks.items() if mark},
             "device": self.accelerator.device.type,
         }
 
@@ -215,25 +299,27 @@ def fit(
         code: fingerprint of the code; a checkpoint of other code is not gone on from.
 
     Returns:
-        steps, epochs, examples (rows, texts, tokens, truncated), parameters, precision, ranks, last_loss, best, device.
+        steps, epochs, examples (rows, texts, tokens, truncated), parameters, precision, ranks, last_loss, best, micro_batches
+        (where memory asked for smaller ones), guards (what they saw), collapsed (by checkpoint, why), device.
 
     Raises:
         StoppedError: SIGTERM or SIGUSR1 came; the state is saved.
-        CrosslignError: the loss or the gradient is not finite.
+        CrosslignError: the loss or the gradient is not finite, or a guard saw a collapse, and the recipe lets such a run fail.
         InputError: terms or examples that cannot be used.
         ResourceError: memory does not suffice.
     """
-    with torch.random.fork_rng(), stop_requests() as stop:
+    train = recipe["train"]
+    with torch.random.fork_rng(), stop_requests() as stop, bounded_memory(train.get("memory_mb")):
         run = _Run(recipe, examples, model, parts, dev, Path(checkpoints), code)
         log.info("%s: %d steps on %s", recipe.get("run_id", recipe["system"]), run.steps, run.accelerator.device)
-        last = _loop(run, stop, recipe["train"].get("checkpoint_every", 100))
+        last = _loop(run, stop, train.get("checkpoint_every", 100))
         run.write(Path(out))
     return run.summary(last)
 
 
 def _loop(run: _Run, stop: StopFlag, every: int) -> StepLoss | None:
-    progress, last = Progress(run.done, run.steps), None
-    while run.done < run.steps:
+    progress, spikes, last = Progress(run.done, run.steps), Spikes(), None
+    while not run.ended:
         if run.stopping(stop):
             run.save()
             raise StoppedError(
@@ -242,8 +328,18 @@ def _loop(run: _Run, stop: StopFlag, every: int) -> StepLoss | None:
                 why=stop.signal or "another rank was",
                 do="Run the same command again: it goes on from here",
             )
-        last = run.step()
-        progress.add(run.done, last.rows, last.loss, run.optimiser.learning_rate(run.done - 1))
-        if run.done % every == 0 and run.done < run.steps:
+        too_large = None
+        try:
+            last = run.step()
+        except TooLargeError as error:
+            too_large = TooLargeError(error.step, error.sizes, error.cause)  # without the frames that hold the batch
+        if too_large is not None:
+            run.shrink(too_large)
+            progress = Progress(run.done, run.steps)
+            continue
+        if last is not None:
+            spikes.add(run.done, last.loss, last.ids)
+            progress.add(run.done, last.rows, last.texts, last.loss, run.optimiser.learning_rate(run.done - 1))
+        if run.done % every == 0 and not run.ended:
             run.save()
     return last

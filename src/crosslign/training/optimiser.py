@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import torch
@@ -10,6 +11,7 @@ from torch import Tensor, nn
 
 from crosslign.encoders.model import Model
 from crosslign.objectives.contract import Part
+from crosslign.training.row_updates import Rows, RowUpdates
 from crosslign.training.schedule import multiplier
 
 
@@ -53,6 +55,7 @@ class Optimiser:
         self._parameters = [p for group in groups for p in group["params"]]
         betas = tuple(train.get("betas", (0.9, 0.999)))
         self.adamw = torch.optim.AdamW(groups, lr=self.peak, betas=betas, eps=train.get("epsilon", 1e-8), fused=True)
+        self._rows = RowUpdates(self.adamw)
 
     def learning_rate(self, step: int) -> float:
         """Return the encoder's learning rate at a step (from 0)."""
@@ -74,15 +77,33 @@ class Optimiser:
             group["lr"] = group["peak"] * factor
         if scaler is not None:
             scaler.unscale_(self.adamw)
-        norms = [nn.utils.clip_grad_norm_(parameters, clip if clip is not None else float("inf")) for clip, parameters in self._clips]
-        norm, finite = float(norms[0]), all(bool(torch.isfinite(n)) for n in norms)
+        rows = self._rows.take()
+        norms = [self._clip(parameters, rows, clip) for clip, parameters in self._clips]
+        finite = all(isfinite(norm) for norm in norms)
         if scaler is not None:
             scaler.step(self.adamw)
             scaler.update()
         elif finite:
             self.adamw.step()
+            for part in rows:
+                self._rows.step(part)
+        self.clear()
+        return norms[0] if finite else float("nan")
+
+    @staticmethod
+    def _clip(parameters: Sequence[Tensor], rows: Sequence[Rows], bound: float | None) -> float:
+        """Scale the gradients down to the bound, and return the norm that they had."""
+        own = {id(parameter) for parameter in parameters}
+        gradients = [parameter.grad for parameter in parameters if parameter.grad is not None]
+        gradients += [part.values for part in rows if id(part.parameter) in own]
+        norm = float(nn.utils.get_total_norm(gradients))
+        if bound is not None and isfinite(norm) and norm + 1e-6 > bound:
+            torch._foreach_mul_(gradients, bound / (norm + 1e-6))
+        return norm
+
+    def clear(self) -> None:
+        """Drop the gradients."""
         self.adamw.zero_grad(set_to_none=True)
-        return norm if finite else float("nan")
 
     def state(self) -> dict[str, Tensor]:
         """Return AdamW's tensors by `<parameter number>.<name>`."""
@@ -96,3 +117,4 @@ class Optimiser:
             number, _, name = key.partition(".")
             parameter = self._parameters[int(number)]
             self.adamw.state[parameter][name] = value.to(parameter.device)
+        self._rows.forget()

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from math import ceil
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,9 +29,12 @@ class Order:
             sorted, and the batches shuffled); None for plain permutations.
         groups: what the rows of one question share, where batches must hold whole questions: then as many questions go into
             a batch as fit if all were as large as the largest, at least one. None where each row stands alone.
+        tokens: budget of a batch, its rows times the tokens of its longest one; needs `lengths`. Then all rows are sorted by
+            length, those of equal length in random order, and cut into batches of at most `batch` rows within the budget (at
+            least one), the same cuts in every epoch; the batches are shuffled.
 
     Attributes:
-        units: rows, or questions; `units_per_batch` of them make a batch.
+        steps_per_epoch: batches of one epoch.
     """
 
     name: str
@@ -41,36 +43,64 @@ class Order:
     seed: int
     lengths: NDArray[np.int64] | None = None
     groups: Sequence[str] | None = None
+    tokens: int | None = None
     _epoch: int = field(default=-1, init=False)
-    _batches: Rows = field(default_factory=lambda: np.empty(0, np.int64), init=False)
+    _order: Rows = field(default_factory=lambda: np.empty(0, np.int64), init=False)
+    _starts: Rows = field(default_factory=lambda: np.empty(0, np.int64), init=False)
 
     def __post_init__(self) -> None:
-        """Find the questions, and how many of them make a batch."""
+        """Find the units that batches are made of, rows or questions, and where batches begin."""
         self._questions: list[Rows] | None = None
-        self.units, self.units_per_batch, self._unit_lengths = self.rows, self.batch, self.lengths
+        self._units, self._unit_lengths, size = self.rows, self.lengths, self.batch
+        self._unit_rows = np.ones(0, np.int64)
         if self.groups is not None:
             codes = np.unique(np.asarray(self.groups), return_inverse=True)[1]
             found = np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
-            self._questions, self.units = found, len(found)
-            self.units_per_batch = max(1, self.batch // max(len(rows) for rows in found))
+            self._questions, self._units = found, len(found)
+            self._unit_rows = np.fromiter((len(rows) for rows in found), np.int64, len(found))
+            size = max(1, self.batch // int(self._unit_rows.max()))
             if self.lengths is not None:
                 self._unit_lengths = np.array([self.lengths[rows].max() for rows in found])
+        self._size, self._cuts = size, np.arange(0, self._units, size, dtype=np.int64)
+        if self.tokens is not None and self._unit_lengths is not None:
+            self._cuts = self._cuts_by_tokens(self.tokens, self._unit_lengths)
+        self.steps_per_epoch = len(self._cuts)
 
-    @property
-    def steps_per_epoch(self) -> int:
-        """Batches of one epoch."""
-        return ceil(self.units / self.units_per_batch)
+    def _cuts_by_tokens(self, budget: int, lengths: NDArray[np.int64]) -> Rows:
+        """Return where batches begin in the units sorted by length and rows; equal in all epochs, whose ties alone differ."""
+        order = np.lexsort((self._unit_rows, lengths)) if len(self._unit_rows) else np.argsort(lengths, kind="stable")
+        sizes = self._unit_rows[order] if len(self._unit_rows) else np.ones(len(order), np.int64)
+        longest, starts, start = lengths[order], [], 0
+        while start < len(order):
+            starts.append(start)
+            rows = np.cumsum(sizes[start : start + self.batch])
+            fits = (rows <= self.batch) & (rows * longest[start : start + self.batch] <= budget)
+            start += max(1, len(fits) if fits.all() else int(fits.argmin()))
+        return np.array(starts, dtype=np.int64)
 
-    def _permutation(self, epoch: int) -> Rows:
-        """Return an order of the rows, or of the questions."""
+    def _begin(self, epoch: int) -> None:
+        """Draw the epoch's order of the units, and where its batches begin."""
         draw = numpy_generator(self.seed, "order", self.name, epoch)
-        order = draw.permutation(self.units)
+        order: Rows = draw.permutation(self._units)
+        self._epoch, self._order, self._starts = epoch, order, np.append(self._cuts, self._units)
         if self._unit_lengths is None:
-            return order
-        lengths, size = self._unit_lengths, self.units_per_batch
-        windows = [order[i : i + WINDOW * size] for i in range(0, self.units, WINDOW * size)]
+            return
+        if self.tokens is None:
+            self._order = self._by_windows(order, self._unit_lengths, draw)
+            return
+        keys = [self._unit_lengths[order]]
+        if len(self._unit_rows):
+            keys.insert(0, self._unit_rows[order])
+        batches = np.split(order[np.lexsort(keys)], self._cuts[1:])
+        batches = [batches[i] for i in draw.permutation(len(batches))]
+        self._order = np.concatenate(batches)
+        self._starts = np.cumsum([0, *(len(batch) for batch in batches)])
+
+    def _by_windows(self, order: Rows, lengths: NDArray[np.int64], draw: np.random.Generator) -> Rows:
+        size = self._size
+        windows = [order[i : i + WINDOW * size] for i in range(0, self._units, WINDOW * size)]
         order = np.concatenate([part[np.argsort(lengths[part], kind="stable")] for part in windows])
-        full = self.units // size  # an incomplete batch stays last, so that its number finds every other batch
+        full = self._units // size  # an incomplete batch stays last, so that its number finds every other batch
         blocks = order[: full * size].reshape(full, size)[draw.permutation(full)]
         return np.concatenate([blocks.reshape(-1), order[full * size :]])
 
@@ -78,6 +108,6 @@ class Order:
         """Return the row numbers of the batch at a step (from 0)."""
         epoch, place = divmod(step, self.steps_per_epoch)
         if epoch != self._epoch:
-            self._epoch, self._batches = epoch, self._permutation(epoch)
-        units = self._batches[place * self.units_per_batch : (place + 1) * self.units_per_batch]
+            self._begin(epoch)
+        units = self._order[self._starts[place] : self._starts[place + 1]]
         return units if self._questions is None else np.concatenate([self._questions[unit] for unit in units])

@@ -12,9 +12,10 @@ from torch import Tensor, nn
 
 from crosslign.encoders.memory import is_out_of_memory
 from crosslign.encoders.model import Model
-from crosslign.errors import CrosslignError, ResourceError
+from crosslign.errors import CrosslignError
 from crosslign.objectives.contract import Batch, Input, Part
 from crosslign.training.encoding import Encoding, Settings
+from crosslign.training.memory import Sizes, TooLargeError, free_memory
 from crosslign.training.seeds import derive, torch_generator
 from crosslign.training.store import Lookup
 from crosslign.training.terms import Stream
@@ -28,13 +29,21 @@ class StepLoss:
         loss: weighted sum of the terms.
         terms: by term, its `loss` before weighting and what the objective logs.
         rows: examples of all batches.
+        texts: sentences, or pairs of them, that were encoded.
         ids: ids of the examples, for messages.
+        sentences: vectors [n, d] of every input of single sentences, without gradient, for the guards.
     """
 
     loss: float
     terms: dict[str, dict[str, float]]
     rows: int
+    texts: int
     ids: list[str]
+    sentences: list[Tensor] = field(default_factory=list)
+
+
+class NotFiniteError(CrosslignError):
+    """A loss or a gradient that is NaN or infinite."""
 
 
 @dataclass
@@ -57,10 +66,14 @@ class Stepper:
         parts: named state of the terms.
         streams: training sets with their terms.
         settings: what holds for every encoding.
+
+    Attributes:
+        micro_batches: bounds on the examples encoded at a time, by training set, beside those of the terms.
     """
 
     def __init__(self, model: Model, parts: Mapping[str, Part], streams: Sequence[Stream], settings: Settings) -> None:
         self.model, self.parts, self.streams, self.settings = model, parts, streams, settings
+        self.micro_batches: dict[str, int] = {}
 
     def _draw(self, stream: Stream, step: int) -> _Drawn:
         batch, lookup = stream.store.batch(stream.order.at(step), step)
@@ -76,10 +89,39 @@ class Stepper:
         inputs = {name: item for name, item in drawn.inputs.items() if item.keys == keys}
         if not inputs:
             return None
-        share = min(1.0, (drawn.stream.micro_batch or len(drawn.batch)) / len(drawn.batch))
+        share = self._size(drawn) / len(drawn.batch)
         module = self._key_module if keys else self.model.member
         draw = (drawn.stream.name, drawn.batch.step, "keys" if keys else "queries")
         return Encoding(self.settings, inputs, drawn.lookup, module, self.model, share, draw)
+
+    def _size(self, drawn: _Drawn) -> int:
+        """Return how many examples of a batch are encoded at a time."""
+        own = [drawn.stream.micro_batch, self.micro_batches.get(drawn.stream.name)]
+        return min([len(drawn.batch), *(size for size in own if size)])
+
+    def _sizes(self, drawn: Sequence[_Drawn]) -> dict[str, int]:
+        return {item.stream.name: self._size(item) for item in drawn}
+
+    def fits(self, step: int, sizes: Sizes) -> bool:
+        """Tell whether a step's longest micro-batch of each set, of these sizes, can be encoded forward and backward.
+
+        Parameters and parts stay as they are; gradients are cleared.
+        """
+        before, self.micro_batches = self.micro_batches, {**self.micro_batches, **sizes}
+        try:
+            for stream in self.streams:
+                encoding = self._encoding(self._draw(stream, step), keys=False)
+                if encoding is not None:
+                    encoding.try_longest()
+            return True
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
+            return False
+        finally:
+            self.micro_batches = before
+            self.model.zero_grad(set_to_none=True)
+            free_memory()
 
     def _key_module(self, member: str) -> nn.Module:
         for part in self.parts.values():
@@ -121,8 +163,8 @@ class Stepper:
             scaler: a gradient scaler for fp16, or None.
 
         Raises:
-            CrosslignError: the loss is NaN or infinite; names step, examples and learning rate.
-            ResourceError: memory does not suffice; says which micro-batch to try.
+            NotFiniteError: the loss is NaN or infinite; names step, examples and learning rate.
+            TooLargeError: memory does not suffice.
         """
         drawn = [self._draw(stream, step) for stream in self.streams]
         ids = [row for item in drawn for row in item.batch.ids]
@@ -141,9 +183,10 @@ class Stepper:
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
-            raise _too_large(drawn, error) from error
+            raise TooLargeError(step + 1, self._sizes(drawn), str(error)) from error
         self._reduce()
-        return StepLoss(loss, terms, len(ids), ids)
+        texts = sum(len(entry.texts) for item in drawn for entry in item.inputs.values())
+        return StepLoss(loss, terms, len(ids), texts, ids, [item.vectors[name].detach() for item in drawn for name in _single(item.inputs)])
 
     def _reduce(self) -> None:
         """Sum the members' gradients over ranks; the parts' are equal everywhere, so their mean keeps the ranks in step."""
@@ -156,30 +199,24 @@ class Stepper:
         for parameter, ranks in zip(parameters, touched.tolist(), strict=True):
             if ranks:
                 own = parameter.grad if parameter.grad is not None else torch.zeros_like(parameter)
-                parameter.grad = accelerator.reduce(own, "sum")
+                parameter.grad = accelerator.reduce(own.to_dense() if own.is_sparse else own, "sum")
         for part in self.parts.values():
             for parameter in part.parameters():
                 if parameter.grad is not None:
                     parameter.grad = accelerator.reduce(parameter.grad, "mean")
 
 
-def not_finite(what: str, step: int, ids: Sequence[str], learning_rate: float, terms: Mapping[str, Any]) -> CrosslignError:
+def _single(inputs: Mapping[str, Input]) -> list[str]:
+    """Return the names of the inputs that are single sentences, encoded with gradient."""
+    return [name for name, item in inputs.items() if not item.keys and item.pair_texts is None]
+
+
+def not_finite(what: str, step: int, ids: Sequence[str], learning_rate: float, terms: Mapping[str, Any]) -> NotFiniteError:
     """Return the error of a diverged run."""
     shown = ", ".join(ids[:8]) + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")
-    return CrosslignError(
+    return NotFiniteError(
         f"{what} is not finite",
         where=f"step {step + 1}",
         why=f"learning rate {learning_rate:.3g}; terms {dict(terms)}; examples {shown}",
         do="Lower the learning rate, lengthen the warm-up or use precision bf16; the last good checkpoint is kept",
-    )
-
-
-def _too_large(drawn: Sequence[_Drawn], error: BaseException) -> ResourceError:
-    sizes = {item.stream.name: item.stream.micro_batch or len(item.batch) for item in drawn}
-    half = {name: max(1, size // 2) for name, size in sizes.items()}
-    return ResourceError(
-        "the batch does not fit into memory",
-        where=f"step {drawn[0].batch.step + 1}",
-        why=f"examples encoded at a time: {sizes}; {str(error).splitlines()[0][:200]}",
-        do=f"Set micro_batch of the term to {half}: the loss stays that of the whole batch",
     )

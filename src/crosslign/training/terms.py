@@ -81,9 +81,10 @@ def open_streams(recipe: Mapping[str, Any], examples: Mapping[str, Path], model:
             what = f"terms on the examples {name!r} share one batch"
             raise InputError(what, where=f"{recipe['system']}: terms", why=f"batch: {sorted(sizes)}")
         store = Store.open(examples[name], folder / name, model, train["max_length"], readout.get("prefix", ""))
-        lengths = store.lengths if train.get("group_by_length") else None
+        budget = train.get("batch_tokens")
+        lengths = store.lengths if train.get("group_by_length") or budget else None
         whole = any(getattr(term.objective, "whole_groups", False) for term, _ in members)
-        order = Order(name, store.rows, sizes.pop(), recipe["seed"], lengths, store.column("group") if whole else None)
+        order = Order(name, store.rows, sizes.pop(), recipe["seed"], lengths, store.column("group") if whole else None, budget)
         micro = [entry["micro_batch"] for _, entry in members if entry.get("micro_batch")]
         streams.append(Stream(name, store, order, [term for term, _ in members], min(micro, default=None)))
     return streams

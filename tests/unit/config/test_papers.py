@@ -7,6 +7,7 @@ import pytest
 from crosslign.config.cells import resolve_table
 from crosslign.config.load import load_project
 from crosslign.config.resolve import resolve, runs_of
+from crosslign.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]
 PAPERS = sorted(path.stem for path in (ROOT / "config" / "papers").glob("*.yaml"))
@@ -26,7 +27,7 @@ def test_all_systems_and_tables_of_a_paper_resolve(paper, scale):
             assert resolve(loaded, system, int(run.rpartition("-s")[2]))["run_id"] == run
     for table in loaded.tables:
         cells = [cell for row in resolve_table(loaded, table)["cells"] for cell in row]
-        assert all("scores" in cell or "reason" in cell or "mean_of" in cell or "parts" in cell for cell in cells)
+        assert all("scores" in cell or "reason" in cell or "mean_of" in cell or "parts" in cell or "text" in cell for cell in cells)
 
 
 def test_the_methods_table_has_all_five_methods_under_the_quick_starts_evaluations():
@@ -53,3 +54,19 @@ def test_phase_two_goes_on_from_phase_one_of_its_seed():
     loaded = project("methods", seeds=[3, 4])
     assert runs_of(loaded, "QM-MB") == ["QM-MB-s3", "QM-MB-s4"]
     assert resolve(loaded, "QM-EX-p2", 4)["base"]["run"] == "QM-EX-p1-s4"
+
+
+def test_a_setting_of_a_recipe_is_a_cell():
+    table = resolve_table(project("moco_bert", scale="paper"), "moco_bert_table9")
+    shown = {row["label"]: cells[0].get("text", cells[0].get("reason")) for row, cells in zip(table["rows"], table["cells"], strict=True)}
+    assert shown["queue size"] == "409600"
+    assert shown["temperature"] == "0.04"
+    assert shown["pooling"] == "mean"
+    assert "configuration" in shown["dropout"]
+
+
+def test_a_setting_that_no_recipe_has_is_named(monkeypatch):
+    loaded = project("moco_bert", scale="paper")
+    monkeypatch.setitem(loaded.tables["moco_bert_table9"]["rows"][0], "setting", "train.epoch")
+    with pytest.raises(InputError, match=r"MB-main has no setting 'train\.epoch'"):
+        resolve_table(loaded, "moco_bert_table9")

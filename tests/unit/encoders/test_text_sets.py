@@ -8,6 +8,7 @@ import signal
 import numpy as np
 import pyarrow as pa
 import pytest
+import torch
 
 from crosslign.encoders import shards, text_sets
 from crosslign.encoders.encode import encode
@@ -109,9 +110,9 @@ def test_processes_write_the_bytes_of_one_and_go_on_when_one_was_killed(embed, t
 
     monkeypatch.setattr(shards._Worker, "ask", killed_at_the_second_shard)
     with pytest.raises(ResourceError, match="goes on behind the shards"):
-        embed(tmp_path / "two.npy", threads=2, processes=2, work=tmp_path / "work")
+        embed(tmp_path / "two.npy", processes=2, work=tmp_path / "work")
     monkeypatch.setattr(shards._Worker, "ask", real)
-    two = embed(tmp_path / "two.npy", threads=2, processes=2, work=tmp_path / "work")
+    two = embed(tmp_path / "two.npy", processes=2, work=tmp_path / "work")
     assert one == two
     assert (tmp_path / "one.npy").read_bytes() == (tmp_path / "two.npy").read_bytes()
 
@@ -140,6 +141,14 @@ def test_rows_are_found_across_row_groups(tmp_path, monkeypatch):
     assert len(rows) == 11
     for start, stop in ((0, 11), (3, 5), (4, 8), (8, 11), (9, 10)):
         assert rows.between(start, stop)["text_id"].to_pylist() == [str(at) for at in range(start, stop)]
+
+
+def test_a_head_works_in_one_process_on_every_machine(embed, tmp_path, monkeypatch, small_shards):
+    monkeypatch.setattr(text_sets, "side_by_side", lambda *_: pytest.fail("a head is not sent to other processes"))
+    head = torch.nn.Linear(32, 3)
+    counts = embed(tmp_path / "logits.npy", processes=4, head=lambda model: head)
+    assert counts["dimension"] == 3
+    assert np.load(tmp_path / "logits.npy").shape == (20, 3)
 
 
 def test_no_texts_no_rows(tiny_encoder, tmp_path):

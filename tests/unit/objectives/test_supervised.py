@@ -84,7 +84,7 @@ def test_multiple_choice_agrees_with_the_slow_twin(term, labelled, head, agree, 
     agree(lambda v: objective.loss(v, rows, {"head": part}).total, slow, made, single=False)
     score = logits_of(part, made["row"])[:, 0]
     correct = [bool(score[1] > score[0]), bool(score[2] > max(score[3], score[5]))]
-    assert objective.loss(made, rows, {"head": part}).logged == {"accuracy": sum(correct) / 2}
+    assert objective.loss(made, rows, {"head": part}).logged == {"accuracy": sum(correct) / 2, "constant": 0.0}
 
 
 def test_several_labels_agree_with_the_slow_twin(term, labelled, head, agree, random_vectors):
@@ -110,7 +110,7 @@ def test_logs_tell_constant_predictions(term, labelled, head):
     loss = term("cross_entropy", part="head").loss(
         {"row": torch.ones(4, 5)}, labelled([[0.0], [0.0], [0.0], [1.0]]), {"head": part.float()}
     )
-    assert loss.logged == {"accuracy": 0.75, "largest_class": 1.0}
+    assert loss.logged == {"accuracy": 0.75, "largest_class": 1.0, "constant": 1.0}
 
 
 def test_rows_without_supervision_give_nothing(term, labelled, head):
@@ -181,3 +181,4 @@ def test_dual_encoder_agrees_with_the_slow_twin(term, batch, part, agree, random
     ends = [slow_losses.mean(slow_losses.info_nce(made["a"], made["b"], 1 / g, left_out=left_out)) for g in (4 + 1e-5, 4 - 1e-5)]
     assert float(scale.scale.grad) == pytest.approx(float(ends[0] - ends[1]) / 2e-5, rel=1e-3)
     assert part("logit_scale").scale.item() == 100
+    assert part("logit_scale", initial=100).scale.requires_grad  # a whole number, as YAML gives it

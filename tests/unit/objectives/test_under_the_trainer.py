@@ -4,86 +4,23 @@ from __future__ import annotations
 
 import json
 
-import pyarrow as pa
 import pytest
 import torch
+from methods import QUEUE, SYSTEMS, recipe, term, write_examples
+from safetensors.torch import load_file
 
 from crosslign.encoders.model import Model
-from crosslign.files import write_rows
+from crosslign.errors import InputError
+from crosslign.objectives.saved_parts import make_part, take_over
 from crosslign.training.fit import fit
 from crosslign.training.step import Stepper
 from crosslign.training.terms import build_parts
-
-QUEUE = {"kind": "momentum_queue", "size": 12, "momentum": 0.9}
-RANKS = {"queue": "queue", "classifier": "gmm", "scores": "scores"}
-HEAD = {"kind": "classification", "labels": 2}
-EMMA_X = {"queue": QUEUE, "gmm": {"kind": "gaussian_mixture", "learning_rate": 1e-3, "clip": 1.0}, "scores": {"kind": "rank_scores"}}
-
-
-def term(objective, examples, **options):
-    return {"objective": objective, "examples": examples, "batch": 8, **options}
-
-
-SYSTEMS = {
-    "mSimCSE": ([term("infonce", "triplets", projection="mlp")], {"mlp": {"kind": "mlp_train_only"}}),
-    "MoCo-BERT with NLI": (
-        [
-            term("momentum_contrast", "pairs", queue="queue", temperature=0.2, in_batch_keys=True),
-            term("cross_entropy", "labelled", part="head", encode="sentences", weight=0.1, batch=4),
-        ],
-        {"queue": QUEUE, "head": HEAD | {"head": "mlp", "features": "concat"}},
-    ),
-    "SCL": ([term("cross_entropy", "labelled", part="head"), term("supervised_contrastive", "labelled")], {"head": HEAD}),
-    "MVA": ([term("cross_entropy", "labelled", part="head"), term("alignment", "labelled", part="head")], {"head": HEAD}),
-    "CL": ([term("cross_entropy", "labelled", part="head"), term("infonce", "labelled", temperature=1.0)], {"head": HEAD}),
-    "SCL retrieval": ([term("supervised_contrastive", "labelled", form="retrieval")], {}),
-    "MPCL": ([term("multi_positive_infonce", "groups", projection="mlp")], {"mlp": {"kind": "mlp_train_only"}}),
-    "EMMA-X 1": (
-        [
-            term("momentum_contrast", "pairs", queue="queue", temperature=0.2, in_batch_keys=True, own_side_keys=True, weight=0.5),
-            term("gmm_ranks", "pairs", classifier="gmm", scores="scores", queue="queue"),
-        ],
-        EMMA_X,
-    ),
-    "EMMA-X 2": (
-        [
-            term("rank_infonce", "pairs", **RANKS, anchor_parallel=0.5),
-            term("gmm_ranks", "pairs", **RANKS, anchor_parallel=0.5, labels="encoder"),
-        ],
-        EMMA_X,
-    ),
-    "EMMA-X network": ([term("rank_infonce", "pairs", **RANKS)], EMMA_X | {"gmm": {"kind": "rank_network"}}),
-    "regression": ([term("cosine_regression", "labelled")], {}),
-    "dual encoder": ([term("dual_encoder", "pairs", scale="scale")], {"scale": {"kind": "logit_scale", "initial": 10.0}}),
-}
 
 
 @pytest.fixture(scope="module")
 def example_files(tmp_path_factory, sentence_pairs, pairs_file, groups_file):
     """Training sets of all shapes."""
-    folder, count = tmp_path_factory.mktemp("examples"), len(sentence_pairs)
-    ids = [f"row:{i}" for i in range(count)]
-    english, german = ([pair[side] for pair in sentence_pairs] for side in (0, 1))
-    common = {"id": ids, "rows": [[i] for i in ids], "a_text": english, "a_lang": ["en"] * count}
-    hard = {"c_text": [german[i - 1] if i % 3 else None for i in range(count)], "c_lang": ["de" if i % 3 else None for i in range(count)]}
-    triplets = {**common, "b_text": german, "b_lang": ["de"] * count, **hard}
-    write_rows(folder / "triplets.parquet", pa.table(triplets), "triplets")
-    partner = english[1:] + english[:1]
-    views = [
-        [{"kind": "full", "lang": "de", "a_text": german[i], "b_text": german[(i + 1) % count]}]
-        + [{"kind": "partial", "lang": "de", "a_text": english[i], "b_text": german[(i + 1) % count]}] * (i % 2)
-        for i in range(count)
-    ]
-    labels = [[float(i % 2)] for i in range(count)]
-    labelled = {**common, "b_text": partner, "b_lang": ["en"] * count, "label": labels, "views": views}
-    schema = pa.table({**labelled, "supervised": [i % 5 > 0 for i in range(count)]})
-    write_rows(folder / "labelled.parquet", schema, "labelled_examples")
-    return {
-        "pairs": pairs_file,
-        "groups": groups_file,
-        "triplets": folder / "triplets.parquet",
-        "labelled": folder / "labelled.parquet",
-    }
+    return write_examples(tmp_path_factory.mktemp("examples"), sentence_pairs, pairs_file, groups_file)
 
 
 @pytest.fixture
@@ -92,28 +29,10 @@ def train(tiny_encoder, example_files, tmp_path):
 
     def run(system, name, members=("main",), steps=6, **changes):
         terms, parts = SYSTEMS[system]
-        settings = {
-            "steps": steps,
-            "learning_rate": 1e-3,
-            "schedule": "constant",
-            "precision": "fp32",
-            "max_length": 16,
-            "checkpoint_every": 2,
-            "clip": 1.0,
-        }
-        readout = {"pooling": "mean", "layer": -1, "max_length": 16, "normalise": True, "precision": "fp32", "prefix": ""}
-        recipe = {
-            "system": system,
-            "seed": 3,
-            "terms": terms,
-            "parts": parts,
-            "train": settings | changes,
-            "select": {},
-            "readout": readout,
-        }
+        settings = recipe(system, terms, parts, steps, **changes)
         model = Model.load(dict.fromkeys(members, tiny_encoder / "main"))
         used = {entry["examples"]: example_files[entry["examples"]] for entry in terms}
-        fit(recipe, used, model, build_parts(recipe, model), None, tmp_path / name, tmp_path / f"{name}-work")
+        run.summary = fit(settings, used, model, build_parts(settings, model), None, tmp_path / name, tmp_path / f"{name}-work")
         return tmp_path / name
 
     return run
@@ -163,6 +82,34 @@ def test_moco_with_a_member_per_language(train):
     assert filled[1:3] == pytest.approx([8 / 12, 1.0])
 
 
+def test_queues_and_momentum_copies_are_kept_for_resume_alone(train, monkeypatch, tmp_path):
+    real = Stepper.run
+    monkeypatch.setattr(Stepper, "run", _stop_at(3))
+    with pytest.raises(KeyboardInterrupt):
+        train("EMMA-X 1", "run")
+    monkeypatch.setattr(Stepper, "run", real)
+    kept = load_file(tmp_path / "run-work" / "step-00000002" / "parts.safetensors")
+    folder = train("EMMA-X 1", "run")
+    saved = load_file(folder / "last" / "parts.safetensors")
+    assert {name.split(".")[0] for name in kept} == {"queue", "gmm", "scores"}
+    assert "queue.ring" in kept
+    assert {name.split(".")[0] for name in saved} == {"gmm", "scores"}
+    part = make_part("queue", QUEUE, Model.load({"main": folder / "last" / "main"}), 0, "here")
+    with pytest.raises(InputError, match="not kept in a trained system"):
+        take_over(part, "queue", folder / "last", "here")
+
+
+def _stop_at(number):
+    real = Stepper.run
+
+    def run(self, step, *rest):
+        if step == number:
+            raise KeyboardInterrupt
+        return real(self, step, *rest)
+
+    return run
+
+
 def test_micro_batches_give_the_same_loss(train, monkeypatch):
     monkeypatch.setattr("crosslign.training.encoding.Encoding._forward", _without_dropout)
     whole = curve(train("EMMA-X 1", "whole", steps=1))
@@ -196,9 +143,12 @@ def test_without_momentum_nothing_is_learnt(train, monkeypatch, sentence_pairs, 
     # MoCo-BERT's table 5: with m = 0 retrieval falls to chance, here one in twenty.
     terms = [term("momentum_contrast", "pairs", queue="queue", temperature=0.05)]
     monkeypatch.setitem(SYSTEMS, "MoCo", (terms, {"queue": QUEUE | {"momentum": momentum, "size": 16}}))
-    english, german = vectors_of(train("MoCo", "run", members=("de", "en"), steps=100, learning_rate=5e-3), sentence_pairs)
+    guards = {"every": 5, "patience": 4, "after": 60}
+    folder = train("MoCo", "run", members=("de", "en"), steps=100, learning_rate=5e-3, guards=guards)
+    english, german = vectors_of(folder, sentence_pairs)
     accuracy = ((english @ german.T).argmax(1) == torch.arange(len(english))).float().mean()
     assert lowest <= float(accuracy) <= highest
+    assert ("last" in train.summary["collapsed"]) == (momentum == 0)
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,8 @@ def records(tmp_path, **counts):
     """Return the value of every record by (id, metric, subset)."""
     named = []
     for name, content in counts.items():
-        write_json(lineage_path(tmp_path / f"{name}.parquet"), {"counts": content})
+        lineage = {"artefact": {}, "inputs": [], "licences": [], "stand_in": False, "counts": content}
+        write_json(lineage_path(tmp_path / f"{name}.parquet"), lineage)
         named.append(("corpora", name))
     out = tmp_path / "counts" / "t.json"
     assert write_counts(named, [tmp_path / f"{name}.parquet" for _, name in named], out) > 0

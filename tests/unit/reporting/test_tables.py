@@ -17,10 +17,11 @@ from crosslign.reporting.layout import lay_out
 HOSTILE = '<script>alert("x")</script> \x1b[31m|_${}%&#\u202e'
 
 
-def score(folder, run, value, low=None, high=None, reason=""):
+def score(folder, run, value, low=None, high=None, reason="", status="ok"):
     record = {
         "eval": "bucc", "subset": "de-en", "metric": "f1", "protocol": "xtreme", "direction": "", "value": value, "n_items": 10,
         "threshold": 1.05, "threshold_from": "dev", "ci_low": low, "ci_high": high, "reason": reason, "run_id": run, "checkpoint": "last",
+        "status": status,
     }  # fmt: skip
     write_json(folder / "scores" / f"{run}.json", {"records": [record]})
     return f"scores/{run}.json"
@@ -89,6 +90,15 @@ def test_an_undefined_value_is_a_dash_never_zero(tmp_path):
     table = lay_out(resolved([({"label": "A"}, [cell(path)])], [{"label": "x", "task": "bucc"}]), tmp_path, tmp_path)
     assert table.rows[0].cells[0].ours == "–"
     assert ("a", "constant scores") in table.footnotes
+
+
+def test_a_collapsed_run_keeps_its_value_and_says_so(tmp_path):
+    paths = [score(tmp_path, f"a-s{i}", 0.002, reason="all vectors are alike", status="collapsed") for i in (1, 2)]
+    rows = [({"label": "A"}, [cell(*paths)]), ({"label": "B"}, [cell(score(tmp_path, "b-s1", 0.5))])]
+    table = lay_out(resolved(rows, [{"label": "x", "task": "bucc"}]), tmp_path, tmp_path)
+    assert [row.cells[0].ours for row in table.rows] == ["0.2 ± 0.0", "50.0"]
+    assert table.footnotes == [("a", "Collapsed: all vectors are alike.")]
+    assert [row.cells[0].letters for row in table.rows] == ["a", ""]
 
 
 def test_intervals_beside_the_first_row_are_marked(tmp_path):

@@ -115,6 +115,15 @@ def test_score_run_scores_files(files, tmp_path):
     assert needs(TASK) == {"test": "tiny"}
 
 
+def test_scores_of_a_checkpoint_that_training_marked_say_so(files, tmp_path):
+    matrices, sets = files
+    why = "embeddings have collapsed: mean cosine 0.9990 (since step 120)"
+    records = score_run("tatoeba", TASK, matrices, sets, tmp_path / "out.json", CONTEXT | {"collapsed": why})
+    assert {(record.status, record.reason) for record in records} == {("collapsed", why)}
+    assert [record.value for record in records if record.main] == [1.0]
+    assert read_scores(tmp_path / "out.json")[1] == records
+
+
 def test_score_run_names_both_counts(files, tmp_path):
     matrices, sets = files
     np.save(matrices["test"], np.eye(5, dtype=np.float32))

@@ -10,7 +10,7 @@ import torch
 import trial
 
 from crosslign.encoders.model import Model
-from crosslign.errors import CrosslignError, InputError, ResourceError
+from crosslign.errors import CrosslignError, InputError
 from crosslign.training.run import pick_score
 from crosslign.training.terms import build_parts
 
@@ -165,21 +165,13 @@ def test_gradient_that_is_not_finite_stops_before_the_update(train, tiny_model, 
 
     def backward(self):
         real(self)
-        next(tiny_model.parameters()).grad[0] = float("inf")
+        next(p for p in tiny_model.parameters() if p.ndim < 2).grad[0] = float("inf")
 
     monkeypatch.setattr(Encoding, "backward", backward)
     before = [p.detach().clone() for p in tiny_model.parameters()]
     with pytest.raises(CrosslignError, match="the gradient is not finite"):
         train(trial.recipe(), model=tiny_model)
     assert all(torch.equal(a, b) for a, b in zip(before, tiny_model.parameters(), strict=True))
-
-
-def test_batch_that_does_not_fit_says_which_micro_batch_to_try(train, monkeypatch):
-    from crosslign.encoders.model import Member
-
-    monkeypatch.setattr(Member, "forward", lambda *_: (_ for _ in ()).throw(torch.OutOfMemoryError("CUDA out of memory")))
-    with pytest.raises(ResourceError, match=r"micro_batch.*'pairs': 4"):
-        train(trial.recipe())
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])

@@ -34,6 +34,33 @@ def test_grouping_puts_like_lengths_together():
     assert np.mean(spread[:32]) < 0.2 * np.mean(spread[32:])
 
 
+@given(st.lists(st.integers(1, 30), min_size=1, max_size=60), st.integers(1, 9), st.integers(1, 90), st.integers(0, 2), st.booleans())
+def test_batches_stay_within_the_token_budget(tokens, batch, budget, epoch, questions):
+    lengths, groups = np.array(tokens), [f"q{i // 3}" for i in range(len(tokens))] if questions else None
+    order = Order("x", len(tokens), batch, 42, lengths, groups, budget)
+    first = epoch * order.steps_per_epoch
+    batches = [order.at(first + i).tolist() for i in range(order.steps_per_epoch)]
+    assert sorted(row for rows in batches for row in rows) == list(range(len(tokens)))
+    unit = min(3, len(tokens)) if questions else 1
+    for rows in batches:
+        assert len(rows) <= max(batch, unit)
+        assert len(rows) * lengths[rows].max() <= budget or len(rows) <= unit
+    last = order.steps_per_epoch - 1
+    assert Order("x", len(tokens), batch, 42, lengths, groups, budget).at(first + last).tolist() == batches[-1]
+
+
+def test_a_token_budget_fills_batches_and_draws_each_epoch_anew():
+    lengths = np.random.default_rng(0).integers(4, 12, 400)
+    order = Order("x", 400, 64, 1, lengths, tokens=128)
+    assert order.steps_per_epoch <= 1.1 * lengths.sum() / 128 + 8  # few tokens of the budgets stay free
+    epochs = [[order.at(e * order.steps_per_epoch + i).tolist() for i in range(order.steps_per_epoch)] for e in range(2)]
+    sizes = {len(rows) for rows in epochs[0]}
+    assert 128 // 11 in sizes
+    assert max(sizes) == 128 // 4
+    assert epochs[0] != epochs[1]
+    assert {frozenset(rows) for rows in epochs[0]} != {frozenset(rows) for rows in epochs[1]}
+
+
 def test_derived_seeds_are_fixed_and_apart():
     assert derive(42, "order", "x", 0) == derive(42, "order", "x", 0)
     assert len({derive(42, "a", "b"), derive(42, "ab"), derive(42, "a", "b", 0), derive(43, "a", "b")}) == 4

@@ -16,8 +16,8 @@ ENTITIES = 40
 """Entities at most; a part has a mention of each in every language."""
 
 
-def _mention(at: int, triplet: Triplet, lang: str) -> dict[str, Any]:
-    text = text_in(triplet.entailed, lang)
+def _mention(at: int, sentence: Mapping[str, str], lang: str) -> dict[str, Any]:
+    text = text_in(sentence, lang)
     span = {"start": 0, "end": len(text.split()[0])}
     context = {"text": text, "language": lang, "sentence_spans": [{"start": 0, "end": len(text)}]}
     return {"context": context, "mention": {"example_id": f"{lang}-{at}", "mention_span": span, "entity_id": f"Q{at + 1}"}}
@@ -37,7 +37,7 @@ def _entity(at: int, triplet: Triplet, lang: str) -> dict[str, Any]:
 def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
     """Write `wikinews_mentions-<split>.jsonl`, `candidate_set_entities.jsonl` or `wikipedia_pairs-train.jsonl`.
 
-    A premise describes what follows from it mentions.
+    A premise describes what follows from it mentions; in training pairs, what contradicts it: no sentence of a test is among them.
 
     Args:
         dest: final path.
@@ -46,11 +46,11 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
     """
     name, triplets = str(file["name"]), triplets_of(sentences)[:ENTITIES]
     if "pairs" in name:
-        records = [
-            {"contextual_mention": _mention(at, triplet, "en"), "entity": _entity(at, triplet, "en")} for at, triplet in enumerate(triplets)
-        ]
+        mentions = [_mention(at, triplet.contradicting, "en") for at, triplet in enumerate(triplets)]
+        entities = [_entity(at, triplet, "en") for at, triplet in enumerate(triplets)]
+        records = [{"contextual_mention": m, "entity": e} for m, e in zip(mentions, entities, strict=True)]
     elif "entities" in name:
         records = [_entity(at, triplet, LANGS[at % len(LANGS)]) for at, triplet in enumerate(triplets)]
     else:
-        records = [_mention(at, triplet, lang) for lang in LANGS for at, triplet in enumerate(triplets)]
+        records = [_mention(at, triplet.entailed, lang) for lang in LANGS for at, triplet in enumerate(triplets)]
     write_file(dest, name, lines([json.dumps(record, ensure_ascii=False) for record in records]))

@@ -49,6 +49,9 @@ def _index(faiss: Any, base: np.ndarray, name: str, lists: int | None, m: int, n
         why = f"{d} dimensions are no multiple of m = {m}" if d % m else f"{n} vectors, and it takes at least {needed}"
         raise InputError("faiss cannot build this index", where=f"{name}, backend faiss_ivf_pq", why=why, do="Change m, nbits or nlist")
     index = faiss.IndexIVFPQ(faiss.IndexFlatIP(d), d, lists, m, nbits, faiss.METRIC_INNER_PRODUCT)
+    index.cp.min_points_per_centroid = index.pq.cp.min_points_per_centroid = 1  # else it prints a line a sub-quantiser
+    if n < 39 * needed:
+        log.warning("%d %s are few for quantisers of %d centres: look at the recall", n, name, needed)
     chosen = np.sort(np.random.default_rng(seed).permutation(n)[: POINTS * needed])
     index.train(_unit(base, chosen, name))
     for rows in _pieces(base):
@@ -106,7 +109,7 @@ def search(
     m: int = 32,
     nbits: int = 8,
     nprobe: int = 32,
-    k_factor: int = 8,
+    k_factor: int = 32,
     sample: int = 1000,
     seed: int = 42,
 ) -> Neighbours:

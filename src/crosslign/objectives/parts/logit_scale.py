@@ -22,7 +22,7 @@ class LogitScale(Part):
 
     def __init__(self, initial: float = 100.0) -> None:
         super().__init__()
-        self.initial = initial
+        self.initial = float(initial)  # YAML says 100, and a whole number has no gradient
 
     def attach(self, model: Model, seed: int) -> None:
         """Make the parameter."""

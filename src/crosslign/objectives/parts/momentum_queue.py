@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
@@ -27,7 +26,8 @@ class MomentumQueue(Part):
 
     Buffers of the members are copied. A step goes: queries → `before_keys` (the moving average, from the weights before this
     step's update) → keys → losses against the queue as it was, with `stage` for the new keys → `commit` enqueues them.
-    With m = 0 the copies are the members themselves, which collapses (A3.10).
+    With m = 0 the copies are the members themselves, which collapses (A3.10). A trained system keeps neither copies nor rings,
+    which take 2.5 GB at K = 409,600 and two members.
 
     Args:
         size: K, keys of each ring; of a batch larger than K the newest K stay.
@@ -41,6 +41,7 @@ class MomentumQueue(Part):
         ring: [rings, K, d]; `filled` and `pointer`, int64 [rings]: how many places count, and where the next key goes.
     """
 
+    training_only = True
     ring: Tensor
     filled: Tensor
     pointer: Tensor
@@ -92,7 +93,8 @@ class MomentumQueue(Part):
 
     @torch.no_grad()
     def before_keys(self) -> None:
-        """Move the copies towards the members."""
+        """Move the copies towards the members; what a step that failed had staged is dropped."""
+        self._staged.clear()
         for name, keys in self.copies.items():
             member = self._model[0].member(name)
             for key, query in zip(keys.parameters(), member.parameters(), strict=True):
@@ -140,15 +142,3 @@ class MomentumQueue(Part):
         self.ring[ring, places] = keys[skipped:].to(self.store)
         self.pointer[ring] = (start + count) % self.size
         self.filled[ring] = min(self.size, int(self.filled[ring]) + count)
-
-    def load_state_dict(self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False) -> Any:
-        """Take over a state; of rings of another size the newest keys that fit."""
-        state = dict(state_dict)
-        if "ring" in state and state["ring"].shape[1] != self.size and len(state["ring"]) == len(self.ring):
-            found, state = state, {**state, "ring": self.ring, "filled": self.filled, "pointer": self.pointer}
-            for ring in range(len(self.ring)):
-                size, filled, end = found["ring"].shape[1], int(found["filled"][ring]), int(found["pointer"][ring])
-                order = (torch.arange(filled) + end - filled) % size  # oldest first
-                self.filled[ring], self.pointer[ring] = 0, 0
-                self._enqueue(ring, found["ring"][ring, order].float().to(self.ring.device))
-        return super().load_state_dict(state, strict, assign)

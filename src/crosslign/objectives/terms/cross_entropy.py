@@ -77,7 +77,8 @@ class CrossEntropy:
         if not len(kept):
             return Loss(0 * logits.sum())
         losses, right = getattr(self, f"_{self.form}")(logits[rows], kept)
-        return Loss(losses.mean() if len(losses) else 0 * logits.sum(), {"accuracy": mean_of(right), **_predictions(logits[rows])})
+        logged = {"accuracy": mean_of(right), **_predictions(logits[rows], kept, self.form)}
+        return Loss(losses.mean() if len(losses) else 0 * logits.sum(), logged)
 
     def _single_label(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         classes = class_of(batch, logits.device)
@@ -114,9 +115,16 @@ def _check(classes: Sequence[int], count: int) -> None:
             raise InputError(f"there is no class {number}", where="cross_entropy", why=f"the part has {count} labels, from 0")
 
 
-def _predictions(logits: Tensor) -> dict[str, float]:
-    """Return the share of the class that is predicted most: 1 where predictions have become constant."""
-    if logits.shape[1] == 1:
-        return {}
-    counts = torch.bincount(logits.detach().argmax(1), minlength=logits.shape[1])
-    return {"largest_class": float(counts.max()) / len(logits)}
+def _predictions(logits: Tensor, batch: Batch, form: str) -> dict[str, float]:
+    """Return the share of the class that is predicted most, and `constant`.
+
+    `constant` is 1 where all rows have one prediction although their labels differ, or equal scores for all choices.
+    """
+    detached = logits.detach()
+    if form == "multiple_choice":
+        return {"constant": float(len(logits) > 1 and bool((detached == detached[0]).all()))}
+    predicted = detached.argmax(1, keepdim=True) if form == "single_label" else detached > 0
+    differ = len({tuple(sorted(label or [])) for label in batch.columns["label"]}) > 1
+    constant = differ and bool((predicted == predicted[0]).all())
+    counts = torch.bincount(detached.argmax(1), minlength=logits.shape[1])
+    return {"largest_class": float(counts.max()) / len(logits), "constant": float(constant)}

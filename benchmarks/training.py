@@ -1,0 +1,320 @@
+"""Sentences per second and peak memory of InfoNCE training beside sentence-transformers with MultipleNegativesRankingLoss.
+
+Each side runs its own trainer, in a process of its own, and they take turns: same folder of weights, pairs and their order, batch,
+length cap, precision, threads, AdamW without decay, linear schedule, clip 1. Each first trains a few steps without dropout, whose
+losses must agree step by step, then with the dropout of the model, timed from the third step on. Prints medians in wall and processor
+time, peak memory of the processes, and as its last line `ratio: <peer / ours, processor seconds a step>`: a busy machine changes wall
+time, not that.
+
+    python benchmarks/training.py --pairs FILE                    # a training set of shape pairs (parquet), or two columns (tsv)
+    python benchmarks/training.py --device cuda                   # our trainer on one GPU, XLM-R large's shape, random weights, bf16
+
+On a GPU it prints model FLOP utilisation: floating-point operations of the products of an encoder's forward and backward pass over
+real tokens, a second, as a share of the GPU's dense bf16 peak (`--peak`, TFLOP/s; known for A100, H100 and H200).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+LEARNING_RATE, TEMPERATURE, COLD = 2e-5, 0.05, 2
+TOLERANCE = {"fp32": 2e-3, "bf16": 3e-2}
+PEAKS = {"A100": 312.0, "H100": 989.0, "H200": 989.0, "GH200": 989.0}
+XLM_R_LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}
+
+
+def read_pairs(path: Path | None, count: int) -> list[tuple[str, str]]:
+    """Return distinct sentence pairs: of a training set, of two columns, or the project's own paraphrases."""
+    if path is not None and path.suffix == ".parquet":
+        import pyarrow.parquet as pq
+
+        table = pq.read_table(path, columns=["a_text", "b_text"]).to_pydict()
+        pairs = list(zip(table["a_text"], table["b_text"], strict=True))
+    else:
+        lines = (path or ROOT / "resources" / "written" / "nli_en.tsv").read_text(encoding="utf-8").splitlines()
+        cells = (line.split("\t") for line in lines[path is None :])
+        pairs = [(row[0], row[1]) for row in cells if len(row) > 1]
+    found = list(dict.fromkeys(pair for pair in pairs if all(pair)))
+    return (found * (count // len(found) + 1))[:count]
+
+
+class Clock:
+    """Wall and processor time after each step."""
+
+    def __init__(self) -> None:
+        self.marks: list[tuple[float, float]] = []
+
+    def mark(self) -> None:
+        """Take the times of a step that ended."""
+        self.marks.append((time.perf_counter(), time.process_time()))
+
+    def per_step(self) -> tuple[float, float]:
+        """Return median seconds of a step, wall and processor."""
+        steps = np.diff(np.array(self.marks[COLD:]), axis=0)
+        return tuple(np.median(steps, axis=0).tolist())  # type: ignore[return-value]
+
+
+def recipe_of(options: argparse.Namespace, steps: int) -> dict[str, Any]:
+    """Return our recipe: the sides' common settings."""
+    readout = {"pooling": "mean", "layer": -1, "max_length": options.max_length, "normalise": True, "precision": "fp32", "prefix": ""}
+    term = {"objective": "infonce", "examples": "pairs", "batch": options.batch, "temperature": TEMPERATURE}
+    if options.micro_batch:
+        term["micro_batch"] = options.micro_batch
+    train = {
+        "steps": steps, "learning_rate": LEARNING_RATE, "schedule": "linear", "warmup_steps": 0, "weight_decay": 0.0, "clip": 1.0,
+        "precision": options.precision, "max_length": options.max_length, "threads": options.threads, "checkpoint_every": 1 << 30,
+    }  # fmt: skip
+    return {"system": "benchmark", "seed": 1, "parts": {}, "terms": [term], "train": train, "select": {}, "readout": readout}
+
+
+def train_ours(folder: Path, pairs: list[tuple[str, str]], options: argparse.Namespace, work: Path) -> tuple[Clock, list[float]]:
+    """Train with the project's trainer; the pairs come in the order of `pairs`."""
+    import pyarrow as pa
+
+    from crosslign.encoders.model import Model
+    from crosslign.files import write_rows
+    from crosslign.training import fit as module
+    from crosslign.training.order import Order
+
+    ids = [f"pair:{i}" for i in range(len(pairs))]
+    columns = {"id": ids, "rows": [[i] for i in ids], "a_text": [a for a, _ in pairs], "a_lang": ["en"] * len(ids)}
+    write_rows(work / "pairs.parquet", pa.table({**columns, "b_text": [b for _, b in pairs], "b_lang": ["de"] * len(ids)}), "pairs")
+    Order.at = lambda self, step: np.arange(step * self.batch, (step + 1) * self.batch)  # type: ignore[method-assign]
+    clock, step = Clock(), module._Run.step
+
+    def timed(run: Any) -> Any:
+        result = step(run)
+        clock.mark()
+        return result
+
+    module._Run.step = timed  # type: ignore[method-assign]
+    model = Model.load({"main": folder})
+    recipe = recipe_of(options, len(pairs) // options.batch)
+    module.fit(recipe, {"pairs": work / "pairs.parquet"}, model, {}, None, work / "run", work / "work")
+    lines = (work / "run" / "curve.jsonl").read_text().splitlines()
+    return clock, [json.loads(line)["loss"] for line in lines]
+
+
+def train_peer(folder: Path, pairs: list[tuple[str, str]], options: argparse.Namespace, work: Path) -> tuple[Clock, list[float]]:
+    """Train with sentence-transformers' trainer; the pairs come in the order of `pairs`."""
+    from datasets import Dataset
+    from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+    from sentence_transformers.base.sampler import DefaultBatchSampler
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+    from torch.utils.data import SequentialSampler
+    from transformers import TrainerCallback
+
+    model = SentenceTransformer(str(folder), device="cpu")
+    model.max_seq_length = options.max_length
+    clock, losses = Clock(), []
+
+    class Timer(TrainerCallback):
+        def on_step_end(self, *_: Any, **__: Any) -> None:
+            clock.mark()
+
+    class Loss(MultipleNegativesRankingLoss):
+        def forward(self, *given: Any, **named: Any) -> Any:
+            value = super().forward(*given, **named)
+            losses.append(float(value["loss"] if isinstance(value, dict) else value))
+            return value
+
+    def in_order(dataset: Any, **given: Any) -> Any:
+        return DefaultBatchSampler(SequentialSampler(dataset), **given)
+
+    arguments = SentenceTransformerTrainingArguments(
+        output_dir=str(work / "peer"), num_train_epochs=1, per_device_train_batch_size=options.batch, learning_rate=LEARNING_RATE,
+        lr_scheduler_type="linear", warmup_steps=0, weight_decay=0.0, max_grad_norm=1.0, bf16=options.precision == "bf16", use_cpu=True,
+        save_strategy="no", logging_strategy="no", report_to=[], disable_tqdm=True, seed=1, batch_sampler=in_order,
+    )  # fmt: skip
+    dataset = Dataset.from_dict({"anchor": [a for a, _ in pairs], "positive": [b for _, b in pairs]})
+    loss = Loss(model, scale=1 / TEMPERATURE)
+    SentenceTransformerTrainer(model=model, args=arguments, train_dataset=dataset, loss=loss, callbacks=[Timer()]).train()
+    return clock, losses
+
+
+def one_side(options: argparse.Namespace) -> None:
+    """Train one side and print its figures as JSON."""
+    import torch
+
+    torch.set_num_threads(options.threads)
+    pairs = [tuple(pair) for pair in json.loads(options.data.read_text())]
+    train = {"ours": train_ours, "peer": train_peer}[options.side]
+    with tempfile.TemporaryDirectory() as work:
+        plain = without_dropout(options.folder, Path(work) / "plain")
+        _, checked = train(plain, pairs[: options.batch * options.check], options, Path(work))
+    with tempfile.TemporaryDirectory() as work:
+        clock, losses = train(options.folder, pairs, options, Path(work))
+    wall, processor = clock.per_step()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(json.dumps({"wall": wall, "processor": processor, "peak_mb": peak, "losses": losses, "checked": checked}))
+
+
+def run(side: str, folder: Path, data: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """Run one side in a process of its own."""
+    settings = ("batch", "max_length", "threads", "precision", "check")
+    given = [f"--{name.replace('_', '-')}={getattr(options, name)}" for name in settings]
+    command = [sys.executable, __file__, f"--side={side}", f"--folder={folder}", f"--data={data}", *given]
+    environment = os.environ | {"OMP_NUM_THREADS": str(options.threads), "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    environment["OMP_WAIT_POLICY"] = "PASSIVE"  # threads that wait in a loop would count as processor time
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+    if done.returncode:
+        sys.exit(f"{side} failed:\n{done.stderr[-3000:]}")
+    return dict(json.loads(done.stdout.splitlines()[-1]))
+
+
+def without_dropout(folder: Path, copy: Path) -> Path:
+    """Copy an encoder's folder with dropout switched off."""
+    shutil.copytree(folder, copy)
+    config = json.loads((copy / "config.json").read_text())
+    config |= {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0}
+    (copy / "config.json").write_text(json.dumps(config))
+    return copy
+
+
+def compare(folder: Path, options: argparse.Namespace, work: Path) -> float:
+    """Check the losses of both sides, time them in turns, and return the ratio of their processor times."""
+    data = work / "pairs.json"
+    data.write_text(json.dumps(read_pairs(options.pairs, options.batch * options.steps)))
+    found: dict[str, list[dict[str, Any]]] = {"ours": [], "peer": []}
+    for repeat in range(options.repeats):
+        for side in ("ours", "peer") if repeat % 2 == 0 else ("peer", "ours"):
+            found[side].append(run(side, folder, data, options))
+        ours, theirs = (np.array(found[side][-1]["checked"]) for side in ("ours", "peer"))
+        apart = float(np.abs(ours - theirs).max())
+        print(f"without dropout: losses of {options.check} steps agree to {apart:.1e}, {ours[0]:.4f} to {ours[-1]:.4f}", flush=True)
+        if apart > TOLERANCE[options.precision]:
+            sys.exit(f"losses differ: ours {ours}, peer {theirs}")
+    kept = ("wall", "processor", "peak_mb")
+    middle = {side: {name: statistics.median(r[name] for r in runs) for name in kept} for side, runs in found.items()}
+    for side, values in middle.items():
+        loss = np.mean([r["losses"] for r in found[side]])
+        print(
+            f"{side}: {2 * options.batch / values['wall']:.1f} sentences/s, {1 / values['wall']:.2f} steps/s, "
+            f"{values['processor']:.2f} processor s a step, peak {values['peak_mb']:.0f} MB, mean loss {loss:.4f}"
+        )
+    print(f"ratio by wall time: {middle['peer']['wall'] / middle['ours']['wall']:.2f}")
+    return middle["peer"]["processor"] / middle["ours"]["processor"]
+
+
+def flops(lengths: np.ndarray, layers: int, width: int, inner: int) -> float:
+    """Return the operations of the products of a forward and a backward pass over sentences of these lengths, padding left out."""
+    weights = layers * (4 * width * width + 2 * width * inner)
+    return float(3 * (2 * weights * lengths + 4 * layers * width * lengths**2).sum())
+
+
+def random_sentences(count: int, longest: int) -> list[str]:
+    """Return sentences of random words; lengths are log-normal about 32 words, as running text has them."""
+    draw = np.random.default_rng(1)
+    lengths = np.clip(np.exp(draw.normal(np.log(32), 0.5, count)), 4, longest - 2).astype(int)
+    return [" ".join(f"w{word}" for word in draw.integers(0, 4000, length)) for length in lengths]
+
+
+def on_gpu(options: argparse.Namespace, work: Path) -> None:
+    """Train an encoder of XLM-R large's shape with random weights on one GPU, and print speed, memory and utilisation."""
+    import torch
+
+    if not torch.cuda.is_available():
+        print("skipped: no CUDA device here; the figures of this variant need one")
+        return
+    from transformers import BertTokenizer, XLMRobertaConfig, XLMRobertaModel
+
+    from crosslign.encoders.dropout import use_fast_dropout
+    from crosslign.encoders.model import Member, Model
+
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(4000))]
+    (work / "vocab.txt").write_text("\n".join(words) + "\n")
+    tokenizer = BertTokenizer(str(work / "vocab.txt"), do_lower_case=False, model_max_length=512)
+    config = XLMRobertaConfig(vocab_size=250002, max_position_embeddings=514, type_vocab_size=1, attn_implementation="sdpa", **XLM_R_LARGE)
+    backbone = XLMRobertaModel(config, add_pooling_layer=False)
+    use_fast_dropout(backbone)
+    model = Model({"main": Member(backbone, tokenizer)})
+    sentences = random_sentences(2 * options.batch * options.steps, options.max_length)
+    pairs = list(zip(sentences[::2], sentences[1::2], strict=True))
+    Model.load = classmethod(lambda cls, folders: model)  # type: ignore[method-assign, assignment]
+    Model.save = lambda self, folder, readout=None: None  # type: ignore[method-assign]
+    real = Clock.mark
+
+    def synchronised(self: Clock) -> None:
+        torch.cuda.synchronize()
+        real(self)
+
+    Clock.mark = synchronised  # type: ignore[method-assign]
+    clock, losses = train_ours(work, pairs, options, work)
+    wall, _ = clock.per_step()
+    lengths = np.array([min(len(sentence.split()) + 2, options.max_length) for sentence in sentences])
+    own = flops(lengths, XLM_R_LARGE["num_hidden_layers"], XLM_R_LARGE["hidden_size"], XLM_R_LARGE["intermediate_size"]) / options.steps
+    name = torch.cuda.get_device_name()
+    peak = options.peak or next((value for key, value in sorted(PEAKS.items(), reverse=True) if key in name), 0.0)
+    print(f"{name}, torch {torch.__version__}, {options.precision}, batch {options.batch}, micro-batch {options.micro_batch or 'none'}")
+    print(f"{2 * options.batch / wall:.0f} sentences/s, {lengths.mean() * 2 * options.batch / wall:.0f} tokens/s, loss {losses[-1]:.4f}")
+    print(f"peak memory {torch.cuda.max_memory_allocated() >> 20} MB, {own / wall / 1e12:.0f} TFLOP/s of products")
+    if peak:
+        print(f"model FLOP utilisation: {own / wall / 1e12 / peak:.1%} of {peak:.0f} TFLOP/s")
+        print(f"ratio: {own / wall / 1e12 / peak:.3f}")
+    else:
+        print("this GPU's peak is not known: give it with --peak")
+
+
+def arguments() -> argparse.Namespace:
+    """Return the command line's options."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--pairs", type=Path, help="parquet of shape pairs, or tab-separated columns; the project's own without it")
+    parser.add_argument("--folder", type=Path, help="where the encoder lies, or is put")
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--batch", type=int)
+    parser.add_argument("--micro-batch", type=int)
+    parser.add_argument("--max-length", type=int, default=128)
+    parser.add_argument("--precision", choices=("fp32", "bf16"))
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--check", type=int, default=4, help="steps of the check without dropout")
+    parser.add_argument("--repeats", type=int, default=2)
+    parser.add_argument("--peak", type=float, help="dense bf16 peak of the GPU, TFLOP/s")
+    parser.add_argument("--side", choices=("ours", "peer"), help=argparse.SUPPRESS)
+    parser.add_argument("--data", type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.batch = options.batch or (512 if options.device == "cuda" else 32)
+    options.precision = options.precision or "bf16"
+    return options
+
+
+def main() -> None:
+    """Compare both sides, or measure ours on a GPU."""
+    options = arguments()
+    if options.side:
+        one_side(options)
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        if options.device == "cuda":
+            on_gpu(options, Path(temporary))
+            return
+        import encoding
+        import sentence_transformers
+        import torch
+
+        folder = encoding.encoder_folder(options.folder or Path(temporary), "minilm_l6")
+        print(
+            f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, torch {torch.__version__}, "
+            f"sentence-transformers {sentence_transformers.__version__}; batch {options.batch}, {options.precision}, "
+            f"at most {options.max_length} tokens, {options.threads} threads"
+        )
+        print(f"ratio: {compare(folder, options, Path(temporary)):.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,161 @@
+"""Start time and memory of training on millions of pairs.
+
+Writes a generated training set (`--rows`, distinct numbered sentence pairs, 5 million by default) and its tokenised store, whose token
+ids are drawn instead of computed, since only their number matters here; tokenising itself is timed on `--tokenise` rows. Then opens the
+store in a process of its own, as every start of a run does, and draws batches: time until the first one, memory above the encoder,
+batches a second. Prints as its last line `ratio: <1 GiB / peak memory above the encoder>`.
+
+    python benchmarks/training_memory.py --rows 5000000
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+GIB = 1 << 30
+ENGLISH = "river house stone green walk seven night paper open cloud winter bread road light small north glass field horse early"
+GERMAN = "Fluss Haus Stein gehen sieben Nacht Papier offen Wolke Winter Brot Weg Licht klein Norden Glas Feld Pferd"
+WORDS = [*ENGLISH.split(), *GERMAN.split()]
+
+
+def write_examples(path: Path, rows: int) -> None:
+    """Write a training set of shape pairs, a block of rows at a time."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    import pyarrow.parquet as pq
+
+    from crosslign.files.rows import SCHEMAS
+
+    draw, words = np.random.default_rng(1), pa.array(WORDS)
+    with pq.ParquetWriter(path, SCHEMAS["pairs"], compression="zstd") as writer:
+        for first in range(0, rows, 100_000):
+            count = min(100_000, rows - first)
+            numbers = pa.array(np.arange(first, first + count)).cast(pa.string())
+            picks = draw.integers(0, len(WORDS), (2, 9, count))
+            a, b = (pc.binary_join_element_wise(numbers, *(words.take(pa.array(column)) for column in side), " ") for side in picks)
+            langs = [pa.array([lang]).take(pa.array(np.zeros(count, np.int64))) for lang in ("en", "de")]
+            lists = pa.ListArray.from_arrays(pa.array(np.arange(count + 1, dtype=np.int32)), numbers)
+            columns = {"id": numbers, "rows": lists, "a_text": a, "a_lang": langs[0], "b_text": b, "b_lang": langs[1]}
+            writer.write_table(pa.table(columns).cast(SCHEMAS["pairs"]))
+
+
+def write_store(path: Path, folder: Path, model: Any, max_length: int, prefix: str, key: Any) -> None:
+    """Write the files of a store, with drawn token ids, in place of the store's own way."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from crosslign.files import write_json
+    from crosslign.training.store import CHUNK
+
+    folder.mkdir()
+    source, draw = pq.ParquetFile(path), np.random.default_rng(2)
+    rows = source.metadata.num_rows
+    with pa.OSFile(str(folder / "rows.arrow"), "wb") as sink, pa.ipc.new_file(sink, source.schema_arrow) as arrow:
+        for batch in source.iter_batches(CHUNK):
+            arrow.write_batch(batch)
+    starts = np.concatenate([[0], np.cumsum(draw.integers(8, 17, 2 * rows))]).astype(np.int64)
+    starts.tofile(folder / "starts.bin")
+    np.arange(0, 2 * rows + 1, 2, dtype=np.int64).tofile(folder / "rows.bin")
+    draw.integers(5, 100, int(starts[-1]), dtype=np.int32).tofile(folder / "tokens.bin")
+    counts = {"rows": rows, "texts": 2 * rows, "tokens": int(starts[-1]), "truncated": 0}
+    write_json(folder / "facts.json", {"key": key, **counts})
+
+
+def resident() -> int:
+    """Return the memory of this process that belongs to no file, in bytes."""
+    fields = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines() if ":" in line)
+    return int(fields["RssAnon"].split()[0]) * 1024
+
+
+def one_opening(folder: Path, encoder: Path, batches: int, by_length: bool) -> None:
+    """Open the store, draw batches, and print what it took."""
+    from crosslign.encoders.model import Model
+    from crosslign.training import store as module
+    from crosslign.training.order import Order
+    from crosslign.training.store import Store
+
+    module._write = write_store
+
+    model = Model.load({"main": encoder})
+    before, start = resident(), time.perf_counter()
+    peak_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    store = Store.open(folder / "pairs.parquet", folder / "store", model, 32)
+    order = Order("pairs", store.rows, 64, 42, store.lengths if by_length else None)
+    store.batch(order.at(0), 0)
+    first = time.perf_counter() - start
+    start = time.perf_counter()
+    for step in range(1, batches):
+        store.batch(order.at(step), step)
+    seconds = time.perf_counter() - start
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak_before
+    found = {"first": first, "anonymous": resident() - before, "peak": peak * 1024, "rate": (batches - 1) / seconds, "rows": store.rows}
+    print(json.dumps(found))
+
+
+def tokenising(folder: Path, encoder: Path, rows: int) -> float:
+    """Return pairs a second that the store tokenises."""
+    from crosslign.encoders.model import Model
+    from crosslign.training.store import Store
+
+    model = Model.load({"main": encoder})
+    write_examples(folder / "some.parquet", rows)
+    start = time.perf_counter()
+    Store.open(folder / "some.parquet", folder / "some", model, 32)
+    return rows / (time.perf_counter() - start)
+
+
+def main() -> None:
+    """Write the set and its store, open it."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=int, default=5_000_000)
+    parser.add_argument("--batches", type=int, default=1000)
+    parser.add_argument("--tokenise", type=int, default=20_000)
+    parser.add_argument("--by-length", action="store_true", help="batches grouped by length, whose order needs all lengths")
+    parser.add_argument("--open", nargs=2, type=Path, help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.open:
+        one_opening(*options.open, options.batches, options.by_length)
+        return
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary)
+        encoder = tiny_encoder(folder)
+        write_examples(folder / "pairs.parquet", options.rows)
+        command = [sys.executable, __file__, "--open", str(folder), str(encoder), f"--batches={options.batches}"]
+        command += ["--by-length"] * options.by_length
+        for _ in ("written", "opened again"):
+            done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"HF_HUB_OFFLINE": "1"}, check=False)
+            if done.returncode:
+                sys.exit(done.stderr[-3000:])
+        found = json.loads(done.stdout.splitlines()[-1])
+        print(f"tokenising, once for all: {tokenising(folder, encoder, options.tokenise):.0f} pairs a second")
+        print(
+            f"{found['rows']:,} pairs: first batch {found['first']:.1f} s after the encoder is there, {found['anonymous'] / 2**20:.0f} MiB "
+            f"above it (peak {found['peak'] / 2**20:.0f} MiB, pages of mapped files included), {found['rate']:.0f} batches of 64 a second"
+        )
+        print(f"ratio: {GIB / max(found['peak'], 1):.2f}")
+
+
+def tiny_encoder(folder: Path) -> Path:
+    """Write a small random encoder with the words of the set."""
+    from crosslign.encoders.construct import construct_bert
+
+    options = {"layers": 1, "hidden": 32, "heads": 2, "intermediate": 64, "vocabulary": 400, "seed": 0}
+    (folder / "words.tsv").write_text("\n".join([" ".join(WORDS), "0 1 2 3 4 5 6 7 8 9"]), encoding="utf-8")
+    construct_bert(options, [folder / "words.tsv"], folder / "encoder")
+    return folder / "encoder"
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,47 @@
+"""`crosslign card`: the model card of a trained system, with every score that is known by now."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from crosslign.cli import COMMANDS
+from crosslign.errors import InputError
+
+
+@COMMANDS.register
+class Card:
+    """Prints the card that lies in a checkpoint's folder, its scores added: they are computed after the folder is sealed."""
+
+    help = "print the model card of a trained run, with its scores"
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        """Declare run, checkpoint and folder."""
+        default = Path("results/laptop")
+        parser.add_argument("run", help="id of the run, such as QS-P-s42")
+        parser.add_argument("--checkpoint", default="last", help="name of the checkpoint (default: last)")
+        parser.add_argument("--results", type=Path, default=default, help=f"results with their scale (default: {default})")
+
+    def run(self, args: Namespace) -> int:
+        """Print the cards of the checkpoint's encoders.
+
+        Raises:
+            InputError: no such run or checkpoint.
+        """
+        from crosslign.files import read_json
+        from crosslign.files.lineage import lineage_path
+        from crosslign.reporting.card import model_card, score_lines
+
+        folder = args.results / "systems" / args.run
+        members = sorted(path.parent.name for path in (folder / args.checkpoint).glob("*/config.json"))
+        if not members or not lineage_path(folder).exists():
+            raise InputError(
+                f"no trained checkpoint {args.checkpoint!r} here", where=str(folder), do="Name a run and one of its checkpoints"
+            )
+        lineage = read_json(lineage_path(folder))
+        names = sorted({term["examples"] for term in lineage["recipe"]["terms"]})
+        examples = {name: args.results / "examples" / f"{name}.parquet" for name in names}
+        scores = score_lines((args.results / "scores" / args.run / args.checkpoint).glob("*/*.json"))
+        for member in members:
+            print(model_card(lineage["recipe"], folder, args.checkpoint, member, lineage, examples, scores))
+        return 0

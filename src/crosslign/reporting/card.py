@@ -1,0 +1,141 @@
+"""The model card of a trained system: README.md of each saved encoder, made from lineage; equal runs give equal cards."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+from ruamel.yaml import YAML
+
+from crosslign.files import read_json, write_text
+from crosslign.files.lineage import lineage_path
+
+PAPERS = {
+    "msimcse": "Wang, Wu and Neubig (2022): English Contrastive Learning Can Learn Universal Cross-lingual Sentence Embeddings. EMNLP.",
+    "moco_bert": "Wang, Zhao and Liu (2021): Aligning Cross-lingual Sentence Representations with Dual Momentum Contrast. EMNLP.",
+    "scl": "The paper on supervised contrastive learning for cross-lingual transfer of CCL 2022 (docs/papers/scl.md).",
+    "mpcl": "Zhao, Wu, Cai and Tsuruoka: contrastive learning with several positives in several languages (docs/papers/mpcl.md).",
+    "emma_x": "Guo et al.: EMMA-X (docs/papers/emma_x.md).",
+}
+"""Whose method a paper's file has."""
+
+USE = [
+    "```python",
+    "from sentence_transformers import SentenceTransformer",
+    "",
+    'vectors = SentenceTransformer("<this folder>").encode(["…"])',
+    "```",
+]
+
+CITATION = "The crosslign developers (2026): crosslign, version 0.1.0 (CITATION.cff)."
+
+
+def _yaml(content: Mapping[str, Any]) -> str:
+    writer, text = YAML(typ="safe", pure=True), StringIO()
+    writer.default_flow_style, writer.sort_base_mapping_type_on_output = False, False  # type: ignore[assignment]
+    writer.dump(dict(content), text)
+    return text.getvalue()
+
+
+def _data(examples: Mapping[str, Path]) -> tuple[list[str], list[str]]:
+    """Return a line for each training set, and their languages."""
+    lines, langs = [], set()
+    for name, path in sorted(examples.items()):
+        sidecar = lineage_path(path)
+        if not sidecar.exists():
+            lines.append(f"- {name}")
+            continue
+        lineage = read_json(sidecar)
+        counts, entry = lineage["counts"], (lineage["recipe"] or {}).get("entry", {})
+        langs.update(counts.get("per_language", {}))
+        sources = [*entry.get("from", []), *entry.get("of", [])]
+        kept_out = ", ".join(sorted(counts.get("decontamination", {}).get("evaluations", {})))
+        lines.append(
+            f"- {name}: {counts.get('rows', '?')} rows of shape {counts.get('shape', '?')}"
+            + (f", from {', '.join(sources)}" if sources else "")
+            + (f"; texts of {kept_out} kept out" if kept_out else "")
+            + (". Stand-ins, not the real data" if lineage["stand_in"] else "")
+        )
+    return lines, sorted(langs)
+
+
+def _recipe(recipe: Mapping[str, Any]) -> list[str]:
+    shown = {key: recipe[key] for key in ("base", "parts", "terms", "train", "select", "readout", "seed") if recipe.get(key)}
+    return ["```yaml", _yaml(shown).rstrip(), "```"]
+
+
+def _selection(run: Path, checkpoint: str) -> list[str]:
+    path = run / "selection.json"
+    found = read_json(path)["best"].get(checkpoint) if path.is_file() else None
+    return [f"Chosen at step {found['step']}: {found['value']:.4f} on its development set."] if found else []
+
+
+def score_lines(files: Iterable[Path]) -> list[str]:
+    """Return a table of the main scores in score files; empty where there is none."""
+    rows = []
+    for path in sorted(files):
+        content = read_json(path)
+        for record in content["records"]:
+            if record["main"]:
+                value = "undefined" if record["value"] is None else f"{record['value']:.4f}"
+                note = "" if record["status"] == "ok" else f" ({record['status']}: {record['reason']})"
+                rows.append(f"| {content['task']} | {record['subset']} | {record['metric']} | {content['readout']} | {value}{note} |")
+    return ["| task | subset | metric | readout | value |", "|---|---|---|---|---|", *rows] if rows else []
+
+
+def model_card(
+    recipe: Mapping[str, Any], run: Path, checkpoint: str, member: str, lineage: Mapping[str, Any], examples: Mapping[str, Path],
+    scores: Sequence[str] = (),
+) -> str:  # fmt: skip
+    """Return the card of one encoder.
+
+    Args:
+        recipe: the run's resolved recipe.
+        run: the run's folder, for what selection saw.
+        checkpoint: name of the checkpoint.
+        member: `main`, or the language that the encoder reads.
+        lineage: `licences`, `stand_in` and `counts` of the run.
+        examples: training sets by name, with their lineage beside them.
+        scores: lines of `score_lines`, where scores are known.
+    """
+    data, langs = _data(examples)
+    licences = sorted(lineage["licences"])
+    base = recipe["base"]["members"] if "members" in recipe.get("base", {}) else {}
+    front = {
+        "language": langs or ["multilingual"],
+        "license": "other",
+        "license_name": "; ".join(licences) or "not stated",
+        "library_name": "sentence-transformers",
+        "pipeline_tag": "sentence-similarity",
+        "tags": ["sentence-transformers", "feature-extraction", "sentence-similarity", "crosslign"],
+    }
+    mark = lineage["counts"].get("collapsed", {}).get(checkpoint, "")
+    encoder = f"`{base[member]}`" if member in base else "the members of its base system"
+    paper = PAPERS.get(recipe.get("paper", ""), "")
+    origin = f"Checkpoint `{checkpoint}`, member `{member}`, of the run `{recipe.get('run_id', recipe['system'])}`"
+    sections: list[tuple[str, list[str]]] = [
+        ("", [f"{origin}; it starts from {encoder}."]),
+        ("", [f"**Collapsed**: {mark}. Its vectors mean nothing."] if mark else []),
+        ("", ["Made from stand-ins for real data: it shows that the line runs, no more."] if lineage["stand_in"] else []),
+        ("Data", data),
+        ("Licences", [f"- {licence}" for licence in licences] or ["None is stated."]),
+        ("Recipe", _recipe(recipe)),
+        ("Scores", [*_selection(run, checkpoint), *scores] or ["None is known here; see the tables of the project."]),
+        ("Use", USE),
+        ("Citation", [f"- {text}" for text in (paper, CITATION) if text]),
+    ]
+    body = [f"# {recipe['system']}"]
+    for title, lines in sections:
+        if lines:
+            body += ["", *([f"## {title}", ""] if title else []), *lines]
+    return "---\n" + _yaml(front) + "---\n\n" + "\n".join(body) + "\n"
+
+
+def write_cards(recipe: Mapping[str, Any], run: Path, lineage: Mapping[str, Any], examples: Mapping[str, Path]) -> None:
+    """Write README.md into every member's folder of every checkpoint of a run."""
+    for config in sorted(run.glob("*/*/config.json")):
+        folder = config.parent
+        card = model_card(recipe, run, folder.parent.name, folder.name, lineage, examples)
+        write_text(folder / "README.md", card)

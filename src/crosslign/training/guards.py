@@ -1,0 +1,164 @@
+"""Guards of a run: numbers that are not finite, one prediction for everything, vectors that fall together.
+
+Each guard has an action: `fail` ends the run with an error and no system; `stop` ends training there and keeps the system, which
+is marked as collapsed; `mark` trains on and marks it; `off` does not look (numbers that are not finite are always looked for). A
+mark says what is so when a checkpoint is written: a run that recovers loses it, except where an update was not finite. Score
+records of a marked checkpoint carry the mark.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from crosslign.errors import CrosslignError
+
+GUARDS: Final = ("not_finite", "constant_prediction", "embedding_collapse")
+DEFAULTS: Final[Mapping[str, Any]] = {
+    "not_finite": "fail",
+    "constant_prediction": "mark",
+    "embedding_collapse": "mark",
+    "every": 10,
+    "patience": 5,
+    "after": 100,
+    "cosine": 0.98,
+    "rank": 1.1,
+}
+SAMPLE = 256
+"""Vectors of an input that a look takes."""
+
+log = logging.getLogger(__name__)
+
+
+def closeness(vectors: Tensor) -> tuple[float, float]:
+    """Return the mean cosine of all pairs of vectors [n ≥ 2, d], and their effective rank.
+
+    The effective rank is exp of the entropy of the eigenvalues of the vectors' Gram matrix, all of unit length and not centred
+    (Roy and Vetterli, 2007): 1 where all vectors are one, n where all are orthogonal.
+    """
+    unit = normalize(vectors[:SAMPLE].detach().double(), dim=1)
+    n = len(unit)
+    cosine = (unit.sum(0).square().sum() - n) / (n * (n - 1))
+    shares = torch.linalg.eigvalsh(unit @ unit.T / n).clamp(min=1e-15)
+    return float(cosine), float((-(shares * shares.log()).sum()).exp())
+
+
+@dataclass
+class Guards:
+    """The guards of one run.
+
+    Args:
+        settings: of `train: guards`; missing keys have the values of `DEFAULTS`. `every`: steps between looks; `after`: steps
+            before the first; `patience`: looks in a row that must be bad; `cosine` and `rank`: vectors have collapsed where
+            their mean cosine is above, or their effective rank below.
+
+    Attributes:
+        bad: looks in a row that were bad, by guard.
+        events: guard, `from` and `to` (steps; None while it lasts) and reason of everything that was marked.
+        stopped: why training must end, or empty.
+    """
+
+    settings: Mapping[str, Any]
+    bad: dict[str, int] = field(default_factory=dict)
+    events: list[dict[str, Any]] = field(default_factory=list)
+    stopped: str = ""
+
+    def __post_init__(self) -> None:
+        """Fill in the defaults."""
+        self.settings = {**DEFAULTS, **self.settings}
+
+    def due(self, done: int) -> bool:
+        """Tell whether the step that made `done` steps is one to look at."""
+        watched = any(self.settings[guard] != "off" for guard in GUARDS[1:])
+        return watched and done >= self.settings["after"] and done % self.settings["every"] == 0
+
+    def look(self, done: int, vectors: Sequence[Tensor], terms: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+        """Look at a batch, when that is due.
+
+        Args:
+            done: steps done.
+            vectors: of each input of the batch, [n, d].
+            terms: what each term logged; `constant` of one that predicts is 1 where all rows of the batch, although of different
+                labels, got one prediction.
+
+        Returns:
+            What was seen, for the curve; empty where no look was due.
+
+        Raises:
+            CrosslignError: a guard whose action is `fail`.
+        """
+        if not self.due(done):
+            return {}
+        seen = [closeness(v) for v in vectors if len(v) > 1]
+        found: dict[str, float] = {}
+        if seen and self.settings["embedding_collapse"] != "off":
+            found = {"mean_cosine": max(cosine for cosine, _ in seen), "effective_rank": min(rank for _, rank in seen)}
+            collapsed = found["mean_cosine"] > self.settings["cosine"] or found["effective_rank"] < self.settings["rank"]
+            why = f"mean cosine {found['mean_cosine']:.4f}, effective rank {found['effective_rank']:.2f}"
+            self._note("embedding_collapse", done, collapsed, f"embeddings have collapsed: {why}")
+        for name, logged in terms.items():
+            if "constant" in logged and self.settings["constant_prediction"] != "off":
+                self._note(f"constant_prediction {name}", done, logged["constant"] == 1.0, f"{name} gives one prediction for all rows")
+        return found
+
+    def _note(self, guard: str, done: int, bad: bool, reason: str) -> None:
+        self.bad[guard] = self.bad.get(guard, 0) + 1 if bad else 0
+        lasting = next((event for event in self.events if event["guard"] == guard and event["to"] is None), None)
+        if lasting is not None and not bad:
+            lasting["to"] = done
+        if self.bad[guard] >= self.settings["patience"] and lasting is None:
+            first = done - (self.settings["patience"] - 1) * self.settings["every"]
+            self._act(guard, first, done, reason)
+
+    def _act(self, guard: str, first: int, done: int, reason: str) -> None:
+        action = self.settings[guard.split(maxsplit=1)[0]]
+        if action == "fail":
+            raise CrosslignError(
+                reason,
+                where=f"step {done}",
+                why=f"so since step {first}",
+                do=f"Lower the learning rate, or set train: guards: {guard.split(maxsplit=1)[0]} to mark to keep such a run",
+            )
+        log.warning("step %d: %s, since step %d%s", done, reason, first, ": training ends" if action == "stop" else "")
+        self.events.append({"guard": guard, "from": first, "to": None, "reason": reason})
+        if action == "stop":
+            self.stopped = reason
+
+    def not_finite(self, done: int, error: CrosslignError) -> None:
+        """Take note of a loss or gradient that is not finite, whose update was left out.
+
+        Raises:
+            CrosslignError: the given one, where such a run is to fail.
+        """
+        action = self.settings["not_finite"]
+        if action == "fail":
+            raise error
+        reason = f"step {done}: {error.what}, its update was left out"
+        log.warning("%s%s", reason, ": training ends" if action == "stop" else "")
+        if not any(event["guard"] == "not_finite" for event in self.events):
+            self.events.append({"guard": "not_finite", "from": done, "to": None, "reason": reason})
+        if action == "stop":
+            self.stopped = reason
+
+    def mark(self, step: int | None = None) -> str:
+        """Return why the model after a step (by default: now) counts as collapsed; empty where it does not."""
+        for event in self.events:
+            began = step is None or event["from"] <= step
+            lasted = event["to"] is None or (step is not None and step < event["to"])
+            if began and lasted:
+                return f"{event['reason']} (since step {event['from']})"
+        return ""
+
+    def state(self) -> dict[str, Any]:
+        """Return what `restore` needs."""
+        return {"bad": self.bad, "events": self.events, "stopped": self.stopped}
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Go back to a saved state."""
+        self.bad, self.events, self.stopped = dict(state["bad"]), list(state["events"]), str(state["stopped"])

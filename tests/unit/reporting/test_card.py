@@ -1,0 +1,85 @@
+"""Model cards: what lineage knows of data, licences, recipe and scores."""
+
+from __future__ import annotations
+
+import pytest
+from ruamel.yaml import YAML
+
+from crosslign.files import write_json, write_text
+from crosslign.reporting.card import model_card, score_lines, write_cards
+
+RECIPE = {
+    "system": "QS-P",
+    "run_id": "QS-P-s42",
+    "paper": "msimcse",
+    "seed": 42,
+    "base": {"members": {"main": "minilm_l6"}},
+    "parts": {},
+    "terms": [{"objective": "infonce", "examples": "verses", "batch": 32}],
+    "train": {"steps": 450, "learning_rate": 3e-5},
+    "select": {"best": {"task": "sts", "subset": "en", "metric": "spearman", "every": 50}},
+    "readout": {"pooling": "mean"},
+}
+KNOWN = {"licences": ["CC0-1.0", "Apache-2.0: 50 % \u201cquoted\u201d"], "stand_in": False, "counts": {}}
+
+
+@pytest.fixture
+def run(tmp_path):
+    """A run's folder with two checkpoints, and the lineage of its training set."""
+    for checkpoint in ("best", "last"):
+        write_text(tmp_path / "run" / checkpoint / "main" / "config.json", "{}")
+        write_text(tmp_path / "run" / checkpoint / "main" / "1_Pooling" / "config.json", "{}")
+    write_json(tmp_path / "run" / "selection.json", {"best": {"best": {"step": 150, "value": 0.61}}, "looks": [], "without_score": []})
+    counts = {"rows": 5000, "shape": "pairs", "per_language": {"en": 5000, "de": 5000}, "decontamination": {"evaluations": {"tatoeba": {}}}}
+    lineage = {"counts": counts, "recipe": {"entry": {"from": ["bible"]}}, "stand_in": False, "licences": ["CC0-1.0"]}
+    write_json(tmp_path / "verses.parquet.lineage.json", lineage)
+    return tmp_path / "run", {"verses": tmp_path / "verses.parquet"}
+
+
+def test_a_card_says_what_the_run_was_made_of(run):
+    folder, examples = run
+    write_cards(RECIPE, folder, KNOWN, examples)
+    assert sorted(str(p.relative_to(folder)) for p in folder.rglob("README.md")) == ["best/main/README.md", "last/main/README.md"]
+    card = (folder / "best" / "main" / "README.md").read_text()
+    _, front, body = card.split("---\n", 2)
+    found = YAML(typ="safe").load(front)
+    assert found["language"] == ["de", "en"]
+    assert "CC0-1.0" in found["license_name"]
+    assert found["library_name"] == "sentence-transformers"
+    for text in (
+        "it starts from `minilm_l6`",
+        "- verses: 5000 rows of shape pairs, from bible; texts of tatoeba kept out",
+        "- Apache-2.0: 50 % “quoted”",
+        "objective: infonce",
+        "learning_rate: 3e-05",
+        "Chosen at step 150: 0.6100",
+        "Wang, Wu and Neubig (2022)",
+        "CITATION.cff",
+    ):
+        assert text in body, text
+    assert "Chosen at" not in (folder / "last" / "main" / "README.md").read_text()
+    assert "Collapsed" not in card
+
+
+def test_collapses_and_stand_ins_are_said(run):
+    folder, examples = run
+    known = {"licences": [], "stand_in": True, "counts": {"collapsed": {"last": "embeddings have collapsed (since step 9)"}}}
+    card = model_card(RECIPE, folder, "last", "main", known, examples)
+    assert "**Collapsed**: embeddings have collapsed (since step 9)." in card
+    assert "Made from stand-ins" in card
+    assert "Collapsed" not in model_card(RECIPE, folder, "best", "main", known, examples)
+
+
+def test_scores_that_are_known_stand_in_a_table(run, tmp_path):
+    record = {"main": True, "subset": "avg", "metric": "accuracy", "value": 0.25, "status": "ok", "reason": ""}
+    bad = record | {"value": 0.002, "status": "collapsed", "reason": "all vectors are alike"}
+    for task, found in (("tatoeba", record), ("bucc", bad)):
+        write_json(tmp_path / "scores" / f"{task}.json", {"task": task, "readout": "default", "records": [found, found | {"main": False}]})
+    lines = score_lines((tmp_path / "scores").glob("*.json"))
+    assert lines[2:] == [
+        "| bucc | avg | accuracy | default | 0.0020 (collapsed: all vectors are alike) |",
+        "| tatoeba | avg | accuracy | default | 0.2500 |",
+    ]
+    folder, examples = run
+    assert "| tatoeba | avg |" in model_card(RECIPE, folder, "last", "main", KNOWN, examples, lines)
+    assert score_lines([]) == []

@@ -1,0 +1,127 @@
+"""Guards: runs that really collapse, numbers that are not finite, and what is kept of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+import trial
+
+from crosslign.errors import CrosslignError
+from crosslign.training.guards import Guards, closeness
+
+WATCH = {"every": 2, "patience": 3, "after": 4}
+ALIGNED = [{"objective": "alignment", "similarity": "cosine", "encode": "sentences", "examples": "pairs", "batch": 10}]
+
+
+def _curve(folder):
+    return [json.loads(line) for line in (folder / "curve.jsonl").read_text().splitlines()]
+
+
+def _recipe(terms, guards, steps=40, **train):
+    settings = {"steps": steps, "learning_rate": 5e-3, "schedule": "constant", "guards": WATCH | guards}
+    return trial.recipe(terms=terms, train=settings | train)
+
+
+def test_closeness_of_known_vectors():
+    assert closeness(torch.eye(4)) == pytest.approx((0.0, 4.0))
+    assert closeness(torch.ones(5, 3)) == pytest.approx((1.0, 1.0))
+    assert closeness(torch.tensor([[2.0, 0], [0, 1], [-3, 0], [0, -1]])) == pytest.approx((-1 / 3, 2.0))
+    two = torch.tensor([[1.0, 0], [0.6, 0.8]])  # eigenvalues 0.8 and 0.2
+    assert closeness(two) == pytest.approx((0.6, 0.8**-0.8 * 0.2**-0.2), abs=1e-6)
+
+
+def test_mva_collapses_and_is_marked_and_infonce_is_not(train):
+    summary, folder = train(_recipe(ALIGNED, {}))
+    assert summary["collapsed"]["last"].startswith("embeddings have collapsed: mean cosine 0.9")
+    assert [event["guard"] for event in summary["guards"]] == ["embedding_collapse"]
+    assert summary["steps"] == 40
+    seen = [line["guards"]["mean_cosine"] for line in _curve(folder) if "guards" in line]
+    assert len(seen) == 19
+    assert seen[-1] > 0.99
+    kept, _ = train(_recipe(trial.recipe()["terms"], {}), "infonce")
+    assert kept["collapsed"] == {}
+    assert kept["guards"] == []
+
+
+def test_a_collapse_ends_the_run_where_it_is_to_stop(train):
+    summary, folder = train(_recipe(ALIGNED, {"embedding_collapse": "stop"}, steps=200))
+    event = summary["guards"][0]
+    assert summary["steps"] == event["from"] + 4 == len(_curve(folder)) < 60
+    assert summary["collapsed"].keys() == {"last"}
+    assert (folder / "last" / "main" / "model.safetensors").is_file()
+
+
+def test_a_collapse_is_an_error_where_it_is_to_fail(train, tmp_path):
+    with pytest.raises(CrosslignError, match="embeddings have collapsed"):
+        train(_recipe(ALIGNED, {"embedding_collapse": "fail"}))
+    assert not (tmp_path / "run").exists()
+    summary, folder = train(_recipe(ALIGNED, {"embedding_collapse": "off"}), "off")
+    assert summary["collapsed"] == {}
+    assert not any("guards" in line for line in _curve(folder))
+
+
+def test_only_checkpoints_made_after_a_collapse_are_marked(train):
+    recipe = _recipe(ALIGNED, {}) | {"select": {"best": {"task": "t", "subset": "s", "metric": "m", "every": 2}}}
+    scores = iter(range(100, 0, -1))
+    summary, _ = train(recipe, dev=lambda model: {"best": float(next(scores))})
+    assert summary["best"]["best"]["step"] == 2
+    assert summary["collapsed"].keys() == {"last"}
+
+
+@pytest.mark.parametrize("action", ["mark", "stop"])
+def test_a_step_that_is_not_finite_updates_nothing(train, tiny_model, action):
+    terms = [{"objective": "trial_paired", "examples": "pairs", "batch": 8, "poison_at": 4}]
+    summary, folder = train(trial.recipe(terms=terms, train={"guards": {"not_finite": action}}), model=tiny_model)
+    losses = [line["loss"] for line in _curve(folder)]
+    assert losses[4:] == [None] * (2 if action == "mark" else 1)
+    assert None not in losses[:4]
+    assert summary["collapsed"] == {"last": "step 5: the loss is not finite, its update was left out (since step 5)"}
+    assert all(torch.isfinite(p).all() for p in tiny_model.parameters())
+
+
+def test_constant_predictions_of_a_term_are_seen_and_pass():
+    guards = Guards({"every": 1, "patience": 2, "after": 0})
+    for done, constant in enumerate([1.0, 0.0, 1.0, 1.0, 1.0], start=1):
+        guards.look(done, [], {"cross_entropy": {"constant": constant}})
+    assert guards.mark() == "cross_entropy gives one prediction for all rows (since step 3)"
+    again = Guards({"every": 1, "patience": 2, "after": 0})
+    again.restore(json.loads(json.dumps(guards.state())))
+    again.look(6, [], {"cross_entropy": {"constant": 0.0}})
+    assert again.mark() == ""
+    assert again.mark(5) == guards.mark()
+    assert again.mark(2) == ""
+    assert again.events[0]["to"] == 6
+
+
+def test_the_mark_of_a_checkpoint_reaches_its_embeddings(tmp_path):
+    from crosslign.files import write_json
+    from crosslign.stages.embed import _collapsed
+
+    write_json(tmp_path / "lineage.json", {"counts": {"collapsed": {"last": "because"}}})
+    assert (_collapsed(tmp_path, "last"), _collapsed(tmp_path, "best")) == ("because", "")
+    write_json(tmp_path / "lineage.json", {"counts": {"files": 3}})
+    assert _collapsed(tmp_path, "main") == ""
+    assert _collapsed(tmp_path / "none", "main") == ""
+
+
+def test_marks_survive_a_stop(train, monkeypatch):
+    from crosslign.training.step import Stepper
+
+    recipe = _recipe(ALIGNED, {}, checkpoint_every=5)
+    _, whole = train(recipe, "whole")
+    real = Stepper.run
+
+    def run(self, step, *rest):
+        if step == 29:
+            raise KeyboardInterrupt
+        return real(self, step, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Stepper, "run", run)
+        with pytest.raises(KeyboardInterrupt):
+            train(recipe, "again")
+    summary, again = train(recipe, "again")
+    assert summary["collapsed"].keys() == {"last"}
+    assert trial.weights(whole) == trial.weights(again)

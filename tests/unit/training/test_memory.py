@@ -1,0 +1,126 @@
+"""Batches that do not fit: what is said, and micro-batches of half the size where that is allowed."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+import trial
+
+from crosslign.encoders.model import Member
+from crosslign.errors import ResourceError
+from crosslign.training.memory import bounded_memory, halved, largest_that_fits
+
+LIMITS = [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("DefaultCPUAllocator: can't allocate memory"), MemoryError()]
+
+
+@pytest.fixture
+def room(monkeypatch):
+    """Give the encoder memory for so many sentences at a time, from a step on; return the sizes it was asked for."""
+
+    def limit(sentences, error=LIMITS[0]):
+        real, asked = Member.forward, []
+
+        def forward(self, features, *rest):
+            asked.append(len(features["input_ids"]))
+            if asked[-1] > sentences:
+                raise error
+            return real(self, features, *rest)
+
+        monkeypatch.setattr(Member, "forward", forward)
+        return asked
+
+    return limit
+
+
+def _losses(folder):
+    return [json.loads(line)["loss"] for line in (folder / "curve.jsonl").read_text().splitlines()]
+
+
+@pytest.mark.parametrize("error", LIMITS, ids=["cuda", "cpu", "python"])
+def test_the_largest_micro_batch_that_fits_is_named(train, room, error):
+    room(10, error)
+    with pytest.raises(ResourceError, match=r"step 1: the batch does not fit.*micro_batch .* \{'pairs': 5\}.*auto_micro_batch"):
+        train(trial.recipe())
+
+
+def test_what_never_fits_says_so(train, room):
+    room(0)
+    with pytest.raises(ResourceError, match="Not even one example at a time fits"):
+        train(trial.recipe())
+
+
+def test_smaller_micro_batches_go_on_and_change_no_loss(train, tiny_encoder, monkeypatch, room):
+    from crosslign.encoders.model import Model
+
+    model, again = (Model.load({"main": tiny_encoder / "main"}) for _ in range(2))
+    for module in [*model.modules(), *again.modules()]:
+        if isinstance(module, torch.nn.Dropout):
+            module.p = 0.0
+    _, plain = train(trial.recipe(), "plain", model=model)
+    asked = room(5)
+    summary, folder = train(trial.recipe(train={"auto_micro_batch": True}), model=again)
+    assert summary["micro_batches"] == {"pairs": 2}
+    assert max(asked) == 16
+    assert _losses(folder) == pytest.approx(_losses(plain), rel=1e-4)
+
+
+def test_a_run_goes_back_to_its_checkpoint_and_resumes_with_the_smaller_size(train, room, monkeypatch, tmp_path):
+    """Memory runs out at step 4, after parts have changed: the queue's moving average and the commits must not count twice."""
+    parts = {"momentum": {"kind": "trial_momentum"}}
+    terms = [{"objective": "trial_keyed", "examples": "pairs", "batch": 8}]
+    recipe = trial.recipe(parts=parts, terms=terms, train={"steps": 8, "checkpoint_every": 2, "auto_micro_batch": True})
+    from crosslign.training.encoding import Encoding
+
+    real, spent = Encoding.backward, []
+
+    def backward(self):
+        spent.append(len(self._graphs))
+        if len(spent) == 4:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        real(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Encoding, "backward", backward)
+        summary, folder = train(recipe, "split")
+    assert summary["micro_batches"] == {"pairs": 4}
+    assert [line["step"] for line in map(json.loads, (folder / "curve.jsonl").read_text().splitlines())] == list(range(1, 9))
+    expected = _by_hand(train, monkeypatch, recipe)
+    assert trial.weights(folder) == trial.weights(expected)
+
+
+def _by_hand(train, monkeypatch, recipe):
+    """Train with the half size from step 3 on, by setting it there."""
+    from crosslign.training.step import Stepper
+
+    real = Stepper.run
+
+    def run(self, step, *rest):
+        if step == 2:
+            self.micro_batches = {"pairs": 4}
+        return real(self, step, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Stepper, "run", run)
+        return train(recipe, "by_hand")[1]
+
+
+def test_sizes_are_halved_and_searched():
+    assert halved({"a": 7, "b": 1}) == {"a": 3, "b": 1}
+    assert halved({"a": 1}) is None
+    for limit in (1, 2, 3, 37, 100, 511):
+        found = largest_that_fits({"x": 512}, lambda sizes, limit=limit: sizes["x"] <= limit)
+        assert limit * 7 / 8 - 1 <= found["x"] <= limit
+    assert largest_that_fits({"x": 512}, lambda sizes: False) is None
+
+
+def test_a_declared_budget_makes_allocations_fail():
+    from crosslign.training.memory import _status
+
+    taken = _status("VmRSS") >> 20
+    with bounded_memory(taken + 200), pytest.raises(RuntimeError, match="can't allocate memory"):
+        torch.ones(400 << 18)
+    assert len(torch.ones(400 << 18)) == 400 << 18
+    with pytest.raises(ResourceError, match=r"memory budget is too small.*1 allowed"), bounded_memory(1):
+        pass

@@ -1,0 +1,70 @@
+"""Updates of the rows that were used: the bytes of AdamW over the whole table."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from crosslign.training.optimiser import Optimiser
+
+
+class Table(nn.Module):
+    """A table of embeddings and a matrix."""
+
+    def __init__(self, rows):
+        super().__init__()
+        torch.manual_seed(0)
+        self.words, self.dense = nn.Embedding(rows, 8), nn.Linear(8, 3)
+
+    def loss(self, ids, sparse):
+        states = nn.functional.embedding(ids, self.words.weight, sparse=sparse)
+        return self.dense(states).square().sum() * 3
+
+
+def _train(sparse, rows=400, clip=1.0, decay=0.0, steps=12, stop=None):
+    recipe = {"train": {"learning_rate": 0.01, "schedule": "linear", "clip": clip, "weight_decay": decay}, "parts": {}}
+    model = Table(rows)
+    optimiser = Optimiser(recipe, model, {}, steps)
+    norms = []
+    for step in range(steps):
+        ids = torch.randint(0, 60, (30,), generator=torch.Generator().manual_seed(step))
+        for half in ids.chunk(2):  # as gradient caching does
+            model.loss(half, sparse).backward()
+        norms.append(optimiser.step(step))
+        if step == stop:
+            state = {name: tensor.clone() for name, tensor in optimiser.state().items()}
+            optimiser = Optimiser(recipe, model, {}, steps)
+            optimiser.load(state)
+    return model, optimiser, norms
+
+
+@pytest.mark.parametrize(("rows", "decay"), [(400, 0.0), (100, 0.0), (400, 0.1)])
+@pytest.mark.parametrize("clip", [1.0, None])
+def test_equal_to_the_whole_table(rows, decay, clip):
+    (dense, optimiser, norms), (rowwise, other, found) = (_train(sparse, rows, clip, decay) for sparse in (False, True))
+    assert found == pytest.approx(norms, rel=1e-5)
+    for a, b in zip(dense.parameters(), rowwise.parameters(), strict=True):
+        assert torch.allclose(a, b, atol=1e-6)
+    assert optimiser.state().keys() == other.state().keys()
+    unused = 60 if not decay else rows
+    assert torch.equal(rowwise.words.weight[unused:], Table(rows).words.weight[unused:])
+
+
+def test_without_clipping_the_bytes_are_those_of_adamw():
+    """Rows whose gradient no two sentences share: nothing is summed in another order."""
+    recipe = {"train": {"learning_rate": 0.01, "schedule": "constant", "clip": None}, "parts": {}}
+    tables = []
+    for sparse in (False, True):
+        model = Table(400)
+        optimiser = Optimiser(recipe, model, {}, 5)
+        for step in range(5):
+            model.loss(torch.arange(step, step + 9), sparse).backward()
+            optimiser.step(step)
+        tables.append(model.words.weight.detach())
+    assert torch.equal(*tables)
+
+
+def test_a_loaded_state_goes_on_to_the_same_bytes():
+    whole, stopped = _train(True)[0], _train(True, stop=6)[0]
+    assert all(torch.equal(a, b) for a, b in zip(whole.parameters(), stopped.parameters(), strict=True))
