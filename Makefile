@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: apertium demo methods mirror test test-unit test-workflow test-quick test-cluster test-cluster-short test-faults soak soak-short lint \
+.PHONY: apertium demo gallery methods mirror test test-unit test-workflow test-quick test-cluster test-cluster-short test-faults soak soak-short lint \
 	format bench clean help
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "make test-faults inject the 42 faults of docs/faults.md"
 	@echo "make soak        kill the run at scale quick at 25 random moments; its tables must stay byte-equal"
 	@echo "make test-quick  run the whole workflow at scale quick, on stand-ins"
+	@echo "make gallery     take the pictures of the README's gallery again"
 	@echo "make apertium    install Apertium (Debian packages), so that its tests run too"
 	@echo "make lint        check style, types, rules and their format"
 	@echo "make bench       run the benchmarks beside their public peers"
@@ -76,6 +77,11 @@ test-quick: $(VENV)/.installed
 apertium:
 	@command -v apertium >/dev/null || { apt-get update -q && apt-get install -y -q apertium apertium-eng-spa apertium-fr-es apertium-es-pt; } \
 		>/dev/null 2>&1 || echo "Apertium is not installed and cannot be: its tests are skipped"
+
+# The pictures of the README: a figure at scale quick and the top of its report, in headless Chromium (apt-get install chromium).
+gallery: test-quick
+	cp results/quick/figures/quickstart_tsne.png docs/images/quick_tsne.png
+	$(BIN)/python tests/unit/reporting/chromium.py results/quick/report.html docs/images/report.png
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

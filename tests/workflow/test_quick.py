@@ -2,6 +2,7 @@
 
 import csv
 import json
+import shutil
 
 from crosslign.cli.main import main
 
@@ -84,6 +85,36 @@ def test_a_learning_rate_reruns_its_system_and_what_hangs_on_it_and_nothing_else
     systems = {name for rule, name in jobs if rule == "train_system"}
     assert {name.split(",")[0] for rule, name in jobs if rule in ("train_system", "embed", "score")} == {"run=QS-XA-s42"}, systems
     assert {rule for rule, _ in jobs} == {"train_system", "embed", "score", "make_table", "draw_figure", "write_overview", "write_report"}
+
+
+PAGES = {"make_table", "write_overview", "write_report"}
+
+
+def test_a_changed_footnote_remakes_its_table_and_the_pages_and_nothing_else(changed):
+    changed.edit("config/tasks.yaml", "Nearest neighbour among 500 held-out verses", "Nearest of 500 held-out verses")
+    jobs = changed.planned()
+    assert {rule for rule, _ in jobs} == PAGES
+
+
+def test_another_order_of_columns_remakes_its_table_and_the_pages_and_nothing_else(changed):
+    path = changed.folder / "config" / "papers" / "quickstart.yaml"
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    first, second = (next(i for i, line in enumerate(lines) if f"label: {name}," in line) for name in ("de-en", "fr-en"))
+    lines[first], lines[second] = lines[second], lines[first]
+    path.write_text("".join(lines), encoding="utf-8")
+    jobs = changed.planned()
+    assert {rule for rule, _ in jobs} == PAGES
+    assert [name for rule, name in jobs if rule == "make_table"] == ["table=quickstart"]
+
+
+def test_a_table_is_rebuilt_on_another_machine_from_scores_alone(finished, untouched):
+    shutil.copytree(finished.results / "scores", untouched.results / "scores")
+    assert untouched.planned("results/quick/tables/quickstart.md") == [("make_table", "table=quickstart")]
+    untouched.run("results/quick/tables/quickstart.md")
+    for form in ("md", "csv", "tex", "html"):
+        name = f"tables/quickstart.{form}"
+        assert (untouched.results / name).read_bytes() == (finished.results / name).read_bytes()
+    assert sorted(path.name for path in untouched.results.iterdir()) == ["benchmarks", "logs", "scores", "tables"]
 
 
 def test_the_same_seed_gives_the_same_table_byte_for_byte(finished, untouched):

@@ -11,6 +11,7 @@ from crosslign.config.overlap import overlap_inputs
 from crosslign.config.resolve import (
     readout as readout_entry,
     resolve,
+    scored_entry,
     split_run,
 )
 from crosslign.config.resources import job_need, large_sets

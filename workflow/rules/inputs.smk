@@ -94,7 +94,7 @@ def score_recipe(wildcards):
         "readout_entry": readout_entry(project, wildcards.readout),
         "profile": project.settings["scale"],
         "task": wildcards.task,
-        "task_entry": project.tasks[wildcards.task],
+        "task_entry": scored_entry(project, wildcards.task),
     }
 
 

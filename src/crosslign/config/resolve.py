@@ -182,3 +182,8 @@ def checkpoint_name(project: Project, system: str, task: str, column: Mapping[st
         return str(column["checkpoint"])
     named = entry_of(project, system).get("checkpoint", "last")
     return str(named.get(task, named.get("default", "last"))) if isinstance(named, Mapping) else str(named)
+
+
+def scored_entry(project: Project, task: str) -> dict[str, Any]:
+    """Return what a score depends on of a task's entry: all but the footnote, which tables alone print."""
+    return {key: value for key, value in project.tasks[task].items() if key != "footnote"}

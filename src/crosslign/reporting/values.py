@@ -16,6 +16,8 @@ from crosslign.reporting.significance import mark_differences
 from crosslign.tasks.records import check_value
 
 Grid = list[list["Cell"]]
+ORIGIN = "origin.txt"
+"""Names the group that a folder of scores came from."""
 
 
 @dataclass
@@ -71,6 +73,19 @@ def find_record(path: Path, select: Mapping[str, str]) -> dict[str, Any]:
     return dict(found[0])
 
 
+def origins(results: Path, scores: Sequence[str]) -> list[str]:
+    """Return whose scores these are, where they are not ours: the first line of an `origin.txt` beside a score file or above it.
+
+    Args:
+        results: the `{results}` folder.
+        scores: score files, relative to it; folders are searched up to its `scores`.
+    """
+    folders = dict.fromkeys(results / parent for score in scores for parent in Path(score).parents if parent != Path())
+    notes = [folder / ORIGIN for folder in folders if (folder / ORIGIN).is_file()]
+    lines = [note.read_text(encoding="utf-8", errors="replace").strip().partition("\n")[0][:200] for note in notes]
+    return sorted(set(filter(None, lines)))
+
+
 def _collapse_note(record: Mapping[str, Any]) -> str:
     """Return the footnote of a collapsed run: the value stays, and means nothing."""
     return f"Collapsed: {record['reason']}."
@@ -86,11 +101,12 @@ def fill_cell(cell: Mapping[str, Any], results: Path) -> Cell:
         return Cell(reason=cell.get("reason", ""), text=cell.get("text", ""))
     records = [find_record(results / score, cell["select"]) for score in cell["scores"]]
     filled = Cell(records=records, score_files=list(cell["scores"]))
+    filled.notes = [f"Scores of {origin}, not computed here." for origin in origins(results, cell["scores"])]
     undefined = [record for record in records if record["value"] is None]
     if undefined:
         filled.reason = undefined[0]["reason"] or "undefined"
         return filled
-    filled.notes = list(dict.fromkeys(_collapse_note(record) for record in records if record.get("status") == "collapsed"))
+    filled.notes += list(dict.fromkeys(_collapse_note(record) for record in records if record.get("status") == "collapsed"))
     values = [float(record["value"]) for record in records]
     filled.ours = math.fsum(values) / len(values)
     if len(values) > 1:
@@ -117,12 +133,13 @@ def mean_cell(cells: Sequence[Cell], missing: str) -> Cell:
     empty = next((cell for cell in cells if cell.ours is None), None)
     if empty is not None:
         return Cell(reason=f"no value in {missing}" + (f": {empty.reason}" if empty.reason else ""))
+    notes = list(dict.fromkeys(note for cell in cells for note in cell.notes))
     runs = list(zip(*([record["value"] for record in cell.records] for cell in cells), strict=False))
     if len(runs) > 1 and all(len(cell.records) == len(runs) for cell in cells):
         means = [math.fsum(values) / len(values) for values in runs]
-        return Cell(ours=math.fsum(means) / len(means), std=statistics.stdev(means))
+        return Cell(ours=math.fsum(means) / len(means), std=statistics.stdev(means), notes=notes)
     values = [cell.ours or 0.0 for cell in cells]
-    return Cell(ours=math.fsum(values) / len(values))
+    return Cell(ours=math.fsum(values) / len(values), notes=notes)
 
 
 def _total(cells: Sequence[Cell]) -> Cell:

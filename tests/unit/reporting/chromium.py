@@ -5,8 +5,11 @@ import json
 import os
 import shutil
 import subprocess
+import sys
+import tempfile
 import time
 from contextlib import contextmanager
+from pathlib import Path
 
 FLAGS = (
     "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -122,3 +125,14 @@ def browser(profile):
         process.wait(timeout=30)
         os.close(to_write)
         os.close(from_read)
+
+
+def shoot(page, out, width=1000, height=1150):
+    """Write the top of a page as PNG, as `make gallery` does."""
+    with tempfile.TemporaryDirectory() as profile, browser(profile) as opened:
+        opened.open(page.resolve().as_uri(), width)
+        out.write_bytes(opened.screenshot(height))
+
+
+if __name__ == "__main__":
+    shoot(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -3,6 +3,8 @@
 import csv
 import io
 import json
+import shutil
+import subprocess
 
 import pytest
 
@@ -161,3 +163,46 @@ def test_a_reduced_scale_and_stand_ins_are_named_in_the_title(tmp_path):
     assert "scale quick, reduced" in reduced.title
     assert "stand-in data" in reduced.title
     assert lay_out(entry, tmp_path, tmp_path).title == "Title"
+
+
+def test_scores_of_another_group_show_as_theirs_and_in_averages_too(tmp_path):
+    ours, theirs = score(tmp_path, "ours-s1", 0.5), "scores/theirs-s1/last/bucc.json"
+    (tmp_path / theirs).parent.mkdir(parents=True)
+    (tmp_path / score(tmp_path, "theirs-s1", 0.7)).rename(tmp_path / theirs)
+    (tmp_path / "scores" / "theirs-s1" / "origin.txt").write_text("the group of another city\nwrite to them\n", encoding="utf-8")
+    rows = [({"label": name}, [cell(path), {"mean_of": ["x"]}]) for name, path in (("A", ours), ("B", theirs))]
+    table = lay_out(resolved(rows, [{"label": "x", "task": "bucc"}, {"label": "m", "mean_of": ["x"]}]), tmp_path, tmp_path)
+    assert table.footnotes[0] == ("a", "Scores of the group of another city, not computed here.")
+    assert [[c.letters for c in row.cells] for row in table.rows] == [["", ""], ["a", "a"]]
+
+
+PREAMBLE = r"""\documentclass{article}
+\usepackage[utf8]{inputenc}
+\usepackage{booktabs,xcolor,graphicx}
+\begin{document}
+%s
+\end{document}
+"""
+
+
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="no pdflatex here: apt-get install texlive-latex-base texlive-latex-recommended")
+@pytest.mark.parametrize("scale", ["paper", "quick"])
+def test_latex_compiles(tmp_path, scale):
+    (tmp_path / "t.csv").write_text("group,model,task,subset,metric,value,direction\n,m,bucc,avg,f1,93.6,higher\n", encoding="utf-8")
+    label = r"a_b & 5 % of ${}#^~ \ xx→en ≤ τ"
+    column = {"label": label, "group": label, "task": "bucc", "published": {"task": "bucc", "subset": "avg", "metric": "f1"}}
+    seeds = [score(tmp_path, "b-s1", 0.7), score(tmp_path, "b-s2", 0.8)]
+    rows = [
+        ({"label": label, "group": label, "published": "m"}, [cell(score(tmp_path, "a", 0.5, 0.4, 0.6))]),
+        ({"label": "B", "published": "m"}, [cell(*seeds)]),
+        ({"label": "C", "published": "m"}, [{"reason": label}]),
+    ]
+    entry = resolved(rows, [column], [{"at": {"column": label}, "text": label}], scale=scale, caption=label)
+    text = as_latex(lay_out(entry, tmp_path, tmp_path))
+    (tmp_path / "table.tex").write_text(PREAMBLE % text, encoding="utf-8")
+    command = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "-no-shell-escape", "table.tex"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, check=False, timeout=120)
+    if b"find the format file" in done.stdout:
+        pytest.skip("this pdflatex has no format file")
+    assert done.returncode == 0, done.stdout[-1500:].decode(errors="replace")
+    assert (tmp_path / "table.pdf").stat().st_size > 1000
