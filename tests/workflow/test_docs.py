@@ -20,7 +20,7 @@ def add(workflow, file, block):
     content = yaml.load(path.read_text(encoding="utf-8"))
     for section, entries in block.items():
         for name, entry in entries.items():
-            if section == "tables":
+            if name in content[section] and section == "tables":
                 content[section][name]["rows"].extend(entry["rows"])
             else:
                 content[section][name] = entry
@@ -71,12 +71,13 @@ def test_a_cross_encoder_with_a_regulariser_is_built_from_its_recipe(changed):
 
 
 def test_a_corpus_of_ones_own_becomes_examples(changed, tmp_path):
-    corpus, *more, examples = blocks("add-a-corpus.md")
+    corpus, *more, examples, table = blocks("add-a-corpus.md")
     for lang, text in (("de", "Das Haus ist alt.\nWir gehen heute nach Hause.\n"), ("en", "The house is old.\nWe are going home today.\n")):
         (tmp_path / f"mine.{lang}").write_text(text, encoding="utf-8")
     corpus["sources"]["my_files"]["local"] = str(tmp_path)
     for block in (corpus, *more):
         add(changed, "config/corpora.yaml", block)
     add(changed, "config/papers/quickstart.yaml", examples)
-    changed.run("results/quick/examples/my_pairs.parquet")
-    assert (changed.results / "examples" / "my_pairs.parquet").exists()
+    add(changed, "config/papers/quickstart.yaml", table)
+    changed.run("results/quick/tables/my_corpora.md")
+    assert "| My files | 2 |" in (changed.results / "tables" / "my_corpora.md").read_text(encoding="utf-8")

@@ -13,7 +13,11 @@ from crosslign.corpora.stand_ins._sentences import needed, pair_in
 from crosslign.errors import InputError
 from crosslign.languages import normalise
 
-HEAD = '<?xml version="1.0" encoding="UTF-8" ?>\n<tmx version="1.4">\n<header creationtool="crosslign" segtype="sentence" srclang="en" />\n<body>\n'
+HEAD = """<?xml version="1.0" encoding="UTF-8" ?>
+<tmx version="1.4">
+<header creationtool="crosslign" segtype="sentence" srclang="en" />
+<body>
+"""
 UNIT = '<tu tuid="StandIn:{number}"><tuv xml:lang="en"><seg>{a}</seg></tuv><tuv xml:lang="{code}"><seg>{b}</seg></tuv></tu>'
 
 
