@@ -55,6 +55,12 @@ def job_of(message):
     raise AssertionError(f"no rule says {message!r}")
 
 
+def environment(**more):
+    """Return the variables that every command of these tests runs with: no network, and no mirror of the person who runs them."""
+    given = {name: value for name, value in os.environ.items() if name != "CROSSLIGN_MIRROR"}
+    return {**given, "CROSSLIGN_OFFLINE": "1", "HF_HUB_OFFLINE": "1", **more}
+
+
 class Workflow:
     """Runs Snakemake in a copy of the project."""
 
@@ -62,10 +68,9 @@ class Workflow:
         self.folder = folder
         self.results = folder / "results" / "quick"
 
-    def run(self, *arguments, scale="quick", check=True, environment=None, config=()):
+    def run(self, *arguments, scale="quick", check=True, variables=None, config=()):
         command = [sys.executable, "-m", "snakemake", "--cores", "2", *arguments, "--config", f"scale={scale}", *config]
-        settings = {**os.environ, "CROSSLIGN_OFFLINE": "1", "HF_HUB_OFFLINE": "1", **(environment or {})}
-        settings.pop("CROSSLIGN_MIRROR", None)
+        settings = environment(**(variables or {}))
         done = subprocess.run(command, cwd=self.folder, env=settings, capture_output=True, text=True, check=False)
         if check:
             assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-6000:]

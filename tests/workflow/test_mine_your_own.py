@@ -3,13 +3,13 @@
 import csv
 import gzip
 import json
-import os
 import subprocess
 import sys
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from project_copy import environment
 from test_docs import add, blocks
 
 GERMAN = ["Das Haus ist alt.", "", "Wir gehen heute nach Hause.", "Das Haus ist alt.", "Der Zug\tkommt spät.", "Guten Morgen!"]
@@ -34,8 +34,7 @@ def mining(changed, tmp_path):
 
 def command(workflow, *arguments):
     arguments = [sys.executable, "-c", "import sys; from crosslign.cli.main import main; sys.exit(main())", "mine", *arguments]
-    settings = {**os.environ, "CROSSLIGN_OFFLINE": "1", "HF_HUB_OFFLINE": "1"}
-    return subprocess.run(arguments, cwd=workflow.folder, env=settings, capture_output=True, text=True, check=False)
+    return subprocess.run(arguments, cwd=workflow.folder, env=environment(), capture_output=True, text=True, check=False)
 
 
 def test_two_files_of_ones_own_become_scored_pairs(mining):
