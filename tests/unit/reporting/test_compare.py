@@ -1,14 +1,11 @@
 """Two results folders: what moved, and what differs first behind it."""
 
-import json
-
 import pytest
 
 from crosslign.errors import InputError
 from crosslign.files import write_json
 from crosslign.files.lineage import Lineage
 from crosslign.reporting.compare import compare, moves
-from crosslign.reporting.explain import chain
 
 SCORE = "scores/A-s1/last/mean/task.json"
 
@@ -50,13 +47,3 @@ def test_the_cause_named_is_the_first_on_the_way_back(tmp_path):
 def test_a_folder_without_scores_is_refused(tmp_path):
     with pytest.raises(InputError, match="no scores here"):
         compare(tmp_path, tmp_path)
-
-
-def test_a_chain_spells_each_artefact_out_once(tmp_path):
-    root = folder(tmp_path)
-    twice = root / "tables.md"
-    twice.write_text("t")
-    Lineage("rule", {}, [root / SCORE, root / "systems/A-s1.bin"], root).write(twice, "table")
-    link = chain(root, "tables.md")
-    paths = json.dumps([[part.path, part.again, [inner.path for inner in part.inputs]] for part in link.inputs])
-    assert paths == json.dumps([[SCORE, False, ["systems/A-s1.bin"]], ["systems/A-s1.bin", True, []]])
