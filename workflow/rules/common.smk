@@ -14,7 +14,7 @@ from crosslign.config.resolve import (
     scored_entry,
     split_run,
 )
-from crosslign.config.resources import job_need, large_sets
+from crosslign.config.resources import STAND_IN_RULE, job_need, large_sets
 from crosslign.config.targets import covered, target_files
 from crosslign.errors import CrosslignError
 from crosslign.files.atomic import require_writable
