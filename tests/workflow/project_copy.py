@@ -24,7 +24,7 @@ def copy_project(target):
 
 MESSAGES = {
     "fetch": r"Fetching (?P<file>\S+) of",
-    "write_stand_in": r"Writing (?P<file>\S+) of \S+ from the project's own sentences",
+    "write_stand_in": r"Writing the files of (?P<source>\S+) from the project's own sentences",
     "prepare_encoder": r"Preparing the base encoder (?P<encoder>\S+)",
     "build_corpus": r"Reading and filtering the corpus (?P<corpus>\S+)",
     "build_evaluation": r"Making the evaluation set (?P<corpus>\S+)",

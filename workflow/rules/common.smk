@@ -14,7 +14,7 @@ from crosslign.config.resolve import (
     scored_entry,
     split_run,
 )
-from crosslign.config.resources import job_need, large_sets
+from crosslign.config.resources import STAND_IN_RULE, job_need, large_sets
 from crosslign.config.targets import covered, target_files
 from crosslign.errors import CrosslignError
 from crosslign.files.atomic import require_writable
@@ -155,6 +155,16 @@ def targets(wanted):
     except CrosslignError as error:
         print(f"error: {error}", file=sys.stderr)
         sys.exit(error.exit_code)
+
+
+def drop_start_limit(scheduler):
+    """Take away Snakemake's default limit of 100 starts a second; a limit of the user's own stays.
+
+    With a limit, Snakemake 9 looks at all ready jobs again a second after each look, and each job that ends adds one more such chain
+    of looks: after some hundred jobs a whole core does nothing else.
+    """
+    if scheduler.job_rate_limiter and scheduler.job_rate_limiter.max_jobs == 100:
+        scheduler.job_rate_limiter = None
 
 
 def print_cost(dag):

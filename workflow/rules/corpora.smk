@@ -3,7 +3,6 @@
 
 localrules:
     fetch,
-    write_stand_in,
     prepare_encoder,
 
 
@@ -21,9 +20,10 @@ rule fetch:
     threads: 1
     resources:
         **needs("fetch"),
+        # No setting: a file is the same wherever it came from, so another mirror fetches nothing anew.
+        mirrors=os.pathsep.join(map(str, project.mirrors)),
     params:
         recipe=source_recipe,
-        mirrors=[str(mirror) for mirror in project.mirrors],
         root=lambda w: str(paths.downloads),
         offline=False,
         code=lambda w: code(
@@ -35,33 +35,34 @@ rule fetch:
         "../scripts/fetch.py"
 
 
-rule write_stand_in:
-    input:
-        sentences=lambda w: list(graph.source_paths(project, "written").values()),
-    output:
-        file=paths.download("{source}", "{file}"),
-    log:
-        paths.log("write_stand_in", "{source}/{file}"),
-    benchmark:
-        paths.benchmark("write_stand_in", "{source}/{file}")
-    wildcard_constraints:
-        source=names(stand_in_sources()),
-    conda:
-        "../../envs/cpu.yaml"
-    threads: 1
-    resources:
-        **needs("write_stand_in"),
-    params:
-        recipe=source_recipe,
-        root=lambda w: str(paths.results),
-        code=lambda w: code(
-            "fetch",
-            f"crosslign.corpora.stand_ins.{project.sources[w.source]['stand_in']}",
-        ),
-    message:
-        "Writing {wildcards.file} of {wildcards.source} from the project's own sentences"
-    script:
-        "../scripts/write_stand_in.py"
+# One job writes all files of a source: hundreds of small files would cost hundreds of starts of Python.
+for source in stand_in_sources():
+
+    rule:
+        name:
+            f"{STAND_IN_RULE}_{source}"
+        input:
+            sentences=lambda w: list(graph.source_paths(project, "written").values()),
+        output:
+            **graph.source_paths(project, source),
+        log:
+            paths.log("write_stand_in", source),
+        benchmark:
+            paths.benchmark("write_stand_in", source)
+        localrule: True
+        conda:
+            "../../envs/cpu.yaml"
+        threads: 1
+        resources:
+            **needs("write_stand_in"),
+        params:
+            recipe=stand_in_recipe(source),
+            root=str(paths.results),
+            code=stand_in_code(source),
+        message:
+            f"Writing the files of {source} from the project's own sentences"
+        script:
+            "../scripts/write_stand_in.py"
 
 
 rule prepare_encoder:

@@ -9,17 +9,33 @@ def stand_in_sources():
     ]
 
 
-def source_recipe(wildcards):
-    entry = {
-        key: value
-        for key, value in project.sources[wildcards.source].items()
-        if key != "files"
+def source_entry(source):
+    """A source's entry without its files, which recipes name one by one."""
+    return {
+        key: value for key, value in project.sources[source].items() if key != "files"
     }
+
+
+def source_recipe(wildcards):
     return {
         "source": wildcards.source,
-        "entry": entry,
+        "entry": source_entry(wildcards.source),
         "file": graph.source_file(project, wildcards.source, wildcards.file),
     }
+
+
+def stand_in_recipe(source):
+    return {
+        "source": source,
+        "entry": source_entry(source),
+        "files": project.sources[source]["files"],
+    }
+
+
+def stand_in_code(source):
+    return code(
+        "fetch", f"crosslign.corpora.stand_ins.{project.sources[source]['stand_in']}"
+    )
 
 
 def encoder_entry(encoder):

@@ -31,10 +31,17 @@ SHORTEST = 20
 LONGEST = 1440
 MOST_MB = 64_000
 """The first attempt asks for no more: large corpora are read as streams."""
+STAND_IN_RULE = "write_stand_in"
+"""Each source has a rule of its own for its stand-ins, which appends the source's id."""
 EMBED_RULES = ("embed", "embed_large")
 """Rules that write vectors."""
 LARGE_MB = 100.0
 """Text (MB) from which on the vectors of a set are temporary, unless `keep` says otherwise: 4 GB a run at 1,024 dimensions."""
+
+
+def stage_of(rule: str) -> str:
+    """Return the name that a rule shares with its likes: what time and jobs are counted by."""
+    return STAND_IN_RULE if rule.startswith(f"{STAND_IN_RULE}_") else rule
 
 
 @dataclass(frozen=True)

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import TextIO
 
+from crosslign.config.resources import stage_of
 from crosslign.training.curve import duration
 
 UNKNOWN_SECONDS = 1.0
@@ -77,12 +78,14 @@ class RemainingHandler(logging.Handler):
         """Follow one event; records without one pass."""
         event, now = str(getattr(record, "event", "")), time.monotonic()
         if event == "run_info" and not self._total:
-            counts = {rule: n for rule, n in record.__dict__["stats"].items() if rule != "total"}
-            self._total = sum(counts.values())
+            counts: Counter[str] = Counter()
+            for rule, jobs in record.__dict__["stats"].items():
+                counts[stage_of(rule)] += jobs if rule != "total" else 0
+            self._total = counts.total()
             self._remaining.plan(counts)
             self._print(f"{self._total} jobs, about {duration(self._remaining.seconds(now))} in all")
         elif event == "job_info":
-            self._remaining.start(record.__dict__["jobid"], record.__dict__["rule_name"], now)
+            self._remaining.start(record.__dict__["jobid"], stage_of(record.__dict__["rule_name"]), now)
         elif event == "job_finished":
             self._done += 1
             self._remaining.finish(record.__dict__["job_id"], now)

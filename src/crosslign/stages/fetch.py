@@ -1,7 +1,8 @@
-"""Stage sources: one file of a source, as published, or written as a stand-in."""
+"""Stage sources: a file of a source as published, or all files of a source written as stand-ins."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from crosslign.stages.job import Job
@@ -12,19 +13,22 @@ def fetch(job: Job) -> None:
     from crosslign.corpora.fetch import fetch_file
 
     recipe = job.params["recipe"]
-    facts = fetch_file(recipe["source"], recipe["entry"], recipe["file"], job.outputs["file"], [Path(m) for m in job.params["mirrors"]])
+    mirrors = [Path(folder) for folder in job.params["mirrors"].split(os.pathsep) if folder]
+    facts = fetch_file(recipe["source"], recipe["entry"], recipe["file"], job.outputs["file"], mirrors)
     job.lineage.licences = [recipe["entry"]["licence"]]
     job.write_lineage("download", [job.outputs["file"]], facts)
 
 
 def write_stand_in(job: Job) -> None:
-    """Write one catalog file in its official format from the project's own sentences."""
+    """Write all files of a source in their official format from the project's own sentences."""
     from crosslign.corpora import STAND_INS
     from crosslign.corpora.stand_ins._sentences import load_sentences
 
     recipe = job.params["recipe"]
     sentences = load_sentences(job.inputs["sentences"][0].parent)
+    write = STAND_INS.get(recipe["entry"]["stand_in"])
     job.lineage.stand_in = True
     with job.publish("stand_in") as (out, counts):
-        STAND_INS.get(recipe["entry"]["stand_in"])(out["file"], recipe["file"], sentences)
+        for file in recipe["files"]:
+            write(out[file["name"]], file, sentences)
         counts["sentences"] = len(sentences)

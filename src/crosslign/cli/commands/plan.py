@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
+from collections import Counter
 from typing import TYPE_CHECKING
 
 from crosslign.cli import COMMANDS
@@ -72,6 +73,11 @@ def planned(output: str) -> tuple[dict[str, int], list[Job]]:
     """Return jobs by rule, and rule and wildcards of those that cost something, from the output of a dry run."""
     stats = re.search(r"^Job stats:\n.*?\n-.*?\n(.*?)\n\n", output, flags=re.MULTILINE | re.DOTALL)
     rows = [line.split() for line in stats[1].splitlines()] if stats else []
-    jobs = {row[0]: int(row[1]) for row in rows if len(row) == 2 and row[0] not in ("total", "all", "all_tables", "all_figures")}
+    from crosslign.config.resources import stage_of
+
+    jobs: Counter[str] = Counter()
+    for row in rows:
+        if len(row) == 2 and row[0] not in ("total", "all", "all_tables", "all_figures"):
+            jobs[stage_of(row[0])] += int(row[1])
     said = dict.fromkeys(re.findall(r"^Job \d+: (.*)$", output, flags=re.MULTILINE))
     return jobs, [(rule, found.groupdict()) for text in said for rule, words in MESSAGES.items() if (found := re.match(words, text))]
