@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import xxhash
-from filtering import measured
+from _common import machine, measured, parser, versions
 
 WORDS = 12
 PART = 100_000
@@ -134,22 +134,23 @@ def content(path: Path) -> tuple[int, int]:
 
 def main() -> None:
     """Run the comparison."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000_000, 5_000_000], help="pairs of the bitext")
-    parser.add_argument("--steps", nargs="+", choices=STEPS, default=STEPS, help="steps to measure; `mix` needs `pairs`")
-    parser.add_argument("--run", nargs=3, metavar=("FOLDER", "STEP", "PAIRS"), help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    command = parser(__doc__)
+    command.add_argument("--sizes", type=int, nargs="+", default=[1_000_000], help="pairs of the bitext")
+    command.add_argument("--steps", nargs="+", choices=STEPS, default=STEPS, help="steps to measure; `mix` needs `pairs`")
+    command.add_argument("--run", nargs=3, metavar=("FOLDER", "STEP", "PAIRS"), help=argparse.SUPPRESS)
+    args = command.parse_args()
     if args.run:
         folder, step, pairs = Path(args.run[0]), args.run[1], int(args.run[2])
         peer(folder) if step == "peer" else ours(folder, step, pairs)
         return
+    print(f"machine: {machine()}; {versions('datasets', 'pyarrow')}")
     for pairs in args.sizes:
         folder = Path(tempfile.mkdtemp(prefix="crosslign-examples-memory-"))
         try:
             prepare(folder, pairs)
             found = {}
             for step in [*args.steps, *(["peer"] if "mix" in args.steps else [])]:
-                found[step] = measured([sys.executable, __file__, "--run", str(folder), step, str(pairs)], folder)
+                found[step] = measured([sys.executable, __file__, "--run", str(folder), step, str(pairs)], OMP_NUM_THREADS="1")
                 print(f"{pairs:,} pairs, {step}: {found[step].memory:.0f} MiB, {found[step].processor:.1f} s of processor", flush=True)
             if "mix" in args.steps and content(folder / "mix.parquet") != content(folder / "peer.parquet"):
                 raise SystemExit("the two mixes differ")
