@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
@@ -38,3 +39,9 @@ def read_project(args: Namespace) -> Project:
     if args.directory.resolve() != Path.cwd():
         settings["results"] = str(args.directory / settings.get("results", "results"))
     return load_project(args.directory, settings)
+
+
+def options(args: Namespace) -> list[str]:
+    """Return what Snakemake must be given, in the project's folder, to see the same project."""
+    file = [] if args.configfile is None else ["--configfile", str(args.configfile)]
+    return [*file, *(["--config", *map(shlex.quote, args.config)] if args.config else [])]

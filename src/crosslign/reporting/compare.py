@@ -1,48 +1,58 @@
-"""Two results folders side by side: which scores moved, by how much, and which input differs."""
+"""Two results folders side by side: which cells of their tables moved, whether by more than chance, and which input differs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from crosslign.errors import InputError
+import numpy as np
+
+from crosslign.errors import InputError, printable
 from crosslign.files import read_json
 from crosslign.files.lineage import lineage_path
+from crosslign.reporting.causes import Causes
+from crosslign.reporting.console import as_columns
+from crosslign.reporting.significance import LEVEL, holm, paired_bootstrap, resamples_of
+from crosslign.reporting.values import Cell, fill_cell, fill_cells
 
-FACTS = ("recipe", "seed", "threads", "code", "versions")
+PAIRED, SEEDS, INTERVALS = "paired", "seeds", "intervals"
+LEGEND = {
+    PAIRED: "paired: bootstrap on the same items and over seeds, p after Holm's correction for the moved cells of its column",
+    SEEDS: "seeds: Welch's t-test over runs, p after the same correction",
+    INTERVALS: "intervals: whether the 95 % intervals lie apart",
+}
+SHOWN = 20
+"""Score files outside of tables that are listed."""
+Side = tuple[Path, Mapping[str, Any]]
+"""A results folder, and a table as it was resolved there."""
 
 
 @dataclass(frozen=True)
 class Move:
-    """One score that differs between two results folders.
+    """One cell, or one record outside of tables, whose value differs.
 
     Attributes:
-        file: score file, relative to both folders.
-        record: subset, metric, direction and protocol.
-        before, after: the values; None where undefined.
-        significant: whether the 95 % intervals are apart; None where one has none.
+        row, column: their headings and labels.
+        before, after: as printed: on the printed scale, with one decimal more than the table; a dash where there is no value.
+        delta: signed, or empty.
+        files: score files behind it, of both sides.
+        test: `paired`, `seeds`, `intervals`, or empty where none was possible.
+        p_value: None without a test that gives one.
+        significant: None without a test.
     """
 
-    file: str
-    record: str
-    before: float | None
-    after: float | None
-    significant: bool | None
-
-
-def _records(path: Path) -> dict[str, Mapping[str, Any]]:
-    keys = ("subset", "metric", "direction", "protocol")
-    return {" ".join(filter(None, (str(r[key]) for key in keys))): r for r in read_json(path)["records"]}
-
-
-def _apart(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool | None:
-    ends = [one.get("ci_low"), one.get("ci_high"), other.get("ci_low"), other.get("ci_high")]
-    if any(end is None for end in ends):
-        return None
-    low, high, other_low, other_high = (float(end) for end in ends if end is not None)
-    return low > other_high or high < other_low
+    row: str
+    column: str
+    before: str
+    after: str
+    delta: str
+    files: tuple[str, ...]
+    test: str = ""
+    p_value: float | None = None
+    significant: bool | None = None
 
 
 def score_files(results: Path) -> set[str]:
@@ -57,46 +67,223 @@ def score_files(results: Path) -> set[str]:
     return {path.relative_to(results).as_posix() for path in folder.rglob("*.json") if not path.name.endswith(".lineage.json")}
 
 
-def moves(before: Path, after: Path) -> list[Move]:
-    """Return every record that both folders have with different values."""
-    found = []
-    for file in sorted(score_files(before) & score_files(after)):
-        old, new = _records(before / file), _records(after / file)
-        for name in sorted(old.keys() & new.keys()):
-            if old[name]["value"] != new[name]["value"]:
-                found.append(Move(file, name, old[name]["value"], new[name]["value"], _apart(old[name], new[name])))
+def tables(results: Path) -> dict[str, Mapping[str, Any]]:
+    """Return the tables of a results folder as they were resolved when they were made, by id."""
+    sidecars = (lineage_path(path) for path in sorted((results / "tables").glob("*.csv")))
+    recipes = [read_json(sidecar)["recipe"] for sidecar in sidecars if sidecar.exists()]
+    return {recipe["id"]: recipe for recipe in recipes}
+
+
+def _named(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the headings and labels of rows or columns; a second one of the same name carries its system or its number."""
+    names: list[str] = []
+    for entry in entries:
+        name = " / ".join(filter(None, (entry.get("group", ""), entry["label"])))
+        names.append(name if name not in names else f"{name} ({entry.get('system', names.count(name) + 1)})")
+    return names
+
+
+def _grid(results: Path, resolved: Mapping[str, Any]) -> dict[tuple[str, str], tuple[Cell, list[Mapping[str, Any]]]]:
+    """Return each cell with its value and the cells that hold its scores, by the names of its row and column."""
+    labels = [column["label"] for column in resolved["columns"]]
+    found = {}
+    for row, cells, values in zip(_named(resolved["rows"]), resolved["cells"], fill_cells(resolved, results), strict=True):
+        for column, cell, value in zip(_named(resolved["columns"]), cells, values, strict=True):
+            whole = [cells[labels.index(label)] for label in cell.get("mean_of", [])] or [cell]
+            found[row, column] = (value, [part for one in whole for part in one.get("parts", [one]) if "scores" in part])
     return found
 
 
-def first_differences(before: Path, after: Path, file: str) -> Iterator[str]:
-    """Yield, for an artefact of both folders, what differs first on the way back: its own facts, else those of its inputs."""
-    sidecars = [lineage_path(folder / file) for folder in (before, after)]
-    if not all(sidecar.exists() for sidecar in sidecars):
-        if any(sidecar.exists() for sidecar in sidecars):
-            yield f"{file}: only one side has lineage"
-        return
-    old, new = (read_json(sidecar) for sidecar in sidecars)
-    inputs = [{entry["path"]: entry["sha256"] for entry in lineage["inputs"]} for lineage in (old, new)]
-    changed = [path for path in inputs[0] if path in inputs[1] and inputs[0][path] != inputs[1][path]]
-    deeper = [difference for path in changed for difference in first_differences(before, after, path)]
-    if deeper:
-        yield from dict.fromkeys(deeper)
-        return
-    yield from (f"{path}: other bytes" for path in changed)
-    yield from (f"{path}: on one side only" for path in sorted(inputs[0].keys() ^ inputs[1].keys()))
-    yield from (f"{file}: {fact} differs" for fact in FACTS if old[fact] != new[fact])
+def _mean_resamples(parts: Sequence[Mapping[str, Any]], results: Path) -> np.ndarray | None:
+    """Return the mean over a cell's parts on each resample of each run: [runs, r], or None."""
+    found = [resamples_of(fill_cell(part, results), results) for part in parts]
+    known = [values for values in found if values is not None]
+    if not known or len(known) < len(found) or len({values.shape for values in known}) > 1:
+        return None
+    return np.asarray(np.mean(known, axis=0))
+
+
+def _items(parts: Iterable[Mapping[str, Any]], results: Path) -> list[Any]:
+    """Return what tells whether two cells were measured on the same items: the texts and gold that their scores read, or their number."""
+    found: list[Any] = []
+    for part in parts:
+        sidecar = lineage_path(results / part["scores"][0])
+        inputs = read_json(sidecar)["inputs"] if sidecar.exists() else []
+        read = sorted(entry["sha256"] for entry in inputs if entry["path"].startswith("corpora/"))
+        found.append(read or [record["n_items"] for record in fill_cell(part, results).records][:1])
+    return found
+
+
+def _runs(parts: Sequence[Mapping[str, Any]], results: Path) -> list[float]:
+    """Return a cell's value of each run, the mean over its parts; empty where they have not the same runs."""
+    values = [[record["value"] for record in fill_cell(part, results).records] for part in parts]
+    if not values or len({len(runs) for runs in values}) > 1 or None in [value for runs in values for value in runs]:
+        return []
+    return [math.fsum(runs) / len(runs) for runs in zip(*values, strict=True)]
+
+
+def welch(before: Sequence[float], after: Sequence[float]) -> float | None:
+    """Return the two-sided p-value of Welch's t-test over runs; None with fewer than two runs on a side or without any spread."""
+    from scipy.stats import ttest_ind
+
+    if min(len(before), len(after)) < 2 or (np.ptp(before) == 0 and np.ptp(after) == 0):
+        return None
+    return float(ttest_ind(after, before, equal_var=False).pvalue)
+
+
+def _tested(move: Move, old: tuple[Path, Cell, list[Any]], new: tuple[Path, Cell, list[Any]], counted: bool) -> Move:
+    """Return a move with the strongest test that both sides allow: paired, over seeds, by intervals."""
+    (before, cell, parts), (after, other, others) = old, new
+    if counted or cell.ours is None or other.ours is None:
+        return move
+    if _items(parts, before) == _items(others, after):
+        values, baseline = _mean_resamples(others, after), _mean_resamples(parts, before)
+        if values is not None and baseline is not None and (found := paired_bootstrap(values, baseline)):
+            return replace(move, test=PAIRED, p_value=found.p_value)
+    if (p_value := welch(_runs(parts, before), _runs(others, after))) is not None:
+        return replace(move, test=SEEDS, p_value=p_value)
+    if None in (cell.ci_low, cell.ci_high, other.ci_low, other.ci_high):
+        return move
+    assert cell.ci_low is not None
+    assert cell.ci_high is not None
+    assert other.ci_low is not None
+    assert other.ci_high is not None
+    return replace(move, test=INTERVALS, significant=cell.ci_low > other.ci_high or cell.ci_high < other.ci_low)
+
+
+def _number(cell: Cell, scale_by: float, decimals: int) -> str:
+    return printable(cell.text) or ("–" if cell.ours is None else f"{cell.ours * scale_by:.{decimals}f}")
+
+
+def _corrected(moves: Sequence[Move]) -> Iterator[Move]:
+    """Yield moves with their p-values corrected column by column."""
+    for column in dict.fromkeys(move.column for move in moves):
+        tested = [move for move in moves if move.column == column and move.p_value is not None]
+        corrected = dict(zip(map(id, tested), holm([move.p_value or 0.0 for move in tested]), strict=True))
+        for move in moves:
+            if move.column == column:
+                p_value = corrected.get(id(move))
+                yield move if p_value is None else replace(move, p_value=p_value, significant=p_value < LEVEL)
+
+
+def table_moves(before: Side, after: Side) -> tuple[list[Move], int]:
+    """Return the cells of a table whose values differ, in the order of its columns, and how many cells both sides have.
+
+    Args:
+        before, after: folder and resolved table of each side; rows and columns are matched by their headings and labels.
+
+    Raises:
+        InputError: a score file that a table names is gone.
+    """
+    old, new = _grid(*before), _grid(*after)
+    entries = dict(zip(_named(after[1]["columns"]), after[1]["columns"], strict=True))
+    layout = {"decimals": 1, "scale_by": 100, **after[1].get("print", {})}
+    found = []
+    shared = [place for place in new if place in old]
+    for row, column in shared:
+        (cell, parts), (other, others) = old[row, column], new[row, column]
+        if (cell.ours, cell.text) == (other.ours, other.text):
+            continue
+        entry = {**layout, **entries[column]}
+        scale_by, decimals = entry["scale_by"], entry["decimals"] + 1
+        delta = "" if cell.ours is None or other.ours is None else f"{(other.ours - cell.ours) * scale_by:+.{decimals}f}"
+        files = tuple(dict.fromkeys(score for part in [*parts, *others] for score in part["scores"]))
+        move = Move(row, column, _number(cell, scale_by, decimals), _number(other, scale_by, decimals), delta, files)
+        found.append(_tested(move, (before[0], cell, parts), (after[0], other, others), "count" in entry))
+    return list(_corrected(found)), len(shared)
+
+
+def record_moves(before: Path, after: Path, files: Iterable[str]) -> list[Move]:
+    """Return the records of score files whose values differ, for scores that stand in no table of both folders."""
+    keys = ("subset", "metric", "direction", "protocol")
+    found = []
+    for file in sorted(files):
+        old, new = (
+            {tuple(r.get(key, "") for key in keys): r["value"] for r in read_json(folder / file)["records"]} for folder in (before, after)
+        )
+        for name in [name for name in new if name in old and old[name] != new[name]]:
+            part = {"scores": [file], "select": dict(zip(keys, name, strict=True))}
+            cells = [fill_cell(part, folder) for folder in (before, after)]
+            shown = [_number(cell, 100, 2) for cell in cells]
+            delta = "–" if None in (old[name], new[name]) else f"{100 * (new[name] - old[name]):+.2f}"
+            move = Move(file.removeprefix("scores/"), " ".join(filter(None, name)), shown[0], shown[1], delta, (file,))
+            found.append(_tested(move, (before, cells[0], [part]), (after, cells[1], [part]), counted=False))
+    return list(_corrected(found))
+
+
+def _verdict(move: Move) -> str:
+    if move.significant is None:
+        return "not tested"
+    answer = "yes" if move.significant else "no"
+    return f"{answer}, p {move.p_value:.3f}, {move.test}" if move.p_value is not None else f"{answer}, {move.test}"
+
+
+class _Reasons:
+    """Numbers the causes behind moves in reading order."""
+
+    def __init__(self, causes: Causes) -> None:
+        self.causes = causes
+        self.numbers: dict[str, int] = {}
+
+    def of(self, move: Move, shared: set[str]) -> str:
+        """Return the numbers of what differs first behind a move."""
+        found = [cause for file in move.files if file in shared for cause in self.causes.of(file)]
+        found += [f"{file}: on one side only" for file in move.files if file not in shared]
+        return " ".join(f"[{self.numbers.setdefault(cause, len(self.numbers) + 1)}]" for cause in dict.fromkeys(found))
+
+
+def _listed(moves: Sequence[Move], reasons: _Reasons, shared: set[str]) -> list[str]:
+    rows = [[m.row, m.column, m.before, m.after, m.delta, _verdict(m), reasons.of(m, shared)] for m in moves]
+    return as_columns([["row", "column", "before", "after", "delta", "significant", "why"], *rows], right=(2, 3, 4))
+
+
+def _tables(before: Path, after: Path) -> Iterator[tuple[str, list[Move], int, str]]:
+    """Yield title, moves, number of shared cells and a complaint of each table that both folders have."""
+    old, new = tables(before), tables(after)
+    for name in sorted(old.keys() & new.keys()):
+        try:
+            moves, cells = table_moves((before, old[name]), (after, new[name]))
+            yield f"{name}: {new[name]['title']}", moves, cells, ""
+        except InputError as error:
+            yield name, [], 0, str(error)
+
+
+def _count(number: int, one: str) -> str:
+    return f"{number} {one}" + ("" if number == 1 else "s")
 
 
 def compare(before: Path, after: Path) -> str:
-    """Return in words how the scores of two results folders differ, and the first inputs that differ behind them."""
+    """Return in words how two results folders differ: the cells that moved, table by table, and what differs first behind them."""
     old, new = score_files(before), score_files(after)
-    found = moves(before, after)
-    lines = [f"{len(old & new)} score files on both sides, {len(old - new)} only before, {len(new - old)} only after"]
-    if not found:
-        return "\n".join([*lines, "no score differs"])
-    for move in found:
-        delta = "" if move.before is None or move.after is None else f"  {100 * (move.after - move.before):+.2f}"
-        sign = {True: "  significant", False: "  within the intervals", None: ""}[move.significant]
-        lines.append(f"{move.file}  {move.record}: {move.before!r} -> {move.after!r}{delta}{sign}")
-    causes = dict.fromkeys(cause for file in dict.fromkeys(m.file for m in found) for cause in first_differences(before, after, file))
-    return "\n".join([*lines, "", "what differs first:", *(f"  {cause}" for cause in causes)])
+    found, reasons, shared = list(_tables(before, after)), _Reasons(Causes(before, after)), old & new
+    all_moves = [move for _, moves, _, _ in found for move in moves]
+    certain = sum(move.significant is True for move in all_moves)
+    lines = [f"before  {before}", f"after   {after}", ""]
+    lines += [f"{_count(len(shared), 'score file')} on both sides, {len(old - new)} only before, {len(new - old)} only after"]
+    cells = sum(number for _, _, number, _ in found)
+    lines += [f"{_count(cells, 'cell')} of {_count(len(found), 'table')} on both sides: {len(all_moves)} moved, {certain} significantly"]
+    for title, moves, _, complaint in found:
+        if complaint:
+            lines += ["", f"{title}: not compared, {complaint}"]
+        elif moves:
+            lines += ["", title, *_listed(moves, reasons, shared)]
+    outside = record_moves(before, after, shared - _in_tables(before, after))
+    if outside:
+        lines += [
+            "",
+            f"{_count(len(outside), 'record')} moved in scores that no table of both sides shows",
+            *_listed(outside[:SHOWN], reasons, shared),
+        ]
+        lines += [f"... and {len(outside) - SHOWN} more"] if len(outside) > SHOWN else []
+    tests = {move.test for move in [*all_moves, *outside[:SHOWN]]}
+    lines += ["", *(text for test, text in LEGEND.items() if test in tests)] if tests - {""} else []
+    if reasons.numbers:
+        lines += ["", "What differs first behind them", *(f"[{number}] {cause}" for cause, number in reasons.numbers.items())]
+    return "\n".join(map(printable, lines if all_moves or outside else [*lines, "", "no score differs"]))
+
+
+def _in_tables(before: Path, after: Path) -> set[str]:
+    """Return the score files that a table of both folders reads."""
+    old, new = tables(before), tables(after)
+    cells = [cell for name in old.keys() & new.keys() for row in new[name]["cells"] for cell in row]
+    return {score for cell in cells for part in cell.get("parts", [cell]) for score in part.get("scores", [])}

@@ -58,6 +58,20 @@ def table_as_text(path: Path, scale_by: float = 100, decimals: int = 1) -> str:
     return "\n".join(lines)
 
 
+def as_columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list[str]:
+    """Return rows of texts as lines of aligned columns, two spaces between them.
+
+    Args:
+        rows: all of one length; the first may be the heads.
+        right: numbers of the columns that stand on the right.
+    """
+    widths = [max(map(_width, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(_pad(text, width, place in right) for place, (text, width) in enumerate(zip(row, widths, strict=True))).rstrip()
+        for row in rows
+    ]
+
+
 def summary(title: str, table: Path, files: Sequence[tuple[str, Path]], scale_by: float = 100, decimals: int = 1) -> str:
     """Return a table with its title, and where the files are, framed for the terminal."""
     rule = "─" * min(100, shutil.get_terminal_size((100, 24)).columns)

@@ -2,124 +2,244 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import os
+import textwrap
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from ruamel.yaml import YAML
+
 from crosslign.config.cells import resolve_table
 from crosslign.config.project import Project
-from crosslign.errors import InputError
-from crosslign.files import read_json
-from crosslign.files.lineage import lineage_path
+from crosslign.errors import InputError, printable
 from crosslign.registry import nearest
-from crosslign.reporting.values import find_record
+from crosslign.reporting.chain import Link, chain
+from crosslign.reporting.published import read_published
+from crosslign.reporting.values import Cell, fill_cell, mean_cell
 
-SHOWN = {
-    "system": ("system", "seed", "base", "terms", "train", "select"),
-    "embeddings": ("readout", "readout_entry"),
-    "examples": ("entry",),
-    "corpus": ("entry",),
-    "evaluation": ("entry",),
-    "scores": ("task", "checkpoint", "readout"),
-}
-"""Keys of the recipe that say most about an artefact, by its kind."""
+WIDTH = 118
+OF_RECORD = (
+    "eval",
+    "subset",
+    "metric",
+    "direction",
+    "protocol",
+    "checkpoint",
+    "pooling",
+    "layer",
+    "threshold",
+    "threshold_from",
+    "status",
+    "reason",
+)
+"""Keys of a record that say which number it is; the others are hashes and settings, which stand in the chain."""
 
 
-@dataclass
-class Link:
-    """One artefact of the chain.
+@dataclass(frozen=True)
+class Place:
+    """A cell found: its table, its row and column as declared, and its resolved parts.
 
     Attributes:
-        path: relative to `{results}`.
-        lineage: its lineage; None where a file has none (a download, a table of an evaluation set named twice).
-        inputs: what it was made of.
-        again: whether it stands further up with its own inputs.
+        resolved: the table.
+        row, column: entries of the table.
+        cell: resolved: `scores`, `parts`, `mean_of`, `text` or `reason`.
+        parts: the cells that hold its scores, by the name of their column; more than one for an average.
     """
 
-    path: str
-    lineage: Mapping[str, Any] | None
-    inputs: list[Link] = field(default_factory=list)
-    again: bool = False
+    resolved: Mapping[str, Any]
+    row: Mapping[str, Any]
+    column: Mapping[str, Any]
+    cell: Mapping[str, Any]
+    parts: list[tuple[str, Mapping[str, Any]]]
 
 
-def find_cell(project: Project, table: str, row: str, column: str) -> Mapping[str, Any]:
-    """Return a resolved cell by the labels of its row (or its system) and of its column.
+def _names(entry: Mapping[str, Any]) -> set[str]:
+    group = entry.get("group", "")
+    return {entry["label"], entry.get("system", entry["label"]), f"{group} / {entry['label']}"}
+
+
+def _one(table: str, kind: str, wanted: str, entries: Sequence[Mapping[str, Any]]) -> int:
+    """Return the number of the one row or column of that name.
 
     Raises:
-        InputError: no such table, row or column; names what there is.
+        InputError: none has it, or more than one; names what there is.
+    """
+    found = [index for index, entry in enumerate(entries) if wanted in _names(entry)]
+    if not found:
+        raise InputError(f"unknown {kind} {wanted!r}", where=f"table {table}", why=nearest(wanted, [entry["label"] for entry in entries]))
+    if len(found) > 1:
+        ways = [
+            f"'{e.get('group', '')} / {e['label']}'" + (f" or {e['system']}" if "system" in e else "")
+            for e in map(entries.__getitem__, found)
+        ]
+        raise InputError(f"{len(found)} {kind}s are called {wanted!r}", where=f"table {table}", do=f"Say which: {'; '.join(ways)}")
+    return found[0]
+
+
+def find_cell(project: Project, table: str, row: str, column: str) -> Place:
+    """Return a cell by its row (label, system, or `group / label`) and its column (label, or `group / label`).
+
+    Raises:
+        InputError: no such table, row or column, or more than one; names what there is.
     """
     if table not in project.tables:
         raise InputError(f"unknown table {table!r}", where="crosslign explain", why=nearest(table, list(project.tables)))
     resolved = resolve_table(project, table)
-    rows = [index for index, entry in enumerate(resolved["rows"]) if row in (entry["label"], entry.get("system"))]
-    columns = [index for index, entry in enumerate(resolved["columns"]) if entry["label"] == column]
-    for name, found, allowed in (("row", rows, resolved["rows"]), ("column", columns, resolved["columns"])):
-        if not found:
-            wanted = row if name == "row" else column
-            raise InputError(f"unknown {name} {wanted!r}", where=f"table {table}", why=nearest(wanted, [e["label"] for e in allowed]))
-    cell: Mapping[str, Any] = resolved["cells"][rows[0]][columns[0]]
-    return cell
+    at, to = _one(table, "row", row, resolved["rows"]), _one(table, "column", column, resolved["columns"])
+    cells = resolved["cells"][at]
+    cell, entry = cells[to], resolved["columns"][to]
+    labels = [entry["label"] for entry in resolved["columns"]]
+    averaged = [(label, cells[labels.index(label)]) for label in cell.get("mean_of", [])] or [(entry["label"], cell)]
+    parts = [(label, part) for label, whole in averaged for part in whole.get("parts", [whole])]
+    return Place(resolved, resolved["rows"][at], entry, cell, parts)
 
 
-def chain(results: Path, path: str, seen: set[str] | None = None) -> Link:
-    """Return an artefact with all that it was made of, each artefact spelled out once."""
-    seen = set() if seen is None else seen
-    sidecar = lineage_path(results / path)
-    lineage = read_json(sidecar) if sidecar.exists() else None
-    link = Link(path, lineage, again=path in seen)
-    if not link.again and lineage is not None:
-        seen.add(path)
-        link.inputs = [chain(results, entry["path"], seen) for entry in lineage["inputs"]]
-    return link
+def _value(place: Place, results: Path) -> Cell:
+    if "mean_of" not in place.cell:
+        return fill_cell(place.cell, results)
+    return mean_cell([fill_cell(part, results) for _, part in place.parts], "one of its parts")
 
 
-def _facts(lineage: Mapping[str, Any]) -> Iterator[str]:
-    artefact, run = lineage["artefact"], lineage["run"]
-    yield f"sha256 {artefact['sha256']}  {artefact['bytes']:,} bytes"
-    yield f"rule {lineage['rule']}, seed {lineage['seed']}, threads {lineage['threads']}, code {lineage['code']}"
-    recipe = lineage["recipe"] if isinstance(lineage["recipe"], Mapping) else {}
-    for key in SHOWN.get(artefact["kind"], ()):
-        if key in recipe:
-            yield f"{key}: {recipe[key]}"
-    for key, value in lineage["counts"].items():
-        yield f"{key}: {value}"
-    yield f"made {run['started']} at commit {run['commit'][:12] or 'unknown'} in {run['wall_s']:.0f} s on {run['device']}"
+def _yaml(content: Any) -> list[str]:
+    """Return content as YAML: mappings line by line, their innermost ones and lists in one line."""
+    writer, text = YAML(typ="safe", pure=True), StringIO()
+    writer.default_flow_style, writer.width, writer.allow_unicode = None, WIDTH, True
+    writer.dump(content, text)
+    return text.getvalue().splitlines()
 
 
-def _lines(link: Link, depth: int) -> Iterator[str]:
-    margin = "  " * depth
-    if link.again:
-        yield f"{margin}{link.path}  (see above)"
+def _block(name: str, lines: Sequence[str]) -> Iterator[str]:
+    """Yield lines beside their heading."""
+    for number, line in enumerate(lines):
+        yield f"    {name if not number else '':<9} {line}"
+
+
+def _versions(lineage: Mapping[str, Any]) -> str:
+    return ", ".join(f"{package} {version}" for package, version in lineage["versions"].items())
+
+
+def _heading(place: Place, value: Cell, published: str) -> Iterator[str]:
+    numbers = {"decimals": 1, "scale_by": 100, **place.resolved.get("print", {}), **place.column}
+    scale_by, decimals = numbers["scale_by"], numbers["decimals"]
+    shown = value.text or ("–" if value.ours is None else f"{value.ours * scale_by:.{decimals}f}")
+    if value.std is not None:
+        shown += f" ± {value.std * scale_by:.{decimals}f} over {max(len(part.get('scores', [])) for _, part in place.parts)} runs"
+    if value.ci_low is not None and value.ci_high is not None:
+        shown += f" (95 % interval {value.ci_low * scale_by:.{decimals}f} to {value.ci_high * scale_by:.{decimals}f})"
+    group = " / ".join(filter(None, (place.row.get("group", ""), place.row["label"])))
+    yield f"table      {place.resolved['id']}: {place.resolved['title']}"
+    yield f"row        {group}" + (f" ({place.row['system']})" if "system" in place.row else "")
+    yield "column     " + " / ".join(filter(None, (place.column.get("group", ""), place.column["label"])))
+    yield f"ours       {shown}" + (f": {value.reason}" if value.ours is None and value.reason else "")
+    yield f"published  {published or '–'}" + (f" (resources/published/{place.resolved['id']}.csv)" if published else "")
+    if "mean_of" in place.cell:
+        yield f"mean of    the columns {', '.join(place.cell['mean_of'])}"
+    elif len(place.parts) > 1:
+        yield f"{'sum' if 'total' in place.cell else 'mean'} of    {len(place.parts)} records"
+    yield from (f"note       {note}" for note in value.notes)
+    if place.resolved["stand_in"]:
+        yield "stand-ins  the text is the project's own: the score means nothing"
+
+
+def _records(place: Place, results: Path) -> Iterator[str]:
+    for label, part in place.parts:
+        scores = part.get("scores", [])
+        for record, score in zip(fill_cell(part, results).records if scores else [], scores, strict=True):
+            value = "undefined" if record["value"] is None else repr(record["value"])
+            interval = ""
+            if record.get("ci_low") is not None and record.get("ci_high") is not None:
+                interval = f", 95 % interval {record['ci_low']:.4f} to {record['ci_high']:.4f}"
+            yield ""
+            yield f"{label}: {value} on {record.get('n_items', '?')} items{interval}"
+            yield from _block("run", [str(record.get("run_id", "–"))])
+            yield from _block(
+                "record", textwrap.wrap(", ".join(f"{k} {record[k]}" for k in OF_RECORD if record.get(k) not in (None, "")), WIDTH)
+            )
+            yield from _block("in", [score])
+
+
+def _files(link: Link) -> list[str]:
+    lines = []
+    for path, sha256 in link.sha256.items():
+        lineage = link.files[path]
+        name = f"{path.rpartition('/')[2]}  " if len(link.files) > 1 else ""
+        lines.append(f"{sha256}  {name}" + (f"{lineage['artefact']['bytes']:,} bytes" if lineage else ""))
+    return lines
+
+
+def _origin(lineage: Mapping[str, Any]) -> Iterator[str]:
+    run = lineage["run"]
+    seed = "" if lineage["seed"] is None else f", seed {lineage['seed']}"
+    threads = f"{lineage['threads']} thread" + ("s" if lineage["threads"] > 1 else "")
+    yield from _block("made by", [f"{lineage['rule']}, code {lineage['code']}, commit {run['commit'] or 'unknown'}"])
+    yield from _block("when", [f"{run['started']}, {run['wall_s']:.1f} s on {run['device']}, {threads}{seed}, {run['peak_mb']:.0f} MB"])
+
+
+def _link(link: Link, numbers: Mapping[str, int], versions: str, command: str, shown: Path) -> Iterator[str]:
+    yield ""
+    yield f"[{numbers[link.path]}] {link.path}" + ("" if len(link.files) == 1 else f" ({len(link.files)} files)")
+    yield from _block("sha256", _files(link))
+    lineage = link.lineage
+    if lineage is None:
+        yield from _block("origin", ["from outside: nothing here describes it"])
         return
-    yield f"{margin}{link.path}" + ("" if link.lineage else "  (no lineage: an input from outside)")
-    if link.lineage:
-        yield from (f"{margin}    {fact}" for fact in _facts(link.lineage))
-    for part in link.inputs:
-        yield from _lines(part, depth + 1)
+    yield from _origin(lineage)
+    yield from _block("from", textwrap.wrap("; ".join(f"[{numbers[name]}] {name}" for name in link.made_of), WIDTH))
+    if len(link.files) == 1 or link.kind == "evaluation":
+        yield from _block("recipe", _yaml(lineage["recipe"]) if lineage["recipe"] else [])
+        yield from _block("counts", _yaml(lineage["counts"]) if lineage["counts"] else [])
+    else:
+        entry = lineage["recipe"].get("entry", {}) if isinstance(lineage["recipe"], Mapping) else {}
+        yield from _block("source", _yaml(entry) if entry else [])
+    if _versions(lineage) != versions:
+        yield from _block("versions", textwrap.wrap(_versions(lineage), WIDTH))
+    target = os.path.normpath(shown / next(iter(link.files)))
+    yield from _block("again", [f"{command} --forcerun {lineage['rule']} -- {target}"])
 
 
-def explain(project: Project, table: str, row: str, column: str) -> str:
+def _contents(links: Sequence[Link], numbers: Mapping[str, int]) -> Iterator[str]:
+    """Yield one line a link: its number, kind, path, the start of its hash, and the numbers of what it was made of."""
+    width = max(len(link.path) for link in links)
+    for link in links:
+        sha256 = next(iter(link.sha256.values()))[:12] if len(link.files) == 1 else f"{len(link.files)} files"
+        behind = "".join(f" [{numbers[name]}]" for name in link.made_of)
+        yield f"{f'[{numbers[link.path]}]':>5} {link.kind:<10} {link.path:<{width}}  {sha256:<12}" + (f"  from{behind}" if behind else "")
+
+
+def explain(project: Project, table: str, row: str, column: str, options: Sequence[str] = ()) -> str:
     """Return in words where a cell comes from: its records, then every artefact behind them, down to the downloads.
+
+    Args:
+        project: the project as configured.
+        table, row, column: the cell.
+        options: what the project was read with, for the commands: `--configfile` and `--config` as given to Snakemake.
 
     Raises:
         InputError: no such cell; or its scores are not built.
     """
-    cell = find_cell(project, table, row, column)
-    if "mean_of" in cell:
-        return "\n\n".join(explain(project, table, row, label) for label in cell["mean_of"])
-    parts = cell.get("parts", [cell])
-    reasons = [part["reason"] for part in parts if "scores" not in part]
-    if reasons:
-        return f"{table} / {row} / {column}: not run, {reasons[0]}"
-    results = project.paths.results
-    lines = [f"{table} / {row} / {column}"]
-    seen: set[str] = set()
-    for score, select in [(score, part["select"]) for part in parts for score in part["scores"]]:
+    place, results = find_cell(project, table, row, column), project.paths.results
+    shown = results.relative_to(project.root) if results.is_relative_to(project.root) else results
+    command = " ".join(["snakemake --cores all", *options])
+    scores = [score for _, part in place.parts for score in part.get("scores", [])]
+    for score in scores:
         if not (results / score).exists():
-            raise InputError("this cell is not built yet", where=str(results / score), do=f"Run snakemake --cores all {results / score}")
-        record = find_record(results / score, select)
-        lines += ["", f"run {record['run_id']}: {record['metric']} {record['value']!r} on {record['n_items']} items", f"record: {record}"]
-        rule = (read_json(lineage_path(results / score)) if lineage_path(results / score).exists() else {}).get("rule", "score")
-        lines += [f"made again by: snakemake --cores all --forcerun {rule} -- {results / score}", *_lines(chain(results, score, seen), 0)]
-    return "\n".join(lines)
+            raise InputError("this cell is not built yet", where=str(results / score), do=f"Run {command} -- {shown}/tables/{table}.md")
+    published = read_published(project.root / "resources" / "published", table).printed(place.row, place.column)
+    lines = list(_heading(place, _value(place, results), published))
+    if not scores:
+        return "\n".join(map(printable, lines))
+    lines.append(f"again      {command} -- {shown}/tables/{table}.md")
+    lines += ["", "Records", *_records(place, results)]
+    links = chain(results, dict.fromkeys(scores))
+    numbers = {link.path: number for number, link in enumerate(links, start=1)}
+    lines += ["", f"Chain, from the score back to the downloads (paths are below {shown})", "", *_contents(links, numbers)]
+    first = links[0].lineage
+    versions = _versions(first) if first else ""
+    lines += ["", "Each of them"]
+    lines += [line for link in links for line in _link(link, numbers, versions, command, shown)]
+    licences = sorted({licence for link in links for lineage in link.files.values() if lineage for licence in lineage["licences"]})
+    lines += ["", f"versions   {versions}", *(f"licence    {licence}" for licence in licences)]
+    return "\n".join(map(printable, lines))

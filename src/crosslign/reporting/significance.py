@@ -91,7 +91,7 @@ def paired_bootstrap(system: np.ndarray, baseline: np.ndarray, seed: int = 42) -
     return Comparison(float(found.mean()), float(low), float(high), min(1.0, 2 * (smaller + 1) / (len(found) + 1)))
 
 
-def _values(cell: Cell, results: Path) -> np.ndarray | None:
+def resamples_of(cell: Cell, results: Path) -> np.ndarray | None:
     """Return a cell's values on the resamples of each of its runs: [runs, r], or None."""
     found = [read_resamples(results / file, record) for file, record in zip(cell.score_files, cell.records, strict=True)]
     known = [values for values in found if values is not None]
@@ -111,10 +111,10 @@ def mark_differences(grid: Sequence[Sequence[Cell]], results: Path) -> None:
         results: the folder that score files are relative to.
     """
     for first, *others in zip(*grid, strict=True):
-        baseline = _values(first, results)
+        baseline = resamples_of(first, results)
         tested: list[tuple[Cell, Comparison]] = []
         for cell in others if baseline is not None else ():
-            values = _values(cell, results)
+            values = resamples_of(cell, results)
             same_items = cell.records and {r["n_items"] for r in cell.records} == {r["n_items"] for r in first.records}
             if values is not None and baseline is not None and same_items and (found := paired_bootstrap(values, baseline)):
                 tested.append((cell, found))

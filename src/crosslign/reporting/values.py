@@ -174,6 +174,21 @@ def _mark_intervals(grid: Grid) -> None:
                 cell.marks.append("below")
 
 
+def fill_cells(resolved: Mapping[str, Any], results: Path) -> Grid:
+    """Return the values of a resolved table's cells, without published figures and marks.
+
+    Args:
+        resolved: a table as `crosslign.config.cells.resolve_table` gives it.
+        results: the `{results}` folder that score files are relative to.
+    """
+    grid = [[fill_cell(cell, results) for cell in row] for row in resolved["cells"]]
+    for row, cells in zip(grid, resolved["cells"], strict=True):
+        for index, cell in enumerate(cells):
+            if "mean_of" in cell:
+                row[index] = _average(resolved["columns"], row, cell["mean_of"])
+    return grid
+
+
 def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Published) -> Grid:
     """Return the cells of a resolved table.
 
@@ -182,12 +197,7 @@ def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Published) ->
         results: the `{results}` folder that score files are relative to.
         figures: published figures of this table.
     """
-    columns = resolved["columns"]
-    grid = [[fill_cell(cell, results) for cell in row] for row in resolved["cells"]]
-    for row, cells in zip(grid, resolved["cells"], strict=True):
-        for index, cell in enumerate(cells):
-            if "mean_of" in cell:
-                row[index] = _average(columns, row, cell["mean_of"])
+    columns, grid = resolved["columns"], fill_cells(resolved, results)
     for row, entry in zip(grid, resolved["rows"], strict=True):
         for cell, column in zip(row, columns, strict=True):
             if "setting_of" in column:

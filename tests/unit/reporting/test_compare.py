@@ -1,50 +1,197 @@
-"""Two results folders: what moved, and what differs first behind it."""
+"""Two results folders: which cells moved, whether by more than chance, and what differs first behind them."""
 
-import json
+import math
+import re
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from crosslign.errors import InputError
-from crosslign.files import write_json
-from crosslign.files.lineage import Lineage
-from crosslign.reporting.compare import compare, moves
-from crosslign.reporting.explain import chain
+from crosslign.files import read_json, write_json, write_rows
+from crosslign.files.lineage import Lineage, lineage_path
+from crosslign.files.rows import SCHEMAS
+from crosslign.paths import resamples_path
+from crosslign.reporting.causes import changed_keys
+from crosslign.reporting.compare import compare, table_moves, tables, welch
 
-SCORE = "scores/A-s1/last/mean/task.json"
+CORPUS, TABLE = "corpora/c/items.parquet", "tables/t.csv"
+RECIPE = {"train": {"learning_rate": 1e-5}, "terms": [{"temperature": 0.05}]}
+NOISE = np.random.default_rng(0).normal(0, 0.01, 400)
 
 
-def folder(root, text="a", value=0.5, low=0.4, high=0.6, rate=1e-5):
-    """A corpus, a system made of it, and a score made of the system, each with lineage."""
-    made = {"corpora/c/all.parquet": [], "systems/A-s1.bin": ["corpora/c/all.parquet"], SCORE: ["systems/A-s1.bin"]}
-    record = {"subset": "de", "metric": "accuracy", "direction": "", "protocol": "", "value": value, "ci_low": low, "ci_high": high}
-    for path, inputs in made.items():
-        (root / path).parent.mkdir(parents=True, exist_ok=True)
-        if path == SCORE:
-            write_json(root / path, {"records": [record]})
-        else:
-            (root / path).write_text(f"{path} {text} {rate if 'systems' in path else ''}")
-        recipe = {"learning_rate": rate} if "systems" in path else {}
-        Lineage("rule", recipe, [root / name for name in inputs], root).write(root / path, "kind")
+def write(root, path, inputs, recipe, content, code="c0"):
+    (root / path).parent.mkdir(parents=True, exist_ok=True)
+    if isinstance(content, str):
+        (root / path).write_text(content)
+    else:
+        write_json(root / path, content)
+    Lineage("rule", recipe, [root / name for name in inputs], root, code=code).write(root / path, "kind")
+
+
+def record(subset, value, width):
+    ends = {"ci_low": value - width, "ci_high": value + width} if width and value is not None else {}
+    known = {"subset": subset, "metric": "accuracy", "direction": "", "protocol": "", "value": value, "n_items": 10, **ends}
+    return {**known, "eval": "task", "reason": "" if value is not None else "one class only", "run_id": "r", "status": "ok"}
+
+
+def column(label, **more):
+    return {"label": label, "group": "G", "task": "task", **more}
+
+
+def resolved(runs):
+    """A table of two rows: A (its runs) and B; columns x, y and their mean."""
+
+    def cells(names):
+        scores = [f"scores/{name}/task.json" for name in names]
+        select = {"task": "task", "metric": "accuracy", "protocol": "", "direction": ""}
+        return [*({"scores": scores, "select": {**select, "subset": s}} for s in ("x", "y")), {"mean_of": ["x", "y"]}]
+
+    rows = [{"label": "A", "system": "A"}, {"label": "B", "system": "B"}]
+    columns = [column("x"), column("y"), {"label": "mean", "group": "G", "mean_of": ["x", "y"]}]
+    return {"id": "t", "title": "Title", "rows": rows, "columns": columns, "cells": [cells(runs), cells(["B-s1"])]}
+
+
+def folder(root, x=(0.5,), width=0.05, recipe=RECIPE, corpus="text", code="c0", noise=None):
+    """A corpus, systems A (a run for each value of x) and B made of it, their scores on x and y, and the table of them.
+
+    Args:
+        root: the results folder.
+        x: values of A's runs on x; y is always 0.25, B 0.5 on both.
+        width: of the intervals to either side; 0 for none.
+        recipe: of A.
+        corpus: content of the corpus.
+        code: fingerprint of the jobs that train A.
+        noise: added to A's value on x for its resamples.
+    """
+    write(root, CORPUS, [], {}, corpus)
+    runs = [f"A-s{seed}" for seed in range(1, len(x) + 1)]
+    for run, value in zip([*runs, "B-s1"], [*x, 0.5], strict=True):
+        write(
+            root, f"systems/{run}.bin", [CORPUS], recipe if run != "B-s1" else {}, f"{run} {recipe if run != 'B-s1' else ''} {corpus}", code
+        )
+        records = [record("x", value, width), record("y", 0.25 if run != "B-s1" else 0.5, width)]
+        score = root / "scores" / run / "task.json"
+        write(root, f"scores/{run}/task.json", [f"systems/{run}.bin", CORPUS], {}, {"records": records})
+        if noise is not None:
+            kept = [("x", value + noise), ("y", 0.25 + NOISE)]
+            rows = [{"subset": s, "metric": "accuracy", "direction": "", "protocol": "", "values": v.astype(np.float32)} for s, v in kept]
+            write_rows(resamples_path(score), pa.Table.from_pylist(rows, schema=SCHEMAS["resamples"]), "resamples")
+    write(root, TABLE, [f"scores/{run}/task.json" for run in [*runs, "B-s1"]], resolved(runs), "csv")
     return root
 
 
+def moved(before, after):
+    return table_moves((before, tables(before)["t"]), (after, tables(after)["t"]))
+
+
 def test_equal_folders_do_not_differ(tmp_path):
-    text = compare(folder(tmp_path / "a"), folder(tmp_path / "b"))
-    assert text.splitlines() == ["1 score files on both sides, 0 only before, 0 only after", "no score differs"]
+    lines = compare(folder(tmp_path / "a"), folder(tmp_path / "b")).splitlines()
+    assert "6 cells of 1 table on both sides: 0 moved, 0 significantly" in lines
+    assert lines[-1] == "no score differs"
 
 
-@pytest.mark.parametrize(
-    ("value", "low", "high", "significant"), [(0.8, 0.7, 0.9, True), (0.55, 0.45, 0.65, False), (0.8, None, None, None)]
-)
-def test_a_move_is_significant_when_the_intervals_are_apart(tmp_path, value, low, high, significant):
-    (move,) = moves(folder(tmp_path / "a"), folder(tmp_path / "b", value=value, low=low, high=high))
-    assert (move.before, move.after, move.significant) == (0.5, value, significant)
+def test_a_moved_cell_moves_its_average_by_hand(tmp_path):
+    moves, cells = moved(folder(tmp_path / "a", x=(0.5,)), folder(tmp_path / "b", x=(0.53,)))
+    assert cells == 6
+    assert [(m.row, m.column, m.before, m.after, m.delta) for m in moves] == [
+        ("A", "G / x", "50.00", "53.00", "+3.00"),
+        ("A", "G / mean", "37.50", "39.00", "+1.50"),
+    ]
 
 
-def test_the_cause_named_is_the_first_on_the_way_back(tmp_path):
-    text = compare(folder(tmp_path / "a"), folder(tmp_path / "b", value=0.7, rate=2e-5))
-    assert "systems/A-s1.bin: recipe differs" not in text.split("what differs first:")[0]
-    assert text.splitlines()[-1] == "  systems/A-s1.bin: recipe differs"
+@pytest.mark.parametrize(("value", "width", "significant"), [(0.7, 0.05, True), (0.55, 0.05, False), (0.7, 0, None)])
+def test_without_seeds_and_resamples_the_intervals_decide(tmp_path, value, width, significant):
+    move = moved(folder(tmp_path / "a", width=width), folder(tmp_path / "b", x=(value,), width=width))[0][0]
+    assert (move.significant, move.test) == (significant, "intervals" if width else "")
+
+
+def test_equal_items_are_tested_in_pairs(tmp_path):
+    """Each resample moves by the same 0.02, far less than the intervals are wide: none of 400 lies on the other side of zero."""
+    before, after = folder(tmp_path / "a", noise=NOISE), folder(tmp_path / "b", x=(0.52,), noise=NOISE)
+    moves, _ = moved(before, after)
+    assert [(m.column, m.test, m.significant) for m in moves] == [("G / x", "paired", True), ("G / mean", "paired", True)]
+    assert moves[0].p_value == pytest.approx(2 / 401)
+
+
+def test_a_difference_within_the_noise_of_the_items_is_none(tmp_path):
+    other = np.random.default_rng(1).normal(0, 0.02, 400)
+    move = moved(folder(tmp_path / "a", noise=NOISE), folder(tmp_path / "b", x=(0.505,), noise=other))[0][0]
+    assert (move.test, move.significant) == ("paired", False)
+
+
+def test_other_items_are_not_tested_in_pairs(tmp_path):
+    move = moved(folder(tmp_path / "a", noise=NOISE), folder(tmp_path / "b", x=(0.52,), corpus="other text", noise=NOISE))[0][0]
+    assert (move.test, move.significant) == ("intervals", False)
+
+
+def test_several_seeds_are_compared_by_welchs_test(tmp_path):
+    """t = 0.1 / sqrt(2 · 0.0004 / 3) with four degrees of freedom, whose distribution has a closed form."""
+    before, after = (0.50, 0.52, 0.54), (0.60, 0.62, 0.64)
+    t2 = 0.01 / (2 * 0.0004 / 3)
+    p_value = 2 * (0.5 - 3 / 8 * math.sqrt(t2 / (1 + t2 / 4)) * (1 - t2 / 12 / (1 + t2 / 4)))
+    assert welch(before, after) == pytest.approx(p_value, rel=1e-9)
+    moves, _ = moved(folder(tmp_path / "a", x=before), folder(tmp_path / "b", x=after))
+    assert (moves[0].test, moves[0].significant, moves[0].before, moves[0].after) == ("seeds", True, "52.00", "62.00")
+    assert moves[0].p_value == pytest.approx(p_value)
+    assert welch((0.5,), (0.6, 0.7)) is None
+
+
+def test_a_changed_setting_is_named_with_both_values(tmp_path):
+    recipe = {"train": {"learning_rate": 3e-5}, "terms": [{"temperature": 0.1}]}
+    lines = compare(folder(tmp_path / "a"), folder(tmp_path / "b", x=(0.7,), recipe=recipe)).splitlines()
+    assert lines[-2:] == [
+        "[1] systems/A-s1.bin: recipe key terms[0].temperature, 0.05 → 0.1",
+        "[2] systems/A-s1.bin: recipe key train.learning_rate, 1e-05 → 3e-05",
+    ]
+    assert re.search(r"^A +G / x +50\.00 +70\.00 +\+20\.00  yes, intervals +\[1\] \[2\]$", "\n".join(lines), flags=re.MULTILINE)
+
+
+def test_a_changed_corpus_is_named_with_its_hashes_and_not_what_hangs_on_it(tmp_path):
+    before, after = folder(tmp_path / "a"), folder(tmp_path / "b", x=(0.7,), corpus="other text")
+    (before / (CORPUS + ".lineage.json")).unlink()
+    (after / (CORPUS + ".lineage.json")).unlink()
+    hashes = [read_json(lineage_path(root / "systems/A-s1.bin"))["inputs"][0]["sha256"][:12] for root in (before, after)]
+    text = compare(before, after)
+    assert text.splitlines()[-1] == f"[1] {CORPUS}: other bytes, sha256 {hashes[0]} → {hashes[1]}"
+    assert "[2]" not in text
+
+
+def test_changed_code_and_versions_are_named_once(tmp_path):
+    before, after = folder(tmp_path / "a", x=(0.5, 0.6)), folder(tmp_path / "b", x=(0.7, 0.9), code="c1", recipe={**RECIPE, "note": "n"})
+    for sidecar in after.rglob("*.lineage.json"):
+        content = read_json(sidecar)
+        write_json(sidecar, {**content, "versions": {**content["versions"], "torch": "0.1"}})
+    lines = compare(before, after).splitlines()
+    causes = lines[lines.index("What differs first behind them") + 1 :]
+    assert sum("code of the rule rule: fingerprint c0 → c1" in cause for cause in causes) == 1
+    assert sum(cause.endswith("→ 0.1") and "version of torch" in cause for cause in causes) == 1
+    assert sum("recipe key note, (absent) → n" in cause for cause in causes) == 2
+
+
+def test_bytes_that_differ_for_no_reason_are_said_to(tmp_path):
+    text = compare(folder(tmp_path / "a"), folder(tmp_path / "b", x=(0.7,)))
+    assert text.splitlines()[-1] == "[1] scores/A-s1/task.json: other bytes from equal inputs, settings, code and versions"
+
+
+def test_a_value_that_is_gone_is_a_dash(tmp_path):
+    moves, _ = moved(folder(tmp_path / "a"), folder(tmp_path / "b", x=(None,)))
+    assert (moves[0].before, moves[0].after, moves[0].delta, moves[0].significant) == ("50.00", "–", "", None)
+
+
+def test_scores_without_tables_are_compared_record_by_record(tmp_path):
+    before, after = folder(tmp_path / "a"), folder(tmp_path / "b", x=(0.7,))
+    (before / TABLE).unlink()
+    text = compare(before, after)
+    assert "0 cells of 0 tables on both sides" in text
+    assert "1 record moved in scores that no table of both sides shows" in text
+    assert re.search(r"^A-s1/task\.json +x accuracy +50\.00 +70\.00 +\+20\.00  yes, intervals +\[1\]$", text, flags=re.MULTILINE)
+
+
+def test_a_table_whose_scores_are_gone_is_not_compared_and_says_so(tmp_path):
+    before, after = folder(tmp_path / "a"), folder(tmp_path / "b", x=(0.7,))
+    (before / "scores/B-s1/task.json").unlink()
+    assert "t: not compared, " in compare(before, after)
 
 
 def test_a_folder_without_scores_is_refused(tmp_path):
@@ -52,11 +199,8 @@ def test_a_folder_without_scores_is_refused(tmp_path):
         compare(tmp_path, tmp_path)
 
 
-def test_a_chain_spells_each_artefact_out_once(tmp_path):
-    root = folder(tmp_path)
-    twice = root / "tables.md"
-    twice.write_text("t")
-    Lineage("rule", {}, [root / SCORE, root / "systems/A-s1.bin"], root).write(twice, "table")
-    link = chain(root, "tables.md")
-    paths = json.dumps([[part.path, part.again, [inner.path for inner in part.inputs]] for part in link.inputs])
-    assert paths == json.dumps([[SCORE, False, ["systems/A-s1.bin"]], ["systems/A-s1.bin", True, []]])
+def test_changed_keys_by_hand():
+    old = {"a": 1, "b": {"c": [1, {"d": 2}], "e": "x"}, "f": [1]}
+    new = {"a": 1, "b": {"c": [1, {"d": 3}]}, "f": [1, 2], "g": 0}
+    found = [("b.c[1].d", 2, 3), ("b.e", "x", "(absent)"), ("f", [1], [1, 2]), ("g", "(absent)", 0)]
+    assert list(changed_keys(old, new)) == found

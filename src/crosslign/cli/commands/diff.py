@@ -1,4 +1,4 @@
-"""`crosslign diff`: how the scores of two results folders differ."""
+"""`crosslign diff`: which cells of two results folders moved, and why."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from crosslign.cli import COMMANDS
 
 @COMMANDS.register
 class Diff:
-    """Prints which scores moved, by how much, whether beyond their intervals, and which input differs first."""
+    """Prints which cells of the tables moved, by how much, whether significantly, and which input differs first."""
 
-    help = "compare the scores of two results folders"
+    help = "show which cells of two results folders moved, and why"
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare the two folders."""

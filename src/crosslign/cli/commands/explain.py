@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser, Namespace
 
 from crosslign.cli import COMMANDS
-from crosslign.cli.project import project_arguments, read_project
+from crosslign.cli.project import options, project_arguments, read_project
 
 
 @COMMANDS.register
@@ -17,13 +17,13 @@ class Explain:
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare table, row and column."""
         parser.add_argument("table", help="id of the table")
-        parser.add_argument("row", help="label of the row, or its system")
-        parser.add_argument("column", help="label of the column")
+        parser.add_argument("row", help="label of the row, its system, or 'group / label'")
+        parser.add_argument("column", help="label of the column, or 'group / label'")
         project_arguments(parser)
 
     def run(self, args: Namespace) -> int:
         """Print the chain."""
         from crosslign.reporting.explain import explain
 
-        print(explain(read_project(args), args.table, args.row, args.column))
+        print(explain(read_project(args), args.table, args.row, args.column, options(args)))
         return 0

@@ -1,0 +1,102 @@
+"""Why an artefact of two results folders differs: the first inputs, settings and code that differ behind it, by lineage alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from crosslign.files import read_json
+from crosslign.files.lineage import lineage_path
+from crosslign.reporting.chain import place_of
+
+LONGEST = 60
+"""Characters of a value that are shown."""
+ABSENT = "(absent)"
+
+
+def _short(value: Any) -> str:
+    text = ABSENT if value is ABSENT else str(value)
+    return text if len(text) <= LONGEST else text[: LONGEST - 1] + "…"
+
+
+def changed_keys(old: Any, new: Any, key: str = "") -> Iterator[tuple[str, Any, Any]]:
+    """Yield (key, value before, value after) of every setting that differs, keys joined by dots, places of a list in brackets."""
+    if isinstance(old, Mapping) and isinstance(new, Mapping):
+        for name in sorted(old.keys() | new.keys()):
+            yield from changed_keys(old.get(name, ABSENT), new.get(name, ABSENT), f"{key}.{name}" if key else str(name))
+    elif _lists(old, new) and len(old) == len(new):
+        for place, pair in enumerate(zip(old, new, strict=True)):
+            yield from changed_keys(*pair, f"{key}[{place}]")
+    elif old != new:
+        yield key, old, new
+
+
+def _lists(*values: Any) -> bool:
+    return all(isinstance(value, Sequence) and not isinstance(value, str) for value in values)
+
+
+def _own(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what differs in an artefact's own facts; code and versions are the same for all artefacts of a rule or run."""
+    for key, before, after in changed_keys(old["recipe"], new["recipe"]):
+        yield f"{path}: recipe key {key}, {_short(before)} → {_short(after)}"
+    for fact in ("seed", "threads"):
+        if old[fact] != new[fact]:
+            yield f"{path}: {fact} {old[fact]} → {new[fact]}"
+    if old["code"] != new["code"]:
+        yield f"code of the rule {new['rule']}: fingerprint {old['code']} → {new['code']}"
+    for package, before, after in changed_keys(old["versions"], new["versions"]):
+        yield f"version of {package}: {before} → {after}"
+
+
+class Causes:
+    """Finds what differs first behind the artefacts of two results folders.
+
+    Args:
+        before, after: the `{results}` folders.
+    """
+
+    def __init__(self, before: Path, after: Path) -> None:
+        self.folders = (before, after)
+        self._known: dict[tuple[str, str], tuple[str, ...]] = {}
+
+    def of(self, path: str, other: str = "") -> tuple[str, ...]:
+        """Return, for an artefact of both folders, all that differs first on the way back: settings, seeds, code, versions, or bytes.
+
+        Args:
+            path: where it lies before, relative to its folder.
+            other: where it lies after, if elsewhere.
+        """
+        places = (path, other or path)
+        if places not in self._known:
+            self._known[places] = ()  # lineage has no circles; a folder tampered with must not turn for ever
+            self._known[places] = tuple(dict.fromkeys(self._find(*places)))
+        return self._known[places]
+
+    def _find(self, path: str, other: str) -> Iterator[str]:
+        sidecars = [lineage_path(folder / name) for folder, name in zip(self.folders, (path, other), strict=True)]
+        if not all(sidecar.exists() for sidecar in sidecars):
+            one = any(sidecar.exists() for sidecar in sidecars)
+            yield f"{path}: only one side has lineage" if one else f"{path}: no lineage on either side"
+            return
+        old, new = (read_json(sidecar) for sidecar in sidecars)
+        if old["artefact"]["sha256"] == new["artefact"]["sha256"]:
+            return
+        found = [*self._inputs(path, old, new), *_own(path, old, new)]
+        yield from found
+        if not found:
+            yield f"{path}: other bytes from equal inputs, settings, code and versions"
+
+    def _inputs(self, path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+        inputs = [{entry["path"]: entry["sha256"] for entry in lineage["inputs"]} for lineage in (old, new)]
+        for name in inputs[0].keys() & inputs[1].keys():
+            if inputs[0][name] != inputs[1][name]:
+                places = [place_of(folder, name, sha[name]) for folder, sha in zip(self.folders, inputs, strict=True)]
+                known = all(lineage_path(folder / place).exists() for folder, place in zip(self.folders, places, strict=True))
+                hashes = f"{inputs[0][name][:12]} → {inputs[1][name][:12]}"
+                yield from (self.of(*places) if known else ()) or (f"{name}: other bytes, sha256 {hashes}",)
+        for before, after, side in ((0, 1, "before"), (1, 0, "after")):
+            only = sorted(inputs[before].keys() - inputs[after].keys())
+            if only:
+                more = f" and {len(only) - 3} more" if len(only) > 3 else ""
+                yield f"{path}: read {', '.join(only[:3])}{more} only {side}"

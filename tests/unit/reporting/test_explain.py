@@ -1,0 +1,169 @@
+"""One cell explained: the whole chain by hand-made lineage, and a row or column that is not the one that was meant."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from crosslign.config.load import load_project
+from crosslign.errors import InputError
+from crosslign.files import write_json
+from crosslign.files.lineage import Lineage, checksum
+from crosslign.paths import Paths
+from crosslign.reporting.chain import chain
+from crosslign.reporting.explain import explain, find_cell
+
+ROOT = Path(__file__).resolve().parents[3]
+RUN = "QS-P-s42"
+SCORE = f"scores/{RUN}/last/mean_t64_bf16/tatoeba_bible.json"
+MATRIX = f"embeddings/{RUN}/last/mean_t64_bf16/quickstart.npy"
+TABLES = [f"corpora/quickstart/{part}.parquet" for part in ("gold", "items", "texts")]
+
+
+def made(results, path, kind, rule, inputs, recipe, counts=None, text=""):
+    """Write an artefact and its lineage."""
+    file = results / path
+    file.parent.mkdir(parents=True, exist_ok=True)
+    if not text:
+        file.write_text(path)
+    else:
+        write_json(file, text)
+    lineage = Lineage(rule, recipe, [(results / name).resolve() for name in inputs], results, code=f"code-of-{rule}", counts=counts or {})
+    lineage.licences = ["CC0-1.0"]
+    lineage.write(file, kind)
+
+
+def record(value, direction, run=RUN):
+    return {
+        "eval": "tatoeba_bible", "subset": "avg", "metric": "accuracy", "direction": direction, "protocol": "", "value": value,
+        "n_items": 320, "ci_low": 0.25, "ci_high": 0.75, "run_id": run, "checkpoint": "last", "reason": "", "status": "ok",
+    }  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def quickstart():
+    return load_project(ROOT, {"scale": "laptop", "results": "results", "papers": ["quickstart"]})
+
+
+@pytest.fixture
+def project(tmp_path, quickstart):
+    """The quick start with one cell built: score, vectors, system, examples, corpora, and a download that lies outside."""
+    root = tmp_path / "results"
+    found = replace(quickstart, paths=Paths(root, "laptop"))
+    results = found.paths.results
+    made(root / "downloads", "bible/verses.whl", "download", "fetch", [], {"source": "bible", "entry": {"package": "bible"}})
+    for part in TABLES:
+        made(results, part, "evaluation", "build_evaluation", ["../downloads/bible/verses.whl"], {"corpus": "quickstart"})
+    made(
+        results,
+        "corpora/c/all.parquet",
+        "corpus",
+        "build_corpus",
+        ["../downloads/bible/verses.whl"],
+        {"corpus": "c"},
+        {"read": 9, "rows": 7},
+    )
+    made(results, "examples/verses.parquet", "examples", "build_examples", ["corpora/c/all.parquet", TABLES[2]], {"limit": 512})
+    made(results, f"systems/{RUN}", "system", "train_system", ["examples/verses.parquet"], {"train": {"learning_rate": 3e-4, "steps": 8}})
+    made(results, MATRIX, "embeddings", "embed", [f"systems/{RUN}", TABLES[2]], {"readout": "mean_t64_bf16"})
+    records = {"records": [record(0.5, "xx2en"), record(0.25, "en2xx")]}
+    made(results, SCORE, "scores", "score", [*TABLES, MATRIX], {"task": "tatoeba_bible"}, text=records)
+    return found
+
+
+def test_the_chain_ends_at_the_download_that_lies_outside_of_the_results(project):
+    links = chain(project.paths.results, [SCORE])
+    assert [(link.kind, link.path) for link in links] == [
+        ("scores", SCORE),
+        ("embeddings", MATRIX),
+        ("system", f"systems/{RUN}"),
+        ("examples", "examples/verses.parquet"),
+        ("evaluation", "corpora/quickstart"),
+        ("corpus", "corpora/c/all.parquet"),
+        ("download", "../downloads/bible/verses.whl"),
+    ]
+    assert links[3].made_of == ["corpora/quickstart", "corpora/c/all.parquet"]
+    assert list(links[4].files) == TABLES
+
+
+def test_another_file_of_the_same_name_is_not_taken_for_the_download(project):
+    (project.paths.root / "downloads" / "bible" / "verses.whl.lineage.json").write_text('{"artefact": {"sha256": "of other bytes"}}')
+    last = chain(project.paths.results, [SCORE])[-1]
+    assert (last.kind, last.path, last.lineage) == ("input", "verses.whl", None)
+
+
+def test_the_whole_chain_is_printed_with_its_hashes_recipes_and_commands(project):
+    out = explain(project, "quickstart", "QS-P", "xx→en", ["--config", "scale=laptop"])
+    results = project.paths.results
+    assert "ours       50.0 (95 % interval 25.0 to 75.0)" in out
+    assert "xx→en: 0.5 on 320 items" in out
+    assert "direction xx2en" in out
+    for path in (
+        SCORE,
+        MATRIX,
+        f"systems/{RUN}",
+        "examples/verses.parquet",
+        "corpora/c/all.parquet",
+        *TABLES,
+        "../downloads/bible/verses.whl",
+    ):
+        assert checksum(results / path) in out, path
+    for rule in ("score", "embed", "train_system", "build_examples", "build_evaluation", "build_corpus", "fetch"):
+        assert f"made by   {rule}, code code-of-{rule}, commit " in out
+        assert f"snakemake --cores all --config scale=laptop --forcerun {rule} -- " in out
+    assert f"-- {project.paths.root}/downloads/bible/verses.whl" in out
+    for fact in ("learning_rate: 0.0003", "package: bible", "{read: 9, rows: 7}", "licence    CC0-1.0", "versions   ", "torch "):
+        assert fact in out, fact
+
+
+def test_a_recipe_is_printed_as_yaml_that_reads_back(project):
+    lines = explain(project, "quickstart", "QS-P", "xx→en").splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("[3] systems"))
+    recipe = next(line for line in lines[start:] if line.startswith("    recipe"))
+    assert YAML(typ="safe").load(recipe.removeprefix("    recipe")) == {"train": {"learning_rate": 3e-4, "steps": 8}}
+
+
+def test_a_cell_that_is_not_built_names_the_command_that_builds_it(project):
+    with pytest.raises(InputError, match="not built yet") as caught:
+        explain(project, "quickstart", "QS-E", "xx→en", ["--config", "scale=laptop"])
+    assert "Run snakemake --cores all --config scale=laptop -- " in caught.value.do
+    assert caught.value.do.endswith("tables/quickstart.md")
+
+
+@pytest.fixture(scope="module")
+def papers(tmp_path_factory):
+    settings = {"scale": "quick", "results": str(tmp_path_factory.mktemp("none")), "papers": ["msimcse", "mpcl", "moco_bert"]}
+    return load_project(ROOT, settings)
+
+
+def test_a_row_is_found_by_its_system_or_under_its_heading_where_several_have_its_label(papers):
+    with pytest.raises(InputError, match="2 rows are called 'DuEAM'") as caught:
+        find_cell(papers, "msimcse_table1", "DuEAM", papers.tables["msimcse_table1"]["columns"][0]["label"])
+    ways = [f"{row['group']} / DuEAM" for row in papers.tables["msimcse_table1"]["rows"] if row["label"] == "DuEAM"]
+    column = papers.tables["msimcse_table1"]["columns"][0]["label"]
+    assert all(way in caught.value.do for way in ways)
+    assert [find_cell(papers, "msimcse_table1", way, column).row["group"] for way in ways] == [way.split(" / ")[0] for way in ways]
+
+
+def test_a_published_figure_alone_is_shown_with_its_reason_and_its_file(papers):
+    lines = explain(papers, "msimcse_table1", "XLM-E", "Tatoeba-14").splitlines()
+    assert "ours       –: no public weights" in lines
+    assert "published  72.3 (resources/published/msimcse_table1.csv)" in lines
+
+
+def test_a_setting_of_a_recipe_needs_no_scores(papers):
+    table = papers.tables["moco_bert_table9"]
+    row = next(row for row in table["rows"] if "setting" in row)
+    column = next(column for column in table["columns"] if "setting_of" in column)
+    value = next(line for line in explain(papers, "moco_bert_table9", row["label"], column["label"]).splitlines() if "ours" in line)
+    assert value.split()[1] not in ("–", "")
+
+
+def test_each_artefact_stands_once_and_before_what_it_was_made_of(project):
+    results = project.paths.results
+    made(results, "tables/quickstart.md", "table", "make_table", [SCORE, f"systems/{RUN}", MATRIX], {})
+    links = chain(results, ["tables/quickstart.md", SCORE])
+    paths = [link.path for link in links]
+    assert len(paths) == len(set(paths)) == 8
+    assert all(paths.index(link.path) < paths.index(part) for link in links for part in link.made_of)
