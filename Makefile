@@ -55,10 +55,10 @@ test-workflow: $(VENV)/.installed
 
 # A Slurm of one node, started by hand: needs root and Debian's slurm-wlm and munge, else it is skipped with the reason.
 test-cluster: $(VENV)/.installed
-	$(BIN)/pytest tests/cluster -rs
+	$(BIN)/pytest tests/cluster -rs --timeout 1800
 
 test-cluster-short: $(VENV)/.installed
-	$(BIN)/pytest tests/cluster -rs -m "not long"
+	$(BIN)/pytest tests/cluster -rs --timeout 1800 -m "not long"
 
 # Every fault of docs/faults.md; those that run the smallest whole workflow take about ten minutes on two cores.
 test-faults: $(VENV)/.installed

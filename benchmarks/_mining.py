@@ -1,17 +1,15 @@
-"""What the mining benchmarks share: vectors, clocks, peak memory, facts about the machine, and the check of results."""
+"""What the mining benchmarks share: vectors, the machine's peak, memory of a call, and the check of results."""
 
 from __future__ import annotations
 
 import ctypes
-import os
-import platform
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _common import memory, timed
 
 from crosslign.mining import Neighbours
 
@@ -32,23 +30,6 @@ def centres(number: int, dim: int) -> np.ndarray:
     return np.random.default_rng(0).standard_normal((max(2, number), dim), dtype=np.float32)
 
 
-def machine() -> str:
-    """Return the processor's name, its cores and the present load; the GPU where there is one."""
-    import torch
-
-    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
-    name = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor())
-    gpu = f"; {torch.cuda.get_device_name()}" if torch.cuda.is_available() else ""
-    return f"{name}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.2f}{gpu}"
-
-
-def timed(work: Callable[[], Any]) -> tuple[float, Any]:
-    """Return the wall time of a call and what it returns."""
-    start = time.perf_counter()
-    found = work()
-    return time.perf_counter() - start, found
-
-
 def float32_peak(dim: int, device: str) -> float:
     """Return the best of five float32 matrix products without TF32, in floating-point operations a second."""
     import torch
@@ -65,14 +46,9 @@ def float32_peak(dim: int, device: str) -> float:
     return 2 * size * size * dim / min(timed(product)[0] for _ in range(5))
 
 
-def _status(key: str) -> int:
-    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(key))
-    return int(line.split()[1]) * 1024
-
-
 def memory_of() -> str:
     """Return this process's memory: its own at present, mapped pages of files, and the highest sum of both."""
-    own, files, highest = (_status(key) / 2**30 for key in ("RssAnon", "RssFile", "VmHWM"))
+    own, files, highest = (memory(key) / 2**30 for key in ("RssAnon", "RssFile", "VmHWM"))
     return f"{own:.2f} GiB own, {files:.2f} GiB pages of files, {highest:.2f} GiB at the highest"
 
 
@@ -91,13 +67,11 @@ def run(work: Callable[[], Any]) -> Run:
     try:
         ctypes.CDLL("libc.so.6").malloc_trim(0)  # what an earlier call freed is no memory of this one's
         Path("/proc/self/clear_refs").write_text("5")  # resets the highest resident size
-        before = _status("VmRSS")
+        before = memory("VmRSS")
     except OSError:
         before = None
-    start = time.process_time()
-    seconds, found = timed(work)
-    cpu = time.process_time() - start
-    return Run(seconds, cpu, max(0, _status("VmHWM") - before) if before is not None else 0, found)
+    seconds, cpu, found = timed(work)
+    return Run(seconds, cpu, max(0, memory("VmHWM") - before) if before is not None else 0, found)
 
 
 def check(ours: Neighbours, theirs: Neighbours) -> int:

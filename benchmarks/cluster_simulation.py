@@ -7,18 +7,17 @@ encodings by size of encoder and text; CPU jobs by size of text.
 
 from __future__ import annotations
 
-import argparse
 import re
-import subprocess
 import sys
 from pathlib import Path
+
+from _common import ROOT, measured, parser
 
 from crosslign.config.load import load_project
 from crosslign.config.resources import load_of
 from crosslign.reporting.cost import HOURS_A_MILLION, declared_hours
 from crosslign.reporting.simulate import Task, longest_path, simulate
 
-ROOT = Path(__file__).resolve().parents[1]
 PAPERS = ["msimcse", "moco_bert", "scl", "mpcl", "emma_x"]
 CORES, JOBS, START_SECONDS = 64, 200, 30.0
 CPU_SECONDS_A_MB = {"build_corpus": 0.2, "build_evaluation": 0.2, "build_view": 1.0, "build_examples": 0.2, "score": 0.5}
@@ -27,13 +26,13 @@ CPU_SECONDS_A_MB = {"build_corpus": 0.2, "build_evaluation": 0.2, "build_view": 
 def graph() -> tuple[dict[str, tuple[str, dict[str, str]]], dict[str, set[str]]]:
     """Return rule and wildcards of every job of the papers, and the jobs that each waits for."""
     command = [sys.executable, "-m", "snakemake", "--dag", "dot", "--cores", "all", "--configfile", "config/paper.yaml"]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    dot = measured(command).out
     jobs, after = {}, {}
-    for number, label in re.findall(r'^\s*(\d+)\[label = "([^"]*)"', done.stdout, flags=re.MULTILINE):
+    for number, label in re.findall(r'^\s*(\d+)\[label = "([^"]*)"', dot, flags=re.MULTILINE):
         rule, *wildcards = label.split("\\n")
         jobs[number] = (rule, dict(item.split(": ", 1) for item in wildcards))
         after[number] = set()
-    for before, number in re.findall(r"^\s*(\d+) -> (\d+)", done.stdout, flags=re.MULTILINE):
+    for before, number in re.findall(r"^\s*(\d+) -> (\d+)", dot, flags=re.MULTILINE):
         after[number].add(before)
     return jobs, after
 
@@ -87,9 +86,9 @@ def draw(counts: list[int], hours: list[float], bounds: list[float], shares: lis
 
 def main() -> None:
     """Simulate, draw, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--image", type=Path, help="where to draw the plot")
-    args = parser.parse_args()
+    command = parser(__doc__)
+    command.add_argument("--image", type=Path, help="where to draw the plot")
+    args = command.parse_args()
     made = tasks()
     work = sum(task.seconds * task.gpus for task in made.values())
     longest, counts = longest_path(made), [1, 2, 4, 8, 16, 32, 64]

@@ -11,29 +11,28 @@ interpreter included, and as its last line `ratio: <peer memory / our memory>` o
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
-from filtering import VERSION, Cost, chosen, measured, opusfilter, tatoeba
-from filtering import mirror as real_text
+from _common import Cost, machine, parser
+from _opusfilter import (
+    LANGS,
+    VERSION,
+    by_crosslign,
+    by_opusfilter,
+    chosen,
+    lines_of,
+    mirror,
+    opusfilter,
+    rules_of_peer,
+    sides,
+    step,
+    write_copies,
+)
 
 SIZES = (1, 10)
 RULES = "no_html"
-
-
-def write_pairs(folder: Path, pairs: int, size: int) -> int:
-    """Write `<size>.en` and `<size>.de`: `size` copies of the pairs, every second one behind its number; return the lines."""
-    real = [pair for pair, _ in zip(tatoeba(real_text(), "deu"), range(pairs), strict=False)]
-    for side, lang in enumerate(("en", "de")):
-        with (folder / f"{size}.{lang}").open("w", encoding="utf-8", newline="\n") as file:
-            for copy in range(size):
-                mark = f"{copy} " if copy % 2 else ""
-                file.writelines(f"{mark}{pair[side]}\n" for pair in real)
-    return len(real) * size
 
 
 def build(folder: Path, size: str) -> None:
@@ -41,9 +40,8 @@ def build(folder: Path, size: str) -> None:
     from crosslign.corpora.build import build_corpus
 
     steps = [{rule: options} for rule, options, _, _ in chosen(RULES)] + [{"exact_duplicate": {"compare": "text"}}]
-    entry = {"kind": "bitext", "reader": "moses", "langs": ["en", "de"], "filters": steps}
-    files = {f"{size}.{lang}": folder / f"{size}.{lang}" for lang in ("en", "de")}
-    counts = build_corpus("c", entry, files, {}, folder / "corpus.parquet")
+    entry = {"kind": "bitext", "reader": "moses", "langs": [*LANGS], "filters": steps}
+    counts = build_corpus("c", entry, sides(folder, size), {}, folder / "corpus.parquet")
     (folder / "ours.count").write_text(str(counts["rows"]))
 
 
@@ -53,7 +51,7 @@ def keep_out(folder: Path) -> None:
     from crosslign.examples.build import build_examples
     from crosslign.files import write_rows
 
-    official = {path.name: path for path in (real_text() / "tatoeba-v1").glob("tatoeba.deu-eng.*")}
+    official = {path.name: path for path in (mirror() / "tatoeba-v1").glob("tatoeba.deu-eng.*")}
     write_rows(folder / "texts.parquet", EVALUATIONS.get("tatoeba")(official, {}, "tatoeba", ["deu"], None, 42).texts, "texts")
     entry = {"builder": "parallel_pairs", "from": ["c"], "langs": ["en", "de"], "pairs": ["en-de"], "decontaminate": ["tatoeba"]}
     counts = build_examples(
@@ -62,53 +60,42 @@ def keep_out(folder: Path) -> None:
     (folder / "ours.count").write_text(str(counts["rows"]))
 
 
-def write_peer_config(folder: Path, size: int) -> Path:
-    """Write OpusFilter's configuration; JSON is YAML."""
-    sides = ("en", "de")
-    rules = [{theirs: options} for _, _, theirs, options in chosen(RULES)]
-    kept = [f"kept.{lang}" for lang in sides]
-    steps = [
-        {"type": "filter", "parameters": {"inputs": [str(folder / f"{size}.{lang}") for lang in sides], "outputs": kept, "filters": rules}},
-        {"type": "remove_duplicates", "parameters": {"inputs": kept, "outputs": [f"peer.{lang}" for lang in sides]}},
-    ]
-    path = folder / "peer.yaml"
-    path.write_text(json.dumps({"common": {"output_directory": str(folder)}, "steps": steps}), encoding="utf-8")
-    return path
-
-
 def ours(folder: Path, *arguments: str) -> tuple[Cost, int]:
     """Return what one of our steps takes, and how many rows it leaves."""
-    cost = measured([sys.executable, __file__, "--run", str(folder), *arguments], folder)
+    cost = by_crosslign(__file__, str(folder), *arguments)
     return cost, int((folder / "ours.count").read_text())
 
 
 def run(folder: Path, peer: Path, size: int) -> dict[str, tuple[Cost, int]]:
     """Return what each step takes at one size, and how many rows it leaves."""
-    cost = measured([str(peer), "--overwrite", str(write_peer_config(folder, size))], folder)
-    with (folder / "peer.en").open("rb") as lines:
-        found = {"OpusFilter": (cost, sum(1 for _ in lines))}
+    steps = [
+        step("filter", str(size), "kept", folder, filters=rules_of_peer(RULES)),
+        step("remove_duplicates", "kept", "peer", folder),
+    ]
+    cost = by_opusfilter(peer, folder, steps)
+    found = {"OpusFilter": (cost, lines_of(folder / "peer.en"))}
     return found | {"ours": ours(folder, "build", str(size)), "ours, evaluation text kept out": ours(folder, "keep_out", str(size))}
 
 
 def main() -> None:
     """Run the comparison."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=50_000, help="pairs of the smaller size")
-    parser.add_argument("--opusfilter", help="an installed opusfilter command")
-    parser.add_argument("--run", nargs=3, metavar=("FOLDER", "STEP", "SIZE"), help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    command = parser(__doc__)
+    command.add_argument("--pairs", type=int, default=50_000, help="pairs of the smaller size")
+    command.add_argument("--opusfilter", help="an installed opusfilter command")
+    command.add_argument("--run", nargs=3, metavar=("FOLDER", "STEP", "SIZE"), help=argparse.SUPPRESS)
+    args = command.parse_args()
     if args.run:
         folder, step, size = Path(args.run[0]), args.run[1], args.run[2]
         build(folder, size) if step == "build" else keep_out(folder)
         return
     folder = Path(tempfile.mkdtemp(prefix="crosslign-corpus-memory-"))
     try:
-        write_pairs(folder, 100, 1)
+        write_copies(folder, 100, 1)
         peer = opusfilter(folder, args.opusfilter)
         start = run(folder, peer, 1)
-        print(f"machine: {platform.machine()}; OpusFilter {VERSION}; start-up: " + memory_of(start))
+        print(f"machine: {machine()}; OpusFilter {VERSION}; start-up: " + memory_of(start))
         for size in SIZES:
-            lines = write_pairs(folder, args.pairs, size)
+            lines = write_copies(folder, args.pairs, size)
             found = run(folder, peer, size)
             if found["ours"][1] != found["OpusFilter"][1]:
                 raise SystemExit(f"they keep different numbers of rows: {found}")

@@ -1,6 +1,6 @@
 """Exact deduplication at 1, 10 and 100 times the size, beside OpusFilter 3.3.1's `remove_duplicates`: time, and how memory grows.
 
-Real pairs of the mirror (benchmarks/filtering.py says where it is looked for); copies are numbered, so that of the larger sizes half
+Real pairs of the mirror (benchmarks/_opusfilter.py says where it is looked for); copies are numbered, so that of the larger sizes half
 the rows are new ones, half are repeated. Both compare the text as it stands, read the same two files, and must keep equally many rows.
 Ours runs twice: as it is, and with room for 100,000 keys in memory, so that the rest waits on disk as it does in a corpus of more
 than 16 million rows. Prints times and peak memory net of start-up, and as its last line `ratio: <peer memory / our memory>` at the
@@ -12,29 +12,15 @@ largest size.
 from __future__ import annotations
 
 import argparse
-import json
-import platform
 import shutil
-import sys
 import tempfile
 from pathlib import Path
 
-from filtering import VERSION, Cost, measured, opusfilter, tatoeba
-from filtering import mirror as real_text
+from _common import Cost, machine, parser
+from _opusfilter import LANGS, VERSION, by_crosslign, by_opusfilter, lines_of, opusfilter, sides, step, write_copies
 
 SIZES = (1, 10, 100)
 FEW_KEYS = 100_000
-
-
-def write_pairs(folder: Path, pairs: int, size: int) -> int:
-    """Write `<size>.en` and `<size>.de`: `size` copies of the pairs, those of every second copy numbered; return the lines."""
-    real = [pair for pair, _ in zip(tatoeba(real_text(), "deu"), range(pairs), strict=False)]
-    for side, lang in enumerate(("en", "de")):
-        with (folder / f"{size}.{lang}").open("w", encoding="utf-8", newline="\n") as file:
-            for copy in range(size):
-                mark = f" {copy}" if copy % 2 else ""
-                file.writelines(f"{pair[side]}{mark}\n" for pair in real)
-    return len(real) * size
 
 
 def ours(folder: Path, size: str, keys: int) -> None:
@@ -43,54 +29,40 @@ def ours(folder: Path, size: str, keys: int) -> None:
     from crosslign.corpora.build import build_corpus
 
     dedup.IN_MEMORY = keys or dedup.IN_MEMORY
-    entry = {"kind": "bitext", "reader": "moses", "langs": ["en", "de"], "filters": [{"exact_duplicate": {"compare": "text"}}]}
-    files = {f"{size}.{lang}": folder / f"{size}.{lang}" for lang in ("en", "de")}
-    counts = build_corpus("c", entry, files, {}, folder / "ours.parquet")
+    entry = {"kind": "bitext", "reader": "moses", "langs": [*LANGS], "filters": [{"exact_duplicate": {"compare": "text"}}]}
+    counts = build_corpus("c", entry, sides(folder, size), {}, folder / "ours.parquet")
     (folder / "ours.count").write_text(str(counts["rows"]))
-
-
-def write_peer_config(folder: Path, size: int) -> Path:
-    """Write OpusFilter's configuration; JSON is YAML."""
-    parameters = {
-        "inputs": [str(folder / f"{size}.{lang}") for lang in ("en", "de")],
-        "outputs": [f"peer.{lang}" for lang in ("en", "de")],
-    }
-    path = folder / "peer.yaml"
-    step = {"type": "remove_duplicates", "parameters": parameters}
-    path.write_text(json.dumps({"common": {"output_directory": str(folder)}, "steps": [step]}), encoding="utf-8")
-    return path
 
 
 def run(folder: Path, peer: Path, size: int) -> dict[str, tuple[Cost, int]]:
     """Return what each takes at one size, and how many rows it keeps."""
-    found = {"OpusFilter": (measured([str(peer), "--overwrite", str(write_peer_config(folder, size))], folder), 0)}
-    with (folder / "peer.en").open("rb") as lines:
-        found["OpusFilter"] = (found["OpusFilter"][0], sum(1 for _ in lines))
+    cost = by_opusfilter(peer, folder, [step("remove_duplicates", str(size), "peer", folder)])
+    found = {"OpusFilter": (cost, lines_of(folder / "peer.en"))}
     for name, keys in (("ours", 0), (f"ours, {FEW_KEYS:,} keys in memory", FEW_KEYS)):
-        cost = measured([sys.executable, __file__, "--run", str(folder), str(size), str(keys)], folder)
+        cost = by_crosslign(__file__, str(folder), str(size), str(keys))
         found[name] = (cost, int((folder / "ours.count").read_text()))
     return found
 
 
 def main() -> None:
     """Run the comparison."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=20_000, help="pairs of the smallest size")
-    parser.add_argument("--opusfilter", help="an installed opusfilter command")
-    parser.add_argument("--run", nargs=3, metavar=("FOLDER", "SIZE", "KEYS"), help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    command = parser(__doc__)
+    command.add_argument("--pairs", type=int, default=20_000, help="pairs of the smallest size")
+    command.add_argument("--opusfilter", help="an installed opusfilter command")
+    command.add_argument("--run", nargs=3, metavar=("FOLDER", "SIZE", "KEYS"), help=argparse.SUPPRESS)
+    args = command.parse_args()
     if args.run:
         ours(Path(args.run[0]), args.run[1], int(args.run[2]))
         return
     folder = Path(tempfile.mkdtemp(prefix="crosslign-dedup-benchmark-"))
     try:
-        write_pairs(folder, 100, 1)
+        write_copies(folder, 100, 1)
         peer = opusfilter(folder, args.opusfilter)
         start = {name: cost for name, (cost, _) in run(folder, peer, 1).items()}
-        print(f"machine: {platform.machine()}; OpusFilter {VERSION}; memory and time above those of a run on 100 pairs")
+        print(f"machine: {machine()}; OpusFilter {VERSION}; memory and time above those of a run on 100 pairs")
         ratio = 0.0
         for size in SIZES:
-            lines = write_pairs(folder, args.pairs, size)
+            lines = write_copies(folder, args.pairs, size)
             found = run(folder, peer, size)
             if len({kept for _, kept in found.values()}) != 1:
                 raise SystemExit(f"they keep different numbers of rows: { {name: kept for name, (_, kept) in found.items()} }")

@@ -6,31 +6,20 @@ messages, alternating with ours. The last line is its processor time over ours; 
 
 from __future__ import annotations
 
-import argparse
 import re
-import resource
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from _common import Cost, measured, parser
+
 FROM = 3
 """Inputs of a bare job, from the jobs of the rule before it."""
 
 
-def timed(command: list[str], folder: Path) -> tuple[float, float, str]:
-    """Run a command; return seconds on the wall, seconds of the processor, and what it said."""
-    before, start = resource.getrusage(resource.RUSAGE_CHILDREN), time.perf_counter()
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True)
-    wall, after = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_CHILDREN)
-    return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout + done.stderr
-
-
-def counts(said: str) -> dict[str, int]:
+def counts(run: Cost) -> dict[str, int]:
     """Return jobs by rule, from a dry run."""
-    stats = re.search(r"^Job stats:\n.*?\n-.*?\n(.*?)\n\n", said, flags=re.MULTILINE | re.DOTALL)
+    stats = re.search(r"^Job stats:\n.*?\n-.*?\n(.*?)\n\n", run.out + run.err, flags=re.MULTILINE | re.DOTALL)
     rows = [line.split() for line in stats[1].splitlines()] if stats else []
     return {row[0]: int(row[1]) for row in rows if row[0] != "total"}
 
@@ -50,25 +39,24 @@ def bare(jobs: dict[str, int], folder: Path) -> None:
 
 def main() -> None:
     """Time both in turn, and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=2)
-    args = parser.parse_args()
+    command = parser(__doc__)
+    command.add_argument("--repeats", type=int, default=2)
+    args = command.parse_args()
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "all"]
-    ours_by_turn, peer_by_turn = [], []
+    ours_by_turn: list[Cost] = []
+    peer_by_turn: list[Cost] = []
     with tempfile.TemporaryDirectory() as name:
         for _ in range(args.repeats):
-            *ours, said = timed([*command, "--configfile", "config/paper.yaml"], ROOT)
-            jobs = counts(said)
+            ours_by_turn.append(measured([*command, "--configfile", "config/paper.yaml"]))
+            jobs = counts(ours_by_turn[-1])
             bare(jobs, Path(name))
-            *peer, said = timed(command, Path(name))
-            if counts(said) != jobs:
-                sys.exit(f"the bare graph has other jobs: {counts(said)}, {jobs}")
-            ours_by_turn.append(ours)
-            peer_by_turn.append(peer)
-    (wall, processor), (peer_wall, peer_processor) = min(ours_by_turn, key=lambda t: t[1]), min(peer_by_turn, key=lambda t: t[1])
+            peer_by_turn.append(measured(command, Path(name)))
+            if counts(peer_by_turn[-1]) != jobs:
+                sys.exit(f"the bare graph has other jobs: {counts(peer_by_turn[-1])}, {jobs}")
+    ours, peer = (min(turns, key=lambda cost: cost.processor) for turns in (ours_by_turn, peer_by_turn))
     print(f"{sum(jobs.values())} jobs, {jobs['train_system']} trainings")
-    print(f"ours {wall:.1f} s ({processor:.1f} s of the processor), bare graph {peer_wall:.1f} s ({peer_processor:.1f} s)")
-    print(f"ratio: {peer_processor / processor:.2f}")
+    print(f"ours {ours.wall:.1f} s ({ours.processor:.1f} s of the processor), bare graph {peer.wall:.1f} s ({peer.processor:.1f} s)")
+    print(f"ratio: {peer.processor / ours.processor:.2f}")
 
 
 if __name__ == "__main__":

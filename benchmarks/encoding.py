@@ -14,25 +14,19 @@ Prints machine, versions, medians in wall and in processor time, and as its last
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import random
 import statistics
 import tempfile
-import time
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+from _common import ROOT, encoder_folder, machine, parser, timed, versions
 
-from crosslign.config.load import load_project
-from crosslign.corpora.fetch import fetch_file
 from crosslign.encoders.encode import encode
 from crosslign.encoders.model import Model
-from crosslign.encoders.prepare import prepare_encoder
 from crosslign.threads import limit_threads
 
-ROOT = Path(__file__).resolve().parents[1]
 BATCHES = (16, 32, 64, 128)
 FLOOR, LOOSE_FLOOR = 0.9999, 0.999
 
@@ -46,28 +40,10 @@ def own_sentences() -> list[str]:
     return list(dict.fromkeys(cell for cell in cells if " " in cell))
 
 
-def encoder_folder(folder: Path, name: str) -> Path:
-    """Fetch and prepare the encoder as the workflow does, or return one that lies in `folder`."""
-    project = load_project(ROOT)
-    entry = project.encoders[name]
-    source = project.sources[entry["source"]]
-    mirrors = [Path(name) for name in os.environ.get("CROSSLIGN_MIRROR", "").split(os.pathsep) if name]
-    files = {}
-    for file in source["files"]:
-        files[file["name"]] = folder / file["name"]
-        if not files[file["name"]].exists():
-            fetch_file(entry["source"], source, file, files[file["name"]], mirrors)
-    if not (folder / name).exists():
-        prepare_encoder(name, entry, files, folder / name)
-    return folder / name / "main"
-
-
-def timed(way: Encode, texts: list[str]) -> tuple[float, float, np.ndarray]:
+def timed_encoding(way: Encode, texts: list[str]) -> tuple[float, float, np.ndarray]:
     """Return wall seconds, processor seconds, and unit vectors."""
-    wall, processor = time.perf_counter(), time.process_time()
-    vectors = np.asarray(way(texts), dtype=np.float64)
-    seconds = time.perf_counter() - wall, time.process_time() - processor
-    return *seconds, vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    wall, processor, found = timed(lambda: np.asarray(way(texts), dtype=np.float64))
+    return wall, processor, found / np.linalg.norm(found, axis=1, keepdims=True)
 
 
 def worst_cosine(vectors: np.ndarray, reference: np.ndarray) -> float:
@@ -93,9 +69,9 @@ def peer_ways(folder: Path) -> dict[str, Encode]:
 
 def best_of(ways: dict[str, Encode], texts: list[str]) -> tuple[str, str]:
     """Return the fastest setting that keeps its vectors to `FLOOR`, and the fastest that keeps them to `LOOSE_FLOOR`."""
-    speed, reference = {}, timed(ways["default"], texts)[2]
+    speed, reference = {}, timed_encoding(ways["default"], texts)[2]
     for name, way in ways.items():
-        _, processor, vectors = timed(way, texts)
+        _, processor, vectors = timed_encoding(way, texts)
         cosine = worst_cosine(vectors, reference)
         print(f"peer, {name}: {len(texts) / processor:.0f} sentences per processor second, lowest cosine {cosine:.6f}", flush=True)
         speed[name] = (processor, cosine)
@@ -106,15 +82,15 @@ def best_of(ways: dict[str, Encode], texts: list[str]) -> tuple[str, str]:
 
 def main() -> None:
     """Time the ways in turn."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--texts", type=Path, help="one sentence a line")
-    parser.add_argument("--sentences", type=int, default=4000)
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto")
-    parser.add_argument("--encoder", default="minilm_l6")
-    parser.add_argument("--folder", type=Path, help="where the encoder lies, or is put")
-    options = parser.parse_args()
+    command = parser(__doc__)
+    command.add_argument("--texts", type=Path, help="one sentence a line")
+    command.add_argument("--sentences", type=int, default=4000)
+    command.add_argument("--threads", type=int, default=2)
+    command.add_argument("--repeats", type=int, default=3)
+    command.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto")
+    command.add_argument("--encoder", default="minilm_l6")
+    command.add_argument("--folder", type=Path, help="where the encoder lies, or is put")
+    options = command.parse_args()
     limit_threads(options.threads)
     lines = own_sentences() if options.texts is None else options.texts.read_text(encoding="utf-8").splitlines()
     texts = list(dict.fromkeys(line for line in lines if line.strip()))
@@ -136,8 +112,8 @@ def measure(texts: list[str], folder: Path, options: argparse.Namespace) -> None
 
     ways = peer_ways(folder)
     sample = texts[: max(100, len(texts) // 4)]
-    reference = timed(ways["default"], texts)[2]
-    cosines = {precision: worst_cosine(timed(ours(precision), texts)[2], reference) for precision in ("fp32", "bf16")}
+    reference = timed_encoding(ways["default"], texts)[2]
+    cosines = {precision: worst_cosine(timed_encoding(ours(precision), texts)[2], reference) for precision in ("fp32", "bf16")}
     print("ours: lowest cosine to the peer's float32 " + ", ".join(f"{name} {value:.6f}" for name, value in cosines.items()))
     precision = options.precision if options.precision != "auto" else "bf16" if cosines["bf16"] >= FLOOR else "fp32"
     strict, loose = best_of(ways, sample)
@@ -156,13 +132,8 @@ def measure(texts: list[str], folder: Path, options: argparse.Namespace) -> None
 
 def describe(texts: list[str], threads: int) -> None:
     """Print machine, versions and text."""
-    import sentence_transformers
-    import torch
-    import transformers
-
-    machine = platform.processor() or platform.machine()
-    print(f"{machine}, {os.cpu_count()} processors, {threads} threads, load {os.getloadavg()[0]:.1f}")
-    print(f"torch {torch.__version__}, transformers {transformers.__version__}, sentence-transformers {sentence_transformers.__version__}")
+    print(f"{machine()}, {threads} threads")
+    print(versions("torch", "transformers", "sentence-transformers"))
     words = sorted(len(text.split()) for text in texts)
     print(f"{len(texts)} sentences, {words[0]} to {words[-1]} words, median {words[len(words) // 2]}")
 
@@ -173,7 +144,7 @@ def alternate(turns: dict[str, Encode], texts: list[str], repeats: int) -> dict[
     vectors = {}
     for _ in range(repeats):
         for name, way in turns.items():
-            wall, processor, vectors[name] = timed(way, texts)
+            wall, processor, vectors[name] = timed_encoding(way, texts)
             taken[name].append((wall, processor))
     for name in turns:
         worst = worst_cosine(vectors[name], vectors["default"])

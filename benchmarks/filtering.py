@@ -14,39 +14,20 @@ folder that CROSSLIGN_MIRROR names, else from ../shared/mirror.
 from __future__ import annotations
 
 import argparse
-import io
 import json
-import os
-import platform
 import shutil
 import statistics
 import subprocess
-import sys
 import tempfile
-import time
 import unicodedata
 import zipfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from xml.etree import ElementTree
 
-VERSION = "3.3.1"
-ROOT = Path(__file__).resolve().parents[1]
-RULES: list[tuple[str, dict[str, object], str, dict[str, object]]] = [
-    ("length", {}, "LengthFilter", {"unit": "word", "min_length": 1, "max_length": 100}),
-    ("length_ratio", {}, "LengthRatioFilter", {"unit": "word", "threshold": 3}),
-    ("length_ratio", {"unit": "char"}, "LengthRatioFilter", {"unit": "char", "threshold": 3}),
-    ("longest_word", {}, "LongWordFilter", {"threshold": 40}),
-    ("html_tags", {}, "HtmlTagFilter", {}),
-    ("alphabet_ratio", {}, "AlphabetRatioFilter", {"threshold": 0.75}),
-    ("character_script", {}, "CharacterScoreFilter", {"scripts": ["Latin", "Latin"], "thresholds": [0.9, 0.9]}),
-    ("non_zero_numerals", {}, "NonZeroNumeralsFilter", {"threshold": 0.5}),
-    ("terminal_punctuation", {}, "TerminalPunctuationFilter", {"threshold": -2}),
-    ("longest_common_substring", {}, "LongestCommonSubstringFilter", {"threshold": 0.9}),
-]
-"""Our rule and options, and theirs; defaults are equal, so ours are mostly left out."""
+from _common import Cost, machine, parser
+from _opusfilter import LANGS, VERSION, by_crosslign, by_opusfilter, chosen, mirror, opusfilter, rules_of_peer, sides, step, tatoeba
 
 PEER_JUDGE = """
 import json, sys
@@ -77,23 +58,6 @@ def reason(rule: str, a: str, b: str) -> str | None:
     return None
 
 
-def mirror() -> Path:
-    """Return the folder of real text."""
-    folder = Path(os.environ.get("CROSSLIGN_MIRROR") or ROOT.parent / "shared" / "mirror")
-    if not (folder / "tatoeba-bilingual").is_dir():
-        print(f"skipped: no real text at {folder}; set CROSSLIGN_MIRROR to a folder that holds tatoeba-bilingual and tico19")
-        raise SystemExit(0)
-    return folder
-
-
-def tatoeba(folder: Path, code: str) -> Iterator[tuple[str, str]]:
-    """Yield (English, other) of one of the tab-separated exports."""
-    with zipfile.ZipFile(folder / "tatoeba-bilingual" / f"{code}-eng.zip") as archive, archive.open(f"{code}.txt") as stream:
-        for line in io.TextIOWrapper(stream, encoding="utf-8", newline="\n"):
-            english, other, *_ = line.rstrip("\n").split("\t")
-            yield english, other
-
-
 def tico(folder: Path, code: str) -> Iterator[tuple[str, str]]:
     """Yield (English, other) of one of the translation memories."""
     with zipfile.ZipFile(folder / "tico19" / f"all.en-{code}.tmx.zip") as archive, archive.open(f"all.en-{code}.tmx") as stream:
@@ -111,31 +75,9 @@ def write_pairs(folder: Path, pairs: int) -> list[tuple[str, str]]:
     if len(real) < pairs:
         raise SystemExit(f"the folder has {len(real):,} pairs, fewer than {pairs:,}")
     for name, part in (("pairs", real), ("few", real[:100])):
-        for side, lang in enumerate(("en", "de")):
-            (folder / f"{name}.{lang}").write_text("".join(pair[side] + "\n" for pair in part), encoding="utf-8", newline="\n")
+        for side, path in enumerate(sides(folder, name).values()):
+            path.write_text("".join(pair[side] + "\n" for pair in part), encoding="utf-8", newline="\n")
     return real
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What a command took: wall and processor seconds, and peak memory (MiB) of its largest process."""
-
-    wall: float
-    processor: float
-    memory: float
-
-
-def measured(command: Sequence[str], folder: Path) -> Cost:
-    """Run a command and return what it took."""
-    environment = {**os.environ, "TQDM_DISABLE": "1", "OMP_NUM_THREADS": "1", "PYTHONPATH": str(ROOT / "src")}
-    with (folder / "messages.txt").open("ab") as messages:
-        start = time.perf_counter()
-        process = subprocess.Popen(command, stdout=messages, stderr=messages, env=environment)
-        _, status, usage = os.wait4(process.pid, 0)
-        wall = time.perf_counter() - start
-    if status:
-        raise SystemExit(f"{' '.join(command)} failed:\n{(folder / 'messages.txt').read_text(errors='replace')[-2000:]}")
-    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
 
 def ours(folder: Path, name: str, rules: str, threads: int) -> None:
@@ -143,38 +85,8 @@ def ours(folder: Path, name: str, rules: str, threads: int) -> None:
     from crosslign.corpora.build import build_corpus
 
     steps = [{rule: options} for rule, options, _, _ in chosen(rules)]
-    entry = {"kind": "bitext", "reader": "moses", "langs": ["en", "de"], "filters": steps}
-    files = {f"{name}.{lang}": folder / f"{name}.{lang}" for lang in ("en", "de")}
-    build_corpus("c", entry, files, {}, folder / f"{name}.parquet", threads=threads)
-
-
-def chosen(rules: str) -> list[tuple[str, dict[str, object], str, dict[str, object]]]:
-    """Return all rules, or those that count characters only (`no_html`)."""
-    return [rule for rule in RULES if rules == "all" or rule[0] != "html_tags"]
-
-
-def write_peer_config(folder: Path, name: str, rules: str) -> Path:
-    """Write OpusFilter's configuration; JSON is YAML."""
-    parameters = {
-        "inputs": [str(folder / f"{name}.{lang}") for lang in ("en", "de")],
-        "outputs": [f"{name}.kept.{lang}" for lang in ("en", "de")],
-        "filters": [{theirs: options} for _, _, theirs, options in chosen(rules)],
-    }
-    path = folder / f"{name}.{rules}.yaml"
-    path.write_text(
-        json.dumps({"common": {"output_directory": str(folder)}, "steps": [{"type": "filter", "parameters": parameters}]}), encoding="utf-8"
-    )
-    return path
-
-
-def opusfilter(folder: Path, given: str | None) -> Path:
-    """Return the OpusFilter command, installed into a throw-away environment where none is given."""
-    if given:
-        return Path(given)
-    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
-    print(f"installing OpusFilter {VERSION} ...", flush=True)
-    subprocess.run([folder / "venv" / "bin" / "pip", "install", "--quiet", f"opusfilter=={VERSION}"], check=True, stderr=subprocess.DEVNULL)
-    return folder / "venv" / "bin" / "opusfilter"
+    entry = {"kind": "bitext", "reader": "moses", "langs": [*LANGS], "filters": steps}
+    build_corpus("c", entry, sides(folder, name), {}, folder / f"{name}.parquet", threads=threads)
 
 
 def kept_by_us(folder: Path) -> set[int]:
@@ -187,9 +99,9 @@ def kept_by_us(folder: Path) -> set[int]:
 
 def kept_by_peer(folder: Path, pairs: Sequence[tuple[str, str]]) -> set[int]:
     """Return the numbers of the lines that OpusFilter keeps, found again in order."""
-    sides = [(folder / f"pairs.kept.{lang}").read_text(encoding="utf-8").split("\n")[:-1] for lang in ("en", "de")]
+    texts = [path.read_text(encoding="utf-8").split("\n")[:-1] for path in sides(folder, "pairs.kept").values()]
     kept, number = set(), 0
-    for pair in zip(*sides, strict=True):
+    for pair in zip(*texts, strict=True):
         while pairs[number] != pair:
             number += 1
         kept.add(number)
@@ -207,9 +119,9 @@ def disagreements(folder: Path, peer: Path, pairs: Sequence[tuple[str, str]], ru
 
     differing = sorted(kept_by_us(folder) ^ kept_by_peer(folder, pairs))
     given = [pairs[number] for number in differing]
-    sides = Sides([a for a, _ in given], ["en"] * len(given), [b for _, b in given], ["de"] * len(given))
+    judged = Sides([a for a, _ in given], ["en"] * len(given), [b for _, b in given], ["de"] * len(given))
     made = [FILTERS.get(rule)(Setting(("en", "de")), **options) for rule, options, _, _ in chosen(rules)]  # type: ignore[call-arg]
-    our_votes = [rule.keep(sides).tolist() for rule in made if isinstance(rule, Filter)]
+    our_votes = [rule.keep(judged).tolist() for rule in made if isinstance(rule, Filter)]
     question = json.dumps([[(theirs, options) for _, _, theirs, options in chosen(rules)], given])
     answer = subprocess.run([peer.parent / "python", "-c", PEER_JUDGE], input=question, capture_output=True, text=True, check=True)
     reasons: Counter[str] = Counter()
@@ -235,13 +147,13 @@ def compare(folder: Path, peer: Path, pairs: Sequence[tuple[str, str]], args: ar
     costs: dict[str, list[Cost]] = {}
     for turn in range(args.repeats):
         for name in ("few", "pairs"):
-            config = write_peer_config(folder, name, rules)
-            commands = {
-                "ours": [sys.executable, __file__, "--run", str(folder), name, rules, "--threads", str(args.threads)],
-                "OpusFilter": [str(peer), "--overwrite", "--n-jobs", str(args.threads), str(config)],
-            }
-            for who in list(commands)[:: 1 if turn % 2 else -1]:
-                costs.setdefault(f"{who} {name}", []).append(measured(commands[who], folder))
+            for who in ("ours", "OpusFilter")[:: 1 if turn % 2 else -1]:
+                if who == "ours":
+                    cost = by_crosslign(__file__, str(folder), name, rules, "--threads", str(args.threads))
+                else:
+                    filtering = step("filter", name, f"{name}.kept", folder, filters=rules_of_peer(rules))
+                    cost = by_opusfilter(peer, folder, [filtering], args.threads)
+                costs.setdefault(f"{who} {name}", []).append(cost)
     found = disagreements(folder, peer, pairs, rules)
     print(f"-- {len(chosen(rules))} rules{'' if rules == 'all' else ', without html_tags (the peer parses HTML)'}:")
     print(f"kept: {len(kept_by_us(folder)):,} of {len(pairs):,}; disagreements: {dict(found) or 'none'}; unexplained: 0")
@@ -260,13 +172,13 @@ def compare(folder: Path, peer: Path, pairs: Sequence[tuple[str, str]], args: ar
 
 def main() -> None:
     """Run the comparison."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=int, default=200_000)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=1, help="processes of both")
-    parser.add_argument("--opusfilter", help="an installed opusfilter command")
-    parser.add_argument("--run", nargs=3, metavar=("FOLDER", "NAME", "RULES"), help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    command = parser(__doc__)
+    command.add_argument("--pairs", type=int, default=200_000)
+    command.add_argument("--repeats", type=int, default=3)
+    command.add_argument("--threads", type=int, default=1, help="processes of both")
+    command.add_argument("--opusfilter", help="an installed opusfilter command")
+    command.add_argument("--run", nargs=3, metavar=("FOLDER", "NAME", "RULES"), help=argparse.SUPPRESS)
+    args = command.parse_args()
     if args.run:
         ours(Path(args.run[0]), args.run[1], args.run[2], args.threads)
         return
@@ -274,7 +186,7 @@ def main() -> None:
     try:
         pairs = write_pairs(folder, args.pairs)
         peer = opusfilter(folder, args.opusfilter)
-        print(f"machine: {platform.processor() or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
+        print(f"machine: {machine()}")
         print(f"{len(pairs):,} pairs, {args.threads} process(es), median of {args.repeats}, OpusFilter {VERSION}, net of start-up")
         compare(folder, peer, pairs, args, "no_html")
         print(f"ratio: {compare(folder, peer, pairs, args, 'all'):.2f}")

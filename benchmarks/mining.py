@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import statistics
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,7 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _mining import TOLERANCE, Run, centres, check, float32_peak, machine, run, vectors
+from _common import machine, parser, versions
+from _mining import TOLERANCE, Run, centres, check, float32_peak, run, vectors
 
 from crosslign.mining import Neighbours, mine, neighbours
 from crosslign.threads import limit_threads
@@ -114,17 +114,17 @@ def compare(x: np.ndarray, y: np.ndarray, args: argparse.Namespace) -> tuple[dic
 
 def arguments() -> argparse.Namespace:
     """Return the command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=50_000, help="vectors on each side")
-    parser.add_argument("--dim", type=int, default=768)
-    parser.add_argument("--k", type=int, default=4)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--device", default="cpu")
-    parser.add_argument("--without-sentence-transformers", action="store_true")
-    parser.add_argument("--real", type=Path, metavar="MIRROR", help="folder that holds tatoeba-v1 and flores200")
-    parser.add_argument("--encoder", type=Path, help="folder of a prepared encoder, for --real")
-    return parser.parse_args()
+    command = parser(__doc__)
+    command.add_argument("--rows", type=int, default=50_000, help="vectors on each side")
+    command.add_argument("--dim", type=int, default=768)
+    command.add_argument("--k", type=int, default=4)
+    command.add_argument("--repeats", type=int, default=3)
+    command.add_argument("--threads", type=int, default=os.cpu_count())
+    command.add_argument("--device", default="cpu")
+    command.add_argument("--without-sentence-transformers", action="store_true")
+    command.add_argument("--real", type=Path, metavar="MIRROR", help="folder that holds tatoeba-v1 and flores200")
+    command.add_argument("--encoder", type=Path, help="folder of a prepared encoder, for --real")
+    return command.parse_args()
 
 
 def main() -> None:
@@ -132,7 +132,6 @@ def main() -> None:
     args = arguments()
     limit_threads(args.threads)
     import faiss
-    import sentence_transformers
     import torch
 
     from crosslign.mining.knn import product_dtype
@@ -157,10 +156,7 @@ def main() -> None:
     cpu = {name: statistics.median(one.cpu for one in of) for name, of in runs.items()}
     once = 2 * len(x) * len(y) * x.shape[1] / peak
     print(f"machine: {machine()}")
-    print(
-        f"versions: python {platform.python_version()}, numpy {np.__version__}, torch {torch.__version__}, faiss {faiss.__version__}, "
-        f"sentence-transformers {sentence_transformers.__version__}"
-    )
+    print(f"versions: {versions('numpy', 'torch', 'sentence-transformers')}, faiss {faiss.__version__}")
     print(f"task: {what}, {len(x)} x {len(y)} x {x.shape[1]}, k = {args.k}, {args.threads} threads, {args.device}")
     print(f"tiles in {product_dtype(torch.device(args.device))}")
     print(f"results: equal; candidates swapped within {TOLERANCE}: {swaps} of {(len(x) + len(y)) * args.k}")

@@ -8,11 +8,10 @@ as if the vectors were too large for memory. Draws docs/images/mining_growth.png
 
 from __future__ import annotations
 
-import argparse
-import platform
 from pathlib import Path
 
-from _mining import Run, centres, machine, run, vectors
+from _common import machine, parser, versions
+from _mining import Run, centres, run, vectors
 
 from crosslign.mining import neighbours
 from crosslign.threads import limit_threads
@@ -45,13 +44,13 @@ def draw(sizes: list[int], nanoseconds: list[float], mebibytes: list[float], tit
 
 def main() -> None:
     """Measure and draw."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=16_384, help="sentences on the side that stays, and the least on the other")
-    parser.add_argument("--dim", type=int, default=384)
-    parser.add_argument("--k", type=int, default=4)
-    parser.add_argument("--repeats", type=int, default=3)
-    parser.add_argument("--out", type=Path, default=Path("docs/images/mining_growth.png"))
-    args = parser.parse_args()
+    command = parser(__doc__)
+    command.add_argument("--rows", type=int, default=16_384, help="sentences on the side that stays, and the least on the other")
+    command.add_argument("--dim", type=int, default=384)
+    command.add_argument("--k", type=int, default=4)
+    command.add_argument("--repeats", type=int, default=3)
+    command.add_argument("--out", type=Path, default=Path("docs/images/mining_growth.png"))
+    args = command.parse_args()
     limit_threads(1)
     import torch
 
@@ -68,7 +67,7 @@ def main() -> None:
     mebibytes = [max(one.peak for one in runs[size]) / 2**20 for size in sizes]
     title = f"{args.rows:,} sentences beside 1, 2, 4 and 8 times as many, {args.dim} dimensions, k = {args.k}, one thread"
     draw(sizes, nanoseconds, mebibytes, title, args.out)
-    print(f"machine: {machine()}; python {platform.python_version()}, torch {torch.__version__}")
+    print(f"machine: {machine()}; {versions('torch')}")
     for size, time, memory in zip(sizes, nanoseconds, mebibytes, strict=True):
         print(f"{args.rows} x {size} x {args.dim}: {time:.2f} ns a pair, {memory:.0f} MiB above the vectors")
     print(f"ratio: {max(nanoseconds) / min(nanoseconds):.2f}")

@@ -9,14 +9,13 @@ and pages of the files, which the system takes back when it needs them.
 
 from __future__ import annotations
 
-import argparse
 import os
-import platform
 import time
 from pathlib import Path
 
 import numpy as np
-from _mining import centres, machine, memory_of
+from _common import machine, parser, versions
+from _mining import centres, memory_of
 
 from crosslign.mining.knn import TILES, product_dtype
 from crosslign.mining.progress import duration
@@ -55,14 +54,14 @@ class _Clock:
 
 def main() -> None:
     """Prepare both sides, search some tile rows, extrapolate."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=2_000_000, help="vectors on each side")
-    parser.add_argument("--dim", type=int, default=1024)
-    parser.add_argument("--k", type=int, default=4)
-    parser.add_argument("--strips", type=int, default=2, help="tile rows that are measured; the last counts")
-    parser.add_argument("--threads", type=int, default=os.cpu_count())
-    parser.add_argument("--folder", type=Path, required=True, help="folder for the vectors")
-    args = parser.parse_args()
+    command = parser(__doc__)
+    command.add_argument("--rows", type=int, default=2_000_000, help="vectors on each side")
+    command.add_argument("--dim", type=int, default=1024)
+    command.add_argument("--k", type=int, default=4)
+    command.add_argument("--strips", type=int, default=2, help="tile rows that are measured; the last counts")
+    command.add_argument("--threads", type=int, default=os.cpu_count())
+    command.add_argument("--folder", type=Path, required=True, help="folder for the vectors")
+    args = command.parse_args()
     limit_threads(args.threads)
     import torch
 
@@ -87,7 +86,7 @@ def main() -> None:
             strips.append(clock.say(f"tile row of {tile[0]} x {y.n:,}"))
         search.columns.resolve(search.y, search.x)
     once.append(clock.say("re-scoring of what waited for the columns"))
-    print(f"machine: {machine()}; python {platform.python_version()}, numpy {np.__version__}, torch {torch.__version__}")
+    print(f"machine: {machine()}; {versions('numpy', 'torch')}")
     print(f"task: {args.rows} x {args.rows} x {args.dim} float16 on disk, k = {args.k}, {args.threads} threads")
     rows = -(-x.n // tile[0])
     wall, cpu = (sum(part[at] for part in once) + strips[-1][at] * rows for at in (0, 1))

@@ -6,34 +6,28 @@ Run: python benchmarks/rerun_table.py [--repeats 3]
 
 from __future__ import annotations
 
-import argparse
-import os
-import platform
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from _common import ROOT, machine, measured, parser, versions
+
 TABLE = "results/quick/tables/quickstart.md"
 
 
 def run(folder: Path) -> float:
     """Make the table; return wall time in seconds."""
-    started = time.perf_counter()
     command = [sys.executable, "-m", "snakemake", "--cores", "2", TABLE, "--config", "scale=quick"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, env={**os.environ, "CROSSLIGN_OFFLINE": "1"})
-    return time.perf_counter() - started
+    return measured(command, folder, CROSSLIGN_OFFLINE="1").wall
 
 
 def main() -> None:
     """Time both in turn and print the ratio of medians."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=3)
-    repeats = parser.parse_args().repeats
+    command = parser(__doc__)
+    command.add_argument("--repeats", type=int, default=3)
+    repeats = command.parse_args().repeats
     whole, single = [], []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
@@ -48,7 +42,7 @@ def main() -> None:
             single.append(run(folder))
             if (folder / TABLE).read_bytes() != before:
                 raise SystemExit("the table that was made again differs")
-    print(f"python {platform.python_version()}, {os.cpu_count()} cores, {platform.processor() or platform.machine()}")
+    print(f"{machine()}; {versions('snakemake')}")
     print(f"whole workflow: {statistics.median(whole):.1f} s; one table: {statistics.median(single):.1f} s (aim: 15 s); {repeats} repeats")
     print(f"ratio: {statistics.median(whole) / statistics.median(single):.2f}")
 

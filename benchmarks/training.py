@@ -17,12 +17,9 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
-import platform
 import resource
 import shutil
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -30,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _common import ROOT, encoder_folder, machine, measured, parser, versions
 
-ROOT = Path(__file__).resolve().parents[1]
 LEARNING_RATE, TEMPERATURE, COLD = 2e-5, 0.05, 2
 TOLERANCE = {"fp32": 2e-3, "bf16": 3e-2}
 PEAKS = {"A100": 312.0, "H100": 989.0, "H200": 989.0, "GH200": 989.0}
@@ -169,12 +166,9 @@ def run(side: str, folder: Path, data: Path, options: argparse.Namespace) -> dic
     settings = ("batch", "max_length", "threads", "precision", "check")
     given = [f"--{name.replace('_', '-')}={getattr(options, name)}" for name in settings]
     command = [sys.executable, __file__, f"--side={side}", f"--folder={folder}", f"--data={data}", *given]
-    environment = os.environ | {"OMP_NUM_THREADS": str(options.threads), "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-    environment["OMP_WAIT_POLICY"] = "PASSIVE"  # threads that wait in a loop would count as processor time
-    done = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-    if done.returncode:
-        sys.exit(f"{side} failed:\n{done.stderr[-3000:]}")
-    return dict(json.loads(done.stdout.splitlines()[-1]))
+    variables = {"OMP_NUM_THREADS": str(options.threads), "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+    variables["OMP_WAIT_POLICY"] = "PASSIVE"  # threads that wait in a loop would count as processor time
+    return dict(json.loads(measured(command, **variables).out.splitlines()[-1]))
 
 
 def without_dropout(folder: Path, copy: Path) -> Path:
@@ -272,22 +266,22 @@ def on_gpu(options: argparse.Namespace, work: Path) -> None:
 
 def arguments() -> argparse.Namespace:
     """Return the command line's options."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--pairs", type=Path, help="parquet of shape pairs, or tab-separated columns; the project's own without it")
-    parser.add_argument("--folder", type=Path, help="where the encoder lies, or is put")
-    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
-    parser.add_argument("--batch", type=int)
-    parser.add_argument("--micro-batch", type=int)
-    parser.add_argument("--max-length", type=int, default=128)
-    parser.add_argument("--precision", choices=("fp32", "bf16"))
-    parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--steps", type=int, default=10)
-    parser.add_argument("--check", type=int, default=4, help="steps of the check without dropout")
-    parser.add_argument("--repeats", type=int, default=2)
-    parser.add_argument("--peak", type=float, help="dense bf16 peak of the GPU, TFLOP/s")
-    parser.add_argument("--side", choices=("ours", "peer"), help=argparse.SUPPRESS)
-    parser.add_argument("--data", type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    command = parser(__doc__)
+    command.add_argument("--pairs", type=Path, help="parquet of shape pairs, or tab-separated columns; the project's own without it")
+    command.add_argument("--folder", type=Path, help="where the encoder lies, or is put")
+    command.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    command.add_argument("--batch", type=int)
+    command.add_argument("--micro-batch", type=int)
+    command.add_argument("--max-length", type=int, default=128)
+    command.add_argument("--precision", choices=("fp32", "bf16"))
+    command.add_argument("--threads", type=int, default=2)
+    command.add_argument("--steps", type=int, default=10)
+    command.add_argument("--check", type=int, default=4, help="steps of the check without dropout")
+    command.add_argument("--repeats", type=int, default=2)
+    command.add_argument("--peak", type=float, help="dense bf16 peak of the GPU, TFLOP/s")
+    command.add_argument("--side", choices=("ours", "peer"), help=argparse.SUPPRESS)
+    command.add_argument("--data", type=Path, help=argparse.SUPPRESS)
+    options = command.parse_args()
     options.batch = options.batch or (512 if options.device == "cuda" else 32)
     options.precision = options.precision or "bf16"
     return options
@@ -303,14 +297,9 @@ def main() -> None:
         if options.device == "cuda":
             on_gpu(options, Path(temporary))
             return
-        import encoding
-        import sentence_transformers
-        import torch
-
-        folder = encoding.encoder_folder(options.folder or Path(temporary), "minilm_l6")
+        folder = encoder_folder(options.folder or Path(temporary), "minilm_l6")
         print(
-            f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}, torch {torch.__version__}, "
-            f"sentence-transformers {sentence_transformers.__version__}; batch {options.batch}, {options.precision}, "
+            f"{machine()}, {versions('torch', 'sentence-transformers')}; batch {options.batch}, {options.precision}, "
             f"at most {options.max_length} tokens, {options.threads} threads"
         )
         print(f"ratio: {compare(folder, options, Path(temporary)):.2f}")

@@ -12,9 +12,7 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import resource
-import subprocess
 import sys
 import tempfile
 import time
@@ -22,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from _common import measured, memory, parser
 
-ROOT = Path(__file__).resolve().parents[1]
 GIB = 1 << 30
 ENGLISH = "river house stone green walk seven night paper open cloud winter bread road light small north glass field horse early"
 GERMAN = "Fluss Haus Stein gehen sieben Nacht Papier offen Wolke Winter Brot Weg Licht klein Norden Glas Feld Pferd"
@@ -73,12 +71,6 @@ def write_store(path: Path, folder: Path, model: Any, max_length: int, prefix: s
     write_json(folder / "facts.json", {"key": key, **counts})
 
 
-def resident() -> int:
-    """Return the memory of this process that belongs to no file, in bytes."""
-    fields = dict(line.split(":") for line in Path("/proc/self/status").read_text().splitlines() if ":" in line)
-    return int(fields["RssAnon"].split()[0]) * 1024
-
-
 def one_opening(folder: Path, encoder: Path, batches: int, by_length: bool) -> None:
     """Open the store, draw batches, and print what it took."""
     from crosslign.encoders.model import Model
@@ -89,7 +81,7 @@ def one_opening(folder: Path, encoder: Path, batches: int, by_length: bool) -> N
     module._write = write_store
 
     model = Model.load({"main": encoder})
-    before, start = resident(), time.perf_counter()
+    before, start = memory("RssAnon"), time.perf_counter()
     peak_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     store = Store.open(folder / "pairs.parquet", folder / "store", model, 32)
     order = Order("pairs", store.rows, 64, 42, store.lengths if by_length else None)
@@ -100,7 +92,13 @@ def one_opening(folder: Path, encoder: Path, batches: int, by_length: bool) -> N
         store.batch(order.at(step), step)
     seconds = time.perf_counter() - start
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - peak_before
-    found = {"first": first, "anonymous": resident() - before, "peak": peak * 1024, "rate": (batches - 1) / seconds, "rows": store.rows}
+    found = {
+        "first": first,
+        "anonymous": memory("RssAnon") - before,
+        "peak": peak * 1024,
+        "rate": (batches - 1) / seconds,
+        "rows": store.rows,
+    }
     print(json.dumps(found))
 
 
@@ -118,13 +116,13 @@ def tokenising(folder: Path, encoder: Path, rows: int) -> float:
 
 def main() -> None:
     """Write the set and its store, open it."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rows", type=int, default=5_000_000)
-    parser.add_argument("--batches", type=int, default=1000)
-    parser.add_argument("--tokenise", type=int, default=20_000)
-    parser.add_argument("--by-length", action="store_true", help="batches grouped by length, whose order needs all lengths")
-    parser.add_argument("--open", nargs=2, type=Path, help=argparse.SUPPRESS)
-    options = parser.parse_args()
+    command = parser(__doc__)
+    command.add_argument("--rows", type=int, default=5_000_000)
+    command.add_argument("--batches", type=int, default=1000)
+    command.add_argument("--tokenise", type=int, default=20_000)
+    command.add_argument("--by-length", action="store_true", help="batches grouped by length, whose order needs all lengths")
+    command.add_argument("--open", nargs=2, type=Path, help=argparse.SUPPRESS)
+    options = command.parse_args()
     if options.open:
         one_opening(*options.open, options.batches, options.by_length)
         return
@@ -135,10 +133,8 @@ def main() -> None:
         command = [sys.executable, __file__, "--open", str(folder), str(encoder), f"--batches={options.batches}"]
         command += ["--by-length"] * options.by_length
         for _ in ("written", "opened again"):
-            done = subprocess.run(command, capture_output=True, text=True, env=os.environ | {"HF_HUB_OFFLINE": "1"}, check=False)
-            if done.returncode:
-                sys.exit(done.stderr[-3000:])
-        found = json.loads(done.stdout.splitlines()[-1])
+            done = measured(command, HF_HUB_OFFLINE="1")
+        found = json.loads(done.out.splitlines()[-1])
         print(f"tokenising, once for all: {tokenising(folder, encoder, options.tokenise):.0f} pairs a second")
         print(
             f"{found['rows']:,} pairs: first batch {found['first']:.1f} s after the encoder is there, {found['anonymous'] / 2**20:.0f} MiB "

@@ -61,27 +61,17 @@ class SlurmProject:
 
     def run(self, *more, config=TABLE, targets=(), check=True, seconds=900):
         """Run the command to its end and return its exit code and all that it said."""
-        log = self.folder / "run.log"
-        with open(log, "w") as out:
-            done = subprocess.run(
-                self.command(*more, config=config, targets=targets),
-                cwd=self.folder,
-                env=self.environment,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                check=False,
-                timeout=seconds * PATIENCE,
-            )
-        text = log.read_text(encoding="utf-8", errors="replace")
-        assert not check or done.returncode == 0, text[-6000:]
-        return done.returncode, text
+        with self.started(*more, config=config, targets=targets, log="run.log") as process:
+            code = process.wait(timeout=seconds * PATIENCE)
+        text = process.log.read_text(encoding="utf-8", errors="replace")
+        assert not check or code == 0, text[-6000:]
+        return code, text
 
     @contextmanager
-    def started(self, *more, config=TABLE, targets=()):
+    def started(self, *more, config=TABLE, targets=(), log="started.log"):
         """Start the command, in a process group of its own; whatever is left of it in the end is killed."""
-        log = self.folder / "started.log"
-        with open(log, "w") as out:
+        path = self.folder / log
+        with open(path, "w") as out:
             process = subprocess.Popen(
                 self.command(*more, config=config, targets=targets),
                 cwd=self.folder,
@@ -91,7 +81,7 @@ class SlurmProject:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-            process.log = log
+            process.log = path
             try:
                 yield process
             finally:

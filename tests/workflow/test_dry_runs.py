@@ -57,6 +57,19 @@ def test_the_demo_builds_none_of_them(untouched):
     assert not [name for _, name in untouched.planned(scale="laptop") if "QM-" in name or "qm_" in name]
 
 
+def test_another_mirror_fetches_nothing_anew(untouched, tmp_path):
+    mirrors = [tmp_path / "a mirror", tmp_path / "another"]
+    for mirror in mirrors:
+        (mirror / "multiarc").mkdir(parents=True)
+        (mirror / "multiarc" / "dataset_de_test.json").write_text(mirror.name)
+    target = "results/quick/downloads/multiarc/dataset_de_test.json"
+    untouched.run(target, config=[f"mirror={mirrors[0]}"])
+    assert (untouched.folder / target).read_text() == "a mirror"
+    more = [f"mirror={[str(mirror) for mirror in reversed(mirrors)]}"]
+    assert untouched.planned(target, config=more) == []
+    assert untouched.planned("--force", target, config=more) == [("fetch", "file=dataset_de_test.json")]
+
+
 def test_the_catalogue_entry_has_the_same_jobs(untouched):
     assert sorted(untouched.planned("--snakefile", "workflow/Snakefile")) == sorted(untouched.planned())
 

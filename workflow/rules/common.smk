@@ -157,6 +157,16 @@ def targets(wanted):
         sys.exit(error.exit_code)
 
 
+def drop_start_limit(scheduler):
+    """Take away Snakemake's default limit of 100 starts a second; a limit of the user's own stays.
+
+    With a limit, Snakemake 9 looks at all ready jobs again a second after each look, and each job that ends adds one more such chain
+    of looks: after some hundred jobs a whole core does nothing else.
+    """
+    if scheduler.job_rate_limiter and scheduler.job_rate_limiter.max_jobs == 100:
+        scheduler.job_rate_limiter = None
+
+
 def print_cost(dag):
     """Print what the jobs of this run are expected to cost, before the first of them."""
     jobs = [(job.rule.name, dict(job.wildcards_dict)) for job in dag.needrun_jobs()]

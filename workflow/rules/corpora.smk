@@ -20,9 +20,10 @@ rule fetch:
     threads: 1
     resources:
         **needs("fetch"),
+        # No setting: a file is the same wherever it came from, so another mirror fetches nothing anew.
+        mirrors=os.pathsep.join(map(str, project.mirrors)),
     params:
         recipe=source_recipe,
-        mirrors=[str(mirror) for mirror in project.mirrors],
         root=lambda w: str(paths.downloads),
         offline=False,
         code=lambda w: code(

@@ -8,7 +8,7 @@ execute(
     rule=snakemake.rule,
     inputs=snakemake.input.items(),
     outputs=snakemake.output.items(),
-    params=snakemake.params.items(),
+    params=[*snakemake.params.items(), ("mirrors", snakemake.resources.mirrors)],
     threads=snakemake.threads,
     log=snakemake.log[0],
 )

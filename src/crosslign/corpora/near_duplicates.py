@@ -1,4 +1,4 @@
-"""Sentences that are nearly equal: MinHash finds the candidates, the exact Jaccard similarity decides.
+"""Sentences that are nearly equal: MinHash (rensa) finds the candidates, the exact Jaccard similarity decides.
 
 Two sentences are near twins when the sets of their character 5-grams (3-grams in languages without spaces
 between words), taken after NFKC and casefold, without punctuation and with single spaces, have a Jaccard
@@ -10,25 +10,26 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+from rensa import RMinHash, RMinHashLSH
 
 from crosslign.corpora.characters import WORDS
-from crosslign.corpora.segments import SortedKeys
 from crosslign.languages import counts_characters
 
 MOST_HASHES = 192
 MISSED = 0.002
-CHUNK = 2048
-MIX = np.uint64(0x9E3779B97F4A7C15)
+SEED = 0
+"""Of the hash functions: one fixed family, results do not depend on a corpus' seed."""
+HELD = 200_000
+"""Sentences that are held to be compared with at a time, about 4 kB each; what is beyond them waits on disk."""
 
 
 def plain(text: str) -> str:
     """Return a text as near twins are compared: NFKC, casefold, no punctuation, single spaces; itself where nothing is left."""
-    folded = unicodedata.normalize("NFKC", text).casefold()
+    folded = unicodedata.normalize("NFKC", text).casefold().encode("utf-8", "replace").decode()  # no lone surrogates
     return " ".join(folded.translate(WORDS).split()) or folded
 
 
@@ -57,44 +58,8 @@ def bands_for(threshold: float) -> tuple[int, int]:
     return MOST_HASHES, 1
 
 
-def _shingle_hashes(texts: Sequence[str], size: int) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-    """Return the 32-bit hashes of all n-grams of all texts, and where each text's begin."""
-    padded = [text.ljust(size, "\0") for text in texts]
-    codes = np.frombuffer("".join(padded).encode("utf-32-le", "surrogatepass"), "<u4").astype(np.uint64)
-    lengths = np.fromiter(map(len, padded), np.int64, len(padded))
-    ends = np.cumsum(lengths)
-    hashes = np.zeros(len(codes) - size + 1, np.uint64)
-    for offset in range(size):
-        hashes = (hashes ^ codes[offset : len(codes) - size + 1 + offset]) * MIX
-        hashes ^= hashes >> np.uint64(29)
-    whole = np.ones(len(hashes), bool)
-    for end in range(1, size):  # an n-gram that begins here would run into the next text
-        whole[ends[:-1] - end] = False
-    counts = lengths - size + 1
-    return (hashes[whole] >> np.uint64(32)).astype(np.uint32), np.cumsum(counts) - counts
-
-
-def band_keys(texts: Sequence[str], size: int, bands: int, rows: int) -> NDArray[np.uint64]:
-    """Return the MinHash band keys of plain texts, uint64 of shape [texts, bands]."""
-    draw = np.random.default_rng(0)  # one fixed family of hash functions: results do not depend on a seed
-    factors = draw.integers(0, 2**31, (bands, rows), dtype=np.uint32) * np.uint32(2) + np.uint32(1)
-    terms = draw.integers(0, 2**32, (bands, rows), dtype=np.uint32)
-    keys = np.empty((len(texts), bands), np.uint64)
-    for start in range(0, len(texts), CHUNK):
-        hashes, starts = _shingle_hashes(texts[start : start + CHUNK], size)
-        for band in range(bands):
-            key = np.full(len(starts), band, np.uint64)
-            for factor, term in zip(factors[band], terms[band], strict=True):
-                key = (key ^ np.minimum.reduceat(hashes * factor + term, starts)) * MIX
-                key ^= key >> np.uint64(29)
-            keys[start : start + CHUNK, band] = key
-    return keys
-
-
 class NearIndex:
     """Sentences of one language that others are compared with.
-
-    Memory is about 16 bytes a band (27 at threshold 0.8, 45 at 0.6) and the text, for each indexed sentence.
 
     Args:
         threshold: least Jaccard similarity of near twins, above 0 and at most 1.
@@ -104,24 +69,25 @@ class NearIndex:
     def __init__(self, threshold: float, size: int = 5) -> None:
         self.threshold = threshold
         self.size = size
-        self.bands, self.rows = bands_for(threshold)
-        self._keys = SortedKeys(np.uint64)
+        bands, rows = bands_for(threshold)
+        self._hashes = bands * rows
+        self._bands = RMinHashLSH(threshold, self._hashes, bands)
         self._texts: list[str] = []
         self._groups: list[str | None] = []
 
+    def __len__(self) -> int:
+        return len(self._texts)
+
     def add(self, texts: Sequence[str]) -> None:
         """Index texts, whatever they are near to."""
-        plains = [plain(text) for text in texts]
-        self._store(plains, band_keys(plains, self.size, self.bands, self.rows), [None] * len(plains))
+        for text, sketch in self._sketched(texts):
+            self._store(text, sketch, None)
 
-    def near(self, texts: Sequence[str]) -> NDArray[np.bool_]:
-        """Return, for each text, whether an indexed one is its near twin."""
-        plains = [plain(text) for text in texts]
-        earlier = self._candidates(band_keys(plains, self.size, self.bands, self.rows))
-        mask = np.zeros(len(plains), bool)
-        for row, numbers in earlier.items():
-            mask[row] = self._has_twin(plains[row], (self._texts[number] for number in sorted(numbers)))
-        return mask
+    def near(self, texts: Sequence[str], groups: Sequence[str | None] | None = None) -> NDArray[np.bool_]:
+        """Return, for each text, whether an indexed one (of another group, where it has one) is its near twin."""
+        named = groups or [None] * len(texts)
+        found = (self._has_twin(text, sketch, group) for (text, sketch), group in zip(self._sketched(texts), named, strict=True))
+        return np.fromiter(found, bool, len(texts))
 
     def insert_new(self, texts: Sequence[str], groups: Sequence[str | None]) -> NDArray[np.bool_]:
         """Index, in order, the texts that have no near twin among those indexed before; return which they are.
@@ -129,51 +95,28 @@ class NearIndex:
         Texts of one group (versions of one sentence) may be near each other. The result does not depend on
         how texts are cut into calls.
         """
-        plains = [plain(text) for text in texts]
-        keys = band_keys(plains, self.size, self.bands, self.rows)
-        earlier = self._candidates(keys)
-        shared = _shared(keys)
-        buckets: dict[int, list[int]] = defaultdict(list)
-        new = np.ones(len(plains), bool)
-        for row in sorted(set(earlier) | set(shared)):
-            old = ((self._texts[n], self._groups[n]) for n in sorted(earlier.get(row, ())))
-            fresh = ((plains[n], groups[n]) for n in sorted({n for bucket in shared.get(row, ()) for n in buckets[bucket]}))
-            others = (text for pool in (old, fresh) for text, group in pool if group is None or group != groups[row])
-            new[row] = not self._has_twin(plains[row], others)
-            if new[row]:
-                for bucket in shared.get(row, ()):
-                    buckets[bucket].append(row)
-        kept = np.flatnonzero(new).tolist()
-        self._store([plains[row] for row in kept], keys[kept], [groups[row] for row in kept])
+        new = np.zeros(len(texts), bool)
+        for row, ((text, sketch), group) in enumerate(zip(self._sketched(texts), groups, strict=True)):
+            if not self._has_twin(text, sketch, group):
+                self._store(text, sketch, group)
+                new[row] = True
         return new
 
-    def _store(self, plains: Sequence[str], keys: NDArray[np.uint64], groups: Sequence[str | None]) -> None:
-        numbers = np.arange(len(self._texts), len(self._texts) + len(plains))
-        self._keys.add(keys.ravel(), np.repeat(numbers, self.bands))
-        self._texts.extend(plains)
-        self._groups.extend(groups)
+    def _sketched(self, texts: Sequence[str]) -> list[tuple[str, RMinHash]]:
+        """Return each text as it is compared, with its MinHash."""
+        plains = [plain(text) for text in texts]
+        grams = [list(shingles(text, self.size)) for text in plains]
+        return list(zip(plains, RMinHash.from_token_sets(grams, num_perm=self._hashes, seed=SEED), strict=True))
 
-    def _candidates(self, keys: NDArray[np.uint64]) -> dict[int, set[int]]:
-        """Return the numbers of indexed texts that share a band, by row."""
-        found: dict[int, set[int]] = defaultdict(set)
-        positions, numbers = self._keys.find(keys.ravel())
-        for row, number in zip((positions // self.bands).tolist(), numbers.tolist(), strict=True):
-            found[row].add(number)
-        return dict(found)
+    def _store(self, text: str, sketch: RMinHash, group: str | None) -> None:
+        self._bands.insert(len(self._texts), sketch)
+        self._texts.append(text)
+        self._groups.append(group)
 
-    def _has_twin(self, text: str, others: Iterable[str]) -> bool:
-        own = shingles(text, self.size)
-        return any(jaccard(own, shingles(other, self.size)) >= self.threshold for other in others)
-
-
-def _shared(keys: NDArray[np.uint64]) -> dict[int, list[int]]:
-    """Return, by row, its band keys that another row of the same batch has too."""
-    values, counts = np.unique(keys, return_counts=True)
-    repeated = np.isin(keys, values[counts > 1])
-    found: dict[int, list[int]] = defaultdict(list)
-    for row, band in zip(*(index.tolist() for index in np.nonzero(repeated)), strict=True):
-        found[row].append(int(keys[row, band]))
-    return dict(found)
+    def _has_twin(self, text: str, sketch: RMinHash, group: str | None) -> bool:
+        others = [number for number in self._bands.query(sketch) if group is None or self._groups[number] != group]
+        own = shingles(text, self.size) if others else frozenset()
+        return any(jaccard(own, shingles(self._texts[number], self.size)) >= self.threshold for number in others)
 
 
 class NearByLanguage:
@@ -186,6 +129,9 @@ class NearByLanguage:
     def __init__(self, threshold: float) -> None:
         self.threshold = threshold
         self._indexes: dict[str, NearIndex] = {}
+
+    def __len__(self) -> int:
+        return sum(map(len, self._indexes.values()))
 
     def index(self, lang: str) -> NearIndex:
         """Return the index of a language."""

@@ -15,6 +15,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
+from crosslign.encoders.packing import Packing, first_position
+
 CLASSES = frozenset({"BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel"})
 WRITTEN_OUT = 96
 """Up to this length attention is two batched products around a softmax; the fused kernel wins on longer sentences only."""
@@ -121,8 +123,7 @@ class PackedBackbone:
     def __init__(self, backbone: Any, precision: str, tokens: int = 2048) -> None:
         self.backbone = backbone
         self.layers = [_Layer(layer, TYPES[precision], tokens) for layer in self.backbone.encoder.layer]
-        padding = self.backbone.embeddings.position_embeddings.padding_idx
-        self.first = 0 if padding is None else int(padding) + 1
+        self.first = first_position(backbone)
 
     def _embedded(self, ids: Tensor, positions: Tensor, types: Tensor | None) -> Tensor:
         tables = self.backbone.embeddings
@@ -139,28 +140,12 @@ class PackedBackbone:
         output_hidden_states: bool = False,
     ) -> BaseModelOutputWithPooling:
         """Encode a batch that is padded at the right: int64 [n, t] each; states are float32 [n, t, d], zero at padding."""
-        rows, width = input_ids.shape
-        lengths = torch.full((rows,), width) if attention_mask is None else attention_mask.sum(1)
-        order = torch.argsort(lengths, descending=True, stable=True)
-        groups = _groups(lengths[order])
-        real = torch.arange(width) < lengths[order, None]
-        positions = real.nonzero()[:, 1]
-        places = order.repeat_interleave(lengths[order]) * width + positions
-        types = None if token_type_ids is None else token_type_ids.reshape(-1)[places]
-        states = [self._embedded(input_ids.reshape(-1)[places], positions, types)]
+        packing = Packing(input_ids, attention_mask)
+        groups = _groups(packing.lengths)
+        types = None if token_type_ids is None else packing.pack(token_type_ids)
+        states = [self._embedded(packing.pack(input_ids), packing.positions, types)]
         for layer in self.layers:
             states.append(layer(states[-1], groups))
             if not output_hidden_states:
                 del states[0]
-
-        def padded(packed: Tensor) -> Tensor:
-            if groups == [(0, rows, width)]:
-                return packed.view(rows, width, -1)
-            return packed.new_zeros(rows * width, packed.shape[1]).index_copy_(0, places, packed).view(rows, width, -1)
-
-        last, pooler = padded(states[-1]), self.backbone.pooler
-        return BaseModelOutputWithPooling(
-            last_hidden_state=last,
-            pooler_output=None if pooler is None else pooler(last),
-            hidden_states=tuple(padded(state) for state in states) if output_hidden_states else None,
-        )
+        return packing.output(states, self.backbone.pooler, output_hidden_states)

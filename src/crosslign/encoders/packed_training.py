@@ -17,6 +17,7 @@ from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from crosslign.encoders.dropout import dropout
 from crosslign.encoders.packed import TYPES, is_plain
+from crosslign.encoders.packing import Packing, first_position
 
 LIKE = 0.8
 """Sentences share one attention while their length is at least this share of the longest's."""
@@ -99,8 +100,7 @@ class PackedTraining:
 
     def __init__(self, backbone: Any, precision: str) -> None:
         self.backbone, self.dtype = backbone, TYPES[precision]
-        padding = backbone.embeddings.position_embeddings.padding_idx
-        self.first = 0 if padding is None else int(padding) + 1
+        self.first = first_position(backbone)
 
     def _linear(self, values: Tensor, *layers: nn.Linear) -> Tensor:
         """Return the outputs of layers with one input, side by side."""
@@ -132,24 +132,10 @@ class PackedTraining:
         output_hidden_states: bool = False,
     ) -> BaseModelOutputWithPooling:
         """Encode a batch that is padded at the right: int64 [n, t] each; states are float32 [n, t, d], zero at padding."""
-        rows, width = input_ids.shape
-        lengths = torch.full((rows,), width) if attention_mask is None else attention_mask.sum(1)
-        order = torch.argsort(lengths, descending=True, stable=True)
-        real = torch.arange(width) < lengths[order, None]
-        positions = real.nonzero()[:, 1]
-        places = order.repeat_interleave(lengths[order]) * width + positions
-        types = None if token_type_ids is None else token_type_ids.reshape(-1)[places]
-        groups = group_by_length(lengths[order].tolist())
-        states = [self._embedded(input_ids.reshape(-1)[places], positions, types)]
+        packing = Packing(input_ids, attention_mask)
+        groups = group_by_length(packing.lengths.tolist())
+        types = None if token_type_ids is None else packing.pack(token_type_ids)
+        states = [self._embedded(packing.pack(input_ids), packing.positions, types)]
         for layer in self.backbone.encoder.layer:
             states.append(self._layer(layer, states[-1], groups))
-
-        def padded(packed: Tensor) -> Tensor:
-            return packed.new_zeros(rows * width, packed.shape[1]).index_copy(0, places, packed).view(rows, width, -1)
-
-        last, pooler = padded(states[-1]), self.backbone.pooler
-        return BaseModelOutputWithPooling(
-            last_hidden_state=last,
-            pooler_output=None if pooler is None else pooler(last),
-            hidden_states=tuple(padded(state) for state in states) if output_hidden_states else None,
-        )
+        return packing.output(states, self.backbone.pooler, output_hidden_states)

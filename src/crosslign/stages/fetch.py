@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from crosslign.stages.job import Job
@@ -12,7 +13,8 @@ def fetch(job: Job) -> None:
     from crosslign.corpora.fetch import fetch_file
 
     recipe = job.params["recipe"]
-    facts = fetch_file(recipe["source"], recipe["entry"], recipe["file"], job.outputs["file"], [Path(m) for m in job.params["mirrors"]])
+    mirrors = [Path(folder) for folder in job.params["mirrors"].split(os.pathsep) if folder]
+    facts = fetch_file(recipe["source"], recipe["entry"], recipe["file"], job.outputs["file"], mirrors)
     job.lineage.licences = [recipe["entry"]["licence"]]
     job.write_lineage("download", [job.outputs["file"]], facts)
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosslign.corpora import dedup
+from crosslign.corpora import dedup, near_duplicates
 from crosslign.corpora.filters import FILTERS, Setting, Sides
 from crosslign.corpora.pipeline import Pipeline
 from crosslign.errors import InputError
@@ -140,3 +140,33 @@ def test_exact_duplicates_beyond_memory_are_those_within(tmp_path, monkeypatch, 
 def test_exact_duplicates_of_a_corpus_that_is_not_there():
     with pytest.raises(InputError, match="'other' is not among"):
         FILTERS.get("exact_duplicate")(Setting(("en",)), corpora=["other"])
+
+
+def jaccard_of_grams(left, right):
+    a, b = ({text[i : i + 5] for i in range(len(text) - 4)} for text in (left, right))
+    return len(a & b) / len(a | b)
+
+
+@pytest.mark.parametrize("held", [1, 7, 40, 10_000])
+def test_near_duplicates_beyond_memory_are_those_within(monkeypatch, held):
+    draw = random.Random(5)
+    words = (LONG + " " + FAR).split()
+    rows = []
+    for _ in range(300):  # more than half of the rows differ from an earlier one in a word or none
+        a, b = (
+            draw.choice(rows)
+            if rows and draw.random() < 0.6
+            else (" ".join(draw.choices(words, k=12)), " ".join(draw.choices(words, k=12)))
+        )
+        rows.append((a.replace(draw.choice(words), draw.choice(words), 1), b))
+    kept: list[int] = []
+    for number, row in enumerate(rows):
+        if all(jaccard_of_grams(" ".join(row), " ".join(rows[other])) < 0.8 for other in kept):
+            kept.append(number)
+    assert 60 < len(kept) < 240
+    monkeypatch.setattr(near_duplicates, "HELD", held)
+    pipeline = Pipeline("c", "bitext", ("en", "de"), [{"near_duplicate": {"threshold": 0.8}}], {})
+    batches = [pairs_of(rows[start : start + 30], start) for start in range(0, 300, 30)]
+    found = [row for batch in pipeline.apply(batches) for row in batch["id"].to_pylist()]
+    assert found == [f"c:{number}" for number in kept]
+    assert pipeline.counts == [{"filter": "near_duplicate", "before": 300, "after": len(kept)}]

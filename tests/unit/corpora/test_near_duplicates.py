@@ -107,3 +107,20 @@ def test_lone_surrogates_and_empty_batches():
     index.add([])
     assert index.near([]).tolist() == []
     assert index.insert_new(["\ud800 x", "\ud800 X", ""], [None] * 3).tolist() == [True, False, True]
+
+
+TWINS = [  # by hand: 5-grams in common / 5-grams in either
+    ("abcdefgh", "abcdefgi", 3 / 5),
+    ("Abc, defgh!", "abc defgh", 1.0),
+    ("The cat sat on the mat.", "the cat sat on the map", 17 / 19),
+    ("the cat sat on the mat", "a dog lay in a house", 0.0),
+    ("abc", "abd", 0.0),
+]
+
+
+@pytest.mark.parametrize(("left", "right", "similarity"), TWINS)
+def test_hand_made_pairs_are_twins_up_to_their_similarity(left, right, similarity):
+    for threshold in (0.3, 0.6, 17 / 19, 1.0):
+        index = NearIndex(threshold)
+        index.add([left])
+        assert index.near([right]).tolist() == [similarity >= threshold]

@@ -22,8 +22,8 @@ TABLE = {
     "rows": [{"label": "verses", "system": "QS-P"}],
 }
 FILES = {
-    "Snakefile": "# rules", "workflow/rules/a.smk": "# a", "workflow/scripts/__pycache__/a.pyc": "bytes",
-    "config/config.yaml": "scale: quick", "config/local.yaml": "account: of somebody", "resources/published/t.csv": "paper", "LICENSE": "Apache",
+    "Snakefile": "# rules", "workflow/rules/a.smk": "# a", "workflow/scripts/__pycache__/a.pyc": "bytes", "LICENSE": "Apache",
+    "config/config.yaml": "scale: quick", "config/local.yaml": "account: of somebody", "resources/published/t.csv": "paper",
 }  # fmt: skip
 
 

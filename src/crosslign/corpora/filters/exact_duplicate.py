@@ -16,6 +16,7 @@ from crosslign.corpora import dedup
 from crosslign.corpora.columns import SIDES, kind_of
 from crosslign.corpora.dedup import KeySet, KeysOnDisk, bare, digest, keys_array
 from crosslign.corpora.filters import FILTERS, Filter, Mask, Setting, Sides
+from crosslign.corpora.staged import Staged
 from crosslign.errors import InputError
 from crosslign.files import iter_rows
 
@@ -74,13 +75,14 @@ class ExactDuplicate(Filter):
             for part in chain(self._seen.parts(), known):
                 keys.add(part, known=True)
             self._seen = KeySet()
-            staged = Path(folder, "rows.arrow")
-            _stage(staged, tables, lambda table: keys.add(self._keys(sides(table).own)))
+            with Staged(Path(folder, "rows.arrow")) as staged:
+                for table in tables:
+                    keys.add(self._keys(sides(table).own))
+                    staged.write(table)
             new, start = keys.new(), 0
-            with pa.OSFile(str(staged)) as source, pa.ipc.open_stream(source) as reader:
-                for batch in reader:
-                    yield pa.Table.from_batches([batch]), new[start : start + batch.num_rows]
-                    start += batch.num_rows
+            for table in staged.read():
+                yield table, new[start : start + table.num_rows]
+                start += table.num_rows
 
     def _known(self) -> Iterator[NDArray[np.bytes_]]:
         """Yield the keys of the named corpora, once."""
@@ -97,14 +99,3 @@ class ExactDuplicate(Filter):
         ]
         rows = ("\x1f".join(row).rstrip("\x1f") for row in zip(*columns, strict=True))  # a side that is not there adds nothing
         return keys_array(map(digest, rows))
-
-
-def _stage(path: Path, tables: Iterable[pa.Table], each: Callable[[pa.Table], None]) -> None:
-    """Write tables as one compressed Arrow stream, and show each to `each` on the way."""
-    waiting = iter(tables)
-    first = next(waiting)
-    options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, first.schema, options=options) as writer:
-        for table in chain([first], waiting):
-            each(table)
-            writer.write_table(table.combine_chunks())

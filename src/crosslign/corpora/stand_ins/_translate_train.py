@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from crosslign.corpora.sampling import generator
+from crosslign.corpora.stand_ins._names import language_in
 from crosslign.corpora.stand_ins._packing import lines, write_file
 from crosslign.corpora.stand_ins._sentences import text_in
-from crosslign.errors import InputError
-
-NAME = re.compile(r"en-([a-z]{2,3})-translated\.tsv")
 
 
 def write_translated(dest: Path, name: str, pairs: Iterable[tuple[str, Mapping[str, str], Mapping[str, str]]]) -> None:
@@ -25,10 +22,7 @@ def write_translated(dest: Path, name: str, pairs: Iterable[tuple[str, Mapping[s
     Raises:
         InputError: another name.
     """
-    found = NAME.fullmatch(name)
-    if not found:
-        raise InputError(f"{name!r} says no language", why="expected en-<language>-translated.tsv")
-    lang = found[1]
+    lang = language_in(name, "en-<language>-translated.tsv")
     rows = [
         "\t".join((text_in(first, "en"), text_in(second, "en"), text_in(first, lang), text_in(second, lang), label))
         for label, first, second in pairs

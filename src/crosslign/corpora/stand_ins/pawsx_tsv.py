@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from crosslign.corpora import STAND_INS
+from crosslign.corpora.stand_ins._names import language_in
 from crosslign.corpora.stand_ins._packing import lines, write_file
 from crosslign.corpora.stand_ins._sentences import needed, text_in, triplets_of
-from crosslign.errors import InputError
-
-NAME = re.compile(r"dev-([a-z]{2})\.tsv")
 
 
 @STAND_INS.register
@@ -29,11 +26,9 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
     """
     name = str(file["name"])
     needed(sentences, name)
-    found = NAME.fullmatch(name)
-    if not found:
-        raise InputError(f"{name!r} says no language", why="expected dev-<language>.tsv")
+    lang = language_in(name, "dev-<language>.tsv")
     rows = []
     for triplet in triplets_of(sentences)[::2]:
         for label, other in (("1", triplet.entailed), ("0", triplet.contradicting)):
-            rows.append("\t".join((text_in(triplet.premise, found[1]), text_in(other, found[1]), label)))
+            rows.append("\t".join((text_in(triplet.premise, lang), text_in(other, lang), label)))
     write_file(dest, name, lines(rows))

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.corpora import STAND_INS
+from crosslign.corpora.stand_ins._names import language_in
 from crosslign.corpora.stand_ins._packing import lines, write_archive
 from crosslign.corpora.stand_ins._sentences import needed, pair_in
-from crosslign.errors import InputError
 from crosslign.languages import normalise
 
 IN_FOLDERS = ("cmn",)
@@ -18,7 +18,7 @@ IN_FOLDERS = ("cmn",)
 
 @STAND_INS.register
 def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `<code>-eng.zip`, its text in `<code>.txt`.
+    """Write `<language>-eng.zip`, its text in `<language>.txt`.
 
     Args:
         dest: final path.
@@ -30,9 +30,7 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
     """
     name = str(file["name"])
     needed(sentences, name)
-    code = name.removesuffix("-eng.zip")
-    if code == name:
-        raise InputError(f"{name!r} says no language", why="expected <code>-eng.zip")
+    code = language_in(name, "<language>-eng.zip")
     rows = ["\t".join(pair_in(sentence, "en", normalise(code))) for sentence in sentences]
     folder = f"{code}-eng/" if code in IN_FOLDERS else ""
     write_archive(dest, name, {f"{folder}_about.txt": b"Written from sentences of crosslign.\n", f"{folder}{code}.txt": lines(rows)})

@@ -8,9 +8,9 @@ from typing import Any
 from xml.sax.saxutils import escape
 
 from crosslign.corpora import STAND_INS
+from crosslign.corpora.stand_ins._names import language_in
 from crosslign.corpora.stand_ins._packing import lines, write_archive
 from crosslign.corpora.stand_ins._sentences import needed, pair_in
-from crosslign.errors import InputError
 from crosslign.languages import normalise
 
 HEAD = """<?xml version="1.0" encoding="UTF-8" ?>
@@ -23,7 +23,7 @@ UNIT = '<tu tuid="StandIn:{number}"><tuv xml:lang="en"><seg>{a}</seg></tuv><tuv 
 
 @STAND_INS.register
 def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `all.en-<code>.tmx.zip`.
+    """Write `all.en-<language>.tmx.zip`.
 
     Args:
         dest: final path.
@@ -35,9 +35,7 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
     """
     name = str(file["name"])
     needed(sentences, name)
-    code = name.removeprefix("all.en-").removesuffix(".tmx.zip")
-    if name != f"all.en-{code}.tmx.zip":
-        raise InputError(f"{name!r} says no language", why="expected all.en-<code>.tmx.zip")
+    code = language_in(name, "all.en-<language>.tmx.zip")
     pairs = (pair_in(sentence, "en", normalise(code)) for sentence in sentences)
     units = [UNIT.format(number=number, code=code, a=escape(a), b=escape(b)) for number, (a, b) in enumerate(pairs, start=1)]
     write_archive(dest, name, {name.removesuffix(".zip"): HEAD.encode() + lines(units) + b"</body>\n</tmx>\n"})

@@ -1,0 +1,107 @@
+"""What the benchmarks share: their command line, facts about machine and versions, clocks, and what a command costs."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def parser(doc: str | None) -> argparse.ArgumentParser:
+    """Return a parser whose help is the benchmark's docstring as it stands."""
+    return argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def machine() -> str:
+    """Return the processor's name, its cores and the present load; the GPU too where torch is loaded and sees one."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines() if Path("/proc/cpuinfo").exists() else []
+    name = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), platform.processor())
+    torch = sys.modules.get("torch")
+    gpu = f"; {torch.cuda.get_device_name()}" if torch and torch.cuda.is_available() else ""
+    return f"{name or platform.machine()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.2f}{gpu}"
+
+
+def versions(*packages: str) -> str:
+    """Return the versions of Python and of installed packages."""
+    return ", ".join([f"python {platform.python_version()}", *(f"{package} {version(package)}" for package in packages)])
+
+
+def timed(work: Callable[[], Any]) -> tuple[float, float, Any]:
+    """Return wall seconds of a call, processor seconds of all its threads, and what it returns."""
+    wall, processor = time.perf_counter(), time.process_time()
+    found = work()
+    return time.perf_counter() - wall, time.process_time() - processor, found
+
+
+def memory(key: str) -> int:
+    """Return a figure of this process in bytes: `VmRSS`, `VmHWM`, `RssAnon`, `RssFile`."""
+    line = next(line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(key))
+    return int(line.split()[1]) * 1024
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a command took, and what it said.
+
+    Attributes:
+        wall, processor: seconds, its children's included.
+        memory: peak of its largest process, MiB.
+        out, err: its two streams.
+    """
+
+    wall: float
+    processor: float
+    memory: float
+    out: str = ""
+    err: str = ""
+
+
+def measured(command: Sequence[str], cwd: Path = ROOT, **variables: str) -> Cost:
+    """Run a command with the project's library and return what it took.
+
+    Raises:
+        SystemExit: it failed.
+    """
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src"), **variables}
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        start = time.perf_counter()
+        process = subprocess.Popen(command, cwd=cwd, stdout=out, stderr=err, env=environment)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - start
+        process.returncode = os.waitstatus_to_exitcode(status)
+        said = []
+        for stream in (out, err):
+            stream.seek(0)
+            said.append(stream.read().decode(errors="replace"))
+    if status:
+        raise SystemExit(f"{' '.join(command)} failed:\n{said[1][-3000:] or said[0][-3000:]}")
+    return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, *said)
+
+
+def encoder_folder(folder: Path, name: str) -> Path:
+    """Fetch and prepare an encoder as the workflow does, or return the one that lies in `folder`."""
+    from crosslign.config.load import load_project
+    from crosslign.corpora.fetch import fetch_file
+    from crosslign.encoders.prepare import prepare_encoder
+
+    project = load_project(ROOT)
+    entry = project.encoders[name]
+    source = project.sources[entry["source"]]
+    files = {file["name"]: folder / file["name"] for file in source["files"]}
+    for file in source["files"]:
+        if not files[file["name"]].exists():
+            fetch_file(entry["source"], source, file, files[file["name"]], project.mirrors)
+    if not (folder / name).exists():
+        prepare_encoder(name, entry, files, folder / name)
+    return folder / name / "main"

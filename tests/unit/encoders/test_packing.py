@@ -1,0 +1,28 @@
+import torch
+
+from crosslign.encoders.packing import Packing
+
+IDS = torch.tensor([[5, 6, 0, 0], [1, 2, 3, 4], [7, 8, 0, 0]])
+MASK = (IDS != 0).long()
+
+
+def test_the_longest_sentence_lies_first_and_equal_ones_keep_their_order():
+    packing = Packing(IDS, MASK)
+    assert packing.pack(IDS).tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+    assert packing.positions.tolist() == [0, 1, 2, 3, 0, 1, 0, 1]
+    assert packing.lengths.tolist() == [4, 2, 2]
+
+
+def test_padding_is_zero_and_has_no_gradient():
+    packing = Packing(IDS, MASK)
+    packed = packing.pack(IDS).float()[:, None].requires_grad_()
+    padded = packing.pad(packed)
+    assert torch.equal(padded[:, :, 0], IDS.float())
+    padded.pow(2).sum().backward()
+    assert torch.equal(packed.grad, 2 * packed.detach())
+
+
+def test_without_a_mask_all_is_real_and_nothing_moves():
+    packing = Packing(IDS, None)
+    assert torch.equal(packing.pack(IDS), IDS.reshape(-1))
+    assert torch.equal(packing.pad(packing.pack(IDS)[:, None])[:, :, 0], IDS)
