@@ -37,7 +37,7 @@ rule count_rows:
 rule make_table:
     input:
         scores=lambda w: cells.table_scores(project, w.table),
-        published=lambda w: [p for p in [PUBLISHED / f"{w.table}.csv"] if p.exists()],
+        published=lambda w: published([w.table]),
     output:
         md=report(
             paths.table("{table}", "md"),
@@ -122,6 +122,7 @@ rule write_overview:
                 for score in cells.table_scores(project, table)
             }
         ),
+        published=published(COVERED_TABLES),
     output:
         **{form: paths.overview(form) for form in OVERVIEW_FORMATS},
     log:
@@ -153,6 +154,7 @@ rule write_report:
                 for score in cells.table_scores(project, table)
             }
         ),
+        published=published(COVERED_TABLES),
         figures=[paths.figure(figure, "png") for figure in COVERED_FIGURES],
         overlap=paths.overlap("csv"),
     output:
