@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from crosslign.config import cells, graph
-from crosslign.config.catalog import kind_of
+from crosslign.config.catalog import source_kind
 from crosslign.config.load import load_project
 from crosslign.config.mining import mine_recipe, side_file
 from crosslign.config.overlap import overlap_inputs

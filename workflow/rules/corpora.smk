@@ -27,7 +27,8 @@ rule fetch:
         root=lambda w: str(paths.downloads),
         offline=False,
         code=lambda w: code(
-            "fetch", f"crosslign.corpora.sources.{kind_of(project.sources[w.source])}"
+            "fetch",
+            f"crosslign.corpora.sources.{source_kind(project.sources[w.source])}",
         ),
     message:
         "Fetching {wildcards.file} of {wildcards.source}"
