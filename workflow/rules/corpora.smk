@@ -119,7 +119,7 @@ rule build_corpus:
         ),
     conda:
         "../../envs/cpu.yaml"
-    threads: corpus_threads
+    threads: lambda w: corpus_threads(project, w.corpus)
     resources:
         **needs("build_corpus"),
     params:

@@ -115,13 +115,7 @@ rule draw_figure:
 
 rule write_overview:
     input:
-        scores=sorted(
-            {
-                score
-                for table in COVERED_TABLES
-                for score in cells.table_scores(project, table)
-            }
-        ),
+        scores=COVERED_SCORES,
     output:
         **{form: paths.overview(form) for form in OVERVIEW_FORMATS},
     log:
@@ -146,13 +140,7 @@ rule write_overview:
 
 rule write_report:
     input:
-        scores=sorted(
-            {
-                score
-                for table in COVERED_TABLES
-                for score in cells.table_scores(project, table)
-            }
-        ),
+        scores=COVERED_SCORES,
         figures=[paths.figure(figure, "png") for figure in COVERED_FIGURES],
         overlap=paths.overlap("csv"),
     output:
