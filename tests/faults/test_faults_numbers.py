@@ -16,7 +16,7 @@ from mini_project import ROOT, Mini
 from crosslign.cli.main import main
 from crosslign.config.cells import resolve_table
 from crosslign.config.load import load_project
-from crosslign.corpora.decontamination import decontaminate
+from crosslign.corpora.decontamination import Decontamination
 from crosslign.errors import InputError, printable
 from crosslign.files import write_json, write_rows
 from crosslign.files.lineage import Lineage, lineage_path
@@ -28,6 +28,11 @@ from crosslign.tasks.records import Record
 from crosslign.tasks.write import HEAD, IN_EACH_RECORD, write_scores
 
 CONTEXT = dict.fromkeys((*HEAD, *IN_EACH_RECORD), "x")
+
+
+def decontaminated(table, evaluations):
+    cleaner = Decontamination(evaluations)
+    return cleaner.clean(table), cleaner.counts
 
 
 @pytest.mark.parametrize(("value", "message"), [(np.nan, "NaN or infinity"), (np.inf, "NaN or infinity"), (0.0, "zero vector")])
@@ -67,7 +72,7 @@ def test_f33_gold_in_disguise_is_found_on_either_side(tmp_path, name, side):
     )
     gold = pa.table({"text_id": ["g"], "lang": ["en"], "text": [GOLD]})
     write_rows(tmp_path / "gold.parquet", gold, "texts")
-    kept, counts = decontaminate(table, {"gold": tmp_path / "gold.parquet"})
+    kept, counts = decontaminated(table, {"gold": tmp_path / "gold.parquet"})
     assert kept["id"].to_pylist() == ["1"]
     assert "1" in json.dumps(counts)
 

@@ -151,3 +151,8 @@ def mining_members(wildcards):
     recipe = mine_recipe(project, wildcards.mine)
     found = graph.run_members(project, recipe["run"], recipe["checkpoint"])
     return {name: str(folder) for name, folder in found.items()}
+
+
+def published(tables):
+    """Files of the figures that papers printed in these tables."""
+    return [path for table in tables if (path := PUBLISHED / f"{table}.csv").exists()]

@@ -37,6 +37,7 @@ class FileNeed:
         state: one of `STATES`: `here` it lies at `path`; `stand-in` the scale writes it; `mirror` a mirror has it;
             `fetch` it can be downloaded; `by hand` a person must put it there; `withdrawn` nobody gives it any more.
         used_by: ids of the corpora, or of the encoders, that read it.
+        how: how a person gets it, in words.
     """
 
     source: str
@@ -49,6 +50,7 @@ class FileNeed:
     origin: str
     state: str
     used_by: tuple[str, ...]
+    how: str = ""
 
 
 @dataclass
@@ -192,7 +194,7 @@ def _state(project: Project, name: str, file: Mapping[str, Any], path: Path, acc
 def data_plan(project: Project, targets: Sequence[str]) -> list[FileNeed]:
     """Return every data file that targets need, whatever is built already. Nothing is read, hashed or asked for.
 
-    Base encoders that come from the hub have no files in the catalog and are not listed.
+    A base encoder that comes from the hub, or from a folder, counts as one file: its weights, of 4 bytes a parameter.
 
     Args:
         project: the configuration.
@@ -224,13 +226,31 @@ def data_plan(project: Project, targets: Sequence[str]) -> list[FileNeed]:
                 source=name,
                 file=file_name,
                 path=path,
-                bytes=file.get("bytes"),
+                bytes=path.stat().st_size if state == "here" else file.get("bytes"),
                 about_bytes=file.get("about_bytes"),
                 sha256=file.get("sha256", ""),
                 licence=source["licence"],
                 origin=describe(source, file),
                 state=state,
                 used_by=tuple(users),
+                how=source.get("how", ""),
             )
         )
-    return needs
+    needs += [need for name in uses.encoders if (need := _weights(project, name))]
+    return sorted(needs, key=lambda need: (need.source, need.file))
+
+
+def _weights(project: Project, name: str) -> FileNeed | None:
+    """Return what an encoder of the hub or of a folder needs; None for others."""
+    entry = project.encoders[name]
+    size = int(entry["parameters_m"] * 4e6) if "parameters_m" in entry else None
+    prepared = project.paths.encoder(name)
+    if "hub" in entry:
+        state, path = ("here" if prepared.exists() else "fetch"), prepared
+        origin, file = f"hub:{entry['hub']}@{entry.get('revision', 'main')}", entry["hub"]
+    elif "path" in entry:
+        path = Path(entry["path"]).expanduser()
+        state, origin, file = ("here" if path.exists() else "by hand"), entry["path"], path.name
+    else:
+        return None
+    return FileNeed(name, file, path, None, size, "", entry["licence"], origin, state, (name,), entry.get("citation", ""))

@@ -197,7 +197,7 @@ def _asked(rule: str, load: Load) -> Need:
         "build_corpus": (2000 + 1.5 * text, 60 + text / 50, text),
         "build_evaluation": (2000 + 2 * text, 30 + text / 100, text),
         "build_view": (3000 + 1.5 * text, 120 + text / 20, text),
-        "build_examples": (3000 + 2 * text, 60 + text / 50, text),
+        "build_examples": (3000 + 0.3 * text, 60 + text / 50, 3 * text),  # rows are read in parts; their numbers are held
         "measure_overlap": (2000 + 0.5 * text, 60 + text / 100, 0),
         # Weights, gradients and AdamW's two moments are 16 bytes a parameter; momentum encoders and checkpoints in the making, more.
         "train_system": (4000 + 24 * model + 2 * text, 60 + 120 * (load.gpu_hours or 1.5), 24 * model),

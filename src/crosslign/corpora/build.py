@@ -20,7 +20,7 @@ from crosslign.corpora.dedup import KeySet, digest, keys_array
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.corpora.joined import join
 from crosslign.corpora.pipeline import Pipeline
-from crosslign.corpora.sampling import Lowest, priorities
+from crosslign.corpora.sampling import priorities, sampled
 from crosslign.errors import InputError
 from crosslign.files import iter_rows, read_rows, write_batches
 from crosslign.files.rows import SCHEMAS
@@ -162,25 +162,9 @@ def _counted(batches: Iterator[pa.Table], kind: str, counts: dict[str, Any], lab
 def _sampled(rows: Iterator[pa.Table], staged: Path, kind: str, limit: int, seed: int) -> Iterator[pa.Table]:
     """Return a sample of rows in their order: of single rows, or of whole groups."""
     if "group" not in SCHEMAS[kind].names:
-        return _sampled_rows(rows, staged, kind, limit, seed)
+        return sampled(rows, staged, limit, seed)
     write_batches(staged, rows, kind)
     return _sampled_groups(staged, kind, limit, seed)
-
-
-def _sampled_rows(rows: Iterator[pa.Table], staged: Path, kind: str, limit: int, seed: int) -> Iterator[pa.Table]:
-    """Yield the rows of the `limit` least priorities; what is above the bound so far is not even staged."""
-    lowest = Lowest(limit)
-
-    def promising() -> Iterator[pa.Table]:
-        for batch in rows:
-            keys = priorities(batch["id"].to_pylist(), seed)
-            keep = keys <= lowest.bound
-            lowest.add(keys[keep])
-            yield batch.filter(pa.array(keep))
-
-    write_batches(staged, promising(), kind)
-    for batch in iter_rows(staged):
-        yield batch.filter(pa.array(priorities(batch["id"].to_pylist(), seed) <= lowest.final()))
 
 
 def _sampled_groups(path: Path, kind: str, limit: int, seed: int) -> Iterator[pa.Table]:

@@ -62,40 +62,50 @@ def _columns(table: pa.Table) -> dict[str, _Sentences]:
     return columns
 
 
-def decontaminate(table: pa.Table, evaluations: Mapping[str, Path]) -> tuple[pa.Table, dict[str, Any]]:
-    """Drop every example of which any sentence collides with one of an evaluation corpus.
+class Decontamination:
+    """Drops every example of which any sentence collides with one of an evaluation corpus, and counts.
 
     Sentences collide when their A0.8 keys are equal, whatever their languages are. The pair-level rule, only counted,
     drops an example when all its sentences of equal meaning (`a` and `b`, or the group) collide with one corpus.
 
     Args:
-        table: examples, in the columns of one of the shapes.
         evaluations: `texts` of evaluation corpora, by id.
-
-    Returns:
-        The examples that are left, and counts: before, after, pair_level, and for each evaluation corpus dropped,
-        pair_level, and `corpora` (the examples dropped by the corpus or view that their rows come from).
     """
-    keys = {name: evaluation_keys(path) for name, path in evaluations.items()}
-    dropped, paired = np.zeros(table.num_rows, bool), np.zeros(table.num_rows, bool)
-    by_set: dict[str, dict[str, Any]] = {name: {"dropped": 0, "pair_level": 0, "corpora": Counter()} for name in keys}
-    for start in range(0, table.num_rows if keys else 0, SLICE):
-        part = table.slice(start, SLICE).combine_chunks()
-        columns = _columns(part)
-        for name, known in keys.items():
+
+    def __init__(self, evaluations: Mapping[str, Path]) -> None:
+        self._keys = {name: evaluation_keys(path) for name, path in evaluations.items()}
+        self._totals = {"before": 0, "after": 0, "pair_level": 0}
+        self._by_set: dict[str, dict[str, Any]] = {name: {"dropped": 0, "pair_level": 0, "corpora": Counter()} for name in self._keys}
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """Counts so far: before, after, pair_level, and for each evaluation corpus dropped, pair_level, and `corpora`.
+
+        The latter are the examples dropped by the corpus or view that their rows come from.
+        """
+        found = {name: {**found, "corpora": dict(sorted(found["corpora"].items()))} for name, found in self._by_set.items()}
+        return {**self._totals, "evaluations": found}
+
+    def clean(self, table: pa.Table) -> pa.Table:
+        """Return the examples (columns of one of the shapes) that are left."""
+        left = [self._cleaned(table.slice(start, SLICE)) for start in range(0, max(table.num_rows, 1), SLICE)]
+        return pa.concat_tables(left)
+
+    def _cleaned(self, table: pa.Table) -> pa.Table:
+        part = table.combine_chunks()
+        dropped, paired = np.zeros(part.num_rows, bool), np.zeros(part.num_rows, bool)
+        columns = _columns(part) if self._keys else {}
+        for name, known in self._keys.items():
             any_side, all_sides = _collisions(columns, known, part.num_rows)
-            by_set[name]["dropped"] += int(any_side.sum())
-            by_set[name]["pair_level"] += int(all_sides.sum())
-            by_set[name]["corpora"].update(_corpora(part, any_side))
-            dropped[start : start + SLICE] |= any_side
-            paired[start : start + SLICE] |= all_sides
-    counts = {
-        "before": table.num_rows,
-        "after": int((~dropped).sum()),
-        "pair_level": int(paired.sum()),
-        "evaluations": {name: {**found, "corpora": dict(sorted(found["corpora"].items()))} for name, found in by_set.items()},
-    }
-    return table.filter(pa.array(~dropped)), counts
+            found = self._by_set[name]
+            found["dropped"] += int(any_side.sum())
+            found["pair_level"] += int(all_sides.sum())
+            found["corpora"].update(_corpora(part, any_side))
+            dropped |= any_side
+            paired |= all_sides
+        for count, number in (("before", part.num_rows), ("after", int((~dropped).sum())), ("pair_level", int(paired.sum()))):
+            self._totals[count] += number
+        return table.filter(pa.array(~dropped))
 
 
 def _corpora(table: pa.Table, dropped: Mask) -> Counter[str]:

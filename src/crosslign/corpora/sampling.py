@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
+
+from crosslign.corpora.staged import Staged
 
 
 def priorities(keys: Sequence[str], seed: int) -> NDArray[np.uint64]:
@@ -22,8 +26,12 @@ def sample(keys: Sequence[str], size: int, seed: int) -> NDArray[np.int64]:
     The keys of least priority are taken, so a smaller sample is part of every larger one of the same seed
     (PROTOCOLS A.2.2 asks this of the 10 k … 5 M series).
     """
-    chosen = np.argsort(priorities(keys, seed), kind="stable")[:size]
-    return np.sort(chosen)
+    return lowest(priorities(keys, seed), size)
+
+
+def lowest(values: NDArray[np.uint64], size: int) -> NDArray[np.int64]:
+    """Return the positions, ascending, of the `size` least priorities; of equal ones the first."""
+    return np.sort(np.argsort(values, kind="stable")[:size])
 
 
 class Lowest:
@@ -58,3 +66,23 @@ class Lowest:
 def generator(seed: int, *names: str) -> random.Random:
     """Return a generator of its own for one named thing (a row, a group)."""
     return random.Random(xxhash.xxh3_64_intdigest("\x1f".join(names).encode("utf-8", "surrogatepass"), seed))
+
+
+def sampled(tables: Iterable[pa.Table], path: Path, limit: int, seed: int) -> Iterator[pa.Table]:
+    """Yield the rows of the `limit` least priorities of their ids, in their order, in bounded memory.
+
+    Args:
+        tables: rows with a column `id`.
+        path: file for the rows that may be chosen; what is above the bound so far is not even written.
+        limit: number of rows wanted.
+        seed: of the draw.
+    """
+    least = Lowest(limit)
+    with Staged(path) as staged:
+        for table in tables:
+            keys = priorities(table["id"].to_pylist(), seed)
+            keep = keys <= least.bound
+            least.add(keys[keep])
+            staged.write(table.filter(pa.array(keep)))
+    for table in staged.read():
+        yield table.filter(pa.array(priorities(table["id"].to_pylist(), seed) <= least.final()))

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 import pyarrow as pa
 
+from crosslign.examples.rows import Rows
 from crosslign.registry import Registry
 
 
@@ -24,8 +25,8 @@ class Material:
     """
 
     name: str
-    corpora: Mapping[str, pa.Table]
-    others: Mapping[str, pa.Table]
+    corpora: Mapping[str, Rows]
+    others: Mapping[str, Rows]
     langs: Sequence[str]
     seed: int
 
@@ -33,8 +34,11 @@ class Material:
 class Builder(Protocol):
     """Makes a training set; options of its entry are keyword arguments beside `material`."""
 
-    def __call__(self, material: Material) -> pa.Table:
-        """Return the columns of one of the shapes (`pairs`, `triplets`, `groups`, `labelled_examples`), ids null."""
+    def __call__(self, material: Material) -> Iterator[pa.Table]:
+        """Yield the columns of one of the shapes (`pairs`, `triplets`, `groups`, `labelled_examples`), ids null.
+
+        Tables have some ten thousand rows, so that no set need be in memory whole.
+        """
         ...
 
 

@@ -3,25 +3,26 @@
 from __future__ import annotations
 
 import logging
+import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from crosslign.corpora.decontamination import decontaminate
-from crosslign.corpora.sampling import sample
+from crosslign.corpora.decontamination import Decontamination
+from crosslign.corpora.sampling import sampled
 from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
+from crosslign.examples.rows import Rows
 from crosslign.examples.shapes import shape_of
-from crosslign.files import read_rows, write_rows
+from crosslign.files import write_batches
 
 LOG = logging.getLogger(__name__)
 SEED = 42
-SLICE = 1_000_000
-"""Examples whose corpora are counted together."""
 FIXED = frozenset({"builder", "from", "of", "langs", "seed", "decontaminate"})
 
 
@@ -34,7 +35,7 @@ def build_examples(
     out: Path,
     limit: int | None = None,
 ) -> dict[str, Any]:
-    """Write one training set.
+    """Write one training set, in bounded memory (temporary files: TMPDIR).
 
     Args:
         name: id of the training set; row ids are `<name>:<number of the row as built>`.
@@ -54,60 +55,63 @@ def build_examples(
     """
     seed = entry.get("seed", SEED)
     options = {key: value for key, value in entry.items() if key not in FIXED}
-    rows = _OnDemand({key: corpora[key] for key in entry.get("from", ())})
-    sets = {key: read_rows(others[key]) for key in entry.get("of", ())}
+    rows = {key: Rows.of_file(corpora[key]) for key in entry.get("from", ())}
+    sets = {key: Rows.of_file(others[key]) for key in entry.get("of", ())}
     material = Material(name, rows, sets, entry.get("langs", ()), seed)
-    table = BUILDERS.get(entry["builder"], where=name)(material, **options)
-    if not table.num_rows:
+    parts = (part for part in BUILDERS.get(entry["builder"], where=name)(material, **options) if part.num_rows)
+    first = next(parts, None)
+    if first is None:
         raise InputError(
             "no example could be built", where=name, do="Check that its corpora hold the languages, labels and groups that it needs"
         )
-    shape = shape_of(table)
-    built = table.num_rows
-    table = table.set_column(0, "id", pa.array([f"{name}:{n}" for n in range(built)]))
-    table, cleaned = decontaminate(table, {key: evaluations[key] for key in entry.get("decontaminate", ())})
-    if not table.num_rows:
-        raise InputError("every example holds a sentence of an evaluation set", where=name, why=str(cleaned["evaluations"]))
-    if limit is not None and table.num_rows > limit:
-        table = table.take(pa.array(sample(table["id"].to_pylist(), limit, seed)))
-    write_rows(out, table, shape)
-    LOG.info("%s: %s examples, %s kept out, %s written", name, f"{built:,}", f"{built - cleaned['after']:,}", f"{table.num_rows:,}")
-    counts = {"shape": shape, "built": built, "decontamination": cleaned, "rows": table.num_rows}
-    return {**counts, "per_language": _languages(table), "per_corpus": _corpora(table)}
+    shape = shape_of(first.column_names)
+    cleaner = Decontamination({key: evaluations[key] for key in entry.get("decontaminate", ())})
+    tally = _Tally()
+    with tempfile.TemporaryDirectory(prefix="crosslign-examples-") as folder:
+        kept = _kept(_numbered(chain([first], parts), name), cleaner, name)
+        left = kept if limit is None else sampled(kept, Path(folder, "rows.arrow"), limit, seed)
+        written = write_batches(out, map(tally.counted, left), shape)
+    found = cleaner.counts
+    LOG.info("%s: %d examples, %d kept out, %d written", name, found["before"], found["before"] - found["after"], written)
+    counts = {"shape": shape, "built": found["before"], "decontamination": found, "rows": written}
+    return {**counts, "per_language": dict(sorted(tally.langs.items())), "per_corpus": dict(sorted(tally.corpora.items()))}
 
 
-class _OnDemand(Mapping[str, pa.Table]):
-    """Rows by corpus, read whenever they are asked for: a builder that takes one corpus after another holds one at a time."""
-
-    def __init__(self, paths: Mapping[str, Path]) -> None:
-        self._paths = dict(paths)
-
-    def __getitem__(self, name: str) -> pa.Table:
-        return read_rows(self._paths[name])
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._paths)
-
-    def __len__(self) -> int:
-        return len(self._paths)
+def _numbered(parts: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
+    """Give each example its id."""
+    start = 0
+    for part in parts:
+        yield part.set_column(0, "id", pa.array([f"{name}:{n}" for n in range(start, start + part.num_rows)]))
+        start += part.num_rows
 
 
-def _corpora(table: pa.Table) -> dict[str, int]:
-    """Return how many examples have a row of each corpus or view: what stands before the first colon of a row's id."""
-    found: Counter[str] = Counter()
-    for start in range(0, table.num_rows, SLICE):
-        rows = table["rows"].slice(start, SLICE).combine_chunks()
+def _kept(parts: Iterable[pa.Table], cleaner: Decontamination, name: str) -> Iterator[pa.Table]:
+    """Yield what decontamination leaves."""
+    yield from map(cleaner.clean, parts)
+    if not cleaner.counts["after"]:
+        raise InputError("every example holds a sentence of an evaluation set", where=name, why=str(cleaner.counts["evaluations"]))
+
+
+class _Tally:
+    """Counts of the examples that pass.
+
+    Attributes:
+        langs: sentences by language, hard negatives included.
+        corpora: examples with a row of each corpus or view: what stands before the first colon of a row's id.
+    """
+
+    def __init__(self) -> None:
+        self.langs: Counter[str] = Counter()
+        self.corpora: Counter[str] = Counter()
+
+    def counted(self, table: pa.Table) -> pa.Table:
+        """Count a table and return it."""
+        for column in ("a_lang", "b_lang", "c_lang", "langs"):
+            if column in table.column_names:
+                values = pc.list_flatten(table[column]) if column == "langs" else table[column]
+                self.langs.update({row["values"]: row["counts"] for row in values.drop_null().value_counts().to_pylist()})
+        rows = table["rows"].combine_chunks()
         names = pc.list_element(pc.split_pattern(pc.list_flatten(rows), ":", max_splits=1), 0)
         pairs = pa.table({"corpus": names, "example": pc.list_parent_indices(rows)}).group_by(["corpus", "example"]).aggregate([])
-        found.update({row["values"]: row["counts"] for row in pairs["corpus"].value_counts().to_pylist()})
-    return dict(sorted(found.items()))
-
-
-def _languages(table: pa.Table) -> dict[str, int]:
-    """Return how many sentences of each language there are, hard negatives included."""
-    found: Counter[str] = Counter()
-    for column in ("a_lang", "b_lang", "c_lang", "langs"):
-        if column in table.column_names:
-            values = pc.list_flatten(table[column]) if column == "langs" else table[column]
-            found.update({row["values"]: row["counts"] for row in values.drop_null().value_counts().to_pylist()})
-    return dict(sorted(found.items()))
+        self.corpora.update({row["values"]: row["counts"] for row in pairs["corpus"].value_counts().to_pylist()})
+        return table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,20 +12,29 @@ from numpy.typing import NDArray
 
 from crosslign.corpora.columns import SIDES, kind_of
 from crosslign.errors import InputError
-from crosslign.examples.shapes import joined
+from crosslign.examples.rows import Numbers, Rows, gathered
+from crosslign.examples.shapes import checked, parts_of
 
 SENTENCE = ("id", "lang", "text")
 LABELLED = ("id", "a_lang", "a_text", "b_lang", "b_text", "label", "group")
 
 
-def sentences(table: pa.Table, langs: Sequence[str] = ()) -> pa.Table:
-    """Return id, lang, text of every sentence of a corpus, side after side; of `langs` only, where these are given."""
-    sides = [table.select(["id", lang, text]).rename_columns(SENTENCE) for lang, text in SIDES[kind_of(table.column_names)]]
-    rows = pa.concat_tables(sides)
-    keep = pc.is_valid(rows["text"])
-    if langs:
-        keep = pc.and_(keep, pc.is_in(rows["lang"], value_set=pa.array(langs, pa.string())))
-    return rows.filter(keep)
+def sentences(corpora: Sequence[Rows], langs: Sequence[str], name: str) -> Iterator[pa.Table]:
+    """Yield id, lang, text of every sentence of corpora of any kind, side after side of each; of `langs` only, where these are given.
+
+    Args:
+        corpora: the corpora.
+        langs: languages to keep.
+        name: id of the training set, for messages.
+    """
+    for rows in checked(corpora, ("id",), name):
+        for lang, text in SIDES[kind_of(rows.columns)]:
+            for part in rows.parts(["id", lang, text]):
+                found = part.rename_columns(SENTENCE)
+                keep = pc.is_valid(found["text"])
+                if langs:
+                    keep = pc.and_(keep, pc.is_in(found["lang"], value_set=pa.array(langs, pa.string())))
+                yield found.filter(keep)
 
 
 @dataclass(frozen=True)
@@ -41,7 +50,7 @@ class Groups:
     members: Mapping[str, Mapping[str, Sequence[int]]]
 
 
-def groups_of(corpora: Mapping[str, pa.Table], langs: Sequence[str], name: str) -> Groups:
+def groups_of(corpora: Mapping[str, Rows], langs: Sequence[str], name: str) -> Groups:
     """Return the groups of multiway corpora; groups of different corpora never mix.
 
     Args:
@@ -49,16 +58,17 @@ def groups_of(corpora: Mapping[str, pa.Table], langs: Sequence[str], name: str) 
         langs: languages to keep; all where empty.
         name: id of the training set, for messages.
     """
-    table = joined(list(corpora.values()), (*SENTENCE, "group"), name)
+    checked(list(corpora.values()), (*SENTENCE, "group"), name)
+    tables = [rows.table((*SENTENCE, "group")) for rows in corpora.values()]
     wanted = frozenset(langs)
     members: dict[str, dict[str, list[int]]] = {}
     row = 0
-    for corpus, part in corpora.items():
+    for corpus, part in zip(corpora, tables, strict=True):
         for group, lang in zip(part["group"].to_pylist(), part["lang"].to_pylist(), strict=True):
             if not wanted or lang in wanted:
                 members.setdefault(f"{corpus}\x1f{group}", {}).setdefault(lang, []).append(row)
             row += 1
-    return Groups(table.select(SENTENCE), members)
+    return Groups(pa.concat_tables(tables).select(SENTENCE), members)
 
 
 @dataclass(frozen=True)
@@ -66,51 +76,59 @@ class Aligned:
     """Labelled pairs, the same pair in several languages.
 
     Attributes:
-        table: id, a_lang, a_text, b_lang, b_text, label, group of all rows, two-sided and of one language each.
+        corpora: labelled corpora, whose rows are numbered one after another, two-sided and of one language each.
+        ids: of all rows.
         langs: languages, in the order asked for.
-        rows: row numbers in `table`, int64 of shape [pairs, languages], -1 where a language lacks the pair; in order of the
-            pairs' first rows.
+        rows: row numbers, int64 of shape [pairs, languages], -1 where a language lacks the pair; in order of the pairs' first rows.
         labels: class number of each pair, shape [pairs].
-        premises: what makes two pairs have the same premise: its text in English, else in the pair's first language.
     """
 
-    table: pa.Table
+    corpora: Sequence[Rows]
+    ids: pa.ChunkedArray
     langs: Sequence[str]
     rows: NDArray[np.int64]
     labels: NDArray[np.int64]
-    premises: Sequence[str]
+
+    def gathered(self, columns: Sequence[str], order: NDArray[np.int64]) -> Iterator[pa.Table]:
+        """Yield columns of rows by number, in that order."""
+        return gathered(parts_of(self.corpora, columns), order)
+
+    def premises(self) -> list[str]:
+        """Return what makes two pairs have the same premise: its text in English, else in the pair's first language."""
+        parts = self.gathered(["a_text"], _first(self.rows, self.langs))
+        return [text for part in parts for text in part["a_text"].to_pylist()]
 
 
-def aligned_pairs(corpora: Mapping[str, pa.Table], langs: Sequence[str], name: str) -> Aligned:
+def aligned_pairs(corpora: Sequence[Rows], langs: Sequence[str], name: str) -> Aligned:
     """Return the labelled pairs of corpora, aligned over languages.
 
     Rows are the same pair when corpus, group, label and place among the rows of equal group, label and language are
     equal; a row without a group stands alone. Rows whose sides are of two languages are left out.
 
     Args:
-        corpora: labelled corpora by id.
+        corpora: labelled corpora.
         langs: languages to keep, in this order; all, sorted, where empty.
         name: id of the training set, for messages.
 
     Raises:
         InputError: a row has not exactly one class number, or no row is of `langs`.
     """
-    table = joined(list(corpora.values()), LABELLED, name)
+    tables = [rows.table(["id", "a_lang", "b_lang", "label", "group"]) for rows in checked(corpora, LABELLED, name)]
+    table = pa.concat_tables(tables)
     labels = class_numbers(table, name)
     used = list(langs) or sorted(table["a_lang"].unique().to_pylist())
     column = _codes(table["a_lang"], used)
     numbers = np.flatnonzero((column >= 0) & (_codes(table["b_lang"], used) == column))
     if not len(numbers):
         raise InputError(f"no labelled pair is in {', '.join(used)}", where=name)
-    origin = np.repeat(np.arange(len(corpora)), [part.num_rows for part in corpora.values()])
+    origin = np.repeat(np.arange(len(tables)), [part.num_rows for part in tables])
     group = pc.coalesce(table["group"], table["id"])
     item = _joint(origin[numbers], _codes(group, group.unique())[numbers], labels[numbers])
     pair = _joint(item, _nth(_joint(item, column[numbers])))
     rows = np.full((pair.max() + 1, len(used)), -1, np.int64)
     rows[pair, column[numbers]] = numbers
     rows = rows[np.argsort(np.where(rows < 0, table.num_rows, rows).min(axis=1))]
-    first = _first(rows, used)
-    return Aligned(table, used, rows, labels[first], table["a_text"].take(pa.array(first)).to_pylist())
+    return Aligned(corpora, table["id"], used, rows, labels[_first(rows, used)])
 
 
 def _codes(column: pa.ChunkedArray, values: Sequence[str] | pa.Array) -> NDArray[np.int64]:
@@ -155,3 +173,20 @@ def class_numbers(table: pa.Table, name: str) -> NDArray[np.int64]:
     if table.num_rows and not pc.all(pc.equal(pc.fill_null(pc.list_value_length(table["label"]), 0), 1)).as_py():
         raise InputError("a row has not exactly one class number", where=name, do="Name a corpus with one class a row")
     return np.asarray(pc.list_flatten(table["label"]).to_numpy(), np.int64)
+
+
+def originals_of(views: Sequence[Rows], originals: Sequence[Rows], name: str) -> NDArray[np.int64]:
+    """Return the number, among the originals, of the row that each row of the views copies.
+
+    Raises:
+        InputError: the original is in none of the corpora; `name` is the training set's.
+    """
+    numbers = Numbers(parts_of(originals, ["id"]))
+    found = [np.empty(0, np.int64)]
+    for part in parts_of(views, ["of"]):
+        found.append(numbers.find(part["of"]))
+        if (found[-1] < 0).any():
+            lost = part["of"][int(np.argmin(found[-1]))].as_py()
+            what = f"the original {lost!r} is in none of the corpora"
+            raise InputError(what, where=name, do="Name in `from` the corpus that the view copies")
+    return np.concatenate(found)

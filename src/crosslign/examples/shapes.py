@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import ArrayLike
 
 from crosslign.errors import InputError
+from crosslign.examples.rows import Rows
 from crosslign.files.rows import SCHEMAS
 
 SHAPES = ("pairs", "triplets", "groups", "labelled_examples")
 
 
-def shape_of(table: pa.Table) -> str:
-    """Return the shape whose columns a table has."""
+def shape_of(columns: Sequence[str]) -> str:
+    """Return the shape that has these columns."""
     for shape in SHAPES:
-        if SCHEMAS[shape].names == table.column_names:
+        if SCHEMAS[shape].names == list(columns):
             return shape
-    raise ValueError(f"columns {table.column_names} are those of no shape of examples")
+    raise ValueError(f"columns {columns} are those of no shape of examples")
 
 
 def shaped(shape: str, **columns: pa.ChunkedArray | pa.Array) -> pa.Table:
@@ -42,23 +43,34 @@ def row_lists(*ids: pa.ChunkedArray) -> pa.Array:
     return pa.ListArray.from_arrays(pa.array(np.arange(0, size * width + 1, width), pa.int32()), values)
 
 
-def joined(tables: Sequence[pa.Table], columns: Sequence[str], name: str) -> pa.Table:
-    """Return the rows of several corpora in one table of `columns`.
+def lists(column: pa.ChunkedArray, size: int) -> pa.Array:
+    """Return list<string>: every `size` values of a column, one after another."""
+    values = pa.concat_arrays([pa.array([], pa.string()), *column.chunks])
+    return pa.ListArray.from_arrays(pa.array(np.arange(0, len(values) + 1, size), pa.int32()), values)
+
+
+def checked(corpora: Sequence[Rows], columns: Sequence[str], name: str) -> Sequence[Rows]:
+    """Return the corpora that a builder takes.
 
     Raises:
-        InputError: there is no corpus, or one lacks a column; `name` is the training set's.
+        InputError: there is no corpus, or one lacks one of the columns; `name` is the training set's.
     """
-    for table in tables:
-        if missing := [column for column in columns if column not in table.column_names]:
+    for rows in corpora:
+        if missing := [column for column in columns if column not in rows.columns]:
             raise InputError(
                 f"a corpus lacks the column {missing[0]!r}",
                 where=name,
-                why=f"it has {table.column_names}",
+                why=f"it has {list(rows.columns)}",
                 do="Name a corpus of the kind that the builder takes",
             )
-    if not tables:
+    if not corpora:
         raise InputError("this builder needs corpora", where=name, do="Name them in `from`")
-    return pa.concat_tables([table.select(list(columns)) for table in tables])
+    return corpora
+
+
+def parts_of(corpora: Sequence[Rows], columns: Sequence[str]) -> Iterator[pa.Table]:
+    """Yield some columns of the rows of several corpora, one corpus after another."""
+    return (part for rows in corpora for part in rows.parts(columns))
 
 
 def pick(table: pa.Table, rows: ArrayLike) -> pa.Table:

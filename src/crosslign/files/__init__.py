@@ -3,11 +3,12 @@
 from crosslign.files.atomic import atomic_folder, atomic_path, write_text
 from crosslign.files.checksums import sha256_file, sha256_folder, sha256_text
 from crosslign.files.records import read_json, read_json_lines, write_json
-from crosslign.files.rows import iter_rows, read_rows, write_batches, write_rows
+from crosslign.files.rows import head_of, iter_rows, read_rows, write_batches, write_rows
 
 __all__ = [
     "atomic_folder",
     "atomic_path",
+    "head_of",
     "iter_rows",
     "read_json",
     "read_json_lines",

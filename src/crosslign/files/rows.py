@@ -114,6 +114,12 @@ def iter_rows(path: Path, columns: list[str] | None = None) -> Iterator[pa.Table
             yield pa.Table.from_batches([batch])
 
 
+def head_of(path: Path) -> tuple[list[str], int]:
+    """Return the columns of a Parquet file and the number of its rows; errors as those of `read_rows`."""
+    with _readable(path) as file:
+        return file.schema_arrow.names, file.metadata.num_rows
+
+
 def read_rows(path: Path, kind: str | None = None) -> pa.Table:
     """Read a Parquet file and, where `kind` is given, check that it has that schema's columns.
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import csv
-from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from crosslign.config.data_plan import FileNeed
 from crosslign.config.project import Project
 from crosslign.reporting.cost import Job, correction, cost_of, cost_text
+from crosslign.reporting.plan_data import data_lines
 from crosslign.training.curve import duration
 
 STAGES = (
@@ -44,26 +45,6 @@ def measured(results: Path) -> dict[str, Measured]:
     return {rule: Measured(len(r), sum(s for s, _ in r), max(m for _, m in r)) for rule, r in sorted(rows.items())}
 
 
-def _bytes(count: int) -> str:
-    size = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"
-
-
-def _data_lines(needs: Sequence[FileNeed]) -> Iterator[str]:
-    yield "data"
-    for state, count in sorted(Counter(need.state for need in needs).items()):
-        known = [need.bytes or need.about_bytes for need in needs if need.state == state and (need.bytes or need.about_bytes)]
-        rest = "" if len(known) == count else f" and {count - len(known)} of unknown size"
-        yield f"  {state:<10} {count:>5} files  {_bytes(sum(size for size in known if size))}{rest}"
-    for need in needs:
-        if need.state in ("by hand", "withdrawn"):
-            yield f"  {need.state}: {need.file} of {need.source} -> {need.path} ({need.licence}); used by {', '.join(need.used_by[:4])}"
-
-
 def plan_text(project: Project, jobs: Mapping[str, int], costly: Sequence[Job], needs: Sequence[FileNeed], cores: int, gpus: int) -> str:
     """Return what a run would do: jobs by rule with the time that they are expected to take, GPU-hours, and files.
 
@@ -92,7 +73,7 @@ def plan_text(project: Project, jobs: Mapping[str, int], costly: Sequence[Job], 
         lines.append(cost_text(cost))
     if cost.hours >= 1:
         lines.append(f"about {cost.hours / max(1, gpus):.0f} hours on {gpus} GPUs")
-    return "\n".join([*lines, *_data_lines(needs)])
+    return "\n".join([*lines, *data_lines(needs)])
 
 
 def status_text(results: Path, project: Project | None = None) -> str:

@@ -7,9 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from crosslign.corpora.decontamination import decontaminate
+from crosslign.corpora.decontamination import Decontamination
 from crosslign.files import write_rows
 from crosslign.files.rows import SCHEMAS
+
+
+def decontaminated(table, evaluations):
+    cleaner = Decontamination(evaluations)
+    return cleaner.clean(table), cleaner.counts
 
 
 @pytest.fixture
@@ -46,7 +51,7 @@ def test_disguises_are_seen_through(evaluations):
         "“Where is the station”",
     ]
     honest = ["Where is the stations?", "Where is a station?"]
-    kept, counts = decontaminate(table("pairs", [{"a_text": text, "a_lang": "en"} for text in [*disguises, *honest]]), evaluations)
+    kept, counts = decontaminated(table("pairs", [{"a_text": text, "a_lang": "en"} for text in [*disguises, *honest]]), evaluations)
     assert ids(kept) == ["x:5", "x:6"]
     assert counts == {
         "before": 7,
@@ -67,7 +72,7 @@ def test_either_side_drops_and_the_pair_rule_wants_both(evaluations):
         {"a_text": "guten morgen", "a_lang": "en", "b_text": "i went home", "b_lang": "de"},
         {"a_text": "So", "a_lang": "en", "b_text": "Wo?", "b_lang": "de"},
     ]
-    kept, counts = decontaminate(table("pairs", rows), evaluations)
+    kept, counts = decontaminated(table("pairs", rows), evaluations)
     assert ids(kept) == ["x:4"]
     assert counts["evaluations"] == {
         "first": {"dropped": 3, "pair_level": 1, "corpora": {"r": 3}},
@@ -78,7 +83,7 @@ def test_either_side_drops_and_the_pair_rule_wants_both(evaluations):
 
 def test_hard_negatives_groups_and_views_count(evaluations):
     triplet = {"a_text": "x", "a_lang": "en", "b_text": "y", "b_lang": "en", "c_lang": "en"}
-    kept, counts = decontaminate(table("triplets", [{**triplet, "c_text": "I went home."}, {**triplet, "c_text": "z"}]), evaluations)
+    kept, counts = decontaminated(table("triplets", [{**triplet, "c_text": "I went home."}, {**triplet, "c_text": "z"}]), evaluations)
     assert ids(kept) == ["x:1"]
     assert counts["pair_level"] == 0
     groups = [
@@ -86,17 +91,17 @@ def test_hard_negatives_groups_and_views_count(evaluations):
         {"texts": ["x", "y"], "langs": ["en", "de"]},
         {"texts": ["I went home", "A premise"], "langs": ["en", "de"]},
     ]
-    kept, counts = decontaminate(table("groups", groups), evaluations)
+    kept, counts = decontaminated(table("groups", groups), evaluations)
     assert ids(kept) == ["x:1"]
     assert counts["evaluations"]["second"] == {"dropped": 2, "pair_level": 1, "corpora": {"r": 2}}
     view = {"kind": "full", "lang": "de", "a_text": "guten Morgen", "b_text": None}
     rows = [{"a_text": "x", "a_lang": "en", "views": [view]}, {"a_text": "x", "a_lang": "en", "views": []}, {"a_text": "x", "a_lang": "en"}]
-    assert ids(decontaminate(table("labelled_examples", rows), evaluations)[0]) == ["x:1", "x:2"]
+    assert ids(decontaminated(table("labelled_examples", rows), evaluations)[0]) == ["x:1", "x:2"]
 
 
 def test_nothing_to_keep_out_keeps_all():
     rows = table("pairs", [{"a_text": "x", "a_lang": "en"}])
-    kept, counts = decontaminate(rows, {})
+    kept, counts = decontaminated(rows, {})
     assert kept.equals(rows)
     assert counts == {"before": 1, "after": 1, "pair_level": 0, "evaluations": {}}
 
@@ -106,7 +111,7 @@ def test_nothing_to_keep_out_keeps_all():
 def test_against_a_slow_rule(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("sets") / "texts.parquet"
     write_rows(path, pa.table({"text_id": ["t"], "lang": ["en"], "text": ["A!"]}), "texts")
-    kept, counts = decontaminate(
+    kept, counts = decontaminated(
         table("pairs", [{"a_text": a, "a_lang": "en", "b_text": b, "b_lang": b and "en"} for a, b in rows]), {"set": path}
     )
     bad = [{text.strip("!").lower() == "a" for text in row if text is not None} for row in rows]

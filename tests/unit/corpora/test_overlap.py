@@ -11,10 +11,15 @@ import pyarrow as pa
 import pytest
 
 from crosslign.corpora import EVALUATIONS
-from crosslign.corpora.decontamination import decontaminate
+from crosslign.corpora.decontamination import Decontamination
 from crosslign.corpora.overlap import as_csv, as_markdown, measure_corpus, removed_by_corpus
 from crosslign.files import read_rows, write_rows
 from crosslign.files.rows import SCHEMAS
+
+
+def decontaminated(table, evaluations):
+    cleaner = Decontamination(evaluations)
+    return cleaner.clean(table), cleaner.counts
 
 
 def bare(text):
@@ -79,7 +84,7 @@ def test_the_tatoeba_test_inside_tatoebas_own_pairs_is_caught(mirror, tmp_path, 
     assert found["all_sides"] > 300  # test pairs that stand there word for word
 
     table = read_rows(corpus).drop_columns(["score"]).append_column("rows", pa.array([[row["id"]] for row in pairs]))
-    kept, counts = decontaminate(table, sets)
+    kept, counts = decontaminated(table, sets)
     assert counts["evaluations"]["tatoeba"]["corpora"] == {"c": found["found"]}
     test = {bare(text) for text in evaluation.texts["text"].to_pylist()}
     slow = [row["id"] for row in islice(pairs, 0, None, 23) if bare(row["a_text"]) not in test and bare(row["b_text"]) not in test]

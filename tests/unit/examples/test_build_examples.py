@@ -6,7 +6,9 @@ import pyarrow as pa
 import pytest
 
 from crosslign.errors import InputError
+from crosslign.examples import rows as shelves
 from crosslign.examples.build import build_examples
+from crosslign.examples.builders import nli_groups
 from crosslign.files import read_rows, sha256_file, write_rows
 
 
@@ -87,3 +89,23 @@ def test_errors_write_nothing(paths, tmp_path):
     with pytest.raises(InputError, match="every example holds a sentence of an evaluation set"):
         build(paths, out, builder="nli_triplets", decontaminate=["test"], langs=["en"], **{"from": ["nli"]})
     assert not out.exists()
+
+
+def test_large_sets_are_those_of_small_shelves(paths, tmp_path, monkeypatch):
+    entries = {
+        "a": {"builder": "crosslingual_triplets", "langs": ["en", "de", "fr"], "from": ["nli"]},
+        "b": {"builder": "parallel_pairs", "pairs": ["en-de", "fr-en"], "max_per_pair": 20, "from": ["verses"]},
+        "c": {"builder": "nli_groups", "langs": ["en", "de", "fr"], "size": 2, "from": ["nli"]},
+        "d": {"builder": "monolingual", "rows": 70, "from": ["verses", "nli"]},
+        "e": {"builder": "nli_triplets", "from": ["nli"]},
+        "f": {"builder": "union", "of": ["a", "b"], "repeat": {"b": 2}, "drop_hard_negatives": True},
+    }
+    whole: dict[str, list] = {}
+    for shelf in (shelves.SHELF, 5):
+        monkeypatch.setattr(shelves, "SHELF", shelf)
+        monkeypatch.setattr(nli_groups, "SHELF", shelf)
+        for name, entry in entries.items():
+            build(paths, tmp_path / f"{name}.parquet", 40, others={key: tmp_path / f"{key}.parquet" for key in "ab"}, **entry)
+            found = read_rows(tmp_path / f"{name}.parquet").to_pylist()
+            assert found == whole.setdefault(name, found)
+            assert len(found) >= 8

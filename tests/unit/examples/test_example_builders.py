@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pyarrow as pa
 import pytest
 
 from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
+from crosslign.examples.rows import Rows
 from crosslign.examples.shapes import shape_of, shaped
 
 
@@ -115,7 +117,7 @@ def test_groups_of_two_corpora_never_mix(run, multiway):
 
 def sets(multiway, nli):
     def make(builder, table, **options):
-        return BUILDERS.get(builder)(Material("y", {"c": table}, {}, ["en"], 1), **options)
+        return pa.concat_tables(list(BUILDERS.get(builder)(Material("y", {"c": Rows.of_table(table)}, {}, ["en"], 1), **options)))
 
     return {"texts": make("dropout_pairs", multiway), "nli": make("nli_triplets", nli)}
 
@@ -136,7 +138,7 @@ def test_unions_are_shuffled_and_repeat(run, multiway, nli):
 
 def test_unions_that_cannot_be(run, multiway, nli):
     others = sets(multiway, nli)
-    groups = BUILDERS.get("parallel_groups")(Material("y", {"c": multiway}, {}, ["en", "de"], 1))
+    groups = next(BUILDERS.get("parallel_groups")(Material("y", {"c": Rows.of_table(multiway)}, {}, ["en", "de"], 1)))
     with pytest.raises(InputError, match="cannot be mixed"):
         run("union", others={**others, "groups": groups})
     with pytest.raises(InputError, match="made of the training sets"):
@@ -180,7 +182,7 @@ def test_builders_refuse_corpora_of_another_kind(run, multiway):
 
 def test_shapes_are_known_by_their_columns(multiway, nli):
     others = sets(multiway, nli)
-    assert [shape_of(table) for table in others.values()] == ["pairs", "triplets"]
-    assert shape_of(shaped("labelled_examples", a_text=others["texts"]["a_text"])) == "labelled_examples"
+    assert [shape_of(table.column_names) for table in others.values()] == ["pairs", "triplets"]
+    assert shape_of(shaped("labelled_examples", a_text=others["texts"]["a_text"]).column_names) == "labelled_examples"
     with pytest.raises(ValueError, match="no shape"):
-        shape_of(multiway)
+        shape_of(multiway.column_names)

@@ -10,6 +10,7 @@ from crosslign.config.data_plan import FileNeed
 from crosslign.config.load import load_project
 from crosslign.reporting.cost import correction, cost_of, cost_text
 from crosslign.reporting.plan import measured, plan_text, status_text
+from crosslign.reporting.plan_data import data_lines
 
 ROOT = Path(__file__).resolve().parents[3]
 HEAD = "s\th:m:s\tmax_rss\n"
@@ -92,15 +93,40 @@ def test_vectors_of_large_sets_are_on_disk_for_a_while_only(project):
 
 def test_a_plan_names_jobs_time_hours_and_files(project):
     need = FileNeed("s", "x.zip", Path("results/downloads/s/x.zip"), 2_500_000, None, "", "CC0", "u", "fetch", ("c",))
-    hand = FileNeed("t", "y.txt", Path("data/y.txt"), None, None, "", "research", "u", "by hand", ("d",))
+    hand = FileNeed("t", "y.txt", Path("data/y.txt"), None, None, "", "research", "u", "by hand", ("d",), "ask them")
     text = plan_text(project, {"embed": 3, "train_system": 2}, [training("MS-E-s42")], [need, hand], cores=2, gpus=2)
     assert "embed                  3  1 min 00 s in all, measured on 2 jobs" in text
     assert "about 30 s on 2 cores" in text
-    assert "fetch          1 files  2.5 MB" in text
-    assert "by hand: y.txt of t -> data/y.txt (research); used by d" in text
+    assert "fetch          1 file   2.5 MB\n    s: 1 file, 2.5 MB, CC0, from u; used by c" in text
+    assert "by hand        1 file   size unknown\n    t: 1 file, size unknown, research, -> data; used by d" in text
+    assert "      put there: y.txt\n      ask them" in text
     assert "none: everything is there" in plan_text(project, {}, [], [], 1, 1)
 
 
 def test_status_of_nothing_is_an_error(tmp_path, capsys):
     assert main(["status", str(tmp_path)]) == 2
     assert "no finished job here" in capsys.readouterr().err
+
+
+def test_a_plan_lists_sources_by_state():
+    def need(source, file, state, users=("c",), size=None):
+        origin = f"https://a.org/{source}/{file}"
+        return FileNeed(source, file, Path("d", source, file), size, None, "", "MIT", origin, state, users)
+
+    needs = [
+        need("s", "a.gz", "fetch", ("c1", "c2", "c3"), 1000),
+        need("s", "b.gz", "fetch", ("c3", "c4", "c5"), 500),
+        need("s", "c.gz", "here", size=2),
+        need("t", "d.gz", "stand-in", size=10**9),
+        need("u", "e.gz", "withdrawn"),
+    ]
+    assert list(data_lines(needs)) == [
+        "data",
+        "  here           1 file   2 B",
+        "    s: 1 file, 2 B, MIT, -> d/s; used by c",
+        "  stand-in       1 file   small ones, written by this scale",
+        "  fetch          2 files  1.5 kB",
+        "    s: 2 files, 1.5 kB, MIT, from https://a.org/s/; used by c1, c2, c3, c4 and 1 more",
+        "  withdrawn      1 file   size unknown",
+        "    u: 1 file, size unknown, MIT, -> d/u; used by c",
+    ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from array import array
 from collections.abc import Iterator
 from typing import Literal
 
@@ -13,7 +14,7 @@ import pyarrow.compute as pc
 from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
 from crosslign.examples.sentences import Aligned, aligned_pairs
-from crosslign.examples.shapes import pick, row_lists, shaped
+from crosslign.examples.shapes import row_lists, shaped
 
 
 @BUILDERS.register
@@ -24,8 +25,8 @@ def build(
     entailment: int = 0,
     contradiction: int = 2,
     legacy_strip_commas: bool = False,
-) -> pa.Table:
-    """Return n of the `triplets` for each entailed row, n the number of languages that have it.
+) -> Iterator[pa.Table]:
+    """Yield n of the `triplets` for each entailed row, n the number of languages that have it.
 
     The anchor is the premise; the positive is the row's hypothesis in a language drawn uniformly; the hard negative is
     the contradicting hypothesis of the same premise (equal English text; of several the last in file order) in another
@@ -43,26 +44,28 @@ def build(
     Raises:
         InputError: there is no entailed or no contradicting row.
     """
-    pairs = aligned_pairs(material.corpora, material.langs, material.name)
-    last = {pairs.premises[pair]: pair for pair in np.flatnonzero(pairs.labels == contradiction).tolist()}
+    pairs = aligned_pairs(list(material.corpora.values()), material.langs, material.name)
+    premises = pairs.premises()
+    last = {premises[pair]: pair for pair in np.flatnonzero(pairs.labels == contradiction).tolist()}
     entailed = np.flatnonzero(pairs.labels == entailment)
     if not last or not len(entailed):
         why = f"{len(entailed)} entailed pairs, {len(last)} premises with a contradiction"
         raise InputError("cross-lingual triplets need entailed and contradicting rows", where=material.name, why=why)
     draw = random.Random(material.seed)
     elsewhere = list(last.values())
-    drawn = [
-        triplet
-        for pair in entailed.tolist()
-        for triplet in _triplets(pairs, pair, last.get(pairs.premises[pair]), elsewhere, anchor_language == "random", draw)
-    ]
-    anchor, positive, negative = (pick(pairs.table, rows) for rows in np.array(drawn, np.int64).T)
-    texts = {"a_text": anchor["a_text"], "b_text": positive["b_text"], "c_text": negative["b_text"]}
-    if legacy_strip_commas:
-        texts = {name: pc.replace_substring(pc.replace_substring(text, ",", " "), '"', "") for name, text in texts.items()}
-    rows = row_lists(anchor["id"], positive["id"], negative["id"])
-    langs = {"a_lang": anchor["a_lang"], "b_lang": positive["b_lang"], "c_lang": negative["b_lang"]}
-    return shaped("triplets", rows=rows, **texts, **langs)
+    drawn = array("q")
+    for pair in entailed.tolist():
+        for triplet in _triplets(pairs, pair, last.get(premises[pair]), elsewhere, anchor_language == "random", draw):
+            drawn.extend(triplet)
+    orders = np.frombuffer(drawn, np.int64).reshape(-1, 3).T
+    sides = [pairs.gathered(["id", f"{side}_lang", f"{side}_text"], order) for side, order in zip("abb", orders, strict=True)]
+    for anchor, positive, negative in zip(*sides, strict=True):
+        texts = {"a_text": anchor["a_text"], "b_text": positive["b_text"], "c_text": negative["b_text"]}
+        if legacy_strip_commas:
+            texts = {name: pc.replace_substring(pc.replace_substring(text, ",", " "), '"', "") for name, text in texts.items()}
+        rows = row_lists(anchor["id"], positive["id"], negative["id"])
+        langs = {"a_lang": anchor["a_lang"], "b_lang": positive["b_lang"], "c_lang": negative["b_lang"]}
+        yield shaped("triplets", rows=rows, **texts, **langs)
 
 
 def _triplets(

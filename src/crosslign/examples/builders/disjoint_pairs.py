@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -13,8 +14,8 @@ from crosslign.examples.shapes import shape_of, shaped
 
 
 @BUILDERS.register
-def build(material: Material) -> pa.Table:
-    """Return the `pairs` that the members of each group make when they are drawn two by two.
+def build(material: Material) -> Iterator[pa.Table]:
+    """Yield the `pairs` that the members of each group make when they are drawn two by two.
 
     Each member stands in one pair, of a group of odd size one stays alone; orders are drawn by the seed and the group's id. So
     the pairs of an epoch show the very sentences that the groups of an epoch show. Hard negatives are left out.
@@ -25,11 +26,15 @@ def build(material: Material) -> pa.Table:
     Raises:
         InputError: there is none, or one has another shape.
     """
-    found = {name: shape_of(table) for name, table in material.others.items()}
+    found = {name: shape_of(rows.columns) for name, rows in material.others.items()}
     if set(found.values()) != {"groups"}:
         raise InputError("disjoint_pairs cuts training sets of groups", where=material.name, why=f"`of` has {found}", do="Name groups")
-    pairs = [pair for table in material.others.values() for row in table.to_pylist() for pair in _cut(row, material.seed)]
-    columns = list(zip(*pairs, strict=True))
+    for part in (part for rows in material.others.values() for part in rows.parts(["id", "rows", "texts", "langs"])):
+        yield _table([pair for row in part.to_pylist() for pair in _cut(row, material.seed)])
+
+
+def _table(pairs: Sequence[tuple[list[str], str, str, str, str]]) -> pa.Table:
+    columns = list(zip(*pairs, strict=True)) or [()] * 5
     names = ("rows", "a_text", "a_lang", "b_text", "b_lang")
     kinds = (pa.list_(pa.string()), *[pa.string()] * 4)
     return shaped("pairs", **{name: pa.array(column, kind) for name, column, kind in zip(names, columns, kinds, strict=True)})

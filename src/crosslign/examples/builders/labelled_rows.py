@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from crosslign.corpora.columns import kind_of
 from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
-from crosslign.examples.sentences import LABELLED, aligned_pairs
-from crosslign.examples.shapes import joined, shaped
+from crosslign.examples.rows import Rows, cut, gathered
+from crosslign.examples.sentences import LABELLED, aligned_pairs, originals_of
+from crosslign.examples.shapes import checked, parts_of, shaped
 
-Copies = dict[str, list[dict[str, Any]]]
+COPY = ("id", "of", "kind", "a_lang", "a_text", "b_lang", "b_text")
+AT_ONCE = 8_192
+"""Rows that are given their copies together."""
 
 
 @BUILDERS.register
-def build(material: Material, *, supervised: Sequence[str] = (), shared: Sequence[str] = ("code_switch",)) -> pa.Table:
-    """Return `labelled` examples: the rows of labelled corpora, each with its copies in the views, in source order.
+def build(material: Material, *, supervised: Sequence[str] = (), shared: Sequence[str] = ("code_switch",)) -> Iterator[pa.Table]:
+    """Yield `labelled` examples: the rows of labelled corpora, each with its copies in the views, in source order.
 
     Cross-lingual transfer of SCL is `langs: [en]` with views of English rows; translate-train is all languages. There,
     code-switched copies exist of English rows only: aligned rows in other languages take them over.
@@ -31,45 +37,91 @@ def build(material: Material, *, supervised: Sequence[str] = (), shared: Sequenc
     Raises:
         InputError: there is no labelled corpus, a view is of something else, or a view's original is in none of the corpora.
     """
-    views = {name: table for name, table in material.corpora.items() if "of" in table.column_names}
-    corpora = {name: table for name, table in material.corpora.items() if name not in views}
-    if wrong := sorted(name for name, table in views.items() if kind_of(table.column_names) != "labelled"):
+    views = {name: rows for name, rows in material.corpora.items() if "of" in rows.columns}
+    corpora = checked([rows for name, rows in material.corpora.items() if name not in views], LABELLED, material.name)
+    if wrong := sorted(name for name, rows in views.items() if kind_of(rows.columns) != "labelled"):
         raise InputError(f"the view {wrong[0]!r} copies no labelled corpus", where=material.name)
-    rows = joined(list(corpora.values()), LABELLED, material.name).to_pylist()
-    copies = _copies(views.values(), {row["id"] for row in rows}, material.name)
-    wanted = frozenset(material.langs)
-    if any(copy["kind"] in shared for found in copies.values() for copy in found) and len(wanted) != 1:
-        _share(copies, corpora, material, frozenset(shared))
-    kept = [row for row in rows if row["a_text"] is not None and (not wanted or row["a_lang"] in wanted)]
-    return _table(kept, copies, frozenset(supervised), bool(views))
+    kept = np.concatenate([_kept(part, material.langs) for part in parts_of(corpora, ["a_text", "a_lang"])])
+    counts, order = _delivered(list(views.values()), corpora, kept, frozenset(shared), material)
+    starts = range(0, len(counts), AT_ONCE)
+    rows = cut(_masked(parts_of(corpora, LABELLED), kept), [len(counts[start : start + AT_ONCE]) for start in starts])
+    copies = cut(
+        gathered(parts_of(list(views.values()), COPY), order) if views else iter([pa.table({name: [] for name in COPY})]),
+        [int(counts[start : start + AT_ONCE].sum()) for start in starts],
+    )
+    for start, part, own in zip(starts, rows, copies, strict=True):
+        yield _table(part.to_pylist(), _parted(own.to_pylist(), counts[start : start + AT_ONCE]), frozenset(supervised), bool(views))
 
 
-def _copies(views: Iterable[pa.Table], known: set[str], name: str) -> Copies:
-    """Return the copies of each row by its id, view after view."""
-    copies: Copies = {}
-    for table in views:
-        for copy in table.to_pylist():
-            if copy["of"] not in known:
-                what = f"the original {copy['of']!r} is in none of the corpora"
-                raise InputError(what, where=name, do="Name in `from` the corpus that the view copies")
-            copies.setdefault(copy["of"], []).append(copy)
-    return copies
+def _kept(part: pa.Table, langs: Sequence[str]) -> NDArray[np.bool_]:
+    keep = pc.is_valid(part["a_text"])
+    if langs:
+        keep = pc.and_(keep, pc.is_in(part["a_lang"], value_set=pa.array(langs, pa.string())))
+    return np.asarray(keep, bool)
 
 
-def _share(copies: Copies, corpora: Mapping[str, pa.Table], material: Material, kinds: frozenset[str]) -> None:
-    """Give the copies of some kinds to the aligned rows that have none of these kinds."""
-    pairs = aligned_pairs(corpora, (), material.name)
-    ids = pairs.table["id"].to_pylist()
-    for numbers in pairs.rows.tolist():
-        aligned = [ids[row] for row in numbers if row >= 0]
-        given = [copy for row in aligned for copy in copies.get(row, ()) if copy["kind"] in kinds]
-        for row in aligned if given else ():
-            if not any(copy["kind"] in kinds for copy in copies.get(row, ())):
-                copies.setdefault(row, []).extend(given)
+def _masked(parts: Iterator[pa.Table], mask: NDArray[np.bool_]) -> Iterator[pa.Table]:
+    """Yield the marked rows of tables that follow each other."""
+    start = 0
+    for part in parts:
+        yield part.filter(pa.array(mask[start : start + part.num_rows]))
+        start += part.num_rows
 
 
-def _table(rows: Sequence[Mapping[str, Any]], copies: Copies, supervised: frozenset[str], viewed: bool) -> pa.Table:
-    found = [copies.get(row["id"], []) for row in rows]
+def _delivered(
+    views: Sequence[Rows], corpora: Sequence[Rows], kept: NDArray[np.bool_], shared: frozenset[str], material: Material
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return how many copies each kept row gets, and the numbers of the copies, row after row.
+
+    A row has its own copies, view after view, then those of its aligned rows, language after language.
+    """
+    rows = originals_of(views, corpora, material.name)
+    copies = np.arange(len(rows))
+    kinds = pa.array(sorted(shared), pa.string())
+    flags = np.concatenate([np.empty(0, bool), *[pc.is_in(part["kind"], value_set=kinds).to_numpy() for part in parts_of(views, ["kind"])]])
+    if flags.any() and len(frozenset(material.langs)) != 1:
+        taken = copies[flags]
+        for to, copy in _shared(aligned_pairs(corpora, (), material.name).rows, rows[taken], taken, len(kept)):
+            rows, copies = np.concatenate([rows, to]), np.concatenate([copies, copy])
+    rows, copies = rows[kept[rows]], copies[kept[rows]]
+    return np.bincount(rows, minlength=len(kept))[kept], copies[np.argsort(rows, kind="stable")]
+
+
+def _shared(
+    aligned: NDArray[np.int64], rows: NDArray[np.int64], copies: NDArray[np.int64], size: int
+) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    """Yield, language after language, rows that have no copy of their own, and the copy that each takes over.
+
+    Args:
+        aligned: row numbers, shape [pairs, languages], -1 where there is none.
+        rows: the row that each copy is of.
+        copies: the copies' numbers.
+        size: number of rows.
+    """
+    pair, place = np.full(size, -1), np.zeros(size, np.int64)
+    for column in range(aligned.shape[1]):
+        there = np.flatnonzero(aligned[:, column] >= 0)
+        pair[aligned[there, column]], place[aligned[there, column]] = there, column
+    has = np.zeros(size, bool)
+    has[rows] = True
+    in_pair = pair[rows] >= 0
+    rows, copies = rows[in_pair], copies[in_pair]
+    order = np.lexsort((copies, place[rows]))
+    rows, copies = rows[order], copies[order]
+    for column in range(aligned.shape[1]):
+        to = aligned[pair[rows], column]
+        lacks = (to >= 0) & ~has[to]
+        yield to[lacks], copies[lacks]
+
+
+def _parted(copies: Sequence[dict[str, Any]], counts: NDArray[np.int64]) -> list[Sequence[dict[str, Any]]]:
+    ends = np.cumsum(counts).tolist()
+    return [copies[end - count : end] for end, count in zip(ends, counts.tolist(), strict=True)]
+
+
+def _table(
+    rows: Sequence[Mapping[str, Any]], found: Sequence[Sequence[Mapping[str, Any]]], supervised: frozenset[str], viewed: bool
+) -> pa.Table:
     views = [[_view(row, copy) for copy in own] if viewed else None for row, own in zip(rows, found, strict=True)]
     columns = {name: pa.array([row[name] for row in rows], pa.string()) for name in ("a_text", "a_lang", "b_text", "b_lang")}
     return shaped(

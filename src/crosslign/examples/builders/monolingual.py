@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from crosslign.corpora.sampling import sample
+from crosslign.corpora.sampling import lowest, priorities
 from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
+from crosslign.examples.rows import gathered
 from crosslign.examples.sentences import sentences
-from crosslign.examples.shapes import joined, pick, row_lists, shaped
+from crosslign.examples.shapes import row_lists, shaped
 
 
 @BUILDERS.register
-def build(material: Material, *, exponent: float = 0.3, rows: int | None = None) -> pa.Table:
-    """Return `pairs` without second sides, shuffled by the seed; of a language with n sentences a share p ∝ n^exponent.
+def build(material: Material, *, exponent: float = 0.3, rows: int | None = None) -> Iterator[pa.Table]:
+    """Yield `pairs` without second sides, shuffled by the seed; of a language with n sentences a share p ∝ n^exponent.
 
     A language gets sentences drawn without replacement, and where its share asks for more than it has, all of them as often
     as they fit and a draw for the rest. An exponent of 1 keeps the sizes, 0 makes all languages equal.
@@ -29,22 +32,33 @@ def build(material: Material, *, exponent: float = 0.3, rows: int | None = None)
     Raises:
         InputError: there is no sentence, or fewer rows than languages are asked for.
     """
-    table = joined([sentences(corpus, material.langs) for corpus in material.corpora.values()], ("id", "lang", "text"), material.name)
-    by_lang: dict[str, list[int]] = {}
-    for row, lang in enumerate(table["lang"].to_pylist()):
-        by_lang.setdefault(lang, []).append(row)
-    if not by_lang:
+    corpora = list(material.corpora.values())
+    langs, drawn = _drawn(sentences(corpora, material.langs, material.name), material.seed)
+    if not langs:
         raise InputError("no sentence is in these languages", where=material.name, why=f"langs: {list(material.langs)}")
-    quotas = shares({lang: len(found) for lang, found in by_lang.items()}, exponent, table.num_rows if rows is None else rows)
+    total = sum(map(len, drawn.values()))
+    quotas = shares({lang: len(found) for lang, found in drawn.items()}, exponent, total if rows is None else rows)
     if not min(quotas.values()):
-        raise InputError(
-            "fewer rows than languages", where=material.name, why=f"rows: {rows}, languages: {len(by_lang)}", do="Raise `rows`"
-        )
-    ids = np.array(table["id"].to_pylist(), dtype=object)
-    chosen = [np.array(by_lang[lang])[_cycled(ids[by_lang[lang]].tolist(), quotas[lang], material.seed)] for lang in sorted(by_lang)]
+        raise InputError("fewer rows than languages", where=material.name, why=f"rows: {rows}, languages: {len(drawn)}", do="Raise `rows`")
+    chosen = [langs[lang][_cycled(drawn[lang], quotas[lang])] for lang in sorted(langs)]
     order = np.random.default_rng(material.seed).permutation(np.concatenate(chosen))
-    table = pick(table, order)
-    return shaped("pairs", rows=row_lists(table["id"]), a_text=table["text"], a_lang=table["lang"])
+    for table in gathered(sentences(corpora, material.langs, material.name), order):
+        yield shaped("pairs", rows=row_lists(table["id"]), a_text=table["text"], a_lang=table["lang"])
+
+
+def _drawn(parts: Iterable[pa.Table], seed: int) -> tuple[dict[str, NDArray[np.int64]], dict[str, NDArray[np.uint64]]]:
+    """Return the numbers of each language's sentences, and the priority of each of them."""
+    numbers: dict[str, list[NDArray[np.int64]]] = {}
+    drawn: dict[str, list[NDArray[np.uint64]]] = {}
+    start = 0
+    for part in parts:
+        keys = priorities(part["id"].to_pylist(), seed)
+        for lang in part["lang"].unique().to_pylist():
+            found = np.flatnonzero(pc.equal(part["lang"], lang).to_numpy())
+            numbers.setdefault(lang, []).append(found + start)
+            drawn.setdefault(lang, []).append(keys[found])
+        start += part.num_rows
+    return {k: np.concatenate(v) for k, v in numbers.items()}, {k: np.concatenate(v) for k, v in drawn.items()}
 
 
 def shares(sizes: Mapping[str, int], exponent: float, rows: int) -> dict[str, int]:
@@ -58,6 +72,6 @@ def shares(sizes: Mapping[str, int], exponent: float, rows: int) -> dict[str, in
     return counts
 
 
-def _cycled(keys: list[str], size: int, seed: int) -> np.ndarray:
+def _cycled(keys: NDArray[np.uint64], size: int) -> NDArray[np.int64]:
     whole, rest = divmod(size, len(keys))
-    return np.concatenate([*[np.arange(len(keys))] * whole, sample(keys, rest, seed)]).astype(np.int64)
+    return np.concatenate([*[np.arange(len(keys))] * whole, lowest(keys, rest)])

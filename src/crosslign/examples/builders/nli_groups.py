@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from crosslign.corpora.sampling import generator
 from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
+from crosslign.examples.rows import SHELF, cut
 from crosslign.examples.sentences import Aligned, aligned_pairs
-from crosslign.examples.shapes import shaped
+from crosslign.examples.shapes import lists, shaped
 
 
 @BUILDERS.register
@@ -22,8 +25,8 @@ def build(
     per: Literal["row", "premise"] = "row",
     hard_negatives: bool = True,
     contradiction: int = 2,
-) -> pa.Table:
-    """Return `groups` of a premise in `size` languages, drawn where it has more.
+) -> Iterator[pa.Table]:
+    """Yield `groups` of a premise in `size` languages, drawn where it has more.
 
     The hard negative is the contradicting sentence of the same premise (of several, one is drawn) in a drawn language; a
     premise without any has none. Draws hang on the seed and the premise's row alone.
@@ -42,42 +45,55 @@ def build(
     size = size or len(material.langs)
     if size < 2:
         raise InputError("a group has at least two sentences", where=material.name, do="Give `size` or `langs`")
-    pairs = aligned_pairs(material.corpora, material.langs, material.name)
+    pairs = aligned_pairs(list(material.corpora.values()), material.langs, material.name)
+    premises = pairs.premises()
     against: dict[str, list[int]] = {}
     for pair in np.flatnonzero(pairs.labels == contradiction).tolist() if hard_negatives else []:
-        against.setdefault(pairs.premises[pair], []).append(pair)
+        against.setdefault(premises[pair], []).append(pair)
     first: dict[str, int] = {}
-    for pair, premise in enumerate(pairs.premises):
+    for pair, premise in enumerate(premises):
         first.setdefault(premise, pair)
     chosen = range(len(pairs.rows)) if per == "row" else first.values()
-    drawn = [_drawn(pairs, pair, against.get(pairs.premises[pair], []), size, material.seed) for pair in chosen]
-    made = [group for group in drawn if group]
-    if not made:
+    drawn = (_drawn(pairs, pair, against.get(premises[pair], []), size, material.seed) for pair in chosen)
+    flat = np.fromiter((row for group in drawn for row in group), np.int64).reshape(-1, size + 1)
+    if not len(flat):
         raise InputError(
             f"no premise is in {size} languages", where=material.name, do="Lower `size`, or name languages that the corpus has"
         )
-    return _table(pairs.table, made)
+    yield from _tables(pairs, flat)
 
 
-def _drawn(pairs: Aligned, pair: int, against: list[int], size: int, seed: int) -> tuple[list[int], int] | None:
-    """Return the rows of a group's members, and that of its hard negative or -1; None where it has too few languages."""
+def _drawn(pairs: Aligned, pair: int, against: list[int], size: int, seed: int) -> Iterable[int]:
+    """Return the rows of a group's members, and that of its hard negative or -1; nothing where it has too few languages."""
     there = [row for row in pairs.rows[pair].tolist() if row >= 0]
     if len(there) < size:
-        return None
-    draw = generator(seed, pairs.table["id"][there[0]].as_py())
+        return ()
+    draw = generator(seed, pairs.ids[there[0]].as_py())
     members = sorted(draw.sample(there, size), key=there.index)
     hard = [row for row in pairs.rows[draw.choice(against)].tolist() if row >= 0] if against else []
-    return members, draw.choice(hard) if hard else -1
+    return [*members, draw.choice(hard) if hard else -1]
 
 
-def _table(rows: pa.Table, groups: list[tuple[list[int], int]]) -> pa.Table:
-    column = {name: rows[name].to_pylist() for name in ("id", "a_text", "a_lang", "b_text", "b_lang")}
-    lists = pa.list_(pa.string())
-    return shaped(
-        "groups",
-        rows=pa.array([[column["id"][row] for row in [*members, *([hard] if hard >= 0 else [])]] for members, hard in groups], lists),
-        texts=pa.array([[column["a_text"][row] for row in members] for members, _ in groups], lists),
-        langs=pa.array([[column["a_lang"][row] for row in members] for members, _ in groups], lists),
-        c_text=pa.array([column["b_text"][hard] if hard >= 0 else None for _, hard in groups], pa.string()),
-        c_lang=pa.array([column["b_lang"][hard] if hard >= 0 else None for _, hard in groups], pa.string()),
-    )
+def _tables(pairs: Aligned, groups: NDArray[np.int64]) -> Iterator[pa.Table]:
+    """Yield groups of row numbers, int64 of shape [groups, size + 1], the hard negative or -1 last."""
+    size = groups.shape[1] - 1
+    parts = [groups[start : start + SHELF // size] for start in range(0, len(groups), SHELF // size)]
+    member_rows = pairs.gathered(["id", "a_text", "a_lang"], groups[:, :size].ravel())
+    hard_rows = pairs.gathered(["id", "b_text", "b_lang"], groups[groups[:, size] >= 0, size])
+    members = cut(member_rows, (len(part) * size for part in parts))
+    hards = cut(hard_rows, (int((part[:, size] >= 0).sum()) for part in parts))
+    for part, member, hard in zip(parts, members, hards, strict=True):
+        place = np.cumsum(part[:, size] >= 0) - 1
+        own = pa.array(place, mask=part[:, size] < 0)  # the group's row among the hard negatives
+        negatives = hard.take(own)
+        ids, added = member["id"].to_pylist(), negatives["id"].to_pylist()
+        starts = range(0, len(part) * size, size)
+        rows = [ids[start : start + size] + ([extra] if extra else []) for start, extra in zip(starts, added, strict=True)]
+        yield shaped(
+            "groups",
+            rows=pa.array(rows, pa.list_(pa.string())),
+            texts=lists(member["a_text"], size),
+            langs=lists(member["a_lang"], size),
+            c_text=negatives["b_text"],
+            c_lang=negatives["b_lang"],
+        )

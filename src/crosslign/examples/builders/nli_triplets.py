@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterator, Sequence
+
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from crosslign.corpora.dedup import digest
 from crosslign.corpora.sampling import generator
 from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
+from crosslign.examples.rows import Rows, gathered
 from crosslign.examples.sentences import LABELLED, class_numbers
-from crosslign.examples.shapes import joined, pick, row_lists, shaped
+from crosslign.examples.shapes import checked, parts_of, row_lists, shaped
+
+Numbered = NDArray[np.int64]
 
 
 @BUILDERS.register
-def build(material: Material, *, entailment: int = 0, contradiction: int = 2) -> pa.Table:
-    """Return one of the `triplets` for each entailed row whose premise has a contradicting row in the same language.
+def build(material: Material, *, entailment: int = 0, contradiction: int = 2) -> Iterator[pa.Table]:
+    """Yield one of the `triplets` for each entailed row whose premise has a contradicting row in the same language.
 
     Where it has several, one of the entailed row's own group is taken, so that triplets which were read as such come back;
     else one is drawn by the seed and the row's id. Entailed rows without any are left out, as in the SimCSE release.
@@ -27,36 +35,49 @@ def build(material: Material, *, entailment: int = 0, contradiction: int = 2) ->
     Raises:
         InputError: no premise has both.
     """
-    table = joined(list(material.corpora.values()), LABELLED, material.name)
-    labels = class_numbers(table, material.name).tolist()
-    columns = (table[column].to_pylist() for column in ("id", "a_lang", "b_lang", "a_text", "group"))
-    entailed: list[tuple[int, str, tuple[str, str], str | None]] = []
-    contradicting: dict[tuple[str, str], list[int]] = {}
-    own: dict[tuple[str, str, str], int] = {}
-    for row, (row_id, lang, other, premise, group, label) in enumerate(zip(*columns, labels, strict=True)):
-        if lang == other and (not material.langs or lang in material.langs):
+    corpora = checked(list(material.corpora.values()), LABELLED, material.name)
+    entailed, negatives = _matched(corpora, material, entailment, contradiction)
+    positives = gathered(parts_of(corpora, ["id", "a_text", "a_lang", "b_text", "b_lang"]), entailed)
+    for positive, negative in zip(positives, gathered(parts_of(corpora, ["id", "b_text", "b_lang"]), negatives), strict=True):
+        yield shaped(
+            "triplets",
+            rows=row_lists(positive["id"], negative["id"]),
+            a_text=positive["a_text"],
+            a_lang=positive["a_lang"],
+            b_text=positive["b_text"],
+            b_lang=positive["b_lang"],
+            c_text=negative["b_text"],
+            c_lang=negative["b_lang"],
+        )
+
+
+def _matched(corpora: Sequence[Rows], material: Material, entailment: int, contradiction: int) -> tuple[Numbered, Numbered]:
+    """Return the row numbers of entailed rows, and of the contradicting row of each."""
+    entailed: list[tuple[int, str, bytes, str | None]] = []
+    contradicting: dict[bytes, array[int]] = {}
+    own: dict[tuple[bytes, str], int] = {}
+    row = -1
+    for part in parts_of(corpora, LABELLED):
+        labels = class_numbers(part, material.name).tolist()
+        columns = (part[column].to_pylist() for column in ("id", "a_lang", "b_lang", "a_text", "group"))
+        for row_id, lang, other, premise, group, label in zip(*columns, labels, strict=True):
+            row += 1
+            if label not in (entailment, contradiction) or lang != other or (material.langs and lang not in material.langs):
+                continue
+            key = digest(f"{lang}\x1f{premise}")
             if label == entailment:
-                entailed.append((row, row_id, (lang, premise), group))
-            elif label == contradiction:
-                contradicting.setdefault((lang, premise), []).append(row)
+                entailed.append((row, row_id, key, group))
+            else:
+                contradicting.setdefault(key, array("q")).append(row)
                 if group is not None:
-                    own.setdefault((lang, premise, group), row)
-    triplets = []
+                    own.setdefault((key, group), row)
+    pairs = array("q")
     for row, row_id, key, group in entailed:
         if choices := contradicting.get(key):
             drawn = choices[int(generator(material.seed, row_id).random() * len(choices))]
-            triplets.append((row, own.get((*key, group or ""), drawn)))
-    if not triplets:
+            pairs.extend((row, own.get((key, group or ""), drawn)))
+    if not pairs:
         why = f"{len(entailed)} entailed rows, {len(contradicting)} premises with a contradiction"
         raise InputError("no premise has an entailed and a contradicting sentence", where=material.name, why=why)
-    positive, negative = (pick(table, rows) for rows in np.array(triplets, np.int64).T)
-    return shaped(
-        "triplets",
-        rows=row_lists(positive["id"], negative["id"]),
-        a_text=positive["a_text"],
-        a_lang=positive["a_lang"],
-        b_text=positive["b_text"],
-        b_lang=positive["b_lang"],
-        c_text=negative["b_text"],
-        c_lang=negative["b_lang"],
-    )
+    found = np.frombuffer(pairs, np.int64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]

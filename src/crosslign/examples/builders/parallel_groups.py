@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Iterator
+
+import numpy as np
 import pyarrow as pa
 
 from crosslign.corpora.sampling import generator, sample
 from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
+from crosslign.examples.rows import SHELF
 from crosslign.examples.sentences import groups_of
-from crosslign.examples.shapes import shaped
+from crosslign.examples.shapes import lists, pick, shaped
 
 
 @BUILDERS.register
-def build(material: Material, *, size: int | None = None, max_groups: int | None = None) -> pa.Table:
-    """Return `groups` of `size` sentences in as many languages, in source order.
+def build(material: Material, *, size: int | None = None, max_groups: int | None = None) -> Iterator[pa.Table]:
+    """Yield `groups` of `size` sentences in as many languages, in source order.
 
     Where a group has more languages, `size` of them are drawn; where a language has several versions, one is drawn.
     Groups with fewer languages are left out. Draws hang on the seed and the group alone.
@@ -30,15 +35,16 @@ def build(material: Material, *, size: int | None = None, max_groups: int | None
     if size < 2:
         raise InputError("a group has at least two sentences", where=material.name, do="Give `size` or `langs`")
     groups = groups_of(material.corpora, material.langs, material.name)
-    chosen: list[list[int]] = []
+    chosen = array("q")
     large = [group for group, versions in groups.members.items() if len(versions) >= size]
     kept = large if max_groups is None else [large[place] for place in sample(large, max_groups, material.seed)]
     for group in kept:
         versions, draw = groups.members[group], generator(material.seed, group)
         langs = sorted(draw.sample(sorted(versions), size))
-        chosen.append([draw.choice(versions[lang]) for lang in langs])
+        chosen.extend(draw.choice(versions[lang]) for lang in langs)
     if not chosen:
         raise InputError(f"no group has {size} languages", where=material.name, do="Lower `size`, or name languages that the corpus has")
-    columns = {name: groups.table[name].to_pylist() for name in ("id", "text", "lang")}
-    lists = {name: pa.array([[column[row] for row in rows] for rows in chosen], pa.list_(pa.string())) for name, column in columns.items()}
-    return shaped("groups", rows=lists["id"], texts=lists["text"], langs=lists["lang"])
+    rows, step = np.frombuffer(chosen, np.int64), SHELF // size * size
+    for start in range(0, len(rows), step):
+        part = pick(groups.table, rows[start : start + step])
+        yield shaped("groups", rows=lists(part["id"], size), texts=lists(part["text"], size), langs=lists(part["lang"], size))

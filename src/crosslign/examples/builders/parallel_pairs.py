@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from itertools import combinations, product
 from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from crosslign.corpora.columns import kind_of
-from crosslign.corpora.sampling import generator, sample
+from crosslign.corpora.sampling import Lowest, generator, priorities
 from crosslign.examples import BUILDERS, Material
-from crosslign.examples.sentences import SENTENCE, Groups, groups_of
-from crosslign.examples.shapes import joined, pick, row_lists, shaped
+from crosslign.examples.rows import SHELF
+from crosslign.examples.sentences import Groups, groups_of
+from crosslign.examples.shapes import checked, pick, row_lists, shaped
 from crosslign.languages import pair_of
 
-Wanted = frozenset[frozenset[str]]
 BITEXT = ("id", "a_lang", "a_text", "b_lang", "b_text")
+SIDES = ("a_id", "a_lang", "a_text", "b_id", "b_lang", "b_text")
 
 
 @BUILDERS.register
@@ -28,8 +34,8 @@ def build(
     per_group: int = 1,
     max_per_pair: int | None = None,
     orientation: Literal["random", "as_is"] = "random",
-) -> pa.Table:
-    """Return `pairs` of translations.
+) -> Iterator[pa.Table]:
+    """Yield `pairs` of translations.
 
     Of a bitext every row of a wanted language pair is taken. Of a group, for each wanted language pair, `per_group`
     combinations of versions are drawn without replacement, all where there are fewer. Draws hang on the seed and the
@@ -42,41 +48,62 @@ def build(
         max_per_pair: bound on the rows of each language pair; a smaller sample is part of a larger one.
         orientation: which side comes first: drawn for each row, or as the row, or the pair in `pairs`, has it.
     """
-    order = [pair_of(pair) for pair in pairs]
-    sides: list[tuple[pa.Table, pa.Table]] = []
-    multiway: dict[str, pa.Table] = {}
-    for name, table in material.corpora.items():  # one bitext in memory at a time, but for what is taken of each
-        if kind_of(table.column_names) == "multiway":
-            multiway[name] = table
-        else:
-            sides.append(_taken(*_from_bitext(joined([table], BITEXT, material.name), order, material.langs), max_per_pair, material.seed))
-    if multiway or not sides:
-        sides.append(_from_groups(groups_of(multiway, material.langs, material.name), order, per_group, material.seed))
-    left, right = (pa.concat_tables([side[place] for side in sides]) for place in (0, 1))
-    left, right = _taken(left, right, max_per_pair, material.seed)
-    if orientation == "random":
-        left, right = _turned(left, right, material.seed)
-    rows = row_lists(left["id"], right["id"])
-    return shaped("pairs", rows=rows, a_text=left["text"], a_lang=left["lang"], b_text=right["text"], b_lang=right["lang"])
+    source = _Source(material, [pair_of(pair) for pair in pairs], per_group)
+    bounds = None if max_per_pair is None else _bounds(source, max_per_pair, material.seed)
+    for part in source.parts(texts=True):
+        found = part if bounds is None else part.filter(pa.array(_taken(part, bounds, material.seed)))
+        yield _shaped(_turned(found, material.seed) if orientation == "random" else found)
 
 
-def _from_bitext(table: pa.Table, order: Sequence[tuple[str, str]], langs: Sequence[str]) -> tuple[pa.Table, pa.Table]:
-    """Return (left, right) sentences of the rows of wanted pairs."""
-    wanted: Wanted = frozenset(frozenset(pair) for pair in order)
-    keep = [
-        a is not None and b is not None and (frozenset((a, b)) in wanted if wanted else not langs or {a, b} <= set(langs))
-        for a, b in zip(table["a_lang"].to_pylist(), table["b_lang"].to_pylist(), strict=True)
-    ]
-    rows = table.filter(pa.array(keep, pa.bool_()))
-    left, right = (rows.select(["id", f"{side}_lang", f"{side}_text"]).rename_columns(SENTENCE) for side in "ab")
-    return left, right
+@dataclass(frozen=True)
+class _Source:
+    """All pairs of wanted languages: those of the bitexts, then those drawn from groups.
 
+    Attributes:
+        material: the corpora.
+        order: wanted language pairs; all of the material's languages where empty.
+        per_group: pairs of each group and language pair.
+    """
 
-def _from_groups(groups: Groups, order: Sequence[tuple[str, str]], per_group: int, seed: int) -> tuple[pa.Table, pa.Table]:
-    """Return (left, right) sentences drawn from groups."""
-    drawn = [pair for group in groups.members for pair in _drawn(groups, group, order, per_group, seed)]
-    left, right = np.array(drawn, np.int64).reshape(-1, 2).T
-    return pick(groups.table, left), pick(groups.table, right)
+    material: Material
+    order: Sequence[tuple[str, str]]
+    per_group: int
+
+    def parts(self, *, texts: bool) -> Iterator[pa.Table]:
+        """Yield the pairs in the columns `SIDES`, in equal order each time; without the texts on demand."""
+        bitexts = [rows for rows in self.material.corpora.values() if kind_of(rows.columns) != "multiway"]
+        for rows in checked(bitexts, BITEXT, self.material.name) if bitexts else ():
+            for part in rows.parts(BITEXT if texts else [name for name in BITEXT if not name.endswith("_text")]):
+                found = part.filter(self._wanted(part))
+                columns = {name: found["id" if name.endswith("_id") else name] for name in SIDES if texts or not name.endswith("_text")}
+                yield pa.table(columns)
+        if not bitexts or len(bitexts) < len(self.material.corpora):
+            yield from self._from_groups()
+
+    def _wanted(self, part: pa.Table) -> pa.ChunkedArray:
+        both = pc.binary_join_element_wise(part["a_lang"], part["b_lang"], "\x1f")
+        pairs = {frozenset(pair) for pair in self.order}
+        langs = set(self.material.langs)
+        found = [(name, set(name.split("\x1f"))) for name in both.drop_null().unique().to_pylist()]
+        kept = [name for name, pair in found if (pair in pairs if pairs else not langs or pair <= langs)]
+        return pc.is_in(both, value_set=pa.array(kept, pa.string()))
+
+    @cached_property
+    def _drawn(self) -> tuple[Groups, NDArray[np.int64]]:
+        """Groups of the multiway corpora, and row numbers of the pairs drawn from them, shape [pairs, 2]."""
+        multiway = {name: rows for name, rows in self.material.corpora.items() if kind_of(rows.columns) == "multiway"}
+        checked(list(multiway.values()), (), self.material.name)
+        groups, drawn = groups_of(multiway, self.material.langs, self.material.name), array("q")
+        for group in groups.members:
+            for pair in _drawn(groups, group, self.order, self.per_group, self.material.seed):
+                drawn.extend(pair)
+        return groups, np.array(drawn, np.int64).reshape(-1, 2)
+
+    def _from_groups(self) -> Iterator[pa.Table]:
+        groups, drawn = self._drawn
+        for start in range(0, len(drawn), SHELF):
+            left, right = (pick(groups.table, rows) for rows in drawn[start : start + SHELF].T)
+            yield pa.table([*left.select(["id", "lang", "text"]).columns, *right.select(["id", "lang", "text"]).columns], names=SIDES)
 
 
 def _drawn(groups: Groups, group: str, order: Sequence[tuple[str, str]], per_group: int, seed: int) -> Iterator[tuple[int, int]]:
@@ -87,24 +114,45 @@ def _drawn(groups: Groups, group: str, order: Sequence[tuple[str, str]], per_gro
             yield from generator(seed, group, a, b).sample(choices, min(per_group, len(choices)))
 
 
-def _taken(left: pa.Table, right: pa.Table, bound: int | None, seed: int) -> tuple[pa.Table, pa.Table]:
-    """Return the rows that a bound on each language pair leaves, in their order.
-
-    What is taken of a whole is taken of each of its parts, too: the bound of each part first, then of all, gives the same.
-    """
-    if bound is None:
-        return left, right
-    keys = [f"{a}\x1f{b}" for a, b in zip(left["id"].to_pylist(), right["id"].to_pylist(), strict=True)]
-    by_pair: dict[frozenset[str], list[int]] = {}
-    for row, langs in enumerate(zip(left["lang"].to_pylist(), right["lang"].to_pylist(), strict=True)):
-        by_pair.setdefault(frozenset(langs), []).append(row)
-    chosen = sorted(rows[place] for rows in by_pair.values() for place in sample([keys[row] for row in rows], bound, seed))
-    return pick(left, chosen), pick(right, chosen)
+def _pairs_of(part: pa.Table) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """Yield each language pair, its languages in order, and which rows are of it."""
+    names = pc.binary_join_element_wise(part["a_lang"], part["b_lang"], "\x1f").to_pylist()
+    codes = {name: "\x1f".join(sorted(name.split("\x1f"))) for name in set(names)}
+    column = np.array([codes[name] for name in names], dtype=object)
+    for pair in sorted(set(codes.values())):
+        yield pair, column == pair
 
 
-def _turned(left: pa.Table, right: pa.Table, seed: int) -> tuple[pa.Table, pa.Table]:
+def _priorities(part: pa.Table, seed: int) -> NDArray[np.uint64]:
+    return priorities(pc.binary_join_element_wise(part["a_id"], part["b_id"], "\x1f").to_pylist(), seed)
+
+
+def _bounds(source: _Source, most: int, seed: int) -> dict[str, np.uint64]:
+    """Return the greatest priority of the rows that a bound on each language pair leaves, by pair."""
+    lowest: dict[str, Lowest] = {}
+    for part in source.parts(texts=False):
+        values = _priorities(part, seed)
+        for pair, rows in _pairs_of(part):
+            lowest.setdefault(pair, Lowest(most)).add(values[rows])
+    return {pair: found.final() for pair, found in lowest.items()}
+
+
+def _taken(part: pa.Table, bounds: Mapping[str, np.uint64], seed: int) -> NDArray[np.bool_]:
+    """Return which rows the bounds leave."""
+    values, taken = _priorities(part, seed), np.zeros(part.num_rows, bool)
+    for pair, rows in _pairs_of(part):
+        taken |= rows & (values <= bounds[pair])
+    return taken
+
+
+def _turned(part: pa.Table, seed: int) -> pa.Table:
     """Swap the sides of rows drawn by their ids."""
-    ids = zip(left["id"].to_pylist(), right["id"].to_pylist(), strict=True)
-    swap = np.fromiter((generator(seed, "orientation", a, b).random() < 0.5 for a, b in ids), bool, left.num_rows)
-    rows, both = np.arange(left.num_rows), pa.concat_tables([left, right])
-    return pick(both, np.where(swap, rows + left.num_rows, rows)), pick(both, np.where(swap, rows, rows + left.num_rows))
+    ids = zip(part["a_id"].to_pylist(), part["b_id"].to_pylist(), strict=True)
+    swap = pa.array(np.fromiter((generator(seed, "orientation", a, b).random() < 0.5 for a, b in ids), bool, part.num_rows))
+    turned = [*SIDES[3:], *SIDES[:3]]
+    return pa.table([pc.if_else(swap, part[other], part[own]) for own, other in zip(SIDES, turned, strict=True)], names=SIDES)
+
+
+def _shaped(part: pa.Table) -> pa.Table:
+    texts = {name: part[name] for name in ("a_text", "a_lang", "b_text", "b_lang")}
+    return shaped("pairs", rows=row_lists(part["a_id"], part["b_id"]), **texts)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
 
 from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
-from crosslign.examples.shapes import pick, shape_of, shaped
+from crosslign.examples.rows import gathered
+from crosslign.examples.shapes import shape_of, shaped
+from crosslign.files.rows import SCHEMAS
 
 
 @BUILDERS.register
-def build(material: Material, *, drop_hard_negatives: bool = False, repeat: Mapping[str, int] | None = None) -> pa.Table:
-    """Return the rows of the training sets in `of`, shuffled by the seed.
+def build(material: Material, *, drop_hard_negatives: bool = False, repeat: Mapping[str, int] | None = None) -> Iterator[pa.Table]:
+    """Yield the rows of the training sets in `of`, shuffled by the seed.
 
     Pairs among triplets become triplets without a hard negative.
 
@@ -33,18 +35,16 @@ def build(material: Material, *, drop_hard_negatives: bool = False, repeat: Mapp
             where=material.name,
             why=f"`of` has {list(material.others)}, `repeat` {list(times)}",
         )
-    tables = list(material.others.values())
-    shapes = {shape_of(table) for table in tables}
+    shapes = {shape_of(rows.columns) for rows in material.others.values()}
     if len(shapes) > 1 and shapes != {"pairs", "triplets"}:
         raise InputError("training sets of these shapes cannot be mixed", where=material.name, why=", ".join(sorted(shapes)))
     shape = next(iter(shapes))
     if "triplets" in shapes:
         shape = "pairs" if drop_hard_negatives else "triplets"
-    parts = [_as(shape, table) for name, table in material.others.items() for _ in range(times.get(name, 1))]
-    rows = pa.concat_tables(parts)
-    return pick(rows, np.random.default_rng(material.seed).permutation(rows.num_rows))
+    taken = [rows for name, rows in material.others.items() for _ in range(times.get(name, 1))]
+    order = np.random.default_rng(material.seed).permutation(sum(rows.size for rows in taken))
+    yield from gathered((_as(shape, part) for rows in taken for part in rows.parts(rows.columns)), order)
 
 
 def _as(shape: str, table: pa.Table) -> pa.Table:
-    empty = shaped(shape, rows=pa.array([], pa.list_(pa.string())))
-    return shaped(shape, **{name: table[name] for name in empty.column_names if name in table.column_names})
+    return shaped(shape, **{name: table[name] for name in SCHEMAS[shape].names if name in table.column_names})

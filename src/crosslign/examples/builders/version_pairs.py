@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import pyarrow as pa
@@ -13,14 +14,14 @@ from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
 from crosslign.examples.sentences import Groups, groups_of
 from crosslign.examples.shapes import shaped
-from crosslign.files.rows import SCHEMAS
+from crosslign.files.rows import ROW_GROUP, SCHEMAS
 
 Versions = dict[str, list[int]]
 
 
 @BUILDERS.register
-def build(material: Material, *, anchor: str = "en", negatives: float = 0.5, views: int = 1) -> pa.Table:
-    """Return `labelled` examples: two sentences of the anchor language, label 1 where they are versions of one group.
+def build(material: Material, *, anchor: str = "en", negatives: float = 0.5, views: int = 1) -> Iterator[pa.Table]:
+    """Yield `labelled` examples: two sentences of the anchor language, label 1 where they are versions of one group.
 
     Of every group with two versions in the anchor language, two are drawn. With probability `negatives` the second one is
     instead a sentence of the next such group, which speaks of like things, and the label is 0. Each view is a full
@@ -41,12 +42,15 @@ def build(material: Material, *, anchor: str = "en", negatives: float = 0.5, vie
     if len(usable) < 2:
         what = f"too few groups have two versions in {anchor!r} and a translation"
         raise InputError(what, where=material.name, do="Name a corpus with several versions")
-    rows = list(_rows(groups, [{lang: list(v) for lang, v in g.items()} for g in usable], anchor, negatives, views, material.seed))
-    if not rows:
+    rows = _rows(groups, [{lang: list(v) for lang, v in g.items()} for g in usable], anchor, negatives, views, material.seed)
+    part = list(islice(rows, ROW_GROUP))
+    if not part:
         raise InputError("no two neighbouring groups share a language", where=material.name)
     names = SCHEMAS["labelled_examples"].names
-    table = pa.Table.from_pylist(rows, schema=SCHEMAS["labelled_examples"])
-    return shaped("labelled_examples", **{name: table[name] for name in names if name != "id"})
+    while part:
+        table = pa.Table.from_pylist(part, schema=SCHEMAS["labelled_examples"])
+        yield shaped("labelled_examples", **{name: table[name] for name in names if name != "id"})
+        part = list(islice(rows, ROW_GROUP))
 
 
 def _rows(groups: Groups, usable: list[Versions], anchor: str, negatives: float, views: int, seed: int) -> Iterator[dict[str, Any]]:
