@@ -115,13 +115,7 @@ rule draw_figure:
 
 rule write_overview:
     input:
-        scores=sorted(
-            {
-                score
-                for table in COVERED_TABLES
-                for score in cells.table_scores(project, table)
-            }
-        ),
+        scores=COVERED_SCORES,
         published=published(COVERED_TABLES),
     output:
         **{form: paths.overview(form) for form in OVERVIEW_FORMATS},
@@ -147,13 +141,7 @@ rule write_overview:
 
 rule write_report:
     input:
-        scores=sorted(
-            {
-                score
-                for table in COVERED_TABLES
-                for score in cells.table_scores(project, table)
-            }
-        ),
+        scores=COVERED_SCORES,
         published=published(COVERED_TABLES),
         figures=[paths.figure(figure, "png") for figure in COVERED_FIGURES],
         overlap=paths.overlap("csv"),
