@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: apertium demo gallery methods mirror test test-unit test-workflow test-quick test-cluster test-cluster-short test-faults soak soak-short lint \
+.PHONY: apertium demo gallery methods mirror test test-unit test-workflow test-quick test-papers test-cluster test-cluster-short test-faults soak soak-short lint \
 	format bench clean help
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "make test-faults inject the 42 faults of docs/faults.md"
 	@echo "make soak        kill the run at scale quick at 25 random moments; its tables must stay byte-equal"
 	@echo "make test-quick  run the whole workflow at scale quick, on stand-ins"
+	@echo "make test-papers build the smallest table of each paper from nothing, on stand-ins, and read it cell by cell"
 	@echo "make gallery     take the pictures of the README's gallery again"
 	@echo "make apertium    install Apertium (Debian packages), so that its tests run too"
 	@echo "make lint        check style, types, rules and their format"
@@ -72,6 +73,10 @@ soak-short: $(VENV)/.installed
 
 test-quick: $(VENV)/.installed
 	$(SNAKEMAKE) --config scale=quick
+
+# Under ten minutes on two cores; the tables of all five papers, whole, are `snakemake all_tables --config scale=quick`.
+test-papers: $(VENV)/.installed
+	$(BIN)/pytest tests/papers
 
 # Without it the tests of its translator are skipped; where there is no apt-get, or no right to use it, this says so and goes on.
 apertium:

@@ -122,6 +122,10 @@ class Paths:
         """One format of a figure."""
         return self.results / "figures" / f"{figure}.{form}"
 
+    def crate(self, table: str) -> Path:
+        """A finished table packed with all that describes it."""
+        return self.results / "crates" / f"{table}.crate.zip"
+
     def overlap(self, form: str) -> Path:
         """One format (csv, md) of the overlap of corpora and evaluation sets."""
         return self.results / f"overlap.{form}"

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("Snakefile", "config", "workflow", "resources", "profiles", "envs")
+COPIED = ("Snakefile", "config", "workflow", "resources", "profiles", "envs", "CITATION.cff", "LICENSE")
 
 
 def copy_project(target):

@@ -4,6 +4,8 @@ import csv
 import json
 import shutil
 
+from project_copy import Workflow
+
 from crosslign.cli.main import main
 
 
@@ -96,6 +98,14 @@ def test_a_changed_footnote_remakes_its_table_and_the_pages_and_nothing_else(cha
     assert {rule for rule, _ in jobs} == PAGES
 
 
+def test_a_published_figure_remakes_its_table_and_the_pages_and_nothing_else(changed):
+    heads = (changed.folder / "resources" / "published" / "msimcse_table7.csv").read_text(encoding="utf-8").splitlines()[0]
+    (changed.folder / "resources" / "published" / "quickstart.csv").write_text(f"{heads}\n", encoding="utf-8")
+    jobs = changed.planned()
+    assert {rule for rule, _ in jobs} == PAGES
+    assert [name for rule, name in jobs if rule == "make_table"] == ["table=quickstart"]
+
+
 def test_another_order_of_columns_remakes_its_table_and_the_pages_and_nothing_else(changed):
     path = changed.folder / "config" / "papers" / "quickstart.yaml"
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -115,6 +125,29 @@ def test_a_table_is_rebuilt_on_another_machine_from_scores_alone(finished, untou
         name = f"tables/quickstart.{form}"
         assert (untouched.results / name).read_bytes() == (finished.results / name).read_bytes()
     assert sorted(path.name for path in untouched.results.iterdir()) == ["benchmarks", "logs", "scores", "tables"]
+
+
+def test_a_table_is_rebuilt_in_its_crate(finished, tmp_path):
+    write_crate = [
+        "crate",
+        "quickstart",
+        "--out",
+        str(tmp_path / "crate.zip"),
+        "--directory",
+        str(finished.folder),
+        "--config",
+        "scale=quick",
+    ]
+    assert main(write_crate) == 0
+    crate = Workflow(tmp_path / "crate")
+    shutil.unpack_archive(tmp_path / "crate.zip", crate.folder)
+    for form in ("md", "csv", "tex", "html"):
+        (crate.results / "tables" / f"quickstart.{form}").unlink()
+    assert crate.planned("results/quick/tables/quickstart.md") == [("make_table", "table=quickstart")]
+    crate.run("results/quick/tables/quickstart.md")
+    for form in ("md", "csv", "tex", "html"):
+        name = f"tables/quickstart.{form}"
+        assert (crate.results / name).read_bytes() == (finished.results / name).read_bytes()
 
 
 def test_the_same_seed_gives_the_same_table_byte_for_byte(finished, untouched):

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from crosslign.config import cells, graph
-from crosslign.config.catalog import kind_of
+from crosslign.config.catalog import source_kind
 from crosslign.config.load import load_project
 from crosslign.config.mining import mine_recipe, side_file
 from crosslign.config.overlap import overlap_inputs
@@ -14,7 +14,12 @@ from crosslign.config.resolve import (
     scored_entry,
     split_run,
 )
-from crosslign.config.resources import STAND_IN_RULE, job_need, large_sets
+from crosslign.config.resources import (
+    STAND_IN_RULE,
+    corpus_threads,
+    job_need,
+    large_sets,
+)
 from crosslign.config.targets import covered, target_files
 from crosslign.errors import CrosslignError
 from crosslign.files.atomic import require_writable
@@ -62,6 +67,9 @@ GPUS = project.settings.get("gpus", project.scale.get("gpus", 0))
 OVERLAP = overlap_inputs(project)
 LARGE_SETS = large_sets(project)
 COVERED_TABLES, COVERED_FIGURES = covered(project)
+COVERED_SCORES = sorted(
+    {score for table in COVERED_TABLES for score in cells.table_scores(project, table)}
+)
 
 
 def names(ids):

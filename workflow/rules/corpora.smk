@@ -27,7 +27,8 @@ rule fetch:
         root=lambda w: str(paths.downloads),
         offline=False,
         code=lambda w: code(
-            "fetch", f"crosslign.corpora.sources.{kind_of(project.sources[w.source])}"
+            "fetch",
+            f"crosslign.corpora.sources.{source_kind(project.sources[w.source])}",
         ),
     message:
         "Fetching {wildcards.file} of {wildcards.source}"
@@ -118,7 +119,7 @@ rule build_corpus:
         ),
     conda:
         "../../envs/cpu.yaml"
-    threads: corpus_threads
+    threads: lambda w: corpus_threads(project, w.corpus)
     resources:
         **needs("build_corpus"),
     params:

@@ -53,14 +53,6 @@ def part_tables(wildcards):
     return [tables[part] for tables in parts.values() for part in EVALUATION_FILES]
 
 
-def corpus_threads(wildcards):
-    """Processes that filters get: more than one only where a corpus is large enough to keep them busy."""
-    entry = project.corpora[wildcards.corpus]
-    files = project.sources[entry["source"]]["files"] if "source" in entry else []
-    large = sum(file.get("bytes") or 0 for file in files) > 200_000_000
-    return 4 if large and not project.stand_in else 1
-
-
 def corpus_recipe(limit):
     def recipe(wildcards):
         return {
@@ -159,3 +151,8 @@ def mining_members(wildcards):
     recipe = mine_recipe(project, wildcards.mine)
     found = graph.run_members(project, recipe["run"], recipe["checkpoint"])
     return {name: str(folder) for name, folder in found.items()}
+
+
+def published(tables):
+    """Files of the figures that papers printed in these tables."""
+    return [path for table in tables if (path := PUBLISHED / f"{table}.csv").exists()]

@@ -37,7 +37,7 @@ rule count_rows:
 rule make_table:
     input:
         scores=lambda w: cells.table_scores(project, w.table),
-        published=lambda w: [p for p in [PUBLISHED / f"{w.table}.csv"] if p.exists()],
+        published=lambda w: published([w.table]),
     output:
         md=report(
             paths.table("{table}", "md"),
@@ -115,13 +115,8 @@ rule draw_figure:
 
 rule write_overview:
     input:
-        scores=sorted(
-            {
-                score
-                for table in COVERED_TABLES
-                for score in cells.table_scores(project, table)
-            }
-        ),
+        scores=COVERED_SCORES,
+        published=published(COVERED_TABLES),
     output:
         **{form: paths.overview(form) for form in OVERVIEW_FORMATS},
     log:
@@ -146,13 +141,8 @@ rule write_overview:
 
 rule write_report:
     input:
-        scores=sorted(
-            {
-                score
-                for table in COVERED_TABLES
-                for score in cells.table_scores(project, table)
-            }
-        ),
+        scores=COVERED_SCORES,
+        published=published(COVERED_TABLES),
         figures=[paths.figure(figure, "png") for figure in COVERED_FIGURES],
         overlap=paths.overlap("csv"),
     output:

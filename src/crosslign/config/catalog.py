@@ -11,7 +11,7 @@ SOURCE_KINDS = ("hub", "local", "opus", "package", "url")
 """Key of a source that says where its bytes come from; each is a module of `crosslign.corpora.sources`."""
 
 
-def kind_of(source: Mapping[str, Any], where: str = "") -> str:
+def source_kind(source: Mapping[str, Any]) -> str:
     """Return which kind of source a catalog entry is: the one of its keys that is in `SOURCE_KINDS`.
 
     Raises:
@@ -19,14 +19,14 @@ def kind_of(source: Mapping[str, Any], where: str = "") -> str:
     """
     kinds = [name for name in SOURCE_KINDS if name in source]
     if len(kinds) != 1:
-        raise InputError("a source names exactly one of " + ", ".join(SOURCE_KINDS), where=where, why=f"found {kinds or sorted(source)}")
+        raise InputError("a source names exactly one of " + ", ".join(SOURCE_KINDS), why=f"found {kinds or sorted(source)}")
     return kinds[0]
 
 
 def describe(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
     """Return where a file comes from, as messages name it: a URL, a package, a hub path, a corpus of OPUS, a local path."""
     path = file.get("path", file["name"])
-    kind = kind_of(source)
+    kind = source_kind(source)
     if kind == "package":
         return f"package {source['package']}=={source['version']} {file['name']}"
     if kind == "hub":

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.catalog import describe, kind_of
+from crosslign.config.catalog import describe, source_kind
 from crosslign.config.cells import counted, system_of
 from crosslign.config.graph import view_corpora
 from crosslign.config.mining import mine_recipe
@@ -183,7 +183,7 @@ def _state(project: Project, name: str, file: Mapping[str, Any], path: Path, acc
         return "here"
     if mirrored(name, file, project.mirrors):
         return "mirror"
-    local = kind_of(source) == "local"
+    local = source_kind(source) == "local"
     if local and Path(describe(source, file)).expanduser().is_file():
         return "here"
     if access == "withdrawn":
@@ -219,7 +219,7 @@ def data_plan(project: Project, targets: Sequence[str]) -> list[FileNeed]:
         path = project.paths.download(name, file_name)
         access = next((value for value in users.values() if value != "open"), "open")
         state = _state(project, name, file, path, access)
-        if kind_of(source) == "local" and state in ("here", "by hand"):
+        if source_kind(source) == "local" and state in ("here", "by hand"):
             path = Path(describe(source, file)).expanduser()
         needs.append(
             FileNeed(

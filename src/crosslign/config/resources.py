@@ -35,6 +35,8 @@ STAND_IN_RULE = "write_stand_in"
 """Each source has a rule of its own for its stand-ins, which appends the source's id."""
 EMBED_RULES = ("embed", "embed_large")
 """Rules that write vectors."""
+BUSY_BYTES = 200_000_000
+FILTER_PROCESSES = 4
 LARGE_MB = 100.0
 """Text (MB) from which on the vectors of a set are temporary, unless `keep` says otherwise: 4 GB a run at 1,024 dimensions."""
 
@@ -216,6 +218,14 @@ def _asked(rule: str, load: Load) -> Need:
 def load_of(project: Project, rule: str, wildcards: Wildcards) -> Load:
     """Return what a job works on."""
     return LOADS[rule](project, wildcards) if rule in LOADS else Load()
+
+
+def corpus_threads(project: Project, corpus: str) -> int:
+    """Return the processes that a corpus' filters get: more than one only where its files, as published, keep them busy."""
+    entry = project.corpora[corpus]
+    files = project.sources[entry["source"]]["files"] if "source" in entry else []
+    large = sum(file.get("bytes") or 0 for file in files) > BUSY_BYTES
+    return FILTER_PROCESSES if large and not project.stand_in else 1
 
 
 def job_need(project: Project, rule: str, wildcards: Wildcards, attempt: int) -> Need:

@@ -13,7 +13,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from crosslign.config.catalog import describe, kind_of, size_of
+from crosslign.config.catalog import describe, size_of, source_kind
 from crosslign.corpora import SOURCES
 from crosslign.corpora.sources._network import TransientError
 from crosslign.errors import NetworkError
@@ -77,7 +77,7 @@ def _wait(attempt: int, error: TransientError) -> None:
 
 def _from_source(source: Mapping[str, Any], wanted: _Wanted, part: Path) -> None:
     """Fetch and verify, with three tries in a row that bring nothing new; a try that brings more starts the count anew."""
-    fetch = SOURCES.get(kind_of(source))
+    fetch = SOURCES.get(source_kind(source))
     attempt, most = 0, 0
     while True:
         try:
@@ -137,7 +137,7 @@ def fetch_file(name: str, source: Mapping[str, Any], file: Mapping[str, Any], de
         ResourceError: the disk is full.
     """
     dest = Path(dest)
-    local = kind_of(source) == "local"
+    local = source_kind(source) == "local"
     wanted = _Wanted(file, describe(source, file), None if local else record_path(dest))
     part = dest.with_name(f".{dest.name}.download")
     dest.parent.mkdir(parents=True, exist_ok=True)
@@ -160,15 +160,3 @@ def fetch_file(name: str, source: Mapping[str, Any], file: Mapping[str, Any], de
         "sha256": found,
         "recorded": wanted.record is not None and not file.get("sha256"),
     }
-
-
-def missing_files(name: str, source: Mapping[str, Any], folder: Path, mirrors: Sequence[Path]) -> list[dict[str, Any]]:
-    """Return the files of one catalog entry that are neither in `folder` nor in a mirror: name, bytes (or None), where from.
-
-    Nothing is read or hashed: this is for plans, not for proof.
-    """
-    return [
-        {"name": file["name"], "bytes": file.get("bytes"), "where": describe(source, file)}
-        for file in source["files"]
-        if not (Path(folder) / file["name"]).is_file() and not mirrored(name, file, mirrors) and not Path(describe(source, file)).is_file()
-    ]

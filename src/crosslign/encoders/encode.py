@@ -140,7 +140,6 @@ def encode_counted(
     langs: Sequence[str],
     readout: Mapping[str, Any],
     pair_texts: Sequence[str] | None = None,
-    token_budget: int | None = None,
     names: Sequence[str] | None = None,
 ) -> tuple[Matrix, int]:
     """Encode sentences and count those that were cut.
@@ -151,7 +150,6 @@ def encode_counted(
         langs: n language codes; they pick the member.
         readout: pooling; and layer (-1), max_length (all positions), normalise (true), precision (fp32), prefix ("").
         pair_texts: n second segments for a cross-encoder, or None.
-        token_budget: tokens of a batch, padding included; `TOKEN_BUDGET` by default. Halved when memory runs out.
         names: n ids for messages.
 
     Returns:
@@ -164,7 +162,7 @@ def encode_counted(
     """
     chosen = np.array([model.member_of(lang) for lang in langs], dtype=object)
     members = sorted(set(chosen))
-    budget = token_budget or TOKEN_BUDGET * (1 if model.device.type == "cpu" else 32)
+    budget = TOKEN_BUDGET * (1 if model.device.type == "cpu" else 32)
     vectors = np.empty((len(texts), _dimension(model, members)), dtype=np.float32)
     progress, truncated = _Progress(len(texts)), 0
     prefix, max_length = readout.get("prefix", ""), readout.get("max_length", 1 << 30)
@@ -188,10 +186,9 @@ def encode(
     langs: Sequence[str],
     readout: Mapping[str, Any],
     pair_texts: Sequence[str] | None = None,
-    token_budget: int | None = None,
 ) -> Matrix:
     """Encode sentences: `encode_counted` without the count."""
-    return encode_counted(model, texts, langs, readout, pair_texts, token_budget)[0]
+    return encode_counted(model, texts, langs, readout, pair_texts)[0]
 
 
 def apply_head(head: nn.Module, vectors: Matrix, device: torch.device | str = "cpu") -> Matrix:
@@ -204,11 +201,6 @@ def apply_head(head: nn.Module, vectors: Matrix, device: torch.device | str = "c
     finally:
         head.train(before)
     return np.asarray(torch.cat(blocks).numpy(), dtype=np.float32) if blocks else vectors[:, :0]
-
-
-def pick_device(device: str = "auto") -> torch.device:
-    """Return the device called `device`; `auto` is the first GPU, or else the CPU."""
-    return torch.device(("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device)
 
 
 def text_columns(table: pa.Table, where: str) -> tuple[list[str], list[str], list[str], list[str] | None]:

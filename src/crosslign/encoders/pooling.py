@@ -10,20 +10,20 @@ from torch import Tensor
 POOLINGS: Final = ("cls", "cls_before_mlp", "mean", "mean_no_special", "max", "avg_first_last", "pooler")
 
 
-def resolve_layer(layer: int, blocks: int, of: int | None = None) -> int:
+def resolve_layer(layer: int, blocks: int) -> int:
     """Return which block output a readout's layer means on a model with `blocks` blocks.
 
     Args:
         layer: 0 is the embedding output, i the output of block i, -1 the last block.
         blocks: blocks of the model at hand, L'.
-        of: blocks L of the model that `layer` was chosen for; by default 12, or 24 for a layer above 12.
 
     Returns:
-        A layer in 0 … blocks; on a smaller model than L it is ceil(layer * L' / L).
+        A layer in 0 … blocks; on a model smaller than the one that `layer` was chosen for (L blocks: 12, or 24 for a layer above 12)
+        it is ceil(layer * L' / L).
     """
     if layer < 0:
         return blocks
-    of = of or (12 if layer <= 12 else 24)
+    of = 12 if layer <= 12 else 24
     return layer if blocks >= of else ceil(layer * blocks / of)
 
 

@@ -13,7 +13,6 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from crosslign.encoders.encode import pick_device
 from crosslign.encoders.shards import SHARD, Facts, Head, Rows, ShardEncoder, Task, side_by_side
 from crosslign.errors import InputError
 from crosslign.files import atomic_path, iter_rows, write_json
@@ -31,12 +30,11 @@ def _check_pairs(texts: Path) -> None:
         raise InputError("only some rows have a pair_text", where=str(texts), why=f"{missing} of {rows} have none")
 
 
-def _devices(device: str, processes: int, shards: int) -> list[str]:
+def _devices(processes: int, shards: int) -> list[str]:
     """Return the device of each process: every visible GPU once, or the CPU as often as asked; never more than there are shards."""
-    chosen = pick_device(device)
-    if chosen.type == "cuda" and chosen.index is None:
+    if torch.cuda.is_available():
         return [f"cuda:{index}" for index in range(torch.cuda.device_count())][: max(1, shards)]
-    return [str(chosen)] * (max(1, min(processes, shards)) if chosen.type == "cpu" else 1)
+    return ["cpu"] * max(1, min(processes, shards))
 
 
 class _Progress:
@@ -113,7 +111,6 @@ def embed_text_set(
     readout: Mapping[str, Any],
     out: Path,
     threads: int = 1,
-    device: str = "auto",
     head: Head | None = None,
     *,
     processes: int = 1,
@@ -125,7 +122,7 @@ def embed_text_set(
     """Encode a text set with a saved model and write the matrix, row i for text i: vectors, or a head's logits.
 
     The matrix is memory-mapped: memory holds the model and one shard of texts in each process. Shards and the threads of a process
-    decide the bytes, the number of processes does not.
+    decide the bytes, the number of processes does not. Every visible GPU works, in a process of its own; without one, the CPU.
 
     Args:
         members: folder of each member; one folder alone is `main`.
@@ -133,7 +130,6 @@ def embed_text_set(
         readout: pooling, layer, max_length, normalise, precision, prefix.
         out: path of the .npy file, written whole or not at all.
         threads: threads of each process.
-        device: `auto`, `cpu`, `cuda`, …; with `auto` or `cuda` every visible GPU works, in a process of its own.
         head: gives a trained classification head on the model: the matrix then holds its logits [rows, classes], of vectors
             that are not normalised, whatever the readout says. One process then.
         processes: processes on a CPU.
@@ -153,7 +149,7 @@ def embed_text_set(
     paths = {"main": str(members)} if isinstance(members, Path) else {name: str(path) for name, path in members.items()}
     _check_pairs(texts)
     rows = len(Rows(texts))
-    devices = _devices(device, processes, -(-rows // SHARD))[: None if head is None else 1]
+    devices = _devices(processes, -(-rows // SHARD))[: None if head is None else 1]
     limit_threads(threads)
     with _folder(work, out) as folder:
         progress = _Progress(folder, out.stem, {**(identity or {}), "dtype": dtype, "rows": rows, "shard": SHARD})

@@ -11,7 +11,7 @@ from crosslign.errors import InputError
 from crosslign.objectives.contract import Batch, Input
 
 
-def side(batch: Batch, name: str, pooling: str | None = None, keys: bool = False) -> Input:
+def side(batch: Batch, name: str, pooling: str | None = None) -> Input:
     """Return one side (`a`, `b` or `c`) of all rows.
 
     Where b is null the row is a dropout pair: its b is the a sentence once more (PROTOCOLS A1.4).
@@ -21,7 +21,7 @@ def side(batch: Batch, name: str, pooling: str | None = None, keys: bool = False
     if name == "b":
         langs = [own if text is not None else lang for text, own, lang in zip(texts, langs, columns["a_lang"], strict=True)]
         texts = [own if own is not None else text for own, text in zip(texts, columns["a_text"], strict=True)]
-    return Input(list(texts), list(langs), keys=keys, pooling=pooling)
+    return Input(list(texts), list(langs), pooling=pooling)
 
 
 def both_sides(batch: Batch, pooling: str | None = None) -> dict[str, Input]:

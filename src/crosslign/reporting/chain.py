@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,10 +48,9 @@ def place_of(results: Path, path: str, sha256: str) -> str:
     """
     if "/" in path or (results / path).exists():
         return path
-    for found in sorted((results.parent / "downloads").glob(f"*/{path}")):
-        sidecar = lineage_path(found)
-        if sidecar.exists() and read_json(sidecar)["artefact"]["sha256"] == sha256:
-            return f"../downloads/{found.parent.name}/{path}"
+    for sidecar in sorted((results.parent / "downloads").glob(f"*/{glob.escape(path)}.lineage.json")):
+        if read_json(sidecar)["artefact"]["sha256"] == sha256:
+            return f"../downloads/{sidecar.parent.name}/{path}"
     return path
 
 

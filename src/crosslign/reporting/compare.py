@@ -155,19 +155,18 @@ def _number(cell: Cell, scale_by: float, decimals: int) -> str:
     return printable(cell.text) or ("–" if cell.ours is None else f"{cell.ours * scale_by:.{decimals}f}")
 
 
-def _corrected(moves: Sequence[Move]) -> Iterator[Move]:
-    """Yield moves with their p-values corrected column by column."""
+def _corrected(moves: Sequence[Move]) -> list[Move]:
+    """Return moves with their p-values corrected column by column."""
+    corrected = list(moves)
     for column in dict.fromkeys(move.column for move in moves):
-        tested = [move for move in moves if move.column == column and move.p_value is not None]
-        corrected = dict(zip(map(id, tested), holm([move.p_value or 0.0 for move in tested]), strict=True))
-        for move in moves:
-            if move.column == column:
-                p_value = corrected.get(id(move))
-                yield move if p_value is None else replace(move, p_value=p_value, significant=p_value < LEVEL)
+        tested = [(at, move.p_value) for at, move in enumerate(moves) if move.column == column and move.p_value is not None]
+        for (at, _), p_value in zip(tested, holm([p_value for _, p_value in tested]), strict=True):
+            corrected[at] = replace(moves[at], p_value=p_value, significant=p_value < LEVEL)
+    return corrected
 
 
 def table_moves(before: Side, after: Side) -> tuple[list[Move], int]:
-    """Return the cells of a table whose values differ, in the order of its columns, and how many cells both sides have.
+    """Return the cells of a table whose values differ, row by row, and how many cells both sides have.
 
     Args:
         before, after: folder and resolved table of each side; rows and columns are matched by their headings and labels.
@@ -190,7 +189,7 @@ def table_moves(before: Side, after: Side) -> tuple[list[Move], int]:
         files = tuple(dict.fromkeys(score for part in [*parts, *others] for score in part["scores"]))
         move = Move(row, column, _number(cell, scale_by, decimals), _number(other, scale_by, decimals), delta, files)
         found.append(_tested(move, (before[0], cell, parts), (after[0], other, others), "count" in entry))
-    return list(_corrected(found)), len(shared)
+    return _corrected(found), len(shared)
 
 
 def record_moves(before: Path, after: Path, files: Iterable[str]) -> list[Move]:
@@ -208,7 +207,7 @@ def record_moves(before: Path, after: Path, files: Iterable[str]) -> list[Move]:
             delta = "–" if None in (old[name], new[name]) else f"{100 * (new[name] - old[name]):+.2f}"
             move = Move(file.removeprefix("scores/"), " ".join(filter(None, name)), shown[0], shown[1], delta, (file,))
             found.append(_tested(move, (before, cells[0], [part]), (after, cells[1], [part]), counted=False))
-    return list(_corrected(found))
+    return _corrected(found)
 
 
 def _verdict(move: Move) -> str:
@@ -229,7 +228,19 @@ class _Reasons:
         """Return the numbers of what differs first behind a move."""
         found = [cause for file in move.files if file in shared for cause in self.causes.of(file)]
         found += [f"{file}: on one side only" for file in move.files if file not in shared]
-        return " ".join(f"[{self.numbers.setdefault(cause, len(self.numbers) + 1)}]" for cause in dict.fromkeys(found))
+        numbers = {self.numbers.setdefault(cause, len(self.numbers) + 1) for cause in found}
+        return f"[{_ranges(sorted(numbers))}]" if numbers else ""
+
+
+def _ranges(numbers: Sequence[int]) -> str:
+    """Return ascending numbers with runs of them closed up: 1-3, 5."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def _listed(moves: Sequence[Move], reasons: _Reasons, shared: set[str]) -> list[str]:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from crosslign.config.load import load_project
-from crosslign.config.resources import LONGEST, SHORTEST, corpus_mb, encoder_size, examples_mb, job_need, parameters
+from crosslign.config.resources import LONGEST, SHORTEST, corpus_mb, corpus_threads, encoder_size, examples_mb, job_need, parameters
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -28,6 +28,11 @@ def test_a_larger_encoder_asks_for_more_memory(paper):
     large, base = (job_need(paper, "prepare_encoder", {"encoder": name}, 1).mem_mb for name in ("xlm-r", "bert_base_en"))
     assert large > base > 2000
     assert parameters(paper, "MS-E-s42") == encoder_size(paper, "xlm-r") == 560
+
+
+def test_only_large_corpora_are_filtered_in_several_processes(paper, quick):
+    assert corpus_threads(paper, "multinli_train") > corpus_threads(paper, "tatoeba") == 1
+    assert corpus_threads(quick, "multinli_train") == 1
 
 
 def test_small_scales_ask_for_little(paper, quick):

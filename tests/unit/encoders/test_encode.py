@@ -24,8 +24,10 @@ def texts(sentence_pairs):
     return [text for pair in sentence_pairs for text in pair]
 
 
-def _encode(model, texts, **options):
-    return encode(model, texts, ["en"] * len(texts), {**MEAN, **options.pop("readout", {})}, **options)
+def _encode(model, texts, token_budget=module.TOKEN_BUDGET, **options):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "TOKEN_BUDGET", token_budget)
+        return encode(model, texts, ["en"] * len(texts), {**MEAN, **options.pop("readout", {})}, **options)
 
 
 def test_vectors_have_unit_length_and_type(tiny_model, texts):

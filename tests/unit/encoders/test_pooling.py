@@ -53,20 +53,20 @@ def test_pooling_equals_a_loop_whatever_the_padding(rows, extra):
 
 
 @pytest.mark.parametrize(
-    ("layer", "blocks", "of", "expected"),
+    ("layer", "blocks", "expected"),
     [
-        (-1, 6, None, 6),
-        (0, 2, None, 0),
-        (8, 12, None, 8),
-        (8, 6, None, 4),  # ceil(8 * 6 / 12)
-        (8, 2, None, 2),
-        (20, 12, None, 10),  # a layer of 24 blocks
-        (8, 24, None, 8),
-        (7, 6, 24, 2),  # ceil(7 * 6 / 24)
+        (-1, 6, 6),
+        (0, 2, 0),
+        (8, 12, 8),
+        (8, 6, 4),  # ceil(8 * 6 / 12)
+        (8, 2, 2),
+        (20, 12, 10),  # a layer of 24 blocks
+        (8, 24, 8),
+        (13, 6, 4),  # ceil(13 * 6 / 24)
     ],
 )
-def test_layer_on_a_smaller_model(layer, blocks, of, expected):
-    assert resolve_layer(layer, blocks, of) == expected
+def test_layer_on_a_smaller_model(layer, blocks, expected):
+    assert resolve_layer(layer, blocks) == expected
 
 
 def test_all_poolings_have_names():

@@ -13,7 +13,7 @@ from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.files.rows import SCHEMAS
 from crosslign.paths import resamples_path
 from crosslign.reporting.causes import changed_keys
-from crosslign.reporting.compare import compare, table_moves, tables, welch
+from crosslign.reporting.compare import _ranges, compare, table_moves, tables, welch
 
 CORPUS, TABLE = "corpora/c/items.parquet", "tables/t.csv"
 RECIPE = {"train": {"learning_rate": 1e-5}, "terms": [{"temperature": 0.05}]}
@@ -144,7 +144,7 @@ def test_a_changed_setting_is_named_with_both_values(tmp_path):
         "[1] systems/A-s1.bin: recipe key terms[0].temperature, 0.05 → 0.1",
         "[2] systems/A-s1.bin: recipe key train.learning_rate, 1e-05 → 3e-05",
     ]
-    assert re.search(r"^A +G / x +50\.00 +70\.00 +\+20\.00  yes, intervals +\[1\] \[2\]$", "\n".join(lines), flags=re.MULTILINE)
+    assert re.search(r"^A +G / x +50\.00 +70\.00 +\+20\.00  yes, intervals +\[1-2\]$", "\n".join(lines), flags=re.MULTILINE)
 
 
 def test_a_changed_corpus_is_named_with_its_hashes_and_not_what_hangs_on_it(tmp_path):
@@ -167,6 +167,19 @@ def test_changed_code_and_versions_are_named_once(tmp_path):
     assert sum("code of the rule rule: fingerprint c0 → c1" in cause for cause in causes) == 1
     assert sum(cause.endswith("→ 0.1") and "version of torch" in cause for cause in causes) == 1
     assert sum("recipe key note, (absent) → n" in cause for cause in causes) == 2
+
+
+def test_an_evaluation_set_is_named_once_and_not_by_its_tables(tmp_path):
+    before, after = folder(tmp_path / "a"), folder(tmp_path / "b", x=(0.7,))
+    for root, limit in ((before, 64), (after, 32)):
+        for part in ("items", "gold"):
+            write(root, f"corpora/e/{part}.parquet", [], {"limit": limit}, f"{part} {limit}")
+            sidecar = root / f"corpora/e/{part}.parquet.lineage.json"
+            content = read_json(sidecar)
+            write_json(sidecar, {**content, "artefact": {**content["artefact"], "kind": "evaluation"}})
+        score = root / "scores/A-s1/task.json"
+        write(root, "scores/A-s1/task.json", ["corpora/e/items.parquet", "corpora/e/gold.parquet"], {}, read_json(score))
+    assert compare(before, after).splitlines()[-1] == "[1] corpora/e: recipe key limit, 64 → 32"
 
 
 def test_bytes_that_differ_for_no_reason_are_said_to(tmp_path):
@@ -204,3 +217,7 @@ def test_changed_keys_by_hand():
     new = {"a": 1, "b": {"c": [1, {"d": 3}]}, "f": [1, 2], "g": 0}
     found = [("b.c[1].d", 2, 3), ("b.e", "x", "(absent)"), ("f", [1], [1, 2]), ("g", "(absent)", 0)]
     assert list(changed_keys(old, new)) == found
+
+
+def test_causes_are_pointed_at_in_ranges():
+    assert [_ranges(numbers) for numbers in ([], [4], [1, 2, 3, 5, 8, 9])] == ["", "4", "1-3, 5, 8-9"]

@@ -7,8 +7,8 @@ import zipfile
 
 import pytest
 
-from crosslign.config.catalog import kind_of
-from crosslign.corpora.fetch import fetch_file, missing_files
+from crosslign.config.catalog import source_kind
+from crosslign.corpora.fetch import fetch_file
 from crosslign.corpora.sources.package import target_flags
 from crosslign.errors import InputError, NetworkError
 from crosslign.files import mirrors
@@ -73,18 +73,12 @@ def test_a_manifest_without_its_columns_is_named(mirror, tmp_path):
         fetch_file("demo", DEAD, {"name": "a.txt", "sha256": SHA}, tmp_path / "a.txt", [mirror])
 
 
-def test_missing_files_are_listed_with_their_sizes(mirror, tmp_path):
-    (tmp_path / "here.txt").write_bytes(b"x")
-    source = {**DEAD, "files": [{"name": "here.txt"}, {"name": "a.txt", "sha256": SHA}, {"name": "gone.txt", "bytes": 12}]}
-    assert missing_files("demo", source, tmp_path, [mirror]) == [{"name": "gone.txt", "bytes": 12, "where": "http://127.0.0.1:9/gone.txt"}]
-
-
 def test_a_source_is_of_one_kind():
-    assert kind_of({"hub": "org/name", "revision": "main"}) == "hub"
+    assert source_kind({"hub": "org/name", "revision": "main"}) == "hub"
     with pytest.raises(InputError, match="exactly one"):
-        kind_of({"url": "x", "local": "y"})
+        source_kind({"url": "x", "local": "y"})
     with pytest.raises(InputError, match="exactly one"):
-        kind_of({"files": []})
+        source_kind({"files": []})
 
 
 def test_local_files_are_copied_and_verified(tmp_path, monkeypatch):
@@ -93,8 +87,6 @@ def test_local_files_are_copied_and_verified(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     fetch_file("demo", {"local": "given"}, {"name": "a.txt", "sha256": SHA}, tmp_path / "out" / "a.txt", [])
     assert (tmp_path / "out" / "a.txt").read_bytes() == BODY
-    source = {"local": "given", "files": [{"name": "a.txt"}, {"name": "b.txt"}]}
-    assert [file["name"] for file in missing_files("demo", source, tmp_path / "empty", [])] == ["b.txt"]
     with pytest.raises(InputError, match=r"given/b\.txt: b\.txt is missing"):
         fetch_file("demo", {"local": "given"}, {"name": "b.txt"}, tmp_path / "out" / "b.txt", [])
 

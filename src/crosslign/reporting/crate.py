@@ -1,0 +1,297 @@
+"""A finished table as a Workflow Run RO-Crate: the workflow, its run, the table, its scores, and every lineage file behind them.
+
+The crate follows the Workflow Run Crate profile 0.6 (https://w3id.org/ro/wfrun/workflow/0.6). Its files lie as they do in a project, so
+that the table can be made again in it from the scores, and `crosslign explain` finds the whole chain there.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from io import StringIO
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from rocrate.model.contextentity import ContextEntity
+from rocrate.rocrate import ROCrate
+from ruamel.yaml import YAML
+
+from crosslign.config.cells import table_scores
+from crosslign.config.project import Project
+from crosslign.errors import InputError
+from crosslign.files import atomic_folder, atomic_path
+from crosslign.files.lineage import lineage_path, read_lineage
+from crosslign.paths import TABLE_FORMATS, resamples_path
+from crosslign.reporting.chain import Link, chain
+
+PROFILES = {
+    "https://w3id.org/ro/wfrun/process/0.6": ("Process Run Crate", "0.6"),
+    "https://w3id.org/ro/wfrun/workflow/0.6": ("Workflow Run Crate", "0.6"),
+}
+"""Profiles that the crate follows beside Workflow RO-Crate, which the library names itself."""
+CONTEXT = "https://w3id.org/ro/terms/workflow-run/context"
+FORMATS = {
+    ".md": "text/markdown", ".csv": "text/csv", ".tex": "application/x-tex", ".html": "text/html", ".json": "application/json",
+    ".parquet": "application/vnd.apache.parquet", ".yaml": "application/yaml", ".py": "text/x-python", ".txt": "text/plain",
+    ".rst": "text/x-rst", ".cff": "application/yaml", ".lock": "text/plain",
+}  # fmt: skip
+PROJECT_FILES = {
+    "Snakefile": "Snakefile", "workflow": "**/*", "config": "**/*.yaml", "resources/published": "*", "resources/checksums": "**/*",
+    "envs": "*", "LICENSE": "", "CITATION.cff": "",
+}  # fmt: skip
+"""What a project needs to make a table again from its scores, as folder and pattern, or a file."""
+PRIVATE = ("local.yaml", "__pycache__")
+"""Settings of one machine and left-overs: never part of a crate."""
+EPOCH = (1980, 1, 1, 0, 0, 0)
+"""Time of every file of the archive, the first that the format knows: equal crates are equal bytes."""
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What a crate describes: the project, the table, its chain, and its citation."""
+
+    project: Project
+    table: str
+    links: list[Link]
+    citation: Mapping[str, Any]
+    options: Sequence[str]
+
+    @property
+    def folder(self) -> str:
+        """Where results lie in the crate."""
+        return f"results/{self.project.paths.scale}"
+
+    @property
+    def lineage(self) -> Mapping[str, Any]:
+        """Lineage of the table."""
+        return read_lineage(self.project.paths.table(self.table, "csv"))
+
+    @property
+    def command(self) -> str:
+        """What makes the table."""
+        return " ".join(["snakemake --cores all", *self.options, "--", f"{self.folder}/tables/{self.table}.md"])
+
+
+def _citation(root: Path) -> Mapping[str, Any]:
+    path = root / "CITATION.cff"
+    if not path.is_file():
+        raise InputError("no CITATION.cff", where=str(path), do="A crate names its authors and licence: copy the project's file there")
+    with path.open(encoding="utf-8") as file:
+        found: Mapping[str, Any] = YAML(typ="safe", pure=True).load(file)
+    return found
+
+
+def _project_files(root: Path) -> Iterator[Path]:
+    for name, pattern in PROJECT_FILES.items():
+        place = root / name
+        found = sorted(place.glob(pattern)) if place.is_dir() else [place]
+        yield from (path for path in found if path.is_file() and not any(part in PRIVATE for part in path.parts))
+
+
+def _score_files(project: Project, table: str) -> list[Path]:
+    """Return the score files of a table, each with its resamples: both are made by one job, and paired tests need them."""
+    scores = [path for path in table_scores(project, table) if path.suffix == ".json"]
+    return [path for score in scores for path in (score, resamples_path(score)) if path == score or path.exists()]
+
+
+def _times(links: Sequence[Link]) -> tuple[str, str]:
+    """Return when the first artefact of a chain was begun and the last one was done."""
+    runs = [lineage["run"] for link in links for lineage in link.files.values() if lineage]
+    ends = [datetime.fromisoformat(run["started"]) + timedelta(seconds=round(run["wall_s"])) for run in runs]
+    return min(run["started"] for run in runs), max(ends).isoformat(timespec="seconds")
+
+
+def _add(crate: ROCrate, source: Path, place: str, **properties: Any) -> Any:
+    found = {"encodingFormat": FORMATS.get(source.suffix, "text/plain"), "contentSize": str(source.stat().st_size), **properties}
+    return crate.add_file(str(source), place, properties=found)
+
+
+def _context(crate: ROCrate, identifier: str, kind: str | list[str], **properties: Any) -> Any:
+    return crate.add(ContextEntity(crate, identifier, properties={"@type": kind, **properties}))
+
+
+def _authors(crate: ROCrate, citation: Mapping[str, Any]) -> list[Any]:
+    found = []
+    for number, author in enumerate(citation["authors"], start=1):
+        name = author.get("name") or " ".join(filter(None, (author.get("given-names"), author.get("family-names"))))
+        kind = "Organization" if "name" in author else "Person"
+        found.append(_context(crate, author.get("orcid") or author.get("website") or f"#author-{number}", kind, name=name))
+    return found
+
+
+def _licences(crate: ROCrate, run: _Run) -> dict[str, Any]:
+    """Return an entity for each licence of the data behind the table, by its text."""
+    texts = sorted({text for link in run.links for lineage in link.files.values() if lineage for text in lineage["licences"]})
+    return {text: _context(crate, f"#licence-{number}", "CreativeWork", name=text) for number, text in enumerate(texts, start=1)}
+
+
+def _describe_root(crate: ROCrate, run: _Run, authors: list[Any], ended: str) -> None:
+    title = run.lineage["recipe"]["title"]
+    stand_in = " It was built on stand-ins for real data: its scores mean nothing." if run.lineage["stand_in"] else ""
+    licence = f"https://spdx.org/licenses/{run.citation['license']}"
+    crate.metadata.extra_contexts.append(CONTEXT)
+    crate.name = f"{run.table}: {title}"
+    crate.description = (
+        f"The table {run.table} at scale {run.project.paths.scale}, the scores that it rests on, the workflow that made them, and the "
+        f"lineage of every artefact behind them.{stand_in}"
+    )
+    crate.datePublished = ended
+    crate.license = _context(crate, licence, "CreativeWork", name=run.citation["license"])
+    crate.root_dataset["author"] = authors
+    for identifier, (name, version) in PROFILES.items():
+        profile = _context(crate, identifier, ["CreativeWork", "Profile"], name=name, version=version)
+        crate.root_dataset.append_to("conformsTo", profile)
+
+
+def _add_workflow(crate: ROCrate, run: _Run, authors: list[Any]) -> tuple[Any, list[Any]]:
+    """Add the project's own files; return the workflow, and the configuration and published figures that it read."""
+    root = run.project.root
+    read = []
+    for path in _project_files(root):
+        place = path.relative_to(root).as_posix()
+        if place != "Snakefile":
+            entity = _add(crate, path, place)
+            read += [entity] if place.startswith("config/") or place == f"resources/published/{run.table}.csv" else []
+    commit = run.lineage["run"]["commit"]
+    facts = {
+        "name": run.citation["title"],
+        "author": authors,
+        "license": crate.license,
+        "version": run.citation["version"] + (f" (commit {commit})" if commit else ""),
+        "softwareRequirements": [
+            _context(crate, f"#{package}", "SoftwareApplication", name=package, version=version)
+            for package, version in sorted(run.lineage["versions"].items())
+        ],
+    }
+    workflow = crate.add_workflow(str(root / "Snakefile"), "Snakefile", main=True, lang="snakemake", properties=facts)
+    return workflow, read
+
+
+def _add_lineage(crate: ROCrate, run: _Run, included: set[str]) -> None:
+    """Add the lineage file of every artefact of the chain, where `crosslign explain` looks for it.
+
+    That of a folder lies beside its place: a folder there would pass for a trained system.
+    """
+    results = run.project.paths.results
+    for link in run.links:
+        for path, lineage in link.files.items():
+            if lineage is None:
+                continue
+            place = f"results/{path.removeprefix('../')}" if path.startswith("../") else f"{run.folder}/{path}"
+            sidecar = lineage_path(results / path)
+            absent = "" if path in included else "; the artefact itself is not part of the crate"
+            about = f"{lineage['artefact']['kind']} made by the rule {lineage['rule']}, sha256 {lineage['artefact']['sha256']}{absent}"
+            _add(crate, sidecar, f"{place}.lineage.json", name=f"lineage of {path}", description=about)
+
+
+def _add_results(crate: ROCrate, run: _Run, licences: Mapping[str, Any]) -> tuple[list[Any], list[Any], set[str]]:
+    """Add the table in its formats and its scores; return both, and their paths relative to the results."""
+    paths = run.project.paths
+    tables = [paths.table(run.table, form) for form in TABLE_FORMATS]
+    entities = []
+    for source in [*tables, *_score_files(run.project, run.table)]:
+        lineage = read_lineage(source)
+        facts: dict[str, Any] = {"sha256": lineage["artefact"]["sha256"]}
+        if lineage["licences"]:
+            facts["license"] = [licences[text] for text in lineage["licences"]]
+        if source in tables:
+            facts["name"] = f"{run.table}: {run.lineage['recipe']['title']} ({source.suffix[1:]})"
+        else:
+            facts["name"] = f"scores of {source.relative_to(paths.results / 'scores').as_posix()}"
+        entities.append(_add(crate, source, f"{run.folder}/{source.relative_to(paths.results).as_posix()}", **facts))
+    included = {path.relative_to(paths.results).as_posix() for path in [*tables, *_score_files(run.project, run.table)]}
+    return entities[: len(tables)], entities[len(tables) :], included
+
+
+def _parameter(crate: ROCrate, name: str, kind: str, description: str) -> Any:
+    facts = {"additionalType": kind, "name": name, "description": description, "valueRequired": "True"}
+    return _context(crate, f"#param-{name}", "FormalParameter", **facts)
+
+
+def _add_run(crate: ROCrate, run: _Run, workflow: Any, authors: list[Any], read: list[Any], made: list[Any]) -> None:
+    """Add the run itself: what it read, what it made, when, and the command."""
+    scale = _parameter(crate, "scale", "Text", "name of a file of config/scales: sizes of data, encoders and trainings")
+    table = _parameter(crate, "table", "File", "the table, in Markdown; its other formats are made with it")
+    workflow["input"], workflow["output"] = [scale], [table]
+    value = _context(crate, "#scale", "PropertyValue", name="scale", value=run.project.paths.scale, exampleOfWork=scale)
+    made[0]["exampleOfWork"] = table
+    started, ended = _times(run.links)
+    facts = {
+        "name": f"Run of {run.citation['title']} that made {run.table}",
+        "description": run.command,
+        "startTime": started,
+        "endTime": ended,
+        "agent": authors,
+        "actionStatus": "http://schema.org/CompletedActionStatus",
+    }
+    action = crate.add_action(workflow, f"#run-{run.table}", object=[value, *read], result=made, properties=facts)
+    crate.root_dataset["mentions"] = [action]
+
+
+def _readme(run: _Run) -> str:
+    return (
+        f"# {run.table}\n\n"
+        f"`{run.folder}/tables/{run.table}.md` is the table, `{run.folder}/scores` holds the scores that it rests on, the other files make "
+        "it from them. The lineage of every artefact behind it lies where the artefact lay; systems, vectors and text are not here.\n\n"
+        f"With crosslign {run.citation['version']} installed, in this folder:\n\n"
+        f"    rm {run.folder}/tables/{run.table}.*\n    {run.command}\n    crosslign explain {run.table} ROW COLUMN"
+        + "".join(f" {option}" for option in run.options)
+        + "\n\n`ro-crate-metadata.json` describes the whole by the Workflow Run Crate profile.\n"
+    )
+
+
+def _crate(run: _Run) -> ROCrate:
+    crate = ROCrate()
+    authors = _authors(crate, run.citation)
+    _describe_root(crate, run, authors, _times(run.links)[1])
+    workflow, read = _add_workflow(crate, run, authors)
+    tables, scores, included = _add_results(crate, run, _licences(crate, run))
+    _add_lineage(crate, run, included)
+    _add_run(crate, run, workflow, authors, read, [*tables, *scores])
+    crate.add_file(StringIO(_readme(run)), "README.md", properties={"encodingFormat": "text/markdown", "about": crate.root_dataset})
+    return crate
+
+
+def _zip(folder: Path, out: Path) -> None:
+    """Pack a folder; equal folders give equal bytes. Results come last: unpacked, they must not be older than the scripts of rules."""
+    files = [path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()]
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED, compresslevel=6) as archive:
+        for name in sorted(files, key=lambda name: (name.startswith("results/"), name)):
+            member = zipfile.ZipInfo(name, EPOCH)
+            member.compress_type, member.external_attr = zipfile.ZIP_DEFLATED, 0o644 << 16
+            archive.writestr(member, (folder / name).read_bytes())
+
+
+def write_crate(project: Project, table: str, out: Path, options: Sequence[str] = ()) -> int:
+    """Write a finished table as a Workflow Run RO-Crate; return how many files it holds.
+
+    Args:
+        project: the project as configured.
+        table: id of the table.
+        out: a file that ends in `.zip`, or a folder; a crate that is there is replaced.
+        options: what Snakemake was given beside the target: `--configfile`, `--config`.
+
+    Raises:
+        InputError: no such table, or it is not built; no CITATION.cff; `out` is a folder that holds something else.
+    """
+    if table not in project.tables:
+        raise InputError(f"unknown table {table!r}", where="crosslign crate", do=f"Name one of: {', '.join(project.tables)}")
+    files = [project.paths.table(table, form) for form in TABLE_FORMATS]
+    if absent := [path for path in [*files, *_score_files(project, table)] if not lineage_path(path).exists()]:
+        raise InputError("this table is not built, or its scores have no lineage", where=str(absent[0]))
+    if out.is_dir() and any(out.iterdir()) and not (out / "ro-crate-metadata.json").exists():
+        raise InputError("this folder holds something else", where=str(out), do="Name a new folder, or a file that ends in .zip")
+    results = project.paths.results
+    links = chain(results, [path.relative_to(results).as_posix() for path in [*files, *_score_files(project, table)]])
+    run = _Run(project, table, links, _citation(project.root), options)
+    if out.suffix != ".zip":
+        with atomic_folder(out) as folder:
+            _crate(run).write(folder)
+            return sum(path.is_file() for path in folder.rglob("*"))
+    with TemporaryDirectory() as name, atomic_path(out) as temporary:
+        _crate(run).write(name)
+        _zip(Path(name), temporary)
+        return sum(path.is_file() for path in Path(name).rglob("*"))

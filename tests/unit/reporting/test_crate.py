@@ -1,0 +1,145 @@
+"""A table as an RO-Crate, read again by the library: workflow, run, files, authors, licences, and the chain behind it."""
+
+import json
+import shutil
+import zipfile
+from dataclasses import replace
+
+import pytest
+from rocrate.rocrate import ROCrate
+from small_chain import ROOT, SCORE, build_chain, made
+
+from crosslign.config.load import load_project
+from crosslign.errors import InputError
+from crosslign.files.lineage import checksum
+from crosslign.paths import TABLE_FORMATS, Paths
+from crosslign.reporting.chain import chain
+from crosslign.reporting.crate import write_crate
+
+TABLE = {
+    "title": "A title",
+    "columns": [{"label": "xx→en", "task": "tatoeba_bible", "subset": "avg", "metric": "accuracy", "direction": "xx2en"}],
+    "rows": [{"label": "verses", "system": "QS-P"}],
+}
+FILES = {
+    "Snakefile": "# rules", "workflow/rules/a.smk": "# a", "workflow/scripts/__pycache__/a.pyc": "bytes", "LICENSE": "Apache",
+    "config/config.yaml": "scale: quick", "config/local.yaml": "account: of somebody", "resources/published/t.csv": "paper",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def quickstart():
+    return load_project(ROOT, {"scale": "laptop", "results": "results", "papers": ["quickstart"]})
+
+
+@pytest.fixture
+def project(tmp_path, quickstart):
+    """A project of a few files, with one table of one cell."""
+    root = tmp_path / "project"
+    for name, text in FILES.items():
+        (root / name).parent.mkdir(parents=True, exist_ok=True)
+        (root / name).write_text(text)
+    shutil.copy(ROOT / "CITATION.cff", root)
+    paths = Paths(root / "results", "laptop")
+    build_chain(paths.results)
+    for form in TABLE_FORMATS:
+        made(paths.results, f"tables/t.{form}", "table", "make_table", [SCORE], {"title": "A title"})
+    return replace(quickstart, root=root, paths=paths, tables={"t": TABLE, "u": TABLE}, paper_of={"t": "p", "u": "p"})
+
+
+@pytest.fixture
+def crate(project, tmp_path):
+    write_crate(project, "t", tmp_path / "t.zip", ["--config", "scale=laptop"])
+    return ROCrate(str(tmp_path / "t.zip"))
+
+
+def ids(entities):
+    return [entity.id for entity in entities]
+
+
+def test_the_main_entity_is_the_workflow_and_the_profiles_are_named(crate):
+    assert crate.mainEntity.id == "Snakefile"
+    assert set(crate.mainEntity.type) == {"File", "SoftwareSourceCode", "ComputationalWorkflow"}
+    assert crate.mainEntity["programmingLanguage"]["name"] == "Snakemake"
+    profiles = ("https://w3id.org/ro/wfrun/process/0.6", "https://w3id.org/ro/wfrun/workflow/0.6")
+    assert ids(crate.root_dataset["conformsTo"]) == [*profiles, "https://w3id.org/workflowhub/workflow-ro-crate/1.1"]
+    assert crate.metadata["conformsTo"] == "https://w3id.org/ro/crate/1.3"
+
+
+def test_the_run_names_what_it_read_and_made_when_and_by_which_command(crate, project):
+    (action,) = crate.root_dataset["mentions"]
+    assert (action.type, action["instrument"]) == ("CreateAction", crate.mainEntity)
+    assert ids(action["object"]) == ["#scale", "config/config.yaml", "resources/published/t.csv"]
+    tables = [f"results/laptop/tables/t.{form}" for form in TABLE_FORMATS]
+    assert ids(action["result"]) == [*tables, f"results/laptop/{SCORE}"]
+    assert action["description"] == "snakemake --cores all --config scale=laptop -- results/laptop/tables/t.md"
+    assert action["startTime"] <= action["endTime"] == crate.datePublished.isoformat()
+    assert action["object"][0]["exampleOfWork"] == crate.mainEntity["input"][0]
+    assert action["result"][0]["exampleOfWork"] == crate.mainEntity["output"][0]
+    assert action["result"][4]["sha256"] == checksum(project.paths.results / SCORE)
+
+
+def test_author_and_licences_are_those_of_the_project_and_of_the_data(crate):
+    (author,) = crate.root_dataset["author"]
+    assert (author.type, author["name"]) == ("Organization", "The crosslign developers")
+    assert crate.license["name"] == "Apache-2.0"
+    assert [licence["name"] for licence in crate.get(f"results/laptop/{SCORE}")["license"]] == ["CC0-1.0"]
+
+
+def test_every_file_is_described_and_every_described_file_is_there(crate, project, tmp_path):
+    with zipfile.ZipFile(tmp_path / "t.zip") as archive:
+        names = set(archive.namelist())
+    described = {entity.id for entity in crate.get_by_type("File")} | {"ro-crate-metadata.json"}
+    assert names == described
+    assert {"Snakefile", "workflow/rules/a.smk", "LICENSE", "CITATION.cff", "README.md"} <= names
+    assert not any("local.yaml" in name or "__pycache__" in name for name in names)
+
+
+def test_the_chain_in_the_crate_is_the_chain_of_the_results(project, tmp_path):
+    out = tmp_path / "crate"
+    write_crate(project, "t", out)
+    there, here = (chain(results, ["tables/t.md"]) for results in (out / "results" / "laptop", project.paths.results))
+    assert [(link.path, link.kind, link.sha256, link.made_of) for link in there] == [
+        (link.path, link.kind, link.sha256, link.made_of) for link in here
+    ]
+    assert there[-1].path == "../downloads/bible/verses.whl"
+    held = {path.relative_to(out / "results").as_posix() for path in (out / "results").rglob("*") if path.is_file()}
+    assert not [name for name in held if name.split("/")[1] in ("corpora", "systems", "embeddings") and not name.endswith(".lineage.json")]
+
+
+def test_equal_results_give_equal_bytes_and_results_are_unpacked_last(project, tmp_path):
+    for name in ("a.zip", "b.zip"):
+        write_crate(project, "t", tmp_path / name)
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+        later = [name.startswith("results/") for name in archive.namelist()]
+    assert later == sorted(later)
+
+
+def test_a_crate_takes_the_place_of_a_crate_and_of_nothing_else(project, tmp_path):
+    for _ in range(2):
+        write_crate(project, "t", tmp_path / "crate")
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "thesis.tex").write_text("years of work")
+    with pytest.raises(InputError, match="holds something else"):
+        write_crate(project, "t", tmp_path / "own")
+    assert (tmp_path / "own" / "thesis.tex").exists()
+
+
+def test_what_cannot_be_packed_is_refused(project, tmp_path):
+    with pytest.raises(InputError, match="unknown table"):
+        write_crate(project, "v", tmp_path / "v.zip")
+    with pytest.raises(InputError, match="not built"):
+        write_crate(project, "u", tmp_path / "u.zip")
+    (project.root / "CITATION.cff").unlink()
+    with pytest.raises(InputError, match="CITATION"):
+        write_crate(project, "t", tmp_path / "t.zip")
+    assert not list(tmp_path.glob("*.zip"))
+
+
+def test_stand_ins_are_said_to_be_some(project, tmp_path):
+    for form in TABLE_FORMATS:
+        sidecar = project.paths.results / f"tables/t.{form}.lineage.json"
+        sidecar.write_text(json.dumps({**json.loads(sidecar.read_text()), "stand_in": True}))
+    write_crate(project, "t", tmp_path / "t.zip")
+    assert "its scores mean nothing" in ROCrate(str(tmp_path / "t.zip")).description
