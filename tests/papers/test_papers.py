@@ -43,13 +43,13 @@ def cells_of(built, table):
 
 
 def printed(built, table):
-    """Figures of a paper's table by (heading, model, task, subset, metric), and by model alone where a row has no heading of the paper."""
+    """Figures of a paper's table by (heading, label, model, task, subset, metric), and by fewer of them where a row says no more."""
     found = {}
     with open(built.folder / "resources" / "published" / f"{table}.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             place = (row["model"], row["task"], row["subset"], row["metric"])
-            found[(row["group"], *place)] = row["value"]
-            found.setdefault((None, *place), row["value"])
+            for heading, label in ((row["group"], row["model_label"]), (row["group"], None), (None, None)):
+                found.setdefault((heading, label, *place), row["value"])
     return found
 
 
@@ -77,7 +77,8 @@ def test_published_figures_are_those_of_the_resources(built, declared, table):
             cell, asked = next(cells), column.get("published", {})
             assert (cell["row"], cell["column"]) == (row["label"], column["label"])
             place = (row.get("published"), *(asked.get(key, "") for key in ("task", "subset", "metric")))
-            wanted = figures.get((row.get("group", ""), *place), figures.get((None, *place), ""))
+            heads = ((row.get("group", ""), row["label"]), (row.get("group", ""), None), (None, None))
+            wanted = next((figures[(*head, *place)] for head in heads if (*head, *place) in figures), "")
             assert (float(cell["published"]) if cell["published"] else "") == (float(wanted) if wanted else ""), cell
             shown += bool(wanted)
     assert shown

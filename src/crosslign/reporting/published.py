@@ -19,25 +19,24 @@ Place = tuple[str, str, str]
 class Published:
     """Figures of one printed table.
 
-    A model may stand in several blocks of a table (trained in two ways, say), so a figure is looked up by the printed heading and the
-    model, and by the model alone where its row names no heading that was printed.
+    A model may stand in several blocks of a table (trained in two ways, say) and twice in one (quoted, and run again), so a figure is
+    looked up by the printed heading, label and model, then by heading and model, then by the model alone.
 
     Args:
-        figures: text as printed by (heading, model), then by place.
+        figures: text as printed by (heading, label, model), then by place.
     """
 
-    def __init__(self, figures: Mapping[tuple[str, str], Mapping[Place, str]]) -> None:
-        self._figures = figures
-        self._by_model: dict[str, dict[Place, str]] = {}
-        for (_, model), values in figures.items():
-            for place, value in values.items():
-                self._by_model.setdefault(model, {}).setdefault(place, value)
+    def __init__(self, figures: Mapping[tuple[str, str, str], Mapping[Place, str]]) -> None:
+        self._figures: dict[tuple[str, ...], dict[Place, str]] = {}
+        for (heading, label, model), values in figures.items():
+            for key in ((heading, label, model), (heading, model), (model,)):
+                self._figures[key] = {**values, **self._figures.get(key, {})}
 
     def figure(self, row: Mapping[str, Any], column: Mapping[str, Any]) -> float | None:
         """Return the number that was printed for a row and a column of a table's entry; None where there is none.
 
         Args:
-            row: `group` and `published`: the model's id in the published figures; in a table of counts an object with the `task` or the
+            row: `group`, `label` and `published`: the model's id in the published figures; in a table of counts an object with the `task` or the
                 `subset` of the row (and its `model`, where one is named).
             column: `published` with what of task, subset and metric the row leaves open.
         """
@@ -57,8 +56,13 @@ class Published:
         if not model or not printed:
             return ""
         known = {"model": model} if isinstance(model, str) else {"model": "", **model}
-        place = tuple(known.get(key, printed.get(key, "")) for key in ("task", "subset", "metric"))
-        return self._figures.get((row.get("group", ""), known["model"]), self._by_model.get(known["model"], {})).get(place, "")
+        place = (*(known.get(key, printed.get(key, "")) for key in ("task", "subset", "metric")),)
+        heading, model = row.get("group", ""), known["model"]
+        keys = ((heading, row.get("label", ""), model), (heading, model), (model,))
+        found = [self._figures[key] for key in keys if key in self._figures]
+        if (heading, model) in self._figures:
+            found = found[:-1]  # under another heading the model was trained in another way
+        return next((figures[place] for figures in found if place in figures), "")
 
 
 def _check_ranges(path: Path, figures: Iterable[tuple[int, str, float]]) -> None:
@@ -96,7 +100,7 @@ def read_published(folder: Path, table: str) -> Published:
         InputError: a score that is no number, or one that its metric cannot have; names file and line.
     """
     path = folder / f"{table}.csv"
-    figures: dict[tuple[str, str], dict[Place, str]] = {}
+    figures: dict[tuple[str, str, str], dict[Place, str]] = {}
     scores: list[tuple[int, str, float]] = []
     if not path.exists():
         return Published(figures)
@@ -105,7 +109,7 @@ def read_published(folder: Path, table: str) -> Published:
             if row["direction"]:
                 scores.append((number, row["metric"], _number(row["value"], f"{path}:{number}")))
             place = (row["task"], row["subset"], row["metric"])
-            figures.setdefault((row["group"], row["model"]), {}).setdefault(place, row["value"])
+            figures.setdefault((row["group"], row["model_label"], row["model"]), {}).setdefault(place, row["value"])
     _check_ranges(path, scores)
     return Published(figures)
 

@@ -35,3 +35,15 @@ def test_settings_that_are_no_numbers_are_left_out_and_scores_refused(tmp_path):
 
 def test_a_table_that_was_never_printed_has_none(tmp_path):
     assert read_published(tmp_path, "absent").figure({"published": "m"}, COLUMN) is None
+
+
+def test_a_model_that_was_quoted_and_run_again_has_the_figure_of_each_label(tmp_path):
+    found = table(tmp_path, "p,7,,m,M∗,xnli,avg,accuracy,55.5,,higher,", "p,7,,m,M,xnli,avg,accuracy,55.6,,higher,")
+    assert found.figure({"label": "M∗", "published": "m"}, COLUMN) == 55.5
+    assert found.figure({"label": "M", "published": "m"}, COLUMN) == 55.6
+    assert found.figure({"label": "ours", "published": "m"}, COLUMN) == 55.5
+
+
+def test_a_block_that_lacks_a_figure_does_not_take_that_of_another(tmp_path):
+    found = table(tmp_path, "p,1,transfer,m,M,xnli,avg,accuracy,74.9,,higher,", "p,1,train,m,M,xnli,en,accuracy,85.0,,higher,")
+    assert found.figure({"group": "train", "label": "M", "published": "m"}, COLUMN) is None
