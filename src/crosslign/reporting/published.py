@@ -36,8 +36,8 @@ class Published:
         """Return the number that was printed for a row and a column of a table's entry; None where there is none.
 
         Args:
-            row: `group`, `label` and `published`: the model's id in the published figures; in a table of counts an object with the `task` or the
-                `subset` of the row (and its `model`, where one is named).
+            row: `group`, `label` and `published`: the model's id in the published figures; in a table of counts an object with the
+                `task` or the `subset` of the row (and its `model`, where one is named).
             column: `published` with what of task, subset and metric the row leaves open.
         """
         try:
@@ -109,7 +109,7 @@ def read_published(folder: Path, table: str) -> Published:
             if row["direction"]:
                 scores.append((number, row["metric"], _number(row["value"], f"{path}:{number}")))
             place = (row["task"], row["subset"], row["metric"])
-            figures.setdefault((row["group"], row["model_label"], row["model"]), {}).setdefault(place, row["value"])
+            figures.setdefault((row["group"], row.get("model_label", ""), row["model"]), {}).setdefault(place, row["value"])
     _check_ranges(path, scores)
     return Published(figures)
 
