@@ -1,10 +1,10 @@
-"""Peak memory of building training sets of 1 and 5 million pairs, beside `datasets` making the same mix.
+"""Peak memory of building training sets of millions of pairs, beside `datasets` making the same mix.
 
-Texts are drawn words, the same for every run. The steps of ours: `pairs` takes nine tenths of a bitext by a sample, sides drawn;
-`mix` shuffles these pairs with a twentieth as many triplets whose hard negatives are dropped; `rows` gives labelled rows in five
-languages their translations as views. `datasets` makes the mix of the same two files: remove the columns, concatenate, shuffle,
-write Parquet. Both mixes must hold the same rows (compared by a sum of hashes). Peak memory has the interpreter included. Prints, as its
-last line, `ratio: <peer memory / our memory>` of the mix at the largest size.
+Texts are drawn words, the same for every run, and copies of them behind a number. The steps of ours: `pairs` takes nine tenths of a
+bitext by a sample, sides drawn; `mix` shuffles these pairs with a twentieth as many triplets whose hard negatives are dropped; `rows`
+gives labelled rows in five languages their translations as views. `datasets` makes the mix of the same two files: remove the columns,
+concatenate, shuffle, write Parquet. Both mixes must hold the same rows (compared by a sum of hashes). Peak memory has the interpreter
+included. Prints, as its last line, `ratio: <peer memory / our memory>` of the mix at the largest size.
 
     python benchmarks/examples_memory.py --sizes 1000000 5000000
 """
@@ -20,9 +20,10 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import xxhash
-from filtering import measured
+from _common import machine, measured, parser, versions
 
 WORDS = 12
 PART = 100_000
@@ -31,13 +32,14 @@ COLUMNS = ["rows", "a_text", "a_lang", "b_text", "b_lang"]
 STEPS = ("pairs", "mix", "rows")
 
 
-def texts(rows: int, seed: int) -> Iterator[list[str]]:
-    """Yield drawn sentences of 12 words, 100,000 at a time."""
+def texts(rows: int, seed: int) -> Iterator[pa.Array]:
+    """Yield sentences of 12 drawn words, 100,000 at a time; from the second time on the same ones behind a number."""
     draw = np.random.default_rng(seed)
     words = np.array([f"w{number:05}" for number in range(50_000)], dtype=object)
+    drawn = pa.array([" ".join(row) for row in words[draw.integers(0, len(words), (min(PART, rows), WORDS))].tolist()])
     for start in range(0, rows, PART):
-        chosen = words[draw.integers(0, len(words), (min(PART, rows - start), WORDS))]
-        yield [" ".join(row) for row in chosen.tolist()]
+        part = drawn.slice(0, rows - start)
+        yield pc.binary_join_element_wise(str(start // PART), part, " ") if start else part
 
 
 def write(path: Path, kind: str, batches: Iterator[dict[str, object]]) -> None:
@@ -134,22 +136,23 @@ def content(path: Path) -> tuple[int, int]:
 
 def main() -> None:
     """Run the comparison."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sizes", type=int, nargs="+", default=[1_000_000, 5_000_000], help="pairs of the bitext")
-    parser.add_argument("--steps", nargs="+", choices=STEPS, default=STEPS, help="steps to measure; `mix` needs `pairs`")
-    parser.add_argument("--run", nargs=3, metavar=("FOLDER", "STEP", "PAIRS"), help=argparse.SUPPRESS)
-    args = parser.parse_args()
+    command = parser(__doc__)
+    command.add_argument("--sizes", type=int, nargs="+", default=[1_000_000], help="pairs of the bitext")
+    command.add_argument("--steps", nargs="+", choices=STEPS, default=STEPS, help="steps to measure; `mix` needs `pairs`")
+    command.add_argument("--run", nargs=3, metavar=("FOLDER", "STEP", "PAIRS"), help=argparse.SUPPRESS)
+    args = command.parse_args()
     if args.run:
         folder, step, pairs = Path(args.run[0]), args.run[1], int(args.run[2])
         peer(folder) if step == "peer" else ours(folder, step, pairs)
         return
+    print(f"machine: {machine()}; {versions('datasets', 'pyarrow')}")
     for pairs in args.sizes:
         folder = Path(tempfile.mkdtemp(prefix="crosslign-examples-memory-"))
         try:
             prepare(folder, pairs)
             found = {}
             for step in [*args.steps, *(["peer"] if "mix" in args.steps else [])]:
-                found[step] = measured([sys.executable, __file__, "--run", str(folder), step, str(pairs)], folder)
+                found[step] = measured([sys.executable, __file__, "--run", str(folder), step, str(pairs)], OMP_NUM_THREADS="1")
                 print(f"{pairs:,} pairs, {step}: {found[step].memory:.0f} MiB, {found[step].processor:.1f} s of processor", flush=True)
             if "mix" in args.steps and content(folder / "mix.parquet") != content(folder / "peer.parquet"):
                 raise SystemExit("the two mixes differ")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import re
 from difflib import get_close_matches
 from typing import Generic, TypeVar
 
@@ -15,9 +16,14 @@ Entry = TypeVar("Entry")
 
 def nearest(name: str, allowed: list[str]) -> str:
     """Return the allowed names, with the nearest one to a misspelt name put forward."""
-    close = get_close_matches(name, allowed, n=1)
+    close = get_close_matches(name, allowed, n=1) or get_close_matches(_snake(name), allowed, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     return f"allowed: {', '.join(sorted(allowed))}{hint}"
+
+
+def _snake(name: str) -> str:
+    """Return a name of a class, as other programs call what we have (`LengthFilter`), in our way of writing (`length`)."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().removesuffix("_filter")
 
 
 class Registry(Generic[T]):

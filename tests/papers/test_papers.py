@@ -19,7 +19,7 @@ from crosslign.config.load import load_project
 
 TABLES = ("msimcse_table7", "moco_bert_table1", "scl_table7", "mpcl_table2", "emma_x_table5")
 PAPERS = ["msimcse", "moco_bert", "scl", "mpcl", "emma_x"]
-CONFIG = (f"papers=[{','.join(PAPERS)}]", "seeds=[42]")
+CONFIG = (f"papers=[{','.join(PAPERS)}]", "targets=[all_tables]", "seeds=[42]")
 pytestmark = pytest.mark.timeout(3600)
 
 

@@ -40,7 +40,7 @@ FORMATS = {
 }  # fmt: skip
 PROJECT_FILES = {
     "Snakefile": "Snakefile", "workflow": "**/*", "config": "**/*.yaml", "resources/published": "*", "resources/checksums": "**/*",
-    "envs": "*", "LICENSE": "", "CITATION.cff": "",
+    "profiles": "**/*.yaml", "envs": "*", "LICENSE": "", "CITATION.cff": "",
 }  # fmt: skip
 """What a project needs to make a table again from its scores, as folder and pattern, or a file."""
 PRIVATE = ("local.yaml", "__pycache__")

@@ -228,3 +228,22 @@ def test_language_id_by_a_fasttext_model(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "fasttext", None)
     with pytest.raises(InputError, match="pip install fasttext-predict"):
         make("language_id", model=str(tmp_path / "lid.ftz"))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        ("LengthFilter", "length"),
+        ("LengthRatioFilter", "length_ratio"),
+        ("LongWordFilter", "longest_word"),
+        ("HtmlTagFilter", "html_tags"),
+        ("AlphabetRatioFilter", "alphabet_ratio"),
+        ("CharacterScoreFilter", "character_script"),
+        ("NonZeroNumeralsFilter", "non_zero_numerals"),
+        ("TerminalPunctuationFilter", "terminal_punctuation"),
+        ("LongestCommonSubstringFilter", "longest_common_substring"),
+    ],
+)
+def test_opusfilters_names_are_led_to_ours(theirs, ours):
+    with pytest.raises(InputError, match=f"did you mean '{ours}'"):
+        FILTERS.get(theirs)

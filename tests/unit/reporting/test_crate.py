@@ -24,6 +24,7 @@ TABLE = {
 FILES = {
     "Snakefile": "# rules", "workflow/rules/a.smk": "# a", "workflow/scripts/__pycache__/a.pyc": "bytes", "LICENSE": "Apache",
     "config/config.yaml": "scale: quick", "config/local.yaml": "account: of somebody", "resources/published/t.csv": "paper",
+    "profiles/default/config.yaml": "cores: 2",
 }  # fmt: skip
 
 
@@ -91,7 +92,7 @@ def test_every_file_is_described_and_every_described_file_is_there(crate, projec
         names = set(archive.namelist())
     described = {entity.id for entity in crate.get_by_type("File")} | {"ro-crate-metadata.json"}
     assert names == described
-    assert {"Snakefile", "workflow/rules/a.smk", "LICENSE", "CITATION.cff", "README.md"} <= names
+    assert {"Snakefile", "workflow/rules/a.smk", "profiles/default/config.yaml", "LICENSE", "CITATION.cff", "README.md"} <= names
     assert not any("local.yaml" in name or "__pycache__" in name for name in names)
 
 

@@ -121,3 +121,15 @@ def test_each_artefact_stands_once_and_before_what_it_was_made_of(project):
     paths = [link.path for link in links]
     assert len(paths) == len(set(paths)) == 8
     assert all(paths.index(link.path) < paths.index(part) for link in links for part in link.made_of)
+
+
+def test_an_average_shows_every_record_that_it_is_made_of(project):
+    into = {"label": "into", "task": "tatoeba_bible", "subset": "avg", "metric": "accuracy", "direction": "xx2en"}
+    columns = [into, {**into, "label": "out of", "direction": "en2xx"}, {"label": "mean", "mean_of": ["into", "out of"]}]
+    table = {"title": "Both ways", "columns": columns, "rows": [{"label": "verses", "system": "QS-P"}]}
+    out = explain(replace(project, tables={"t": table}, paper_of={"t": "p"}), "t", "verses", "mean")
+    assert "ours       37.5" in out.splitlines()
+    assert "mean of    the columns into, out of" in out
+    assert "into: 0.5 on 320 items" in out
+    assert "out of: 0.25 on 320 items" in out
+    assert out.count(f"[1] {SCORE}") == 1
