@@ -8,6 +8,7 @@ import signal
 import pyarrow as pa
 import pytest
 
+from crosslign.corpora import pipeline as pipeline_module
 from crosslign.corpora.pipeline import Pipeline
 from crosslign.corpora.workers import Workers
 from crosslign.errors import ResourceError
@@ -39,6 +40,21 @@ def multiway(batches=6):
         yield pa.Table.from_pylist(rows, schema=SCHEMAS["multiway"])
 
 
+@pytest.fixture
+def started(monkeypatch):
+    """Workers are worth their start from the second batch on; those that a test starts are in this list."""
+    made = []
+
+    class Noted(Workers):
+        def __init__(self, *given):
+            super().__init__(*given)
+            made.append(self)
+
+    monkeypatch.setattr(pipeline_module, "WORTH_WORKERS", 2)
+    monkeypatch.setattr(pipeline_module, "Workers", Noted)
+    return made
+
+
 def filtered(kind, batches, steps, threads):
     pipeline = Pipeline("c", kind, ("en", "de"), steps, {}, threads=threads)
     batches = list(batches)
@@ -49,9 +65,11 @@ def filtered(kind, batches, steps, threads):
     return rows, pipeline.counts, pipeline.read
 
 
-def test_workers_change_nothing():
+def test_workers_change_nothing(started):
     alone, counts, read = filtered("bitext", bitext(), STEPS, 1)
+    assert not started
     together, more_counts, more_read = filtered("bitext", bitext(), STEPS, 2)
+    assert len(started) == 1
     assert together.equals(alone)
     assert more_counts == counts
     assert (more_read, read) == (360, 360)
@@ -59,10 +77,11 @@ def test_workers_change_nothing():
     assert counts[3]["changed"] == counts[3]["after"]
 
 
-def test_pivots_reach_the_workers():
+def test_pivots_reach_the_workers(started):
     steps = [{"length_ratio": {"max_ratio": 2.0}}]
     alone, counts, _ = filtered("multiway", multiway(), steps, 1)
     together, more_counts, _ = filtered("multiway", multiway(), steps, 2)
+    assert len(started) == 1
     assert together.equals(alone)
     assert together.schema.names == SCHEMAS["multiway"].names
     assert counts == more_counts == [{"filter": "length_ratio", "before": 12, "after": 9}]
@@ -79,8 +98,10 @@ def test_a_worker_that_dies_ends_the_work():
     assert all(process.returncode is not None for process in workers._processes)
 
 
-def test_work_that_is_broken_off_leaves_no_process():
-    pipeline = Pipeline("c", "bitext", ("en", "de"), STEPS, {}, threads=2)
-    rows = pipeline.apply(bitext(30))
+def test_work_that_is_broken_off_leaves_no_process(started):
+    rows = Pipeline("c", "bitext", ("en", "de"), STEPS, {}, threads=2).apply(bitext(30))
     next(rows)
+    processes = started[0]._processes
+    assert [process.poll() for process in processes] == [None, None]
     rows.close()
+    assert all(process.returncode is not None for process in processes)
