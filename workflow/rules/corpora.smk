@@ -47,19 +47,19 @@ for source in stand_in_sources():
         output:
             **graph.source_paths(project, source),
         log:
-            paths.log("write_stand_in", source),
+            paths.log(STAND_IN_RULE, source),
         benchmark:
-            paths.benchmark("write_stand_in", source)
+            paths.benchmark(STAND_IN_RULE, source)
         localrule: True
         conda:
             "../../envs/cpu.yaml"
         threads: 1
         resources:
-            **needs("write_stand_in"),
+            **needs(STAND_IN_RULE),
         params:
             recipe=stand_in_recipe(source),
             root=str(paths.results),
-            code=stand_in_code(source),
+            code=lambda w, source=source: stand_in_code(source),
         message:
             f"Writing the files of {source} from the project's own sentences"
         script:

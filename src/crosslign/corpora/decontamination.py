@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from crosslign.corpora.dedup import KeySet, key, keys_array
 from crosslign.files import iter_rows
+from crosslign.files.rows import pieces
 
 Mask = NDArray[np.bool_]
 SIDES = ("a_text", "b_text", "c_text")
@@ -88,8 +89,7 @@ class Decontamination:
 
     def clean(self, table: pa.Table) -> pa.Table:
         """Return the examples (columns of one of the shapes) that are left."""
-        left = [self._cleaned(table.slice(start, SLICE)) for start in range(0, max(table.num_rows, 1), SLICE)]
-        return pa.concat_tables(left)
+        return pa.concat_tables([self._cleaned(part) for part in pieces(table, SLICE)])
 
     def _cleaned(self, table: pa.Table) -> pa.Table:
         part = table.combine_chunks()

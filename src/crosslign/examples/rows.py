@@ -16,7 +16,7 @@ from crosslign.corpora.sampling import priorities
 from crosslign.corpora.segments import SortedKeys
 from crosslign.corpora.staged import Staged
 from crosslign.files import head_of, iter_rows, read_rows
-from crosslign.files.rows import ROW_GROUP
+from crosslign.files.rows import pieces
 
 SHELF = 131_072
 """Rows that are put into order together."""
@@ -57,12 +57,6 @@ class Rows:
     def table(self, columns: Sequence[str]) -> pa.Table:
         """Return some columns of all rows at once."""
         return pa.concat_tables(list(self.parts(columns)))
-
-
-def pieces(table: pa.Table, size: int = ROW_GROUP) -> Iterator[pa.Table]:
-    """Yield a table in pieces of at most `size` rows; an empty one as it is."""
-    for start in range(0, max(table.num_rows, 1), size):
-        yield table.slice(start, size)
 
 
 def gathered(parts: Iterable[pa.Table], order: NDArray[np.int64]) -> Iterator[pa.Table]:

@@ -31,10 +31,13 @@ def sentences(corpora: Sequence[Rows], langs: Sequence[str], name: str) -> Itera
         for lang, text in SIDES[kind_of(rows.columns)]:
             for part in rows.parts(["id", lang, text]):
                 found = part.rename_columns(SENTENCE)
-                keep = pc.is_valid(found["text"])
-                if langs:
-                    keep = pc.and_(keep, pc.is_in(found["lang"], value_set=pa.array(langs, pa.string())))
-                yield found.filter(keep)
+                yield found.filter(usable(found["text"], found["lang"], langs))
+
+
+def usable(texts: pa.ChunkedArray, in_langs: pa.ChunkedArray, langs: Sequence[str]) -> pa.ChunkedArray:
+    """Return which rows have a text, in one of `langs` where these are given."""
+    keep = pc.is_valid(texts)
+    return pc.and_(keep, pc.is_in(in_langs, value_set=pa.array(langs, pa.string()))) if langs else keep
 
 
 @dataclass(frozen=True)

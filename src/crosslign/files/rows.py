@@ -114,6 +114,12 @@ def iter_rows(path: Path, columns: list[str] | None = None) -> Iterator[pa.Table
             yield pa.Table.from_batches([batch])
 
 
+def pieces(table: pa.Table, size: int = ROW_GROUP) -> Iterator[pa.Table]:
+    """Yield a table in pieces of at most `size` rows; an empty one as it is."""
+    for start in range(0, max(table.num_rows, 1), size):
+        yield table.slice(start, size)
+
+
 def head_of(path: Path) -> tuple[list[str], int]:
     """Return the columns of a Parquet file and the number of its rows; errors as those of `read_rows`."""
     with _readable(path) as file:

@@ -16,7 +16,7 @@ from crosslign.files.lineage import lineage_path
 from crosslign.reporting.causes import Causes
 from crosslign.reporting.console import as_columns
 from crosslign.reporting.significance import LEVEL, holm, paired_bootstrap, resamples_of
-from crosslign.reporting.values import Cell, fill_cell, fill_cells
+from crosslign.reporting.values import Cell, cell_parts, fill_cell, fill_cells, layout_of
 
 PAIRED, SEEDS, INTERVALS = "paired", "seeds", "intervals"
 LEGEND = {
@@ -85,12 +85,10 @@ def _named(entries: Sequence[Mapping[str, Any]]) -> list[str]:
 
 def _grid(results: Path, resolved: Mapping[str, Any]) -> dict[tuple[str, str], tuple[Cell, list[Mapping[str, Any]]]]:
     """Return each cell with its value and the cells that hold its scores, by the names of its row and column."""
-    labels = [column["label"] for column in resolved["columns"]]
-    found = {}
-    for row, cells, values in zip(_named(resolved["rows"]), resolved["cells"], fill_cells(resolved, results), strict=True):
-        for column, cell, value in zip(_named(resolved["columns"]), cells, values, strict=True):
-            whole = [cells[labels.index(label)] for label in cell.get("mean_of", [])] or [cell]
-            found[row, column] = (value, [part for one in whole for part in one.get("parts", [one]) if "scores" in part])
+    found, columns = {}, _named(resolved["columns"])
+    for at, (row, values) in enumerate(zip(_named(resolved["rows"]), fill_cells(resolved, results), strict=True)):
+        for to, (column, value) in enumerate(zip(columns, values, strict=True)):
+            found[row, column] = (value, [part for _, part in cell_parts(resolved, at, to) if "scores" in part])
     return found
 
 
@@ -176,7 +174,7 @@ def table_moves(before: Side, after: Side) -> tuple[list[Move], int]:
     """
     old, new = _grid(*before), _grid(*after)
     entries = dict(zip(_named(after[1]["columns"]), after[1]["columns"], strict=True))
-    layout = {"decimals": 1, "scale_by": 100, **after[1].get("print", {})}
+    layout = layout_of(after[1])
     found = []
     shared = [place for place in new if place in old]
     for row, column in shared:
@@ -248,13 +246,12 @@ def _listed(moves: Sequence[Move], reasons: _Reasons, shared: set[str]) -> list[
     return as_columns([["row", "column", "before", "after", "delta", "significant", "why"], *rows], right=(2, 3, 4))
 
 
-def _tables(before: Path, after: Path) -> Iterator[tuple[str, list[Move], int, str]]:
+def _tables(pairs: Mapping[str, tuple[Side, Side]]) -> Iterator[tuple[str, list[Move], int, str]]:
     """Yield title, moves, number of shared cells and a complaint of each table that both folders have."""
-    old, new = tables(before), tables(after)
-    for name in sorted(old.keys() & new.keys()):
+    for name, (before, after) in pairs.items():
         try:
-            moves, cells = table_moves((before, old[name]), (after, new[name]))
-            yield f"{name}: {new[name]['title']}", moves, cells, ""
+            moves, cells = table_moves(before, after)
+            yield f"{name}: {after[1]['title']}", moves, cells, ""
         except InputError as error:
             yield name, [], 0, str(error)
 
@@ -266,7 +263,9 @@ def _count(number: int, one: str) -> str:
 def compare(before: Path, after: Path) -> str:
     """Return in words how two results folders differ: the cells that moved, table by table, and what differs first behind them."""
     old, new = score_files(before), score_files(after)
-    found, reasons, shared = list(_tables(before, after)), _Reasons(Causes(before, after)), old & new
+    theirs, ours = tables(before), tables(after)
+    pairs = {name: ((before, theirs[name]), (after, ours[name])) for name in sorted(theirs.keys() & ours.keys())}
+    found, reasons, shared = list(_tables(pairs)), _Reasons(Causes(before, after)), old & new
     all_moves = [move for _, moves, _, _ in found for move in moves]
     certain = sum(move.significant is True for move in all_moves)
     lines = [f"before  {before}", f"after   {after}", ""]
@@ -278,7 +277,7 @@ def compare(before: Path, after: Path) -> str:
             lines += ["", f"{title}: not compared, {complaint}"]
         elif moves:
             lines += ["", title, *_listed(moves, reasons, shared)]
-    outside = record_moves(before, after, shared - _in_tables(before, after))
+    outside = record_moves(before, after, shared - _in_tables(after_side[1] for _, after_side in pairs.values()))
     if outside:
         lines += [
             "",
@@ -293,8 +292,7 @@ def compare(before: Path, after: Path) -> str:
     return "\n".join(map(printable, lines if all_moves or outside else [*lines, "", "no score differs"]))
 
 
-def _in_tables(before: Path, after: Path) -> set[str]:
-    """Return the score files that a table of both folders reads."""
-    old, new = tables(before), tables(after)
-    cells = [cell for name in old.keys() & new.keys() for row in new[name]["cells"] for cell in row]
+def _in_tables(resolved: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Return the score files that tables read."""
+    cells = [cell for table in resolved for row in table["cells"] for cell in row]
     return {score for cell in cells for part in cell.get("parts", [cell]) for score in part.get("scores", [])}

@@ -18,7 +18,7 @@ from crosslign.errors import InputError, printable
 from crosslign.registry import nearest
 from crosslign.reporting.chain import Link, chain
 from crosslign.reporting.published import read_published
-from crosslign.reporting.values import Cell, fill_cell, mean_cell
+from crosslign.reporting.values import Cell, cell_parts, fill_cell, layout_of, mean_cell
 
 WIDTH = 118
 OF_RECORD = (
@@ -89,12 +89,7 @@ def find_cell(project: Project, table: str, row: str, column: str) -> Place:
         raise InputError(f"unknown table {table!r}", where="crosslign explain", why=nearest(table, list(project.tables)))
     resolved = resolve_table(project, table)
     at, to = _one(table, "row", row, resolved["rows"]), _one(table, "column", column, resolved["columns"])
-    cells = resolved["cells"][at]
-    cell, entry = cells[to], resolved["columns"][to]
-    labels = [entry["label"] for entry in resolved["columns"]]
-    averaged = [(label, cells[labels.index(label)]) for label in cell.get("mean_of", [])] or [(entry["label"], cell)]
-    parts = [(label, part) for label, whole in averaged for part in whole.get("parts", [whole])]
-    return Place(resolved, resolved["rows"][at], entry, cell, parts)
+    return Place(resolved, resolved["rows"][at], resolved["columns"][to], resolved["cells"][at][to], cell_parts(resolved, at, to))
 
 
 def _value(place: Place, results: Path) -> Cell:
@@ -122,7 +117,7 @@ def _versions(lineage: Mapping[str, Any]) -> str:
 
 
 def _heading(place: Place, value: Cell, published: str) -> Iterator[str]:
-    numbers = {"decimals": 1, "scale_by": 100, **place.resolved.get("print", {}), **place.column}
+    numbers = {**layout_of(place.resolved), **place.column}
     scale_by, decimals = numbers["scale_by"], numbers["decimals"]
     shown = value.text or ("–" if value.ours is None else f"{value.ours * scale_by:.{decimals}f}")
     if value.std is not None:

@@ -12,7 +12,7 @@ from typing import Any
 from crosslign.errors import printable
 from crosslign.files.lineage import licences_of
 from crosslign.reporting.published import read_published
-from crosslign.reporting.values import Cell, Grid, fill_grid
+from crosslign.reporting.values import Cell, Grid, fill_grid, layout_of
 
 DASH, MINUS = "–", "−"
 NON_COMMERCIAL = re.compile(r"non-?commercial|\bNC\b|-NC-", re.IGNORECASE)
@@ -181,7 +181,7 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         published: folder of the published figures.
     """
     grid = fill_grid(resolved, results, read_published(published, resolved["id"]))
-    layout = {"decimals": 1, "scale_by": 100, **resolved.get("print", {})}
+    layout = layout_of(resolved)
     notes, reduced = _Footnotes(), resolved["scale"] != "paper"
     columns = resolved["columns"]
     column_letters = [notes.join(_notes_at(resolved, None, column["label"])) for column in columns]

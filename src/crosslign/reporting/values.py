@@ -54,6 +54,19 @@ class Cell:
     p_value: float | None = None
 
 
+def layout_of(resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how a resolved table prints its numbers; its columns may say otherwise."""
+    return {"decimals": 1, "scale_by": 100, **resolved.get("print", {})}
+
+
+def cell_parts(resolved: Mapping[str, Any], row: int, column: int) -> list[tuple[str, Mapping[str, Any]]]:
+    """Return the resolved cells that hold a cell's scores, each with its column's label; more than one for averages and sums."""
+    cells, labels = resolved["cells"][row], [entry["label"] for entry in resolved["columns"]]
+    cell = cells[column]
+    whole = [(label, cells[labels.index(label)]) for label in cell.get("mean_of", [])] or [(labels[column], cell)]
+    return [(label, part) for label, one in whole for part in one.get("parts", [one])]
+
+
 def find_record(path: Path, select: Mapping[str, str]) -> dict[str, Any]:
     """Return the one record of a score file that fits `select` (task, subset, metric, protocol, direction).
 

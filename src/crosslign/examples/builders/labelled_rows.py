@@ -14,7 +14,7 @@ from crosslign.corpora.columns import kind_of
 from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
 from crosslign.examples.rows import Rows, cut, gathered
-from crosslign.examples.sentences import LABELLED, aligned_pairs, originals_of
+from crosslign.examples.sentences import LABELLED, aligned_pairs, originals_of, usable
 from crosslign.examples.shapes import checked, parts_of, shaped
 
 COPY = ("id", "of", "kind", "a_lang", "a_text", "b_lang", "b_text")
@@ -41,7 +41,8 @@ def build(material: Material, *, supervised: Sequence[str] = (), shared: Sequenc
     corpora = checked([rows for name, rows in material.corpora.items() if name not in views], LABELLED, material.name)
     if wrong := sorted(name for name, rows in views.items() if kind_of(rows.columns) != "labelled"):
         raise InputError(f"the view {wrong[0]!r} copies no labelled corpus", where=material.name)
-    kept = np.concatenate([_kept(part, material.langs) for part in parts_of(corpora, ["a_text", "a_lang"])])
+    parts = parts_of(corpora, ["a_text", "a_lang"])
+    kept = np.concatenate([np.asarray(usable(part["a_text"], part["a_lang"], material.langs), bool) for part in parts])
     counts, order = _delivered(list(views.values()), corpora, kept, frozenset(shared), material)
     starts = range(0, len(counts), AT_ONCE)
     rows = cut(_masked(parts_of(corpora, LABELLED), kept), [len(counts[start : start + AT_ONCE]) for start in starts])
@@ -51,13 +52,6 @@ def build(material: Material, *, supervised: Sequence[str] = (), shared: Sequenc
     )
     for start, part, own in zip(starts, rows, copies, strict=True):
         yield _table(part.to_pylist(), _parted(own.to_pylist(), counts[start : start + AT_ONCE]), frozenset(supervised), bool(views))
-
-
-def _kept(part: pa.Table, langs: Sequence[str]) -> NDArray[np.bool_]:
-    keep = pc.is_valid(part["a_text"])
-    if langs:
-        keep = pc.and_(keep, pc.is_in(part["a_lang"], value_set=pa.array(langs, pa.string())))
-    return np.asarray(keep, bool)
 
 
 def _masked(parts: Iterator[pa.Table], mask: NDArray[np.bool_]) -> Iterator[pa.Table]:

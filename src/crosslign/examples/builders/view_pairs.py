@@ -11,7 +11,7 @@ from crosslign.corpora.columns import SIDES, kind_of
 from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
 from crosslign.examples.rows import cut, gathered
-from crosslign.examples.sentences import SENTENCE, originals_of
+from crosslign.examples.sentences import SENTENCE, originals_of, usable
 from crosslign.examples.shapes import checked, parts_of, row_lists, shaped
 
 
@@ -48,9 +48,7 @@ def build(material: Material) -> Iterator[pa.Table]:
 
 
 def _pairs(source: pa.Table, copy: pa.Table, langs: Sequence[str]) -> pa.Table:
-    keep = pc.and_(pc.is_valid(source["text"]), pc.is_valid(copy["text"]))
-    if langs:
-        keep = pc.and_(keep, pc.is_in(source["lang"], value_set=pa.array(langs, pa.string())))
+    keep = pc.and_(usable(source["text"], source["lang"], langs), pc.is_valid(copy["text"]))
     source, copy = source.filter(keep), copy.filter(keep)
     ids = row_lists(source["id"], copy["id"])
     return shaped("pairs", rows=ids, a_text=source["text"], a_lang=source["lang"], b_text=copy["text"], b_lang=copy["lang"])
