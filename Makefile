@@ -39,7 +39,7 @@ demo: $(VENV)/.installed
 	@echo "Snakemake's own report: results/laptop/snakemake_report.html"
 
 methods: $(VENV)/.installed
-	$(SNAKEMAKE) --config 'papers=[quickstart,methods]' 'targets=[methods,methods_retrieval,methods_curves]'
+	$(SNAKEMAKE) --config 'papers=[quickstart,five_methods]' 'targets=[methods,methods_retrieval,methods_curves]'
 
 mirror: $(VENV)/.installed
 	$(SNAKEMAKE) --config 'papers=[mirror]' 'targets=[mirror_sets,mirror_geometry]'

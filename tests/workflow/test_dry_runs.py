@@ -37,7 +37,7 @@ def test_the_default_run_builds_the_quick_start_alone(untouched):
     assert tables == {"table=quickstart", "table=quickstart_retrieval"}
 
 
-METHODS = ("papers=[quickstart,methods]", "targets=[methods]")
+METHODS = ("papers=[quickstart,five_methods]", "targets=[methods]")
 
 
 @pytest.mark.parametrize("scale", ["quick", "laptop"])
