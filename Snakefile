@@ -43,6 +43,7 @@ rule all_figures:
 
 onstart:
     check_results()
+    check_scheduler(workflow.dag)
     drop_start_limit(workflow.scheduler)
     print_cost(workflow.dag)
 

@@ -20,6 +20,7 @@ from crosslign.config.resources import (
     job_need,
     large_sets,
 )
+from crosslign.config.scheduler import require_scheduler
 from crosslign.config.targets import covered, target_files
 from crosslign.errors import CrosslignError
 from crosslign.files.atomic import require_writable
@@ -36,6 +37,7 @@ from crosslign.reporting.cost import cost_of, cost_text
 from crosslign.reporting.failures import FailuresHandler
 from crosslign.reporting.remaining import Remaining, RemainingHandler
 from crosslign.stages.alone import ENGINE_VARIABLE, engine_mark
+from snakemake.jobs import GroupJob
 
 ROOT = Path(workflow.current_basedir).parents[1]
 # Relative, so that a project that was moved has nothing to make again.
@@ -174,6 +176,24 @@ def drop_start_limit(scheduler):
     limiter = scheduler.job_rate_limiter
     if workflow.local_exec and limiter and limiter.max_jobs == 100:
         scheduler.job_rate_limiter = None
+
+
+def check_scheduler(dag):
+    """End at once where Slurm would refuse jobs; and let its executor name a group of jobs that is refused later."""
+    if workflow.local_exec:
+        return
+    # The plugin (2.8) reports a refused job by `job.rule`, which a group of jobs does not have: it would wait for the group for ever.
+    if not hasattr(GroupJob, "rule"):
+        GroupJob.rule = property(lambda group: next(iter(group.jobs)).rule)
+    one_a_rule = {job.rule.name: job for job in dag.needrun_jobs() if not job.is_local}
+    asked = [job.resources for job in one_a_rule.values()]
+    try:
+        require_scheduler(
+            [(own.get("slurm_account"), own.get("slurm_partition")) for own in asked]
+        )
+    except CrosslignError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
 
 
 def print_cost(dag):

@@ -9,9 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crosslign.errors import printable
+
 LAST_LINES = 6
 CAUSE = re.compile(r"^\S+ \S+ (?:ERROR|CRITICAL) [\w.]+: (?P<text>.*)$")
 SLURM_ID = re.compile(r"SLURM-job '(?P<id>[\w]+)' failed, SLURM status is: '(?P<state>\w+)'")
+REFUSED = re.compile(r"(?:SLURM sbatch failed|[Ss]ubmission failed)[^\n]*")
 ADVICE = {
     "TIMEOUT": "it ran out of time: run again with more retries, or raise max_runtime (docs/cluster.md)",
     "OUT_OF_MEMORY": "it ran out of memory: run again with more retries, each asks for more, or --set-resources {rule}:mem_mb=...",
@@ -61,6 +64,8 @@ def explain(failure: Failure) -> Iterator[str]:
         yield f"  cause: {causes[-1]}"
     elif slurm and slurm["state"] in ADVICE:
         yield f"  cause: {ADVICE[slurm['state']].format(rule=failure.rule)}"
+    elif refused := REFUSED.search(failure.message):
+        yield f"  cause: {printable(refused[0])}"
     elif not own:
         yield "  cause: the job wrote no log: it did not start, or its disk is full; the scheduler's log says more"
     shown = own or next((lines for path in failure.logs[1:] if (lines := _lines(path))), [])

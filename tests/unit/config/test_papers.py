@@ -31,7 +31,7 @@ def test_all_systems_and_tables_of_a_paper_resolve(paper, scale):
 
 
 def test_the_methods_table_has_all_five_methods_under_the_quick_starts_evaluations():
-    loaded = project("quickstart", "methods")
+    loaded = project("quickstart", "five_methods")
     rows = [row["system"] for row in loaded.tables["methods"]["rows"]]
     used = {term["objective"] for system in rows[1:] for term in resolve(loaded, system, 42)["terms"]}
     wanted = {"infonce", "momentum_contrast", "alignment", "supervised_contrastive", "multi_positive_infonce", "rank_infonce", "gmm_ranks"}
@@ -43,7 +43,7 @@ def test_the_methods_table_has_all_five_methods_under_the_quick_starts_evaluatio
 
 
 def test_every_training_of_the_methods_table_is_kept_clean_of_its_evaluations():
-    loaded = project("methods")
+    loaded = project("five_methods")
     parts = set(loaded.corpora["quickstart"]["of"])
     for name, entry in loaded.examples.items():
         if "of" not in entry:
@@ -51,7 +51,7 @@ def test_every_training_of_the_methods_table_is_kept_clean_of_its_evaluations():
 
 
 def test_phase_two_goes_on_from_phase_one_of_its_seed():
-    loaded = project("methods", seeds=[3, 4])
+    loaded = project("five_methods", seeds=[3, 4])
     assert runs_of(loaded, "QM-MB") == ["QM-MB-s3", "QM-MB-s4"]
     assert resolve(loaded, "QM-EX-p2", 4)["base"]["run"] == "QM-EX-p1-s4"
 

@@ -13,7 +13,7 @@ ROOT = Path(__file__).resolve().parents[3]
 
 @pytest.fixture(scope="module")
 def project():
-    return load_project(ROOT, {"scale": "quick", "papers": ["quickstart", "methods"], "targets": ["all"]})
+    return load_project(ROOT, {"scale": "quick", "papers": ["quickstart", "five_methods"], "targets": ["all"]})
 
 
 def names(project, *wanted):
@@ -25,7 +25,7 @@ def test_a_table_is_its_four_formats(project):
 
 
 def test_a_paper_is_its_tables_and_figures_and_no_others(project):
-    found = names(project, "methods")
+    found = names(project, "five_methods")
     assert {"tables/methods.md"} < found
     assert not any("quickstart" in name for name in found)
 

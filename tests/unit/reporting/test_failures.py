@@ -53,3 +53,9 @@ def test_without_a_cause_in_the_log_slurm_gives_it(tmp_path):
     assert any("ran out of time" in line for line in explain(Failure("embed", {}, (log,), SLURM)))
     silent = list(explain(Failure("embed", {}, (tmp_path / "none.log", tmp_path / "slurm.log"))))
     assert any("wrote no log" in line for line in silent)
+
+
+def test_a_submission_that_is_refused_gives_the_cause_in_the_schedulers_words(tmp_path):
+    message = "SLURM sbatch failed. The error message was 'sbatch: error: Invalid account'.\n    sbatch call:\n        sbatch --parsable"
+    said = list(explain(Failure("embed", {}, (tmp_path / "none.log",), message)))
+    assert "  cause: SLURM sbatch failed. The error message was 'sbatch: error: Invalid account'." in said
