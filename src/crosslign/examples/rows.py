@@ -101,6 +101,12 @@ def cut(parts: Iterator[pa.Table], sizes: Iterable[int]) -> Iterator[pa.Table]:
         waiting = waiting.slice(size)
 
 
+def in_steps(parts: Iterator[pa.Table], size: int, step: int) -> Iterator[pa.Table]:
+    """Yield `size` rows of tables in tables of at most 131,072 that are whole multiples of `step`, as `size` is one."""
+    most = max(SHELF // step, 1) * step
+    return cut(parts, (min(most, size - start) for start in range(0, size, most)))
+
+
 class Numbers:
     """The numbers of rows by their id, 16 bytes a row.
 

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from crosslign.corpora.columns import SIDES, kind_of
+from crosslign.corpora.sampling import priorities
 from crosslign.errors import InputError
 from crosslign.examples.rows import Numbers, Rows, gathered
 from crosslign.examples.shapes import checked, parts_of
@@ -42,19 +43,56 @@ def usable(texts: pa.ChunkedArray, in_langs: pa.ChunkedArray, langs: Sequence[st
 
 @dataclass(frozen=True)
 class Groups:
-    """Sentences of equal meaning.
+    """Sentences of equal meaning, some 50 bytes of memory each; their texts stay in the files.
 
     Attributes:
-        table: id, lang, text of all sentences.
-        members: by group, in source order: row numbers in `table` by language; several where there are versions.
+        corpora: multiway corpora by id, whose rows are numbered one after another.
+        langs: languages by their number.
+        rows: row numbers, group after group in the order of their first rows, in source order within a group; int64, shape [sentences].
+        codes: number of each one's language, int16, shape [sentences].
+        starts: where in `rows` each group starts, and the end; int64, shape [groups + 1].
     """
 
-    table: pa.Table
-    members: Mapping[str, Mapping[str, Sequence[int]]]
+    corpora: Mapping[str, Rows]
+    langs: Sequence[str]
+    rows: NDArray[np.int64]
+    codes: NDArray[np.int16]
+    starts: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+    def versions(self, group: int) -> dict[str, list[int]]:
+        """Return the row numbers of a group by language; several where there are versions."""
+        own = slice(self.starts[group], self.starts[group + 1])
+        found: dict[str, list[int]] = {}
+        for row, code in zip(self.rows[own].tolist(), self.codes[own].tolist(), strict=True):
+            found.setdefault(self.langs[code], []).append(row)
+        return found
+
+    def names(self) -> Iterator[list[str]]:
+        """Yield a name for each group that no other corpus' group has, in lists of at most 65,536."""
+        first, corpora = self.rows[self.starts[:-1]], list(self.corpora)
+        origins = np.searchsorted(np.cumsum([rows.size for rows in self.corpora.values()]), first, side="right")
+        start = 0
+        for part in self.gathered(["group"], first):
+            names = zip(origins[start : start + part.num_rows].tolist(), part["group"].to_pylist(), strict=True)
+            yield [_name(corpora[origin], group) for origin, group in names]
+            start += part.num_rows
+
+    def gathered(self, columns: Sequence[str], order: NDArray[np.int64]) -> Iterator[pa.Table]:
+        """Yield columns of rows by number, in that order."""
+        return gathered(parts_of(list(self.corpora.values()), columns), order)
+
+
+def _name(corpus: str, group: str) -> str:
+    return f"{corpus}\x1f{group}"
 
 
 def groups_of(corpora: Mapping[str, Rows], langs: Sequence[str], name: str) -> Groups:
     """Return the groups of multiway corpora; groups of different corpora never mix.
+
+    Groups are compared by 64 bits of hash of their corpus and name.
 
     Args:
         corpora: multiway corpora by id.
@@ -62,16 +100,21 @@ def groups_of(corpora: Mapping[str, Rows], langs: Sequence[str], name: str) -> G
         name: id of the training set, for messages.
     """
     checked(list(corpora.values()), (*SENTENCE, "group"), name)
-    tables = [rows.table((*SENTENCE, "group")) for rows in corpora.values()]
-    wanted = frozenset(langs)
-    members: dict[str, dict[str, list[int]]] = {}
+    keys, codes, rows = [np.empty(0, np.uint64)], [np.empty(0, np.int16)], [np.empty(0, np.int64)]
+    numbers: dict[str, int] = {}
     row = 0
-    for corpus, part in zip(corpora, tables, strict=True):
-        for group, lang in zip(part["group"].to_pylist(), part["lang"].to_pylist(), strict=True):
-            if not wanted or lang in wanted:
-                members.setdefault(f"{corpus}\x1f{group}", {}).setdefault(lang, []).append(row)
-            row += 1
-    return Groups(pa.concat_tables(tables).select(SENTENCE), members)
+    for corpus, part in ((corpus, part) for corpus, own in corpora.items() for part in own.parts(["lang", "group"])):
+        keep = np.asarray(pc.is_in(part["lang"], value_set=pa.array(langs, pa.string()))) if langs else np.ones(part.num_rows, bool)
+        wanted = part.filter(pa.array(keep))
+        keys.append(priorities([_name(corpus, group) for group in wanted["group"].to_pylist()], 0))
+        codes.append(np.array([numbers.setdefault(lang, len(numbers)) for lang in wanted["lang"].to_pylist()], np.int16))
+        rows.append(row + np.flatnonzero(keep))
+        row += part.num_rows
+    first, inverse = np.unique(np.concatenate(keys), return_index=True, return_inverse=True)[1:]
+    leaders = first[inverse]
+    order = np.argsort(leaders, kind="stable")
+    starts = np.flatnonzero(np.diff(leaders[order], prepend=-1, append=len(order)))
+    return Groups(corpora, list(numbers), np.concatenate(rows)[order], np.concatenate(codes)[order], starts)
 
 
 @dataclass(frozen=True)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
+from itertools import chain
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from crosslign.corpora.sampling import generator, sample
+from crosslign.corpora.sampling import generator, lowest, priorities
 from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
-from crosslign.examples.rows import SHELF
-from crosslign.examples.sentences import groups_of
-from crosslign.examples.shapes import lists, pick, shaped
+from crosslign.examples.rows import in_steps
+from crosslign.examples.sentences import Groups, groups_of
+from crosslign.examples.shapes import lists, shaped
 
 
 @BUILDERS.register
@@ -35,16 +37,23 @@ def build(material: Material, *, size: int | None = None, max_groups: int | None
     if size < 2:
         raise InputError("a group has at least two sentences", where=material.name, do="Give `size` or `langs`")
     groups = groups_of(material.corpora, material.langs, material.name)
-    chosen = array("q")
-    large = [group for group, versions in groups.members.items() if len(versions) >= size]
-    kept = large if max_groups is None else [large[place] for place in sample(large, max_groups, material.seed)]
-    for group in kept:
-        versions, draw = groups.members[group], generator(material.seed, group)
-        langs = sorted(draw.sample(sorted(versions), size))
-        chosen.extend(draw.choice(versions[lang]) for lang in langs)
+    kept, chosen = _kept(groups, size, max_groups, material.seed), array("q")
+    for group, name in enumerate(chain.from_iterable(groups.names())):
+        if kept[group]:
+            versions, draw = groups.versions(group), generator(material.seed, name)
+            chosen.extend(draw.choice(versions[lang]) for lang in sorted(draw.sample(sorted(versions), size)))
     if not chosen:
         raise InputError(f"no group has {size} languages", where=material.name, do="Lower `size`, or name languages that the corpus has")
-    rows, step = np.frombuffer(chosen, np.int64), SHELF // size * size
-    for start in range(0, len(rows), step):
-        part = pick(groups.table, rows[start : start + step])
+    for part in in_steps(groups.gathered(["id", "text", "lang"], np.frombuffer(chosen, np.int64)), len(chosen), size):
         yield shaped("groups", rows=lists(part["id"], size), texts=lists(part["text"], size), langs=lists(part["lang"], size))
+
+
+def _kept(groups: Groups, size: int, most: int | None, seed: int) -> NDArray[np.bool_]:
+    """Return which groups have enough languages; of these a sample, where there is a bound."""
+    large = np.fromiter((len(groups.versions(group)) >= size for group in range(len(groups))), bool, len(groups))
+    if most is None:
+        return large
+    values = np.concatenate([priorities(names, seed) for names in groups.names()])
+    kept = np.zeros(len(groups), bool)
+    kept[np.flatnonzero(large)[lowest(values[large], most)]] = True
+    return kept

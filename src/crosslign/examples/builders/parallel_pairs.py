@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import combinations, product
+from itertools import chain, combinations, product
 from typing import Literal
 
 import numpy as np
@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from crosslign.corpora.columns import kind_of
 from crosslign.corpora.sampling import Lowest, generator, priorities
 from crosslign.examples import BUILDERS, Material
-from crosslign.examples.rows import SHELF
+from crosslign.examples.rows import in_steps
 from crosslign.examples.sentences import Groups, groups_of
-from crosslign.examples.shapes import checked, pick, row_lists, shaped
+from crosslign.examples.shapes import checked, row_lists, shaped
 from crosslign.languages import pair_of
 
 BITEXT = ("id", "a_lang", "a_text", "b_lang", "b_text")
@@ -78,7 +78,7 @@ class _Source:
                 columns = {name: found["id" if name.endswith("_id") else name] for name in SIDES if texts or not name.endswith("_text")}
                 yield pa.table(columns)
         if not bitexts or len(bitexts) < len(self.material.corpora):
-            yield from self._from_groups()
+            yield from self._from_groups(texts=texts)
 
     def _wanted(self, part: pa.Table) -> pa.ChunkedArray:
         both = pc.binary_join_element_wise(part["a_lang"], part["b_lang"], "\x1f")
@@ -90,24 +90,26 @@ class _Source:
 
     @cached_property
     def _drawn(self) -> tuple[Groups, NDArray[np.int64]]:
-        """Groups of the multiway corpora, and row numbers of the pairs drawn from them, shape [pairs, 2]."""
+        """Groups of the multiway corpora, and row numbers of the pairs drawn from them, one pair after another."""
         multiway = {name: rows for name, rows in self.material.corpora.items() if kind_of(rows.columns) == "multiway"}
         checked(list(multiway.values()), (), self.material.name)
         groups, drawn = groups_of(multiway, self.material.langs, self.material.name), array("q")
-        for group in groups.members:
-            for pair in _drawn(groups, group, self.order, self.per_group, self.material.seed):
+        for group, name in enumerate(chain.from_iterable(groups.names())):
+            for pair in _drawn(groups.versions(group), name, self.order, self.per_group, self.material.seed):
                 drawn.extend(pair)
-        return groups, np.array(drawn, np.int64).reshape(-1, 2)
+        return groups, np.array(drawn, np.int64)
 
-    def _from_groups(self) -> Iterator[pa.Table]:
+    def _from_groups(self, *, texts: bool) -> Iterator[pa.Table]:
         groups, drawn = self._drawn
-        for start in range(0, len(drawn), SHELF):
-            left, right = (pick(groups.table, rows) for rows in drawn[start : start + SHELF].T)
-            yield pa.table([*left.select(["id", "lang", "text"]).columns, *right.select(["id", "lang", "text"]).columns], names=SIDES)
+        columns = ["id", "lang", *["text"] * texts]
+        for part in in_steps(groups.gathered(columns, drawn), len(drawn), 2):
+            sides = {side: part.take(pa.array(np.arange(first, part.num_rows, 2))) for first, side in enumerate("ab")}
+            yield pa.table({f"{side}_{name}": sides[side][name] for side in "ab" for name in columns})
 
 
-def _drawn(groups: Groups, group: str, order: Sequence[tuple[str, str]], per_group: int, seed: int) -> Iterator[tuple[int, int]]:
-    versions = groups.members[group]
+def _drawn(
+    versions: Mapping[str, Sequence[int]], group: str, order: Sequence[tuple[str, str]], per_group: int, seed: int
+) -> Iterator[tuple[int, int]]:
     for a, b in order or combinations(sorted(versions), 2):
         if a in versions and b in versions:
             choices = list(product(versions[a], versions[b]))
