@@ -2,7 +2,8 @@
 
 Texts are drawn words, the same for every run, and copies of them behind a number. The steps of ours: `pairs` takes nine tenths of a
 bitext by a sample, sides drawn; `mix` shuffles these pairs with a twentieth as many triplets whose hard negatives are dropped; `rows`
-gives labelled rows in five languages their translations as views. `datasets` makes the mix of the same two files: remove the columns,
+gives labelled rows in five languages their translations as views; `groups` finds the sentences that say the same in five languages, as many
+sentences as the bitext has rows. `datasets` makes the mix of the same two files: remove the columns,
 concatenate, shuffle, write Parquet. Both mixes must hold the same rows (compared by a sum of hashes). Peak memory has the interpreter
 included. Prints, as its last line, `ratio: <peer memory / our memory>` of the mix at the largest size.
 
@@ -29,7 +30,7 @@ WORDS = 12
 PART = 100_000
 LANGS = ("en", "de", "fr", "es", "ru")
 COLUMNS = ["rows", "a_text", "a_lang", "b_text", "b_lang"]
-STEPS = ("pairs", "mix", "rows")
+STEPS = ("pairs", "mix", "rows", "groups")
 
 
 def texts(rows: int, seed: int) -> Iterator[pa.Array]:
@@ -76,6 +77,14 @@ def prepare(folder: Path, pairs: int) -> None:
                 ids, groups = [f"l:{code}:{number}" for number in numbers], [str(number) for number in numbers]
                 yield {"id": ids, "a_lang": langs, "a_text": left, "b_lang": langs, "b_text": right, "label": labels, "group": groups}
 
+    def multiway() -> Iterator[dict[str, object]]:
+        each = pairs // len(LANGS)
+        for lang, code in enumerate(LANGS):
+            for part, sentences in enumerate(texts(each, 30 + lang)):
+                names = [str(number) for number in range(part * PART, part * PART + len(sentences))]
+                yield {"id": [f"g:{code}:{name}" for name in names], "lang": [code] * len(names), "text": sentences, "group": names}
+
+    write(folder / "g.parquet", "multiway", multiway())
     write(folder / "c.parquet", "bitext", bitext())
     write(folder / "n.parquet", "triplets", triplets())
     write(folder / "l.parquet", "labelled", labelled())
@@ -108,6 +117,9 @@ def ours(folder: Path, step: str, pairs: int) -> None:
     elif step == "mix":
         entry = {"builder": "union", "of": ["p", "n"], "drop_hard_negatives": True}
         build_examples("m", entry, {}, {}, {"p": folder / "pairs.parquet", "n": folder / "n.parquet"}, out)
+    elif step == "groups":
+        entry = {"builder": "parallel_groups", "from": ["g"], "langs": list(LANGS), "size": 4}
+        build_examples("g", entry, {"g": folder / "g.parquet"}, {}, {}, out)
     else:
         entry = {"builder": "labelled_rows", "from": ["l", "v"], "langs": list(LANGS)}
         build_examples("r", entry, {"l": folder / "l.parquet", "v": folder / "v.parquet"}, {}, {}, out)
