@@ -16,6 +16,13 @@ def test_lineage_names_inputs_by_hash_and_inherits_licences_and_the_stand_in_mar
     assert sidecar["stand_in"] is True
 
 
+def test_the_licences_of_joined_data_are_named_once_each(tmp_path):
+    for name, licence in {"verses": "GPL-3.0", "joined": "GPL-3.0; CC0-1.0"}.items():
+        write_text(tmp_path / name, name)
+        Lineage("fetch", {}, [], tmp_path, licences=[licence]).write(tmp_path / name, "download")
+    assert licences_of([tmp_path / "verses", tmp_path / "joined"]) == ["CC0-1.0", "GPL-3.0"]
+
+
 def test_only_the_run_block_differs_between_equal_jobs(tmp_path):
     write_text(tmp_path / "out.txt", "output")
     found = []
