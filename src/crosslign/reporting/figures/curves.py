@@ -21,6 +21,12 @@ def _running_mean(values: np.ndarray, window: int) -> np.ndarray:
     return np.asarray((sums[ends] - sums[starts]) / (ends - starts))
 
 
+def _limits(loss: np.ndarray) -> tuple[float, float]:
+    """Return where the axis of a loss ends: it has zero in it, and losses below zero (minus a similarity) hang from it."""
+    low, high = min(float(loss.min()) * 1.05, 0.0), max(float(loss.max()) * 1.05, 0.0)
+    return low, high if high > low else 1e-6
+
+
 @FIGURES.register
 def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
     """Draw one column of panels a run: loss (thin: each step, bold: running mean) over learning rate.
@@ -47,7 +53,7 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
         colour = PALETTE[index % len(PALETTE)]
         above.plot(steps, loss, color=colour, alpha=0.25, linewidth=0.7)
         above.plot(steps, _running_mean(loss, max(1, len(loss) // 20)), color=colour, linewidth=1.8)
-        above.set(title=panel["label"], ylim=(0, max(float(loss.max()) * 1.05, 1e-6)), ylabel="loss")
+        above.set(title=panel["label"], ylim=_limits(loss), ylabel="loss")
         below.plot(steps, rate * 1e5, color="#555555", linewidth=1.2)
         below.set(xlabel="step", ylabel="rate\n×1e-5", ylim=(0, float(rate.max()) * 1.15e5 or 1))
         for axis in (above, below):
