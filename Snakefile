@@ -19,26 +19,22 @@ include: "workflow/rules/tables.smk"
 include: "workflow/rules/mining.smk"
 
 
-localrules:
-    all,
-    all_tables,
-    all_figures,
-
-
 rule all:
     default_target: True
     input:
         targets(project.settings["targets"]),
+    localrule: True
 
 
-rule all_tables:
-    input:
-        targets(["all_tables"]),
+# Each name that `targets:` knows is a target of the command line too: `snakemake --cores all mpcl_table1`.
+for name in target_names(project):
 
-
-rule all_figures:
-    input:
-        targets(["all_figures"]),
+    rule:
+        name:
+            name
+        input:
+            targets([name]),
+        localrule: True
 
 
 onstart:
@@ -49,7 +45,7 @@ onstart:
 
 
 onsuccess:
-    print_summary()
+    print_summary(workflow.dag)
 
 
 onerror:

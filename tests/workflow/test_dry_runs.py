@@ -17,6 +17,7 @@ def test_the_default_target_has_jobs_at_every_scale(untouched, scale):
     [
         "all_tables",
         "all_figures",
+        "mpcl_table1",
         "results/quick/tables/quickstart.md",
         "results/quick/figures/quickstart_tsne.svg",
         "results/quick/report.html",
@@ -30,6 +31,15 @@ def test_every_table_and_figure_of_the_five_papers_is_one_command(untouched):
     made = {name for rule, name in untouched.planned("all_tables", "all_figures") if rule in ("make_table", "draw_figure")}
     for paper in ("msimcse", "moco_bert", "scl", "mpcl", "emma_x"):
         assert {f"table={paper}_table{number}" for number in (1, 2, 5, 6)} <= made, paper
+
+
+def test_a_paper_a_table_and_a_figure_are_targets_by_name(untouched):
+    made = [
+        {name for rule, name in untouched.planned(target) if rule in ("make_table", "draw_figure")} for target in ("mpcl", "mpcl_figure4")
+    ]
+    assert {"table=mpcl_table1", "figure=mpcl_figure4"} <= made[0]
+    assert not any("msimcse" in name for name in made[0])
+    assert made[1] == {"figure=mpcl_figure4"}
 
 
 def test_the_default_run_builds_the_quick_start_alone(untouched):

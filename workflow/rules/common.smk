@@ -21,7 +21,7 @@ from crosslign.config.resources import (
     large_sets,
 )
 from crosslign.config.scheduler import require_scheduler
-from crosslign.config.targets import covered, target_files
+from crosslign.config.targets import covered, target_files, target_names
 from crosslign.errors import CrosslignError
 from crosslign.files.atomic import require_writable
 from crosslign.files.fingerprint import fingerprint
@@ -178,15 +178,20 @@ def drop_start_limit(scheduler):
         scheduler.job_rate_limiter = None
 
 
+def rule_of_group(group):
+    """The rule of one of a group's jobs."""
+    return next(iter(group.jobs)).rule
+
+
 def check_scheduler(dag):
     """End at once where Slurm would refuse jobs; and let its executor name a group of jobs that is refused later."""
     if workflow.local_exec:
         return
     # The plugin (2.8) reports a refused job by `job.rule`, which a group of jobs does not have: it would wait for the group for ever.
     if not hasattr(GroupJob, "rule"):
-        GroupJob.rule = property(lambda group: next(iter(group.jobs)).rule)
-    one_a_rule = {job.rule.name: job for job in dag.needrun_jobs() if not job.is_local}
-    asked = [job.resources for job in one_a_rule.values()]
+        GroupJob.rule = property(rule_of_group)
+    one_each = {job.rule.name: job for job in dag.needrun_jobs() if not job.is_local}
+    asked = [job.resources for job in one_each.values()]
     try:
         require_scheduler(
             [(own.get("slurm_account"), own.get("slurm_partition")) for own in asked]
@@ -217,9 +222,10 @@ def check_results():
         sys.exit(error.exit_code)
 
 
-def print_summary():
-    """Print the first table that was asked for, else the first that is there, and where the files are."""
-    done = [table for table in project.tables if paths.table(table, "csv").exists()]
+def print_summary(dag):
+    """Print the first of this run's tables, one that `targets:` names before others, and where the files are."""
+    own = {job.wildcards.table for job in dag.jobs if job.rule.name == "make_table"}
+    done = [table for table in project.tables if table in own]
     done.sort(key=lambda table: table not in project.settings["targets"])
     if done:
         files = [

@@ -50,6 +50,12 @@ def _of(project: Project, target: str) -> list[Path]:
     return found
 
 
+def target_names(project: Project) -> list[str]:
+    """Return every name that a target may have, but `all`, each once."""
+    names = [*GROUPS, *project.settings["papers"], *project.tables, *project.figures, *project.settings["mine"]]
+    return [name for name in dict.fromkeys(names) if name != "all"]
+
+
 def target_files(project: Project, wanted: Sequence[str]) -> list[Path]:
     """Return the files of named targets.
 
@@ -60,8 +66,8 @@ def target_files(project: Project, wanted: Sequence[str]) -> list[Path]:
     Raises:
         InputError: a name that stands for nothing; names the nearest and all allowed ones.
     """
-    allowed = [*GROUPS, *project.settings["papers"], *project.tables, *project.figures, *project.settings["mine"]]
+    allowed = ["all", *target_names(project)]
     for target in wanted:
         if target not in allowed:
-            raise InputError(f"unknown target {target!r}", where="config/config.yaml: targets", why=nearest(target, sorted(set(allowed))))
+            raise InputError(f"unknown target {target!r}", where="config/config.yaml: targets", why=nearest(target, sorted(allowed)))
     return list(dict.fromkeys(path for target in wanted for path in _of(project, target)))
