@@ -63,9 +63,10 @@ def as_markdown(table: PrintedTable) -> str:
     lines = [f"### {_markdown_escape(table.title)}", ""]
     if table.caption:
         lines += [_markdown_escape(table.caption), ""]
+    names = _names([(column["group"], column["label"]) for column in table.columns])
     heads = [
-        _markdown_escape(column["label"]) + (f"<sup>{letters}</sup>" if letters else "")
-        for column, letters in zip(table.columns, table.column_letters, strict=True)
+        _markdown_escape(name) + (f"<sup>{letters}</sup>" if letters else "")
+        for name, letters in zip(names, table.column_letters, strict=True)
     ]
     lines += ["| | " + " | ".join(heads) + " |", "| :--- |" + " ---: |" * len(heads)]
     for row in table.rows:

@@ -85,6 +85,15 @@ def test_an_absent_cell_is_a_dash_with_its_reason_and_equal_footnotes_share_a_le
     assert b.cells[2].ours == "–"
 
 
+def test_columns_of_one_name_carry_their_heading_where_the_format_has_no_room_for_it(tmp_path):
+    columns = [{"group": group, "label": label, "task": "bucc"} for group, label in (("F1", "de"), ("Accuracy", "de"), ("Accuracy", "fr"))]
+    rows = [({"label": "A"}, [cell(score(tmp_path, "a-s1", 0.5))] * 3)]
+    table = lay_out(resolved(rows, columns), tmp_path, tmp_path)
+    header = next(line for line in as_markdown(table).splitlines() if line.startswith("| |"))
+    assert [name.split("<")[0].strip() for name in header.strip("|").split("|")[1:]] == ["F1: de", "Accuracy: de", "fr"]
+    assert [row["column"] for row in csv.DictReader(io.StringIO(as_csv(table)))] == ["F1: de", "Accuracy: de", "fr"]
+
+
 def test_an_undefined_value_is_a_dash_never_zero(tmp_path):
     path = score(tmp_path, "a-s1", None, reason="constant scores")
     table = lay_out(resolved([({"label": "A"}, [cell(path)])], [{"label": "x", "task": "bucc"}]), tmp_path, tmp_path)
