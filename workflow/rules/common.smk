@@ -129,6 +129,7 @@ def reader_modules(entry):
     return [
         *([f"crosslign.corpora.{seam}.{entry['reader']}"] if "reader" in entry else []),
         *(f"crosslign.corpora.filters.{rule}" for rule in rules),
+        *(["crosslign.corpora.worker"] if rules else []),
     ]
 
 

@@ -1,6 +1,6 @@
 """Filters in processes of their own: batches go out and come back as Arrow streams, in order.
 
-A worker is `python -m crosslign.corpora.workers`: it reads one line of JSON (what to filter, and how), then batch after batch from its
+A worker is `python -m crosslign.corpora.worker`: it reads one line of JSON (what to filter, and how), then batch after batch from its
 standard input. Nothing is pickled, and nothing of the calling process is forked.
 """
 
@@ -22,6 +22,7 @@ from crosslign.errors import ResourceError
 from crosslign.threads import VARIABLES
 
 NOTE = b"crosslign"
+WORKER = "crosslign.corpora.worker"
 
 
 def send(stream: IO[bytes], table: pa.Table, note: Any) -> None:
@@ -56,7 +57,7 @@ class Workers:
         environment = {**os.environ, **single, "PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
         self._where = str(task["name"])
         self._processes = [
-            subprocess.Popen([sys.executable, "-m", __spec__.name], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+            subprocess.Popen([sys.executable, "-m", WORKER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
             for _ in range(count)
         ]
         self._idle: queue.SimpleQueue[subprocess.Popen[bytes]] = queue.SimpleQueue()
@@ -113,22 +114,3 @@ def _close_broken(pipe: Any) -> None:
         pipe.close()
     except BrokenPipeError:
         return
-
-
-def main() -> None:
-    """Filter batches from standard input until it ends."""
-    from crosslign.corpora.pipeline import Pipeline
-
-    source, sink = sys.stdin.buffer, sys.stdout.buffer
-    pipeline = Pipeline(**json.loads(source.readline()), references={}, forgetful=True)
-    while True:
-        try:
-            table, span = receive(source)
-        except (pa.ArrowInvalid, OSError):
-            return
-        found, counts = pipeline.run(table, range(*span))
-        send(sink, found, counts)
-
-
-if __name__ == "__main__":
-    main()

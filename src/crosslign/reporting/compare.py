@@ -14,9 +14,10 @@ from crosslign.errors import InputError, printable
 from crosslign.files import read_json
 from crosslign.files.lineage import lineage_path
 from crosslign.reporting.causes import Causes
+from crosslign.reporting.cell import Cell
 from crosslign.reporting.console import as_columns
 from crosslign.reporting.significance import LEVEL, holm, paired_bootstrap, resamples_of
-from crosslign.reporting.values import Cell, cell_parts, fill_cell, fill_cells, layout_of
+from crosslign.reporting.values import cell_parts, fill_cell, fill_cells, layout_of
 
 PAIRED, SEEDS, INTERVALS = "paired", "seeds", "intervals"
 LEGEND = {

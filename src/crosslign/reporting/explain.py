@@ -16,9 +16,10 @@ from crosslign.config.cells import resolve_table
 from crosslign.config.project import Project
 from crosslign.errors import InputError, printable
 from crosslign.registry import nearest
+from crosslign.reporting.cell import Cell
 from crosslign.reporting.chain import Link, chain
 from crosslign.reporting.published import read_published
-from crosslign.reporting.values import Cell, cell_parts, fill_cell, layout_of, mean_cell
+from crosslign.reporting.values import cell_parts, fill_cell, layout_of, mean_cell
 
 WIDTH = 118
 OF_RECORD = (

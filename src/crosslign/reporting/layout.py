@@ -11,8 +11,9 @@ from typing import Any
 
 from crosslign.errors import printable
 from crosslign.files.lineage import licences_of
+from crosslign.reporting.cell import Cell, Grid
 from crosslign.reporting.published import read_published
-from crosslign.reporting.values import Cell, Grid, fill_grid, layout_of
+from crosslign.reporting.values import fill_grid, layout_of
 
 DASH, MINUS = "–", "−"
 NON_COMMERCIAL = re.compile(r"non-?commercial|\bNC\b|-NC-", re.IGNORECASE)

@@ -10,15 +10,12 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from crosslign.files import read_rows
 from crosslign.paths import resamples_path
-
-if TYPE_CHECKING:
-    from crosslign.reporting.values import Cell
+from crosslign.reporting.cell import Cell
 
 LEVEL = 0.05
 """Differences are marked where the corrected p-value lies below this."""

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.paths import resamples_path
+from crosslign.reporting.cell import Cell
 from crosslign.reporting.significance import holm, mark_differences, paired_bootstrap, read_resamples
-from crosslign.reporting.values import Cell
 from crosslign.tasks.records import Record
 from crosslign.tasks.score import score_with_resamples
 from crosslign.tasks.write import write_resamples

@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from crosslign.reporting.cell import Cell
 from crosslign.reporting.figures import FIGURES
 from crosslign.reporting.figures._style import PALETTE, save, subplots, write_numbers
-from crosslign.reporting.values import Cell, fill_cell
+from crosslign.reporting.values import fill_cell
 
 
 def spread(cell: Cell) -> tuple[float, float] | None:

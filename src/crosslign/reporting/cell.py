@@ -1,0 +1,44 @@
+"""One cell of a table, as far as it is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass
+class Cell:
+    """One cell.
+
+    Attributes:
+        ours: mean over runs, a fraction; None where there is none, with `reason` saying why.
+        std: sample standard deviation over runs (ddof 1), or None for a single run.
+        published: figure as printed, on the printed scale, or None.
+        printed: what was printed, where it is no plain number (`46k`, `738-750`).
+        text: what stands in the place of a number: a setting of a recipe.
+        ci_low, ci_high: 95 % interval of a single run, or None.
+        records: the record of each run that the value rests on.
+        score_files: their files, relative to `{results}`.
+        marks: `best` in its column, unless all are equal; `above` or `below` when it differs from the first row: by a paired test where
+            the table asks for one, else where its interval lies wholly beside that of the first row.
+        p_value: of no difference to the first row, corrected for the rows of the column; None without a test.
+        notes: texts of the footnotes that concern this cell alone.
+    """
+
+    ours: float | None = None
+    std: float | None = None
+    published: float | None = None
+    printed: str = ""
+    text: str = ""
+    ci_low: float | None = None
+    ci_high: float | None = None
+    reason: str = ""
+    records: list[dict[str, Any]] = field(default_factory=list)
+    score_files: list[str] = field(default_factory=list)
+    marks: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    p_value: float | None = None
+
+
+Grid = list[list[Cell]]
+"""The cells of a table, row by row."""
