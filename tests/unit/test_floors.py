@@ -1,6 +1,7 @@
 """The floors of the library: a module imports only from its own package or from a lower one, and nothing imports Snakemake."""
 
 import ast
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import crosslign
@@ -47,6 +48,13 @@ def test_imports_go_down():
             if module.startswith("crosslign.") and level[room(module)] > level[here]:
                 wrong.append(f"{path.relative_to(SOURCE)} imports {module}")
     assert wrong == []
+
+
+def test_no_circle_of_imports():
+    names = {path: ".".join(["crosslign", *path.relative_to(SOURCE).with_suffix("").parts]) for path in SOURCE.rglob("*.py")}
+    modules = set(names.values())
+    graph = {name: {module for module in imports_of(path) if module in modules} for path, name in names.items()}
+    assert list(TopologicalSorter(graph).static_order())  # CycleError names a circle
 
 
 def test_the_library_knows_no_workflow_engine():
