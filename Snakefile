@@ -26,8 +26,8 @@ rule all:
     localrule: True
 
 
-# Each name that `targets:` knows is a target of the command line too: `snakemake --cores all mpcl_table1`.
-for name in target_names(project):
+# Each name that `targets:` knows is a target of the command line too, unless a step has it: `snakemake --cores all mpcl_table1`.
+for name in filter(lambda name: not workflow.is_rule(name), target_names(project)):
 
     rule:
         name:

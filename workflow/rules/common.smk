@@ -1,6 +1,7 @@
 # Configuration, checked before anything runs; names, paths, fingerprints and resources that all rules share.
 import os
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 
 from crosslign.config import cells, graph
@@ -43,11 +44,19 @@ ROOT = Path(workflow.current_basedir).parents[1]
 # Relative, so that a project that was moved has nothing to make again.
 PUBLISHED = Path(os.path.relpath(ROOT / "resources" / "published"))
 
-try:
+
+@contextmanager
+def ends_in_words():
+    """Print an error that is meant for the user, and end with its exit code."""
+    try:
+        yield
+    except CrosslignError as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(error.exit_code)
+
+
+with ends_in_words():
     project = load_project(ROOT, config)
-except CrosslignError as error:
-    print(f"error: {error}", file=sys.stderr)
-    sys.exit(error.exit_code)
 
 failures = FailuresHandler()
 if workflow.is_main_process:
@@ -161,11 +170,8 @@ def objective_modules(recipe):
 
 def targets(wanted):
     """Files of the named targets."""
-    try:
+    with ends_in_words():
         return target_files(project, wanted)
-    except CrosslignError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
 
 
 def drop_start_limit(scheduler):
@@ -186,20 +192,19 @@ def rule_of_group(group):
 
 def check_scheduler(dag):
     """End at once where Slurm would refuse jobs; and let its executor name a group of jobs that is refused later."""
-    if workflow.local_exec:
+    if workflow.executor_plugin.name != "slurm":
         return
     # The plugin (2.8) reports a refused job by `job.rule`, which a group of jobs does not have: it would wait for the group for ever.
     if not hasattr(GroupJob, "rule"):
         GroupJob.rule = property(rule_of_group)
     one_each = {job.rule.name: job for job in dag.needrun_jobs() if not job.is_local}
-    asked = [job.resources for job in one_each.values()]
-    try:
-        require_scheduler(
-            [(own.get("slurm_account"), own.get("slurm_partition")) for own in asked]
-        )
-    except CrosslignError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+    asked = [
+        (job.resources.get("slurm_account"), job.resources.get("slurm_partition"))
+        for job in one_each.values()
+    ]
+    if asked:
+        with ends_in_words():
+            require_scheduler(asked)
 
 
 def print_cost(dag):
@@ -216,11 +221,8 @@ def print_failures():
 
 def check_results():
     """End at once where nothing could be written, before anything is fetched."""
-    try:
+    with ends_in_words():
         require_writable(paths.results)
-    except CrosslignError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
 
 
 def print_summary(dag):
