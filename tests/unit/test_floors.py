@@ -51,7 +51,8 @@ def test_imports_go_down():
 
 
 def test_no_circle_of_imports():
-    names = {path: ".".join(["crosslign", *path.relative_to(SOURCE).with_suffix("").parts]) for path in SOURCE.rglob("*.py")}
+    parts = {path: path.relative_to(SOURCE).with_suffix("").parts for path in SOURCE.rglob("*.py")}
+    names = {path: ".".join(["crosslign", *own]).removesuffix(".__init__") for path, own in parts.items()}
     modules = set(names.values())
     graph = {name: {module for module in imports_of(path) if module in modules} for path, name in names.items()}
     assert list(TopologicalSorter(graph).static_order())  # CycleError names a circle

@@ -26,7 +26,7 @@ def require_scheduler(asked: Iterable[tuple[str | None, str | None]]) -> None:
         own = [f"--account={account}"] * bool(account) + [f"--partition={partition}"] * bool(partition)
         commands.append(["sbatch", "--test-only", "--time=1", *own, "--wrap=true"])
     for command in commands:
-        if complaint := _complaint(command):
+        if complaint := ask(command)[1]:
             raise InputError(
                 "Slurm takes no jobs of this run",
                 where=" ".join(command),
@@ -35,11 +35,12 @@ def require_scheduler(asked: Iterable[tuple[str | None, str | None]]) -> None:
             )
 
 
-def _complaint(command: Sequence[str]) -> str:
+def ask(command: Sequence[str]) -> tuple[str, str]:
+    """Run a command that may be absent, fail or hang; return what it printed, and a complaint for people, empty where it did well."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS, stdin=subprocess.DEVNULL)
     except FileNotFoundError:
-        return f"there is no {command[0]} here: start the run on a login node"
+        return "", f"there is no {command[0]} here: start the run on a login node"
     except subprocess.TimeoutExpired:
-        return f"no answer within {SECONDS:.0f} s"
-    return (done.stderr.strip() or f"exit code {done.returncode}")[:400] if done.returncode else ""
+        return "", f"no answer within {SECONDS:g} s"
+    return done.stdout, (done.stderr.strip() or f"exit code {done.returncode}")[:400] if done.returncode else ""

@@ -70,15 +70,13 @@ class Groups:
             found.setdefault(self.langs[code], []).append(row)
         return found
 
-    def names(self) -> Iterator[list[str]]:
-        """Yield a name for each group that no other corpus' group has, in lists of at most 65,536."""
+    def items(self) -> Iterator[tuple[str, dict[str, list[int]]]]:
+        """Yield a name for each group, which no other corpus' group has, and its versions."""
         first, corpora = self.rows[self.starts[:-1]], list(self.corpora)
         origins = np.searchsorted(np.cumsum([rows.size for rows in self.corpora.values()]), first, side="right")
-        start = 0
-        for part in self.gathered(["group"], first):
-            names = zip(origins[start : start + part.num_rows].tolist(), part["group"].to_pylist(), strict=True)
-            yield [_name(corpora[origin], group) for origin, group in names]
-            start += part.num_rows
+        names = (name for part in self.gathered(["group"], first) for name in part["group"].to_pylist())
+        for group, name in enumerate(names):
+            yield _name(corpora[origins[group]], name), self.versions(group)
 
     def gathered(self, columns: Sequence[str], order: NDArray[np.int64]) -> Iterator[pa.Table]:
         """Yield columns of rows by number, in that order."""

@@ -13,6 +13,15 @@ from crosslign.errors import printable
 DASH = "–"
 
 
+def bytes_text(count: float) -> str:
+    """Return a number of bytes for people."""
+    for unit in ("B", "kB", "MB", "GB"):
+        if count < 1000:
+            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1000
+    return f"{count:.1f} TB"
+
+
 def _width(text: str) -> int:
     """Return how many terminal cells a text takes."""
     return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)

@@ -10,6 +10,7 @@ from pathlib import Path
 from crosslign.config.project import Project
 from crosslign.config.resolve import entry_of, split_run
 from crosslign.config.resources import EMBED_RULES, LOADS, job_need, large_sets, load_of
+from crosslign.reporting.console import bytes_text
 
 Job = tuple[str, Mapping[str, str]]
 """Rule and wildcards."""
@@ -110,13 +111,6 @@ def cost_of(project: Project, jobs: Iterable[Job], gpus: int = 1) -> Cost:
     return Cost(trainings, encodings, hours, unknown, factor, kept, kept + at_once)
 
 
-def size_text(megabytes: float) -> str:
-    """Return a size in words."""
-    if megabytes < 1000:
-        return f"{megabytes:.0f} MB"
-    return f"{megabytes / 1e3:.1f} GB" if megabytes < 1e6 else f"{megabytes / 1e6:.2f} TB"
-
-
 def cost_text(cost: Cost) -> str:
     """Return the cost in one line."""
     text = f"about {cost.hours:.1f} GPU-hours ({cost.trainings} trainings, {cost.encodings} encodings)"
@@ -124,4 +118,4 @@ def cost_text(cost: Cost) -> str:
         text += f", {cost.unknown} trainings of unknown length"
     if cost.factor != 1.0:
         text += f", declared hours times {cost.factor:.2f} as measured"
-    return f"{text}; disk: {size_text(cost.kept_mb)} kept, {size_text(cost.peak_mb)} at most"
+    return f"{text}; disk: {bytes_text(cost.kept_mb * 1e6)} kept, {bytes_text(cost.peak_mb * 1e6)} at most"

@@ -6,20 +6,11 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, takewhile
 
 from crosslign.config.data_plan import STATES, FileNeed
+from crosslign.reporting.console import bytes_text
 
 SHOWN = 4
 """Users of a source that are named."""
 SAID = {"stand-in": "small ones, written by this scale"}
-
-
-def bytes_text(count: int) -> str:
-    """Return a number of bytes for people."""
-    size = float(count)
-    for unit in ("B", "kB", "MB", "GB"):
-        if size < 1000:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= 1000
-    return f"{size:.1f} TB"
 
 
 def _size(needs: Sequence[FileNeed]) -> str:

@@ -29,8 +29,14 @@ def test_a_machine_without_slurm_is_no_error(tmp_path, monkeypatch):
 
 def test_a_controller_that_does_not_answer_is_bad(slurm):
     slurm("accounting_storage/none", 300, answers=False)
-    found = list(scheduler())
-    assert found[0] == (BAD, "Slurm", "sinfo fails: cannot connect")
+    assert list(scheduler()) == [(BAD, "Slurm", "sinfo fails: cannot connect")]
+
+
+def test_a_controller_that_hangs_is_bad_too(slurm, tmp_path, monkeypatch):
+    slurm("accounting_storage/none", 300)
+    (tmp_path / "sinfo").write_text("#!/bin/sh\nexec /bin/sleep 60\n")
+    monkeypatch.setattr("crosslign.config.scheduler.SECONDS", 0.2)
+    assert list(scheduler()) == [(BAD, "Slurm", "sinfo fails: no answer within 0.2 s")]
 
 
 def test_accounting_that_answers_nothing_is_found_out(slurm):

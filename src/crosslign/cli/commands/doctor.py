@@ -7,7 +7,6 @@ import platform
 import re
 import shutil
 import socket
-import subprocess
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator
 from importlib import metadata, util
@@ -15,6 +14,7 @@ from pathlib import Path
 
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
+from crosslign.config.scheduler import ask
 
 OK, NOTE, BAD = "ok", "note", "bad"
 STATUS_SECONDS = 20
@@ -39,9 +39,10 @@ def devices() -> Iterator[Finding]:
     """Check GPUs, their driver, and what torch makes of them."""
     if shutil.which("nvidia-smi"):
         query = ["nvidia-smi", "--query-gpu=name,memory.total,driver_version", "--format=csv,noheader"]
-        done = subprocess.run(query, capture_output=True, text=True, check=False, timeout=30)
-        for line in done.stdout.splitlines():
-            yield OK, "GPU", line.strip()
+        said, complaint = ask(query)
+        yield from ((OK, "GPU", line.strip()) for line in said.splitlines())
+        if complaint:
+            yield BAD, "GPU", f"nvidia-smi fails: {complaint}: is the driver loaded?"
     if util.find_spec("torch") is None:
         return
     import torch
@@ -89,18 +90,20 @@ def scheduler() -> Iterator[Finding]:
     if not shutil.which("sbatch"):
         yield NOTE, "Slurm", "no sbatch here: --profile slurm needs a login node"
         return
-    done = subprocess.run(["sinfo", "--noheader", "--format=%P %a %G"], capture_output=True, text=True, check=False, timeout=30)
-    if done.returncode:
-        yield BAD, "Slurm", f"sinfo fails: {done.stderr.strip()[:200]}"
-    for line in done.stdout.splitlines():
-        yield OK, "Slurm partition", line.strip()
+    said, complaint = ask(["sinfo", "--noheader", "--format=%P %a %G"])
+    if complaint:
+        yield BAD, "Slurm", f"sinfo fails: {complaint}"
+        return
+    yield from ((OK, "Slurm partition", line.strip()) for line in said.splitlines())
     yield from _slurm_settings()
 
 
 def _slurm_settings() -> Iterator[Finding]:
     """Check what the executor asks Slurm for: accounting that answers, finished jobs that are remembered, a local file."""
-    done = subprocess.run(["scontrol", "show", "config"], capture_output=True, text=True, check=False, timeout=30)
-    settings = dict(re.findall(r"^(\w+)\s*=\s*(\S+)", done.stdout, flags=re.MULTILINE))
+    said, complaint = ask(["scontrol", "show", "config"])
+    if complaint:
+        yield BAD, "Slurm", f"scontrol fails: {complaint}"
+    settings = dict(re.findall(r"^(\w+)\s*=\s*(\S+)", said, flags=re.MULTILINE))
     if shutil.which("sacct") and settings.get("AccountingStorageType", "").endswith("none"):
         text = "sacct is there and answers nothing: keep `slurm-status-command: squeue`, or the run waits for ever"
         yield NOTE, "Slurm accounting", text

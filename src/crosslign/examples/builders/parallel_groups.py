@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterator
-from itertools import chain
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from crosslign.corpora.sampling import generator, lowest, priorities
 from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
 from crosslign.examples.rows import in_steps
-from crosslign.examples.sentences import Groups, groups_of
+from crosslign.examples.sentences import groups_of
 from crosslign.examples.shapes import lists, shaped
 
 
@@ -37,23 +35,16 @@ def build(material: Material, *, size: int | None = None, max_groups: int | None
     if size < 2:
         raise InputError("a group has at least two sentences", where=material.name, do="Give `size` or `langs`")
     groups = groups_of(material.corpora, material.langs, material.name)
-    kept, chosen = _kept(groups, size, max_groups, material.seed), array("q")
-    for group, name in enumerate(chain.from_iterable(groups.names())):
-        if kept[group]:
-            versions, draw = groups.versions(group), generator(material.seed, name)
+    chosen, values = array("q"), array("Q")
+    for name, versions in groups.items():
+        if len(versions) >= size:
+            draw = generator(material.seed, name)
             chosen.extend(draw.choice(versions[lang]) for lang in sorted(draw.sample(sorted(versions), size)))
+            values.extend(priorities([name], material.seed).tolist())
     if not chosen:
         raise InputError(f"no group has {size} languages", where=material.name, do="Lower `size`, or name languages that the corpus has")
-    for part in in_steps(groups.gathered(["id", "text", "lang"], np.frombuffer(chosen, np.int64)), len(chosen), size):
+    kept = np.frombuffer(chosen, np.int64).reshape(-1, size)
+    if max_groups is not None:
+        kept = kept[lowest(np.frombuffer(values, np.uint64), max_groups)]
+    for part in in_steps(groups.gathered(["id", "text", "lang"], kept.ravel()), kept.size, size):
         yield shaped("groups", rows=lists(part["id"], size), texts=lists(part["text"], size), langs=lists(part["lang"], size))
-
-
-def _kept(groups: Groups, size: int, most: int | None, seed: int) -> NDArray[np.bool_]:
-    """Return which groups have enough languages; of these a sample, where there is a bound."""
-    large = np.fromiter((len(groups.versions(group)) >= size for group in range(len(groups))), bool, len(groups))
-    if most is None:
-        return large
-    values = np.concatenate([priorities(names, seed) for names in groups.names()])
-    kept = np.zeros(len(groups), bool)
-    kept[np.flatnonzero(large)[lowest(values[large], most)]] = True
-    return kept

@@ -6,7 +6,7 @@ from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain, combinations, product
+from itertools import combinations, product
 from typing import Literal
 
 import numpy as np
@@ -94,8 +94,8 @@ class _Source:
         multiway = {name: rows for name, rows in self.material.corpora.items() if kind_of(rows.columns) == "multiway"}
         checked(list(multiway.values()), (), self.material.name)
         groups, drawn = groups_of(multiway, self.material.langs, self.material.name), array("q")
-        for group, name in enumerate(chain.from_iterable(groups.names())):
-            for pair in _drawn(groups.versions(group), name, self.order, self.per_group, self.material.seed):
+        for name, versions in groups.items():
+            for pair in _drawn(versions, name, self.order, self.per_group, self.material.seed):
                 drawn.extend(pair)
         return groups, np.array(drawn, np.int64)
 
