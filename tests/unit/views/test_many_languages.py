@@ -55,7 +55,8 @@ def model(request, tmp_path_factory):
     sizes = {"d_model": 16, "encoder_layers": 1, "decoder_layers": 1, "encoder_ffn_dim": 32, "decoder_ffn_dim": 32}
     heads = {"encoder_attention_heads": 2, "decoder_attention_heads": 2, "max_position_embeddings": 64}
     special = {"pad_token_id": tokenizer.pad_token_id, "eos_token_id": tokenizer.eos_token_id, "bos_token_id": tokenizer.bos_token_id}
-    known = max(len(tokenizer), *(tokenizer.convert_tokens_to_ids(t) + 1 for t in tokenizer.get_vocab())) + 128
+    languages = getattr(tokenizer, "lang_code_to_token", {}).values()  # M2M-100 puts them behind its vocabulary, and eight unused words
+    known = max(tokenizer.convert_tokens_to_ids(token) + 1 for token in [*tokenizer.get_vocab(), *languages]) + 8 * bool(languages)
     config = M2M100Config(vocab_size=known, decoder_start_token_id=tokenizer.eos_token_id, **sizes, **heads, **special)
     network = M2M100ForConditionalGeneration(config)
     for name, weights in network.named_parameters():  # large enough for different sentences to come out differently
@@ -69,10 +70,10 @@ def model(request, tmp_path_factory):
     return folder, codes
 
 
-def translator(model, **options):
+def translator(model, engine="transformers", **options):
     folder, codes = model
     setting = TranslatorSetting("v", ["en"], ["de", "fr"], {})
-    return TRANSLATORS.get("transformers")(
+    return TRANSLATORS.get(engine)(
         setting, **{"model": str(folder), "codes": codes, "max_length": 10, "beam": 2, "device": "cpu", **options}
     )
 
@@ -91,6 +92,13 @@ def slow(model, source, target):
         assert out[0, 1] == first
         made.append(" ".join(tokenizer.decode(out[0, 2:], skip_special_tokens=True).split()) or None)
     return made
+
+
+@pytest.mark.parametrize("target", ["de", "fr"])
+def test_both_engines_give_the_same_greedy_translations(model, target):
+    expected = translator(model, beam=1, batch_tokens=60).translate(TEXTS, "en", target)
+    assert len(set(expected)) > 1
+    assert translator(model, "ctranslate2", beam=1, batch_tokens=60).translate(TEXTS, "en", target) == expected
 
 
 @pytest.mark.parametrize("target", ["de", "fr"])

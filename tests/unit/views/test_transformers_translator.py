@@ -9,7 +9,7 @@ import sentencepiece
 import torch
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
-from crosslign.errors import InputError
+from crosslign.errors import InputError, ResourceError
 from crosslign.views import TRANSLATORS, Setting, TranslatorSetting
 from crosslign.views.translations import translator_for
 
@@ -42,13 +42,16 @@ def folder(tmp_path_factory):
     for name, weights in model.named_parameters():  # large enough for different sentences to come out differently
         if weights.ndim == 2 and "position" not in name:
             torch.nn.init.normal_(weights, std=1.0)
+    with torch.no_grad():  # as trained models have it: translations start from a vector of zeros
+        model.get_decoder().embed_tokens.weight[special["pad_token_id"]] = 0
+        model.get_encoder().embed_tokens.weight[special["pad_token_id"]] = 0
     model.save_pretrained(path)
     return path
 
 
-def translator(folder, **options):
+def translator(folder, engine="transformers", **options):
     setting = TranslatorSetting("v", ["en"], ["de"], {})
-    return TRANSLATORS.get("transformers")(setting, **{"model": str(folder), "max_length": 12, "device": "cpu", **options})
+    return TRANSLATORS.get(engine)(setting, **{"model": str(folder), "max_length": 12, "device": "cpu", **options})
 
 
 @pytest.mark.parametrize("beam", [1, 3])
@@ -62,6 +65,35 @@ def test_batches_give_what_single_sentences_give(folder, beam):
     assert len(set(slow)) > 2
     for budget in (1, 40, 100_000):
         assert translator(folder, beam=beam, batch_tokens=budget).translate(TEXTS, "en", "de") == slow
+
+
+def test_both_engines_translate_alike(folder):
+    expected = translator(folder, beam=1).translate(TEXTS, "en", "de")
+    assert len(set(expected)) > 2
+    assert translator(folder, "ctranslate2", beam=1, batch_tokens=40).translate(TEXTS, "en", "de") == expected
+
+
+def test_translations_of_the_engines_are_kept_apart(folder):
+    identities = [translator(folder, **options).identity for options in ({}, {"engine": "ctranslate2"})]
+    identities.append(translator(folder, "ctranslate2", compute_type="int8").identity)
+    assert len({str(identity) for identity in identities}) == 3
+
+
+@pytest.mark.parametrize("engine", ["transformers", "ctranslate2"])
+def test_what_does_not_fit_into_memory_is_halved(folder, engine, monkeypatch):
+    wide = translator(folder, engine, beam=1, batch_tokens=100_000)
+    expected, real = wide.translate(TEXTS, "en", "de"), wide._generated
+
+    def at_most_two(model, tokenizer, rows, forced):
+        if len(rows) > 2:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return real(model, tokenizer, rows, forced)
+
+    monkeypatch.setattr(wide, "_generated", at_most_two)
+    assert wide.translate(TEXTS, "en", "de") == expected
+    monkeypatch.setattr(wide, "_generated", lambda *_: (_ for _ in ()).throw(RuntimeError("CUDA failed with error out of memory")))
+    with pytest.raises(ResourceError, match="one sentence does not fit"):
+        wide.translate(TEXTS, "en", "de")
 
 
 def test_batches_keep_to_the_budget(folder):

@@ -75,9 +75,7 @@ class Transformers:
         found: list[str | None] = [None] * len(texts)
         for batch in self._batches(rows):
             for place, tokens in zip(batch, self._generate(model, tokenizer, [rows[n] for n in batch], forced), strict=True):
-                # The start and the language that was forced: not every tokenizer counts the latter among its special tokens.
-                text = tokenizer.decode(tokens if forced is None else tokens[2:], skip_special_tokens=True)
-                found[place] = " ".join(text.split()) or None
+                found[place] = " ".join(tokenizer.decode(tokens, skip_special_tokens=True).split()) or None
         return found
 
     def _batches(self, rows: Sequence[Sequence[int]]) -> Iterator[list[int]]:
@@ -93,29 +91,35 @@ class Transformers:
         if batch:
             yield batch
 
-    def _generate(self, model: Any, tokenizer: Any, rows: Sequence[Sequence[int]], forced: int | None) -> list[Any]:
+    def _generate(self, model: Any, tokenizer: Any, rows: Sequence[Sequence[int]], forced: int | None) -> list[Sequence[int]]:
+        """Return the tokens of each translation, without its start and the language that was forced; halve what does not fit."""
+        try:
+            return self._generated(model, tokenizer, rows, forced)
+        except RuntimeError as error:
+            if "out of memory" not in str(error):
+                raise
+            if len(rows) == 1:
+                advice = "Lower `beam` or `max_length`"
+                raise ResourceError("one sentence does not fit into memory", where=self._where, do=advice) from error
+        halves = rows[: len(rows) // 2], rows[len(rows) // 2 :]
+        return [tokens for half in halves for tokens in self._generate(model, tokenizer, half, forced)]
+
+    def _generated(self, model: Any, tokenizer: Any, rows: Sequence[Sequence[int]], forced: int | None) -> list[Sequence[int]]:
         import torch
 
         inputs = tokenizer.pad({"input_ids": list(rows)}, return_tensors="pt").to(model.device)
         more = {} if forced is None else {"forced_bos_token_id": forced}
-        try:
-            with torch.inference_mode():
-                made = model.generate(
-                    input_ids=inputs["input_ids"],
-                    attention_mask=inputs["attention_mask"],
-                    num_beams=self._beam,
-                    do_sample=False,
-                    max_new_tokens=self._max_length,
-                    **more,
-                )
-        except torch.OutOfMemoryError as error:
-            if len(rows) == 1:
-                advice = "Lower `beam` or `max_length`"
-                raise ResourceError("one sentence does not fit into memory", where=self._where, do=advice) from error
-            torch.cuda.empty_cache()
-            middle = len(rows) // 2
-            return [*self._generate(model, tokenizer, rows[:middle], forced), *self._generate(model, tokenizer, rows[middle:], forced)]
-        return list(made)
+        with torch.inference_mode():
+            made = model.generate(
+                input_ids=inputs["input_ids"],
+                attention_mask=inputs["attention_mask"],
+                num_beams=self._beam,
+                do_sample=False,
+                max_new_tokens=self._max_length,
+                **more,
+            )
+        found: list[Sequence[int]] = made[:, 1 if forced is None else 2 :].tolist()
+        return found
 
     def _prepare(self, tokenizer: Any, source: str, target: str) -> tuple[str, int | None]:
         """Tell the tokenizer the source language; return what stands before each sentence, and the first token of each translation."""
@@ -158,8 +162,12 @@ class Transformers:
                 model = AutoModelForSeq2SeqLM.from_pretrained(name, use_safetensors=True, dtype=getattr(torch, self._dtype), **options)
             except (OSError, ValueError) as error:
                 raise self._not_loaded(name, error) from error
-            self._loaded = name, tokenizer, model.eval().to(device)
+            self._loaded = name, tokenizer, self._placed(model.eval(), tokenizer, device)
         return self._loaded[1], self._loaded[2]
+
+    def _placed(self, model: Any, tokenizer: Any, device: str) -> Any:
+        """Return the engine on its device, made from a model in memory."""
+        return model.to(device)
 
     def _not_loaded(self, name: str, error: Exception) -> InputError | NetworkError:
         why = " ".join(str(error).split())[:300]
