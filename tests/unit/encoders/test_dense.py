@@ -1,4 +1,4 @@
-"""Encoders with dense layers of their own (LaBSE, Sentence-T5): their vectors are SentenceTransformer's, and stay so when they are saved."""
+"""Encoders with dense layers of their own (LaBSE, Sentence-T5): vectors are SentenceTransformer's, and stay so when they are saved."""
 
 from __future__ import annotations
 
