@@ -128,6 +128,7 @@ class Member(nn.Module):
         from transformers.utils import logging as transformers_logging
 
         transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]  # what is missing is looked at below
         folder = Path(folder)
         if not (folder / "config.json").is_file():
             raise InputError("no transformers model here", where=str(folder), why="config.json is missing")
