@@ -109,6 +109,9 @@ class Member(nn.Module):
         from transformers import AutoModel, AutoTokenizer
         from transformers.utils import logging as transformers_logging
 
+        from crosslign.encoders.laser import register
+
+        register()
         transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         folder = Path(folder)
         if not (folder / "config.json").is_file():
