@@ -1,10 +1,11 @@
 """What clusters do to a training: cancelled, out of time, its Snakemake killed, the controller restarted; it ends in the same bytes."""
 
 import os
+import shutil
 import signal
 
 import pytest
-from conftest import wait_for
+from conftest import SlurmProject, wait_for
 
 RUN = "MB-base-s42"
 TARGET = f"results/quick/systems/{RUN}"
@@ -13,27 +14,35 @@ STEPS, SEEN = 3000, 120
 
 
 @pytest.fixture(scope="module")
-def undisturbed(cluster, first):
-    """The weights of a longer training that nobody disturbed; every test trains it again."""
-    first.edit("config/scales/quick.yaml", "steps: 8", f"steps: {STEPS}")
-    first.edit("config/scales/quick.yaml", "every: 4", f"every: {STEPS}")
-    first.run("--forcerun", "train_system", targets=[TARGET])
-    found = first.weights(RUN)
+def project(first, tmp_path_factory):
+    """A copy of the first project, whose trainings take longer."""
+    folder = shutil.copytree(first.folder, tmp_path_factory.mktemp("longer") / "project", symlinks=True)
+    made = SlurmProject(folder)
+    made.edit("config/scales/quick.yaml", "steps: 8", f"steps: {STEPS}")
+    made.edit("config/scales/quick.yaml", "every: 4", f"every: {STEPS}")
+    return made
+
+
+@pytest.fixture(scope="module")
+def undisturbed(cluster, project):
+    """The weights of a training that nobody disturbed; every test trains it again."""
+    project.run("--forcerun", "train_system", targets=[TARGET])
+    found = project.weights(RUN)
     assert len(found) >= 2  # two encoders
     return found
 
 
 @pytest.fixture
-def training(cluster, first, undisturbed):
+def training(cluster, project, undisturbed):
     """Start the training anew, and wait until it is in its middle; gives the process and the training's job."""
-    first.remove(RUN)
+    project.remove(RUN)
     before = cluster.last()
 
     def begin(*more, **settings):
-        starting = first.started(*more, targets=[TARGET], **settings)
+        starting = project.started(*more, targets=[TARGET], **settings)
         process = starting.__enter__()
         opened.append(starting)
-        wait_for(lambda: first.curve(RUN) >= SEEN or process.poll() is not None, 300, "the training does not begin")
+        wait_for(lambda: project.curve(RUN) >= SEEN or process.poll() is not None, 300, "the training does not begin")
         assert process.poll() is None, process.log.read_text()[-4000:]
         return process, jobs()[-1]
 
@@ -47,7 +56,7 @@ def training(cluster, first, undisturbed):
         starting.__exit__(None, None, None)
     cluster.ask("scancel", "--partition=main")
     wait_for(lambda: not cluster.active(), 120, "jobs do not end")
-    first.run("--unlock", check=False)
+    project.run("--unlock", check=False)
 
 
 def ends_well(process, seconds=600):
@@ -55,20 +64,20 @@ def ends_well(process, seconds=600):
     assert code == 0, process.log.read_text()[-6000:]
 
 
-def test_a_cancelled_training_comes_back_and_ends_in_the_same_bytes(cluster, first, undisturbed, training):
+def test_a_cancelled_training_comes_back_and_ends_in_the_same_bytes(cluster, project, undisturbed, training):
     process, job = training()
     cluster.ask("scancel", job.id)
     ends_well(process)
     cancelled, again = training.jobs()
     assert (cancelled.id, cancelled.state, again.state) == (job.id, "CANCELLED", "COMPLETED")
-    assert "going on after step" in first.job_log("train_system", RUN)
-    assert first.weights(RUN) == undisturbed
+    assert "going on after step" in project.job_log("train_system", RUN)
+    assert project.weights(RUN) == undisturbed
 
 
 @pytest.mark.long
-def test_a_training_over_its_time_is_warned_saved_and_goes_on(cluster, first, undisturbed, training):
+def test_a_training_over_its_time_is_warned_saved_and_goes_on(cluster, project, undisturbed, training):
     process, job = training()
-    with first.frozen("train_system.py"):
+    with project.frozen("train_system.py"):
         cluster.ask("scontrol", "update", f"jobid={job.id}", "TimeLimit=1")
         wait_for(lambda: training.jobs()[0].state != "RUNNING", 300, "Slurm does not end the job")
     ends_well(process)
@@ -76,42 +85,42 @@ def test_a_training_over_its_time_is_warned_saved_and_goes_on(cluster, first, un
     assert states[0] in ("TIMEOUT", "FAILED")
     assert states[-1] == "COMPLETED"
     assert training.jobs()[1].minutes > job.minutes
-    assert "going on after step" in first.job_log("train_system", RUN)
-    assert first.weights(RUN) == undisturbed
+    assert "going on after step" in project.job_log("train_system", RUN)
+    assert project.weights(RUN) == undisturbed
 
 
 @pytest.mark.long
-def test_a_killed_snakemake_leaves_a_lock_that_is_explained_and_goes_on(cluster, first, undisturbed, training):
+def test_a_killed_snakemake_leaves_a_lock_that_is_explained_and_goes_on(cluster, project, undisturbed, training):
     process, job = training()
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
     cluster.ask("scancel", job.id)
     wait_for(lambda: not cluster.active(), 120, "the job does not end")
-    code, said = first.run(targets=[TARGET], check=False)
+    code, said = project.run(targets=[TARGET], check=False)
     assert code != 0
     assert "--unlock" in said
-    first.run("--unlock")
-    first.run(targets=[TARGET])
-    assert "going on after step" in first.job_log("train_system", RUN)
-    assert first.weights(RUN) == undisturbed
+    project.run("--unlock")
+    project.run(targets=[TARGET])
+    assert "going on after step" in project.job_log("train_system", RUN)
+    assert project.weights(RUN) == undisturbed
 
 
 @pytest.mark.long
-def test_a_restarted_controller_disturbs_nobody(cluster, first, undisturbed, training):
+def test_a_restarted_controller_disturbs_nobody(cluster, project, undisturbed, training):
     process, job = training()
     cluster.restart_controller()
     ends_well(process)
     assert [(each.id, each.state) for each in training.jobs()] == [(job.id, "COMPLETED")]
-    assert first.weights(RUN) == undisturbed
+    assert project.weights(RUN) == undisturbed
 
 
 @pytest.mark.long
-def test_a_second_snakemake_refuses_and_the_first_ends_well(cluster, first, undisturbed, training):
+def test_a_second_snakemake_refuses_and_the_first_ends_well(cluster, project, undisturbed, training):
     process, job = training()
-    with first.frozen("train_system.py"):
-        code, said = first.run(targets=[TARGET], check=False)
+    with project.frozen("train_system.py"):
+        code, said = project.run(targets=[TARGET], check=False)
     assert code != 0
     assert "locked" in said
     ends_well(process)
     assert [each.id for each in training.jobs()] == [job.id]
-    assert first.weights(RUN) == undisturbed
+    assert project.weights(RUN) == undisturbed

@@ -92,7 +92,7 @@ def _encode_member(member: Member, tokens: Tokens, readout: Mapping[str, Any], b
     precision = readout.get("precision", "fp32")
     backbone = PackedBackbone(member.backbone, precision, budget) if supported(member.backbone, precision) else None
     waiting = np.argsort(-lengths, kind="stable")
-    out = np.empty((len(waiting), member.dimension), dtype=np.float32)
+    out = np.empty((len(waiting), member.width(readout["pooling"])), dtype=np.float32)
     while len(waiting):
         rows = next(token_batches(lengths, waiting, budget))
         try:
@@ -125,13 +125,11 @@ def _check(vectors: Matrix, texts: Sequence[str], names: Sequence[str] | None) -
         )
 
 
-def _dimension(model: Model, members: Sequence[str]) -> int:
-    dimensions = {name: model.member(name).dimension for name in members}
-    if len(set(dimensions.values())) > 1:
-        raise InputError(
-            "the members' vectors differ in length", why=f"{dimensions}", do="Texts of these languages cannot share one matrix"
-        )
-    return next(iter(dimensions.values()), model.dimension)
+def _width(model: Model, members: Sequence[str], pooling: str) -> int:
+    widths = {name: model.member(name).width(pooling) for name in members}
+    if len(set(widths.values())) > 1:
+        raise InputError("the members' vectors differ in length", why=f"{widths}", do="Texts of these languages cannot share one matrix")
+    return next(iter(widths.values()), model.width(pooling))
 
 
 def encode_counted(
@@ -163,7 +161,7 @@ def encode_counted(
     chosen = np.array([model.member_of(lang) for lang in langs], dtype=object)
     members = sorted(set(chosen))
     budget = TOKEN_BUDGET * (1 if model.device.type == "cpu" else 32)
-    vectors = np.empty((len(texts), _dimension(model, members)), dtype=np.float32)
+    vectors = np.empty((len(texts), _width(model, members, readout["pooling"])), dtype=np.float32)
     progress, truncated = _Progress(len(texts)), 0
     prefix, max_length = readout.get("prefix", ""), readout.get("max_length", 1 << 30)
     with evaluating(model):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -11,6 +12,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
+from crosslign.encoders.dense import Dense
 from crosslign.encoders.dropout import use_fast_dropout
 from crosslign.encoders.pooling import masked_mean, pool, resolve_layer
 from crosslign.encoders.sentence_transformers_folder import write_modules
@@ -25,6 +27,8 @@ MAIN = "main"
 OTHER = "other"
 ROBERTA_POSITIONS = frozenset({"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert"})
 """Model types whose positions begin behind the padding id."""
+WITH_DECODER = frozenset({"t5", "mt5", "umt5"})
+"""Model types that AutoModel reads with a decoder; here only their encoder is."""
 
 
 def _positions(config: Any) -> int:
@@ -39,19 +43,21 @@ class Member(nn.Module):
     Args:
         backbone: a model of transformers whose forward pass gives `last_hidden_state`.
         tokenizer: its fast tokenizer.
+        dense: pooling and dense layers of its own, as SentenceTransformer puts them behind some transformers.
 
     Attributes:
-        dimension: length d of its vectors.
+        dimension: length d of its states.
         blocks: number of transformer blocks.
         positions: most tokens that it can read at once.
     """
 
     special_ids: Tensor
 
-    def __init__(self, backbone: nn.Module, tokenizer: Any) -> None:
+    def __init__(self, backbone: nn.Module, tokenizer: Any, dense: Dense | None = None) -> None:
         super().__init__()
         self.backbone = backbone
         self.tokenizer = tokenizer
+        self.dense = dense
         config: Any = backbone.config
         self.dimension = int(config.hidden_size)
         self.blocks = int(config.num_hidden_layers)
@@ -65,6 +71,14 @@ class Member(nn.Module):
         """Id of the padding token."""
         return int(self.tokenizer.pad_token_id or 0)
 
+    def copied(self) -> Member:
+        """Return a copy with weights of its own and the same tokenizer."""
+        return Member(copy.deepcopy(self.backbone), self.tokenizer, copy.deepcopy(self.dense))
+
+    def width(self, pooling: str) -> int:
+        """Return the length of the vectors that a pooling gives."""
+        return self.dense.width if self.dense is not None and pooling == "pooler" else self.dimension
+
     def tokenise(self, texts: Sequence[str], pair_texts: Sequence[str] | None, max_length: int) -> Tokens:
         """Tokenise sentences or pairs; never to more tokens than there are positions."""
         return tokenise(self.tokenizer, texts, pair_texts, min(max_length, self.positions))
@@ -75,12 +89,13 @@ class Member(nn.Module):
         Args:
             features: `input_ids` int64 [n, t], `attention_mask` where rows are padded, `token_type_ids` for pairs.
             pooling: one of `POOLINGS`. `avg_first_last` averages the mean-pooled outputs of block 1 and the last block;
-                `pooler` is the dense layer with tanh that BERT puts on the first token.
+                `pooler` is the encoder's own: its `dense` layers where it has some (LaBSE: PROTOCOLS A5.9), else the dense layer with
+                tanh that BERT puts on the first token.
             layer: which output is pooled, numbered as `resolve_layer` says; the two poolings above have their own.
             backbone: a faster form of the member's own backbone, to compute with.
 
         Returns:
-            float32 [n, d], not normalised.
+            float32 [n, `width(pooling)`], not normalised.
 
         Raises:
             InputError: the backbone has no pooler, or no such layer.
@@ -90,6 +105,9 @@ class Member(nn.Module):
         output = (backbone or self.backbone)(**features, output_hidden_states=inner)
         ids, mask = features["input_ids"], features.get("attention_mask")
         real = mask.bool() if mask is not None else torch.ones_like(ids, dtype=torch.bool)
+        if pooling == "pooler" and self.dense is not None:
+            pooled = pool(output.last_hidden_state.float(), real, torch.isin(ids, self.special_ids), self.dense.pooling)
+            return self.dense(pooled).float()  # type: ignore[no-any-return]
         if pooling == "pooler":
             if getattr(output, "pooler_output", None) is None:
                 raise InputError("this encoder has no pooler", where="readout", why="pooling: pooler", do="Use cls or mean")
@@ -106,19 +124,21 @@ class Member(nn.Module):
         Raises:
             InputError: the folder is missing or holds no such model, or lacks weights; the message names it and what is wrong.
         """
-        from transformers import AutoModel, AutoTokenizer
+        from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding, AutoTokenizer
         from transformers.utils import logging as transformers_logging
 
         from crosslign.encoders.laser import register
 
         register()
         transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+        transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]  # what is missing is looked at below
         folder = Path(folder)
         if not (folder / "config.json").is_file():
             raise InputError("no transformers model here", where=str(folder), why="config.json is missing")
         try:
             tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            backbone, report = AutoModel.from_pretrained(
+            kind = AutoConfig.from_pretrained(folder, local_files_only=True).model_type
+            backbone, report = (AutoModelForTextEncoding if kind in WITH_DECODER else AutoModel).from_pretrained(
                 folder,
                 dtype=torch.float32,
                 attn_implementation="sdpa",
@@ -136,7 +156,7 @@ class Member(nn.Module):
         if not tokenizer.is_fast:
             raise InputError("the model has no fast tokenizer", where=str(folder), why="tokenizer.json is missing")
         use_fast_dropout(backbone)
-        return cls(backbone, tokenizer)
+        return cls(backbone, tokenizer, Dense.load(folder))
 
     def save(self, folder: Path, readout: Mapping[str, Any] | None = None) -> None:
         """Write a folder that AutoModel and SentenceTransformer load; see `write_modules` for what the latter reads."""
@@ -148,7 +168,7 @@ class Member(nn.Module):
         self.tokenizer.save_pretrained(folder)
         for weights in folder.glob("*.safetensors"):
             shutil.copymode(folder / "config.json", weights)  # safetensors makes them readable by their owner alone
-        write_modules(folder, self.dimension, self.blocks, self.positions, readout or {})
+        write_modules(folder, self.dimension, self.blocks, self.positions, readout or {}, self.dense)
 
 
 class Model(nn.Module):
@@ -166,6 +186,10 @@ class Model(nn.Module):
     def dimension(self) -> int:
         """Length of the vectors of the first member."""
         return next(iter(self.members.values())).dimension  # type: ignore[return-value]
+
+    def width(self, pooling: str) -> int:
+        """Return the length of the vectors that a pooling gives, of the first member."""
+        return next(iter(self.members.values())).width(pooling)  # type: ignore[operator, no-any-return]
 
     @property
     def device(self) -> torch.device:

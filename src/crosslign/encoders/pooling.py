@@ -9,6 +9,9 @@ from torch import Tensor
 
 POOLINGS: Final = ("cls", "cls_before_mlp", "mean", "mean_no_special", "max", "avg_first_last", "pooler")
 
+POOLING_KEYS: Final = {"cls": "cls_token", "cls_before_mlp": "cls_token", "mean": "mean_tokens", "max": "max_tokens"}
+"""Poolings that SentenceTransformer has too, by its own names."""
+
 
 def resolve_layer(layer: int, blocks: int) -> int:
     """Return which block output a readout's layer means on a model with `blocks` blocks.

@@ -11,6 +11,7 @@ from typing import Any
 from crosslign.corpora.archives import extract_folder, extract_member, member_names
 from crosslign.encoders.construct import construct_bert
 from crosslign.encoders.formats import FORMATS, Format
+from crosslign.encoders.formats.torch_weights import WEIGHTS
 from crosslign.encoders.formats.transformers_folder import KEPT
 from crosslign.encoders.model import MAIN, Member
 from crosslign.encoders.prune import prune, replace_saved, texts_of
@@ -49,7 +50,7 @@ def _from_hub(name: str, entry: Mapping[str, Any], convert: Format, dest: Path) 
 
     revision = entry.get("revision")
     offline = os.environ.get("CROSSLIGN_OFFLINE", "").lower() in ("1", "true", "yes", "on")
-    patterns = [f"*{suffix}" for suffix in KEPT]
+    patterns = [f"*{suffix}" for suffix in KEPT] + [WEIGHTS] * (entry.get("format") == "torch_weights")
     try:
         folder = snapshot_download(entry["hub"], revision=revision, allow_patterns=patterns, local_files_only=offline)
     except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, ConnectionError) as error:

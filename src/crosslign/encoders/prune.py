@@ -127,7 +127,7 @@ def prune(member: Member, texts: Iterable[str], prefix: str = "") -> Member:
         raise InputError("the padding id would move", where="config/encoders.yaml: prune", why=f"from {pad} to {kept.index(pad)}")
     tokenizer = _smaller_tokenizer(member.tokenizer, state, kept)
     _smaller_embeddings(member, kept)
-    return Member(member.backbone, tokenizer)
+    return Member(member.backbone, tokenizer, member.dense)
 
 
 def replace_saved(member: Member, folder: Path) -> None:

@@ -7,11 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from crosslign.encoders.pooling import resolve_layer
+from crosslign.encoders.dense import Dense
+from crosslign.encoders.pooling import POOLING_KEYS, resolve_layer
 from crosslign.files import write_json
-
-POOLING_KEYS = {"cls": "cls_token", "cls_before_mlp": "cls_token", "mean": "mean_tokens", "max": "max_tokens"}
-"""Poolings that SentenceTransformer has too, by its own names."""
 
 MODULES = "sentence_transformers.models"
 """Package of the module types: the old name, which old and new versions of SentenceTransformer resolve."""
@@ -19,11 +17,14 @@ MODULES = "sentence_transformers.models"
 log = logging.getLogger(__name__)
 
 
-def write_modules(folder: Path, dimension: int, blocks: int, positions: int, readout: Mapping[str, Any]) -> None:
+def write_modules(
+    folder: Path, dimension: int, blocks: int, positions: int, readout: Mapping[str, Any], dense: Dense | None = None
+) -> None:
     """Write modules.json and its companions beside a saved transformer.
 
-    A readout that SentenceTransformer has no word for (an inner layer, `mean_no_special`, `avg_first_last`, `pooler`) is
-    left out with a warning: the folder then loads in AutoModel and here, not with equal vectors in SentenceTransformer.
+    A readout that SentenceTransformer has no word for (an inner layer, `mean_no_special`, `avg_first_last`, a `pooler` without
+    dense layers of its own) is left out with a warning: the folder then loads in AutoModel and here, not with equal vectors in
+    SentenceTransformer.
 
     Args:
         folder: the member's folder.
@@ -31,13 +32,18 @@ def write_modules(folder: Path, dimension: int, blocks: int, positions: int, rea
         blocks: number of its transformer blocks.
         positions: most tokens that it can read.
         readout: pooling, layer, max_length, normalise, prefix; what is absent is mean, -1, all positions, true, none.
+        dense: the encoder's own dense layers, which the pooling `pooler` means.
     """
-    pooling = readout.get("pooling", "mean")
+    pooling, added = readout.get("pooling", "mean"), list[str]()
+    if pooling == "pooler" and dense is not None:
+        pooling, added = dense.pooling, dense.save(folder, 2)
     layer = resolve_layer(readout.get("layer", -1), blocks)
     if pooling not in POOLING_KEYS or layer != blocks:
         log.warning("%s: SentenceTransformer cannot express pooling %s at layer %d of %d", folder, pooling, layer, blocks)
         return
-    kinds = [("", "Transformer"), ("1_Pooling", "Pooling")] + ([("2_Normalize", "Normalize")] if readout.get("normalise", True) else [])
+    last = f"{2 + len(added)}_Normalize"
+    kinds = [("", "Transformer"), ("1_Pooling", "Pooling"), *((name, "Dense") for name in added)]
+    kinds += [(last, "Normalize")] if readout.get("normalise", True) else []
     modules = [{"idx": i, "name": str(i), "path": path, "type": f"{MODULES}.{kind}"} for i, (path, kind) in enumerate(kinds)]
     modes = {f"pooling_mode_{key}": key == POOLING_KEYS[pooling] for key in sorted(set(POOLING_KEYS.values()))}
     for path, _ in kinds[1:]:
@@ -45,7 +51,7 @@ def write_modules(folder: Path, dimension: int, blocks: int, positions: int, rea
     write_json(folder / "modules.json", modules)
     write_json(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": dimension, **modes})
     if readout.get("normalise", True):
-        write_json(folder / "2_Normalize" / "config.json", {})
+        write_json(folder / last / "config.json", {})
     write_json(
         folder / "sentence_bert_config.json",
         {"max_seq_length": min(readout.get("max_length", positions), positions), "do_lower_case": False},

@@ -109,8 +109,9 @@ class ShardEncoder:
     @property
     def facts(self) -> Facts:
         """What is known before the first shard."""
-        empty = np.zeros((1, self.model.dimension), dtype=np.float32)
-        dimension = self.model.dimension if self._head is None else int(apply_head(self._head, empty, self.model.device).shape[1])
+        dimension = self.model.width(self._readout["pooling"])
+        if self._head is not None:
+            dimension = int(apply_head(self._head, np.zeros((1, dimension), dtype=np.float32), self.model.device).shape[1])
         return {"dimension": dimension, "tokenizer": sorted({type(self.model.member(m).tokenizer).__name__ for m in self.model.members})}
 
     def __call__(self, start: int) -> int:

@@ -177,7 +177,7 @@ class Encoding:
     def _join(self, group: Group, chunks: Sequence[NDArray[np.int64]], encoded: Sequence[Tensor]) -> Tensor:
         """Put every rank's vectors into their rows: each adds its own to zeros, which is exact."""
         accelerator = self._settings.accelerator
-        dimension = int(self._model.member(group.member).dimension)
+        dimension = int(self._model.member(group.member).width(group.pooling))
         joint = torch.zeros(len(group.ids), dimension, device=accelerator.device)
         for rows, vectors in zip(chunks, encoded, strict=True):
             joint[torch.from_numpy(rows).to(accelerator.device)] = vectors

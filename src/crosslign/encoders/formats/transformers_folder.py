@@ -30,6 +30,6 @@ def convert(source: Path, dest: Path) -> None:
         raise InputError(
             "the model has no safetensors weights",
             where=str(source),
-            why="pickled weights are never loaded",
-            do="Choose a revision that has model.safetensors, or convert it once",
+            why="pickles are not loaded as they are",
+            do="Choose a revision that has model.safetensors, or say `format: torch_weights`, which takes plain tensors only",
         )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from crosslign.encoders.model import Member, Model
+from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.languages import normalise
 from crosslign.objectives import PARTS
@@ -67,9 +66,7 @@ class MomentumQueue(Part):
         """Copy the members and make the rings."""
         self._model = (model,)
         self.names = self.langs or list(model.members)
-        self.copies = nn.ModuleDict(
-            {name: Member(copy.deepcopy(model.member(name).backbone), model.member(name).tokenizer) for name in model.members}
-        )
+        self.copies = nn.ModuleDict({name: model.member(name).copied() for name in model.members})
         self.copies.to(model.device).requires_grad_(False)
         shape = (len(self.names), self.size, model.dimension)
         random = self.queue_init == "random"

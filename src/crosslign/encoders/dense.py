@@ -1,0 +1,99 @@
+"""The pooling and dense layers that SentenceTransformer puts behind some transformers (LaBSE, Sentence-T5): the encoder's own pooler."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from safetensors.torch import load_file, save_file
+from torch import Tensor, nn
+
+from crosslign.encoders.pooling import POOLING_KEYS
+from crosslign.errors import InputError
+from crosslign.files import read_json, write_json
+
+ACTIVATIONS: dict[str, type[nn.Module]] = {
+    "torch.nn.modules.activation.Tanh": nn.Tanh,
+    "torch.nn.modules.activation.ReLU": nn.ReLU,
+    "torch.nn.modules.activation.GELU": nn.GELU,
+    "torch.nn.modules.linear.Identity": nn.Identity,
+}
+"""What follows a dense layer, by the names that SentenceTransformer writes; no other name is resolved."""
+
+
+class Dense(nn.Module):
+    """Dense layers on a pooled vector, each with its activation.
+
+    Args:
+        pooling: how the states are pooled before them: `cls`, `mean` or `max`.
+        layers: (linear, activation), one after another.
+
+    Attributes:
+        width: length of the vectors that come out.
+    """
+
+    def __init__(self, pooling: str, layers: Sequence[tuple[nn.Linear, nn.Module]]) -> None:
+        super().__init__()
+        self.pooling = pooling
+        self.linears = nn.ModuleList(linear for linear, _ in layers)
+        self.activations = nn.ModuleList(activation for _, activation in layers)
+        self.width = layers[-1][0].out_features
+
+    def forward(self, pooled: Tensor) -> Tensor:
+        """Take float [n, d], give float [n, width]."""
+        for linear, activation in zip(self.linears, self.activations, strict=True):
+            pooled = activation(linear(pooled))
+        return pooled
+
+    @classmethod
+    def load(cls, folder: Path) -> Dense | None:
+        """Return what modules.json of a SentenceTransformer folder puts behind its pooling; None where it has no dense layer.
+
+        Raises:
+            InputError: pooling or activation are none that are known, or there are no safetensors weights.
+        """
+        modules = read_json(folder / "modules.json") if (folder / "modules.json").is_file() else []
+        parts = {kind: [folder / m["path"] for m in modules if m["type"].endswith(f".{kind}")] for kind in ("Pooling", "Dense")}
+        if not parts["Dense"]:
+            return None
+        if len(parts["Pooling"]) != 1:
+            raise InputError("dense layers without one pooling before them", where=str(folder / "modules.json"))
+        return cls(_pooling(parts["Pooling"][0] / "config.json"), [_layer(part) for part in parts["Dense"]])
+
+    def save(self, folder: Path, first: int) -> list[str]:
+        """Write `<folder>/<number>_Dense/` for each layer, numbered from `first`; return their names."""
+        names = []
+        known = {kind: name for name, kind in ACTIVATIONS.items()}
+        for number, (linear, activation) in enumerate(zip(self.linears, self.activations, strict=True), first):
+            assert isinstance(linear, nn.Linear)
+            names.append(f"{number}_Dense")
+            (folder / names[-1]).mkdir(parents=True, exist_ok=True)
+            sizes = {"in_features": linear.in_features, "out_features": linear.out_features, "bias": linear.bias is not None}
+            write_json(folder / names[-1] / "config.json", sizes | {"activation_function": known[type(activation)]})
+            weights = folder / names[-1] / "model.safetensors"
+            save_file({f"linear.{name}": value.detach().cpu().contiguous() for name, value in linear.state_dict().items()}, weights)
+            weights.chmod((folder / names[-1] / "config.json").stat().st_mode)  # safetensors makes it readable by its owner alone
+        return names
+
+
+def _pooling(path: Path) -> str:
+    """Return the pooling that a config names, in the older or the newer way."""
+    config = read_json(path)
+    older = [name for name, on in config.items() if name.startswith("pooling_mode_") and on]
+    chosen = [config["pooling_mode"]] if "pooling_mode" in config else older
+    for name in ("cls", "mean", "max"):
+        if chosen in ([name], [f"pooling_mode_{POOLING_KEYS[name]}"]):
+            return name
+    raise InputError("an unknown pooling before a dense layer", where=str(path), why=", ".join(chosen), do="Known are cls, mean, max")
+
+
+def _layer(folder: Path) -> tuple[nn.Linear, nn.Module]:
+    config = read_json(folder / "config.json")
+    if config["activation_function"] not in ACTIVATIONS:
+        why = f"{config['activation_function']}; known: {', '.join(ACTIVATIONS)}"
+        raise InputError("an unknown activation behind a dense layer", where=str(folder / "config.json"), why=why)
+    if not (folder / "model.safetensors").is_file():
+        raise InputError("the dense layer has no safetensors weights", where=str(folder), why="pickled weights are never loaded")
+    linear = nn.Linear(config["in_features"], config["out_features"], bias=config["bias"])
+    linear.load_state_dict({name.removeprefix("linear."): value for name, value in load_file(folder / "model.safetensors").items()})
+    return linear.float(), ACTIVATIONS[config["activation_function"]]()

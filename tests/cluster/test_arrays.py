@@ -1,0 +1,26 @@
+"""A rule whose jobs go to Slurm as one array, switched on in slurm/local.yaml as docs/cluster.md says."""
+
+import shutil
+
+import pytest
+
+pytestmark = pytest.mark.long
+RUNS = ("MB-base-s42", "MB-nomom-s42")
+
+
+def test_the_jobs_of_a_rule_can_go_as_one_array(cluster, first, own_file):
+    own_file("slurm-array-jobs: embed\n")
+    before = cluster.last()
+    kept = {}
+    for run in RUNS:
+        (vectors,) = (first.results / "embeddings" / run).rglob("sts12.npy")
+        kept[vectors] = vectors.read_bytes()
+        vectors.unlink()
+        shutil.rmtree(first.results / "scores" / run)
+    shutil.rmtree(first.results / "tables")
+    first.run()
+    jobs = [job for job in cluster.jobs(after=before) if "embed" in job.comment]
+    assert {job.state for job in jobs} == {"COMPLETED"}
+    assert [job.fields.get("ArrayTaskId") for job in jobs] == ["1", "2"]
+    assert len({job.fields["ArrayJobId"] for job in jobs}) == 1
+    assert {vectors: vectors.read_bytes() for vectors in kept} == kept
