@@ -156,10 +156,15 @@ def load_pieces(path: Path) -> Any:
     Raises:
         InputError: it is missing, or none.
     """
+    cutter = SentencePieceProcessor()
     try:
-        return SentencePieceProcessor(model_proto=path.read_bytes())
-    except (OSError, RuntimeError) as error:
+        cutter.load_from_serialized_proto(path.read_bytes())
+        names = [cutter.id_to_piece(number) for number in range(len(cutter))]  # each must be text
+    except (OSError, RuntimeError, ValueError) as error:
         raise InputError("no SentencePiece model", where=str(path), why=" ".join(str(error).split())[:200]) from error
+    if not names:
+        raise InputError("no SentencePiece model", where=str(path), why="it has no pieces")
+    return cutter
 
 
 @cache

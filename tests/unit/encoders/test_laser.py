@@ -274,8 +274,9 @@ def test_missing_and_doubled_files_are_refused(tmp_path):
     files = write_files(tmp_path / "in", build_content(pieces), pieces)
     with pytest.raises(InputError, match=r"no folder.*one \*.pt and one \*.spm"):
         prepare_encoder("x", {"path": str(files["tiny.pt"]), "format": "laser"}, {}, tmp_path / "out")
-    files["tiny.spm"].write_bytes(b"noise")
-    refused(tmp_path / "in", "no SentencePiece model", tmp_path / "out")
+    for noise in (b"noise", b"", pieces.replace("▁".encode(), b"\xff\x96\x81", 1)):
+        files["tiny.spm"].write_bytes(noise)
+        refused(tmp_path / "in", "no SentencePiece model", tmp_path / "out")
     files["tiny.spm"].unlink()
     refused(tmp_path / "in", re.escape("not one *.spm file"), tmp_path / "out")
     (tmp_path / "in" / "other.pt").write_bytes(b"")

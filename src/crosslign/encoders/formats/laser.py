@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from crosslign.encoders.formats import FORMATS
+from crosslign.encoders.formats._torch_file import read_torch_file
 from crosslign.encoders.laser import LaserConfig, LaserModel, LaserTokenizer
 from crosslign.encoders.sentence_transformers_folder import write_modules
 from crosslign.errors import InputError
@@ -34,17 +35,10 @@ def _only(source: Path, suffix: str) -> Path:
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, torch.Tensor], dict[str, int]]:
     """Return shape, weights and dictionary of a file.
 
-    Such a file is a pickle. Torch's restricted reader rebuilds tensors, numbers, texts and plain containers by a short list of its own
-    functions, and refuses a file that names any other before calling anything of it.
-
     Raises:
-        InputError: it holds anything else, or not all of these.
+        InputError: it lacks one of them, holds anything but plain values, or is damaged.
     """
-    try:
-        content = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # the reader has no error of its own for each way in which a file can be damaged
-        why = " ".join(str(error).split())[:200]
-        raise InputError("not a file of plain weights", where=str(path), why=why, do="Fetch it again from where it is published") from error
+    content = read_torch_file(path)
     parts = [content[key] for key in PARTS if isinstance(content, dict) and isinstance(content.get(key), dict)]
     if len(parts) != len(PARTS):
         raise InputError("not a file of LASER", where=str(path), why=f"it lacks one of {', '.join(PARTS)}")
