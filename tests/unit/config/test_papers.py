@@ -6,7 +6,7 @@ import pytest
 
 from crosslign.config.cells import resolve_table
 from crosslign.config.load import load_project
-from crosslign.config.resolve import resolve, runs_of
+from crosslign.config.resolve import entry_of, resolve, runs_of
 from crosslign.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -70,3 +70,20 @@ def test_a_setting_that_no_recipe_has_is_named(monkeypatch):
     monkeypatch.setitem(loaded.tables["moco_bert_table9"]["rows"][0], "setting", "train.epoch")
     with pytest.raises(InputError, match=r"MB-main has no setting 'train\.epoch'"):
         resolve_table(loaded, "moco_bert_table9")
+
+
+def test_a_warm_up_in_steps_replaces_an_inherited_share():
+    loaded = project("scl", scale="paper")
+    loaded.systems["short"] = {"like": "SCL-ret-scl", "place": "", "train": {"warmup_steps": 7}}
+    assert resolve(loaded, "SCL-ret-cl", 42)["train"]["warmup_share"] == 0.1
+    train = entry_of(loaded, "short")["train"]
+    assert train["warmup_steps"] == 7
+    assert "warmup_share" not in train
+
+
+def test_retrieval_of_scl_trains_on_the_last_layer_and_is_read_at_the_eighth():
+    loaded = project("scl", scale="paper")
+    for system in ("SCL-ret-scl", "SCL-ret-cl", "SCL-ret-mva"):
+        recipe = resolve(loaded, system, 42)
+        assert [(term["pooling"], term["layer"]) for term in recipe["terms"]] == [("cls", -1)]
+        assert (recipe["readout"]["pooling"], recipe["readout"]["layer"]) == ("mean", 8)
