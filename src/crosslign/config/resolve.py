@@ -132,7 +132,8 @@ def _limited(recipe: dict[str, Any], scale: Mapping[str, Any]) -> dict[str, Any]
         if "size" in part:
             part["size"] = min(part["size"], limits.get("queue", part["size"]))
     for select in recipe["select"].values():
-        select["every"] = min(select["every"], limits.get("every", select["every"]))
+        if "every" in limits:
+            select["every"] = limits["every"] if select["every"] == "epoch" else min(select["every"], limits["every"])
     return recipe
 
 

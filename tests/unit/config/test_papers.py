@@ -87,3 +87,15 @@ def test_retrieval_of_scl_trains_on_the_last_layer_and_is_read_at_the_eighth():
         recipe = resolve(loaded, system, 42)
         assert [(term["pooling"], term["layer"]) for term in recipe["terms"]] == [("cls", -1)]
         assert (recipe["readout"]["pooling"], recipe["readout"]["layer"]) == ("mean", 8)
+
+
+def test_what_is_only_watched_chooses_no_checkpoint_and_is_no_footnote():
+    loaded = project("moco_bert", scale="paper")
+    watched = resolve(loaded, "MB-tau001", 42)["select"]
+    assert {(entry["task"], entry["every"], entry["keep"]) for entry in watched.values()} == {
+        ("stsb_dev", "epoch", False),
+        ("bucc_moco_sample", "epoch", False),
+    }
+    assert not any("chosen" in note["text"] for note in resolve_table(loaded, "moco_bert_table1")["footnotes"])
+    small = resolve(project("moco_bert", scale="quick"), "MB-main", 42)
+    assert {entry["every"] for entry in small["select"].values()} == {4}
