@@ -99,3 +99,17 @@ def test_what_is_only_watched_chooses_no_checkpoint_and_is_no_footnote():
     assert not any("chosen" in note["text"] for note in resolve_table(loaded, "moco_bert_table1")["footnotes"])
     small = resolve(project("moco_bert", scale="quick"), "MB-main", 42)
     assert {entry["every"] for entry in small["select"].values()} == {4}
+
+
+def test_the_strict_profile_of_emma_x_holds_the_printed_values():
+    loaded = project("emma_x", scale="paper")
+    one, two = (resolve(loaded, f"EX-p{phase}-paper", 42) for phase in (1, 2))
+    assert two["base"]["run"] == "EX-p1-paper-s42"
+    for recipe in (one, two):
+        assert recipe["parts"]["queue"] == {"kind": "momentum_queue", "size": 256, "momentum": 0.999}
+        assert (recipe["parts"]["gmm4"]["learning_rate"], recipe["parts"]["gmm4"]["squared_prior"]) == (3e-5, True)
+        assert recipe["parts"]["scores4"]["s_init"] == "printed"
+        assert (recipe["train"]["learning_rate"], recipe["train"]["schedule"], recipe["train"]["warmup_steps"]) == (5e-4, "cosine", 0)
+        assert {term["batch"] for term in recipe["terms"]} == {1024}
+    assert one["terms"][0]["temperature"] == two["terms"][0]["temperature_min"] == 0.04
+    assert {(term["anchor_parallel"], term["self_positive"], term["examples"]) for term in two["terms"]} == {(0, False, "ex_monolingual")}
