@@ -89,6 +89,15 @@ def test_sts_year_files_that_are_missing(tmp_path):
         read("senteval_sts", paths, year=16)
 
 
+def test_sts13_has_grades_of_smt_alone(tmp_path):
+    head = "STS/STS13-en-test/STS"
+    texts = {f"{head}.input.FNWN.txt": "a\tb\n", f"{head}.gs.FNWN.txt": "1\n", f"{head}.gs.SMT.txt": "2\n3\n"}
+    evaluation = read("senteval_sts", write(tmp_path, texts), year=13)
+    assert evaluation.items["subset"].unique().to_pylist() == ["FNWN"]
+    with pytest.raises(InputError, match="SMT has only its input file"):
+        read("senteval_sts", write(tmp_path, {f"{head}.input.SMT.txt": "a\tb\n"}), year=13)
+
+
 def corpus(reader, files, langs, **options):
     return pa.concat_tables(READERS.get(reader)(files, "demo", langs, **options))
 
