@@ -54,7 +54,11 @@ def _sick(pairs: Sequence[GradedPair]) -> bytes:
 
 def _benchmark(part: str, pairs: Sequence[GradedPair]) -> bytes:
     head = f"main-written\twritten\t2026{part}"
-    return lines(["\t".join((head, f"{number:04d}", f"{pair.grade:.3f}", *_texts(pair))) for number, pair in enumerate(pairs)])
+    rows = []
+    for number, pair in enumerate(pairs):
+        sources = ("Written for crosslign",) * 2 if number % 7 == 1 else ()
+        rows.append("\t".join((head, f"{number:04d}", f"{pair.grade:.3f}", *_texts(pair), *sources)))
+    return lines(rows)
 
 
 @STAND_INS.register
