@@ -182,6 +182,14 @@ def test_sts17_of_mteb_by_folder_and_mistakes(tmp_path):
         read("mteb_sts", write(tmp_path, {"test.jsonl": json.dumps(row) + "\n"}))
 
 
+def test_sts22_leaves_out_pairs_that_lack_a_sentence(tmp_path):
+    text = "".join(json.dumps({"score": 2, "sentence1": first, "sentence2": "b"}) + "\n" for first in ("a", "", None, " "))
+    paths = write(tmp_path, {"en/test.jsonl": text})
+    assert pairs_of(read("mteb_sts", paths, skip_empty=True), "en") == [("en", "a", "en", "b", 2)]
+    with pytest.raises(InputError, match=r"test\.jsonl:2: the sentence1 is empty"):
+        read("mteb_sts", paths)
+
+
 QE = "index\toriginal\ttranslation\tscores\tmean\tz_scores\tz_mean\tmodel_scores\n"
 
 
