@@ -50,6 +50,20 @@ def test_every_training_of_the_methods_table_is_kept_clean_of_its_evaluations():
             assert set(entry["decontaminate"]) == parts, name
 
 
+def test_what_selects_a_fine_tune_is_kept_out_of_its_training():
+    loaded = project("msimcse", "emma_x", scale="paper")
+    for name, recipe in loaded.finetunes.items():
+        chosen = {corpus for select in recipe.get("select", {}).values() for corpus in loaded.tasks[select["task"]]["texts"].values()}
+        for term in recipe["terms"]:
+            assert chosen <= set(loaded.examples[term["examples"]]["decontaminate"]), name
+
+
+def test_bucc_is_kept_out_of_the_corpus_that_it_was_planted_from():
+    loaded = project("moco_bert", scale="paper")
+    for name in ("en_zh_whole", "en_zh_un", "en_zh_casict"):
+        assert {"bucc2018_sample", "bucc2018_training", "bucc2018_test"} <= set(loaded.examples[name]["decontaminate"]), name
+
+
 def test_phase_two_goes_on_from_phase_one_of_its_seed():
     loaded = project("five_methods", seeds=[3, 4])
     assert runs_of(loaded, "QM-MB") == ["QM-MB-s3", "QM-MB-s4"]
