@@ -14,6 +14,7 @@ TRAIN_DEFAULTS: dict[str, Any] = {
     "schedule": "linear",
     "warmup_steps": 0,
     "weight_decay": 0.0,
+    "decayed": "matrices",
     "clip": 1.0,
     "precision": "bf16",
     "max_length": 32,
