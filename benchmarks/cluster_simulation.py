@@ -15,7 +15,7 @@ from _common import ROOT, measured, parser
 
 from crosslign.config.load import load_project
 from crosslign.config.resources import load_of
-from crosslign.reporting.cost import HOURS_A_MILLION, declared_hours
+from crosslign.reporting.cost import START_HOURS, declared_hours, encoding_hours
 from crosslign.reporting.simulate import Task, longest_path, simulate
 
 PAPERS = ["msimcse", "moco_bert", "scl", "mpcl", "emma_x"]
@@ -55,8 +55,7 @@ def tasks() -> dict[str, Task]:
         if rule == "train_system":
             made[number] = Task(3600 * (declared_hours(project, wildcards["run"]) or 1.0), 1, 1, waits, 10)
         elif rule in ("embed", "embed_large"):
-            load = load_of(project, "embed", wildcards)
-            made[number] = Task(3600 * HOURS_A_MILLION * load.parameters * load.sentences / 1e6, 1, 1, waits)
+            made[number] = Task(3600 * (encoding_hours(project, wildcards) - START_HOURS), 1, 1, waits)
         else:
             known = rule in CPU_SECONDS_A_MB and rule != "score"
             text = min(load_of(project, rule, wildcards).text_mb, 20_000.0) if known else 20.0
