@@ -91,7 +91,8 @@ def main() -> None:
     engine = processor / len(made)
     print(f"{len(made)} jobs of {', '.join(args.papers)}, {args.gpus} GPUs, estimates divided by {args.divide:.0f}")
     print(f"bound {bound:.1f} s, simulated {plain:.1f} s, Snakemake {real:.1f} s; {1000 * engine:.0f} ms of processor time a job")
-    print(f"devices in use: simulated {100 * work / args.divide / args.gpus / plain:.1f} %, {100 * work / args.divide / args.gpus / real:.1f} %")
+    busy = 100 * work / args.divide / args.gpus
+    print(f"devices in use: simulated {busy / plain:.1f} %, Snakemake {busy / real:.1f} %")
     print(f"as hours of the papers: simulated {plain * args.divide / 3600:.1f}, Snakemake {real * args.divide / 3600:.1f}")
     print(f"ratio: {plain / real:.2f}")
 

@@ -26,7 +26,8 @@ CPU_SECONDS_A_MB = {"build_corpus": 0.2, "build_evaluation": 0.2, "build_view": 
 
 def graph(papers: list[str]) -> tuple[dict[str, tuple[str, dict[str, str]]], dict[str, set[str]]]:
     """Return rule and wildcards of every job of the papers, and the jobs that each waits for."""
-    command = [sys.executable, "-m", "snakemake", "--dag", "dot", "--cores", "all", "--configfile", "config/paper.yaml", "--config", f"papers=[{','.join(papers)}]"]
+    command = [sys.executable, "-m", "snakemake", "--dag", "dot", "--cores", "all", "--configfile", "config/paper.yaml"]
+    command += ["--config", f"papers=[{','.join(papers)}]"]
     dot = measured(command).out
     jobs, after = {}, {}
     for number, label in re.findall(r'^\s*(\d+)\[label = "([^"]*)"', dot, flags=re.MULTILINE):
