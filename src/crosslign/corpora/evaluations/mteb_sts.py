@@ -94,6 +94,10 @@ def _named(part: Part) -> str:
 
 def _records(part: Part) -> Iterator[tuple[int, dict[str, Any]]]:
     if part.name.endswith(".parquet"):
-        yield from enumerate(read_rows(part.path).to_pylist(), start=1)
+        try:
+            rows = read_rows(part.path).to_pylist()
+        except UnicodeDecodeError as error:
+            raise InputError("text is not valid UTF-8", where=part.at(), why=str(error)) from error
+        yield from enumerate(rows, start=1)
         return
     yield from records(part)
