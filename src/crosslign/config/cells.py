@@ -17,6 +17,8 @@ from crosslign.paths import origin_files, resamples_path
 
 COUNTS = "counts"
 """What stands in place of a task where a cell is counted (crosslign.reporting.counts)."""
+SHARED = ("seeds",)
+"""What a table says for all its rows."""
 SELECT = ("task", "subset", "metric", "protocol", "direction")
 
 
@@ -74,9 +76,8 @@ def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -
     if project.tasks[task]["output"] == "logits" and (is_untrained(project, system) or head_of(entry_of(project, system)) is None):
         return {"reason": f"{task} needs a classification head: no fine-tune is named"}
     checkpoint, readout = checkpoint_name(project, system, task, column), readout_name(project, system, task, column)
-    scores = [
-        str(project.paths.score(run, checkpoint, readout, task).relative_to(project.paths.results)) for run in runs_of(project, system)
-    ]
+    paths = (project.paths.score(run, checkpoint, readout, task) for run in runs_of(project, system, row.get("seeds")))
+    scores = [str(path.relative_to(project.paths.results)) for path in paths]
     return {"scores": scores, "select": {"protocol": "", "direction": "", **{key: column[key] for key in SELECT if key in column}}}
 
 
@@ -182,7 +183,8 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
     entry = dict(project.tables[table])
     rows, columns = entry["rows"], entry["columns"]
     baseline_rows(rows)
-    cells = [[_any_cell(project, table, row, column) for column in columns] for row in rows]
+    shared = {key: entry[key] for key in SHARED if key in entry}
+    cells = [[_any_cell(project, table, {**shared, **row}, column) for column in columns] for row in rows]
     notes = [*entry.get("footnotes", []), *_task_notes(project, columns), *_selection_notes(project, rows, columns)]
     notes += _search_notes(project, rows, columns)
     return {

@@ -70,3 +70,14 @@ def test_a_setting_that_no_recipe_has_is_named(monkeypatch):
     monkeypatch.setitem(loaded.tables["moco_bert_table9"]["rows"][0], "setting", "train.epoch")
     with pytest.raises(InputError, match=r"MB-main has no setting 'train\.epoch'"):
         resolve_table(loaded, "moco_bert_table9")
+
+
+def test_a_table_may_name_seeds_of_its_own_and_config_has_the_last_word():
+    def runs(**settings):
+        table = resolve_table(project("msimcse", scale="paper", **settings), "msimcse_table1_seeds")
+        return [sum("-s" in score for score in cells[0]["scores"]) for cells in table["cells"]], table["cells"][2][0]["scores"]
+
+    counts, scores = runs()
+    assert counts == [0, *[3] * 9]
+    assert [score.split("/")[1] for score in scores] == ["MS-E-s42", "MS-E-s43", "MS-E-s44"]
+    assert [score.split("/")[1] for score in runs(seeds=[7])[1]] == ["MS-E-s7"]
