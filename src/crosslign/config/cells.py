@@ -139,7 +139,7 @@ def _selection_notes(project: Project, rows: list[Mapping[str, Any]], columns: l
     for row in rows:
         systems = {system_of(row, column) for column in columns if "task" in column} if "system" in row else set()
         trained = [entry_of(project, system) for system in systems if not is_untrained(project, system)]
-        tasks = sorted({select["task"] for entry in trained for select in entry.get("select", {}).values()})
+        tasks = sorted({select["task"] for entry in trained for select in entry.get("select", {}).values() if select.get("keep", True)})
         if tasks:
             notes.append({"at": {"row": row["label"]}, "text": f"checkpoint chosen by {', '.join(tasks)}"})
     return notes
