@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from crosslign.encoders.model import Model
 from crosslign.objectives.contract import Part
 from crosslign.training.row_updates import Rows, RowUpdates
-from crosslign.training.schedule import multiplier
+from crosslign.training.schedule import multiplier, warmup_of
 
 
 def _groups(module: nn.Module, peak: float, decay: float) -> list[dict[str, Any]]:
@@ -29,7 +29,7 @@ class Optimiser:
     """AdamW, its schedule and gradient clipping (PROTOCOLS A.1.6).
 
     Args:
-        recipe: `train` (learning_rate, schedule, warmup_steps, weight_decay, clip, betas, epsilon) and `parts`, of which
+        recipe: `train` (learning_rate, schedule, warmup_steps or warmup_share, weight_decay, clip, betas, epsilon) and `parts`, of which
             each may carry its own learning_rate and clip.
         model: the encoder.
         parts: named state of the terms.
@@ -38,7 +38,7 @@ class Optimiser:
 
     def __init__(self, recipe: Mapping[str, Any], model: Model, parts: Mapping[str, Part], steps: int) -> None:
         train = recipe["train"]
-        self._schedule, self._warmup, self._steps = train["schedule"], train.get("warmup_steps", 0), steps
+        self._schedule, self._warmup, self._steps = train["schedule"], warmup_of(train, steps), steps
         self.peak: float = train["learning_rate"]
         decay = train.get("weight_decay", 0.0)
         groups = _groups(model, self.peak, decay)

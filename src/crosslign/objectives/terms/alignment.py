@@ -44,6 +44,7 @@ class Alignment:
         encode: `pair` or `sentences`.
         kinds: kinds of views to use, or None for all.
         pooling: a pooling other than the readout's, or None.
+        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
     """
 
     shape: Shape = "labelled"
@@ -56,6 +57,7 @@ class Alignment:
         encode: str = "pair",
         kinds: Sequence[str] | None = None,
         pooling: str | None = None,
+        layer: int | None = None,
     ) -> None:
         self.similarity = one_of("similarity", similarity, SIMILARITIES)
         self.distributions = one_of("distributions", distributions, DISTRIBUTIONS)
@@ -66,7 +68,7 @@ class Alignment:
                 where="alignment: part",
                 do="Name one, or set distributions: embedding",
             )
-        self.views = Views(encode, kinds, pooling)
+        self.views = Views(encode, kinds, pooling, layer)
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return anchors and views."""

@@ -67,6 +67,7 @@ class GMMRanks:
         anchor_parallel: as in `rank_infonce`.
         self_positive: as in `rank_infonce`.
         pooling: a pooling other than the readout's, or None.
+        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
     """
 
     shape: Shape = "pairs"
@@ -83,19 +84,20 @@ class GMMRanks:
         anchor_parallel: float = 0.1,
         self_positive: bool = False,
         pooling: str | None = None,
+        layer: int | None = None,
     ) -> None:
-        self.classifier, self.scores, self.queue, self.pooling = classifier, scores, queue, pooling
+        self.classifier, self.scores, self.queue, self.pooling, self.layer = classifier, scores, queue, pooling, layer
         self.labels, self.binning = one_of("labels", labels, LABELS), one_of("binning", binning, BINNINGS)
         self.interpolations, self.label_smoothing = interpolations, label_smoothing
         if labels == "encoder" and not (queue and scores):
             raise InputError("ranks by the encoder need a queue and rank scores", where="gmm_ranks: labels: encoder")
-        self.candidates = Candidates(queue or "", anchor_parallel, self_positive, pooling)
+        self.candidates = Candidates(queue or "", anchor_parallel, self_positive, pooling, layer)
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return what is compared: both sides, or anchors and keys."""
         if self.labels == "encoder":
             return self.candidates.inputs(batch)
-        sides = both_sides(batch, self.pooling)
+        sides = both_sides(batch, self.pooling, self.layer)
         return {"a": sides["a"], "b_key": replace(sides["b"], keys=True)} if self.queue else sides
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:

@@ -36,6 +36,7 @@ class InfoNCE:
             its positive, and positives of equal anchors.
         projection: name of a part that is applied to all vectors first, or None.
         pooling: a pooling other than the readout's, or None.
+        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
         encode: labelled examples only; see `Views`.
         kinds: labelled examples only; kinds of views to use, or None for all.
     """
@@ -49,17 +50,18 @@ class InfoNCE:
         mask_same_text: bool = False,
         projection: str | None = None,
         pooling: str | None = None,
+        layer: int | None = None,
         encode: str = "pair",
         kinds: Sequence[str] | None = None,
     ) -> None:
         self.temperature, self.hard_negative_weight, self.mask_same_text = temperature, hard_negative_weight, mask_same_text
-        self.projection, self.pooling = projection, pooling
-        self.views = Views(encode, kinds, pooling)
+        self.projection, self.pooling, self.layer = projection, pooling, layer
+        self.views = Views(encode, kinds, pooling, layer)
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return `a`, `b`, and `c` where rows have hard negatives; or rows and views."""
         inputs = self.views.inputs(batch)
-        if found := hard_negatives(batch, self.pooling):
+        if found := hard_negatives(batch, self.pooling, self.layer):
             inputs["c"] = found[0]
         return inputs
 

@@ -41,6 +41,7 @@ class MultiPositiveInfoNCE:
             to a member of the anchor's group are left out.
         projection: name of a part that is applied to all vectors first, or None.
         pooling: a pooling other than the readout's, or None.
+        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
     """
 
     shape: Shape = "groups"
@@ -54,10 +55,11 @@ class MultiPositiveInfoNCE:
         mask_same_text: bool = True,
         projection: str | None = None,
         pooling: str | None = None,
+        layer: int | None = None,
     ) -> None:
         self.temperature, self.all_anchors, self.mask_same_text = temperature, all_anchors, mask_same_text
         self.rescale, self.denominator = one_of("rescale", rescale, RESCALE), one_of("denominator", denominator, DENOMINATORS)
-        self.projection, self.pooling = projection, pooling
+        self.projection, self.pooling, self.layer = projection, pooling, layer
         if all_anchors and denominator == "positives_only":
             raise InputError("with all_anchors every sentence is an anchor", where="denominator", why="positives_only leaves anchors out")
 
@@ -71,10 +73,10 @@ class MultiPositiveInfoNCE:
                 order = [anchor, *(i for i in range(len(members)) if i != anchor)]
                 texts += [members[i] for i in order]
                 langs += [codes[i] for i in order]
-            inputs = {"group": Input(texts, langs, pooling=self.pooling)}
+            inputs = {"group": Input(texts, langs, pooling=self.pooling, layer=self.layer)}
         else:
-            inputs = both_sides(batch, self.pooling)
-        if found := hard_negatives(batch, self.pooling):
+            inputs = both_sides(batch, self.pooling, self.layer)
+        if found := hard_negatives(batch, self.pooling, self.layer):
             inputs["c"] = found[0]
         return inputs
 

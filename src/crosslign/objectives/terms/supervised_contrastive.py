@@ -43,6 +43,7 @@ class SupervisedContrastive:
         kinds: kinds of views to use, or None for all.
         encode: `pair` or `sentences`; None takes what the form needs.
         pooling: a pooling other than the readout's, or None.
+        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
     """
 
     shape: Shape = "labelled"
@@ -56,6 +57,7 @@ class SupervisedContrastive:
         kinds: Sequence[str] | None = None,
         encode: str | None = None,
         pooling: str | None = None,
+        layer: int | None = None,
     ) -> None:
         self.temperature, self.normalise_positives = temperature, normalise_positives
         self.form, self.positives = one_of("form", form, FORMS), one_of("positives", positives, POSITIVES)
@@ -63,7 +65,7 @@ class SupervisedContrastive:
         if (form == "retrieval") != (encode == "sentences"):
             what = "retrieval compares sentences, classification compares rows"
             raise InputError(what, where="supervised_contrastive: encode", why=f"form: {form}, encode: {encode}")
-        self.views = Views(encode, kinds, pooling)
+        self.views = Views(encode, kinds, pooling, layer)
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return anchors and views."""
