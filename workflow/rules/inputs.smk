@@ -56,10 +56,11 @@ def part_tables(wildcards):
 
 def corpus_recipe(limit):
     def recipe(wildcards):
+        entry = project.corpora[wildcards.corpus]
         return {
             "corpus": wildcards.corpus,
-            "entry": project.corpora[wildcards.corpus],
-            "limit": LIMITS.get(limit),
+            "entry": entry,
+            "limit": None if entry.get("whole") else LIMITS.get(limit),
         }
 
     return recipe

@@ -260,7 +260,7 @@ def _label(project: Project, system: str) -> str:
     return system
 
 
-OF_VECTORS = ("tsne", "nearest", "similarities")
+OF_VECTORS = ("tsne", "nearest", "similarities", "pair_cosines")
 """Kinds of figures that read the vectors of a text set."""
 
 
@@ -270,9 +270,14 @@ def figure_inputs(project: Project, figure: str) -> dict[str, Any]:
     panel_of = {"curves": _curve_panel, **dict.fromkeys(OF_VECTORS, _matrix_panel)}.get(entry["kind"], _score_panel)
     panels: list[dict[str, Any]] = []
     declared: list[Path] = []
-    for system in entry["systems"]:
+    labels = entry.get("labels") or [_label(project, system) for system in entry["systems"]]
+    for system, label in zip(entry["systems"], labels, strict=True):
         panel, paths = panel_of(project, entry, system)
-        panels.append({"label": _label(project, system), **panel})
+        panels.append({"label": label, **panel})
+        declared += paths
+    for panel, base in zip(panels, entry.get("against", []), strict=False):
+        under, paths = panel_of(project, entry, base)
+        panel["against"] = {"label": _label(project, base), **under}
         declared += paths
     inputs: dict[str, Any] = {"panels": panels, "results": str(project.paths.results)}
     if entry["kind"] in OF_VECTORS:
