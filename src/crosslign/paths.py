@@ -14,11 +14,19 @@ MINED_SIDES = ("source", "target")
 TABLE_FORMATS = ("md", "csv", "tex", "html")
 FIGURE_FORMATS = ("png", "svg", "csv")
 OVERVIEW_FORMATS = ("html", "md")
+ORIGIN = "origin.txt"
+"""Names the group that a folder of scores came from."""
 
 
 def resamples_path(score: Path) -> Path:
     """Return where the resamples of a score file lie."""
     return score.with_suffix(".resamples.parquet")
+
+
+def origin_files(results: Path, score: str) -> list[Path]:
+    """Return the `origin.txt` beside a score file or above it, up to its `scores`: each names the group that the scores came from."""
+    folders = [results / parent for parent in Path(score).parents if parent != Path()]
+    return [folder / ORIGIN for folder in folders if (folder / ORIGIN).is_file()]
 
 
 @dataclass(frozen=True)

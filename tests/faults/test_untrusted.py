@@ -26,13 +26,14 @@ from crosslign.errors import InputError
 SOURCES = [*sorted((ROOT / "src").rglob("*.py")), *sorted((ROOT / "workflow").rglob("*.py"))]
 FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "os.system", "os.popen", "subprocess.getoutput", "subprocess.getstatusoutput"}
 FORBIDDEN_CALLS |= {
-    "torch.load",
     "torch.save",
     "numpy.load_pickle",
     "yaml.full_load",
     "yaml.unsafe_load",
     "pandas.read_pickle",
 }
+WEIGHTS_READER = "src/crosslign/encoders/formats/_torch_file.py"
+"""The one place that reads what torch saved: by its weights-only reader, when an encoder is prepared."""
 FORBIDDEN_MODULES = {"pickle", "dill", "cloudpickle", "marshal", "shelve", "joblib", "yaml", "commands", "xmlrpc"}
 
 
@@ -64,6 +65,10 @@ def problems(path):
                 yield f"{where}: a command as text"
             if name in ("np.load", "numpy.load") and ast.unparse(options.get("allow_pickle", ast.Constant(False))) != "False":
                 yield f"{where}: np.load with pickles"
+            if name == "torch.load":
+                restricted = ast.unparse(options.get("weights_only", ast.Constant(False))) == "True"
+                if not restricted or path.relative_to(ROOT).as_posix() != WEIGHTS_READER:
+                    yield f"{where}: torch.load beside the weights-only reader"
             if "trust_remote_code" in options and ast.unparse(options["trust_remote_code"]) != "False":
                 yield f"{where}: code of a model"
             if name.endswith(("extractall", ".extract")) and "tar" in name:
@@ -84,6 +89,8 @@ def test_no_source_runs_text():
         "f(shell=True)",
         "np.load(x, allow_pickle=True)",
         "torch.load(x)",
+        "torch.load(x, weights_only=False)",
+        "torch.load(x, weights_only=True)",
     ],
 )
 def test_the_scan_finds_what_it_looks_for(tmp_path, monkeypatch, text):

@@ -6,13 +6,14 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.baselines import baseline_rows
 from crosslign.config.graph import corpus_path
 from crosslign.config.kept_out import not_searched
 from crosslign.config.project import Project
 from crosslign.config.resolve import checkpoint_name, entry_of, head_of, is_untrained, readout_name, resolve, runs_of, seeds_of
 from crosslign.config.targets import covered
 from crosslign.errors import InputError
-from crosslign.paths import resamples_path
+from crosslign.paths import origin_files, resamples_path
 
 COUNTS = "counts"
 """What stands in place of a task where a cell is counted (crosslign.reporting.counts)."""
@@ -137,7 +138,7 @@ def _selection_notes(project: Project, rows: list[Mapping[str, Any]], columns: l
     for row in rows:
         systems = {system_of(row, column) for column in columns if "task" in column} if "system" in row else set()
         trained = [entry_of(project, system) for system in systems if not is_untrained(project, system)]
-        tasks = sorted({select["task"] for entry in trained for select in entry.get("select", {}).values()})
+        tasks = sorted({select["task"] for entry in trained for select in entry.get("select", {}).values() if select.get("keep", True)})
         if tasks:
             notes.append({"at": {"row": row["label"]}, "text": f"checkpoint chosen by {', '.join(tasks)}"})
     return notes
@@ -174,9 +175,13 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
     Returns:
         the table's entry with `id`, `paper`, `scale`, `cells` (a list of rows of cells, as the table's rows and
         columns stand) and `footnotes` (the table's own, then those of its tasks and of checkpoint selection).
+
+    Raises:
+        InputError: a row is compared with one that is not there.
     """
     entry = dict(project.tables[table])
     rows, columns = entry["rows"], entry["columns"]
+    baseline_rows(rows)
     cells = [[_any_cell(project, table, row, column) for column in columns] for row in rows]
     notes = [*entry.get("footnotes", []), *_task_notes(project, columns), *_selection_notes(project, rows, columns)]
     notes += _search_notes(project, rows, columns)
@@ -192,13 +197,19 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
 
 
 def table_scores(project: Project, table: str) -> list[Path]:
-    """Return every score file that a table reads, sorted, and the resamples where it tests differences."""
+    """Return every score file that a table reads, sorted, and the resamples where it tests differences.
+
+    Scores of another group may have come without resamples; their cells are then not tested.
+    """
     resolved = resolve_table(project, table)
     cells = [cell for row in resolved["cells"] for cell in row]
     cells += [part for cell in cells for part in cell.get("parts", [])]
-    scores = {project.paths.results / score for cell in cells for score in cell.get("scores", [])}
-    tests = resolved.get("print", {}).get("significance") == "paired_bootstrap"
-    return sorted(scores | ({resamples_path(score) for score in scores} if tests else set()))
+    results, scores = project.paths.results, {score for cell in cells for score in cell.get("scores", [])}
+    resamples: set[Path] = set()
+    if resolved.get("print", {}).get("significance") == "paired_bootstrap":
+        tested = {resamples_path(results / score): origin_files(results, score) for score in scores}
+        resamples = {path for path, foreign in tested.items() if path.exists() or not foreign}
+    return sorted({results / score for score in scores} | resamples)
 
 
 def _words(entry: Mapping[str, Any]) -> dict[str, str]:

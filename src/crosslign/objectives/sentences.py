@@ -11,7 +11,7 @@ from crosslign.errors import InputError
 from crosslign.objectives.contract import Batch, Input
 
 
-def side(batch: Batch, name: str, pooling: str | None = None) -> Input:
+def side(batch: Batch, name: str, pooling: str | None = None, layer: int | None = None) -> Input:
     """Return one side (`a`, `b` or `c`) of all rows.
 
     Where b is null the row is a dropout pair: its b is the a sentence once more (PROTOCOLS A1.4).
@@ -21,25 +21,25 @@ def side(batch: Batch, name: str, pooling: str | None = None) -> Input:
     if name == "b":
         langs = [own if text is not None else lang for text, own, lang in zip(texts, langs, columns["a_lang"], strict=True)]
         texts = [own if own is not None else text for own, text in zip(texts, columns["a_text"], strict=True)]
-    return Input(list(texts), list(langs), pooling=pooling)
+    return Input(list(texts), list(langs), pooling=pooling, layer=layer)
 
 
-def both_sides(batch: Batch, pooling: str | None = None) -> dict[str, Input]:
+def both_sides(batch: Batch, pooling: str | None = None, layer: int | None = None) -> dict[str, Input]:
     """Return sides a and b; a set without b columns holds dropout pairs only."""
     if "b_text" not in batch.columns:
-        again = side(batch, "a", pooling)
+        again = side(batch, "a", pooling, layer)
         return {"a": again, "b": again}
-    return {"a": side(batch, "a", pooling), "b": side(batch, "b", pooling)}
+    return {"a": side(batch, "a", pooling, layer), "b": side(batch, "b", pooling, layer)}
 
 
-def hard_negatives(batch: Batch, pooling: str | None = None) -> tuple[Input, list[int]] | None:
+def hard_negatives(batch: Batch, pooling: str | None = None, layer: int | None = None) -> tuple[Input, list[int]] | None:
     """Return the hard negatives c of the rows that have one, and these rows' numbers; None where no row has any."""
     texts = batch.columns.get("c_text") or []
     rows = [i for i, text in enumerate(texts) if text is not None]
     if not rows:
         return None
     langs = batch.columns["c_lang"]
-    return Input([texts[i] for i in rows], [langs[i] for i in rows], pooling=pooling), rows
+    return Input([texts[i] for i in rows], [langs[i] for i in rows], pooling=pooling, layer=layer), rows
 
 
 def class_of(batch: Batch, device: torch.device | None = None) -> Tensor:

@@ -15,6 +15,7 @@ from crosslign.objectives.lookup import one_of
 from crosslign.objectives.sentences import both_sides, side
 
 ENCODE = ("pair", "sentences")
+OVER_VIEWS = ("mean", "sum")
 
 
 @dataclass(frozen=True)
@@ -32,14 +33,15 @@ class Compared:
     rows: Tensor
 
 
-def row_input(batch: Batch, pooling: str | None = None) -> Input:
+def row_input(batch: Batch, pooling: str | None = None, layer: int | None = None) -> Input:
     """Return every row as one input: its sentence, or its pair of sentences for a cross-encoder.
 
     Raises:
         InputError: some rows have a second sentence and some have none.
     """
     columns = batch.columns
-    return Input(list(columns["a_text"]), list(columns["a_lang"]), _seconds(columns.get("b_text") or []), pooling=pooling)
+    seconds = _seconds(columns.get("b_text") or [])
+    return Input(list(columns["a_text"]), list(columns["a_lang"]), seconds, pooling=pooling, layer=layer)
 
 
 def _seconds(texts: Sequence[str | None]) -> list[str] | None:
@@ -60,34 +62,44 @@ class Views:
             an anchor of its own, first those of side a, then those of side b.
         kinds: kinds of views to use (full, partial, code_switch), or None for all.
         pooling: a pooling other than the readout's, or None.
+        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
+        over_views: how the losses of the views become one: their mean or their sum (A.4.3).
     """
 
-    def __init__(self, encode: str = "pair", kinds: Sequence[str] | None = None, pooling: str | None = None) -> None:
-        self.encode, self.kinds, self.pooling = one_of("encode", encode, ENCODE), kinds, pooling
+    def __init__(
+        self,
+        encode: str = "pair",
+        kinds: Sequence[str] | None = None,
+        pooling: str | None = None,
+        layer: int | None = None,
+        over_views: str = "mean",
+    ) -> None:
+        self.over_views = one_of("over_views", over_views, OVER_VIEWS)
+        self.encode, self.kinds, self.pooling, self.layer = one_of("encode", encode, ENCODE), kinds, pooling, layer
         self._name = "_".join(["view", *(kinds or ())])
 
     def inputs(self, batch: Batch) -> dict[str, Input]:
         """Return anchors (`row`, or `a` and `b`) and views (`view_0`, or `view_0_a` and `view_0_b`, …) by name."""
         if "views" not in batch.columns:
-            return both_sides(batch, self.pooling)
-        inputs = {"row": row_input(batch, self.pooling)} if self.encode == "pair" else self._sentences(batch)
+            return both_sides(batch, self.pooling, self.layer)
+        inputs = {"row": row_input(batch, self.pooling, self.layer)} if self.encode == "pair" else self._sentences(batch)
         for v, rows in enumerate(self._rows(batch)):
             views = [self._of(batch, row)[v] for row in rows]
             langs, a, b = ([view[key] for view in views] for key in ("lang", "a_text", "b_text"))
             name = f"{self._name}_{v}"
             if self.encode == "pair":
-                inputs[name] = Input(a, langs, _seconds(b), pooling=self.pooling)
+                inputs[name] = Input(a, langs, _seconds(b), pooling=self.pooling, layer=self.layer)
             else:
-                inputs[f"{name}_a"] = Input(a, langs, pooling=self.pooling)
+                inputs[f"{name}_a"] = Input(a, langs, pooling=self.pooling, layer=self.layer)
                 if seconds := _seconds(b):
-                    inputs[f"{name}_b"] = Input(seconds, langs, pooling=self.pooling)
+                    inputs[f"{name}_b"] = Input(seconds, langs, pooling=self.pooling, layer=self.layer)
         return inputs
 
     def _sentences(self, batch: Batch) -> dict[str, Input]:
-        first = side(batch, "a", self.pooling)
+        first = side(batch, "a", self.pooling, self.layer)
         if _seconds(batch.columns.get("b_text") or []) is None:
             return {"a": first}
-        return {"a": first, "b": side(batch, "b", self.pooling)}
+        return {"a": first, "b": side(batch, "b", self.pooling, self.layer)}
 
     def _of(self, batch: Batch, row: int) -> list[Mapping[str, Any]]:
         views = batch.columns["views"][row] or []
@@ -120,6 +132,11 @@ class Views:
             return vectors["row"]
         seconds = _seconds(batch.columns.get("b_text") or [])
         return vectors["a"] if seconds is None else torch.cat([vectors["a"], vectors["b"]])
+
+    def joined(self, losses: Sequence[Tensor]) -> Tensor:
+        """Return the loss over all views from that of each."""
+        stacked = torch.stack(list(losses))
+        return stacked.sum() if self.over_views == "sum" else stacked.mean()
 
     def compared(self, vectors: Mapping[str, Tensor], batch: Batch) -> list[Compared]:
         """Return what is to be compared, one set per view; empty where no row has a view."""

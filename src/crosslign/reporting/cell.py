@@ -19,9 +19,11 @@ class Cell:
         ci_low, ci_high: 95 % interval of a single run, or None.
         records: the record of each run that the value rests on.
         score_files: their files, relative to `{results}`.
-        marks: `best` in its column, unless all are equal; `above` or `below` when it differs from the first row: by a paired test where
-            the table asks for one, else where its interval lies wholly beside that of the first row.
-        p_value: of no difference to the first row, corrected for the rows of the column; None without a test.
+        parts: what an average was made of.
+        marks: `best` in its column, unless all are equal; `above` or `below` when it differs from the row that it is compared with: by a
+            paired test where the table asks for one, else where its interval lies wholly beside that row's.
+        p_value: of no difference to that row, corrected for the rows of the column; None without a test.
+        against: label of that row, where there was a test.
         notes: texts of the footnotes that concern this cell alone.
     """
 
@@ -37,7 +39,9 @@ class Cell:
     score_files: list[str] = field(default_factory=list)
     marks: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    parts: list[Cell] = field(default_factory=list)
     p_value: float | None = None
+    against: str = ""
 
 
 Grid = list[list[Cell]]

@@ -95,11 +95,7 @@ def _grid(results: Path, resolved: Mapping[str, Any]) -> dict[tuple[str, str], t
 
 def _mean_resamples(parts: Sequence[Mapping[str, Any]], results: Path) -> np.ndarray | None:
     """Return the mean over a cell's parts on each resample of each run: [runs, r], or None."""
-    found = [resamples_of(fill_cell(part, results), results) for part in parts]
-    known = [values for values in found if values is not None]
-    if not known or len(known) < len(found) or len({values.shape for values in known}) > 1:
-        return None
-    return np.asarray(np.mean(known, axis=0))
+    return resamples_of(Cell(parts=[fill_cell(part, results) for part in parts]), results) if parts else None
 
 
 def _items(parts: Iterable[Mapping[str, Any]], results: Path) -> list[Any]:

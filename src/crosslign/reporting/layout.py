@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.baselines import baseline_words
 from crosslign.errors import printable
 from crosslign.files.lineage import licences_of
 from crosslign.reporting.cell import Cell, Grid
@@ -17,15 +18,17 @@ from crosslign.reporting.values import fill_grid, layout_of
 
 DASH, MINUS = "–", "−"
 NON_COMMERCIAL = re.compile(r"non-?commercial|\bNC\b|-NC-", re.IGNORECASE)
-ABOVE = "95 % interval lies wholly above that of the first row."
-BELOW = "95 % interval lies wholly below that of the first row."
+APART = "95 % interval lies wholly {} that of {}."
 REDUCED = (
     "Scale {} is reduced: less data, smaller encoders, fewer steps. Published figures, in grey, show where they belong; "
     "a difference to them means nothing."
 )
 STAND_IN = "Built on stand-in data, written by the project in the official formats: the scores mean nothing."
 DELTA = "In brackets: ours less the published figure."
-TESTED = "{} the first row: paired bootstrap over items and seeds, p < 0.05 after Holm's correction for the rows of the column."
+TESTED = {
+    "paired_bootstrap": "{} {}: paired bootstrap over items and seeds, p < 0.05 after Holm's correction for the rows of the column.",
+    "paired_t": "{} {}: paired t-test over seeds, p < 0.05 after Holm's correction for the rows of the column.",
+}
 
 
 @dataclass
@@ -35,7 +38,7 @@ class PrintedCell:
     Attributes:
         ours, published: as printed; `published` may be empty.
         letters: of its footnotes.
-        sign: ↑ or ↓ where it differs from the first row beyond chance.
+        sign: ↑ or ↓ where it differs beyond chance from the row that it is compared with.
         best: whether it is the best of its column.
         details: run, items, interval and score file in words.
         value: what it was printed from.
@@ -79,6 +82,7 @@ class PrintedTable:
     reduced: bool
     decimals: int
     scale_by: float
+    baseline: str = "the first row"
     column_letters: list[str] = field(default_factory=list)
 
 
@@ -115,7 +119,7 @@ def _details(cell: Cell, scale_by: float) -> str:
     if cell.ci_low is not None and cell.ci_high is not None:
         facts.append(f"95 % interval {cell.ci_low * scale_by:.1f} to {cell.ci_high * scale_by:.1f}")
     if cell.p_value is not None:
-        facts.append(f"p = {cell.p_value:.3f} against the first row")
+        facts.append(f"p = {cell.p_value:.3f} against {cell.against}")
     facts.append(", ".join(cell.score_files))
     return "; ".join(fact for fact in facts if fact)
 
@@ -144,7 +148,7 @@ def _notes_at(resolved: Mapping[str, Any], row: str | None, column: str | None) 
 
 
 def _licence_line(grid: Grid, results: Path) -> str:
-    files = {results / file for row in grid for cell in row for file in cell.score_files}
+    files = {results / file for row in grid for cell in row for part in [cell, *cell.parts] for file in part.score_files}
     licences = licences_of(sorted(files))
     if not licences:
         return ""
@@ -173,6 +177,16 @@ def _numbers_of(column: Mapping[str, Any], layout: Mapping[str, Any]) -> dict[st
     return {key: column.get(key, layout[key]) for key in ("scale_by", "decimals")}
 
 
+def _verdicts(rows: list[PrintedRow], test: str, baseline: str) -> list[tuple[str, str]]:
+    """Return the footnotes of the arrows: against which row, by which test; where a test found nothing, that it did not."""
+    cells = [cell for row in rows for cell in row.cells]
+    signs = {cell.sign for cell in cells}
+    found = [(sign, TESTED.get(test, APART).format(side, baseline)) for sign, side in (("↑", "above"), ("↓", "below")) if sign in signs]
+    if not found and any(cell.value.p_value is not None for cell in cells):
+        return [("", TESTED[test].format("No cell differs from", baseline))]
+    return found
+
+
 def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> PrintedTable:
     """Fill a resolved table and turn every cell into text.
 
@@ -198,10 +212,8 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         rows.append(PrintedRow(printable(heading), printable(entry.get("group", "")), printable(entry["label"]), letters, printed))
     footnotes = [(letter, text) for text, letter in notes.letters.items()]
     footnotes += [("", printable(note)) for note in [*_notes_at(resolved, None, None), *_scale_notes(resolved, rows)]]
-    signs = {cell.sign for row in rows for cell in row.cells}
-    tested = layout.get("significance") == "paired_bootstrap"
-    above, below = (TESTED.format("above"), TESTED.format("below")) if tested else (ABOVE, BELOW)
-    footnotes += [(sign, text) for sign, text in (("↑", above), ("↓", below)) if sign in signs]
+    baseline = printable(baseline_words(resolved["rows"]))
+    footnotes += _verdicts(rows, str(layout.get("significance", "")), baseline)
     return PrintedTable(
         id=resolved["id"],
         title=printable(_title(resolved)),
@@ -213,5 +225,6 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         reduced=reduced,
         decimals=layout["decimals"],
         scale_by=layout["scale_by"],
+        baseline=baseline,
         column_letters=column_letters,
     )

@@ -51,11 +51,12 @@ def _leader(table: PrintedTable) -> str:
 
 
 def _beyond_chance(table: PrintedTable) -> str:
-    """Say how many cells differ from the first row beyond chance."""
+    """Say how many cells differ beyond chance from the row that they are compared with."""
     signs = Counter(cell.sign for row in table.rows for cell in row.cells)
     if not signs["↑"] and not signs["↓"]:
         return ""
-    return f"Beyond chance, {signs['↑']} cells lie above the first row ({table.rows[0].label}) and {signs['↓']} below it."
+    row = f"the first row ({table.rows[0].label})" if table.baseline == "the first row" else table.baseline
+    return f"Beyond chance, {signs['↑']} cells lie above {row} and {signs['↓']} below it."
 
 
 def seen(table: PrintedTable) -> str:

@@ -1,15 +1,17 @@
 """Paired tests between the systems of a table: whether a difference would stand on other items, and on other seeds.
 
-Score jobs draw the same items for every system in resample i (`crosslign.tasks.measures.Bootstrap`), so the values of two systems on
-resample i are a pair. Where a system has several seeds, each resample also draws seeds with replacement.
+Two tests. Bootstrap: score jobs draw the same items for every system in resample i (`crosslign.tasks.measures.Bootstrap`), so the values
+of two systems on resample i are a pair; where a system has several seeds, each resample also draws seeds with replacement. t-test: the
+runs of two systems with the same seed are a pair, items are taken as given.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,6 +21,8 @@ from crosslign.reporting.cell import Cell
 
 LEVEL = 0.05
 """Differences are marked where the corrected p-value lies below this."""
+ROUNDING = 1e-12
+"""Differences of fractions that differ by less are the same number."""
 KEYS = ("subset", "metric", "protocol", "direction")
 
 
@@ -27,8 +31,8 @@ class Comparison:
     """A system beside a baseline.
 
     Attributes:
-        difference: mean over resamples of system less baseline, a fraction.
-        ci_low, ci_high: its 95 % percentile interval.
+        difference: mean over pairs of system less baseline, a fraction.
+        ci_low, ci_high: its 95 % interval.
         p_value: two-sided, that of no difference.
     """
 
@@ -88,32 +92,95 @@ def paired_bootstrap(system: np.ndarray, baseline: np.ndarray, seed: int = 42) -
     return Comparison(float(found.mean()), float(low), float(high), min(1.0, 2 * (smaller + 1) / (len(found) + 1)))
 
 
-def resamples_of(cell: Cell, results: Path) -> np.ndarray | None:
-    """Return a cell's values on the resamples of each of its runs: [runs, r], or None."""
-    found = [read_resamples(results / file, record) for file, record in zip(cell.score_files, cell.records, strict=True)]
-    known = [values for values in found if values is not None]
-    if not known or len(known) < len(found) or len({len(values) for values in known}) > 1:
+def paired_t(system: Mapping[int, float], baseline: Mapping[int, float]) -> Comparison | None:
+    """Compare two systems by a paired t-test over the seeds that both were run with (PROTOCOLS A5.12).
+
+    Args:
+        system, baseline: a metric of each run, by seed.
+
+    Returns:
+        The comparison, with the interval of the t distribution of one degree of freedom less than seeds; None with fewer than two
+        common seeds, or where the difference is the same for all of them, which leaves the test undefined.
+    """
+    from scipy.stats import ttest_rel
+
+    seeds = sorted(set(system) & set(baseline))
+    ours, theirs = [system[seed] for seed in seeds], [baseline[seed] for seed in seeds]
+    if len(seeds) < 2 or np.ptp(np.subtract(ours, theirs)) < ROUNDING:
         return None
-    return np.stack(known)
+    found = ttest_rel(ours, theirs)
+    low, high = found.confidence_interval(0.95)
+    return Comparison(float(np.mean(np.subtract(ours, theirs))), float(low), float(high), float(found.pvalue))
 
 
-def mark_differences(grid: Sequence[Sequence[Cell]], results: Path) -> None:
-    """Test every row of a table against the first one, column by column, and set `p_value` and the marks `above` and `below`.
+def resamples_of(cell: Cell, results: Path) -> np.ndarray | None:
+    """Return a cell's values on the resamples of each of its runs: [runs, r], or None; of an average, the mean over its parts."""
+    if cell.parts:
+        return _alike([resamples_of(part, results) for part in cell.parts], np.mean)
+    return _alike([read_resamples(results / file, record) for file, record in zip(cell.score_files, cell.records, strict=True)], np.stack)
 
-    A cell is tested where both it and the first row's cell have resamples of the same items; p-values are corrected for the rows that
-    were tested in the column.
+
+def _alike(found: Sequence[np.ndarray | None], joined: Callable[..., Any]) -> np.ndarray | None:
+    """Return arrays joined along a new first axis or averaged over it; None where one is missing or of another shape."""
+    known = [values for values in found if values is not None]
+    if not known or len(known) < len(found) or len({values.shape for values in known}) > 1:
+        return None
+    return np.asarray(joined(known, axis=0))
+
+
+def runs_of(cell: Cell) -> dict[int, float]:
+    """Return a cell's value of each run by seed, of an average the mean over its parts; empty for seeds that a part lacks."""
+    if not cell.parts:
+        return {record["seed"]: float(record["value"]) for record in cell.records if record["value"] is not None}
+    parts = [runs_of(part) for part in cell.parts]
+    common = set.intersection(*map(set, parts))
+    return {seed: math.fsum(part[seed] for part in parts) / len(parts) for seed in sorted(common)}
+
+
+def _items_of(cell: Cell) -> list[set[int]]:
+    """Return how many items each part of a cell was measured on."""
+    return [items for part in cell.parts for items in _items_of(part)] or [{record["n_items"] for record in cell.records}]
+
+
+def _by_items(results: Path) -> Test:
+    def test(cell: Cell, baseline: Cell) -> Comparison | None:
+        items = _items_of(cell)
+        if not all(items) or items != _items_of(baseline):
+            return None
+        values, others = resamples_of(cell, results), resamples_of(baseline, results)
+        return None if values is None or others is None else paired_bootstrap(values, others)
+
+    return test
+
+
+def _by_seeds(results: Path) -> Test:
+    return lambda cell, baseline: paired_t(runs_of(cell), runs_of(baseline))
+
+
+Test = Callable[[Cell, Cell], Comparison | None]
+"""Compares a cell with that of its baseline; None where that is not possible."""
+TESTS: dict[str, Callable[[Path], Test]] = {"paired_bootstrap": _by_items, "paired_t": _by_seeds}
+"""Tests that a table may ask for, made for a results folder."""
+
+
+def mark_differences(grid: Sequence[Sequence[Cell]], baselines: Sequence[int | None], labels: Sequence[str], test: Test) -> None:
+    """Test rows of a table against others, column by column, and set `p_value`, `against` and the marks `above` and `below`.
+
+    P-values are corrected for all rows that were tested in the column.
 
     Args:
         grid: rows of cells.
-        results: the folder that score files are relative to.
+        baselines: for each row, the place of the row that it is compared with, or None.
+        labels: of the rows.
+        test: what compares two cells.
     """
-    for first, *others in zip(*grid, strict=True):
-        baseline = resamples_of(first, results)
+    for column in zip(*grid, strict=True):
         tested: list[tuple[Cell, Comparison]] = []
-        for cell in others if baseline is not None else ():
-            values = resamples_of(cell, results)
-            same_items = cell.records and {r["n_items"] for r in cell.records} == {r["n_items"] for r in first.records}
-            if values is not None and baseline is not None and same_items and (found := paired_bootstrap(values, baseline)):
+        for cell, place in zip(column, baselines, strict=True):
+            if place is None or cell.ours is None or column[place].ours is None:
+                continue
+            if found := test(cell, column[place]):
+                cell.against = labels[place]
                 tested.append((cell, found))
         for (cell, found), p_value in zip(tested, holm([found.p_value for _, found in tested]), strict=True):
             cell.p_value = p_value

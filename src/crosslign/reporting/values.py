@@ -8,15 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.baselines import baseline_rows
 from crosslign.errors import InputError
 from crosslign.files import read_json
+from crosslign.paths import origin_files
 from crosslign.reporting.cell import Cell, Grid
 from crosslign.reporting.published import Published
-from crosslign.reporting.significance import mark_differences
+from crosslign.reporting.significance import TESTS, mark_differences
 from crosslign.tasks.records import check_value
-
-ORIGIN = "origin.txt"
-"""Names the group that a folder of scores came from."""
 
 
 def layout_of(resolved: Mapping[str, Any]) -> dict[str, Any]:
@@ -58,8 +57,7 @@ def origins(results: Path, scores: Sequence[str]) -> list[str]:
         results: the `{results}` folder.
         scores: score files, relative to it; folders are searched up to its `scores`.
     """
-    folders = dict.fromkeys(results / parent for score in scores for parent in Path(score).parents if parent != Path())
-    notes = [folder / ORIGIN for folder in folders if (folder / ORIGIN).is_file()]
+    notes = dict.fromkeys(note for score in scores for note in origin_files(results, score))
     lines = [note.read_text(encoding="utf-8", errors="replace").strip().partition("\n")[0][:200] for note in notes]
     return sorted(set(filter(None, lines)))
 
@@ -115,9 +113,9 @@ def mean_cell(cells: Sequence[Cell], missing: str) -> Cell:
     runs = list(zip(*([record["value"] for record in cell.records] for cell in cells), strict=False))
     if len(runs) > 1 and all(len(cell.records) == len(runs) for cell in cells):
         means = [math.fsum(values) / len(values) for values in runs]
-        return Cell(ours=math.fsum(means) / len(means), std=statistics.stdev(means), notes=notes)
+        return Cell(ours=math.fsum(means) / len(means), std=statistics.stdev(means), notes=notes, parts=list(cells))
     values = [cell.ours or 0.0 for cell in cells]
-    return Cell(ours=math.fsum(values) / len(values), notes=notes)
+    return Cell(ours=math.fsum(values) / len(values), notes=notes, parts=list(cells))
 
 
 def _total(cells: Sequence[Cell]) -> Cell:
@@ -137,19 +135,19 @@ def _mark_best(columns: Sequence[Mapping[str, Any]], grid: Grid) -> None:
                     cell.marks.append("best")
 
 
-def _mark_intervals(grid: Grid) -> None:
-    for first, *others in zip(*grid, strict=True):
-        for cell in others:
-            if None in (first.ci_low, first.ci_high, cell.ci_low, cell.ci_high):
-                continue
-            assert first.ci_low is not None
-            assert first.ci_high is not None
-            assert cell.ci_low is not None
-            assert cell.ci_high is not None
-            if cell.ci_low > first.ci_high:
-                cell.marks.append("above")
-            elif cell.ci_high < first.ci_low:
-                cell.marks.append("below")
+def _mark_intervals(grid: Grid, baselines: Sequence[int | None]) -> None:
+    compared = [(row, grid[place]) for row, place in zip(grid, baselines, strict=True) if place is not None]
+    for cell, first in [cells for row, other in compared for cells in zip(row, other, strict=True)]:
+        if None in (first.ci_low, first.ci_high, cell.ci_low, cell.ci_high):
+            continue
+        assert first.ci_low is not None
+        assert first.ci_high is not None
+        assert cell.ci_low is not None
+        assert cell.ci_high is not None
+        if cell.ci_low > first.ci_high:
+            cell.marks.append("above")
+        elif cell.ci_high < first.ci_low:
+            cell.marks.append("below")
 
 
 def fill_cells(resolved: Mapping[str, Any], results: Path) -> Grid:
@@ -183,8 +181,9 @@ def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Published) ->
             else:
                 cell.published, cell.printed = figures.figure(entry, column), figures.text(entry, column)
     _mark_best(columns, grid)
-    if resolved.get("print", {}).get("significance") == "paired_bootstrap":
-        mark_differences(grid, results)
+    baselines, test = baseline_rows(resolved["rows"]), resolved.get("print", {}).get("significance")
+    if test:
+        mark_differences(grid, baselines, [row["label"] for row in resolved["rows"]], TESTS[test](results))
     else:
-        _mark_intervals(grid)
+        _mark_intervals(grid, baselines)
     return grid

@@ -20,6 +20,9 @@ from crosslign.objectives.contract import Input
 from crosslign.training.seeds import derive
 from crosslign.training.store import Lookup
 
+GroupKey = tuple[str, str, int, bool]
+"""Member, pooling, layer, and whether an input is a pair of texts."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -28,7 +31,7 @@ class Settings:
     Attributes:
         accelerator: of `accelerate`; device, autocast and ranks.
         seed: seed of the run.
-        pooling, layer: of the readout.
+        pooling, layer: of the readout, for inputs that name none.
         max_length: tokens of an input.
         prefix: text before each sentence.
         precision: fp32, bf16 or fp16, of the matrix products.
@@ -54,10 +57,15 @@ class Group:
 
     member: str
     pooling: str
+    layer: int
     module: nn.Module
     ids: list[Ids] = field(default_factory=list)
     segments: list[Ids] | None = None
     leaf: Tensor = field(default_factory=lambda: torch.empty(0))
+
+    def names(self, settings: Settings) -> tuple[str | int, ...]:
+        """Return what names the group in the seed of its dropout."""
+        return (self.member, self.pooling, *([self.layer] if self.layer != settings.layer else []))
 
     def own_chunks(self, rank: int, world: int, size: int) -> list[NDArray[np.int64]]:
         """Return this rank's sentences in micro-batches of like length: every `world`-th of them, longest first."""
@@ -100,20 +108,20 @@ class Encoding:
     ) -> None:
         self._settings, self._model, self._module, self._draw = settings, model, module, tuple(draw)
         self._micro_batch = micro_batch
-        self._groups: dict[tuple[str, str, bool], Group] = {}
+        self._groups: dict[GroupKey, Group] = {}
         self._places = {name: self._add(item, lookup) for name, item in inputs.items()}
         self._graphs: list[tuple[Group, NDArray[np.int64], Tensor]] = []
 
-    def _add(self, item: Input, lookup: Lookup) -> list[tuple[tuple[str, str, bool], int]]:
+    def _add(self, item: Input, lookup: Lookup) -> list[tuple[GroupKey, int]]:
         """Put an input's sentences into their groups; return (group, place) of each."""
-        pooling, paired = item.pooling or self._settings.pooling, item.pair_texts is not None
+        pooling, layer, paired = item.pooling or self._settings.pooling, self._layer(item), item.pair_texts is not None
         members = [self._model.member_of(lang) for lang in item.langs]
-        places: list[tuple[tuple[str, str, bool], int]] = []
+        places: list[tuple[GroupKey, int]] = []
         unknown: dict[str, list[int]] = {}
         for i, (member, text) in enumerate(zip(members, item.texts, strict=True)):
-            key = (member, pooling, paired)
+            key = (member, pooling, layer, paired)
             if key not in self._groups:
-                self._groups[key] = Group(member, pooling, self._module(member), segments=[] if paired else None)
+                self._groups[key] = Group(member, pooling, layer, self._module(member), segments=[] if paired else None)
             group = self._groups[key]
             places.append((key, len(group.ids)))
             known = None if paired else lookup.get((member, text))
@@ -126,7 +134,13 @@ class Encoding:
             self._tokenise(member, item, rows, [places[i] for i in rows])
         return places
 
-    def _tokenise(self, member: str, item: Input, rows: Sequence[int], places: Sequence[tuple[tuple[str, str, bool], int]]) -> None:
+    def _layer(self, item: Input) -> int:
+        """Return the layer that an input reads: its own; else the readout's, or the last under another pooling than the readout's."""
+        if item.layer is not None:
+            return item.layer
+        return self._settings.layer if item.pooling is None else -1
+
+    def _tokenise(self, member: str, item: Input, rows: Sequence[int], places: Sequence[tuple[GroupKey, int]]) -> None:
         seconds = [item.pair_texts[i] for i in rows] if item.pair_texts is not None else None
         texts = [self._settings.prefix + item.texts[i] for i in rows]
         tokens = self._model.member(member).tokenise(texts, seconds, self._settings.max_length)
@@ -138,17 +152,17 @@ class Encoding:
     def _forward(self, group: Group, rows: NDArray[np.int64], number: int) -> Tensor:
         accelerator = self._settings.accelerator
         torch.manual_seed(
-            derive(self._settings.seed, "dropout", *self._draw, group.member, group.pooling, accelerator.process_index, number)
+            derive(self._settings.seed, "dropout", *self._draw, *group.names(self._settings), accelerator.process_index, number)
         )
         segments = [group.segments[i] for i in rows] if group.segments is not None else None
         features = collate([group.ids[i] for i in rows], segments, self._model.member(group.member).pad, accelerator.device)
         backbone: Any = group.module.backbone
         precision = self._settings.precision
         if trains_packed(backbone, precision):
-            vectors: Tensor = group.module(features, group.pooling, self._settings.layer, PackedTraining(backbone, precision))
+            vectors: Tensor = group.module(features, group.pooling, group.layer, PackedTraining(backbone, precision))
         else:
             with accelerator.autocast():
-                vectors = group.module(features, group.pooling, self._settings.layer)
+                vectors = group.module(features, group.pooling, group.layer)
         return vectors.float()
 
     def _chunks(self, group: Group) -> list[NDArray[np.int64]]:
@@ -184,7 +198,7 @@ class Encoding:
         return accelerator.reduce(joint, "sum") if accelerator.num_processes > 1 else joint
 
     def _by_input(self) -> dict[str, Tensor]:
-        starts: dict[tuple[str, str, bool], int] = {}
+        starts: dict[GroupKey, int] = {}
         total = 0
         for key, group in self._groups.items():
             starts[key] = total

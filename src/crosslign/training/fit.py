@@ -111,7 +111,7 @@ class _Run:
         self.stepper = Stepper(model, parts, self.streams, settings)
         self.optimiser = Optimiser(recipe, model, parts, self.steps)
         self.scaler = self.accelerator.scaler
-        self.selection = Selection(recipe["select"], dev, checkpoints / "best", readout)
+        self.selection = Selection(recipe["select"], dev, checkpoints / "best", readout, order.steps_per_epoch)
         self.guards = Guards(train.get("guards", {}))
         self.checkpoints = Checkpoints(checkpoints, self.key)
         name = "curve.jsonl" if self.writes else f".curve-{self.accelerator.process_index}.jsonl"

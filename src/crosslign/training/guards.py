@@ -1,4 +1,4 @@
-"""Guards of a run: numbers that are not finite, one prediction for everything, vectors that fall together.
+"""Guards of a run: numbers that are not finite, one prediction for everything, vectors that fall together, an empty first rank.
 
 Each guard has an action: `fail` ends the run with an error and no system; `stop` ends training there and keeps the system, which
 is marked as collapsed; `mark` trains on and marks it; `off` does not look (numbers that are not finite are always looked for). A
@@ -19,16 +19,19 @@ from torch.nn.functional import normalize
 
 from crosslign.errors import CrosslignError
 
-GUARDS: Final = ("not_finite", "constant_prediction", "embedding_collapse")
+GUARDS: Final = ("not_finite", "constant_prediction", "embedding_collapse", "rank_1_empty")
 DEFAULTS: Final[Mapping[str, Any]] = {
     "not_finite": "fail",
     "constant_prediction": "mark",
     "embedding_collapse": "mark",
+    "rank_1_empty": "mark",
     "every": 10,
     "patience": 5,
     "after": 100,
     "cosine": 0.98,
     "rank": 1.1,
+    "rank_1_share": 0.95,
+    "rank_1_steps": 500,
 }
 SAMPLE = 256
 """Vectors of an input that a look takes."""
@@ -56,7 +59,8 @@ class Guards:
     Args:
         settings: of `train: guards`; missing keys have the values of `DEFAULTS`. `every`: steps between looks; `after`: steps
             before the first; `patience`: looks in a row that must be bad; `cosine` and `rank`: vectors have collapsed where
-            their mean cosine is above, or their effective rank below.
+            their mean cosine is above, or their effective rank below. `rank_1_share` and `rank_1_steps`: the encoder's loss of
+            EMMA-X is noise where more than that share of the anchors has no candidate of rank 1 for so many steps (A.6.4).
 
     Attributes:
         bad: looks in a row that were bad, by guard.
@@ -85,7 +89,7 @@ class Guards:
             done: steps done.
             vectors: of each input of the batch, [n, d].
             terms: what each term logged; `constant` of one that predicts is 1 where all rows of the batch, although of different
-                labels, got one prediction.
+                labels, got one prediction, `without_rank_1` of one that ranks the share of anchors without rank 1.
 
         Returns:
             What was seen, for the curve; empty where no look was due.
@@ -105,15 +109,23 @@ class Guards:
         for name, logged in terms.items():
             if "constant" in logged and self.settings["constant_prediction"] != "off":
                 self._note(f"constant_prediction {name}", done, logged["constant"] == 1.0, f"{name} gives one prediction for all rows")
+            if "without_rank_1" in logged and self.settings["rank_1_empty"] != "off":
+                self._rank_1(name, done, logged["without_rank_1"])
         return found
 
-    def _note(self, guard: str, done: int, bad: bool, reason: str) -> None:
+    def _rank_1(self, name: str, done: int, empty: float) -> None:
+        looks = self.settings["rank_1_steps"] // self.settings["every"] + 1
+        reason = f"{name} finds no candidate of rank 1 for {empty:.1%} of the anchors"
+        self._note(f"rank_1_empty {name}", done, empty > self.settings["rank_1_share"], reason, looks)
+
+    def _note(self, guard: str, done: int, bad: bool, reason: str, patience: int | None = None) -> None:
+        patience = patience or self.settings["patience"]
         self.bad[guard] = self.bad.get(guard, 0) + 1 if bad else 0
         lasting = next((event for event in self.events if event["guard"] == guard and event["to"] is None), None)
         if lasting is not None and not bad:
             lasting["to"] = done
-        if self.bad[guard] >= self.settings["patience"] and lasting is None:
-            first = done - (self.settings["patience"] - 1) * self.settings["every"]
+        if self.bad[guard] >= patience and lasting is None:
+            first = done - (patience - 1) * self.settings["every"]
             self._act(guard, first, done, reason)
 
     def _act(self, guard: str, first: int, done: int, reason: str) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from math import ceil, cos, pi
-from typing import Final
+from typing import Any, Final
 
 SCHEDULES: Final = ("linear", "cosine", "constant")
 
@@ -27,6 +28,12 @@ def multiplier(schedule: str, step: int, steps: int, warmup: int = 0) -> float:
     if schedule == "cosine":
         return 0.5 * (1.0 + cos(pi * (1.0 - left)))
     raise ValueError(f"schedule {schedule!r} is none of {SCHEDULES}")
+
+
+def warmup_of(train: Mapping[str, Any], steps: int) -> int:
+    """Return the steps of warm-up of a run of so many steps: `warmup_share` of them, rounded up, or `warmup_steps`."""
+    share = train.get("warmup_share")
+    return ceil(round(share * steps, 6)) if share is not None else int(train.get("warmup_steps", 0))
 
 
 def total_steps(rows: int, batch: int, epochs: float | None, steps: int | None) -> int:

@@ -25,14 +25,20 @@ class Selection:
     """Best checkpoints so far.
 
     Args:
-        select: `select` of the recipe; of each name `every`, the steps between looks. A run's last step is looked at too.
+        select: `select` of the recipe; of each name `every`, the steps between looks or `epoch`, and `keep`, false where scores are
+            written down and no model is kept. A run's last step is looked at too.
         dev: scores the model.
         folder: where the best models lie until the end.
         readout: of the recipe, for the saved folders.
+        epoch: steps of an epoch.
     """
 
-    def __init__(self, select: Mapping[str, Mapping[str, Any]], dev: Dev | None, folder: Path, readout: Mapping[str, Any]) -> None:
-        self._every = {name: int(entry["every"]) for name, entry in select.items()} if dev is not None else {}
+    def __init__(
+        self, select: Mapping[str, Mapping[str, Any]], dev: Dev | None, folder: Path, readout: Mapping[str, Any], epoch: int
+    ) -> None:
+        looked = select if dev is not None else {}
+        self._every = {name: epoch if entry["every"] == "epoch" else int(entry["every"]) for name, entry in looked.items()}
+        self._keeps = [name for name, entry in looked.items() if entry.get("keep", True)]
         self._dev, self._folder, self._readout = dev, folder, readout
         self.looks: list[dict[str, Any]] = []
         self.best: dict[str, dict[str, Any]] = {}
@@ -62,7 +68,7 @@ class Selection:
         if not due or self._dev is None or not writes:
             return
         scores = self._dev(model)
-        kept = [name for name in due if self._is_better(name, scores.get(name))]
+        kept = [name for name in due if name in self._keeps and self._is_better(name, scores.get(name))]
         for name in kept:
             with atomic_folder(self._place(name, done)) as temporary:
                 write_system(temporary, model, parts, self._readout)
@@ -94,7 +100,7 @@ class Selection:
             out: folder of the run.
             last: the model after the last step, inside it.
         """
-        for name in self._every:
+        for name in self._keeps:
             shutil.copytree(self._place(name, self.best[name]["step"]) if name in self.best else last, out / name)
-        missing = sorted(set(self._every) - set(self.best))
+        missing = sorted(set(self._keeps) - set(self.best))
         write_json(out / "selection.json", {"best": self.best, "looks": self.looks, "without_score": missing})

@@ -6,7 +6,7 @@ import pytest
 
 from crosslign.config.cells import resolve_table
 from crosslign.config.load import load_project
-from crosslign.config.resolve import resolve, runs_of
+from crosslign.config.resolve import entry_of, resolve, runs_of
 from crosslign.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -50,6 +50,20 @@ def test_every_training_of_the_methods_table_is_kept_clean_of_its_evaluations():
             assert set(entry["decontaminate"]) == parts, name
 
 
+def test_what_selects_a_fine_tune_is_kept_out_of_its_training():
+    loaded = project("msimcse", "emma_x", scale="paper")
+    for name, recipe in loaded.finetunes.items():
+        chosen = {corpus for select in recipe.get("select", {}).values() for corpus in loaded.tasks[select["task"]]["texts"].values()}
+        for term in recipe["terms"]:
+            assert chosen <= set(loaded.examples[term["examples"]]["decontaminate"]), name
+
+
+def test_bucc_is_kept_out_of_the_corpus_that_it_was_planted_from():
+    loaded = project("moco_bert", scale="paper")
+    for name in ("en_zh_whole", "en_zh_un", "en_zh_casict"):
+        assert {"bucc2018_sample", "bucc2018_training", "bucc2018_test"} <= set(loaded.examples[name]["decontaminate"]), name
+
+
 def test_phase_two_goes_on_from_phase_one_of_its_seed():
     loaded = project("five_methods", seeds=[3, 4])
     assert runs_of(loaded, "QM-MB") == ["QM-MB-s3", "QM-MB-s4"]
@@ -70,3 +84,46 @@ def test_a_setting_that_no_recipe_has_is_named(monkeypatch):
     monkeypatch.setitem(loaded.tables["moco_bert_table9"]["rows"][0], "setting", "train.epoch")
     with pytest.raises(InputError, match=r"MB-main has no setting 'train\.epoch'"):
         resolve_table(loaded, "moco_bert_table9")
+
+
+def test_a_warm_up_in_steps_replaces_an_inherited_share():
+    loaded = project("scl", scale="paper")
+    loaded.systems["short"] = {"like": "SCL-ret-scl", "place": "", "train": {"warmup_steps": 7}}
+    assert resolve(loaded, "SCL-ret-cl", 42)["train"]["warmup_share"] == 0.1
+    train = entry_of(loaded, "short")["train"]
+    assert train["warmup_steps"] == 7
+    assert "warmup_share" not in train
+
+
+def test_retrieval_of_scl_trains_on_the_last_layer_and_is_read_at_the_eighth():
+    loaded = project("scl", scale="paper")
+    for system in ("SCL-ret-scl", "SCL-ret-cl", "SCL-ret-mva"):
+        recipe = resolve(loaded, system, 42)
+        assert [(term["pooling"], term["layer"]) for term in recipe["terms"]] == [("cls", -1)]
+        assert (recipe["readout"]["pooling"], recipe["readout"]["layer"]) == ("mean", 8)
+
+
+def test_what_is_only_watched_chooses_no_checkpoint_and_is_no_footnote():
+    loaded = project("moco_bert", scale="paper")
+    watched = resolve(loaded, "MB-tau001", 42)["select"]
+    assert {(entry["task"], entry["every"], entry["keep"]) for entry in watched.values()} == {
+        ("stsb_dev", "epoch", False),
+        ("bucc_moco_sample", "epoch", False),
+    }
+    assert not any("chosen" in note["text"] for note in resolve_table(loaded, "moco_bert_table1")["footnotes"])
+    small = resolve(project("moco_bert", scale="quick"), "MB-main", 42)
+    assert {entry["every"] for entry in small["select"].values()} == {4}
+
+
+def test_the_strict_profile_of_emma_x_holds_the_printed_values():
+    loaded = project("emma_x", scale="paper")
+    one, two = (resolve(loaded, f"EX-p{phase}-paper", 42) for phase in (1, 2))
+    assert two["base"]["run"] == "EX-p1-paper-s42"
+    for recipe in (one, two):
+        assert recipe["parts"]["queue"] == {"kind": "momentum_queue", "size": 256, "momentum": 0.999}
+        assert (recipe["parts"]["gmm4"]["learning_rate"], recipe["parts"]["gmm4"]["squared_prior"]) == (3e-5, True)
+        assert recipe["parts"]["scores4"]["s_init"] == "printed"
+        assert (recipe["train"]["learning_rate"], recipe["train"]["schedule"], recipe["train"]["warmup_steps"]) == (5e-4, "cosine", 0)
+        assert {term["batch"] for term in recipe["terms"]} == {1024}
+    assert one["terms"][0]["temperature"] == two["terms"][0]["temperature_min"] == 0.04
+    assert {(term["anchor_parallel"], term["self_positive"], term["examples"]) for term in two["terms"]} == {(0, False, "ex_monolingual")}

@@ -136,6 +136,27 @@ def test_unions_are_shuffled_and_repeat(run, multiway, nli):
     assert Counter(row["b_text"] for row in pairs)["e1-en"] == 1
 
 
+def test_a_union_of_unique_pairs_has_each_pair_once(run):
+    def pairs(name, content):
+        columns = [pa.array(column) for column in zip(*content, strict=True)]
+        ids = pa.array([[f"{name}:{n}"] * 2 for n in range(len(content))])
+        return shaped("pairs", rows=ids, **dict(zip(("a_text", "a_lang", "b_text", "b_lang"), columns, strict=True)))
+
+    first = pairs("f", [("One house.", "en", "一", "zh"), ("two", "en", "二", "zh"), ("two", "en", "两", "zh")])
+    second = pairs(
+        "s", [("一", "zh", "one HOUSE", "en"), ("three", "en", "三", "zh"), ("three", "en", "三", "zh"), ("一", "en", "one house", "zh")]
+    )
+    others = {"first": first, "second": second}
+    assert Counter(row["rows"][0] for row in run("union", others=others)) == Counter(f"f:{n}" for n in range(3)) + Counter(
+        f"s:{n}" for n in range(4)
+    )
+    found = run("union", others=others, unique=True)
+    assert sorted(row["rows"][0] for row in found) == ["f:0", "f:1", "f:2", "s:1", "s:3"]
+    assert next(row for row in found if row["rows"][0] == "f:0")["a_text"] == "One house."
+    twice = run("union", others=others, unique=True, repeat={"second": 2})
+    assert Counter(row["rows"][0] for row in twice) == {"f:0": 1, "f:1": 1, "f:2": 1, "s:1": 2, "s:3": 2}
+
+
 def test_unions_that_cannot_be(run, multiway, nli):
     others = sets(multiway, nli)
     groups = next(BUILDERS.get("parallel_groups")(Material("y", {"c": Rows.of_table(multiway)}, {}, ["en", "de"], 1)))
@@ -145,6 +166,8 @@ def test_unions_that_cannot_be(run, multiway, nli):
         run("union")
     with pytest.raises(InputError, match="`repeat`"):
         run("union", others=others, repeat={"nil": 2})
+    with pytest.raises(InputError, match="`unique` is of pairs"):
+        run("union", others=others, unique=True)
 
 
 def view(rows, kind, content):

@@ -14,7 +14,7 @@ from crosslign.errors import InputError
 from crosslign.objectives.saved_parts import make_part, take_over
 from crosslign.training.fit import fit
 from crosslign.training.step import Stepper
-from crosslign.training.terms import build_parts
+from crosslign.training.terms import build_parts, open_streams
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +63,18 @@ def test_goes_on_to_the_same_bytes(system, train, monkeypatch):
     for name in files:
         assert (whole / name).read_bytes() == (again / name).read_bytes(), name
     assert all(torch.isfinite(torch.tensor(line["loss"])) for line in curve(whole))
+
+
+@pytest.mark.parametrize("system", list(SYSTEMS))
+def test_every_term_passes_its_pooling_and_layer_on(system, tiny_model, example_files, tmp_path):
+    terms, parts = SYSTEMS[system]
+    settings = recipe(system, [entry | {"pooling": "cls", "layer": 1} for entry in terms], parts)
+    used = {entry["examples"]: example_files[entry["examples"]] for entry in terms}
+    for stream in open_streams(settings, used, tiny_model, tmp_path):
+        batch, _ = stream.store.batch(stream.order.at(0), 0)
+        inputs = [item for one in stream.terms for item in one.objective.inputs(batch, torch.Generator()).values()]
+        assert inputs
+        assert {(item.pooling, item.layer) for item in inputs} == {("cls", 1)}
 
 
 FALL = ["mSimCSE", "SCL", "MVA", "CL", "SCL retrieval", "MPCL", "EMMA-X 1", "regression", "dual encoder"]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.paths import resamples_path
 from crosslign.reporting.cell import Cell
-from crosslign.reporting.significance import holm, mark_differences, paired_bootstrap, read_resamples
+from crosslign.reporting.significance import TESTS, holm, mark_differences, paired_bootstrap, paired_t, read_resamples, runs_of
 from crosslign.tasks.records import Record
 from crosslign.tasks.score import score_with_resamples
 from crosslign.tasks.write import write_resamples
@@ -85,10 +85,11 @@ def test_a_table_marks_what_differs_from_its_first_row(tmp_path):
     """One more error of 200 is chance; thirty more are none, and small intervals of single systems would not tell."""
     grid = [[cell(tmp_path, name, wrong)] for name, wrong in (("base", 40), ("same", 40), ("near", 41), ("worse", 55), ("best", 20))]
     grid.append([Cell(reason="no weights")])
-    mark_differences(grid, tmp_path)
+    mark_differences(grid, [None, 0, 0, 0, 0, 0], ["base", "", "", "", "", ""], TESTS["paired_bootstrap"](tmp_path))
     assert [row[0].marks for row in grid] == [[], [], [], ["below"], ["above"], []]
     assert [row[0].p_value is None for row in grid] == [True, False, False, False, False, True]
     assert grid[1][0].p_value == 1
+    assert {row[0].against for row in grid[1:5]} == {"base"}
 
 
 def test_resamples_are_kept_for_the_main_metric_alone(tmp_path):
@@ -100,3 +101,60 @@ def test_resamples_are_kept_for_the_main_metric_alone(tmp_path):
     assert read_resamples(score, {**vars(record), "metric": "macro_f1"}) is None
     assert read_resamples(tmp_path / "other.json", vars(record)) is None
     assert resamples_path(score).stat().st_size < 5000
+
+
+SLEEP = ([0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0], [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4])
+"""Student's hours of sleep under two drugs (Cushny and Peebles, 1905); R prints t = -4.0621, p = 0.002833 and the interval tested here."""
+
+
+def test_a_paired_t_test_agrees_with_students_own_example():
+    first, second = (dict(enumerate(hours)) for hours in SLEEP)
+    found = paired_t(first, second)
+    assert (found.difference, found.p_value) == (pytest.approx(-1.58), pytest.approx(0.00283289, abs=5e-9))
+    assert (found.ci_low, found.ci_high) == (pytest.approx(-2.4598858, abs=1e-6), pytest.approx(-0.7001142, abs=1e-6))
+
+
+@given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=2, max_size=6))
+def test_a_paired_t_test_agrees_with_the_area_under_the_density(pairs):
+    """The density of t, summed in small steps of x = atan(t / sqrt(n)), where it is a power of a cosine."""
+    differences = np.array([one - other for one, other in pairs])
+    found = paired_t(dict(enumerate(one for one, _ in pairs)), dict(enumerate(other for _, other in pairs)))
+    if np.ptp(differences) < 1e-12:
+        assert found is None
+        return
+    n = len(pairs) - 1
+    t = abs(differences.mean()) / (differences.std(ddof=1) / np.sqrt(len(pairs)))
+    angles = np.linspace(0, np.pi / 2, 20_001)
+    density = np.cos((angles[1:] + angles[:-1]) / 2) ** (n - 1)
+    tail = density[angles[:-1] >= np.arctan(t / np.sqrt(n))].sum() / density.sum()
+    assert found.p_value == pytest.approx(tail, abs=3e-4)
+
+
+def test_a_paired_t_test_reads_seeds_that_both_have_and_no_others():
+    system, baseline = {42: 0.5, 43: 0.7, 44: 0.9}, {44: 0.4, 43: 0.5, 42: 0.4, 99: 0.0}
+    assert paired_t(system, baseline) == paired_t(system, {seed: baseline[seed] for seed in system})
+    assert paired_t(system, {42: 0.1}) is None
+    assert paired_t(system, {seed: value - 0.1 for seed, value in system.items()}) is None
+
+
+def seeded(*values, first=42):
+    records = [{"seed": first + at, "value": value, "n_items": 10} for at, value in enumerate(values)]
+    return Cell(ours=sum(values) / len(values), records=records)
+
+
+def test_an_average_is_tested_by_the_average_of_each_seed():
+    average = Cell(ours=0.5, parts=[seeded(0.1, 0.2, 0.4), Cell(ours=0.6, parts=[seeded(0.3, 0.4, 0.6), seeded(0.5, 0.6)])])
+    assert runs_of(average) == {42: pytest.approx(0.25), 43: pytest.approx(0.35)}
+
+
+def test_each_row_is_tested_against_the_row_that_it_names():
+    """Of two groups, the second row against the first; a single run cannot be tested, and the rows that name none are not."""
+    single, multiple = seeded(0.50, 0.52, 0.51, 0.53, 0.50), seeded(0.60, 0.61, 0.62, 0.63, 0.59)
+    other, near = seeded(0.70, 0.72, 0.71, 0.74, 0.69), seeded(0.71, 0.71, 0.70, 0.75, 0.69)
+    grid = [[seeded(0.1)], [single], [multiple], [other], [near]]
+    labels = ["XLM-R", "+ Single", "+ Multiple", "+ Single", "+ Multiple"]
+    mark_differences(grid, [None, 0, 1, None, 3], labels, TESTS["paired_t"](None))
+    assert [row[0].marks for row in grid] == [[], [], ["above"], [], []]
+    assert [row[0].against for row in grid] == ["", "", "+ Single", "", "+ Single"]
+    differences = np.array([0.10, 0.09, 0.11, 0.10, 0.09])
+    assert grid[2][0].p_value == pytest.approx(2 * paired_t(dict(enumerate(differences)), dict.fromkeys(range(5), 0.0)).p_value)

@@ -121,6 +121,41 @@ def test_intervals_beside_the_first_row_are_marked(tmp_path):
     assert [row.cells[0].sign for row in table.rows] == ["", "↑", "", "↓"]
 
 
+def seeds(folder, name, *values):
+    paths = [score(folder, f"{name}-s{seed}", value) for seed, value in enumerate(values, 42)]
+    for seed, path in enumerate(paths, 42):
+        content = json.loads((folder / path).read_text())
+        content["records"][0]["seed"] = seed
+        write_json(folder / path, content)
+    return cell(*paths)
+
+
+def test_a_paired_t_test_marks_a_row_beside_the_one_that_it_names_and_the_average_too(tmp_path):
+    single, multiple = seeds(tmp_path, "s", 0.50, 0.52, 0.51), seeds(tmp_path, "m", 0.60, 0.61, 0.62)
+    rows = [
+        ({"label": "base", "system": "a"}, [seeds(tmp_path, "b", 0.2), {"mean_of": ["x"]}]),
+        ({"label": "Single", "system": "b"}, [single, {"mean_of": ["x"]}]),
+        ({"label": "Multiple", "system": "c", "against": "Single"}, [multiple, {"mean_of": ["x"]}]),
+    ]
+    columns = [{"label": "x", "task": "bucc"}, {"label": "Avg", "mean_of": ["x"]}]
+    table = lay_out(resolved(rows, columns, print={"significance": "paired_t"}), tmp_path, tmp_path)
+    assert [[c.sign for c in row.cells] for row in table.rows] == [["", ""], ["", ""], ["↑", "↑"]]
+    assert "p = 0.003 against Single" in table.rows[2].cells[0].details
+    text = "above the row Single: paired t-test over seeds, p < 0.05 after Holm's correction for the rows of the column."
+    assert ("↑", text) in table.footnotes
+
+
+def test_a_test_that_finds_nothing_says_so(tmp_path):
+    rows = [
+        ({"label": "A", "system": "a"}, [seeds(tmp_path, "a", 0.50, 0.52, 0.51)]),
+        ({"label": "B", "system": "b"}, [seeds(tmp_path, "b", 0.51, 0.50, 0.52)]),
+    ]
+    table = lay_out(resolved(rows, [{"label": "x", "task": "bucc"}], print={"significance": "paired_t"}), tmp_path, tmp_path)
+    assert [text for _, text in table.footnotes if "paired t-test" in text] == [
+        "No cell differs from the first row: paired t-test over seeds, p < 0.05 after Holm's correction for the rows of the column."
+    ]
+
+
 def test_a_published_figure_stands_beside_ours_and_never_in_its_place(tmp_path):
     (tmp_path / "t.csv").write_text("group,model,task,subset,metric,value,direction\n,m,bucc,avg,f1,93.6,higher\n", encoding="utf-8")
     column = {"label": "x", "task": "bucc", "published": {"task": "bucc", "subset": "avg", "metric": "f1"}}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 
 import pytest
 import torch
@@ -127,3 +128,32 @@ def test_trial_kinds_are_registered():
     from crosslign.objectives import OBJECTIVES
 
     assert OBJECTIVES.get("trial_paired") is trial.Paired
+
+
+@pytest.mark.parametrize(
+    ("choice", "trained"),
+    [
+        ({}, [True, False]),  # the readout's inner layer, 6 of 12 or 1 of 2: what lies above it has no part in the vectors
+        ({"pooling": "cls"}, [True, True]),  # another pooling reads the last layer
+        ({"pooling": "cls", "layer": 6}, [True, False]),
+        ({"layer": -1}, [True, True]),
+    ],
+)
+def test_the_layer_that_an_input_reads(tiny_model, sentence_pairs, choice, trained):
+    item = Input([en for en, _ in sentence_pairs], ["en"] * 20, **choice)
+    encoding = Encoding(replace(_settings(), layer=6), {"x": item}, {}, tiny_model.member, tiny_model, 1.0, ("x", 0))
+    encoding.vectors(gradient=True)["x"].square().sum().backward()
+    encoding.backward()
+    blocks = tiny_model.member("main").backbone.encoder.layer
+    assert [any(p.grad is not None and bool(p.grad.any()) for p in block.parameters()) for block in blocks] == trained
+
+
+def test_one_sentence_read_at_two_layers(tiny_model, sentence_pairs):
+    tiny_model.eval()
+    texts = [en for en, _ in sentence_pairs]
+    inputs = {f"at{layer}": Input(texts, ["en"] * 20, pooling="mean", layer=layer) for layer in (6, -1)}
+    vectors = Encoding(_settings(), inputs, {}, tiny_model.member, tiny_model, 1.0, ("x", 0)).vectors(gradient=False)
+    features = tiny_model.member("main").tokenizer(texts[:1], return_tensors="pt")
+    states = tiny_model.member("main").backbone(**features, output_hidden_states=True).hidden_states
+    for layer, block in ((6, 1), (-1, 2)):
+        assert torch.allclose(vectors[f"at{layer}"][0], states[block][0].mean(0), atol=1e-5)

@@ -140,6 +140,24 @@ def test_selection_keeps_the_best_and_looks_at_the_last_step(train):
     assert (folder / "last/main/model.safetensors").read_bytes() != (folder / "best/main/model.safetensors").read_bytes()
 
 
+def test_an_evaluation_that_is_only_watched_is_looked_at_each_epoch_and_keeps_nothing(train):
+    watched = {"task": "t", "subset": "s", "metric": "m", "every": "epoch", "keep": False}
+    recipe = trial.recipe(train={"steps": 7}, select={"seen": watched, "best": watched | {"every": 5, "keep": True}})
+    scores = iter([{"seen": 0.1}, {"seen": 0.2, "best": 0.3}, {"seen": 0.4}, {"seen": 0.5, "best": 0.6}])
+    summary, folder = train(recipe, dev=lambda model: next(scores))
+    found = json.loads((folder / "selection.json").read_text())
+    # an epoch is three batches: 8, 8 and 4 of 20 rows; the last step is looked at for every name
+    assert [(look["step"], look["scores"]) for look in found["looks"]] == [
+        (3, {"seen": 0.1}),
+        (5, {"best": 0.3}),
+        (6, {"seen": 0.4}),
+        (7, {"best": 0.6, "seen": 0.5}),
+    ]
+    assert summary["best"].keys() == {"best"}
+    assert found["without_score"] == []
+    assert sorted(path.name for path in folder.iterdir()) == ["best", "curve.jsonl", "last", "selection.json"]
+
+
 def test_selection_without_any_score_falls_back_to_the_last_model(train):
     recipe = trial.recipe(select={"best": {"task": "t", "subset": "s", "metric": "m", "every": 100}})
     _, folder = train(recipe, dev=lambda model: {"best": float("nan")})

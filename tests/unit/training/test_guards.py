@@ -95,6 +95,21 @@ def test_constant_predictions_of_a_term_are_seen_and_pass():
     assert again.events[0]["to"] == 6
 
 
+def test_an_empty_first_rank_for_500_steps_is_marked():
+    guards = Guards({})
+    terms = {"rank_infonce": {"without_rank_1": 0.951}}
+    for done in range(1, 600):  # looks at 100, 110, …: the 51st, at 600, ends 500 steps
+        guards.look(done, [], terms)
+    assert guards.mark() == ""
+    guards.look(600, [], terms)
+    assert guards.mark() == "rank_infonce finds no candidate of rank 1 for 95.1% of the anchors (since step 100)"
+    guards.look(610, [], {"rank_infonce": {"without_rank_1": 0.95}})  # not more than 95 %
+    assert guards.mark() == ""
+    silent = Guards({"rank_1_empty": "off", "rank_1_steps": 1})
+    silent.look(100, [], terms)
+    assert silent.mark() == ""
+
+
 def test_the_mark_of_a_checkpoint_reaches_its_embeddings(tmp_path):
     from crosslign.files import write_json
     from crosslign.stages.embed import _collapsed

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosslign.training.schedule import SCHEDULES, multiplier, total_steps
+from crosslign.training.schedule import SCHEDULES, multiplier, total_steps, warmup_of
 
 
 @pytest.mark.parametrize(("step", "rate"), [(0, 0), (200, 2e-5), (400, 4e-5), (700, 2e-5), (1000, 0)])
@@ -33,6 +33,15 @@ def test_steps_end_training_before_the_epochs_do():
     assert total_steps(100, 10, None, 12) == 12
     assert total_steps(100, 10, None, None) == 10
     assert total_steps(100, 10, 0.25, None) == 3
+
+
+@pytest.mark.parametrize(
+    ("train", "steps", "expected"),
+    [({"warmup_share": 0.1}, 49089, 4909), ({"warmup_share": 0.1}, 30, 3), ({"warmup_steps": 400}, 1000, 400), ({}, 1000, 0)],
+)
+def test_warm_up_in_steps_or_as_a_share_of_them(train, steps, expected):
+    # 392,702 rows in batches of 24, three epochs: 49,089 steps; golden as a tenth of them
+    assert warmup_of(train, steps) == expected
 
 
 @given(st.sampled_from(SCHEDULES), st.integers(1, 500), st.integers(0, 500), st.data())

@@ -16,13 +16,16 @@ from crosslign.examples.rows import gathered
 from crosslign.examples.sentences import sentences
 from crosslign.examples.shapes import row_lists, shaped
 
+NUMBER = "number"
+
 
 @BUILDERS.register
 def build(material: Material, *, exponent: float = 0.3, rows: int | None = None) -> Iterator[pa.Table]:
     """Yield `pairs` without second sides, shuffled by the seed; of a language with n sentences a share p ∝ n^exponent.
 
     A language gets sentences drawn without replacement, and where its share asks for more than it has, all of them as often
-    as they fit and a draw for the rest. An exponent of 1 keeps the sizes, 0 makes all languages equal.
+    as they fit and a draw for the rest. An exponent of 1 keeps the sizes, 0 makes all languages equal. Sizes are those without
+    evaluation sentences.
 
     Args:
         material: corpora of any kind; sentences of `langs`, or of all languages.
@@ -33,7 +36,7 @@ def build(material: Material, *, exponent: float = 0.3, rows: int | None = None)
         InputError: there is no sentence, or fewer rows than languages are asked for.
     """
     corpora = list(material.corpora.values())
-    langs, drawn = _drawn(sentences(corpora, material.langs, material.name), material.seed)
+    langs, drawn = _drawn(material.clean(_numbered(sentences(corpora, material.langs, material.name))), material.seed)
     if not langs:
         raise InputError("no sentence is in these languages", where=material.name, why=f"langs: {list(material.langs)}")
     total = sum(map(len, drawn.values()))
@@ -42,22 +45,31 @@ def build(material: Material, *, exponent: float = 0.3, rows: int | None = None)
         raise InputError("fewer rows than languages", where=material.name, why=f"rows: {rows}, languages: {len(drawn)}", do="Raise `rows`")
     chosen = [langs[lang][_cycled(drawn[lang], quotas[lang])] for lang in sorted(langs)]
     order = np.random.default_rng(material.seed).permutation(np.concatenate(chosen))
-    for table in gathered(sentences(corpora, material.langs, material.name), order):
-        yield shaped("pairs", rows=row_lists(table["id"]), a_text=table["text"], a_lang=table["lang"])
+    yield from map(_shaped, gathered(sentences(corpora, material.langs, material.name), order))
+
+
+def _shaped(part: pa.Table) -> pa.Table:
+    return shaped("pairs", rows=row_lists(part["id"]), a_text=part["text"], a_lang=part["lang"])
+
+
+def _numbered(parts: Iterable[pa.Table]) -> Iterator[pa.Table]:
+    """Yield sentences as examples, each with its number."""
+    start = 0
+    for part in parts:
+        yield _shaped(part).append_column(NUMBER, pa.array(np.arange(start, start + part.num_rows)))
+        start += part.num_rows
 
 
 def _drawn(parts: Iterable[pa.Table], seed: int) -> tuple[dict[str, NDArray[np.int64]], dict[str, NDArray[np.uint64]]]:
     """Return the numbers of each language's sentences, and the priority of each of them."""
     numbers: dict[str, list[NDArray[np.int64]]] = {}
     drawn: dict[str, list[NDArray[np.uint64]]] = {}
-    start = 0
     for part in parts:
-        keys = priorities(part["id"].to_pylist(), seed)
-        for lang in part["lang"].unique().to_pylist():
-            found = np.flatnonzero(pc.equal(part["lang"], lang).to_numpy())
-            numbers.setdefault(lang, []).append(found + start)
+        keys, places = priorities(pc.list_flatten(part["rows"]).to_pylist(), seed), part[NUMBER].to_numpy()
+        for lang in part["a_lang"].unique().to_pylist():
+            found = pc.equal(part["a_lang"], lang).to_numpy()
+            numbers.setdefault(lang, []).append(places[found])
             drawn.setdefault(lang, []).append(keys[found])
-        start += part.num_rows
     return {k: np.concatenate(v) for k, v in numbers.items()}, {k: np.concatenate(v) for k, v in drawn.items()}
 
 

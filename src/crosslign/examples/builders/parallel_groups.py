@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from crosslign.corpora.sampling import generator, lowest, priorities
+from crosslign.corpora.sampling import generator, priorities
 from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
+from crosslign.examples.draws import bounded, drawable
 from crosslign.examples.rows import in_steps
 from crosslign.examples.sentences import groups_of
 from crosslign.examples.shapes import lists, shaped
@@ -26,7 +28,7 @@ def build(material: Material, *, size: int | None = None, max_groups: int | None
     Args:
         material: multiway corpora.
         size: sentences of a group, at least 2; the number of `langs` where it is not given.
-        max_groups: bound on the groups; a smaller sample is part of a larger one.
+        max_groups: bound on the groups, drawn of those without evaluation sentences; a smaller sample is part of a larger one.
 
     Raises:
         InputError: no size can be known, or no group is large enough.
@@ -43,8 +45,18 @@ def build(material: Material, *, size: int | None = None, max_groups: int | None
             values.extend(priorities([name], material.seed).tolist())
     if not chosen:
         raise InputError(f"no group has {size} languages", where=material.name, do="Lower `size`, or name languages that the corpus has")
-    kept = np.frombuffer(chosen, np.int64).reshape(-1, size)
-    if max_groups is not None:
-        kept = kept[lowest(np.frombuffer(values, np.uint64), max_groups)]
-    for part in in_steps(groups.gathered(["id", "text", "lang"], kept.ravel()), kept.size, size):
-        yield shaped("groups", rows=lists(part["id"], size), texts=lists(part["text"], size), langs=lists(part["lang"], size))
+    kept, keys = np.frombuffer(chosen, np.int64), np.frombuffer(values, np.uint64)
+    parts = (_shaped(part, size) for part in in_steps(groups.gathered(["id", "text", "lang"], kept), len(kept), size))
+    yield from parts if max_groups is None else bounded(material.clean(_drawable(parts, keys)), max_groups)
+
+
+def _shaped(part: pa.Table, size: int) -> pa.Table:
+    return shaped("groups", rows=lists(part["id"], size), texts=lists(part["text"], size), langs=lists(part["lang"], size))
+
+
+def _drawable(parts: Iterable[pa.Table], keys: NDArray[np.uint64]) -> Iterator[pa.Table]:
+    """Yield groups with the priority of each."""
+    start = 0
+    for part in parts:
+        yield drawable(part, keys[start : start + part.num_rows])
+        start += part.num_rows

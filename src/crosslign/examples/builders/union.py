@@ -6,16 +6,24 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from crosslign.corpora.filters import Setting, Sides
+from crosslign.corpora.filters.exact_duplicate import ExactDuplicate
 from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
 from crosslign.examples.rows import gathered
 from crosslign.examples.shapes import shape_of, shaped
 from crosslign.files.rows import SCHEMAS
 
+TEXTS = ("a_text", "a_lang", "b_text", "b_lang")
+
 
 @BUILDERS.register
-def build(material: Material, *, drop_hard_negatives: bool = False, repeat: Mapping[str, int] | None = None) -> Iterator[pa.Table]:
+def build(
+    material: Material, *, drop_hard_negatives: bool = False, repeat: Mapping[str, int] | None = None, unique: bool = False
+) -> Iterator[pa.Table]:
     """Yield the rows of the training sets in `of`, shuffled by the seed.
 
     Pairs among triplets become triplets without a hard negative.
@@ -24,6 +32,7 @@ def build(material: Material, *, drop_hard_negatives: bool = False, repeat: Mapp
         material: the training sets.
         drop_hard_negatives: make pairs of triplets.
         repeat: how many times the rows of a training set are taken, by id (once where it is not named).
+        unique: leave out pairs whose two sentences (by the key of PROTOCOLS A0.8), in either order, an earlier row has.
 
     Raises:
         InputError: there are none, or their shapes cannot be mixed, or `repeat` names another.
@@ -41,10 +50,34 @@ def build(material: Material, *, drop_hard_negatives: bool = False, repeat: Mapp
     shape = next(iter(shapes))
     if "triplets" in shapes:
         shape = "pairs" if drop_hard_negatives else "triplets"
-    taken = [rows for name, rows in material.others.items() for _ in range(times.get(name, 1))]
-    order = np.random.default_rng(material.seed).permutation(sum(rows.size for rows in taken))
+    if unique and shape != "pairs":
+        raise InputError("`unique` is of pairs", where=material.name, why=f"the union has {shape}")
+    new = _new(material) if unique else {name: np.arange(rows.size) for name, rows in material.others.items()}
+    names = [name for name in material.others for _ in range(times.get(name, 1))]
+    taken = [material.others[name] for name in names]
+    starts = np.cumsum([0, *(rows.size for rows in taken)])
+    numbers = [start + new[name] for name, start in zip(names, starts, strict=False)]
+    order = np.random.default_rng(material.seed).permutation(np.concatenate(numbers))
     yield from gathered((_as(shape, part) for rows in taken for part in rows.parts(rows.columns)), order)
 
 
 def _as(shape: str, table: pa.Table) -> pa.Table:
     return shaped(shape, **{name: table[name] for name in SCHEMAS[shape].names if name in table.column_names})
+
+
+def _new(material: Material) -> dict[str, NDArray[np.int64]]:
+    """Return the numbers of the rows of each set whose sentences no earlier row has."""
+    parts = (part for rows in material.others.values() for part in rows.parts(TEXTS))
+    kept = ExactDuplicate(Setting(where=material.name)).keep_of_all(parts, _sides)
+    mask, start, new = np.concatenate([np.empty(0, bool), *(found for _, found in kept)]), 0, {}
+    for name, rows in material.others.items():
+        new[name] = np.flatnonzero(mask[start : start + rows.size])
+        start += rows.size
+    return new
+
+
+def _sides(part: pa.Table) -> Sides:
+    """Return pairs in the order of their languages, so that it does not matter which side came first."""
+    turned = pc.fill_null(pc.greater(part["a_lang"], part["b_lang"]), False)
+    columns = [pc.if_else(turned, part[b], part[a]) for a, b in zip(TEXTS, (*TEXTS[2:], *TEXTS[:2]), strict=True)]
+    return Sides(*(column.to_pylist() for column in columns))

@@ -27,18 +27,19 @@ class CosineRegression:
         low: score that means cosine 0.
         high: score that means cosine 1.
         pooling: a pooling other than the readout's, or None.
+        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
     """
 
     shape: Shape = "labelled"
 
-    def __init__(self, low: float = 0.0, high: float = 1.0, pooling: str | None = None) -> None:
+    def __init__(self, low: float = 0.0, high: float = 1.0, pooling: str | None = None, layer: int | None = None) -> None:
         if not low < high:
             raise InputError("low must be below high", where="cosine_regression", why=f"low: {low}, high: {high}")
-        self.low, self.high, self.pooling = low, high, pooling
+        self.low, self.high, self.pooling, self.layer = low, high, pooling, layer
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return both sides."""
-        return both_sides(batch, self.pooling)
+        return both_sides(batch, self.pooling, self.layer)
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
         """Return the mean squared error."""

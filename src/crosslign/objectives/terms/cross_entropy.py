@@ -41,6 +41,7 @@ class CrossEntropy:
         encode: pair or sentences.
         label_smoothing: share of the label spread over all classes (single_label).
         pooling: a pooling other than the readout's, or None.
+        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
     """
 
     shape: Shape = "labelled"
@@ -52,14 +53,17 @@ class CrossEntropy:
         encode: str = "pair",
         label_smoothing: float = 0.0,
         pooling: str | None = None,
+        layer: int | None = None,
     ) -> None:
-        self.part, self.label_smoothing, self.pooling = part, label_smoothing, pooling
+        self.part, self.label_smoothing, self.pooling, self.layer = part, label_smoothing, pooling, layer
         self.form, self.encode = one_of("form", form, FORMS), one_of("encode", encode, ENCODE)
         self.whole_groups = form == "multiple_choice"
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return the rows, or both sides."""
-        return {"row": row_input(batch, self.pooling)} if self.encode == "pair" else both_sides(batch, self.pooling)
+        if self.encode == "pair":
+            return {"row": row_input(batch, self.pooling, self.layer)}
+        return both_sides(batch, self.pooling, self.layer)
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
         """Return the mean over rows or questions; 0 where none is supervised."""

@@ -28,16 +28,17 @@ class DualEncoder:
         scale: name of a `logit_scale` part.
         mask_same_text: leave out of a row's denominator other rows' b that are equal to its own, and those of equal a.
         pooling: a pooling other than the readout's, or None.
+        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
     """
 
     shape: Shape = "pairs"
 
-    def __init__(self, scale: str, mask_same_text: bool = False, pooling: str | None = None) -> None:
-        self.scale, self.mask_same_text, self.pooling = scale, mask_same_text, pooling
+    def __init__(self, scale: str, mask_same_text: bool = False, pooling: str | None = None, layer: int | None = None) -> None:
+        self.scale, self.mask_same_text, self.pooling, self.layer = scale, mask_same_text, pooling, layer
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return both sides."""
-        return both_sides(batch, self.pooling)
+        return both_sides(batch, self.pooling, self.layer)
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
         """Return the mean over the rows."""

@@ -46,8 +46,8 @@ class GMMRanks:
     """Trains the classifier of semantic ranks; no gradient reaches the encoder.
 
     - labels `interpolation` (phase 1, equation 4): for each pair (x, y), with y′ another row's y:
-      `−log P(1 | x, y) − log P(N | x, y′) − Σ_ỹ log P(r | x, ỹ)`, ỹ = (1 − λ) γ(y) + λ γ(y′) with λ ~ U(0, 1), not normalised
-      again; mean over the pairs. The ranks of a `rank_scores` part are measured.
+      `−log P(1 | x, y) − log P(N | x, y′) − Σ_ỹ log P(r | x, ỹ)`, ỹ = (1 − λ) γ(y) + λ γ(y′) with λ ~ U(0, 1); mean over the
+      pairs. The ranks of a `rank_scores` part are measured.
     - labels `encoder` (phase 2, equation 6): the mean of −log P(c*_M) over all anchors and candidates, c*_M the nearest s_r.
 
     Source: EMMA-X, sections 3.2 and 3.3. Differs from the released code in that interpolation runs between y and y′ (there
@@ -63,10 +63,12 @@ class GMMRanks:
             phase 2 compares with, or (None) the encoder's vectors.
         interpolations: number of ỹ per pair.
         binning: ceil or equal_width.
+        normalise_interpolated: bring ỹ back to length 1 (A.6.2; the paper uses it as it is).
         label_smoothing: share of the label that is spread over all ranks.
         anchor_parallel: as in `rank_infonce`.
         self_positive: as in `rank_infonce`.
         pooling: a pooling other than the readout's, or None.
+        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
     """
 
     shape: Shape = "pairs"
@@ -79,23 +81,26 @@ class GMMRanks:
         queue: str | None = None,
         interpolations: int = 4,
         binning: str = "ceil",
+        normalise_interpolated: bool = False,
         label_smoothing: float = 0.0,
         anchor_parallel: float = 0.1,
         self_positive: bool = False,
         pooling: str | None = None,
+        layer: int | None = None,
     ) -> None:
-        self.classifier, self.scores, self.queue, self.pooling = classifier, scores, queue, pooling
+        self.classifier, self.scores, self.queue, self.pooling, self.layer = classifier, scores, queue, pooling, layer
         self.labels, self.binning = one_of("labels", labels, LABELS), one_of("binning", binning, BINNINGS)
         self.interpolations, self.label_smoothing = interpolations, label_smoothing
+        self.normalise_interpolated = normalise_interpolated
         if labels == "encoder" and not (queue and scores):
             raise InputError("ranks by the encoder need a queue and rank scores", where="gmm_ranks: labels: encoder")
-        self.candidates = Candidates(queue or "", anchor_parallel, self_positive, pooling)
+        self.candidates = Candidates(queue or "", anchor_parallel, self_positive, pooling, layer)
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return what is compared: both sides, or anchors and keys."""
         if self.labels == "encoder":
             return self.candidates.inputs(batch)
-        sides = both_sides(batch, self.pooling)
+        sides = both_sides(batch, self.pooling, self.layer)
         return {"a": sides["a"], "b_key": replace(sides["b"], keys=True)} if self.queue else sides
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
@@ -123,6 +128,7 @@ class GMMRanks:
         weights = shares.to(y.dtype).unsqueeze(1)
         times = (self.interpolations, 1)
         between = (1 - weights) * y.repeat(times) + weights * outlier.repeat(times)
+        between = unit(between) if self.normalise_interpolated else between
         real = torch.ones(len(y), dtype=torch.int64, device=y.device)
         labels = torch.cat([real, ranks * real, interpolation_ranks(shares, ranks, self.binning)])
         return torch.cat([y, outlier, between]), labels

@@ -36,6 +36,7 @@ class MomentumContrast:
         in_batch_keys: the batch's other keys of the positive's side are negatives too (MoCo's rule is no).
         own_side_keys: the batch's keys of the query's own side, its own key left out, are negatives too.
         pooling: a pooling other than the readout's, or None.
+        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
     """
 
     shape: Shape = "pairs"
@@ -47,13 +48,14 @@ class MomentumContrast:
         in_batch_keys: bool = False,
         own_side_keys: bool = False,
         pooling: str | None = None,
+        layer: int | None = None,
     ) -> None:
-        self.queue, self.temperature, self.pooling = queue, temperature, pooling
+        self.queue, self.temperature, self.pooling, self.layer = queue, temperature, pooling, layer
         self.in_batch_keys, self.own_side_keys = in_batch_keys, own_side_keys
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return both sides as queries and as keys."""
-        sides = both_sides(batch, self.pooling)
+        sides = both_sides(batch, self.pooling, self.layer)
         return sides | {f"{name}_key": replace(item, keys=True) for name, item in sides.items()}
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:

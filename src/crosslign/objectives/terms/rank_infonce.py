@@ -75,6 +75,7 @@ class RankInfoNCE:
         anchor_parallel: share of the batch with a parallel sentence of known rank 1 (0 in the paper).
         self_positive: the momentum view of the anchor itself has rank 1.
         pooling: a pooling other than the readout's, or None.
+        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
     """
 
     shape: Shape = "pairs"
@@ -90,11 +91,12 @@ class RankInfoNCE:
         anchor_parallel: float = 0.1,
         self_positive: bool = False,
         pooling: str | None = None,
+        layer: int | None = None,
     ) -> None:
         self.queue, self.classifier, self.scores = queue, classifier, scores
         self.temperatures = (temperature_min, temperature_max)
         self.mean = one_of("rank_loss_aggregate", rank_loss_aggregate, AGGREGATES) == "mean"
-        self.candidates = Candidates(queue, anchor_parallel, self_positive, pooling)
+        self.candidates = Candidates(queue, anchor_parallel, self_positive, pooling, layer)
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return anchors and keys."""

@@ -1,0 +1,44 @@
+"""Which row of a table each row is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from crosslign.errors import InputError
+
+
+def _named(rows: Sequence[Mapping[str, Any]], at: int) -> int:
+    """Return the place of the row that a row names: the nearest above it in its group, else the first there, else the first anywhere."""
+    row = rows[at]
+    places = [place for place, other in enumerate(rows) if other["label"] == row["against"] and place != at]
+    if not places:
+        labels = ", ".join(dict.fromkeys(other["label"] for other in rows))
+        raise InputError(f"no row {row['against']!r} to compare with", where=f"the row {row['label']!r}", why=f"rows are {labels}")
+    own = [place for place in places if rows[place].get("group") == row.get("group")]
+    return max([place for place in own if place < at], default=(own or places)[0])
+
+
+def baseline_rows(rows: Sequence[Mapping[str, Any]]) -> list[int | None]:
+    """Return for each row of a table the place of the row that it is compared with, or None.
+
+    Where rows say `against`, they are compared with the row of that label, and no others are; where none does, every row is compared
+    with the first one that is run.
+
+    Raises:
+        InputError: no other row has that label.
+    """
+    if any("against" in row for row in rows):
+        return [_named(rows, at) if "against" in row else None for at, row in enumerate(rows)]
+    first = next((place for place, row in enumerate(rows) if "system" in row), 0)
+    return [None if place == first else first for place in range(len(rows))]
+
+
+def baseline_words(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return in words what rows are compared with: the first row, the row of a label, or the nearest one of a label."""
+    places = [place for place in baseline_rows(rows) if place is not None]
+    if not any("against" in row for row in rows):
+        return "the first row" if set(places) <= {0} else f"the row {rows[places[0]]['label']}"
+    labels = list(dict.fromkeys(rows[place]["label"] for place in places))
+    each = " above it" if len(set(places)) > len(labels) else ""
+    return "the row " + " or ".join(labels) + each

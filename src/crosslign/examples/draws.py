@@ -1,0 +1,70 @@
+"""Samples of examples, drawn when evaluation sentences are out, in bounded memory (PROTOCOLS A.2.2, A3.6)."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import ArrayLike, NDArray
+
+from crosslign.corpora.sampling import Lowest
+from crosslign.corpora.staged import Staged
+
+PRIORITY = "priority"
+STRATUM = "stratum"
+
+
+def drawable(table: pa.Table, priorities: ArrayLike, strata: pa.ChunkedArray | None = None) -> pa.Table:
+    """Return a table with what `bounded` draws by.
+
+    Args:
+        table: examples.
+        priorities: one of each, uint64 of shape [examples] (crosslign.corpora.sampling.priorities).
+        strata: what each is one of; all of one where it is not given.
+    """
+    named = pa.chunked_array([pa.repeat("", table.num_rows)]) if strata is None else strata
+    return table.append_column(PRIORITY, pa.array(np.asarray(priorities, np.uint64))).append_column(STRATUM, named)
+
+
+def bounded(parts: Iterable[pa.Table], most: int) -> Iterator[pa.Table]:
+    """Yield, in their order, the `most` examples of least priority of each stratum; a smaller sample is part of a larger one.
+
+    Examples below the bound so far wait in a temporary file (TMPDIR); memory is about 16 bytes for each that is wanted.
+
+    Args:
+        parts: `drawable` tables, from which evaluation sentences are out, so that a sample is as large as the corpus allows.
+        most: bound on each stratum.
+    """
+    lowest: dict[str, Lowest] = {}
+    with tempfile.TemporaryDirectory(prefix="crosslign-draw-") as folder:
+        with Staged(Path(folder, "rows.arrow")) as staged:
+            for part in parts:
+                staged.write(part.filter(pa.array(_possible(part, lowest, most))))
+        bounds = {name: found.final() for name, found in lowest.items()}
+        for table in staged.read():
+            values = table[PRIORITY].to_numpy()
+            taken = np.zeros(table.num_rows, bool)
+            for name, rows in _strata(table):
+                taken |= rows & (values <= bounds[name])
+            yield table.filter(pa.array(taken)).drop_columns([PRIORITY, STRATUM])
+
+
+def _possible(part: pa.Table, lowest: dict[str, Lowest], most: int) -> NDArray[np.bool_]:
+    """Return which examples may be drawn, and count their priorities in."""
+    values, possible = part[PRIORITY].to_numpy(), np.zeros(part.num_rows, bool)
+    for name, rows in _strata(part):
+        own = lowest.setdefault(name, Lowest(most))
+        found = rows & (values <= own.bound)
+        own.add(values[found])
+        possible |= found
+    return possible
+
+
+def _strata(part: pa.Table) -> Iterator[tuple[str, NDArray[np.bool_]]]:
+    """Yield each stratum and which examples are of it."""
+    for name in sorted(part[STRATUM].unique().to_pylist()):
+        yield name, pc.equal(part[STRATUM], name).to_numpy()

@@ -1,0 +1,36 @@
+"""Where a base encoder may come from: exactly one place, or a source's files in a format."""
+
+from pathlib import Path
+
+import pytest
+from ruamel.yaml import YAML
+
+from crosslign.config.schema import check
+from crosslign.config.yaml_files import load_yaml
+from crosslign.errors import InputError
+
+SCHEMAS = Path(__file__).resolve().parents[3] / "workflow" / "schemas"
+
+
+def check_entry(folder, entry):
+    path = folder / "encoders.yaml"
+    encoder = {"readout": "max", "licence": "MIT", **entry}
+    YAML(typ="safe").dump({"sources": {}, "encoders": {"mine": encoder}, "readouts": {}}, path)
+    check(load_yaml(path), SCHEMAS, "encoders")
+
+
+@pytest.mark.parametrize(
+    "entry", [{"source": "a", "format": "laser"}, {"source": "a", "member": "b", "format": "e5s1"}, {"hub": "a/b"}, {"path": "a"}]
+)
+def test_an_encoder_comes_from_one_place(tmp_path, entry):
+    check_entry(tmp_path, entry)
+
+
+@pytest.mark.parametrize(
+    "entry", [{}, {"source": "a"}, {"format": "laser"}, {"hub": "a/b", "path": "a"}, {"source": "a", "format": "other"}]
+)
+def test_an_encoder_from_nowhere_or_two_places_is_refused(tmp_path, entry):
+    with pytest.raises(InputError) as caught:
+        check_entry(tmp_path, entry)
+    assert "mine" in str(caught.value)
+    assert "\n" not in str(caught.value)
