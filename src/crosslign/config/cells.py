@@ -30,6 +30,8 @@ COUNTS = "counts"
 SELECT = ("task", "subset", "metric", "protocol", "direction")
 READ = ("readout", "length")
 """How vectors are read: a table may say it for all its cells, a row for its own, a column for its own."""
+SHARED = ("seeds", *READ)
+"""What a table says for all its rows."""
 
 
 def _missing_data(project: Project, corpora: Iterable[str]) -> str:
@@ -93,9 +95,8 @@ def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -
         return {"reason": f"{task} needs a classification head: no fine-tune is named"}
     checkpoint = checkpoint_name(project, system, task, column)
     readout = readout_name(project, system, task, _named_reading(project, row, column))
-    scores = [
-        str(project.paths.score(run, checkpoint, readout, task).relative_to(project.paths.results)) for run in runs_of(project, system)
-    ]
+    paths = (project.paths.score(run, checkpoint, readout, task) for run in runs_of(project, system, row.get("seeds")))
+    scores = [str(path.relative_to(project.paths.results)) for path in paths]
     return {"scores": scores, "select": {"protocol": "", "direction": "", **{key: column[key] for key in SELECT if key in column}}}
 
 
@@ -200,8 +201,8 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
     """
     entry = dict(project.tables[table])
     rows, columns = entry["rows"], entry["columns"]
-    shared = {key: entry[key] for key in READ if key in entry}
     baseline_rows(rows)
+    shared = {key: entry[key] for key in SHARED if key in entry}
     cells = [[_any_cell(project, table, {**shared, **row}, column) for column in columns] for row in rows]
     notes = [*entry.get("footnotes", []), *_task_notes(project, columns), *_selection_notes(project, rows, columns)]
     notes += _search_notes(project, rows, columns)
@@ -259,7 +260,7 @@ def _label(project: Project, system: str) -> str:
     return system
 
 
-OF_VECTORS = ("tsne", "nearest", "similarities")
+OF_VECTORS = ("tsne", "nearest", "similarities", "pair_cosines")
 """Kinds of figures that read the vectors of a text set."""
 
 
@@ -269,9 +270,14 @@ def figure_inputs(project: Project, figure: str) -> dict[str, Any]:
     panel_of = {"curves": _curve_panel, **dict.fromkeys(OF_VECTORS, _matrix_panel)}.get(entry["kind"], _score_panel)
     panels: list[dict[str, Any]] = []
     declared: list[Path] = []
-    for system in entry["systems"]:
+    labels = entry.get("labels") or [_label(project, system) for system in entry["systems"]]
+    for system, label in zip(entry["systems"], labels, strict=True):
         panel, paths = panel_of(project, entry, system)
-        panels.append({"label": _label(project, system), **panel})
+        panels.append({"label": label, **panel})
+        declared += paths
+    for panel, base in zip(panels, entry.get("against", []), strict=False):
+        under, paths = panel_of(project, entry, base)
+        panel["against"] = {"label": _label(project, base), **under}
         declared += paths
     inputs: dict[str, Any] = {"panels": panels, "results": str(project.paths.results)}
     if entry["kind"] in OF_VECTORS:

@@ -120,8 +120,8 @@ def _table_uses(project: Project) -> Iterator[Use]:
                 yield file, ("tables", name, "rows", index, "system"), "system", system
     for name, figure in project.figures.items():
         file = f"config/papers/{project.paper_of[name]}.yaml"
-        for system in figure.get("systems", []):
-            yield file, ("figures", name, "systems"), "system", system
+        for key in ("systems", "against"):
+            yield from ((file, ("figures", name, key), "system", system) for system in figure.get(key, []))
         for index, cell in enumerate(figure.get("cells", [])):
             yield file, ("figures", name, "cells", index, "task"), "task", cell["task"]
         if "text_set" in figure:

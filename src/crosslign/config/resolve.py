@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
@@ -15,6 +15,7 @@ TRAIN_DEFAULTS: dict[str, Any] = {
     "schedule": "linear",
     "warmup_steps": 0,
     "weight_decay": 0.0,
+    "decayed": "matrices",
     "clip": 1.0,
     "precision": "bf16",
     "max_length": 32,
@@ -74,11 +75,11 @@ def encoder_at_scale(project: Project, encoder: str) -> str:
     return str(mapped.get(encoder, mapped.get("*", encoder)))
 
 
-def seeds_of(project: Project, system: str) -> list[int]:
-    """Return the seeds of a trained system: those of config.yaml, else its own as far as the scale allows."""
+def seeds_of(project: Project, system: str, wanted: Sequence[int] | None = None) -> list[int]:
+    """Return the seeds of a trained system: those of config.yaml, else those wanted, else its own, as far as the scale allows."""
     if given := project.settings.get("seeds"):
         return list(given)
-    seeds = list(entry_of(project, system).get("seeds", [42]))
+    seeds = list(wanted or entry_of(project, system).get("seeds", [42]))
     return seeds[: project.scale["limits"].get("seeds", len(seeds))]
 
 
@@ -87,9 +88,9 @@ def run_id(system: str, seed: int) -> str:
     return f"{system}-s{seed}"
 
 
-def runs_of(project: Project, system: str) -> list[str]:
-    """Return the run ids of a system: itself for an untrained one, one a seed otherwise."""
-    return [system] if is_untrained(project, system) else [run_id(system, seed) for seed in seeds_of(project, system)]
+def runs_of(project: Project, system: str, seeds: Sequence[int] | None = None) -> list[str]:
+    """Return the run ids of a system: itself for an untrained one, one a seed otherwise; `seeds` instead of its own, where given."""
+    return [system] if is_untrained(project, system) else [run_id(system, seed) for seed in seeds_of(project, system, seeds)]
 
 
 def split_run(project: Project, run: str) -> tuple[str, int | None]:
