@@ -192,6 +192,7 @@ def _asked(rule: str, load: Load) -> Need:
     rows_m = load.sentences / 1e6
     asked = {
         "fetch": (1000, 120, 0),
+        "fetch_model": (1000, 120, 3000),  # the catalog knows no sizes of translation models
         "write_stand_in": (1000, SHORTEST, 0),
         "prepare_encoder": (2000 + 12 * model, 60, 5 * model),
         "build_corpus": (2000 + 1.5 * text, 60 + text / 50, text),
