@@ -83,6 +83,7 @@ def fill_cell(cell: Mapping[str, Any], results: Path) -> Cell:
         filled.reason = undefined[0]["reason"] or "undefined"
         return filled
     filled.notes += list(dict.fromkeys(_collapse_note(record) for record in records if record.get("status") == "collapsed"))
+    filled.notes += list(dict.fromkeys(record["note"] for record in records if record.get("note")))
     values = [float(record["value"]) for record in records]
     filled.ours = math.fsum(values) / len(values)
     if len(values) > 1:

@@ -40,9 +40,9 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     names = list(dict.fromkeys(langs))
     numbers: list[tuple[Any, ...]] = []
     side = 1.4 + 0.42 * len(names)
-    figure, axes = subplots(1, len(inputs["panels"]), figsize=((side + 0.4) * len(inputs["panels"]), side + 0.7), squeeze=False)
+    figure, axes = subplots(1, len(inputs["panels"]), figsize=((side + 0.4) * len(inputs["panels"]) + 0.8, side + 0.5), squeeze=False)
     tables = [cosine_table(stacked(panel["matrix"], rows, len(names))) for panel in inputs["panels"]]
-    low = min(float(table.mean(0).min()) for table in tables)
+    low = min(0.95, *(float(table.mean(0).min()) for table in tables))  # noise is not to look like a difference
     for axis, panel, table in zip(axes[0], inputs["panels"], tables, strict=True):
         means = table.mean(0)
         image = axis.imshow(means, vmin=low, vmax=1.0, cmap="viridis")
