@@ -88,6 +88,11 @@ def _with_listed_files(root: Path, sources: Mapping[str, Any]) -> dict[str, Any]
     return filled
 
 
+def _reading(section: str, paper: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the length that a paper's file gives all of its tables and figures."""
+    return {"length": paper["length"]} if section in ("tables", "figures") and "length" in paper else {}
+
+
 def _join_papers(
     loader: _Loader, settings: Mapping[str, Any], corpora: dict[str, Any]
 ) -> tuple[dict[str, dict[str, Any]], dict[str, str], dict[str, Any]]:
@@ -112,7 +117,7 @@ def _join_papers(
                         where=loader.files[relative].where([section, name]),
                         why=f"also in {paper_of[name]}",
                     )
-                joined[section][name] = entry
+                joined[section][name] = {**_reading(section, content), **entry}
                 paper_of[name] = paper
     if ids := with_dependants(joined, ids):
         joined, paper_of = renamed(joined, ids), {ids.get(name, name): paper for name, paper in paper_of.items()}

@@ -139,7 +139,16 @@ def test_a_column_goes_before_its_row_and_a_row_before_its_table(project):
     assert read(row_says={"length": 48}, column_says={"length": 40}) == "cls_t40"
 
 
-def test_a_figure_may_fix_the_length(project):
+@pytest.mark.parametrize(("paper", "length"), [("msimcse", 32), ("mpcl", 64), ("emma_x", 512)])
+def test_a_papers_tables_and_figures_are_read_alike(project, paper, length):
+    entries = {**project.tables, **project.figures}
+    of_paper = [name for name in entries if project.paper_of[name] == paper]
+    assert len(of_paper) > 5
+    assert {entries[name]["length"] for name in of_paper} == {length}
+    assert all("length" not in entry for name, entry in entries.items() if project.paper_of[name] in ("scl", "moco_bert", "anchors"))
+
+
+def test_a_figure_is_read_so_too(project):
     panels = figure_inputs(project, "msimcse_figure1")["inputs"]["panels"]
     assert [Path(panel["matrix"]).parent.name for panel in panels] == ["cls_t32", "cls_t32"]
 
