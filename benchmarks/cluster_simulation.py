@@ -14,8 +14,9 @@ from pathlib import Path
 from _common import ROOT, measured, parser
 
 from crosslign.config.load import load_project
-from crosslign.config.resources import load_of
-from crosslign.reporting.cost import HOURS_A_MILLION, declared_hours
+from crosslign.config.project import Project
+from crosslign.config.resources import EMBED_RULES, load_of
+from crosslign.reporting.cost import START_HOURS, declared_hours, encoding_hours
 from crosslign.reporting.simulate import Task, longest_path, simulate
 
 PAPERS = ["msimcse", "moco_bert", "scl", "mpcl", "emma_x"]
@@ -23,9 +24,10 @@ CORES, JOBS, START_SECONDS = 64, 200, 30.0
 CPU_SECONDS_A_MB = {"build_corpus": 0.2, "build_evaluation": 0.2, "build_view": 1.0, "build_examples": 0.2, "score": 0.5}
 
 
-def graph() -> tuple[dict[str, tuple[str, dict[str, str]]], dict[str, set[str]]]:
+def graph(papers: list[str]) -> tuple[dict[str, tuple[str, dict[str, str]]], dict[str, set[str]]]:
     """Return rule and wildcards of every job of the papers, and the jobs that each waits for."""
     command = [sys.executable, "-m", "snakemake", "--dag", "dot", "--cores", "all", "--configfile", "config/paper.yaml"]
+    command += ["--config", f"papers=[{','.join(papers)}]"]
     dot = measured(command).out
     jobs, after = {}, {}
     for number, label in re.findall(r'^\s*(\d+)\[label = "([^"]*)"', dot, flags=re.MULTILINE):
@@ -45,22 +47,26 @@ def wildcards_of(number: str, jobs: dict[str, tuple[str, dict[str, str]]], after
     return found
 
 
-def tasks() -> dict[str, Task]:
+def seconds_of(project: Project, rule: str, wildcards: dict[str, str]) -> float:
+    """Return the estimated seconds of a job."""
+    if rule == "train_system":
+        return 3600 * (declared_hours(project, wildcards["run"]) or 1.0)
+    if rule in EMBED_RULES:
+        return 3600 * (encoding_hours(project, wildcards) - START_HOURS)
+    known = rule in CPU_SECONDS_A_MB and rule != "score"
+    text = min(load_of(project, rule, wildcards).text_mb, 20_000.0) if known else 20.0
+    return 10 + text * CPU_SECONDS_A_MB.get(rule, 0.0)
+
+
+def tasks(papers: list[str] = PAPERS) -> dict[str, Task]:
     """Return the jobs of the papers with their estimated times."""
-    project = load_project(ROOT, {"scale": "paper", "papers": PAPERS, "targets": ["all"], "gpus": 1})
-    jobs, after = graph()
+    project = load_project(ROOT, {"scale": "paper", "papers": papers, "targets": ["all"], "gpus": 1})
+    jobs, after = graph(papers)
     made = {}
     for number, (rule, _) in jobs.items():
-        wildcards, waits = wildcards_of(number, jobs, after), frozenset(after[number])
-        if rule == "train_system":
-            made[number] = Task(3600 * (declared_hours(project, wildcards["run"]) or 1.0), 1, 1, waits, 10)
-        elif rule in ("embed", "embed_large"):
-            load = load_of(project, "embed", wildcards)
-            made[number] = Task(3600 * HOURS_A_MILLION * load.parameters * load.sentences / 1e6, 1, 1, waits)
-        else:
-            known = rule in CPU_SECONDS_A_MB and rule != "score"
-            text = min(load_of(project, rule, wildcards).text_mb, 20_000.0) if known else 20.0
-            made[number] = Task(10 + text * CPU_SECONDS_A_MB.get(rule, 0.0), 0, 1, waits)
+        seconds = seconds_of(project, rule, wildcards_of(number, jobs, after))
+        gpus = int(rule == "train_system" or rule in EMBED_RULES)
+        made[number] = Task(seconds, gpus, 1, frozenset(after[number]), 10 if rule == "train_system" else 0)
     return made
 
 

@@ -78,6 +78,10 @@ class Paths:
         """Folder of translations kept from run to run; what is not there is translated again."""
         return self.results / "translations"
 
+    def hub_model(self, model: str) -> Path:
+        """A model of the hub that a translator needs, by the name of its folder; beside the downloads."""
+        return self.downloads.parent / "models" / model
+
     def examples(self, examples: str) -> Path:
         """A training set."""
         return self.results / "examples" / f"{examples}.parquet"

@@ -7,8 +7,12 @@ import resource
 import struct
 import subprocess
 import sys
+import tracemalloc
+from functools import partial
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from e5s1_file import build_file
 from hypothesis import HealthCheck, given, settings
@@ -127,14 +131,23 @@ def noise(pieces):
     return st.lists(st.sampled_from(pieces) | st.binary(max_size=12), max_size=25).map(b"".join)
 
 
+MOST_BYTES = 64 << 20
+"""What Python may hold at once for a file of some hundred bytes, the modules that a first call imports included."""
+
+
 def read_or_refuse(read):
-    """Read to the end; only the documented error may come, in one line."""
+    """Read to the end; only the documented error may come, in one line, and the memory stays within its bound."""
     message = ""
+    tracemalloc.start()
     try:
         read()
     except InputError as error:
         message = str(error)
+    finally:
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
     assert "\n" not in message
+    assert peak < MOST_BYTES
 
 
 @pytest.mark.parametrize("reader", PIECES)
@@ -160,6 +173,74 @@ def test_f16_noise_never_crashes_bucc_and_sts(tmp_path, data):
         (tmp_path / name).write_bytes(data.draw(noise(STS)))
     files = {path.name: path for path in tmp_path.glob("sts_*")}
     read_or_refuse(lambda: EVALUATIONS.get("sts_tsv")(files, {}, "demo", ["en", "de"], None, 0, pairs=["en-en", "en-de"]))
+
+
+PAIRS = [b"a b\tc d\n", b"a\n", b"\t\t\n", b"\n", b"\xff\tb\n", b"\0\tb\r\n", "a\tb\u2028\n".encode(), b"\xef\xbb\xbf"]
+GRADES = [b"5\n", b"0.25\n", b"\n", b"-1\n", b"nan\n", b"1e999\n", b"x\n", b"\xff\n", b"\0", "\u0663\n".encode()]
+JSON_ROWS = [
+    b'{"sentence1": "a", "sentence2": "b", "score": 3, "lang": "en-de"}\n',
+    b'{"sentence1": "a", "sentence2": "b", "score": "4.5", "lang": "en"}\n',
+    b'{"sentence1": "", "sentence2": null, "score": 1}\n',
+    b'{"sentence1": {"a": 1}, "sentence2": [], "score": {}, "lang": []}\n',
+    b'{"score": 1e999, "lang": "\\ud800"}\n',
+    b'{"score": NaN}\n',
+    b"[1, 2]\n",
+    b"null\n",
+    b'"text"\n',
+    b"{\n",
+    b"\xff\n",
+    b"\n",
+]
+
+
+@BOUNDED
+@given(data=st.data())
+def test_f16_noise_never_crashes_the_official_readers_of_similarity(tmp_path, data):
+    senteval = {f"STS15-en-test/STS.{half}.{subset}.txt": half for half in ("input", "gs") for subset in ("headlines", "images")}
+    track = {f"STS.{half}.track{track}.txt": half for half in ("input", "gs") for track in ("5.en-en", "6.tr-en", "4b.es-en")}
+    for reader, names, options in (("senteval_sts", senteval, {"year": 15}), ("sts17", track, {})):
+        files = {}
+        for name, half in names.items():
+            files[name] = tmp_path / reader / name
+            files[name].parent.mkdir(parents=True, exist_ok=True)
+            files[name].write_bytes(data.draw(noise(PAIRS if half == "input" else GRADES)))
+        read = partial(EVALUATIONS.get(reader), files, {}, "demo", [], None, 0, **options)
+        read_or_refuse(read)
+    for name, pieces in (("sts17.jsonl", JSON_ROWS), ("en-de.parquet", [b"PAR1", b"\x15\x04", b"\0\0\0\x80"])):
+        (tmp_path / name).write_bytes(data.draw(noise(pieces)))
+        files = {name: tmp_path / name}
+        read_or_refuse(lambda files=files: EVALUATIONS.get("mteb_sts")(files, {}, "demo", [], None, 0))
+
+
+@BOUNDED
+@given(data=st.data())
+def test_f16_a_changed_parquet_file_is_read_or_refused(tmp_path, data):
+    pq.write_table(pa.table({"sentence1": ["a b", "c"], "sentence2": ["x", "y"], "score": [1.0, 2.0]}), tmp_path / "en-de.parquet")
+    pq.write_table(pa.table({"id": ["1"], "text": ["A sentence. Another one."]}), tmp_path / "articles.parquet")
+    for path in tmp_path.glob("*.parquet"):
+        changed = bytearray(path.read_bytes())
+        for place in data.draw(st.lists(st.integers(0, len(changed) - 1), min_size=1, max_size=3)):
+            changed[place] = data.draw(st.integers(0, 255))
+        path.write_bytes(changed[: data.draw(st.integers(len(changed) // 2, len(changed)))] if data.draw(st.booleans()) else changed)
+    files = {name: tmp_path / name for name in ("en-de.parquet", "articles.parquet")}
+    read_or_refuse(lambda: EVALUATIONS.get("mteb_sts")({"en-de.parquet": files["en-de.parquet"]}, {}, "demo", [], None, 0))
+    read_or_refuse(lambda: list(READERS.get("wikipedia_parquet")({"a": files["articles.parquet"]}, "demo", ["en"])))
+
+
+def test_text_in_parquet_that_is_no_utf8_is_refused_with_its_file(tmp_path):
+    bad = pa.Array.from_buffers(pa.string(), 1, [None, pa.py_buffer(b"\0\0\0\0\2\0\0\0"), pa.py_buffer(b"\xff\xfe")])
+    pq.write_table(pa.table({"sentence1": bad, "sentence2": ["x"], "score": [1.0]}), tmp_path / "en-de.parquet")
+    pq.write_table(pa.table({"id": ["1"], "text": bad}), tmp_path / "articles.parquet")
+    with pytest.raises(InputError, match=r"en-de\.parquet"):
+        EVALUATIONS.get("mteb_sts")({"en-de.parquet": tmp_path / "en-de.parquet"}, {}, "demo", [], None, 0)
+    with pytest.raises(InputError, match=r"articles\.parquet"):
+        list(READERS.get("wikipedia_parquet")({"a": tmp_path / "articles.parquet"}, "demo", ["en"]))
+
+
+def test_whole_pieces_of_similarity_are_read(tmp_path):
+    (tmp_path / "a.jsonl").write_bytes(b"".join(JSON_ROWS[:2]))
+    found = EVALUATIONS.get("mteb_sts")({"a.jsonl": tmp_path / "a.jsonl"}, {}, "demo", [], None, 0)
+    assert sorted({row["subset"] for row in found.items.to_pylist()}) == ["en", "en-de"]
 
 
 WHOLE = build_file()[0]

@@ -85,6 +85,19 @@ def test_conda_environments_agree_with_the_lock(name):
         assert not any(line.startswith("-r") for line in pip)  # it would bring faiss-cpu, the same module
 
 
+def test_a_rule_has_the_environment_with_cuda_where_its_jobs_ask_for_gpus():
+    found = {}
+    for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")):
+        for name, text in re.findall(r"^ *rule *(\w*):\n((?: .*\n|\n)*)", path.read_text(encoding="utf-8"), flags=re.MULTILINE):
+            if "script:" in text:
+                conda = re.search(r"^ +conda:\n +(.*)$", text, flags=re.MULTILINE)[1]
+                asked = re.search(r"^ +gpu=(.*),$", text, flags=re.MULTILINE)
+                found[name or f"{path.stem}, without a name"] = (conda, asked and asked[1])
+    assert {name for name, (_, asked) in found.items() if asked} == {"train_system", "embed", "build_view", "mine_embed", "mine_search"}
+    for name, (conda, asked) in found.items():
+        assert conda in {None: ["environment()"], "GPUS": ["environment(GPUS)"]}.get(asked, [f"lambda w: environment({asked}(w))"]), name
+
+
 def test_the_container_recipe_has_its_parts_and_files():
     text = (ROOT / "envs" / "crosslign.def").read_text()
     sections = dict(re.findall(r"^%(\w+)\n((?:(?!^%).*\n)*)", text, flags=re.MULTILINE))

@@ -28,6 +28,7 @@ MESSAGES = {
     "prepare_encoder": r"Preparing the base encoder (?P<encoder>\S+)",
     "build_corpus": r"Reading and filtering the corpus (?P<corpus>\S+)",
     "build_evaluation": r"Making the evaluation set (?P<corpus>\S+)",
+    "fetch_model": r"Fetching the translation model (?P<model>\S+)",
     "build_view": r"Making the view (?P<view>\S+)",
     "build_examples": r"Building the training set (?P<examples>\S+)",
     "train_system": r"Training (?P<run>\S+)",

@@ -9,8 +9,8 @@ from crosslign.config.catalog import source_kind
 from crosslign.config.load import load_project
 from crosslign.config.mining import mine_recipe, side_file
 from crosslign.config.overlap import overlap_inputs
+from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.resolve import (
-    readout as readout_entry,
     resolve,
     scored_entry,
     split_run,
@@ -38,6 +38,7 @@ from crosslign.reporting.cost import cost_of, cost_text
 from crosslign.reporting.failures import FailuresHandler
 from crosslign.reporting.remaining import Remaining, RemainingHandler
 from crosslign.stages.alone import ENGINE_VARIABLE, engine_mark
+from crosslign.views.hub_models import hub_models, uses_gpu
 from snakemake.jobs import GroupJob
 
 ROOT = Path(workflow.current_basedir).parents[1]
@@ -113,6 +114,11 @@ wildcard_constraints:
     figure=names(project.figures),
     mine=names(project.settings["mine"]),
     side=names(MINED_SIDES),
+
+
+def environment(gpus=0):
+    """The conda environment of a rule's jobs (`--sdm conda`), seen from its file: with CUDA where they use GPUs."""
+    return "../../envs/gpu.yaml" if gpus else "../../envs/cpu.yaml"
 
 
 def needs(rule):

@@ -16,7 +16,7 @@ rule fetch:
     wildcard_constraints:
         source=names(set(project.sources) - set(stand_in_sources())),
     conda:
-        "../../envs/cpu.yaml"
+        environment()
     threads: 1
     resources:
         **needs("fetch"),
@@ -52,7 +52,7 @@ for source in stand_in_sources():
             paths.benchmark(STAND_IN_RULE, source)
         localrule: True
         conda:
-            "../../envs/cpu.yaml"
+            environment()
         threads: 1
         resources:
             **needs(STAND_IN_RULE),
@@ -85,7 +85,7 @@ rule prepare_encoder:
     benchmark:
         paths.benchmark("prepare_encoder", "{encoder}")
     conda:
-        "../../envs/cpu.yaml"
+        environment()
     threads: 1
     resources:
         **needs("prepare_encoder"),
@@ -118,7 +118,7 @@ rule build_corpus:
             c for c, entry in project.corpora.items() if entry["kind"] != "evaluation"
         ),
     conda:
-        "../../envs/cpu.yaml"
+        environment()
     threads: lambda w: corpus_threads(project, w.corpus)
     resources:
         **needs("build_corpus"),
@@ -152,7 +152,7 @@ rule build_evaluation:
             c for c, entry in project.corpora.items() if entry["kind"] == "evaluation"
         ),
     conda:
-        "../../envs/cpu.yaml"
+        environment()
     threads: 1
     resources:
         **needs("build_evaluation"),

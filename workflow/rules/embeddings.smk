@@ -14,7 +14,7 @@ rule embed:
     wildcard_constraints:
         text_set=names(set(project.corpora) - set(LARGE_SETS)),
     conda:
-        "../../envs/cpu.yaml"
+        environment(GPUS)
     threads: 1
     resources:
         **needs("embed"),

@@ -13,7 +13,7 @@ rule build_examples:
     benchmark:
         paths.benchmark("build_examples", "{examples}")
     conda:
-        "../../envs/cpu.yaml"
+        environment()
     threads: 1
     resources:
         **needs("build_examples"),
@@ -52,7 +52,7 @@ rule measure_overlap:
     benchmark:
         paths.benchmark("measure_overlap", "overlap")
     conda:
-        "../../envs/cpu.yaml"
+        environment()
     threads: 1
     resources:
         **needs("measure_overlap"),

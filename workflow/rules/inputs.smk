@@ -39,9 +39,10 @@ def stand_in_code(source):
 
 
 def encoder_entry(encoder):
-    """An encoder's entry without what only plans look at."""
+    """An encoder's entry without what only plans and readouts look at."""
     entry = project.encoders[encoder]
-    return {key: value for key, value in entry.items() if key != "parameters_m"}
+    left_out = {"parameters_m", "readout", "longest", "normalises"}
+    return {key: value for key, value in entry.items() if key not in left_out}
 
 
 def reference_inputs(wildcards):
@@ -55,13 +56,36 @@ def part_tables(wildcards):
 
 def corpus_recipe(limit):
     def recipe(wildcards):
+        entry = project.corpora[wildcards.corpus]
         return {
             "corpus": wildcards.corpus,
-            "entry": project.corpora[wildcards.corpus],
-            "limit": LIMITS.get(limit),
+            "entry": entry,
+            "limit": None if entry.get("whole") else LIMITS.get(limit),
         }
 
     return recipe
+
+
+def view_models(view):
+    """Models of the hub that a view's translator needs, by the folders that they are fetched into."""
+    with ends_in_words():
+        return {model.folder: model for model in hub_models(project.views[view])}
+
+
+def view_gpus(wildcards):
+    """Devices of a view's job: those of the scale where its translator computes on one."""
+    with ends_in_words():
+        return GPUS if uses_gpu(project.views[wildcards.view]) else 0
+
+
+def model_recipe(wildcards):
+    """Name and revision of a model, by the view that needs it."""
+    model = next(
+        models[wildcards.model]
+        for models in map(view_models, project.views)
+        if wildcards.model in models
+    )
+    return {"name": model.name, "revision": model.revision}
 
 
 def examples_named(key):
@@ -99,7 +123,12 @@ def score_recipe(wildcards):
         "seed": seed,
         "checkpoint": wildcards.checkpoint,
         "readout": wildcards.readout,
-        "readout_entry": readout_entry(project, wildcards.readout),
+        "readout_entry": {
+            **readout_entry(project, wildcards.readout),
+            "max_length": graph.score_length(
+                project, wildcards.run, wildcards.readout, wildcards.task
+            ),
+        },
         "profile": project.settings["scale"],
         "task": wildcards.task,
         "task_entry": scored_entry(project, wildcards.task),

@@ -11,7 +11,7 @@ rule mine_texts:
     benchmark:
         paths.benchmark("mine_texts", "{mine}/{side}")
     conda:
-        "../../envs/cpu.yaml"
+        environment()
     threads: 1
     resources:
         **needs("mine_texts"),
@@ -36,7 +36,7 @@ rule mine_embed:
     benchmark:
         paths.benchmark("mine_embed", "{mine}/{side}")
     conda:
-        "../../envs/cpu.yaml"
+        environment(GPUS)
     threads: lambda w: mine_recipe(project, w.mine)["threads"]
     resources:
         **needs("mine_embed"),
@@ -65,10 +65,11 @@ rule mine_search:
     benchmark:
         paths.benchmark("mine_search", "{mine}")
     conda:
-        "../../envs/cpu.yaml"
+        environment(GPUS)
     threads: 16
     resources:
         **needs("mine_search"),
+        gpu=GPUS,
     params:
         recipe=lambda w: mining(w.mine, "k", "backend", "search_options"),
         work=lambda w: str(paths.checkpoints(f"mine/{w.mine}")),
@@ -96,7 +97,7 @@ rule mine_pairs:
     benchmark:
         paths.benchmark("mine_pairs", "{mine}")
     conda:
-        "../../envs/cpu.yaml"
+        environment()
     threads: 1
     resources:
         **needs("mine_pairs"),

@@ -13,7 +13,7 @@ rule score:
     benchmark:
         paths.benchmark("score", "{run}/{checkpoint}/{readout}/{task}")
     conda:
-        "../../envs/cpu.yaml"
+        environment()
     threads: 1
     resources:
         **needs("score"),

@@ -16,7 +16,7 @@ rule train_system:
         run=r"[^/]+-s\d+",
     priority: 10
     conda:
-        "../../envs/cpu.yaml"
+        environment(GPUS)
     threads: lambda w: recipe_of(w)["train"]["threads"]
     resources:
         **needs("train_system"),

@@ -17,7 +17,7 @@ rule count_rows:
     benchmark:
         paths.benchmark("count_rows", "{table}")
     conda:
-        "../../envs/cpu.yaml"
+        environment()
     threads: 1
     resources:
         **needs("count_rows"),
@@ -63,7 +63,7 @@ rule make_table:
     benchmark:
         paths.benchmark("make_table", "{table}")
     conda:
-        "../../envs/cpu.yaml"
+        environment()
     threads: 1
     resources:
         **needs("make_table"),
@@ -95,7 +95,7 @@ rule draw_figure:
     benchmark:
         paths.benchmark("draw_figure", "{figure}")
     conda:
-        "../../envs/cpu.yaml"
+        environment()
     threads: 1
     resources:
         **needs("draw_figure"),
@@ -124,7 +124,7 @@ rule write_overview:
     benchmark:
         paths.benchmark("write_overview", "overview")
     conda:
-        "../../envs/cpu.yaml"
+        environment()
     threads: 1
     resources:
         **needs("write_overview"),
@@ -152,7 +152,7 @@ rule write_report:
     benchmark:
         paths.benchmark("write_report", "report")
     conda:
-        "../../envs/cpu.yaml"
+        environment()
     threads: 1
     resources:
         **needs("write_report"),

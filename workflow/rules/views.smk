@@ -1,9 +1,39 @@
-# corpora -> views: augmented copies.
+# corpora -> views: augmented copies. The models of a translator come from the hub by a rule of their own, before any view.
+
+
+localrules:
+    fetch_model,
+
+
+rule fetch_model:
+    output:
+        folder=directory(paths.hub_model("{model}")),
+    log:
+        paths.log("fetch_model", "{model}"),
+    benchmark:
+        paths.benchmark("fetch_model", "{model}")
+    wildcard_constraints:
+        model=r"[^/]+@[^/]+",
+    conda:
+        environment()
+    threads: 1
+    resources:
+        **needs("fetch_model"),
+    params:
+        recipe=model_recipe,
+        root=lambda w: str(paths.hub_model("")),
+        offline=False,
+        code=code("fetch_model"),
+    message:
+        "Fetching the translation model {wildcards.model}"
+    script:
+        "../scripts/fetch_model.py"
 
 
 rule build_view:
     input:
         corpora=lambda w: list(graph.view_inputs(project, w.view).values()),
+        models=lambda w: [paths.hub_model(folder) for folder in view_models(w.view)],
     output:
         rows=paths.view("{view}", "{langs}"),
     log:
@@ -11,20 +41,17 @@ rule build_view:
     benchmark:
         paths.benchmark("build_view", "{view}/{langs}")
     conda:
-        "../../envs/cpu.yaml"
+        lambda w: environment(view_gpus(w))
     threads: 1
     resources:
         **needs("build_view"),
+        gpu=view_gpus,
     params:
         recipe=lambda w: {"view": w.view, "entry": project.views[w.view]},
         corpora=lambda w: list(graph.view_inputs(project, w.view)),
         root=lambda w: str(paths.results),
         translations=str(paths.translations),
-        offline=lambda w: (
-            "scheduled"
-            if "transformers" in project.views[w.view].get("translator", {})
-            else True
-        ),
+        models=lambda w: [model.name for model in view_models(w.view).values()],
         code=lambda w: code("build_view", *view_modules(project.views[w.view])),
     message:
         "Making the view {wildcards.view}"

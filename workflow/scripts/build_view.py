@@ -10,5 +10,6 @@ execute(
     outputs=snakemake.output.items(),
     params=snakemake.params.items(),
     threads=snakemake.threads,
+    gpus=snakemake.resources.get("gpu", 0),
     log=snakemake.log[0],
 )

@@ -13,6 +13,7 @@ from crosslign.config.mining import check_mining
 from crosslign.config.project import SECTIONS, Project
 from crosslign.config.references import check_references
 from crosslign.config.schema import check
+from crosslign.config.sizes import renamed, sized, with_dependants
 from crosslign.config.templates import expand
 from crosslign.config.yaml_files import YamlFile, load_yaml
 from crosslign.errors import InputError
@@ -51,7 +52,15 @@ def _settings(loader: _Loader, given: Mapping[str, Any] | None) -> dict[str, Any
     if given is not None:
         given = {**given, **({"seeds": _numbers(given["seeds"])} if given.get("seeds") else {})}
         check(YamlFile(Path("config/config.yaml or --config"), dict(given), {}), loader.schemas, "config")
-    defaults = {"scale": "laptop", "results": "results", "mirror": [], "papers": ["quickstart"], "targets": ["all"], "mine": {}}
+    defaults = {
+        "scale": "laptop",
+        "results": "results",
+        "mirror": [],
+        "papers": ["quickstart"],
+        "targets": ["all"],
+        "mine": {},
+        "sizes": {},
+    }
     return {**defaults, **(given if given is not None else loader.files["config/config.yaml"].content)}
 
 
@@ -79,12 +88,21 @@ def _with_listed_files(root: Path, sources: Mapping[str, Any]) -> dict[str, Any]
     return filled
 
 
-def _join_papers(loader: _Loader, papers: list[str]) -> tuple[dict[str, dict[str, Any]], dict[str, str]]:
+def _join_papers(
+    loader: _Loader, settings: Mapping[str, Any], corpora: dict[str, Any]
+) -> tuple[dict[str, dict[str, Any]], dict[str, str], dict[str, Any]]:
+    """Return the sections of all papers, the paper of each entry, and the corpora with those of the chosen sizes."""
+    folder = loader.root / "config" / "papers"
+    for paper in settings["sizes"]:
+        _name(folder, paper, "sizes")
     joined: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
     paper_of: dict[str, str] = {}
-    for paper in papers:
-        relative = f"config/papers/{_name(loader.root / 'config' / 'papers', paper, 'papers')}"
+    ids: dict[str, str] = {}
+    for paper in settings["papers"]:
+        relative = f"config/papers/{_name(folder, paper, 'papers')}"
         content = loader.load(relative, "paper")
+        content, cut, own = sized(content, corpora, settings["sizes"].get(paper), f"config/config.yaml: sizes.{paper}")
+        corpora, ids = {**corpora, **cut}, {**ids, **own}
         options.check_paper(loader.checker(relative), content)
         for section in SECTIONS:
             for name, entry in content.get(section, {}).items():
@@ -96,7 +114,9 @@ def _join_papers(loader: _Loader, papers: list[str]) -> tuple[dict[str, dict[str
                     )
                 joined[section][name] = entry
                 paper_of[name] = paper
-    return joined, paper_of
+    if ids := with_dependants(joined, ids):
+        joined, paper_of = renamed(joined, ids), {ids.get(name, name): paper for name, paper in paper_of.items()}
+    return joined, paper_of, corpora
 
 
 def _mirrors(settings: Mapping[str, Any]) -> tuple[Path, ...]:
@@ -124,13 +144,13 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
     tasks = loader.load("config/tasks.yaml", "tasks")
     options.check_corpora(loader.checker("config/corpora.yaml"), corpora["corpora"])
     options.check_tasks(loader.checker("config/tasks.yaml"), tasks["tasks"])
-    joined, paper_of = _join_papers(loader, settings["papers"])
+    joined, paper_of, entries = _join_papers(loader, settings, corpora["corpora"])
     project = Project(
         root=loader.root,
         settings=settings,
         scale=scale,
         sources=_with_listed_files(loader.root, {**corpora["sources"], **encoders["sources"]}),
-        corpora=corpora["corpora"],
+        corpora=entries,
         encoders=encoders["encoders"],
         readouts=encoders["readouts"],
         tasks=tasks["tasks"],

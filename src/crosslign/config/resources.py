@@ -104,7 +104,7 @@ def corpus_mb(project: Project, corpus: str) -> float:
     if "source" in entry:
         size += STAND_IN_MB if project.stand_in else _files_mb(project, entry)
     size = _capped(size, entry.get("sample") or entry.get("options", {}).get("size"))
-    return size if entry["kind"] == "evaluation" else _capped(size, project.scale["limits"].get("corpus_rows"))
+    return size if entry["kind"] == "evaluation" or entry.get("whole") else _capped(size, project.scale["limits"].get("corpus_rows"))
 
 
 def large_sets(project: Project) -> list[str]:
@@ -192,6 +192,7 @@ def _asked(rule: str, load: Load) -> Need:
     rows_m = load.sentences / 1e6
     asked = {
         "fetch": (1000, 120, 0),
+        "fetch_model": (1000, 120, 3000),  # the catalog knows no sizes of translation models
         "write_stand_in": (1000, SHORTEST, 0),
         "prepare_encoder": (2000 + 12 * model, 60, 5 * model),
         "build_corpus": (2000 + 1.5 * text, 60 + text / 50, text),

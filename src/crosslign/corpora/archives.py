@@ -93,7 +93,8 @@ def _tar_members(path: Path) -> Iterator[_Member]:
     with open_stream(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
         for info in archive:
             if not info.isdir():
-                yield _Member(info.name, info.isreg(), info.size, lambda info=info: cast("IO[bytes]", archive.extractfile(info)))  # type: ignore[misc]
+                name = info.name.removeprefix("./")  # as in the archive of FLORES-200
+                yield _Member(name, info.isreg(), info.size, lambda info=info: cast("IO[bytes]", archive.extractfile(info)))  # type: ignore[misc]
 
 
 def _members(path: Path) -> Iterator[_Member]:

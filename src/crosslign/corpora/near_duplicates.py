@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,8 @@ MOST_HASHES = 192
 MISSED = 0.002
 SEED = 0
 """Of the hash functions: one fixed family, results do not depend on a corpus' seed."""
+AT_ONCE = 4_096
+"""Sentences whose n-grams are held together."""
 HELD = 200_000
 """Sentences that are held to be compared with at a time, about 4 kB each; what is beyond them waits on disk."""
 
@@ -80,13 +82,13 @@ class NearIndex:
 
     def add(self, texts: Sequence[str]) -> None:
         """Index texts, whatever they are near to."""
-        for text, sketch in self._sketched(texts):
+        for text, _, sketch in self._sketched(texts):
             self._store(text, sketch, None)
 
     def near(self, texts: Sequence[str], groups: Sequence[str | None] | None = None) -> NDArray[np.bool_]:
         """Return, for each text, whether an indexed one (of another group, where it has one) is its near twin."""
         named = groups or [None] * len(texts)
-        found = (self._has_twin(text, sketch, group) for (text, sketch), group in zip(self._sketched(texts), named, strict=True))
+        found = (self._has_twin(own, sketch, group) for (_, own, sketch), group in zip(self._sketched(texts), named, strict=True))
         return np.fromiter(found, bool, len(texts))
 
     def insert_new(self, texts: Sequence[str], groups: Sequence[str | None]) -> NDArray[np.bool_]:
@@ -96,26 +98,26 @@ class NearIndex:
         how texts are cut into calls.
         """
         new = np.zeros(len(texts), bool)
-        for row, ((text, sketch), group) in enumerate(zip(self._sketched(texts), groups, strict=True)):
-            if not self._has_twin(text, sketch, group):
+        for row, ((text, own, sketch), group) in enumerate(zip(self._sketched(texts), groups, strict=True)):
+            if not self._has_twin(own, sketch, group):
                 self._store(text, sketch, group)
                 new[row] = True
         return new
 
-    def _sketched(self, texts: Sequence[str]) -> list[tuple[str, RMinHash]]:
-        """Return each text as it is compared, with its MinHash."""
-        plains = [plain(text) for text in texts]
-        grams = [list(shingles(text, self.size)) for text in plains]
-        return list(zip(plains, RMinHash.from_token_sets(grams, num_perm=self._hashes, seed=SEED), strict=True))
+    def _sketched(self, texts: Sequence[str]) -> Iterator[tuple[str, frozenset[str], RMinHash]]:
+        """Yield each text as it is compared, with its character n-grams and their MinHash."""
+        for start in range(0, len(texts), AT_ONCE):
+            plains = [plain(text) for text in texts[start : start + AT_ONCE]]
+            grams = [shingles(text, self.size) for text in plains]
+            yield from zip(plains, grams, RMinHash.from_token_sets(grams, num_perm=self._hashes, seed=SEED), strict=True)
 
     def _store(self, text: str, sketch: RMinHash, group: str | None) -> None:
         self._bands.insert(len(self._texts), sketch)
         self._texts.append(text)
         self._groups.append(group)
 
-    def _has_twin(self, text: str, sketch: RMinHash, group: str | None) -> bool:
+    def _has_twin(self, own: frozenset[str], sketch: RMinHash, group: str | None) -> bool:
         others = [number for number in self._bands.query(sketch) if group is None or self._groups[number] != group]
-        own = shingles(text, self.size) if others else frozenset()
         return any(jaccard(own, shingles(self._texts[number], self.size)) >= self.threshold for number in others)
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from crosslign.corpora.archives import extract_folder, extract_member, member_names
+from crosslign.corpora.sources._snapshot import snapshot
 from crosslign.encoders.construct import construct_bert
 from crosslign.encoders.formats import FORMATS, Format
 from crosslign.encoders.formats.torch_weights import WEIGHTS
@@ -16,7 +16,7 @@ from crosslign.encoders.formats.transformers_folder import KEPT
 from crosslign.encoders.model import MAIN, Member
 from crosslign.encoders.prune import prune, replace_saved, texts_of
 from crosslign.encoders.sentence_transformers_folder import write_modules
-from crosslign.errors import InputError, NetworkError
+from crosslign.errors import InputError
 from crosslign.files import atomic_folder, read_json, write_json
 
 LARGEST = 64 << 30
@@ -45,23 +45,10 @@ def _from_archive(name: str, entry: Mapping[str, Any], files: Mapping[str, Path]
 
 def _from_hub(name: str, entry: Mapping[str, Any], convert: Format, dest: Path) -> str:
     """Download a repository and return the commit that its revision meant; the hub's cache names snapshots by it."""
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
-
-    revision = entry.get("revision")
-    offline = os.environ.get("CROSSLIGN_OFFLINE", "").lower() in ("1", "true", "yes", "on")
     patterns = [f"*{suffix}" for suffix in KEPT] + [WEIGHTS] * (entry.get("format") == "torch_weights")
-    try:
-        folder = snapshot_download(entry["hub"], revision=revision, allow_patterns=patterns, local_files_only=offline)
-    except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, ConnectionError) as error:
-        raise NetworkError(
-            f"encoder {name!r} could not be had from the hub",
-            where=f"hub:{entry['hub']}@{revision or 'main'}",
-            why=" ".join(str(error).split())[:300],
-            do=f"With network run `hf download {entry['hub']} --revision {revision or 'main'}` into the same HF_HOME, or set `path:`",
-        ) from error
-    convert(Path(folder), dest)
-    return Path(folder).name
+    folder = snapshot(f"encoder {name!r}", entry["hub"], entry.get("revision"), patterns)
+    convert(folder, dest)
+    return folder.name
 
 
 def _from_path(name: str, entry: Mapping[str, Any], convert: Format, dest: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -139,8 +140,12 @@ class Aligned:
 
     def premises(self) -> list[str]:
         """Return what makes two pairs have the same premise: its text in English, else in the pair's first language."""
-        parts = self.gathered(["a_text"], _first(self.rows, self.langs))
-        return [text for part in parts for text in part["a_text"].to_pylist()]
+        return self.texts("a")
+
+    def texts(self, side: Literal["a", "b"]) -> list[str]:
+        """Return one side's text of each pair in English, else in the pair's first language."""
+        parts = self.gathered([f"{side}_text"], _first(self.rows, self.langs))
+        return [text for part in parts for text in part[f"{side}_text"].to_pylist()]
 
 
 def aligned_pairs(corpora: Sequence[Rows], langs: Sequence[str], name: str) -> Aligned:

@@ -17,7 +17,7 @@ from crosslign.errors import ResourceError
 
 POLL_SECONDS = 1.0
 SCHEDULERS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
-"""Set in the jobs of schedulers, which hand devices out themselves."""
+"""Set in the jobs of schedulers."""
 
 log = logging.getLogger(__name__)
 
@@ -58,10 +58,12 @@ def _locks() -> Path:
 def lease_gpus(count: int, wait_seconds: float = 24 * 3600.0) -> Iterator[list[str]]:
     """Hold `count` devices that no other job of this user on this machine holds, and show this process no others.
 
-    Under a scheduler, and where there are no GPUs, nothing is leased. A lock is the kernel's: it goes with its process, however that ends.
+    A lock is the kernel's: it goes with its process, however that ends. Devices that a scheduler gave are leased among the jobs that
+    share its allocation (the workstation's profile inside an `salloc`); an allocation of the job's own is never contested. A job that
+    wants none is shown none. Where there are no GPUs, nothing is leased.
 
     Args:
-        count: devices that the job wants; 0 leases none.
+        count: devices that the job wants.
         wait_seconds: how long to wait for them.
 
     Yields:
@@ -70,7 +72,11 @@ def lease_gpus(count: int, wait_seconds: float = 24 * 3600.0) -> Iterator[list[s
     Raises:
         ResourceError: the machine has fewer, or they stay taken.
     """
-    devices = visible_gpus(os.environ) if count and not any(name in os.environ for name in SCHEDULERS) else []
+    if not count:
+        with _shown([]):
+            yield []
+        return
+    devices = visible_gpus(os.environ)
     if not devices:
         yield []
         return
@@ -95,10 +101,16 @@ def lease_gpus(count: int, wait_seconds: float = 24 * 3600.0) -> Iterator[list[s
 def _take(held: ExitStack, device: str) -> bool:
     """Lock a device; tell whether it is ours now."""
     try:
-        held.enter_context(FileLock(_locks() / f"{device.replace('/', '_')}.lock", timeout=0))
+        held.enter_context(FileLock(_locks() / f"{_of_allocation()}{device.replace('/', '_')}.lock", timeout=0))
     except Timeout:
         return False
     return True
+
+
+def _of_allocation() -> str:
+    """Return what sets the devices of this scheduler's job apart: those that it gave are numbered anew in each job."""
+    numbers = [os.environ[name] for name in SCHEDULERS if name in os.environ] if "CUDA_VISIBLE_DEVICES" in os.environ else []
+    return "-".join([*numbers, ""])
 
 
 @contextmanager
@@ -106,7 +118,8 @@ def _shown(devices: list[str]) -> Iterator[None]:
     """Show this process, and what it starts, these devices alone."""
     before = os.environ.get("CUDA_VISIBLE_DEVICES")
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(devices)
-    log.info("using GPU %s", ", ".join(devices))
+    if devices:
+        log.info("using GPU %s", ", ".join(devices))
     try:
         yield
     finally:

@@ -76,7 +76,7 @@ def product_dtype(device: torch.device) -> torch.dtype:
 
 
 def all_devices() -> list[str]:
-    """Return every GPU of this machine, or else the CPU."""
+    """Return every GPU that this process is shown, in a job those that it leased, or else the CPU."""
     return [f"cuda:{number}" for number in range(torch.cuda.device_count())] or ["cpu"]
 
 

@@ -15,6 +15,7 @@ from crosslign.objectives.lookup import one_of
 from crosslign.objectives.sentences import both_sides, side
 
 ENCODE = ("pair", "sentences")
+OVER_VIEWS = ("mean", "sum")
 
 
 @dataclass(frozen=True)
@@ -62,11 +63,18 @@ class Views:
         kinds: kinds of views to use (full, partial, code_switch), or None for all.
         pooling: a pooling other than the readout's, or None.
         layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
+        over_views: how the losses of the views become one: their mean or their sum (A.4.3).
     """
 
     def __init__(
-        self, encode: str = "pair", kinds: Sequence[str] | None = None, pooling: str | None = None, layer: int | None = None
+        self,
+        encode: str = "pair",
+        kinds: Sequence[str] | None = None,
+        pooling: str | None = None,
+        layer: int | None = None,
+        over_views: str = "mean",
     ) -> None:
+        self.over_views = one_of("over_views", over_views, OVER_VIEWS)
         self.encode, self.kinds, self.pooling, self.layer = one_of("encode", encode, ENCODE), kinds, pooling, layer
         self._name = "_".join(["view", *(kinds or ())])
 
@@ -124,6 +132,11 @@ class Views:
             return vectors["row"]
         seconds = _seconds(batch.columns.get("b_text") or [])
         return vectors["a"] if seconds is None else torch.cat([vectors["a"], vectors["b"]])
+
+    def joined(self, losses: Sequence[Tensor]) -> Tensor:
+        """Return the loss over all views from that of each."""
+        stacked = torch.stack(list(losses))
+        return stacked.sum() if self.over_views == "sum" else stacked.mean()
 
     def compared(self, vectors: Mapping[str, Tensor], batch: Batch) -> list[Compared]:
         """Return what is to be compared, one set per view; empty where no row has a view."""

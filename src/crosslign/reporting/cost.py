@@ -17,6 +17,8 @@ Job = tuple[str, Mapping[str, str]]
 
 HOURS_A_MILLION = 0.25 / 560
 """GPU-hours of encoding a million sentences, by million parameters: 0.05 h for the 200,000 of BUCC's sample (PROTOCOLS C1)."""
+START_HOURS = 20 / 3600
+"""What an encoding takes before its first sentence: imports and weights."""
 LIMITED = ("steps", "example_rows")
 """Limits of a scale under which the declared hours of a training mean nothing."""
 
@@ -30,6 +32,7 @@ class Cost:
         hours: GPU-hours of all whose hours are known.
         unknown: trainings of which nothing is known.
         factor: measured over declared hours of finished trainings; 1 where none has finished.
+        encoding_factor: measured over expected hours of finished encodings; 1 where none has finished.
         kept_mb: what stays on disk.
         peak_mb: what is on disk at the worst moment: what stays, checkpoints and vectors that are removed after use.
     """
@@ -39,6 +42,7 @@ class Cost:
     hours: float
     unknown: int
     factor: float
+    encoding_factor: float
     kept_mb: float
     peak_mb: float
 
@@ -51,23 +55,50 @@ def declared_hours(project: Project, run: str) -> float | None:
     return None if hours is None else float(hours)
 
 
-def measured_hours(results: Path) -> dict[str, float]:
-    """Return the hours of each finished training, by run; a run that was stopped and went on counts its last part alone."""
-    folder, found = results / "benchmarks" / "train_system", {}
-    for path in sorted(folder.glob("*.tsv")):
+def _measured(folder: Path) -> dict[str, float]:
+    """Return the hours of each finished job below a folder of benchmarks, by the place of its file; of several tries the last."""
+    found = {}
+    for path in sorted(folder.rglob("*.tsv")):
         with open(path, encoding="utf-8", newline="") as file:
             rows = [float(row["s"]) for row in csv.DictReader(file, delimiter="\t")]
         if rows:
-            found[path.stem] = rows[-1] / 3600
+            found[path.relative_to(folder).with_suffix("").as_posix()] = rows[-1] / 3600
     return found
+
+
+def measured_hours(results: Path) -> dict[str, float]:
+    """Return the hours of each finished training, by run; a run that was stopped and went on counts its last part alone."""
+    return _measured(results / "benchmarks" / "train_system")
+
+
+def encoding_hours(project: Project, wildcards: Mapping[str, str]) -> float:
+    """Return the GPU-hours that an encoding is expected to take, by size of its encoder and text, before any was measured."""
+    load = load_of(project, "embed", wildcards)
+    return START_HOURS + HOURS_A_MILLION * load.parameters * load.sentences / 1e6
+
+
+def encoding_correction(project: Project) -> tuple[float, int]:
+    """Return measured over expected hours of the finished encodings that the configuration knows, and their number; 1 and 0 without any."""
+    pairs = []
+    for place, hours in _measured(project.paths.results / "benchmarks" / "embed").items():
+        run, text_set = place.split("/")[0], place.split("/")[-1]
+        if text_set in project.corpora and (run in project.encoders or run in project.systems or _is_trained(project, run)):
+            pairs.append((hours, encoding_hours(project, {"run": run, "text_set": text_set})))
+    expected = sum(hours for _, hours in pairs)
+    return (sum(hours for hours, _ in pairs) / expected, len(pairs)) if expected else (1.0, 0)
+
+
+def _is_trained(project: Project, run: str) -> bool:
+    """Tell whether the configuration still has the system and the fine-tunes of a run."""
+    system, *finetunes = run.rpartition("-s")[0].split("+")
+    return system in project.systems and all(name in project.finetunes for name in finetunes)
 
 
 def correction(project: Project) -> tuple[float, int]:
     """Return measured over declared hours of the finished trainings that declare some, and their number; 1 and 0 without any."""
     pairs = []
     for run, hours in measured_hours(project.paths.results).items():
-        system = run.rpartition("-s")[0].split("+")[0]
-        declared = declared_hours(project, run) if system in project.systems else None
+        declared = declared_hours(project, run) if _is_trained(project, run) else None
         if declared:
             pairs.append((hours, declared))
     return (sum(hours for hours, _ in pairs) / sum(declared for _, declared in pairs), len(pairs)) if pairs else (1.0, 0)
@@ -81,7 +112,7 @@ def cost_of(project: Project, jobs: Iterable[Job], gpus: int = 1) -> Cost:
         jobs: rule and wildcards of every job that would start.
         gpus: jobs on GPUs that run at once, for what lies on disk while they do.
     """
-    factor, _ = correction(project)
+    (factor, _), (encoding_factor, _) = correction(project), encoding_correction(project)
     known = measured_hours(project.paths.results)
     mean = sum(known.values()) / len(known) if known else None
     hours, unknown, kept, trainings, encodings = 0.0, 0, 0.0, 0, 0
@@ -99,8 +130,7 @@ def cost_of(project: Project, jobs: Iterable[Job], gpus: int = 1) -> Cost:
             passing.append(size * 2 / 3)
         elif rule in EMBED_RULES:
             encodings += 1
-            load = load_of(project, rule, wildcards)
-            hours += HOURS_A_MILLION * load.parameters * load.sentences / 1e6
+            hours += encoding_hours(project, wildcards) * encoding_factor
             if wildcards["text_set"] in large:
                 passing.append(size)
             else:
@@ -108,7 +138,7 @@ def cost_of(project: Project, jobs: Iterable[Job], gpus: int = 1) -> Cost:
         elif rule in LOADS:
             kept += size
     at_once = sum(sorted(passing, reverse=True)[: max(1, 2 * gpus)])
-    return Cost(trainings, encodings, hours, unknown, factor, kept, kept + at_once)
+    return Cost(trainings, encodings, hours, unknown, factor, encoding_factor, kept, kept + at_once)
 
 
 def cost_text(cost: Cost) -> str:
@@ -118,4 +148,6 @@ def cost_text(cost: Cost) -> str:
         text += f", {cost.unknown} trainings of unknown length"
     if cost.factor != 1.0:
         text += f", declared hours times {cost.factor:.2f} as measured"
+    if cost.encoding_factor != 1.0:
+        text += f", encodings times {cost.encoding_factor:.2f} as measured"
     return f"{text}; disk: {bytes_text(cost.kept_mb * 1e6)} kept, {bytes_text(cost.peak_mb * 1e6)} at most"

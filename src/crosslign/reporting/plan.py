@@ -10,13 +10,13 @@ from pathlib import Path
 
 from crosslign.config.data_plan import FileNeed
 from crosslign.config.project import Project
-from crosslign.reporting.cost import Job, correction, cost_of, cost_text
+from crosslign.reporting.cost import Job, correction, cost_of, cost_text, encoding_correction
 from crosslign.reporting.plan_data import data_lines
 from crosslign.training.curve import duration
 
 STAGES = (
-    "fetch", "write_stand_in", "prepare_encoder", "build_corpus", "build_evaluation", "build_view", "build_examples", "train_system",
-    "embed", "score", "count_rows", "make_table", "draw_figure", "write_overview", "measure_overlap", "write_report",
+    "fetch", "write_stand_in", "prepare_encoder", "build_corpus", "build_evaluation", "fetch_model", "build_view", "build_examples",
+    "train_system", "embed", "score", "count_rows", "make_table", "draw_figure", "write_overview", "measure_overlap", "write_report",
 )  # fmt: skip
 
 
@@ -95,4 +95,7 @@ def status_text(results: Path, project: Project | None = None) -> str:
     factor, count = correction(project) if project else (1.0, 0)
     if count:
         lines.append(f"{count} finished trainings took {factor:.2f} times their declared hours: `crosslign plan` counts with that")
+    factor, count = encoding_correction(project) if project else (1.0, 0)
+    if count:
+        lines.append(f"{count} finished encodings took {factor:.2f} times what was expected: `crosslign plan` counts with that")
     return "\n".join(lines)

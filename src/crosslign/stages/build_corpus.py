@@ -26,7 +26,8 @@ def build_evaluation(job: Job) -> None:
     corpora = job.by_name(job.params["references"], job.inputs.get("references", []))
     made_of = iter(job.inputs.get("parts", []))
     parts = {corpus: {part: next(made_of) for part in EVALUATION_FILES} for corpus in recipe["entry"].get("of", [])}
-    job.lineage.licences = [recipe["entry"]["licence"]]
+    if "licence" in recipe["entry"]:  # a set made of others has theirs
+        job.lineage.licences = [recipe["entry"]["licence"]]
     with job.publish("evaluation") as (out, counts):
         tables = {part: out[f"{part}_rows"] for part in EVALUATION_FILES}
         counts.update(build.build_evaluation(recipe["corpus"], recipe["entry"], files, corpora, parts, tables, recipe["limit"]))

@@ -12,5 +12,6 @@ def build_view(job: Job) -> None:
     """Build one view."""
     recipe = job.params["recipe"]
     corpora = job.by_name(job.params["corpora"], job.inputs["corpora"])
+    models = job.by_name(job.params["models"], job.inputs.get("models", []))
     with job.publish("view") as (out, counts):
-        counts.update(build.build_view(recipe["view"], recipe["entry"], corpora, out["rows"], Path(job.params["translations"])))
+        counts.update(build.build_view(recipe["view"], recipe["entry"], corpora, out["rows"], Path(job.params["translations"]), models))

@@ -15,7 +15,7 @@ from typing import Any
 
 from crosslign.errors import CrosslignError, printable
 from crosslign.files.atomic import disk_problem
-from crosslign.files.leases import SCHEDULERS, lease_gpus
+from crosslign.files.leases import lease_gpus
 from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.stages.alone import end_with_engine, only_one
 from crosslign.stages.offline import no_network
@@ -131,12 +131,6 @@ def _name_scheduler(rule: str) -> None:
         logging.getLogger("crosslign").info("Slurm job %s on %s; its log: %s", number, platform.node(), place)
 
 
-def _is_offline(settings: Mapping[str, Any]) -> bool:
-    """Tell whether a job runs without network: always, unless it downloads; `scheduled` says under a scheduler only."""
-    offline = settings.get("offline", True)
-    return any(name in os.environ for name in SCHEDULERS) if offline == "scheduled" else bool(offline)
-
-
 def execute(
     stage: Callable[[Job], None],
     *,
@@ -189,7 +183,7 @@ def _execute(
         rule, settings.get("recipe"), _flat(given), Path(settings["root"]), settings.get("seed"), threads, str(settings.get("code", ""))
     )
     try:
-        with no_network(rule) if _is_offline(settings) else nullcontext(), lease_gpus(gpus):
+        with no_network(rule) if settings.get("offline", True) else nullcontext(), lease_gpus(gpus):
             stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage, gpus))
     except CrosslignError:
         raise

@@ -11,7 +11,7 @@ from crosslign.stages.job import Job
 
 
 def mine_search(job: Job) -> None:
-    """Find the nearest neighbours of both sides, on every GPU there is; goes on where an interrupted job stopped."""
+    """Find the nearest neighbours of both sides, on every GPU of the job; goes on where an interrupted job stopped."""
     recipe = job.params["recipe"]
     devices = all_devices()
     job.lineage.device = ", ".join(devices)

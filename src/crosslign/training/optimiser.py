@@ -15,12 +15,13 @@ from crosslign.training.row_updates import Rows, RowUpdates
 from crosslign.training.schedule import multiplier, warmup_of
 
 
-def _groups(module: nn.Module, peak: float, decay: float) -> list[dict[str, Any]]:
-    """Return parameter groups with and without weight decay: biases and norms (one dimension) have none."""
+def _groups(module: nn.Module, peak: float, decay: float, decayed: str) -> list[dict[str, Any]]:
+    """Return parameter groups with and without weight decay: biases and norms (one dimension) have none, unless `decayed` is all."""
     parameters = [p for p in module.parameters() if p.requires_grad]
+    least = 0 if decayed == "all" else 2
     groups = [
-        {"params": [p for p in parameters if p.ndim >= 2], "weight_decay": decay, "peak": peak},
-        {"params": [p for p in parameters if p.ndim < 2], "weight_decay": 0.0, "peak": peak},
+        {"params": [p for p in parameters if p.ndim >= least], "weight_decay": decay, "peak": peak},
+        {"params": [p for p in parameters if p.ndim < least], "weight_decay": 0.0, "peak": peak},
     ]
     return [group for group in groups if group["params"]]
 
@@ -29,7 +30,8 @@ class Optimiser:
     """AdamW, its schedule and gradient clipping (PROTOCOLS A.1.6).
 
     Args:
-        recipe: `train` (learning_rate, schedule, warmup_steps or warmup_share, weight_decay, clip, betas, epsilon) and `parts`, of which
+        recipe: `train` (learning_rate, schedule, warmup_steps or warmup_share, weight_decay, decayed, clip, betas,
+            epsilon) and `parts`, of which
             each may carry its own learning_rate and clip.
         model: the encoder.
         parts: named state of the terms.
@@ -40,12 +42,12 @@ class Optimiser:
         train = recipe["train"]
         self._schedule, self._warmup, self._steps = train["schedule"], warmup_of(train, steps), steps
         self.peak: float = train["learning_rate"]
-        decay = train.get("weight_decay", 0.0)
-        groups = _groups(model, self.peak, decay)
+        decay, decayed = train.get("weight_decay", 0.0), train.get("decayed", "matrices")
+        groups = _groups(model, self.peak, decay, decayed)
         self._clips: list[tuple[float | None, list[Tensor]]] = [(train.get("clip"), [p for g in groups for p in g["params"]])]
         for name, part in parts.items():
             options = recipe["parts"].get(name, {})
-            own = _groups(part, options.get("learning_rate", self.peak), decay)
+            own = _groups(part, options.get("learning_rate", self.peak), decay, decayed)
             groups += own
             parameters = [p for group in own for p in group["params"]]
             if "clip" in options:

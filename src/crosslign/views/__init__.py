@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
 import pyarrow as pa
 
 from crosslign.registry import Registry
+
+DEFAULT_LANGS = ("en",)
+"""Languages that a translated view translates from where its entry names none."""
 
 
 @dataclass(frozen=True)
@@ -21,12 +24,14 @@ class Setting:
         corpora: rows of the corpora that its options name, by id.
         seed: seed of every draw.
         translations: folder in which translations are kept; None keeps none.
+        models: folders of the hub models that its translator needs, by their names.
     """
 
     view: str
     corpora: Mapping[str, Path]
     seed: int
     translations: Path | None = None
+    models: Mapping[str, Path] = field(default_factory=dict)
 
 
 class ViewBuilder(Protocol):
@@ -58,16 +63,22 @@ class TranslatorSetting:
         langs: languages to translate from.
         targets: languages to translate into.
         corpora: rows of the corpora that its options name, by id.
+        models: folders of the hub models that it needs, by their names; one that is not here comes from the hub's cache.
     """
 
     where: str
     langs: Sequence[str]
     targets: Sequence[str]
     corpora: Mapping[str, Path]
+    models: Mapping[str, Path] = field(default_factory=dict)
 
 
 class Translator(Protocol):
-    """An engine; constructed with a `TranslatorSetting` and its own options."""
+    """An engine; constructed with a `TranslatorSetting` and its own options.
+
+    A class that takes models from the hub says which by a function `hub_models(options, langs, targets)`, and one that may compute on a
+    GPU says so by `uses_gpu(options)` (crosslign.views.hub_models): the workflow fetches and leases them.
+    """
 
     @property
     def identity(self) -> Mapping[str, Any] | None:

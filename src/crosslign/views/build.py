@@ -28,7 +28,12 @@ def view_schema(kind: str) -> pa.Schema:
 
 
 def build_view(
-    name: str, entry: Mapping[str, Any], corpora: Mapping[str, Path], out: Path, translations: Path | None = None
+    name: str,
+    entry: Mapping[str, Any],
+    corpora: Mapping[str, Path],
+    out: Path,
+    translations: Path | None = None,
+    models: Mapping[str, Path] | None = None,
 ) -> dict[str, Any]:
     """Write one view.
 
@@ -39,6 +44,7 @@ def build_view(
         out: Parquet file to write: the columns of the corpora, plus `of` (id of the original), `kind`, `n` (which of
             a row's views, from 1) and `replaced` (share of words that changed hands, where words did).
         translations: folder in which translations are kept from run to run.
+        models: folders of the hub models that its translator needs, by their names.
 
     Returns:
         Counts: `read`, `rows`, `per_language`, and the builder's own.
@@ -47,7 +53,8 @@ def build_view(
         InputError: the corpora are not of one kind; no row could be augmented.
     """
     options = {key: value for key, value in entry.items() if key not in FIXED}
-    builder = VIEWS.get(entry["builder"], where=name)(Setting(name, corpora, entry.get("seed", SEED), translations), **options)  # type: ignore[call-arg]
+    setting = Setting(name, corpora, entry.get("seed", SEED), translations, models or {})
+    builder = VIEWS.get(entry["builder"], where=name)(setting, **options)  # type: ignore[call-arg]
     kind = _common_kind(name, [corpora[corpus] for corpus in entry["from"]])
     counts: dict[str, Any] = {"read": 0}
     batches = _augmented(builder, kind, [corpora[corpus] for corpus in entry["from"]], counts)

@@ -36,7 +36,7 @@ def translator_for(setting: Setting, entry: Mapping[str, Any], langs: Sequence[s
         langs, targets: languages to translate from and into.
     """
     ((name, options),) = entry.items()
-    given = TranslatorSetting(setting.view, langs, targets, setting.corpora)
+    given = TranslatorSetting(setting.view, langs, targets, setting.corpora, setting.models)
     translator = TRANSLATORS.get(name, where=setting.view)(given, **(options or {}))  # type: ignore[call-arg]
     identity = translator.identity
     if identity is None or setting.translations is None:

@@ -61,6 +61,23 @@ class TestNLIGroups:
         assert len({tuple(row["langs"]) for row in made}) > 1
         assert not any(row["c_text"] for row in run("nli_groups", [nli], langs=["en", "de"], hard_negatives=False))
 
+    def test_unique_sentences_are_premises_and_hypotheses_once_each(self, run, nli):
+        made = run("nli_groups", [nli], langs=["en", "de", "fr"], per="unique_sentences", hard_negatives=False)
+        sentences = ["p1", "p2", "p3", "e1", "k1", "e2", "k2", "n2", "e3", "k3", "e4"]
+        assert [row["texts"] for row in made] == [[f"{name}-{lang}" for lang in ("en", "de", "fr")] for name in sentences]
+        two = run("nli_groups", [nli], langs=["en", "de", "fr"], size=2, per="unique_sentences", hard_negatives=False)
+        assert [{text.split("-")[0] for text in row["texts"]} for row in two] == [{name} for name in sentences]
+        assert all(text.endswith(lang) for row in two for text, lang in zip(row["texts"], row["langs"], strict=True))
+        with pytest.raises(InputError, match="hypotheses have no hard negatives"):
+            run("nli_groups", [nli], langs=["en", "de"], per="unique_sentences")
+
+    @pytest.mark.parametrize("options", [{"per": "row"}, {"per": "unique_sentences", "hard_negatives": False}])
+    def test_a_smaller_sample_is_part_of_a_larger_one(self, run, nli, options):
+        found = {most: run("nli_groups", [nli], langs=["en", "de", "fr"], max_groups=most, **options) for most in (3, 6, 99, None)}
+        assert (len(found[3]), len(found[6])) == (3, 6)
+        assert all(row in found[6] for row in found[3])
+        assert found[99] == found[None] != found[6]
+
     def test_too_many_languages_are_refused(self, run, nli):
         with pytest.raises(InputError, match="no premise is in 4 languages"):
             run("nli_groups", [nli], size=4)

@@ -66,10 +66,38 @@ def test_more_than_there_are_is_an_error(two):
         pass
 
 
-def test_nothing_is_leased_under_a_scheduler_or_when_none_is_wanted(two, monkeypatch):
-    with lease_gpus(0) as devices:
-        assert devices == []
+def test_jobs_that_share_an_allocation_never_share_a_device(two, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "17")
+    inside = [hold(30), hold(30)]
+    try:
+        assert {job.stdout.readline().strip() for job in inside} == {"3", "5"}
+        with pytest.raises(ResourceError, match="no GPU became free"), lease_gpus(1, wait_seconds=0):
+            pass
+        # Another allocation on this machine numbers its own devices alike.
+        monkeypatch.setenv("SLURM_JOB_ID", "18")
+        with lease_gpus(2, wait_seconds=0) as devices:
+            assert devices == ["3", "5"]
+        # A scheduler that gave no devices leaves those of the machine to all of its jobs.
+        monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+        monkeypatch.setattr("crosslign.files.leases.visible_gpus", lambda _: ["0"])
+        with lease_gpus(1, wait_seconds=0):
+            monkeypatch.setenv("SLURM_JOB_ID", "19")
+            monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
+            with pytest.raises(ResourceError, match="no GPU became free"), lease_gpus(1, wait_seconds=0):
+                pass
+    finally:
+        for job in inside:
+            job.kill()
+            job.wait()
+
+
+def test_a_job_that_wants_none_is_shown_none(two):
+    with lease_gpus(0) as devices:
+        assert devices == visible_gpus(os.environ) == []
+    assert os.environ["CUDA_VISIBLE_DEVICES"] == "3,5"
+
+
+def test_nothing_is_leased_where_there_is_nothing(two, monkeypatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     with lease_gpus(1) as devices:
         assert devices == []
-    assert visible_gpus({"CUDA_VISIBLE_DEVICES": ""}) == []

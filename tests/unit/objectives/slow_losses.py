@@ -78,14 +78,18 @@ def kl(p, q):
     return sum(x * torch.log(x / y) for x, y in zip(p, q, strict=True))
 
 
-def mpcl(vectors, groups, anchors, hard=(), temperature=0.05, rescale="none", left_out=lambda i, j: False):
-    """Losses of the anchors (places in `vectors`); `left_out(i, j)`: candidates that anchor i's denominator lacks."""
+def mpcl(vectors, groups, anchors, hard=(), temperature=0.05, rescale="none", left_out=lambda i, j: False, bounds_move=False):
+    """Losses of the anchors (places in `vectors`); `left_out(i, j)`: candidates that anchor i's denominator lacks.
+
+    `bounds_move`: the bounds of the rescaling have a gradient too.
+    """
     candidates = [*vectors, *hard]
     table = {i: {j: cosine(vectors[i], candidates[j]) for j in range(len(candidates)) if j != i and not left_out(i, j)} for i in anchors}
-    seen = [float(c.detach()) for row in table.values() for c in row.values()]
+    plain = (lambda c: c) if bounds_move else (lambda c: float(c.detach()))
+    seen = [plain(c) for row in table.values() for c in row.values()]
     losses = []
     for i, row in table.items():
-        values = seen if rescale == "global" else [float(c.detach()) for c in row.values()]
+        values = seen if rescale == "global" else [plain(c) for c in row.values()]
         low, high = min(values), max(values)
         scores = {
             j: c / temperature if rescale == "none" else 2 / temperature * (c - low) / (high - low) - 1 / temperature

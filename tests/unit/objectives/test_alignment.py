@@ -85,6 +85,19 @@ def test_agrees_with_the_slow_twin(term, rows, agree, identity, random_vectors, 
     agree(lambda v: objective.loss(v, rows(4), parts).total, slow, random_vectors(row=4, view_0=4), single=False)
 
 
+@pytest.mark.parametrize(("over_views", "share"), [("mean", 0.5), ("sum", 1.0)])
+def test_over_two_views(term, batch, agree, random_vectors, over_views, share):
+    views = [[{"kind": "full", "lang": "de", "a_text": f"v{i}", "b_text": None}] * 2 for i in range(3)]
+    rows = batch(3, "a", b_text=[None] * 3, b_lang=[None] * 3, label=[[0.0]] * 3, views=views)
+    objective = term("alignment", similarity="cosine", over_views=over_views)
+
+    def slow(v):
+        sums = [slow_losses.mean(-slow_losses.cosine(v["row"][i], v[name][i]) for i in range(3)) for name in ("view_0", "view_1")]
+        return share * sum(sums)
+
+    agree(lambda v: objective.loss(v, rows, {}).total, slow, random_vectors(row=3, view_0=3, view_1=3))
+
+
 def test_identical_views_are_the_minimum(term, rows, identity):
     vectors = {"row": ANCHORS, "view_0": ANCHORS}
     for similarity, lowest in (("cosine", -1.0), ("mse", 0.0), ("kl", 0.0), ("symmetric_kl", 0.0)):

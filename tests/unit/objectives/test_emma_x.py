@@ -160,9 +160,11 @@ def test_gmm_ranks_by_the_encoder_agree_with_the_slow_twin(term, batch, parts, r
 
 
 @pytest.mark.parametrize("keys", [False, True])
-def test_gmm_ranks_by_interpolation(term, batch, parts, random_vectors, keys):
+@pytest.mark.parametrize("again", [False, True])
+def test_gmm_ranks_by_interpolation(term, batch, parts, random_vectors, keys, again):
     rows, ready, right = batch(5), parts(), "b_key" if keys else "b"
-    objective = term("gmm_ranks", classifier="gmm", scores="scores", queue="queue" if keys else None, interpolations=3)
+    options = {"queue": "queue" if keys else None, "interpolations": 3, "normalise_interpolated": again}
+    objective = term("gmm_ranks", classifier="gmm", scores="scores", **options)
     assert list(objective.inputs(rows, torch.Generator())) == ["a", right]
     made = random_vectors(dimension=2, seed=6, **{"a": 5, right: 5})
     made["a"].requires_grad_()
@@ -172,6 +174,7 @@ def test_gmm_ranks_by_interpolation(term, batch, parts, random_vectors, keys):
     shift = int(torch.randint(1, 5, ()))
     shares = torch.rand(15, dtype=torch.float64)
     x, y = unit(made["a"].detach()), unit(made[right])
+    leaves = [torch.zeros(4, 2, dtype=torch.float64).requires_grad_(), torch.zeros(4, dtype=torch.float64).requires_grad_()]
     losses, cosines = [0.0] * 5, {1: [], 2: [], 3: [], 4: []}
     variances = torch.tensor([[0.1] * 2, [0.4] * 2, [0.65] * 2, [0.9] * 2], dtype=torch.float64)
     for i in range(5):
@@ -180,15 +183,19 @@ def test_gmm_ranks_by_interpolation(term, batch, parts, random_vectors, keys):
         items = [(y[i], 1), (outlier, 4)]
         for n in range(3):
             share = float(shares[5 * n + i])
-            items.append(((1 - share) * y[i] + share * outlier, -int(-(1 + 3 * share - 1e-12) // 1)))
+            between = (1 - share) * y[i] + share * outlier
+            items.append((unit(between) if again else between, -int(-(1 + 3 * share - 1e-12) // 1)))
         for other, rank in items:
-            found = slow_losses.gaussian_posteriors(x[i] - other, torch.zeros(4, 2, dtype=torch.float64), variances, torch.zeros(4))
-            losses[i] += float(-torch.log(found[rank - 1]))
+            found = slow_losses.gaussian_posteriors(x[i] - other, leaves[0], variances, leaves[1])
+            losses[i] = losses[i] - torch.log(found[rank - 1])
             cosines[rank].append(float(x[i] @ unit(other)))
-    assert float(loss.total.detach()) == pytest.approx(sum(losses) / 5, abs=1e-6)
+    slow = sum(losses) / 5
+    slow.backward()
+    assert float(loss.total.detach()) == pytest.approx(float(slow.detach()), abs=1e-6)
     loss.total.backward()
     assert made["a"].grad is None
-    assert ready["gmm"].means.grad.any()
+    for leaf, own in zip(leaves, (ready["gmm"].means, ready["gmm"].prior_logits), strict=True):
+        assert own.grad.double().flatten().tolist() == pytest.approx(leaf.grad.flatten().tolist(), rel=1e-5, abs=1e-5)
     measured = ready["scores"]
     measured.s_init = "measured"
     measured.commit({})

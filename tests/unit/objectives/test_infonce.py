@@ -93,17 +93,18 @@ def test_does_not_depend_on_the_order_of_the_batch(term, batch, random_vectors):
     assert torch.allclose(objective.loss(vectors, rows, {}).total, objective.loss(moved, shuffled, {}).total, atol=1e-12)
 
 
-def test_over_views_is_the_mean_over_the_views(term, batch, agree, random_vectors):
+@pytest.mark.parametrize("over_views", ["mean", "sum"])
+def test_over_views_is_the_mean_or_the_sum_over_the_views(term, batch, agree, random_vectors, over_views):
     views = [[{"kind": "full", "lang": "de", "a_text": f"v{i}", "b_text": None}] * (1 + (i != 1)) for i in range(3)]
     rows = batch(3, "a", b_text=[None] * 3, b_lang=[None] * 3, label=[[0.0]] * 3, views=views)
-    objective = term("infonce", temperature=1.0)
+    objective = term("infonce", temperature=1.0, over_views=over_views)
     inputs = objective.inputs(rows, torch.Generator())
     assert {name: len(item.texts) for name, item in inputs.items()} == {"row": 3, "view_0": 3, "view_1": 2}
 
     def slow(v):
         second = torch.stack([v["row"][0], v["row"][2]])
         losses = [slow_losses.info_nce(v["row"], v["view_0"], 1.0), slow_losses.info_nce(second, v["view_1"], 1.0)]
-        return slow_losses.mean(slow_losses.mean(view) for view in losses)
+        return sum(slow_losses.mean(view) for view in losses) / (2 if over_views == "mean" else 1)
 
     agree(lambda v: objective.loss(v, rows, {}).total, slow, random_vectors(row=3, view_0=3, view_1=2))
 

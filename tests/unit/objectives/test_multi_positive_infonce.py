@@ -79,7 +79,7 @@ def test_golden_gradient_of_the_scaled_scores():
 
 
 @pytest.mark.parametrize("rescale", ["global", "row", "none"])
-@pytest.mark.parametrize("variant", ["all", "positives_only", "all_anchors", "hard", "masked"])
+@pytest.mark.parametrize("variant", ["all", "positives_only", "all_anchors", "hard", "own hard", "masked", "bounds"])
 def test_agrees_with_the_slow_twin(term, grouped, hard_columns, agree, random_vectors, rescale, variant):
     groups, first = [0, 0, 0, 1, 1, 2, 2, 2, 2], {0, 3, 5}
     options, columns, made = {}, {}, random_vectors(group=9)
@@ -89,7 +89,11 @@ def test_agrees_with_the_slow_twin(term, grouped, hard_columns, agree, random_ve
         options, left_out = {"denominator": "positives_only"}, lambda i, j: j in first
     if variant == "all_anchors":
         options = {"all_anchors": True}
-    if variant in ("hard", "masked"):
+    if variant == "own hard":  # candidates 9 and 10 are the hard negatives of groups 0 and 2
+        options, left_out = {"hard_negatives": "own"}, lambda i, j: (i, j) in {(0, 10), (3, 9), (3, 10), (5, 9)}
+    if variant == "bounds":
+        options = {"rescale_gradient": True}
+    if "hard" in variant or variant == "masked":
         made |= random_vectors(seed=1, c=2)
         columns = hard_columns("x", None, "p")
     if variant == "masked":  # groups 0 and 1 share a string, and the second hard negative is a member of group 2
@@ -100,7 +104,7 @@ def test_agrees_with_the_slow_twin(term, grouped, hard_columns, agree, random_ve
     def slow(v):
         anchors = range(9) if variant == "all_anchors" else sorted(first)
         hard = list(v["c"]) if "c" in v else []
-        return slow_losses.mean(slow_losses.mpcl(v["group"], groups, anchors, hard, 0.3, rescale, left_out))
+        return slow_losses.mean(slow_losses.mpcl(v["group"], groups, anchors, hard, 0.3, rescale, left_out, variant == "bounds"))
 
     agree(lambda v: objective.loss(v, rows, {}).total, slow, made)
 
@@ -148,3 +152,15 @@ def test_groups_that_do_not_fit(term, grouped):
         term("multi_positive_infonce").loss({"group": GROUPS[:3]}, grouped(2, 1), {})
     with pytest.raises(InputError, match="every sentence is an anchor"):
         term("multi_positive_infonce", all_anchors=True, denominator="positives_only")
+
+
+def test_gradients_through_the_bounds_are_others_and_the_value_is_the_same(term, grouped, random_vectors):
+    found = {}
+    for passes in (False, True):
+        made = random_vectors(group=9)
+        made["group"].requires_grad_()
+        loss = term("multi_positive_infonce", temperature=0.3, rescale_gradient=passes).loss(made, grouped(3, 2, 4), {}).total
+        loss.backward()
+        found[passes] = float(loss.detach()), made["group"].grad
+    assert found[False][0] == found[True][0]
+    assert not torch.allclose(found[False][1], found[True][1], atol=1e-3)

@@ -69,16 +69,17 @@ def test_golden_retrieval(term, batch, temperature, normalise, expected):
     assert float(objective.loss(vectors, rows, {}).total) == pytest.approx(expected, abs=1e-9)
 
 
-@pytest.mark.parametrize("positives", ["own", "same_class"])
-def test_classification_agrees_with_the_slow_twin(term, labelled, agree, random_vectors, positives):
+@pytest.mark.parametrize(("positives", "over_views"), [("own", "mean"), ("same_class", "mean"), ("own", "sum")])
+def test_classification_agrees_with_the_slow_twin(term, labelled, agree, random_vectors, positives, over_views):
     labels, counts = [0, 1, 0, 2, 1], [2, 2, 1, 2, 2]
-    rows, objective = labelled(labels, counts), term("supervised_contrastive", temperature=0.3, positives=positives)
+    rows = labelled(labels, counts)
+    objective = term("supervised_contrastive", temperature=0.3, positives=positives, over_views=over_views)
 
     def slow(v):
         kept = [0, 1, 3, 4]
         first = slow_losses.scl(v["row"], v["view_0"], labels, 0.3, positives == "same_class")
         second = slow_losses.scl(v["row"][kept], v["view_1"], [labels[i] for i in kept], 0.3, positives == "same_class")
-        return (slow_losses.mean(first) + slow_losses.mean(second)) / 2
+        return (slow_losses.mean(first) + slow_losses.mean(second)) / (2 if over_views == "mean" else 1)
 
     agree(lambda v: objective.loss(v, rows, {}).total, slow, random_vectors(row=5, view_0=5, view_1=4))
 

@@ -8,7 +8,7 @@ from crosslign.cli.commands.plan import planned
 from crosslign.cli.main import main
 from crosslign.config.data_plan import FileNeed
 from crosslign.config.load import load_project
-from crosslign.reporting.cost import correction, cost_of, cost_text
+from crosslign.reporting.cost import START_HOURS, correction, cost_of, cost_text, encoding_correction, encoding_hours
 from crosslign.reporting.plan import measured, plan_text, status_text
 from crosslign.reporting.plan_data import data_lines
 
@@ -80,6 +80,30 @@ def test_finished_trainings_correct_the_hours_of_those_to_come(project):
     assert cost.hours == pytest.approx(2 * 0.35)
     assert "declared hours times 2.00 as measured" in cost_text(cost)
     assert "took 2.00 times their declared hours" in status_text(project.paths.results, project)
+
+
+def test_finished_encodings_correct_those_to_come(project):
+    def embedded(run, text_set, hours):
+        path = project.paths.embeddings(run, "last", "cls", text_set).relative_to(project.paths.results / "embeddings")
+        path = project.paths.benchmark("embed", str(path.with_suffix("")))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{HEAD}{hours * 3600}\t0:00:10\t900\n")
+
+    small, large = ({"run": "MS-E-s42", "text_set": name} for name in ("sts12", "bucc2018_training"))
+    assert START_HOURS < encoding_hours(project, small) < 2 * START_HOURS < encoding_hours(project, large)
+    assert encoding_correction(project) == (1.0, 0)
+    embedded("MS-E-s42", "sts12", 3 * encoding_hours(project, small))
+    embedded("MS-E-s42", "bucc2018_training", 1.5 * encoding_hours(project, large))
+    for run, text_set in (("MS-E-s42", "no_such_set"), ("MS-GONE-s42", "sts12"), ("MS-E+gone-s42", "sts12")):
+        embedded(run, text_set, 100.0)
+    factor, count = encoding_correction(project)
+    sizes = encoding_hours(project, small), encoding_hours(project, large)
+    assert (factor, count) == (pytest.approx((3 * sizes[0] + 1.5 * sizes[1]) / sum(sizes)), 2)
+    jobs = [("embed", {"run": "MS-H2-s42", "text_set": "sts12"}), training("MS-E-s42")]
+    cost = cost_of(project, jobs)
+    assert cost.hours == pytest.approx(0.2 + factor * encoding_hours(project, {"run": "MS-H2-s42", "text_set": "sts12"}))
+    assert f"encodings times {factor:.2f} as measured" in cost_text(cost)
+    assert f"2 finished encodings took {factor:.2f} times what was expected" in status_text(project.paths.results, project)
 
 
 def test_vectors_of_large_sets_are_on_disk_for_a_while_only(project):

@@ -44,7 +44,7 @@ def entry(langs=("de", "fr"), **options):
 
 def test_every_known_word_is_replaced_at_probability_one(corpora, tmp_path):
     given = mono(tmp_path, ["The house, a “House” and my taxi.", "nothing here"])
-    counts = build_view("v", entry(["de"]), {**corpora, **given}, tmp_path / "v.parquet")
+    counts = build_view("v", entry(["de"], strip_punctuation=True), {**corpora, **given}, tmp_path / "v.parquet")
     rows = read_rows(tmp_path / "v.parquet").to_pylist()
     assert rows == [
         {
@@ -64,6 +64,13 @@ def test_every_known_word_is_replaced_at_probability_one(corpora, tmp_path):
     assert counts["by_language"]["de"] == {key: counts[key] for key in counts["by_language"]["de"]}  # the only language
     assert counts["replaced_share"] == pytest.approx(3 / 9)
     assert (counts["read"], counts["rows"], counts["per_language"]) == (2, 2, {"de": 2})
+
+
+def test_words_are_what_stands_between_white_space(corpora, tmp_path):
+    given = mono(tmp_path, ["The house, a “House” and my HOUSE"])
+    counts = build_view("v", entry(["de"]), {**corpora, **given}, tmp_path / "v.parquet")
+    assert read_rows(tmp_path / "v.parquet")["text"].to_pylist() == ["The house, a “House” and my Haus"]
+    assert counts["covered"] == 1
 
 
 def test_probability_zero_changes_nothing(corpora, tmp_path):

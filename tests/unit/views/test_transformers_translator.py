@@ -9,7 +9,7 @@ import sentencepiece
 import torch
 from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
-from crosslign.errors import InputError, ResourceError
+from crosslign.errors import InputError, NetworkError, ResourceError
 from crosslign.views import TRANSLATORS, Setting, TranslatorSetting
 from crosslign.views.translations import translator_for
 
@@ -131,3 +131,15 @@ def test_a_damaged_file_of_kept_translations_is_made_again(folder, tmp_path):
 def test_what_cannot_be_loaded_is_named(tmp_path):
     with pytest.raises(InputError, match="cannot be loaded"):
         translator(tmp_path).translate(["x"], "en", "de")
+
+
+@pytest.mark.parametrize("engine", ["transformers", "ctranslate2"])
+def test_a_fetched_model_is_read_from_its_folder_without_the_hub(folder, engine, monkeypatch):
+    monkeypatch.setenv("CROSSLIGN_OFFLINE", "1")
+    options = {"model": "org/opus-mt-{source}-{target}", "max_length": 12, "beam": 1, "device": "cpu"}
+    setting = TranslatorSetting("v", ["en"], ["de"], {}, {"org/opus-mt-en-de": folder})
+    fetched = TRANSLATORS.get(engine)(setting, **options)
+    assert fetched.translate(TEXTS, "en", "de") == translator(folder, engine, beam=1).translate(TEXTS, "en", "de")
+    assert fetched.identity["revision"] == translator(folder, engine).identity["revision"] is not None
+    with pytest.raises(NetworkError, match="could not be had from the hub"):
+        TRANSLATORS.get(engine)(TranslatorSetting("v", ["en"], ["de"], {}), **options).translate(TEXTS, "en", "de")

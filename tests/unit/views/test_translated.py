@@ -148,6 +148,15 @@ def test_both_sentences_go_into_one_language_and_partial_replaces_exactly_one(co
     assert {c["kind"] for c in copies} == {"partial"}
 
 
+@pytest.mark.parametrize(("replace", "langs"), [("first", ("de", "en")), ("second", ("en", "de"))])
+def test_partial_translation_of_one_side_alone(corpora, tmp_path, replace, langs):
+    entry = {**full(["de"], "nli", ["nli"]), "builder": "partial_translation", "views": 20}
+    build_view("v", {**entry, "replace": replace}, corpora, tmp_path / "v.parquet")
+    assert {(c["a_lang"], c["b_lang"]) for c in read_rows(tmp_path / "v.parquet").to_pylist()} == {langs}
+    with pytest.raises(InputError, match="replace 'both'"):
+        build_view("v", {**entry, "replace": "both"}, corpora, tmp_path / "v.parquet")
+
+
 def test_partial_translation_needs_pairs(corpora, tmp_path):
     with pytest.raises(InputError, match="view is empty"):
         build_view("v", {**full(), "builder": "partial_translation"}, corpora, tmp_path / "v.parquet")

@@ -21,6 +21,7 @@ from crosslign.registry import nearest
 
 PAIR = re.compile(r"[a-z]{2,3}(-[a-z]{2,3})?")
 FORMS = (".jsonl", ".jsonl.gz", ".parquet")
+SIDES = ("sentence1", "sentence2")
 
 
 @EVALUATIONS.register
@@ -35,6 +36,7 @@ def read(
     subsets: Sequence[str] = (),
     low: float = 0.0,
     high: float = 5.0,
+    skip_empty: bool = False,
 ) -> Evaluation:
     """Return one subset for each value of `lang`, called by it (`en-de`; `en` is a pair within English).
 
@@ -49,6 +51,7 @@ def read(
         seed: not used.
         subsets: subsets that must be there; others are left out. All, when empty.
         low, high: range of the scores.
+        skip_empty: leave pairs out that lack a sentence, in place of refusing them (STS22, as version 2 of MTEB's task does).
 
     Raises:
         InputError: a row without sentences, a score that is no number in that range, a subset that is not there.
@@ -61,9 +64,11 @@ def read(
             pair = str(row.get("lang") or _named(part))
             if (subsets and pair not in subsets) or (langs and not set(_sides(pair)) <= set(langs)):
                 continue
+            if skip_empty and not all(str(row.get(side) or "").strip() for side in SIDES):
+                continue
             grade = grade_of("" if row.get("score") is None else str(row["score"]), part.at(number), low, high)
             if grade is not None:
-                first, second = (check_text(str(row.get(side) or ""), part, number, side) for side in ("sentence1", "sentence2"))
+                first, second = (check_text(str(row.get(side) or ""), part, number, side) for side in SIDES)
                 found.setdefault(pair, []).append(Graded(f"{Path(part.name).name}:{number}", first, second, grade))
     lacking = next((pair for pair in subsets if pair not in found), None)
     if lacking:
@@ -89,6 +94,10 @@ def _named(part: Part) -> str:
 
 def _records(part: Part) -> Iterator[tuple[int, dict[str, Any]]]:
     if part.name.endswith(".parquet"):
-        yield from enumerate(read_rows(part.path).to_pylist(), start=1)
+        try:
+            rows = read_rows(part.path).to_pylist()
+        except UnicodeDecodeError as error:
+            raise InputError("text is not valid UTF-8", where=part.at(), why=str(error)) from error
+        yield from enumerate(rows, start=1)
         return
     yield from records(part)

@@ -18,6 +18,8 @@ from crosslign.errors import InputError
 NAME = re.compile(r"STS(\d\d)-en-test/STS\.(input|gs)\.([A-Za-z.-]+)\.txt")
 WHOLE = frozenset({"ALL"})
 """Files that repeat the others of their year."""
+UNRELEASED = frozenset({(13, "SMT")})
+"""Parts whose sentences nobody may pass on: the bundle has their grades alone."""
 
 
 @EVALUATIONS.register
@@ -26,7 +28,8 @@ def read(
 ) -> Evaluation:
     """Return one subset a file pair of one year, such as `MSRpar`; the score of a gold link is the grade, 0 to 5.
 
-    A pair whose line of the gold file is blank was not graded and is left out (STS15, STS16).
+    A pair whose line of the gold file is blank was not graded and is left out (STS15, STS16). So is SMT of STS13, whose sentences were
+    never released.
 
     Args:
         files: official files, or archives of them; the folder `STS<year>-en-test` is part of their names.
@@ -49,6 +52,8 @@ def read(
         raise InputError(f"no files of STS{year}", where=name, why=f"expected names like STS{year}-en-test/STS.input.headlines.txt")
     builder = EvaluationBuilder(name)
     for subset, found in sorted(halves.items()):
+        if (year, subset) in UNRELEASED and "input" not in found:
+            continue
         if len(found) != 2:
             raise InputError(f"{subset} has only its {next(iter(found))} file", where=name)
         add_graded(builder, subset, ("en", "en"), _graded(found["input"], found["gs"]), limit)

@@ -23,6 +23,7 @@ class _Layout:
     delimiter: str
     quoting: bool
     header: bool
+    ragged: bool
 
 
 @READERS.register
@@ -36,6 +37,7 @@ def read(
     delimiter: str = "\t",
     quoting: bool = False,
     header: bool = False,
+    ragged: bool = False,
     labels: Mapping[str, float] | None = None,
     file_langs: Mapping[str, Sequence[str]] | None = None,
     member: Members | None = None,
@@ -55,6 +57,7 @@ def read(
         delimiter: one character.
         quoting: fields may stand in double quotes and then hold delimiters and line ends (RFC 4180).
         header: the first line names the columns.
+        ragged: rows may have more columns or fewer than the first, if those to take are there (STS benchmark: some rows name sources).
         labels: number by label name; without it a label is read as a number.
         file_langs: one or two languages by file name, where `langs` does not hold for all files.
         member: member of each file that is an archive; `{lang}` in it stands for each language.
@@ -67,7 +70,7 @@ def read(
     """
     texts = {str(name): values for name, values in (skip or {}).items()}
     form = Form(kind, {str(name): column for name, column in columns.items()}, labels, texts, skip_empty, group_lines)
-    records = functools.partial(_records, layout=_Layout(delimiter, quoting, header))
+    records = functools.partial(_records, layout=_Layout(delimiter, quoting, header, ragged))
     yield from read_fields(parts_of(files, langs, member, file_langs, corpus), records, form, corpus, langs)
 
 
@@ -109,6 +112,6 @@ def _records(part: Part, wanted: Sequence[str], *, layout: _Layout) -> Iterator[
             width, positions = len(fields), _positions(fields, part, wanted, layout)
             if layout.header:
                 continue
-        if len(fields) != width:
+        if len(fields) <= max(positions) if layout.ragged else len(fields) != width:
             raise InputError("wrong number of columns", where=part.at(number), why=f"found {len(fields)}, expected {width}")
         yield number, [fields[position] for position in positions]

@@ -52,5 +52,5 @@ def _rows(name: str, path: Path, corpus: str, lang: str, min_words: int, columns
                             yield f"{corpus}:{name}:{article}.{number}", lang, sentence
     except FileNotFoundError as error:
         raise InputError("file is missing", where=str(path)) from error
-    except (pa.ArrowInvalid, OSError) as error:
+    except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
         raise InputError("not a readable Parquet file", where=str(path), why=str(error).splitlines()[0]) from error

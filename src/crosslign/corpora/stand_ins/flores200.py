@@ -48,7 +48,7 @@ def _metadata(count: int) -> bytes:
 
 @STAND_INS.register
 def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `flores200_dataset/<split>/<xxx_Script>.<split>` with metadata in a tar, or the one file `<xxx_Script>.<split>`.
+    """Write `./flores200_dataset/<split>/<xxx_Script>.<split>` with metadata in a tar, or the one file `<xxx_Script>.<split>`.
 
     Args:
         dest: final path.
@@ -59,9 +59,9 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
     needed(sentences, name)
     if ".tar" in name:
         parts = [(lang, split) for split in SPLITS for lang in LANGS]
-        members = {f"flores200_dataset/{part}/{lang}.{part}": _side(sentences, lang, part) for lang, part in parts}
+        members = {f"./flores200_dataset/{part}/{lang}.{part}": _side(sentences, lang, part) for lang, part in parts}
         for at, part in enumerate(SPLITS):
-            members[f"flores200_dataset/metadata_{part}.tsv"] = _metadata(min(LINES, len(sentences[at :: len(SPLITS)])))
+            members[f"./flores200_dataset/metadata_{part}.tsv"] = _metadata(min(LINES, len(sentences[at :: len(SPLITS)])))
         write_archive(dest, name, members)
     else:
         lang, split = name.split(".")

@@ -20,6 +20,8 @@ SUBSETS = {
 """Files of each year's test part."""
 UNGRADED = frozenset({15, 16})
 """Years in which some pairs were not graded: the second line of each file has no grade there."""
+GRADES_ALONE = {13: "SMT"}
+"""The part of a year whose sentences are not in the bundle."""
 SICK_PARTS = ("train", "trial", "test_annotated")
 SICK_HEADER = "pair_ID\tsentence_A\tsentence_B\trelatedness_score\tentailment_judgment"
 BENCHMARK_PARTS = ("train", "dev", "test")
@@ -37,6 +39,8 @@ def _year(year: int, pairs: Sequence[GradedPair]) -> dict[str, bytes]:
         folder = f"STS/STS{year}-en-test"
         members[f"{folder}/STS.input.{subset}.txt"] = lines(["\t".join(_texts(pair)) for pair in part])
         members[f"{folder}/STS.gs.{subset}.txt"] = lines(grades)
+    if year in GRADES_ALONE:
+        members[f"STS/STS{year}-en-test/STS.gs.{GRADES_ALONE[year]}.txt"] = lines([f"{pair.grade:g}" for pair in pairs])
     return members
 
 
@@ -50,7 +54,11 @@ def _sick(pairs: Sequence[GradedPair]) -> bytes:
 
 def _benchmark(part: str, pairs: Sequence[GradedPair]) -> bytes:
     head = f"main-written\twritten\t2026{part}"
-    return lines(["\t".join((head, f"{number:04d}", f"{pair.grade:.3f}", *_texts(pair))) for number, pair in enumerate(pairs)])
+    rows = []
+    for number, pair in enumerate(pairs):
+        sources = ("Written for crosslign",) * 2 if number % 7 == 1 else ()
+        rows.append("\t".join((head, f"{number:04d}", f"{pair.grade:.3f}", *_texts(pair), *sources)))
+    return lines(rows)
 
 
 @STAND_INS.register

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-import torch
 from torch import Generator, Tensor
 
 from crosslign.errors import InputError
@@ -26,7 +25,7 @@ def divergence(p: Tensor, q: Tensor) -> Tensor:
 
 @OBJECTIVES.register
 class Alignment:
-    """MVA: `L_i = −sim(φ(x_i), φ(x̂_i))`, mean over i, averaged over the views.
+    """MVA: `L_i = −sim(φ(x_i), φ(x̂_i))`, mean over i, mean or sum over the views.
 
     sim is the cosine; minus the squared Euclidean distance of the unit vectors (2 − 2cos; the paper prints it without the
     minus); minus KL(p(x)‖p(x̂)); or minus the sum of the two KL. The distributions p are the class posteriors of a
@@ -45,6 +44,7 @@ class Alignment:
         kinds: kinds of views to use, or None for all.
         pooling: a pooling other than the readout's, or None.
         layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
+        over_views: mean or sum of the views' losses.
     """
 
     shape: Shape = "labelled"
@@ -58,6 +58,7 @@ class Alignment:
         kinds: Sequence[str] | None = None,
         pooling: str | None = None,
         layer: int | None = None,
+        over_views: str = "mean",
     ) -> None:
         self.similarity = one_of("similarity", similarity, SIMILARITIES)
         self.distributions = one_of("distributions", distributions, DISTRIBUTIONS)
@@ -68,18 +69,18 @@ class Alignment:
                 where="alignment: part",
                 do="Name one, or set distributions: embedding",
             )
-        self.views = Views(encode, kinds, pooling, layer)
+        self.views = Views(encode, kinds, pooling, layer, over_views)
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return anchors and views."""
         return self.views.inputs(batch)
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
-        """Return the mean over the anchors, averaged over the views."""
+        """Return the mean over the anchors, mean or sum over the views."""
         losses = [self._distances(pair, parts).mean() for pair in self.views.compared(vectors, batch)]
         if not losses:
             return Loss(0 * self.views.anchors(vectors, batch).sum())
-        return Loss(torch.stack(losses).mean())
+        return Loss(self.views.joined(losses))
 
     def _distances(self, pair: Compared, parts: Mapping[str, Part]) -> Tensor:
         """Return −sim [m]."""

@@ -46,8 +46,8 @@ class GMMRanks:
     """Trains the classifier of semantic ranks; no gradient reaches the encoder.
 
     - labels `interpolation` (phase 1, equation 4): for each pair (x, y), with y′ another row's y:
-      `−log P(1 | x, y) − log P(N | x, y′) − Σ_ỹ log P(r | x, ỹ)`, ỹ = (1 − λ) γ(y) + λ γ(y′) with λ ~ U(0, 1), not normalised
-      again; mean over the pairs. The ranks of a `rank_scores` part are measured.
+      `−log P(1 | x, y) − log P(N | x, y′) − Σ_ỹ log P(r | x, ỹ)`, ỹ = (1 − λ) γ(y) + λ γ(y′) with λ ~ U(0, 1); mean over the
+      pairs. The ranks of a `rank_scores` part are measured.
     - labels `encoder` (phase 2, equation 6): the mean of −log P(c*_M) over all anchors and candidates, c*_M the nearest s_r.
 
     Source: EMMA-X, sections 3.2 and 3.3. Differs from the released code in that interpolation runs between y and y′ (there
@@ -63,6 +63,7 @@ class GMMRanks:
             phase 2 compares with, or (None) the encoder's vectors.
         interpolations: number of ỹ per pair.
         binning: ceil or equal_width.
+        normalise_interpolated: bring ỹ back to length 1 (A.6.2; the paper uses it as it is).
         label_smoothing: share of the label that is spread over all ranks.
         anchor_parallel: as in `rank_infonce`.
         self_positive: as in `rank_infonce`.
@@ -80,6 +81,7 @@ class GMMRanks:
         queue: str | None = None,
         interpolations: int = 4,
         binning: str = "ceil",
+        normalise_interpolated: bool = False,
         label_smoothing: float = 0.0,
         anchor_parallel: float = 0.1,
         self_positive: bool = False,
@@ -89,6 +91,7 @@ class GMMRanks:
         self.classifier, self.scores, self.queue, self.pooling, self.layer = classifier, scores, queue, pooling, layer
         self.labels, self.binning = one_of("labels", labels, LABELS), one_of("binning", binning, BINNINGS)
         self.interpolations, self.label_smoothing = interpolations, label_smoothing
+        self.normalise_interpolated = normalise_interpolated
         if labels == "encoder" and not (queue and scores):
             raise InputError("ranks by the encoder need a queue and rank scores", where="gmm_ranks: labels: encoder")
         self.candidates = Candidates(queue or "", anchor_parallel, self_positive, pooling, layer)
@@ -125,6 +128,7 @@ class GMMRanks:
         weights = shares.to(y.dtype).unsqueeze(1)
         times = (self.interpolations, 1)
         between = (1 - weights) * y.repeat(times) + weights * outlier.repeat(times)
+        between = unit(between) if self.normalise_interpolated else between
         real = torch.ones(len(y), dtype=torch.int64, device=y.device)
         labels = torch.cat([real, ranks * real, interpolation_ranks(shares, ranks, self.binning)])
         return torch.cat([y, outlier, between]), labels

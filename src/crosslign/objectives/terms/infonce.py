@@ -24,7 +24,7 @@ class InfoNCE:
 
     Inputs: `a`, `b` [B, d], and `c` [C, d] for the C rows that have a hard negative. Pairs and triplets are both taken; a row
     whose b is null is a dropout pair, the same sentence twice (A1.4). On labelled examples the anchors are the rows, the
-    positives their views: SCL's comparator CL (A.4.1, τ = 1), averaged over the views.
+    positives their views: SCL's comparator CL (A.4.1, τ = 1), mean or sum over the views.
 
     Source: SimCSE and mSimCSE; equation 1 of mSimCSE prints neither temperature nor hard negatives, its code has both.
     Differs from SimCSE's code in that a row without a hard negative has none, where SimCSE encodes a space.
@@ -37,6 +37,7 @@ class InfoNCE:
         projection: name of a part that is applied to all vectors first, or None.
         pooling: a pooling other than the readout's, or None.
         layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
+        over_views: mean or sum of the views' losses.
         encode: labelled examples only; see `Views`.
         kinds: labelled examples only; kinds of views to use, or None for all.
     """
@@ -51,12 +52,13 @@ class InfoNCE:
         projection: str | None = None,
         pooling: str | None = None,
         layer: int | None = None,
+        over_views: str = "mean",
         encode: str = "pair",
         kinds: Sequence[str] | None = None,
     ) -> None:
         self.temperature, self.hard_negative_weight, self.mask_same_text = temperature, hard_negative_weight, mask_same_text
         self.projection, self.pooling, self.layer = projection, pooling, layer
-        self.views = Views(encode, kinds, pooling, layer)
+        self.views = Views(encode, kinds, pooling, layer, over_views)
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return `a`, `b`, and `c` where rows have hard negatives; or rows and views."""
@@ -105,4 +107,4 @@ class InfoNCE:
             positives.append(similarities.diagonal())
         if not losses:
             return Loss(0 * self.views.anchors(vectors, batch).sum())
-        return Loss(torch.stack(losses).mean(), {"positive_cosine": mean_of(torch.cat(positives))})
+        return Loss(self.views.joined(losses), {"positive_cosine": mean_of(torch.cat(positives))})

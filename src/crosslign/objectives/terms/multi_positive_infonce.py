@@ -16,6 +16,7 @@ from crosslign.objectives.similarity import cosines, kept_logsumexp, mean_of
 
 RESCALE = ("global", "row", "none")
 DENOMINATORS = ("all", "positives_only")
+HARD_NEGATIVES = ("all", "own")
 
 
 @OBJECTIVES.register
@@ -23,19 +24,21 @@ class MultiPositiveInfoNCE:
     """MPCL: `L_i = −log [ Σ_{k positive of i} e^{s(i,k)} ] / [ Σ_{j ≠ i} e^{s(i,j)} ]`, mean over the anchors.
 
     The denominator holds the positives too, so L ≥ 0, and the closest positive gets the largest pull. Scores are cosines
-    brought into [−1/τ, 1/τ] by `s = 2/τ · (cos − lo)/(hi − lo) − 1/τ`, with lo and hi over the cosines in the denominators
-    and without gradient, or cos/τ. Source: MPCL, equation 2 and section 3; released code does not exist.
+    brought into [−1/τ, 1/τ] by `s = 2/τ · (cos − lo)/(hi − lo) − 1/τ`, with lo and hi over the cosines in the denominators, or
+    cos/τ. Source: MPCL, equation 2 and section 3; released code does not exist.
 
     Groups: a group is one meaning in several languages, one member of it, drawn for each batch, is the anchor, each as likely.
     Pairs (the paper's Single, equation 1): a is the anchor, b its one positive, `denominator: positives_only` is equation 1.
 
     Inputs: `group` [M, d], the members of all groups one after another, the anchor of each first (pairs: `a`, `b` [B, d]);
-    `c` [C, d], hard negatives, which enter every denominator.
+    `c` [C, d], hard negatives.
 
     Args:
         temperature: τ > 0.
         rescale: lo and hi over the batch (`global`), over each anchor's row (`row`), or no rescaling (`none`).
+        rescale_gradient: whether gradients pass lo and hi (A5.4; the paper does not say).
         denominator: `all`: all sentences of all groups except the anchor; `positives_only`: other groups' anchors left out.
+        hard_negatives: `all`: those of all rows stand in every denominator; `own`: an anchor's own alone (A5.7).
         all_anchors: every member of a group is an anchor.
         mask_same_text: groups that share a string are one meaning: neither is a negative for the other. Hard negatives equal
             to a member of the anchor's group are left out.
@@ -53,11 +56,14 @@ class MultiPositiveInfoNCE:
         denominator: str = "all",
         all_anchors: bool = False,
         mask_same_text: bool = True,
+        rescale_gradient: bool = False,
+        hard_negatives: str = "all",
         projection: str | None = None,
         pooling: str | None = None,
         layer: int | None = None,
     ) -> None:
         self.temperature, self.all_anchors, self.mask_same_text = temperature, all_anchors, mask_same_text
+        self.rescale_gradient, self.hard_negatives = rescale_gradient, one_of("hard_negatives", hard_negatives, HARD_NEGATIVES)
         self.rescale, self.denominator = one_of("rescale", rescale, RESCALE), one_of("denominator", denominator, DENOMINATORS)
         self.projection, self.pooling, self.layer = projection, pooling, layer
         if all_anchors and denominator == "positives_only":
@@ -94,6 +100,8 @@ class MultiPositiveInfoNCE:
         keep = ~itself
         if self.denominator == "positives_only":
             keep[:, : len(members)] &= ~first
+        if self.hard_negatives == "own" and found:
+            keep[:, len(members) :] &= equal(groups[anchors], torch.tensor(found[1], device=members.device))
         if self.mask_same_text:
             keep &= own | ~self._same_meaning(batch, found[0].texts if found else [], groups)[groups[anchors]]
         scores = self._scores(similarities, keep)
@@ -128,7 +136,7 @@ class MultiPositiveInfoNCE:
     def _scores(self, similarities: Tensor, keep: Tensor) -> Tensor:
         if self.rescale == "none":
             return similarities / self.temperature
-        seen = similarities.detach()
+        seen = similarities if self.rescale_gradient else similarities.detach()
         low, high = seen.masked_fill(~keep, 2.0).amin(1), seen.masked_fill(~keep, -2.0).amax(1)
         if self.rescale == "global":
             low, high = low.min(), high.max()

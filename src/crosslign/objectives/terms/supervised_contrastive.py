@@ -23,7 +23,7 @@ POSITIVES = ("own", "same_class")
 class SupervisedContrastive:
     """SCL: only samples of other classes, or of other meanings, are pushed apart.
 
-    With c_ij = cos(φ(x_i), φ(x̂_j)) and s_ij = exp(c_ij/τ), mean over i, averaged over the views:
+    With c_ij = cos(φ(x_i), φ(x̂_j)) and s_ij = exp(c_ij/τ), mean over i, mean or sum over the views:
 
     - classification, positives `own`: `−log s_ii / ( s_ii + Σ_{j: y_j ≠ y_i} s_ij )`. Samples of the anchor's class leave the
       denominator and are no positives: the formula of section 3.3.
@@ -44,6 +44,7 @@ class SupervisedContrastive:
         encode: `pair` or `sentences`; None takes what the form needs.
         pooling: a pooling other than the readout's, or None.
         layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
+        over_views: mean or sum of the views' losses.
     """
 
     shape: Shape = "labelled"
@@ -58,6 +59,7 @@ class SupervisedContrastive:
         encode: str | None = None,
         pooling: str | None = None,
         layer: int | None = None,
+        over_views: str = "mean",
     ) -> None:
         self.temperature, self.normalise_positives = temperature, normalise_positives
         self.form, self.positives = one_of("form", form, FORMS), one_of("positives", positives, POSITIVES)
@@ -65,14 +67,14 @@ class SupervisedContrastive:
         if (form == "retrieval") != (encode == "sentences"):
             what = "retrieval compares sentences, classification compares rows"
             raise InputError(what, where="supervised_contrastive: encode", why=f"form: {form}, encode: {encode}")
-        self.views = Views(encode, kinds, pooling, layer)
+        self.views = Views(encode, kinds, pooling, layer, over_views)
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return anchors and views."""
         return self.views.inputs(batch)
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
-        """Return the mean over the anchors, averaged over the views."""
+        """Return the mean over the anchors, mean or sum over the views."""
         anchors = self.views.anchors(vectors, batch)
         alike = self._alike(batch, anchors.device)
         losses, cosine = [], []
@@ -82,7 +84,7 @@ class SupervisedContrastive:
             cosine.append(cosines(pair.anchors.detach(), pair.views.detach()).diagonal())
         if not losses:
             return Loss(0 * anchors.sum())
-        return Loss(torch.stack(losses).mean(), {"positive_cosine": mean_of(torch.cat(cosine))})
+        return Loss(self.views.joined(losses), {"positive_cosine": mean_of(torch.cat(cosine))})
 
     def _alike(self, batch: Batch, device: torch.device) -> Tensor:
         """Return bool [n, n] over all anchors: of one class, or of one meaning."""

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from crosslign.corpora.sampling import generator
 from crosslign.errors import InputError
-from crosslign.views import Setting
+from crosslign.views import DEFAULT_LANGS, Setting
 from crosslign.views.translations import one_line, translator_for
 
 Side = tuple[str, str]
@@ -64,7 +64,7 @@ class TranslatedView:
         *,
         translator: Mapping[str, Any],
         targets: Sequence[str],
-        langs: Sequence[str] = ("en",),
+        langs: Sequence[str] = DEFAULT_LANGS,
         views: int = 1,
     ) -> None:
         if not set(targets):

@@ -36,9 +36,9 @@ class CodeSwitch:
 
     For each view of each row a target language is drawn uniformly; then each word (between white space) is drawn with the
     given probability and, where the dictionary has its lower-cased form, replaced by one of its translations, drawn
-    uniformly. Punctuation around a word stays and is not looked up. `replaced` is the share of the row's words that
-    were replaced, by themselves too (identity translations are counted apart). Each row's draws hang on (seed, its id,
-    n) alone. The copy's language is the target's; with `per_word_language` it stays that of the row.
+    uniformly. `replaced` is the share of the row's words that were replaced, by themselves too (identity translations are
+    counted apart). Each row's draws hang on (seed, its id, n) alone. The copy's language is the target's; with
+    `per_word_language` it stays that of the row.
 
     Languages of `targets` without a dictionary (MUSE has none for sw and ur) are skipped, and named in the counts.
 
@@ -50,6 +50,8 @@ class CodeSwitch:
         views: copies of each row.
         per_word_language: draw the language for each word, as CoSDA-ML does.
         targets: languages to switch into; those of the dictionaries where not given.
+        strip_punctuation: look a word up without the punctuation around it, which stays; else as it stands between white space,
+            the words of PROTOCOLS A.4.2.
 
     Raises:
         InputError: a dictionary has no word of `langs`, or no target has a dictionary.
@@ -65,12 +67,14 @@ class CodeSwitch:
         views: int = 1,
         per_word_language: bool = False,
         targets: Sequence[str] | None = None,
+        strip_punctuation: bool = False,
     ) -> None:
         self.setting = setting
         self.probability = probability
         self.langs = frozenset(langs)
         self.views = views
         self.per_word_language = per_word_language
+        self.strip_punctuation = strip_punctuation
         self.targets = sorted(set(dictionaries) if targets is None else set(dictionaries) & set(targets))
         self.skipped = sorted(set(targets or ()) - set(dictionaries))
         if self.skipped:
@@ -127,7 +131,7 @@ class CodeSwitch:
         """Return the new words, and how many were replaced."""
         switched, hits = [], 0
         for word in words:
-            before, inner, after = split_punctuation(word)
+            before, inner, after = split_punctuation(word) if self.strip_punctuation else ("", word, "")
             if self.per_word_language:
                 target = targets[int(draw.random() * len(targets))]
             known = self._dictionaries[target].get(lang, {}).get(inner.lower(), ())

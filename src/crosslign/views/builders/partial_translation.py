@@ -6,20 +6,42 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from crosslign.views import VIEWS
+from crosslign.errors import InputError
+from crosslign.views import VIEWS, Setting
 from crosslign.views.builders._translated import Side, TranslatedView
+
+REPLACE = ("random", "first", "second")
 
 
 @VIEWS.register
 class PartialTranslation(TranslatedView):
-    """Copies of pairs of which exactly one sentence, drawn uniformly, is translated; rows of one sentence are left out.
+    """Copies of pairs of which exactly one sentence is translated; rows of one sentence are left out.
 
-    Where only one of the two is in `langs`, that one is translated.
+    Args:
+        setting, translator, targets, langs, views: see `TranslatedView`.
+        replace: `random`: one of the two, drawn uniformly, or the one that is in `langs` where only one is; `first` or `second`:
+            always that one. The paper does not say which.
     """
 
     kind = "partial"
 
+    def __init__(
+        self,
+        setting: Setting,
+        *,
+        translator: Mapping[str, Any],
+        targets: Sequence[str],
+        langs: Sequence[str] = ("en",),
+        views: int = 1,
+        replace: str = "random",
+    ) -> None:
+        if replace not in REPLACE:
+            raise InputError(f"replace {replace!r} is none of {REPLACE}", where=setting.view)
+        super().__init__(setting, translator=translator, targets=targets, langs=langs, views=views)
+        self.replace = replace
+
     def choose(self, sides: Sequence[Side], row: Mapping[str, Any], draw: random.Random) -> Sequence[Side]:
         """Return one of two sides."""
-        able = [side for side in sides if row[side[0]] in self.langs]
+        wanted = sides if self.replace == "random" else [sides[REPLACE.index(self.replace) - 1]] if len(sides) == 2 else []
+        able = [side for side in wanted if row[side[0]] in self.langs]
         return [able[int(draw.random() * len(able))]] if len(sides) == 2 and able else ()

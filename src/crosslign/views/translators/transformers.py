@@ -11,6 +11,7 @@ from crosslign.corpora.sources._network import is_offline
 from crosslign.errors import InputError, NetworkError, ResourceError
 from crosslign.files import sha256_file
 from crosslign.views import TRANSLATORS, TranslatorSetting
+from crosslign.views.hub_models import HubModel, models_of_pairs
 
 
 @TRANSLATORS.register
@@ -51,7 +52,7 @@ class Transformers:
         dtype: Literal["float32", "bfloat16", "float16"] = "float32",
         device: str = "auto",
     ) -> None:
-        self._where, self._name, self._revision = setting.where, model, revision
+        self._where, self._name, self._revision, self._models = setting.where, model, revision, setting.models
         self._codes = dict(codes or {})
         self._beam, self._batch_tokens, self._max_length = beam, batch_tokens, max_length
         self._dtype, self._device = dtype, device
@@ -60,12 +61,22 @@ class Transformers:
             "engine": "transformers",
             "version": importlib.metadata.version("transformers"),
             "model": model,
-            "revision": revision or _weights_hash(model),
+            "revision": revision or _weights_hash(sorted(setting.models.values()) or [Path(model)]),
             "codes": dict(sorted(self._codes.items())),
             "beam": beam,
             "max_length": max_length,
             "dtype": dtype,
         }
+
+    @staticmethod
+    def hub_models(options: Mapping[str, Any], langs: Sequence[str], targets: Sequence[str]) -> list[HubModel]:
+        """Return the models of the hub that options ask for between these languages."""
+        return models_of_pairs(options, langs, targets)
+
+    @staticmethod
+    def uses_gpu(options: Mapping[str, Any]) -> bool:
+        """Tell whether options let it compute on a GPU."""
+        return str(options.get("device", "auto")) != "cpu"
 
     def translate(self, texts: Sequence[str], source: str, target: str) -> list[str | None]:
         """Return the translation of each text, None where the model gives an empty one."""
@@ -155,11 +166,12 @@ class Transformers:
         name = self._name.format(source=self._codes.get(source, source), target=self._codes.get(target, target))
         if self._loaded is None or self._loaded[0] != name:
             self._loaded = None
-            options = {"revision": self._revision, "local_files_only": is_offline() or Path(name).is_dir()}
+            place = str(self._models.get(name, name))
+            options = {"revision": self._revision, "local_files_only": is_offline() or Path(place).is_dir()}
             device = ("cuda" if torch.cuda.is_available() else "cpu") if self._device == "auto" else self._device
             try:
-                tokenizer = AutoTokenizer.from_pretrained(name, **options)
-                model = AutoModelForSeq2SeqLM.from_pretrained(name, use_safetensors=True, dtype=getattr(torch, self._dtype), **options)
+                tokenizer = AutoTokenizer.from_pretrained(place, **options)
+                model = AutoModelForSeq2SeqLM.from_pretrained(place, use_safetensors=True, dtype=getattr(torch, self._dtype), **options)
             except (OSError, ValueError) as error:
                 raise self._not_loaded(name, error) from error
             self._loaded = name, tokenizer, self._placed(model.eval(), tokenizer, device)
@@ -182,7 +194,7 @@ class Transformers:
         )
 
 
-def _weights_hash(model: str) -> str | None:
-    """Return a hash of a folder's weights; None for a hub id."""
-    weights = sorted(Path(model).glob("*.safetensors")) if Path(model).is_dir() else []
+def _weights_hash(folders: Sequence[Path]) -> str | None:
+    """Return a hash of the weights in folders; None where there are none, as for a hub id."""
+    weights = [path for folder in folders if folder.is_dir() for path in sorted(folder.glob("*.safetensors"))]
     return "-".join(sha256_file(path)[:16] for path in weights) or None

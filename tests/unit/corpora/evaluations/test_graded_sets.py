@@ -89,6 +89,15 @@ def test_sts_year_files_that_are_missing(tmp_path):
         read("senteval_sts", paths, year=16)
 
 
+def test_sts13_has_grades_of_smt_alone(tmp_path):
+    head = "STS/STS13-en-test/STS"
+    texts = {f"{head}.input.FNWN.txt": "a\tb\n", f"{head}.gs.FNWN.txt": "1\n", f"{head}.gs.SMT.txt": "2\n3\n"}
+    evaluation = read("senteval_sts", write(tmp_path, texts), year=13)
+    assert evaluation.items["subset"].unique().to_pylist() == ["FNWN"]
+    with pytest.raises(InputError, match="SMT has only its input file"):
+        read("senteval_sts", write(tmp_path, {f"{head}.input.SMT.txt": "a\tb\n"}), year=13)
+
+
 def corpus(reader, files, langs, **options):
     return pa.concat_tables(READERS.get(reader)(files, "demo", langs, **options))
 
@@ -171,6 +180,14 @@ def test_sts17_of_mteb_by_folder_and_mistakes(tmp_path):
         read("mteb_sts", paths)
     with pytest.raises(InputError, match="neither file nor folder"):
         read("mteb_sts", write(tmp_path, {"test.jsonl": json.dumps(row) + "\n"}))
+
+
+def test_sts22_leaves_out_pairs_that_lack_a_sentence(tmp_path):
+    text = "".join(json.dumps({"score": 2, "sentence1": first, "sentence2": "b"}) + "\n" for first in ("a", "", None, " "))
+    paths = write(tmp_path, {"en/test.jsonl": text})
+    assert pairs_of(read("mteb_sts", paths, skip_empty=True), "en") == [("en", "a", "en", "b", 2)]
+    with pytest.raises(InputError, match=r"test\.jsonl:2: the sentence1 is empty"):
+        read("mteb_sts", paths)
 
 
 QE = "index\toriginal\ttranslation\tscores\tmean\tz_scores\tz_mean\tmodel_scores\n"

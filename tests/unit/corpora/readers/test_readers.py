@@ -148,6 +148,14 @@ def test_tsv_scores(tmp_path, rows):
     assert (found[0]["score"], found[0]["a_lang"], found[0]["b_lang"]) == (1.25, "de", "en")
 
 
+def test_tsv_of_ragged_rows(tmp_path, rows):
+    files = write(tmp_path, a_DOT_tsv="eins\tone\nzwei\ttwo\tsource\tsource\ndrei\tthree\n")
+    found = rows("tsv", files, ["de", "en"], columns={1: "a_text", 2: "b_text"}, ragged=True)
+    assert [(row["a_text"], row["b_text"]) for row in found] == [("eins", "one"), ("zwei", "two"), ("drei", "three")]
+    with pytest.raises(InputError, match=r"a\.tsv:2: wrong number of columns; found 1, expected 2"):
+        rows("tsv", write(tmp_path, a_DOT_tsv="a\tb\na\n"), ["de", "en"], columns={1: "a_text", 2: "b_text"}, ragged=True)
+
+
 @pytest.mark.parametrize(("text", "options", "message"), [
     ("a\tb\na\n", {}, r"a\.tsv:2: wrong number of columns; found 1, expected 2"),
     ("a\tb\na\tb\tc\n", {}, r"a\.tsv:2: wrong number of columns; found 3, expected 2"),

@@ -72,6 +72,18 @@ def test_members_come_out_of_every_format(tmp_path, name):
     assert not (tmp_path / "out/README").exists()
 
 
+def test_a_leading_dot_is_no_part_of_a_member_of_a_tar(tmp_path):
+    folder = tarfile.TarInfo("./data")
+    folder.type = tarfile.DIRTYPE
+    archive = tar_of(tmp_path / "a.tar.gz", [(folder, b""), *((f"./{name}", data) for name, data in CONTENT.items())])
+    assert member_names(archive) == list(CONTENT)
+    with open_member(archive, "data/deep/b.txt") as stream:
+        assert stream.read() == b"beta"
+    assert extract_folder(archive, "data/", tmp_path / "out", 10_000) == [tmp_path / "out/data/a.txt", tmp_path / "out/data/deep/b.txt"]
+    with pytest.raises(InputError, match="outside the folder"):
+        extract_folder(tar_of(tmp_path / "b.tar", [(".//etc/passwd", b"x")]), "", tmp_path / "other", 10)
+
+
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
 def test_a_file_packed_alone(tmp_path, suffix):
     archive = tmp_path / f"text.txt{suffix}"

@@ -1,0 +1,96 @@
+"""What a view's translator needs beside text: models of the hub, fetched before any view is made, and a GPU."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crosslign.corpora.sources._snapshot import snapshot
+from crosslign.errors import InputError
+from crosslign.files import atomic_folder
+from crosslign.views import DEFAULT_LANGS, TRANSLATORS
+
+KEPT = (".json", ".txt", ".safetensors", ".model", ".spm", ".vocab", ".bpe", ".md")
+"""Files of a translation model that are kept: no pickles, no code."""
+
+
+@dataclass(frozen=True)
+class HubModel:
+    """A model of the hub.
+
+    Attributes:
+        name: `organisation/name`.
+        revision: commit, branch or tag; None is `main`.
+    """
+
+    name: str
+    revision: str | None = None
+
+    @property
+    def folder(self) -> str:
+        """Name of the folder that it is fetched into; the hub allows no name with two hyphens."""
+        return f"{self.name}@{self.revision or 'main'}".replace("/", "--")
+
+
+def is_folder(name: str) -> bool:
+    """Tell whether a model's name is a place on this machine."""
+    return name.startswith((".", "/", "~")) or Path(name).is_dir()
+
+
+def models_of_pairs(options: Mapping[str, Any], langs: Sequence[str], targets: Sequence[str]) -> list[HubModel]:
+    """Return the models that options with `model`, `revision` and `codes` name for every pair of languages; none for folders."""
+    codes, pairs = options.get("codes") or {}, [(source, target) for source in langs for target in targets if source != target]
+    names = [str(options["model"]).format(source=codes.get(source, source), target=codes.get(target, target)) for source, target in pairs]
+    return [HubModel(name, options.get("revision")) for name in dict.fromkeys(names) if not is_folder(name)]
+
+
+def _translators(entry: Mapping[str, Any]) -> Iterable[tuple[Any, Mapping[str, Any]]]:
+    return [(TRANSLATORS.get(name), options or {}) for name, options in entry.get("translator", {}).items()]
+
+
+def hub_models(entry: Mapping[str, Any]) -> list[HubModel]:
+    """Return the models of the hub that a view's entry needs, as its translator says for the view's languages."""
+    langs, targets = sorted(set(entry.get("langs", DEFAULT_LANGS))), sorted(set(entry.get("targets", ())))
+    asked = [(translator, options) for translator, options in _translators(entry) if hasattr(translator, "hub_models")]
+    return [model for translator, options in asked for model in translator.hub_models(options, langs, targets)]
+
+
+def uses_gpu(entry: Mapping[str, Any]) -> bool:
+    """Tell whether a view's translator computes on a GPU where it is given one."""
+    return any(translator.uses_gpu(options) for translator, options in _translators(entry) if hasattr(translator, "uses_gpu"))
+
+
+def fetch_model(model: HubModel, out: Path) -> dict[str, Any]:
+    """Write a folder of a model of the hub, whole or not at all.
+
+    Returns:
+        the commit that its revision meant, the bytes of its files, and the licence that its card names.
+
+    Raises:
+        NetworkError: neither the hub's cache nor the hub gave it.
+        InputError: it has no safetensors weights.
+    """
+    found = snapshot("the translation model", model.name, model.revision, [f"*{suffix}" for suffix in KEPT])
+    if not list(found.glob("*.safetensors")):
+        raise InputError(
+            f"the model {model.name!r} has no safetensors weights",
+            where=f"hub:{model.name}@{model.revision or 'main'}",
+            do="Name a `revision` that has: many OPUS-MT models have one made by the hub (`refs/pr/<number>`)",
+        )
+    with atomic_folder(out) as temporary:
+        for file in sorted(found.iterdir()):
+            if file.is_file() and file.suffix in KEPT:
+                shutil.copyfile(file, temporary / file.name)
+        size = sum(file.stat().st_size for file in temporary.iterdir())
+    return {"commit": found.name, "bytes": size, "licence": _licence(found / "README.md")}
+
+
+def _licence(card: Path) -> str:
+    """Return the licence that a model's card names."""
+    from huggingface_hub import ModelCard
+
+    named = ModelCard.load(card, ignore_metadata_errors=True).data.license if card.exists() else None
+    return str(named or "not named by the model's card")
