@@ -13,6 +13,7 @@ from crosslign.tasks.records import Record
 from crosslign.tasks.write import read_scores
 
 STS = {"spearman": "cosine_spearman", "pearson": "cosine_pearson"}
+PAIRS = {"average_precision": "cosine_ap", "accuracy": "cosine_accuracy"}
 MINED = {"weighted_f1": "f1", "weighted_precision": "precision", "weighted_recall": "recall", "accuracy": "accuracy"}
 SCRIPTS = {
     "Arabic": "Arab", "Armenian": "Armn", "Bengali": "Beng", "Cyrillic": "Cyrl", "Devanagari": "Deva", "Georgian": "Geor", "Greek": "Grek",
@@ -35,6 +36,8 @@ class Form:
         direction: direction whose records count.
         subsets: MTEB's names of subsets that are called otherwise.
         pivot: what is put behind a subset's name.
+        split: of the data set.
+        codes: how MTEB writes languages here, where it is not as everywhere.
     """
 
     name: str
@@ -44,8 +47,17 @@ class Form:
     direction: str = ""
     subsets: Mapping[str, str] = field(default_factory=dict)
     pivot: str = ""
+    split: str = "test"
+    codes: Mapping[str, str] = field(default_factory=dict)
 
 
+_TATOEBA = {
+    **dict.fromkeys(("bel", "mhr", "mkd", "mon", "orv", "srp", "tat"), "Cyrl"), **dict.fromkeys(("arq", "arz", "uig"), "Arab"),
+    **dict.fromkeys(("awa", "max"), "Deva"), "amh": "Ethi", "ber": "Tfng", "hye": "Armn", "jpn": "Jpan", "khm": "Khmr", "wuu": "Hans",
+    "yid": "Hebr", "yue": "Hant",
+}  # fmt: skip
+"""Scripts of Tatoeba's languages that are not those of the language's first script here."""
+_PAWS_X = {"ja": "jpn-Hira"}
 _STS17 = "af5e6fb845001ecf41f4c1e033ce921939a2a68d"
 FORMS: dict[str, Form] = {
     **{f"sts{year}": Form(f"STS{year}", STS, protocols=("all",), subsets={"all": "default"}) for year in range(12, 17)},
@@ -53,18 +65,47 @@ FORMS: dict[str, Form] = {
     "sickr": Form("SICK-R", STS, subsets={"en": "default"}),
     "sts17": Form("STS17", STS, subsets={"ar-en": "en-ar", "tr-en": "en-tr"}),
     "sts17_mteb": Form("STS17", STS, _STS17),
+    "sts17_extended": Form("STS17", STS),
+    "sts17_tracks": Form("STS17", STS, subsets={"ar-en": "en-ar"}),
     "sts22": Form("STS22", STS, "6d1ba47164174a496b7fa5d3569dae26a6813b80"),
-    "tatoeba": Form("Tatoeba", MINED, protocols=("", "mteb"), direction="xx2en", pivot="-eng"),
+    **{
+        name: Form("Tatoeba", MINED, protocols=("", "mteb"), direction="xx2en", pivot="-eng", codes=_TATOEBA)
+        for name in ("tatoeba", "tatoeba_six", "tatoeba_zh")
+    },
     "bucc": Form("BUCC", MINED, protocols=("mteb",)),
+    **{
+        name: Form("FloresBitextMining", MINED, protocols=("", "mteb"), direction="xx2en", pivot="-eng_Latn", split="devtest")
+        for name in ("flores200_part", "flores200_devtest")
+    },
     "mtop": Form("MTOPDomainClassification", {"accuracy": "accuracy"}, "d80d48c1eb48d3562165c59d59d0034df9fff0bf"),
+    "paws_x_pairs": Form("PawsXPairClassification", PAIRS, codes=_PAWS_X),
+    "paws_x_cosine": Form(
+        "PawsXPairClassification",
+        PAIRS,
+        subsets={f"{code}-{code}": code for code in ("de", "en", "es", "fr", "ja", "ko", "zh")},
+        split="validation",
+        codes=_PAWS_X,
+    ),
+    "xnli_pairs": Form("XNLI", PAIRS, codes={"sw": "swa-Latn", "zh": "zho-Hans"}),
 }
 """Forms by task id."""
 
 
-def language_codes(subset: str) -> list[str]:
-    """Return the languages of a subset as MTEB writes them, such as `deu-Latn`; English for a subset that names none."""
-    codes = ["en"] if subset == "default" else list(dict.fromkeys(subset.split("-")))
-    return [f"{ISO_639_1.get(normalise(code), code)}-{SCRIPTS.get(scripts_of(code)[0], 'Latn')}" for code in codes]
+def language_codes(subset: str, codes: Mapping[str, str] | None = None) -> list[str]:
+    """Return the languages of a subset as MTEB writes them, such as `deu-Latn`; English for a subset that names none.
+
+    Args:
+        subset: codes joined by `-`.
+        codes: how a language is written, or its script alone, where it is not as everywhere.
+    """
+    named = ["en"] if subset == "default" else list(dict.fromkeys(subset.split("-")))
+    return [_language(code, (codes or {}).get(code, "")) for code in named]
+
+
+def _language(code: str, told: str) -> str:
+    if "-" in told or "_" in code:  # FLORES writes languages with their scripts
+        return told or code.replace("_", "-")
+    return f"{ISO_639_1.get(normalise(code), code)}-{told or SCRIPTS.get(scripts_of(code)[0], 'Latn')}"
 
 
 def as_mteb(task: str, records: Sequence[Record], averages: Sequence[str], data: str, version: str) -> dict[str, Any] | None:
@@ -88,7 +129,7 @@ def as_mteb(task: str, records: Sequence[Record], averages: Sequence[str], data:
             found.setdefault(subset, {})[form.metrics[record.metric]] = record.value
     main = next(iter(form.metrics.values()))
     scores = [
-        {"hf_subset": subset, "languages": language_codes(subset), "main_score": values[main], **dict(sorted(values.items()))}
+        {"hf_subset": subset, "languages": language_codes(subset, form.codes), "main_score": values[main], **dict(sorted(values.items()))}
         for subset, values in sorted(found.items())
         if main in values
     ]
@@ -98,10 +139,30 @@ def as_mteb(task: str, records: Sequence[Record], averages: Sequence[str], data:
         "dataset_revision": form.revision or data,
         "task_name": form.name,
         "mteb_version": version,
-        "scores": {"test": scores},
+        "scores": {form.split: scores},
         "evaluation_time": None,
         "kg_co2_emissions": None,
     }
+
+
+def _size(result: Mapping[str, Any]) -> int:
+    return sum(len(rows) for rows in result["scores"].values())
+
+
+def merged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Return one result of several of the same task of MTEB: the largest, and what the others add to it in subsets or splits.
+
+    Revisions of all data sets that something was taken from are joined by `+`.
+    """
+    first, *others = sorted(results, key=_size, reverse=True)
+    scores, revisions = {split: list(rows) for split, rows in first["scores"].items()}, [first["dataset_revision"]]
+    for other in others:
+        for split, rows in other["scores"].items():
+            known = {row["hf_subset"] for row in scores.get(split, [])}
+            if new := [row for row in rows if row["hf_subset"] not in known]:
+                scores[split] = sorted([*scores.get(split, []), *new], key=lambda row: str(row["hf_subset"]))
+                revisions.append(other["dataset_revision"])
+    return {**first, "dataset_revision": "+".join(dict.fromkeys(revisions)), "scores": dict(sorted(scores.items()))}
 
 
 def export(results: Path, out: Path, averages: Mapping[str, Sequence[str]]) -> Iterator[Path]:
@@ -114,6 +175,7 @@ def export(results: Path, out: Path, averages: Mapping[str, Sequence[str]]) -> I
         out: folder of the results in MTEB's form.
         averages: names of the averages of each task.
     """
+    found: dict[Path, list[dict[str, Any]]] = {}
     for score in sorted((results / "scores").glob("*/*/*/*.json")):
         if score.stem not in FORMS:
             continue
@@ -122,5 +184,7 @@ def export(results: Path, out: Path, averages: Mapping[str, Sequence[str]]) -> I
         if result is not None:
             folder = out / f"{context['run_id']}__{context['readout']}" / context["checkpoint_sha"]
             write_json(folder / "model_meta.json", {"name": f"crosslign/{context['run_id']}", "revision": context["checkpoint_sha"]})
-            write_json(folder / f"{result['task_name']}.json", result)
-            yield folder / f"{result['task_name']}.json"
+            found.setdefault(folder / f"{result['task_name']}.json", []).append(result)
+    for path, of_task in found.items():
+        write_json(path, merged(of_task))
+        yield path

@@ -9,7 +9,7 @@ import pytest
 from sklearn.metrics import f1_score
 
 from crosslign.corpora.evaluation import EvaluationBuilder
-from crosslign.reporting.mteb import as_mteb, export, language_codes
+from crosslign.reporting.mteb import FORMS, as_mteb, export, language_codes
 from crosslign.tasks.records import Record
 from crosslign.tasks.score import score
 from crosslign.tasks.write import write_scores
@@ -31,6 +31,7 @@ def test_languages_as_mteb_writes_them():
     assert language_codes("en-ar") == ["eng-Latn", "ara-Arab"]
     assert language_codes("deu-eng") == ["deu-Latn", "eng-Latn"]
     assert language_codes("default") == ["eng-Latn"]
+    assert language_codes("kas_Deva-eng_Latn") == ["kas-Deva", "eng-Latn"]
 
 
 def test_subsets_metrics_and_main_score():
@@ -60,6 +61,68 @@ def test_mteb_reads_what_was_exported(tmp_path):
     result = mteb.results.TaskResult.from_disk(path, load_historic_data=False)
     assert result.task_name == "STS17"
     assert result.get_score(splits=["test"], languages=["spa"]) == pytest.approx(0.8083)
+
+
+def mined(task, subset, f1):
+    return [Record(task, subset, "accuracy", 0.9, 9, "xx2en"), Record(task, subset, "weighted_f1", f1, 9, "xx2en", "mteb")]
+
+
+FORMED = {
+    "flores200_part": (mined("flores200_part", "ace_Arab", 0.4), "FloresBitextMining", "devtest", "ace_Arab-eng_Latn", "f1", 0.4),
+    "paws_x_pairs": (
+        [Record("paws_x_pairs", "de", "average_precision", 0.6, 9)],
+        "PawsXPairClassification",
+        "test",
+        "de",
+        "cosine_ap",
+        0.6,
+    ),
+    "paws_x_cosine": (
+        [Record("paws_x_cosine", "ja-ja", "average_precision", 0.5, 9)],
+        *("PawsXPairClassification", "validation", "ja", "cosine_ap", 0.5),
+    ),
+    "xnli_pairs": ([Record("xnli_pairs", "sw", "average_precision", 0.7, 9)], "XNLI", "test", "sw", "cosine_ap", 0.7),
+    "tatoeba_six": (mined("tatoeba_six", "deu", 0.8), "Tatoeba", "test", "deu-eng", "f1", 0.8),
+}
+
+
+@pytest.mark.parametrize("task", FORMED)
+def test_names_subsets_and_splits_are_those_of_mteb(task):
+    records, name, split, subset, metric, value = FORMED[task]
+    result = as_mteb(task, records, ["avg"], "d", "crosslign")
+    assert (result["task_name"], list(result["scores"])) == (name, [split])
+    (row,) = result["scores"][split]
+    assert (row["hf_subset"], row["main_score"], row[metric]) == (subset, value, value)
+    metadata = pytest.importorskip("mteb").get_task(name).metadata
+    assert split in metadata.eval_splits
+    assert row["languages"] == metadata.eval_langs[subset]
+
+
+def test_all_languages_are_written_as_mteb_writes_them():
+    mteb = pytest.importorskip("mteb")
+    for form in FORMS.values():
+        known = mteb.get_task(form.name).metadata.eval_langs
+        for subset in known if isinstance(known, dict) else ():
+            if subset.endswith(form.pivot):
+                assert language_codes(subset, form.codes) == known[subset], (form.name, subset)
+
+
+def test_results_of_one_task_are_one_file(tmp_path):
+    """PAWS-X test and validation come from two tasks; of Tatoeba the larger set counts, and what the other adds."""
+    folder = tmp_path / "results" / "scores" / "labse" / "base" / "cls_t256"
+    for task, records in {
+        "paws_x_pairs": FORMED["paws_x_pairs"][0],
+        "paws_x_cosine": FORMED["paws_x_cosine"][0],
+        "tatoeba": [*mined("tatoeba", "deu", 0.8), *mined("tatoeba", "fra", 0.7)],
+        "tatoeba_six": [*mined("tatoeba_six", "swh", 0.5), *mined("tatoeba_six", "deu", 0.1), *mined("tatoeba_six", "fra", 0.1)][:4],
+    }.items():
+        write_scores(folder / f"{task}.json", {**CONTEXT, "task": task, "data_manifest_sha": f"data of {task}"}, records)
+    paths = {path.stem: json.loads(path.read_text()) for path in export(tmp_path / "results", tmp_path / "out", {})}
+    assert set(paths) == {"PawsXPairClassification", "Tatoeba"}
+    assert set(paths["PawsXPairClassification"]["scores"]) == {"test", "validation"}
+    tatoeba = paths["Tatoeba"]
+    assert {row["hf_subset"]: row["main_score"] for row in tatoeba["scores"]["test"]} == {"deu-eng": 0.8, "fra-eng": 0.7, "swh-eng": 0.5}
+    assert tatoeba["dataset_revision"] == "data of tatoeba+data of tatoeba_six"
 
 
 def test_weighted_f1_of_tatoeba_is_that_of_scikit_learn():

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pyarrow as pa
 
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
+from crosslign.corpora.evaluations._graded import Graded, add_graded
 from crosslign.errors import InputError
 
-Form = Literal["pair", "sentence", "sides"]
+Form = Literal["pair", "sentence", "sides", "graded"]
 
 
 @EVALUATIONS.register
@@ -27,6 +28,7 @@ def read(
     *,
     form: Form = "pair",
     splits: Mapping[str, str] | None = None,
+    grades: Mapping[str, float] | None = None,
 ) -> Evaluation:
     """Return one subset a language, called by it, in the order of the corpus.
 
@@ -38,14 +40,18 @@ def read(
         limit: upper bound on the rows of a subset, evenly spread over the corpus.
         seed: not used.
         form: `pair`: both texts of a row are the input of a cross-encoder; `sentence`: its first text is encoded; `sides`: both texts
-            are sentences of their own, without a label (for the probe of language identity).
+            are sentences of their own, without a label (for the probe of language identity); `graded`: both texts are sentences, and the
+            pair's grade is that of its label (for classes of pairs from vectors, in MTEB's form).
         splits: split of each corpus; `test` where it names none.
+        grades: of `graded`, the grade of each label, by its number; pairs of other labels are left out.
 
     Raises:
-        InputError: a pair lacks its second text, or a row its label.
+        InputError: a pair lacks its second text, or a row its label, or `graded` its grades.
     """
-    if form not in ("pair", "sentence", "sides"):
-        raise InputError(f"unknown form {form!r}", where=name, why="allowed: pair, sentence, sides")
+    if form not in ("pair", "sentence", "sides", "graded"):
+        raise InputError(f"unknown form {form!r}", where=name, why="allowed: pair, sentence, sides, graded")
+    if (form == "graded") != bool(grades):
+        raise InputError("grades belong to the form graded, and it needs them", where=name)
     builder = EvaluationBuilder(name)
     for corpus, table in corpora.items():
         by_lang: dict[str, list[dict[str, object]]] = {}
@@ -53,9 +59,24 @@ def read(
             if not langs or row["a_lang"] in langs:
                 by_lang.setdefault(row["a_lang"], []).append(row)
         for lang, rows in by_lang.items():
+            split = (splits or {}).get(corpus, "test")
+            if grades:
+                add_graded(builder, lang, (lang, lang), _graded(rows, grades), limit, split)
+                continue
             for index in evenly(len(rows), limit):
-                _add(builder, lang, rows[index], form, (splits or {}).get(corpus, "test"))
+                _add(builder, lang, rows[index], form, split)
     return builder.build()
+
+
+def _graded(rows: Sequence[Mapping[str, Any]], grades: Mapping[str, float]) -> list[Graded]:
+    """Return the pairs whose label has a grade."""
+    found = []
+    for row in rows:
+        if not row["label"] or not row["b_text"]:
+            raise InputError("a pair has no label or no second text", where=str(row["id"]))
+        if (grade := grades.get(str(int(row["label"][0])))) is not None:
+            found.append(Graded(str(row["id"]), str(row["a_text"]), str(row["b_text"]), float(grade)))
+    return found
 
 
 def _add(builder: EvaluationBuilder, lang: str, row: Mapping[str, object], form: Form, split: str) -> None:

@@ -254,6 +254,12 @@ def test_labelled_corpora_become_classes(tmp_path):
     assert [(row[0], *row[2:]) for row in texts_of(sides)] == [("de", "A.", None, None), ("de", "B.", None, None)]
     single = read("labelled", {}, corpora={"xnli": table}, form="sentence", splits={"xnli": "train"})
     assert single.items["split"].unique().to_pylist() == ["train"]
+    graded = read("labelled", {}, corpora={"xnli": table}, form="graded", grades={"0": 1, "2": 0})
+    assert graded.gold.select(["subset", "score"]).to_pylist() == [{"subset": "en", "score": 1.0}]
+    assert [row[2] for row in texts_of(graded)] == ["C.", "A."]
+    assert graded.items["role"].to_pylist() == ["first", "second"]
+    with pytest.raises(InputError, match="grades belong to the form graded"):
+        read("labelled", {}, corpora={"xnli": table}, form="graded")
     with pytest.raises(InputError, match="unknown form 'pairs'"):
         read("labelled", {}, corpora={"xnli": table}, form="pairs")
 
