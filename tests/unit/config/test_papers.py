@@ -127,3 +127,20 @@ def test_the_strict_profile_of_emma_x_holds_the_printed_values():
         assert {term["batch"] for term in recipe["terms"]} == {1024}
     assert one["terms"][0]["temperature"] == two["terms"][0]["temperature_min"] == 0.04
     assert {(term["anchor_parallel"], term["self_positive"], term["examples"]) for term in two["terms"]} == {(0, False, "ex_monolingual")}
+
+
+def test_each_seed_of_mpcl_trains_on_its_own_draw():
+    loaded = project("mpcl", scale="paper")
+    for seed in (42, 46):
+        (term,) = resolve(loaded, "MP-xlmr-single-main", seed)["terms"]
+        (warm,) = resolve(loaded, "MP-warm-xlmr-main", seed)["terms"]
+        assert term["examples"] == warm["examples"] == f"xnli_single_main-s{seed}"
+        assert loaded.examples[term["examples"]] == {"builder": "disjoint_pairs", "of": ["xnli_groups_main"], "seed": seed}
+        assert loaded.examples[f"xnli_single_all15-s{seed}"]["of"] == [f"xnli_groups_all15-s{seed}"]
+        assert loaded.examples[f"xnli_groups_all15-s{seed}"]["seed"] == seed
+        assert resolve(loaded, "MP-xlmr-multi-main", seed)["terms"][0]["examples"] == "xnli_groups_main"
+    assert all(isinstance(entry.get("seed", 42), int) for entry in loaded.examples.values())
+    assert sum("-s" in name for name in loaded.examples) == 5 * 8
+    few = project("mpcl", scale="paper", seeds=[7])
+    assert "xnli_single_main-s7" in few.examples
+    assert "xnli_single_main-s42" not in few.examples
