@@ -13,6 +13,7 @@ from crosslign.config.mining import check_mining
 from crosslign.config.project import SECTIONS, Project
 from crosslign.config.references import check_references
 from crosslign.config.schema import check
+from crosslign.config.seeded import with_seeded_examples
 from crosslign.config.sizes import renamed, sized, with_dependants
 from crosslign.config.templates import expand
 from crosslign.config.yaml_files import YamlFile, load_yaml
@@ -166,4 +167,4 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
     )
     check_references(project, loader.files)
     check_mining(project)
-    return project
+    return with_seeded_examples(project)

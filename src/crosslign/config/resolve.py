@@ -88,6 +88,11 @@ def run_id(system: str, seed: int) -> str:
     return f"{system}-s{seed}"
 
 
+def seeded_id(examples: str, seed: int) -> str:
+    """Return the id of a training set of `seed: run` as a run's seed draws it."""
+    return f"{examples}-s{seed}"
+
+
 def runs_of(project: Project, system: str, seeds: Sequence[int] | None = None) -> list[str]:
     """Return the run ids of a system: itself for an untrained one, one a seed otherwise; `seeds` instead of its own, where given."""
     return [system] if is_untrained(project, system) else [run_id(system, seed) for seed in seeds_of(project, system, seeds)]
@@ -156,6 +161,9 @@ def resolve(project: Project, system: str, seed: int) -> dict[str, Any]:
         "readout": readout(project, entry["readout"]),
         "dev_readouts": dev_readouts(project, system, entry.get("select", {})),
     }
+    for term in recipe["terms"]:
+        drawn = seeded_id(term["examples"], seed)
+        term["examples"] = drawn if drawn in project.examples else term["examples"]
     return _limited(recipe, project.scale)
 
 

@@ -152,3 +152,20 @@ def test_one_recipe_has_one_id_over_all_papers():
         recipe = {key: value for key, value in resolve(loaded, system, 42).items() if key not in IDENTITY}
         assert ids.setdefault(json.dumps(recipe, sort_keys=True), system) == system
     assert sum(system.startswith("SCL-") for system in loaded.systems) == 54, "PROTOCOLS C3"
+
+
+def test_each_seed_of_mpcl_trains_on_its_own_draw():
+    loaded = project("mpcl", scale="paper")
+    for seed in (42, 46):
+        (term,) = resolve(loaded, "MP-xlmr-single-main", seed)["terms"]
+        (warm,) = resolve(loaded, "MP-warm-xlmr-main", seed)["terms"]
+        assert term["examples"] == warm["examples"] == f"xnli_single_main-s{seed}"
+        assert loaded.examples[term["examples"]] == {"builder": "disjoint_pairs", "of": ["xnli_groups_main"], "seed": seed}
+        assert loaded.examples[f"xnli_single_all15-s{seed}"]["of"] == [f"xnli_groups_all15-s{seed}"]
+        assert loaded.examples[f"xnli_groups_all15-s{seed}"]["seed"] == seed
+        assert resolve(loaded, "MP-xlmr-multi-main", seed)["terms"][0]["examples"] == "xnli_groups_main"
+    assert all(isinstance(entry.get("seed", 42), int) for entry in loaded.examples.values())
+    assert sum("-s" in name for name in loaded.examples) == 5 * 8
+    few = project("mpcl", scale="paper", seeds=[7])
+    assert "xnli_single_main-s7" in few.examples
+    assert "xnli_single_main-s42" not in few.examples

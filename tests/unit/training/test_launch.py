@@ -3,6 +3,8 @@
 import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -10,7 +12,7 @@ import pytest
 import trial
 
 from crosslign.errors import CrosslignError, StoppedError
-from crosslign.training.launch import train_on
+from crosslign.training.launch import MODULE, train_on
 
 
 @pytest.fixture
@@ -56,6 +58,19 @@ def test_a_stopped_training_of_two_goes_on_to_the_same_bytes(arguments, tmp_path
     assert undisturbed == counts
     for file in ("curve.jsonl", "last/main/model.safetensors"):
         assert (tmp_path / "run" / file).read_bytes() == (tmp_path / "other" / file).read_bytes()
+
+
+def test_torchrun_trains_to_the_same_bytes(arguments, tmp_path):
+    arguments["recipe"]["train"]["steps"] = 5
+    counts = train_on(2, arguments)
+    given = {**arguments, "out": str(tmp_path / "torchrun"), "checkpoints": str(tmp_path / "torchrun_work")}
+    (tmp_path / "arguments.json").write_text(json.dumps(given))
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", MODULE, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    assert json.loads((tmp_path / "counts.json").read_text()) == counts
+    assert counts["ranks"] == 2
+    assert trial.weights(tmp_path / "torchrun") == trial.weights(tmp_path / "run")
 
 
 def test_what_a_process_raises_is_raised_and_nobody_waits_for_it(arguments):

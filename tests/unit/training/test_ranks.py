@@ -9,7 +9,9 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
 import trial
+from methods import SYSTEMS, recipe, write_examples
 from safetensors.torch import load_file
 
 
@@ -69,3 +71,46 @@ def test_two_processes_equal_one(tiny_encoder, pairs_file, tmp_path):
             assert (one[name] - two[name]).abs().max() < 1e-6, name
         if file.startswith("last/main"):
             assert max(float((one[name] - start[name]).abs().max()) for name in one) > 1e-3
+
+
+METHODS = ["MoCo-BERT with NLI", "SCL", "MPCL", "EMMA-X 1", "EMMA-X 2"]
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory, tiny_encoder, sentence_pairs, pairs_file, groups_file):
+    """Runs of the methods by one process and by two, each number of them started once: `ranks<n>/<method>`."""
+    folder = tmp_path_factory.mktemp("methods")
+    examples = write_examples(folder, sentence_pairs, pairs_file, groups_file)
+    for ranks in (1, 2):
+        settings = []
+        for method in METHODS:
+            terms, parts = SYSTEMS[method]
+            out = folder / f"ranks{ranks}" / method
+            settings.append(
+                {
+                    "encoder": str(tiny_encoder),
+                    "examples": {entry["examples"]: str(examples[entry["examples"]]) for entry in terms},
+                    "recipe": recipe(method, terms, parts, 3, learning_rate=1e-2, epsilon=1.0),
+                    "dropout": 0.0,
+                    "out": str(out),
+                    "checkpoints": f"{out}-work",
+                }
+            )
+        _start(settings, folder / f"{ranks}.json", ranks)
+    return folder
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_two_processes_equal_one_for_every_kind_of_objective(folder, method):
+    """Momentum keys and queues, several positives, both labels of the mixture, labels: all see the joint batch."""
+    runs = [folder / f"ranks{ranks}" / method for ranks in (1, 2)]
+    curves = [[json.loads(line) for line in (run / "curve.jsonl").read_text().splitlines()] for run in runs]
+    assert len(curves[0]) == 3
+    for one, two in zip(*curves, strict=True):
+        assert two["loss"] == pytest.approx(one["loss"], rel=1e-5, abs=1e-6)
+        assert two["grad_norm"] == pytest.approx(one["grad_norm"], rel=1e-4)
+    for file in runs[0].rglob("*.safetensors"):
+        one, two = (load_file(path) for path in (file, runs[1] / file.relative_to(runs[0])))
+        assert one.keys() == two.keys()
+        for name in one:
+            assert (one[name].double() - two[name].double()).abs().max() < 1e-5, name

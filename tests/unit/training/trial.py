@@ -215,4 +215,5 @@ def main(arguments: dict) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(json.loads(Path(sys.argv[1]).read_text())))
+    given = json.loads(Path(sys.argv[1]).read_text())
+    sys.exit(max(main(one) for one in (given if isinstance(given, list) else [given])))
