@@ -60,7 +60,6 @@ class Remaining:
         longest = max([*rests, *(self._mean(rule) for rule, count in waiting.items() if count)], default=0.0)
         return max(work / self._cores, longest)
 
-
     def text(self, now: float) -> str:
         """Return the expected time in words: at least so much where kinds of jobs are left that have not run; none where all are such."""
         left = {rule for rule, count in self._left.items() if count > 0}
