@@ -277,7 +277,7 @@ def figure_inputs(project: Project, figure: str) -> dict[str, Any]:
         declared += paths
     for panel, base in zip(panels, entry.get("against", []), strict=False):
         under, paths = panel_of(project, entry, base)
-        panel["against"] = {"label": _label(project, base), **under}
+        panel["against"] = {"label": base, **under}
         declared += paths
     inputs: dict[str, Any] = {"panels": panels, "results": str(project.paths.results)}
     if entry["kind"] in OF_VECTORS:

@@ -50,7 +50,7 @@ def test_named_places_are_marked_and_those_beyond_the_last_are_not():
 
 def test_aspects_are_rows_of_the_same_points(inputs, tmp_path):
     plain, (height, _) = drawn(inputs, tmp_path)
-    rows, (taller, _) = drawn(inputs, tmp_path, aspects=["languages", "translations", "cloud"])
+    rows, (taller, _) = drawn(inputs, tmp_path, aspects=["invariance", "canonical_form", "isotropy"])
     assert rows == plain
     assert taller > 2 * height
     assert [(row["panel"], row["lang"]) for row in rows[:3]] == [("A", lang) for lang in LANGS]

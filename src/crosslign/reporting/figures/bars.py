@@ -57,7 +57,15 @@ def _draw_names(axis: Axes, cells: Sequence[Mapping[str, Any]], seen: Sequence[s
     start = 0
     for task, block in groupby(cells, key=lambda cell: cell["task"]):
         end = start + len(list(block))
-        axis.text((start + end - 1) / 2, 1.0, task, transform=axis.get_xaxis_transform(), ha="center", va="bottom", fontsize=8)
+        axis.text(
+            (start + end - 1) / 2,
+            1.0,
+            task.partition("_")[0].upper(),
+            transform=axis.get_xaxis_transform(),
+            ha="center",
+            va="bottom",
+            fontsize=8,
+        )
         if start:
             axis.axvline(start - 0.5, color="#999999", linewidth=0.8)
         start = end
@@ -77,7 +85,8 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     results, seen = Path(inputs["results"]), entry.get("seen", [])
     blocks = [list(found) for _, found in groupby(inputs["panels"], key=lambda panel: panel.get("against", {}).get("label"))]
     widest = max(len(block) for block in blocks)
-    size = (max(6.0, 0.28 * len(names) * (widest + 1 - 0.6 * bool(seen))), 0.6 + 3.6 * len(blocks))
+    size = (min(14.0, max(6.0, 0.28 * len(names) * (widest + 1))), 0.6 + 3.6 * len(blocks))
+    palette = [colour for colour in PALETTE if not seen or colour != ORANGE]
     figure, axes = subplots(len(blocks), 1, figsize=size, squeeze=False)
     rows = []
     for axis, block in zip(axes[:, 0], blocks, strict=True):
@@ -86,7 +95,7 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
         for number, panel in enumerate(block):
             cells = [fill_cell(resolved, results) for resolved in panel["cells"]]
             shown = [change(cell, under) for cell, under in zip(cells, base_cells, strict=True)] if base else cells
-            _draw_bars(axis, shown, (number - (len(block) - 1) / 2) * width, width, PALETTE[number % len(PALETTE)], panel["label"])
+            _draw_bars(axis, shown, (number - (len(block) - 1) / 2) * width, width, palette[number % len(palette)], panel["label"])
             for place, (cell, bar) in enumerate(zip(cells, shown, strict=True)):
                 reason = cell.reason or bar.reason
                 changes = (base_cells[place].ours, bar.ours) if base else ()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -110,7 +111,7 @@ def draw_languages(axis: Axes, panel: Panel) -> None:
     panel.scatter(axis, 6)
     for lang, colour in panel.colours.items():
         middle = np.median(panel.of(panel.langs, lang), axis=0)
-        text = axis.annotate(lang.partition("-")[0], middle, ha="center", va="center", fontsize=7, weight="bold", color=colour, zorder=5)
+        text = axis.annotate(re.split("[-_]", lang)[0], middle, ha="center", va="center", fontsize=7, weight="bold", color=colour, zorder=5)
         text.set_path_effects([withStroke(linewidth=2, foreground="white")])
 
 
@@ -126,7 +127,7 @@ def draw_cloud(axis: Axes, panel: Panel) -> None:
     axis.scatter(panel.points[:, 0], panel.points[:, 1], s=8, color=PALETTE[0], alpha=0.6, linewidths=0)
 
 
-ASPECTS = {"languages": draw_languages, "translations": draw_translations, "cloud": draw_cloud}
+ASPECTS = {"invariance": draw_languages, "canonical_form": draw_translations, "isotropy": draw_cloud}
 """What a row of panels can show."""
 
 
@@ -183,7 +184,7 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
             for lang, group, (x, y) in zip(langs, groups, points, strict=True)
         ]
     for axis, aspect_name in zip(axes[:, 0], aspects, strict=True):
-        axis.set_ylabel(aspect_name)
+        axis.set_ylabel(aspect_name.replace("_", " "))
     figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside right center", markerscale=1.6)
     figure.suptitle(entry["title"], fontsize=11)
     save(figure, out)
