@@ -9,8 +9,8 @@ from crosslign.config.catalog import source_kind
 from crosslign.config.load import load_project
 from crosslign.config.mining import mine_recipe, side_file
 from crosslign.config.overlap import overlap_inputs
+from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.resolve import (
-    readout as readout_entry,
     resolve,
     scored_entry,
     split_run,

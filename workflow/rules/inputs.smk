@@ -39,9 +39,10 @@ def stand_in_code(source):
 
 
 def encoder_entry(encoder):
-    """An encoder's entry without what only plans look at."""
+    """An encoder's entry without what only plans and readouts look at."""
     entry = project.encoders[encoder]
-    return {key: value for key, value in entry.items() if key != "parameters_m"}
+    left_out = {"parameters_m", "readout", "longest", "normalises"}
+    return {key: value for key, value in entry.items() if key not in left_out}
 
 
 def reference_inputs(wildcards):
@@ -55,10 +56,11 @@ def part_tables(wildcards):
 
 def corpus_recipe(limit):
     def recipe(wildcards):
+        entry = project.corpora[wildcards.corpus]
         return {
             "corpus": wildcards.corpus,
-            "entry": project.corpora[wildcards.corpus],
-            "limit": LIMITS.get(limit),
+            "entry": entry,
+            "limit": None if entry.get("whole") else LIMITS.get(limit),
         }
 
     return recipe
@@ -121,7 +123,12 @@ def score_recipe(wildcards):
         "seed": seed,
         "checkpoint": wildcards.checkpoint,
         "readout": wildcards.readout,
-        "readout_entry": readout_entry(project, wildcards.readout),
+        "readout_entry": {
+            **readout_entry(project, wildcards.readout),
+            "max_length": graph.score_length(
+                project, wildcards.run, wildcards.readout, wildcards.task
+            ),
+        },
         "profile": project.settings["scale"],
         "task": wildcards.task,
         "task_entry": scored_entry(project, wildcards.task),

@@ -34,11 +34,18 @@ def baseline_rows(rows: Sequence[Mapping[str, Any]]) -> list[int | None]:
     return [None if place == first else first for place in range(len(rows))]
 
 
+def _called(rows: Sequence[Mapping[str, Any]], place: int) -> str:
+    """Return the label of a row, with its group where another one has the same."""
+    row = rows[place]
+    twice = sum(other["label"] == row["label"] for other in rows) > 1
+    return str(row["label"]) + (f" ({row['group']})" if twice and "group" in row else "")
+
+
 def baseline_words(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return in words what rows are compared with: the first row, the row of a label, or the nearest one of a label."""
     places = [place for place in baseline_rows(rows) if place is not None]
     if not any("against" in row for row in rows):
-        return "the first row" if set(places) <= {0} else f"the row {rows[places[0]]['label']}"
+        return "the first row" if set(places) <= {0} else f"the row {_called(rows, places[0])}"
     labels = list(dict.fromkeys(rows[place]["label"] for place in places))
     each = " above it" if len(set(places)) > len(labels) else ""
     return "the row " + " or ".join(labels) + each

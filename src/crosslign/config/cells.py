@@ -10,7 +10,17 @@ from crosslign.config.baselines import baseline_rows
 from crosslign.config.graph import corpus_path
 from crosslign.config.kept_out import not_searched
 from crosslign.config.project import Project
-from crosslign.config.resolve import checkpoint_name, entry_of, head_of, is_untrained, readout_name, resolve, runs_of, seeds_of
+from crosslign.config.resolve import (
+    checkpoint_name,
+    entry_of,
+    head_of,
+    is_untrained,
+    readout_name,
+    resolve,
+    role_readout,
+    runs_of,
+    seeds_of,
+)
 from crosslign.config.targets import covered
 from crosslign.errors import InputError
 from crosslign.paths import origin_files, resamples_path
@@ -18,6 +28,10 @@ from crosslign.paths import origin_files, resamples_path
 COUNTS = "counts"
 """What stands in place of a task where a cell is counted (crosslign.reporting.counts)."""
 SELECT = ("task", "subset", "metric", "protocol", "direction")
+READ = ("readout", "length")
+"""How vectors are read: a table may say it for all its cells, a row for its own, a column for its own."""
+SHARED = ("seeds", *READ)
+"""What a table says for all its rows."""
 
 
 def _missing_data(project: Project, corpora: Iterable[str]) -> str:
@@ -56,7 +70,13 @@ def system_of(row: Mapping[str, Any], column: Mapping[str, Any]) -> str:
 
 def column_facts(column: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the parts of an average take over from its column."""
-    return {key: column[key] for key in ("readout", "checkpoint", "finetune", "variant") if key in column}
+    return {key: column[key] for key in (*READ, "checkpoint", "finetune", "variant") if key in column}
+
+
+def _named_reading(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how the column says that vectors are read, or the row; what a fine-tune made is read as the fine-tune says."""
+    of_row = () if "finetune" in column or project.tasks[column["task"]]["output"] == "logits" else READ
+    return {**{key: row[key] for key in of_row if key in row}, **{key: column[key] for key in READ if key in column}}
 
 
 def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
@@ -73,10 +93,10 @@ def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -
     system, task = system_of(row, column), column["task"]
     if project.tasks[task]["output"] == "logits" and (is_untrained(project, system) or head_of(entry_of(project, system)) is None):
         return {"reason": f"{task} needs a classification head: no fine-tune is named"}
-    checkpoint, readout = checkpoint_name(project, system, task, column), readout_name(project, system, task, column)
-    scores = [
-        str(project.paths.score(run, checkpoint, readout, task).relative_to(project.paths.results)) for run in runs_of(project, system)
-    ]
+    checkpoint = checkpoint_name(project, system, task, column)
+    readout = readout_name(project, system, task, _named_reading(project, row, column))
+    paths = (project.paths.score(run, checkpoint, readout, task) for run in runs_of(project, system, row.get("seeds")))
+    scores = [str(path.relative_to(project.paths.results)) for path in paths]
     return {"scores": scores, "select": {"protocol": "", "direction": "", **{key: column[key] for key in SELECT if key in column}}}
 
 
@@ -182,7 +202,8 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
     entry = dict(project.tables[table])
     rows, columns = entry["rows"], entry["columns"]
     baseline_rows(rows)
-    cells = [[_any_cell(project, table, row, column) for column in columns] for row in rows]
+    shared = {key: entry[key] for key in SHARED if key in entry}
+    cells = [[_any_cell(project, table, {**shared, **row}, column) for column in columns] for row in rows]
     notes = [*entry.get("footnotes", []), *_task_notes(project, columns), *_selection_notes(project, rows, columns)]
     notes += _search_notes(project, rows, columns)
     return {
@@ -239,7 +260,7 @@ def _label(project: Project, system: str) -> str:
     return system
 
 
-OF_VECTORS = ("tsne", "nearest", "similarities")
+OF_VECTORS = ("tsne", "nearest", "similarities", "pair_cosines")
 """Kinds of figures that read the vectors of a text set."""
 
 
@@ -249,9 +270,14 @@ def figure_inputs(project: Project, figure: str) -> dict[str, Any]:
     panel_of = {"curves": _curve_panel, **dict.fromkeys(OF_VECTORS, _matrix_panel)}.get(entry["kind"], _score_panel)
     panels: list[dict[str, Any]] = []
     declared: list[Path] = []
-    for system in entry["systems"]:
+    labels = entry.get("labels") or [_label(project, system) for system in entry["systems"]]
+    for system, label in zip(entry["systems"], labels, strict=True):
         panel, paths = panel_of(project, entry, system)
-        panels.append({"label": _label(project, system), **panel})
+        panels.append({"label": label, **panel})
+        declared += paths
+    for panel, base in zip(panels, entry.get("against", []), strict=False):
+        under, paths = panel_of(project, entry, base)
+        panel["against"] = {"label": _label(project, base), **under}
         declared += paths
     inputs: dict[str, Any] = {"panels": panels, "results": str(project.paths.results)}
     if entry["kind"] in OF_VECTORS:
@@ -272,6 +298,8 @@ def _curve_panel(project: Project, entry: Mapping[str, Any], system: str) -> Pan
 def _matrix_panel(project: Project, entry: Mapping[str, Any], system: str) -> Panel:
     task = next((name for name, t in project.tasks.items() if entry["text_set"] in t["texts"].values()), "")
     checkpoint, readout = checkpoint_name(project, system, task, entry), readout_name(project, system, task, entry)
+    roles = project.tasks[task]["texts"].items() if task else ()
+    readout = next((role_readout(project, system, readout, task, role) for role, corpus in roles if corpus == entry["text_set"]), readout)
     path = project.paths.embeddings(runs_of(project, system)[0], checkpoint, readout, entry["text_set"])
     return {"matrix": str(path)}, [path]
 

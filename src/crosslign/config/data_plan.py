@@ -109,7 +109,7 @@ class _Uses:
 
     def figure(self, name: str) -> None:
         entry = self.project.figures[name]
-        for system in entry.get("systems", []):
+        for system in [*entry.get("systems", []), *entry.get("against", [])]:
             self.system(system)
         for cell in entry.get("cells", []):
             self.task(cell["task"])

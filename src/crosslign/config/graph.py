@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.project import Project
-from crosslign.config.resolve import encoder_at_scale, head_of, is_untrained, resolve, split_run
+from crosslign.config.readouts import readout as readout_entry
+from crosslign.config.resolve import encoder_at_scale, head_of, is_untrained, resolve, role_readout, split_run
 from crosslign.errors import InputError
 from crosslign.paths import EVALUATION_FILES
 
@@ -164,7 +165,18 @@ def run_head(project: Project, run: str, text_set: str) -> dict[str, Any]:
 
 def score_inputs(project: Project, run: str, checkpoint: str, readout: str, task: str) -> dict[str, dict[str, Path]]:
     """Return, for each role of a task, its `matrix` and the three tables of its evaluation corpus."""
+    system = split_run(project, run)[0]
     return {
-        role: {"matrix": project.paths.embeddings(run, checkpoint, readout, corpus), **evaluation_paths(project, corpus)}
+        role: {
+            "matrix": project.paths.embeddings(run, checkpoint, role_readout(project, system, readout, task, role), corpus),
+            **evaluation_paths(project, corpus),
+        }
         for role, corpus in project.tasks[task]["texts"].items()
     }
+
+
+def score_length(project: Project, run: str, readout: str, task: str) -> int:
+    """Return the tokens of the longest text set of a score."""
+    system = split_run(project, run)[0]
+    names = {role_readout(project, system, readout, task, role) for role in project.tasks[task]["texts"]}
+    return max(int(readout_entry(project, name)["max_length"]) for name in names)

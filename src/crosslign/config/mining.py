@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.project import Project
-from crosslign.config.resolve import checkpoint_name, entry_of, is_untrained, readout, runs_of
+from crosslign.config.readouts import readout
+from crosslign.config.resolve import checkpoint_name, entry_of, is_untrained, runs_of
 from crosslign.config.targets import GROUPS
 from crosslign.errors import InputError
 from crosslign.registry import nearest

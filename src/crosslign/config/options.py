@@ -16,7 +16,7 @@ FIXED = {
     "views": {"builder", "from", "seed"},
     "terms": {"objective", "weight", "examples", "batch", "micro_batch"},
     "parts": {"kind", "learning_rate", "clip", "start_from"},
-    "tasks": {"scorer", "texts", "output", "main", "averages", "readout", "lengths", "footnote", "splits"},
+    "tasks": {"scorer", "texts", "output", "main", "averages", "readout", "lengths", "normalise", "footnote", "splits"},
 }
 """Keys that belong to the entry itself; every other key of it is an option of the implementation that it names."""
 

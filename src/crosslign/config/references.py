@@ -8,6 +8,7 @@ from typing import Any
 from crosslign.config.cells import system_of
 from crosslign.config.graph import view_corpora
 from crosslign.config.project import Project
+from crosslign.config.readouts import RAW, split_length
 from crosslign.config.yaml_files import YamlFile
 from crosslign.errors import InputError
 from crosslign.registry import nearest
@@ -39,6 +40,8 @@ def _catalog_uses(project: Project) -> Iterator[Use]:
         for corpus in entry.get("prune", {}).get("corpora", []):
             yield "config/encoders.yaml", ("encoders", name, "prune", "corpora"), "corpus", corpus
     for name, task in project.tasks.items():
+        for role in task.get("lengths", {}):
+            yield "config/tasks.yaml", ("tasks", name, "lengths", role), f"text set of {name}", role
         for role, corpus in task["texts"].items():
             yield "config/tasks.yaml", ("tasks", name, "texts", role), "corpus", corpus
             parts = project.corpora.get(corpus, {}).get("of", [])
@@ -94,6 +97,12 @@ def _counted_uses(file: str, name: str, table: Mapping[str, Any]) -> Iterator[Us
                     yield file, ("tables", name, "rows", index, "data", key, section), kind, other
 
 
+def _readout_uses(file: str, name: str, table: Mapping[str, Any]) -> Iterator[Use]:
+    for keys, entry in [((), table), *((("rows", index), row) for index, row in enumerate(table["rows"]))]:
+        if "readout" in entry:
+            yield file, ("tables", name, *keys, "readout"), "readout", entry["readout"]
+
+
 def _table_uses(project: Project) -> Iterator[Use]:
     for name, table in project.tables.items():
         file = f"config/papers/{project.paper_of[name]}.yaml"
@@ -105,13 +114,14 @@ def _table_uses(project: Project) -> Iterator[Use]:
                 if not isinstance(part, str):
                     yield file, ("tables", name, "columns", index, "mean_of"), "task", part["task"]
         yield from _counted_uses(file, name, table)
+        yield from _readout_uses(file, name, table)
         for index, row in enumerate(table["rows"]):
             for system in sorted({system_of(row, column) for column in table["columns"] if "task" in column}) if "system" in row else ():
                 yield file, ("tables", name, "rows", index, "system"), "system", system
     for name, figure in project.figures.items():
         file = f"config/papers/{project.paper_of[name]}.yaml"
-        for system in figure.get("systems", []):
-            yield file, ("figures", name, "systems"), "system", system
+        for key in ("systems", "against"):
+            yield from ((file, ("figures", name, key), "system", system) for system in figure.get(key, []))
         for index, cell in enumerate(figure.get("cells", [])):
             yield file, ("figures", name, "cells", index, "task"), "task", cell["task"]
         if "text_set" in figure:
@@ -128,6 +138,7 @@ def _known(project: Project) -> Mapping[str, Collection[str]]:
         "corpus or view": [*project.corpora, *project.views],
         "encoder": project.encoders,
         "readout": project.readouts,
+        **{f"text set of {name}": task["texts"] for name, task in project.tasks.items()},
         "task": project.tasks,
         "examples": project.examples,
         "system": systems,
@@ -163,8 +174,8 @@ def _exists(project: Project, kind: str, name: str, allowed: Collection[str]) ->
     if kind == "system":
         first, *chain = name.split("+")
         return bool(chain) and first in allowed and set(chain) <= set(project.finetunes)
-    base, mark, length = name.rpartition("_t")
-    return kind == "readout" and bool(mark) and base in allowed and length.isdigit()
+    base, length = split_length(name)
+    return kind == "readout" and (length is not None or name.endswith(RAW)) and base.removesuffix(RAW) in allowed
 
 
 def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:

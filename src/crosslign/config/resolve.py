@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
 from crosslign.config.project import Project
+from crosslign.config.readouts import readout, variant
 from crosslign.errors import InputError
 from crosslign.languages import normalise
 
@@ -74,11 +75,11 @@ def encoder_at_scale(project: Project, encoder: str) -> str:
     return str(mapped.get(encoder, mapped.get("*", encoder)))
 
 
-def seeds_of(project: Project, system: str) -> list[int]:
-    """Return the seeds of a trained system: those of config.yaml, else its own as far as the scale allows."""
+def seeds_of(project: Project, system: str, wanted: Sequence[int] | None = None) -> list[int]:
+    """Return the seeds of a trained system: those of config.yaml, else those wanted, else its own, as far as the scale allows."""
     if given := project.settings.get("seeds"):
         return list(given)
-    seeds = list(entry_of(project, system).get("seeds", [42]))
+    seeds = list(wanted or entry_of(project, system).get("seeds", [42]))
     return seeds[: project.scale["limits"].get("seeds", len(seeds))]
 
 
@@ -87,9 +88,9 @@ def run_id(system: str, seed: int) -> str:
     return f"{system}-s{seed}"
 
 
-def runs_of(project: Project, system: str) -> list[str]:
-    """Return the run ids of a system: itself for an untrained one, one a seed otherwise."""
-    return [system] if is_untrained(project, system) else [run_id(system, seed) for seed in seeds_of(project, system)]
+def runs_of(project: Project, system: str, seeds: Sequence[int] | None = None) -> list[str]:
+    """Return the run ids of a system: itself for an untrained one, one a seed otherwise; `seeds` instead of its own, where given."""
+    return [system] if is_untrained(project, system) else [run_id(system, seed) for seed in seeds_of(project, system, seeds)]
 
 
 def split_run(project: Project, run: str) -> tuple[str, int | None]:
@@ -98,16 +99,6 @@ def split_run(project: Project, run: str) -> tuple[str, int | None]:
         return run, None
     system, _, seed = run.rpartition("-s")
     return system, int(seed)
-
-
-def readout(project: Project, name: str) -> dict[str, Any]:
-    """Return a readout by name; `<readout>_t96` is the readout with that maximal length."""
-    if name in project.readouts:
-        return dict(project.readouts[name])
-    base, _, length = name.rpartition("_t")
-    if base in project.readouts and length.isdigit():
-        return {**project.readouts[base], "max_length": int(length)}
-    raise InputError(f"unknown readout {name!r}", where="config/encoders.yaml: readouts")
 
 
 def _members(project: Project, base: Mapping[str, Any], seed: int) -> dict[str, Any]:
@@ -147,7 +138,7 @@ def resolve(project: Project, system: str, seed: int) -> dict[str, Any]:
         seed: one of its seeds.
 
     Returns:
-        system, run_id, paper, scale, seed, base, parts, terms, train, select, readout.
+        system, run_id, paper, scale, seed, base, parts, terms, train, select, readout, dev_readouts.
     """
     entry = entry_of(project, system)
     name = split_finetune(system)[1] or system
@@ -163,6 +154,7 @@ def resolve(project: Project, system: str, seed: int) -> dict[str, Any]:
         "train": merge(TRAIN_DEFAULTS, entry["train"]),
         "select": deepcopy(entry.get("select", {})),
         "readout": readout(project, entry["readout"]),
+        "dev_readouts": dev_readouts(project, system, entry.get("select", {})),
     }
     return _limited(recipe, project.scale)
 
@@ -173,15 +165,61 @@ def head_of(recipe: Mapping[str, Any]) -> str | None:
     return str(terms[0]["part"]) if terms else None
 
 
-def readout_name(project: Project, system: str, task: str, column: Mapping[str, Any] | None = None) -> str:
-    """Return the readout of a cell: the column's, else the task's, else the system's; an empty task has none."""
-    if column and "readout" in column:
-        return str(column["readout"])
-    if "readout" in project.tasks.get(task, {}):
-        return str(project.tasks[task]["readout"])
-    if is_untrained(project, system):
-        return str(project.encoders[system]["readout"])
-    return str(entry_of(project, system)["readout"])
+def _encoders_under(project: Project, system: str) -> list[str]:
+    """Return the base encoders that a system stands on, as the papers name them: the same at every scale."""
+    first = system.partition("+")[0]  # fine-tunes stand on the encoders of what they go on from
+    if is_untrained(project, first):
+        return [first]
+    entry = project.systems[first]
+    base = {**(project.systems[entry["like"]].get("base", {}) if "like" in entry else {}), **entry.get("base", {})}
+    if "system" in base:
+        return _encoders_under(project, base["system"])
+    return [base["encoder"]] if "encoder" in base else list(base["encoders"].values())
+
+
+def _read_as(project: Project, system: str, name: str, length: int | None, raw: bool) -> str:
+    """Return the readout under its name for this length; no system reads more than its encoders were published with."""
+    encoders = [project.encoders[encoder] for encoder in _encoders_under(project, system)]
+    limits = [encoder["longest"] for encoder in encoders if "longest" in encoder]
+    scaled = all(encoder.get("normalises", False) for encoder in encoders)
+    return variant(project, name, min([length or readout(project, name)["max_length"], *limits]), raw and not scaled)
+
+
+def readout_name(project: Project, system: str, task: str, named: Mapping[str, Any] | None = None) -> str:
+    """Return the readout of a cell.
+
+    Args:
+        project: the configuration.
+        system: a system, trained or not.
+        task: its evaluation; one that has no entry changes nothing.
+        named: `readout` and `length` that the cell's column, row or table names, or a figure.
+
+    Returns:
+        The readout is the named one, else the task's, else the system's. The length is the one that the task fixes for all its texts, else
+        the named one, else the readout's. Where a task fixes several lengths, `role_readout` tells them.
+    """
+    named, entry = named or {}, project.tasks.get(task, {})
+    own = project.encoders[system] if is_untrained(project, system) else entry_of(project, system)
+    lengths = {entry.get("lengths", {}).get(role) for role in entry.get("texts", {})}
+    fixed = lengths.pop() if len(lengths) == 1 else None
+    length = fixed or (None if entry.get("lengths") else named.get("length"))
+    chosen = named.get("readout") or entry.get("readout") or own["readout"]
+    return _read_as(project, system, str(chosen), length, not entry.get("normalise", True))
+
+
+def role_readout(project: Project, system: str, name: str, task: str, role: str) -> str:
+    """Return the readout of one text set of a task: that of the cell, with the length that the task fixes for the role."""
+    length = project.tasks[task].get("lengths", {}).get(role)
+    return name if length is None else _read_as(project, system, name, length, False)
+
+
+def dev_readouts(project: Project, system: str, select: Mapping[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return, for each task that selection looks at, the readout's entry of each of its text sets."""
+    found = {}
+    for task in sorted({entry["task"] for entry in select.values()}):
+        name = readout_name(project, system, task)
+        found[task] = {role: readout(project, role_readout(project, system, name, task, role)) for role in project.tasks[task]["texts"]}
+    return found
 
 
 def checkpoint_name(project: Project, system: str, task: str, column: Mapping[str, Any] | None = None) -> str:

@@ -104,7 +104,7 @@ def corpus_mb(project: Project, corpus: str) -> float:
     if "source" in entry:
         size += STAND_IN_MB if project.stand_in else _files_mb(project, entry)
     size = _capped(size, entry.get("sample") or entry.get("options", {}).get("size"))
-    return size if entry["kind"] == "evaluation" else _capped(size, project.scale["limits"].get("corpus_rows"))
+    return size if entry["kind"] == "evaluation" or entry.get("whole") else _capped(size, project.scale["limits"].get("corpus_rows"))
 
 
 def large_sets(project: Project) -> list[str]:

@@ -88,10 +88,11 @@ class Member(nn.Module):
 
         Args:
             features: `input_ids` int64 [n, t], `attention_mask` where rows are padded, `token_type_ids` for pairs.
-            pooling: one of `POOLINGS`. `avg_first_last` averages the mean-pooled outputs of block 1 and the last block;
+            pooling: one of `POOLINGS`. `avg_first_last` averages the mean-pooled outputs of the last block and of a first layer, which is
+                `layer` (0 or 1, PROTOCOLS B4), block 1 where that is -1;
                 `pooler` is the encoder's own: its `dense` layers where it has some (LaBSE: PROTOCOLS A5.9), else the dense layer with
                 tanh that BERT puts on the first token.
-            layer: which output is pooled, numbered as `resolve_layer` says; the two poolings above have their own.
+            layer: which output is pooled, numbered as `resolve_layer` says; `pooler` has its own.
             backbone: a faster form of the member's own backbone, to compute with.
 
         Returns:
@@ -100,7 +101,7 @@ class Member(nn.Module):
         Raises:
             InputError: the backbone has no pooler, or no such layer.
         """
-        layer = resolve_layer(layer, self.blocks)
+        layer = resolve_layer(1 if pooling == "avg_first_last" and layer < 0 else layer, self.blocks)
         inner = pooling == "avg_first_last" or (layer != self.blocks and pooling != "pooler")
         output = (backbone or self.backbone)(**features, output_hidden_states=inner)
         ids, mask = features["input_ids"], features.get("attention_mask")
@@ -113,7 +114,7 @@ class Member(nn.Module):
                 raise InputError("this encoder has no pooler", where="readout", why="pooling: pooler", do="Use cls or mean")
             return output.pooler_output.float()  # type: ignore[no-any-return]
         if pooling == "avg_first_last":
-            return masked_mean((output.hidden_states[1].float() + output.last_hidden_state.float()) / 2, real)
+            return masked_mean((output.hidden_states[layer].float() + output.last_hidden_state.float()) / 2, real)
         states = output.hidden_states[layer] if inner else output.last_hidden_state
         return pool(states.float(), real, torch.isin(ids, self.special_ids), pooling)
 

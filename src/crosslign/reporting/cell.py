@@ -12,7 +12,7 @@ class Cell:
 
     Attributes:
         ours: mean over runs, a fraction; None where there is none, with `reason` saying why.
-        std: sample standard deviation over runs (ddof 1), or None for a single run.
+        std: standard deviation over runs, or None for a single run: of the sample (ddof 1), unless the table asks for the population's.
         published: figure as printed, on the printed scale, or None.
         printed: what was printed, where it is no plain number (`46k`, `738-750`).
         text: what stands in the place of a number: a setting of a recipe.
@@ -42,6 +42,11 @@ class Cell:
     parts: list[Cell] = field(default_factory=list)
     p_value: float | None = None
     against: str = ""
+
+    @property
+    def seeds(self) -> int:
+        """Runs that the value is a mean over."""
+        return len(self.records) or (self.parts[0].seeds if self.parts else 0)
 
 
 Grid = list[list[Cell]]

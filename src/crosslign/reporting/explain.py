@@ -19,7 +19,7 @@ from crosslign.registry import nearest
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.chain import Link, chain
 from crosslign.reporting.published import read_published
-from crosslign.reporting.values import cell_parts, fill_cell, layout_of, mean_cell
+from crosslign.reporting.values import cell_parts, fill_cell, layout_of, mean_cell, with_deviation
 
 WIDTH = 118
 OF_RECORD = (
@@ -95,8 +95,8 @@ def find_cell(project: Project, table: str, row: str, column: str) -> Place:
 
 def _value(place: Place, results: Path) -> Cell:
     if "mean_of" not in place.cell:
-        return fill_cell(place.cell, results)
-    return mean_cell([fill_cell(part, results) for _, part in place.parts], "one of its parts")
+        return with_deviation(fill_cell(place.cell, results), place.resolved)
+    return with_deviation(mean_cell([fill_cell(part, results) for _, part in place.parts], "one of its parts"), place.resolved)
 
 
 def _yaml(content: Any) -> list[str]:

@@ -13,7 +13,7 @@ from crosslign.config.resources import stage_of
 from crosslign.training.curve import duration
 
 UNKNOWN_SECONDS = 1.0
-"""What a job is expected to take of whose kind nothing is known and none has finished."""
+"""What a job counts of whose kind nothing is known and none has finished; the sum is then said to be a least one."""
 
 
 class Remaining:
@@ -60,6 +60,14 @@ class Remaining:
         longest = max([*rests, *(self._mean(rule) for rule, count in waiting.items() if count)], default=0.0)
         return max(work / self._cores, longest)
 
+    def text(self, now: float) -> str:
+        """Return the expected time in words: at least so much where kinds of jobs are left that have not run; none where all are such."""
+        left = {rule for rule, count in self._left.items() if count > 0}
+        unknown = left - self._known.keys()
+        if left and unknown == left:
+            return ""
+        return f", {'at least' if unknown else 'about'} {duration(self.seconds(now))}"
+
 
 class RemainingHandler(logging.Handler):
     """Reads the events that the workflow engine logs (`event` of a record), and prints jobs done and time left.
@@ -83,13 +91,15 @@ class RemainingHandler(logging.Handler):
                 counts[stage_of(rule)] += jobs if rule != "total" else 0
             self._total = counts.total()
             self._remaining.plan(counts)
-            self._print(f"{self._total} jobs, about {duration(self._remaining.seconds(now))} in all")
+            time_in_all = self._remaining.text(now)
+            self._print(f"{self._total} jobs{time_in_all}{' in all' if time_in_all else ''}")
         elif event == "job_info":
             self._remaining.start(record.__dict__["jobid"], stage_of(record.__dict__["rule_name"]), now)
         elif event == "job_finished":
             self._done += 1
             self._remaining.finish(record.__dict__["job_id"], now)
-            self._print(f"{self._done} of {self._total} jobs done, about {duration(self._remaining.seconds(now))} left")
+            time_left = self._remaining.text(now)
+            self._print(f"{self._done} of {self._total} jobs done{time_left}{' left' if time_left else ''}")
 
     def _print(self, text: str) -> None:
         print(f"[{text}]", file=self._stream, flush=True)

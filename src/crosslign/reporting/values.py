@@ -83,6 +83,7 @@ def fill_cell(cell: Mapping[str, Any], results: Path) -> Cell:
         filled.reason = undefined[0]["reason"] or "undefined"
         return filled
     filled.notes += list(dict.fromkeys(_collapse_note(record) for record in records if record.get("status") == "collapsed"))
+    filled.notes += list(dict.fromkeys(record["note"] for record in records if record.get("note")))
     values = [float(record["value"]) for record in records]
     filled.ours = math.fsum(values) / len(values)
     if len(values) > 1:
@@ -150,6 +151,13 @@ def _mark_intervals(grid: Grid, baselines: Sequence[int | None]) -> None:
             cell.marks.append("below")
 
 
+def with_deviation(cell: Cell, resolved: Mapping[str, Any]) -> Cell:
+    """Return a cell with the standard deviation that its table asks for: `print: std` is `sample`, ddof 1, or `population`, ddof 0."""
+    if cell.std is not None and resolved.get("print", {}).get("std") == "population":
+        cell.std *= math.sqrt((cell.seeds - 1) / cell.seeds)
+    return cell
+
+
 def fill_cells(resolved: Mapping[str, Any], results: Path) -> Grid:
     """Return the values of a resolved table's cells, without published figures and marks.
 
@@ -162,7 +170,7 @@ def fill_cells(resolved: Mapping[str, Any], results: Path) -> Grid:
         for index, cell in enumerate(cells):
             if "mean_of" in cell:
                 row[index] = _average(resolved["columns"], row, cell["mean_of"])
-    return grid
+    return [[with_deviation(cell, resolved) for cell in row] for row in grid]
 
 
 def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Published) -> Grid:

@@ -27,6 +27,7 @@ class Measure:
         value: a fraction; None or NaN where it is undefined, and then `reason` says why.
         resamples: float64 [r], the metric on bootstrap resamples of the items, or None; NaN where a resample leaves it undefined.
         collapsed: why the value means nothing although it is defined, such as one prediction for all items.
+        note: what else a table is to say of the value, such as the sentence that was found.
     """
 
     subset: str
@@ -40,6 +41,7 @@ class Measure:
     reason: str = ""
     resamples: np.ndarray | None = None
     collapsed: str = ""
+    note: str = ""
 
     @property
     def defined(self) -> bool:

@@ -63,6 +63,7 @@ class Record:
         ci_low, ci_high: 95 % interval of the value, or None.
         status: `undefined` where there is nothing to measure, `collapsed` where all vectors are alike.
         reason: why, in one clause, when status is not `ok`.
+        note: what else a table is to say of the value, in a footnote; a score file leaves an empty one out.
     """
 
     eval: str
@@ -79,3 +80,4 @@ class Record:
     ci_high: float | None = None
     status: Literal["ok", "undefined", "collapsed"] = "ok"
     reason: str = ""
+    note: str = ""

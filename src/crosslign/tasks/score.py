@@ -89,6 +89,7 @@ def _record(name: str, measure: Measure, main: bool, collapsed: str) -> Record:
         ci_high=high,
         status=status,  # type: ignore[arg-type]
         reason=reason,
+        note=measure.note,
     )
 
 

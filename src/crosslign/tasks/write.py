@@ -24,6 +24,11 @@ PRECISION = {"precision": "fp32", "score_change": ""}
 """Also in each record: the readout's precision, and what that was measured to change; with what stands where nothing is said."""
 
 
+def _fields_of(record: Record) -> dict[str, Any]:
+    """Return the fields of a record as its file holds them: few have a note."""
+    return {key: value for key, value in asdict(record).items() if key != "note" or value}
+
+
 def write_scores(out: Path, context: Mapping[str, Any], records: Sequence[Record]) -> None:
     """Write a score file; equal scores are equal bytes.
 
@@ -36,7 +41,7 @@ def write_scores(out: Path, context: Mapping[str, Any], records: Sequence[Record
         check_value(asdict(record), str(out))
     shared = {key: context[key] for key in IN_EACH_RECORD} | {key: context.get(key, usual) for key, usual in PRECISION.items()}
     ordered = sorted(records, key=lambda record: (record.eval, record.subset, record.metric, record.direction, record.protocol))
-    write_json(out, {**{key: context[key] for key in HEAD}, "records": [{**shared, **asdict(record)} for record in ordered]})
+    write_json(out, {**{key: context[key] for key in HEAD}, "records": [{**shared, **_fields_of(record)} for record in ordered]})
 
 
 def write_resamples(out: Path, scored: Sequence[Scored]) -> None:
@@ -64,7 +69,7 @@ def read_scores(path: Path) -> tuple[dict[str, Any], list[Record]]:
     try:
         rows = content["records"]
         context = {**{key: content[key] for key in HEAD}, **{key: row[key] for row in rows[:1] for key in (*IN_EACH_RECORD, *PRECISION)}}
-        return context, [Record(**{name: row[name] for name in names}) for row in rows]
+        return context, [Record(**{name: row.get(name, "") if name == "note" else row[name] for name in names}) for row in rows]
     except (KeyError, TypeError) as error:
         raise InputError(f"not a score file: {error}", where=str(path), do="Delete it; the next run makes it again") from error
 

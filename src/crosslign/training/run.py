@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from crosslign.config.resolve import head_of
 from crosslign.corpora.evaluation import Evaluation
-from crosslign.encoders.encode import apply_head, encode, text_columns
+from crosslign.encoders.encode import Matrix, apply_head, encode, text_columns
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Part
@@ -48,7 +49,8 @@ def dev_scores(
     """Return the function that scores a model for every selection of the recipe, with the ordinary scorers.
 
     Args:
-        recipe: its `select` and `readout`.
+        recipe: its `select`, `readout`, and `dev_readouts`, which say for each task and text set how it is read instead; a text set
+            that several tasks read alike is encoded once.
         sets: texts, items and gold of each evaluation corpus that the tasks name.
         tasks: entries of config/tasks.yaml, by id.
         parts: the run's parts; a task on logits gets those of its classification head.
@@ -59,25 +61,31 @@ def dev_scores(
 
     names = sorted({entry["task"] for entry in select.values()})
     corpora = sorted({corpus for name in names for corpus in tasks[name]["texts"].values()})
-    head, wants_logits = head_of(recipe), {c for name in names if tasks[name]["output"] == "logits" for c in tasks[name]["texts"].values()}
-    if wants_logits and head is None:
+    wants_logits = any(tasks[name]["output"] == "logits" for name in names)
+    if wants_logits and head_of(recipe) is None:
         raise InputError("a selection by logits needs a classification head", where=f"{recipe['system']}: select")
     evaluations = {corpus: Evaluation.read(sets[corpus]) for corpus in corpora}
+    readouts = recipe.get("dev_readouts", {})
+
+    def read(model: Model, corpus: str, output: str, readout: Mapping[str, Any]) -> Matrix:
+        _, texts, langs, pairs = text_columns(evaluations[corpus].texts, corpus)
+        if output == "vectors":
+            return encode(model, texts, langs, readout, pairs)
+        head = (parts or {})[str(head_of(recipe))]
+        return apply_head(head, encode(model, texts, langs, {**readout, "normalise": False}, pairs), model.device)
 
     def dev(model: Model) -> dict[str, float | None]:
-        vectors = {}
-        for corpus in corpora:
-            _, texts, langs, pairs = text_columns(evaluations[corpus].texts, corpus)
-            if corpus in wants_logits:
-                raw = encode(model, texts, langs, {**recipe["readout"], "normalise": False}, pairs)
-                vectors[corpus] = apply_head((parts or {})[str(head)], raw, model.device)
-            else:
-                vectors[corpus] = encode(model, texts, langs, recipe["readout"], pairs)
+        seen: dict[str, Matrix] = {}
         records = {}
         for name in names:
-            roles = tasks[name]["texts"]
-            outputs = {role: vectors[corpus] for role, corpus in roles.items()}
-            records[name] = score(name, tasks[name], outputs, {role: evaluations[corpus] for role, corpus in roles.items()})
+            outputs = {}
+            for role, corpus in tasks[name]["texts"].items():
+                wanted = (corpus, tasks[name]["output"], readouts.get(name, {}).get(role, recipe["readout"]))
+                key = json.dumps(wanted, sort_keys=True)
+                if key not in seen:
+                    seen[key] = read(model, *wanted)
+                outputs[role] = seen[key]
+            records[name] = score(name, tasks[name], outputs, {role: evaluations[corpus] for role, corpus in tasks[name]["texts"].items()})
         return {name: pick_score(records[entry["task"]], name, entry) for name, entry in select.items()}
 
     return dev

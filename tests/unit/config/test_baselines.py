@@ -21,6 +21,8 @@ def test_rows_are_compared_with_the_first_one_that_is_run():
     assert baseline_rows(GROUPS[:2]) == [None, 0]
     assert baseline_words(GROUPS[:2]) == "the first row"
     assert baseline_rows([quoted, quoted]) == [None, 0]
+    twice = [quoted, {"label": "a", "group": "NLI", "system": "a"}, {"label": "a", "group": "MT", "system": "b"}]
+    assert baseline_words(twice) == "the row a (NLI)"
 
 
 def test_rows_that_name_one_are_compared_with_it_in_their_own_group_and_no_others_are():

@@ -1,5 +1,6 @@
 """Every paper file in config/papers resolves at every scale, and the methods' file holds what it promises."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,17 @@ def test_a_setting_that_no_recipe_has_is_named(monkeypatch):
         resolve_table(loaded, "moco_bert_table9")
 
 
+def test_a_table_may_name_seeds_of_its_own_and_config_has_the_last_word():
+    def runs(**settings):
+        table = resolve_table(project("msimcse", scale="paper", **settings), "msimcse_table1_seeds")
+        return [sum("-s" in score for score in cells[0]["scores"]) for cells in table["cells"]], table["cells"][2][0]["scores"]
+
+    counts, scores = runs()
+    assert counts == [0, *[3] * 9]
+    assert [score.split("/")[1] for score in scores] == ["MS-E-s42", "MS-E-s43", "MS-E-s44"]
+    assert [score.split("/")[1] for score in runs(seeds=[7])[1]] == ["MS-E-s7"]
+
+
 def test_a_warm_up_in_steps_replaces_an_inherited_share():
     loaded = project("scl", scale="paper")
     loaded.systems["short"] = {"like": "SCL-ret-scl", "place": "", "train": {"warmup_steps": 7}}
@@ -127,3 +139,16 @@ def test_the_strict_profile_of_emma_x_holds_the_printed_values():
         assert {term["batch"] for term in recipe["terms"]} == {1024}
     assert one["terms"][0]["temperature"] == two["terms"][0]["temperature_min"] == 0.04
     assert {(term["anchor_parallel"], term["self_positive"], term["examples"]) for term in two["terms"]} == {(0, False, "ex_monolingual")}
+
+
+IDENTITY = {"system", "run_id", "paper"}
+"""What tells one run from another and is no setting of it."""
+
+
+def test_one_recipe_has_one_id_over_all_papers():
+    loaded = project(*PAPERS, scale="paper")
+    ids: dict[str, str] = {}
+    for system in loaded.systems:
+        recipe = {key: value for key, value in resolve(loaded, system, 42).items() if key not in IDENTITY}
+        assert ids.setdefault(json.dumps(recipe, sort_keys=True), system) == system
+    assert sum(system.startswith("SCL-") for system in loaded.systems) == 54, "PROTOCOLS C3"

@@ -96,7 +96,7 @@ def test_emma_x_at_its_sizes(size):
     assert all(name.endswith(mark) for name in phases)
     for system in phases:
         terms = [term for run in runs_of(loaded, system) for term in resolve(loaded, system, int(run.rpartition("-s")[2]))["terms"]]
-        assert {term["examples"] for term in terms} <= {f"ex_pairs{mark}", f"ex_streams{mark}"}
+        assert {term["examples"] for term in terms} <= {f"ex_{name}{mark}" for name in ("pairs", "streams", "monolingual")}
     pairs, text, anchors = (loaded.examples[f"{name}{mark}"] for name in ("ex_pairs", "ex_monolingual", "ex_anchors"))
     assert (len(pairs["pairs"]), len(pairs["langs"])) == LANGS[size]
     assert {pairs.get("max_per_pair"), text.get("rows")} == {"S": {100_000, 1_100_000}, "M": {200_000, 18_000_000}, "full": {None}}[size]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from crosslign.corpora.sampling import priorities
 from crosslign.examples.build import build_examples
-from crosslign.examples.draws import bounded, drawable
+from crosslign.examples.draws import bounded, drawable, smoothed
 from crosslign.examples.shapes import shaped
 from crosslign.files import read_rows
 from crosslign.files.rows import SCHEMAS, write_rows
@@ -86,3 +86,39 @@ def test_bounded_takes_the_least_of_each_stratum(rows, most, part):
         own = sorted((value, number) for number, value in enumerate(values.tolist()) if rows[number][1] == stratum)
         wanted |= {number for _, number in own[:most]}
     assert found["a_text"].to_pylist() == [keys[number] for number in sorted(wanted)]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    sizes=st.tuples(st.integers(1, 30), st.integers(1, 9)),
+    most=st.one_of(st.none(), st.integers(1, 20)),
+    exponent=st.floats(0, 1),
+    part=st.integers(1, 9),
+)
+def test_smoothed_strata_have_their_shares(sizes, most, exponent, part):
+    keys = [f"{stratum}{n}" for stratum, size in zip("ab", sizes, strict=True) for n in range(size)]
+    values = priorities(keys, 7)
+    table = drawable(shaped("pairs", a_text=pa.array(keys)), values, pa.chunked_array([[key[0] for key in keys]]))
+    parts = (table.slice(start, part) for start in range(0, len(keys), part))
+    found = [text for made in smoothed(parts, exponent, most) for text in made["a_text"].to_pylist()]
+    kept = {stratum: size if most is None else min(most, size) for stratum, size in zip("ab", sizes, strict=True)}
+    total = sum(kept.values())
+    assert len(found) == total
+    for stratum, size in kept.items():
+        own = [key for key in found if key[0] == stratum]
+        exact = total * size**exponent / sum(other**exponent for other in kept.values())
+        assert abs(len(own) - exact) < 1
+        assert own == sorted(own, key=keys.index), "source order, copies together"
+        least = sorted((key for key in keys if key[0] == stratum), key=lambda key: values[keys.index(key)])[:size]
+        times = [own.count(key) for key in least]
+        assert set(own) <= set(least)
+        assert times == sorted(times, reverse=True)
+        assert max(times) - min(times) <= 1, "each as often as the others, or once more"
+
+
+def test_pairs_of_small_languages_come_again(run, rows):
+    content = [{"id": f"b:{n}", "a_lang": "en", "a_text": f"{n} en", "b_lang": ("de", "fr")[n < 4], "b_text": f"{n} xx"} for n in range(40)]
+    found = run("parallel_pairs", [rows("bitext", content)], exponent=0.0, max_per_pair=16)
+    french = [row["rows"][0] for row in found if "fr" in (row["a_lang"], row["b_lang"])]
+    assert (len(found), len(french), len(set(french))) == (20, 10, 4)
+    assert run("parallel_pairs", [rows("bitext", content)], exponent=1.0) == run("parallel_pairs", [rows("bitext", content)])

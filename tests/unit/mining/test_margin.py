@@ -54,6 +54,9 @@ def test_neighbours_k2() -> None:
     assert two.forward_scores.mean(1) == pytest.approx([0.86153846, 0.97873303, 0.96153846, 0.98461538], abs=1e-6)
     assert two.backward_scores.mean(1) == pytest.approx([0.94615385, 0.94615385, 0.98, 0.9, 0.94705882], abs=1e-6)
     assert two.forward_scores[0] == pytest.approx([12 / 13, 4 / 5], abs=1e-7)
+    between = (two.forward_scores.mean(1)[0] + two.backward_scores.mean(1)[0]) / 2  # what the margin of (0, 0) is measured against
+    assert between == pytest.approx(0.90384615, abs=1e-6)
+    assert [12 / 13 / between, 12 / 13 - between] == pytest.approx([1.02127660, 0.01923077], abs=1e-6)
 
 
 RATIO_K2 = """1.02127660 0.42553191 0.86883876 0.00000000 0.52039029

@@ -20,23 +20,26 @@ def unit(rows):
     return rows / rows.norm(dim=-1, keepdim=True)
 
 
-def terms_of(ranks, temperatures, mean=False):
+def terms_of(ranks, temperatures, mean=False, dtype=DOUBLE):
     keep = torch.ones(1, 8, dtype=torch.bool)
-    return rank_terms(unit(QUERY) @ unit(KEYS).T, torch.tensor([ranks]), keep, temperatures, mean)
+    return rank_terms(unit(QUERY.to(dtype)) @ unit(KEYS.to(dtype)).T, torch.tensor([ranks]), keep, temperatures, mean)
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [(DOUBLE, 1e-9), (torch.float32, 1e-4)])
 @pytest.mark.parametrize(
-    ("ranks", "temperatures", "mean", "expected"),
+    ("ranks", "temperatures", "mean", "expected", "total"),
     [
-        (RANKS, [0.05, 0.075, 0.10], False, [0.7102615057, 1.7767291776, 0.0005834746]),
-        (RANKS, [0.05, 0.075, 0.10], True, [1.4034086863, 2.8753414663, 0.6937306551]),
-        (RANKS, [0.04, 0.04, 0.04], False, [0.7211390700, 3.1362372505, 0.0000000181]),
-        ([1, 1, 4, 4, 4, 4, 4, 4], [0.05, 0.075, 0.10], False, [0.7102615057, 0, 0]),
-        ([1, 1, 2, 2, 2, 2, 2, 2], [0.05], False, [0.7102615057]),
+        (RANKS, [0.05, 0.075, 0.10], False, [0.7102615057, 1.7767291776, 0.0005834746], 2.4875741579),
+        (RANKS, [0.05, 0.075, 0.10], True, [1.4034086863, 2.8753414663, 0.6937306551], 4.9724808077),
+        (RANKS, [0.04, 0.04, 0.04], False, [0.7211390700, 3.1362372505, 0.0000000181], 3.8573763387),
+        ([1, 1, 4, 4, 4, 4, 4, 4], [0.05, 0.075, 0.10], False, [0.7102615057, 0, 0], 0.7102615057),
+        ([1, 1, 2, 2, 2, 2, 2, 2], [0.05], False, [0.7102615057], 0.7102615057),
     ],
 )
-def test_golden_rank_terms(ranks, temperatures, mean, expected):
-    assert torch.stack(terms_of(ranks, temperatures, mean)).tolist() == pytest.approx(expected, abs=1e-9)
+def test_golden_rank_terms(ranks, temperatures, mean, expected, total, dtype, tolerance):
+    found = torch.stack(terms_of(ranks, temperatures, mean, dtype))
+    assert found.tolist() == pytest.approx(expected, abs=tolerance)
+    assert float(found.sum()) == pytest.approx(total, abs=tolerance)
 
 
 def test_a_rank_that_no_anchor_has_is_skipped():

@@ -21,18 +21,19 @@ LOGITS = torch.tensor([0.5, 0.0, -0.5, 1.0], dtype=DOUBLE)
 
 @pytest.fixture
 def mixture(part):
-    """The mixture of G10 in float64."""
+    """The mixture of G10."""
 
-    def make(**options):
+    def make(dtype=DOUBLE, **options):
         made = part("gaussian_mixture", **options)
-        made.means = nn.Parameter(MEANS.clone())
-        made.log_variances = nn.Parameter(VARIANCES.log())
-        made.prior_logits = nn.Parameter(LOGITS.clone())
+        made.means = nn.Parameter(MEANS.to(dtype, copy=True))
+        made.log_variances = nn.Parameter(VARIANCES.log().to(dtype))
+        made.prior_logits = nn.Parameter(LOGITS.to(dtype, copy=True))
         return made
 
     return make
 
 
+TYPES = pytest.mark.parametrize(("dtype", "tolerance"), [(DOUBLE, 1e-9), (torch.float32, 1e-4)])
 GOLDEN = {
     (0.1, 0): ([0.6554717850, 0.2687493174, 0.0415286045, 0.0342502932], 1),
     (0.6, -0.2): ([0.0201100977, 0.3555033717, 0.1466753267, 0.4777112038], 4),
@@ -44,26 +45,28 @@ DENSITIES = {
 }
 
 
+@TYPES
 @pytest.mark.parametrize("delta", list(GOLDEN))
-def test_golden_mixture(mixture, delta):
-    made, x = mixture(), torch.tensor([delta], dtype=DOUBLE)
+def test_golden_mixture(mixture, delta, dtype, tolerance):
+    made, x = mixture(dtype), torch.tensor([delta], dtype=dtype)
     posterior, best = GOLDEN[delta]
     for found in (made.paired_log_posteriors(x, torch.zeros_like(x))[0], made.log_posteriors(x, torch.zeros_like(x))[0, 0]):
-        assert found.exp().tolist() == pytest.approx(posterior, abs=1e-9)
+        assert found.exp().tolist() == pytest.approx(posterior, abs=tolerance)
         assert int(found.argmax()) + 1 == best
     if delta in DENSITIES:
         distances = ((x - made.means) ** 2 / made.log_variances.exp()).sum(1)
-        assert made.log_densities(distances).tolist() == pytest.approx(DENSITIES[delta], abs=1e-9)
+        assert made.log_densities(distances).tolist() == pytest.approx(DENSITIES[delta], abs=tolerance)
 
 
-def test_golden_nll_and_the_prior_counted_twice(mixture):
-    x = torch.tensor([[0.1, 0], [0.6, -0.2]], dtype=torch.float64)
+@TYPES
+def test_golden_nll_and_the_prior_counted_twice(mixture, dtype, tolerance):
+    x = torch.tensor([[0.1, 0], [0.6, -0.2]], dtype=dtype)
     zero = torch.zeros_like(x)
-    found = -mixture().paired_log_posteriors(x, zero)
-    assert found[0].tolist() == pytest.approx([0.4224000202, 1.3139762395, 3.1813728246, 3.3740601549], abs=1e-9)
-    assert found[1].tolist() == pytest.approx([3.9065332149, 1.0342205453, 1.9195337970, 0.7387489051], abs=1e-9)
-    twice = mixture(squared_prior=True).paired_log_posteriors(x, zero)[0].exp()
-    assert twice.tolist() == pytest.approx([0.7363005037, 0.1831054304, 0.0171614489, 0.0634326171], abs=1e-9)
+    found = -mixture(dtype).paired_log_posteriors(x, zero)
+    assert found[0].tolist() == pytest.approx([0.4224000202, 1.3139762395, 3.1813728246, 3.3740601549], abs=tolerance)
+    assert found[1].tolist() == pytest.approx([3.9065332149, 1.0342205453, 1.9195337970, 0.7387489051], abs=tolerance)
+    twice = mixture(dtype, squared_prior=True).paired_log_posteriors(x, zero)[0].exp()
+    assert twice.tolist() == pytest.approx([0.7363005037, 0.1831054304, 0.0171614489, 0.0634326171], abs=tolerance)
 
 
 def test_golden_one_dimension(part):

@@ -50,3 +50,15 @@ def test_events_become_one_line_a_finished_job():
     first, second = out.getvalue().splitlines()
     assert first == "[2 jobs, about 2 min 00 s in all]"
     assert second.startswith("[1 of 2 jobs done, about 3")
+
+
+def test_kinds_of_jobs_that_have_not_run_make_it_a_least_time_or_none():
+    remaining = Remaining({}, cores=1)
+    remaining.plan({"score": 2, "train": 1})
+    assert remaining.text(0.0) == ""
+    remaining.start(1, "score", 0.0)
+    remaining.finish(1, 60.0)
+    assert remaining.text(60.0) == ", at least 1 min 01 s"
+    remaining.start(2, "train", 60.0)
+    remaining.finish(2, 100.0)
+    assert remaining.text(100.0) == ", about 1 min 00 s"

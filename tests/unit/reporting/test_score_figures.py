@@ -5,7 +5,9 @@ import csv
 import pytest
 
 from crosslign.files import write_json
+from crosslign.reporting.cell import Cell
 from crosslign.reporting.figures import FIGURES
+from crosslign.reporting.figures.bars import change, is_unseen
 
 
 def score(folder, run, value, low=None, high=None):
@@ -53,3 +55,27 @@ def test_lines_average_the_evaluations_of_each_place(tmp_path):
     small, large = numbers("lines", {"x": [256, 409600], "x_label": "size", "cells": []}, panels, tmp_path)
     assert float(small["value"]) == pytest.approx(0.4)
     assert (large["x"], large["value"]) == ("409600", "")
+
+
+def test_bars_against_a_base_show_changes_in_a_panel_a_base(tmp_path):
+    under = {"label": "base", "cells": [cell(score(tmp_path, "b", 0.5, 0.4, 0.6)), {"reason": "no weights"}]}
+    ours = [cell(score(tmp_path, "a1", 0.2), score(tmp_path, "a2", 0.4)), cell(score(tmp_path, "a", 0.7))]
+    other = {"label": "other", "cells": [cell(score(tmp_path, "o", 0.1)), cell(score(tmp_path, "p", 0.1))]}
+    panels = [{"label": "A", "cells": ours, "against": under}, {"label": "B", "cells": ours, "against": other}]
+    entry = {"cells": [{"task": "t", "subset": "de", "metric": "f1"}, {"task": "u", "subset": "de-tr", "metric": "f1"}], "seen": ["de"]}
+    first, second, third, _ = numbers("bars", entry, panels, tmp_path)
+    assert (float(first["value"]), float(first["against"]), float(first["change"])) == pytest.approx((0.3, 0.5, -0.2))
+    assert float(first["std"]) == pytest.approx(0.2 / 2**0.5)
+    assert (second["value"], second["change"], second["reason"]) == ("0.7", "", "no weights")
+    assert float(third["change"]) == pytest.approx(0.2)
+
+
+def test_a_language_outside_the_training_data_is_marked():
+    seen = ["en", "de", "zh"]
+    assert [is_unseen(subset, seen) for subset in ("de", "de-en", "zh-en", "en-tr", "fr")] == [False, False, False, True, True]
+    assert not is_unseen("fr", [])
+
+
+def test_the_change_of_two_systems_with_seeds_has_the_deviation_of_both():
+    found = change(Cell(ours=0.6, std=0.03), Cell(ours=0.5, std=0.04))
+    assert (found.ours, found.std) == pytest.approx((0.1, 0.05))

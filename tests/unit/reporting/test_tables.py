@@ -59,7 +59,8 @@ def test_means_deviations_and_averages_are_of_unrounded_values(table):
     assert [c.best for c in b.cells] == [True, False, False]
 
 
-def test_averages_over_seeds_are_made_seed_by_seed(tmp_path):
+@pytest.mark.parametrize(("kind", "share"), [("sample", 1.0), ("population", 0.5**0.5)])
+def test_averages_over_seeds_are_made_seed_by_seed(tmp_path, kind, share):
     x, y = (
         [score(tmp_path, f"{name}-s{n}", value) for n, value in enumerate(values)]
         for name, values in (("x", (0.1, 0.5)), ("y", (0.3, 0.9)))
@@ -71,10 +72,11 @@ def test_averages_over_seeds_are_made_seed_by_seed(tmp_path):
         {"label": "m", "mean_of": ["x", "y"]},
         {"label": "n", "mean_of": []},
     ]
-    (row,) = lay_out(resolved(rows, columns), tmp_path, tmp_path).rows
+    (row,) = lay_out(resolved(rows, columns, print={"std": kind}), tmp_path, tmp_path).rows
+    assert row.cells[0].value.std == pytest.approx(share * 0.4 / 2**0.5)  # of 0.1 and 0.5
     for mean in row.cells[2:]:
         assert mean.value.ours == pytest.approx(0.45)
-        assert mean.value.std == pytest.approx(0.5 / 2**0.5)
+        assert mean.value.std == pytest.approx(share * 0.5 / 2**0.5)
 
 
 def test_an_absent_cell_is_a_dash_with_its_reason_and_equal_footnotes_share_a_letter(table):

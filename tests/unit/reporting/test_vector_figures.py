@@ -79,3 +79,22 @@ def test_cosines_of_translations_by_pair_of_languages(inputs, out):
         },
         abs=1e-6,
     )  # fmt: skip
+
+
+def test_single_sentences_have_a_panel_each_and_every_pair_once(inputs, out):
+    builder = EvaluationBuilder("parallel")
+    vectors = {
+        ("en", "one"): (1.0, 0.0), ("de", "eins"): (3.0, 4.0), ("fr", "un"): (4.0, 3.0),
+        ("en", "two"): (0.0, 1.0), ("de", "zwei"): (0.0, 2.0), ("fr", "deux"): (1.0, 0.0),
+    }  # fmt: skip
+    for at, (lang, text) in enumerate(vectors):
+        builder.item(text, "x", "source", lang, text, group=f"g{9 - at // 3}")
+    given = inputs(builder, vectors)
+    given["panels"].append({**given["panels"][0], "label": "theirs"})
+    rows = drawn("pair_cosines", given, out, groups=2)
+    assert [row["sentence"] for row in rows[::6]] == ["one", "two"]
+    assert [(row["first"], row["second"], row["system"]) for row in rows[:6]] == [
+        (*pair, label) for label in ("ours", "theirs") for pair in (("en", "de"), ("en", "fr"), ("de", "fr"))
+    ]
+    assert [float(row["cosine"]) for row in rows[:3]] == pytest.approx([0.6, 0.8, 0.96])
+    assert [float(row["cosine"]) for row in rows[6:9]] == pytest.approx([1.0, 0.0, 0.0])

@@ -28,10 +28,10 @@ def build(
     return builder.build()
 
 
-def matrix(evaluation: Evaluation, vectors: Mapping[tuple[str, str], Sequence[float]]) -> np.ndarray:
+def matrix(evaluation: Evaluation, vectors: Mapping[tuple[str, str], Sequence[float]], dtype: type = np.float32) -> np.ndarray:
     """Return one row a text, by (language, text)."""
     texts = evaluation.texts.to_pylist()
-    return np.array([vectors[row["lang"], row["text"]] for row in texts], dtype=np.float32)
+    return np.array([vectors[row["lang"], row["text"]] for row in texts], dtype=dtype)
 
 
 def with_cosines(cosines: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

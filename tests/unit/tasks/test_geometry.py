@@ -30,33 +30,49 @@ def run(vectors, langs, n, **options):
     return {(r.subset, r.metric): r for r in score("geometry", {**TASK, **options}, {"test": vectors}, {"test": evaluation})}
 
 
-def test_golden_diagonal_kl():
-    divergences = diagonal_kl(np.array([[0, 0], [1, -0.5]]), np.array([[1, 0.25], [0.5, 0.5]]))
+TYPES = pytest.mark.parametrize("dtype", [np.float64, np.float32])
+
+
+@TYPES
+def test_golden_diagonal_kl(dtype):
+    divergences = diagonal_kl(np.array([[0, 0], [1, -0.5]], dtype), np.array([[1, 0.25], [0.5, 0.5]], dtype))
     assert (divergences[0, 1], divergences[1, 0]) == pytest.approx((1.5, 1.25))
     assert divergences.diagonal() == pytest.approx([0, 0])
     assert mean_symmetric(divergences) == pytest.approx(1.375)
     assert mean_symmetric(divergences) / 2 == pytest.approx(0.6875)
 
 
-def test_golden_full_kl():
-    means = np.array([[0, 0], [0.5, 1]])
-    spreads = [np.array([[1, 0.3], [0.3, 0.5]]), np.array([[0.8, -0.1], [-0.1, 0.6]])]
+@TYPES
+def test_golden_full_kl(dtype):
+    means = np.array([[0, 0], [0.5, 1]], dtype)
+    spreads = [np.array([[1, 0.3], [0.3, 0.5]], dtype), np.array([[0.8, -0.1], [-0.1, 0.6]], dtype)]
+    tolerance = 1e-9 if dtype is np.float64 else 1e-6
     divergences = full_kl(means, spreads)
-    assert (divergences[0, 1], divergences[1, 0]) == pytest.approx((1.3129686186, 1.2304927203), abs=1e-9)
+    assert (divergences[0, 1], divergences[1, 0]) == pytest.approx((1.3129686186, 1.2304927203), abs=tolerance)
     divergences = full_kl(means, [3001 * spread for spread in spreads])
-    assert (divergences[0, 1], divergences[1, 0]) == pytest.approx((0.1963195583, 0.2247304134), abs=1e-9)
+    assert (divergences[0, 1], divergences[1, 0]) == pytest.approx((0.1963195583, 0.2247304134), abs=tolerance)
 
 
-def test_golden_calinski_harabasz():
-    points = np.array([[0, 0], [0, 2], [4, 0], [4, 2], [10, 1], [10, 3]], dtype=float)
-    assert calinski_harabasz([points], [np.array([0, 0, 1, 1, 2, 2])]) == pytest.approx(25.6666666667)
+@TYPES
+def test_golden_calinski_harabasz(dtype):
+    points, clusters = np.array([[0, 0], [0, 2], [4, 0], [4, 2], [10, 1], [10, 3]], dtype), np.array([0, 0, 1, 1, 2, 2])
+    index = calinski_harabasz([points], [clusters])
+    assert index == pytest.approx(25.6666666667)
+    centres = np.stack([points[clusters == number].mean(0) for number in range(3)])
+    between = 2 * ((centres - points.mean(0)) ** 2).sum()
+    within, literal = ((points - centres[clusters]) ** 2).sum(), sum(((points - centre) ** 2).sum() for centre in centres)
+    assert (between, within) == pytest.approx((102.6666666667, 6))
+    assert index * (3 - 1) / (6 - 3) == pytest.approx(between / within) == pytest.approx(17.1111111111)
+    # Equation 17 as printed sums over all points for each cluster: values that the paper's table cannot hold.
+    assert between / literal == pytest.approx(0.1619348055)
     split = calinski_harabasz([points[::2], points[1::2]], [np.array([0, 1, 2]), np.array([0, 1, 2])])
     assert split == pytest.approx(25.6666666667)
     assert calinski_harabasz([points], [np.zeros(6, dtype=int)]) is None
 
 
-def test_golden_isotropy_and_its_range():
-    found = run(np.array([[3, 4], [4, 3], [1, 0], [3, 4], [4, 3], [1, 0]]), ["aa", "bb"], 3)
+@TYPES
+def test_golden_isotropy_and_its_range(dtype):
+    found = run(np.array([[3, 4], [4, 3], [1, 0], [3, 4], [4, 3], [1, 0]], dtype), ["aa", "bb"], 3)
     # Both languages hold the golden vectors: every Z doubles, and the ratio stays.
     assert found["all", "isotropy"].value == pytest.approx(0.4317638089)
     assert found["all", "isotropy_low"].value == pytest.approx(0.3634291063)

@@ -7,7 +7,8 @@ import pytest
 from build_sets import build, matrix, with_cosines
 
 from crosslign.errors import InputError
-from crosslign.tasks.score import score
+from crosslign.tasks.measures import Measure
+from crosslign.tasks.score import averages_of, score
 
 GOLDEN = np.array([[0.9, 0.2, 0.1, 0.3], [0.5, 0.8, 0.8, 0.1], [0.3, 0.7, 0.7, 0.2], [0.2, 0.6, 0.4, 0.4]])
 TASK = {
@@ -66,10 +67,16 @@ def test_averages_are_over_languages_not_over_lines():
     assert all(r.ci_low is None and r.ci_high is None for r in records)
 
 
-def test_identity_of_the_errata():
-    from crosslign.tasks.measures import Measure
-    from crosslign.tasks.score import averages_of
+def test_a_golden_average_counts_each_language_once():
+    parts = [Measure("aa", "accuracy", 0.9, 1000), Measure("bb", "accuracy", 0.5, 205)]
+    (average,) = averages_of(parts, {"avg": "all"})
+    assert average.value == pytest.approx(0.7, abs=1e-8)
+    weighted = sum(part.value * part.n_items for part in parts) / sum(part.n_items for part in parts)
+    assert weighted == pytest.approx(0.83195021, abs=1e-8)
+    assert average.value != pytest.approx(weighted, abs=0.1)
 
+
+def test_identity_of_the_errata():
     def mean(head: float, tail: float) -> float:
         parts = [Measure(f"h{i}", "accuracy", head, 1) for i in range(36)] + [Measure(f"t{i}", "accuracy", tail, 1) for i in range(76)]
         return averages_of(parts, {"all": "all"})[0].value

@@ -25,7 +25,7 @@ TASK = {
 }
 
 
-def run(gold, system, **options):
+def run(gold, system, dtype=np.float32, **options):
     subsets = {
         s: ([f"{s}a{i}" for i in range(len(v))], [f"{s}b{i}" for i in range(len(v))], [(i, i) for i in range(len(v))])
         for s, v in gold.items()
@@ -36,7 +36,7 @@ def run(gold, system, **options):
         for i, cosine in enumerate(cosines):
             vectors["xx", f"{subset}a{i}"] = [3.0, 0.0]
             vectors["en", f"{subset}b{i}"] = [cosine, math.sqrt(1 - cosine**2)]
-    return score("sts12", {**TASK, **options}, {"test": matrix(evaluation, vectors)}, {"test": evaluation})
+    return score("sts12", {**TASK, **options}, {"test": matrix(evaluation, vectors, dtype)}, {"test": evaluation})
 
 
 def value(records, subset, metric, protocol=""):
@@ -44,8 +44,9 @@ def value(records, subset, metric, protocol=""):
     return record.value
 
 
-def test_golden_subsets_and_aggregations():
-    records = run(GOLD, SYSTEM, aggregation=["all", "wmean"])
+@pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-7), (np.float32, 1e-6)])
+def test_golden_subsets_and_aggregations(dtype, tolerance):
+    records = run(GOLD, SYSTEM, dtype, aggregation=["all", "wmean"])
     expected = {
         ("s1", ""): (0.8000000000, 0.9379445280),
         ("s2", ""): (0.8660254038, 0.9878291611),
@@ -56,7 +57,7 @@ def test_golden_subsets_and_aggregations():
     }
     for (subset, protocol), (spearman, pearson) in expected.items():
         assert value(records, subset, "spearman", protocol) == pytest.approx(spearman, abs=1e-10)
-        assert value(records, subset, "pearson", protocol) == pytest.approx(pearson, abs=1e-6)
+        assert value(records, subset, "pearson", protocol) == pytest.approx(pearson, abs=tolerance)
     assert {r.n_items for r in records if r.subset == "avg"} == {12}
     assert [r.subset for r in records if r.main] == ["avg"]
 

@@ -64,3 +64,22 @@ def test_run_goes_on_from_another_runs_checkpoint(tiny_encoder, pairs_file, tmp_
     assert all(np.allclose(one[name], two[name], atol=1e-7) for name in one)
     parts = [trial.weights(tmp_path / name)["last/parts.safetensors"] for name in ("one", "two")]
     assert len(parts[0]) == len(parts[1])
+
+
+def test_selection_reads_each_text_set_as_its_task_does_and_alike_ones_once(tiny_model, sentence_pairs, tmp_path, monkeypatch):
+    from crosslign.training import run
+
+    sets = {"dev_pairs": _retrieval_set(tmp_path, sentence_pairs)}
+    task = {"scorer": "retrieval", "texts": {"test": "dev_pairs"}, "output": "vectors", "averages": {}}
+    task["main"] = {"metric": "accuracy", "subset": "de", "direction": "xx2en"}
+    chosen = {name: {"task": name, "subset": "de", "metric": "accuracy", "direction": "xx2en", "every": 1} for name in ("a", "b", "c", "d")}
+    recipe = trial.recipe(select=chosen, terms=[], parts={})
+    short = {**recipe["readout"], "max_length": 5}
+    raw = {**recipe["readout"], "normalise": False}
+    recipe["dev_readouts"] = {"a": {"test": short}, "b": {"test": raw}, "c": {"test": dict(short)}}  # d: the recipe's own
+    used = []
+    monkeypatch.setattr(run, "encode", lambda *args: used.append(args[3]) or encode(*args))
+    scores = run.dev_scores(recipe, sets, dict.fromkeys(chosen, task))(tiny_model)
+    assert used == [short, raw, recipe["readout"]]
+    assert scores["a"] == scores["c"]
+    assert set(scores) == set(chosen)

@@ -21,7 +21,14 @@ def test_golden_linear(step, rate):
 
 @pytest.mark.parametrize(
     ("rows", "batch", "epochs", "expected"),
-    [(275601, 128, 1, 2154), (2239086, 64, 1, 34986), (1000000, 128, 1, 7813), (392702, 128, 1, 3068), (275601, 128, 2, 4308)],
+    [
+        (275601, 128, 1, 2154),
+        (2239086, 64, 1, 34986),
+        (1000000, 128, 1, 7813),
+        (392702, 128, 1, 3068),
+        (3 * 392702, 128, 1, 9204),
+        (275601, 128, 2, 4308),
+    ],
 )
 def test_golden_steps_per_epoch(rows, batch, epochs, expected):
     assert total_steps(rows, batch, epochs, None) == expected

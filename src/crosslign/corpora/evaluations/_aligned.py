@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import pyarrow as pa
 
+from crosslign.corpora.columns import SIDES, kind_of
 from crosslign.corpora.dedup import bare
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.sampling import generator
@@ -16,10 +17,10 @@ Groups = dict[str, dict[str, str]]
 
 
 def from_multiway(corpora: Mapping[str, pa.Table], versions: Mapping[str, Sequence[str]], where: str) -> Groups:
-    """Return the texts of the one multiway corpus, in its order.
+    """Return the texts of the one multiway corpus, in its order; of labelled pairs the first sentences, by the pairs' groups.
 
     Args:
-        corpora: one corpus in the `multiway` columns.
+        corpora: one corpus in the `multiway` or the `labelled` columns.
         versions: versions to prefer, best first, by language; without any, a group's first row of the language counts.
         where: id of the evaluation set, for messages.
     """
@@ -29,7 +30,10 @@ def from_multiway(corpora: Mapping[str, pa.Table], versions: Mapping[str, Sequen
     rank = {(lang, version): place for lang, letters in versions.items() for place, version in enumerate(letters)}
     best: dict[tuple[str, str], int] = {}
     groups: Groups = {}
-    for group, lang, text, version in zip(*(table[column].to_pylist() for column in ("group", "lang", "text", "version")), strict=True):
+    lang_column, text_column = SIDES[kind_of(table.column_names)][0]
+    versions_of = table["version"].to_pylist() if "version" in table.column_names else [None] * table.num_rows
+    columns = (table[column].to_pylist() for column in ("group", lang_column, text_column))
+    for group, lang, text, version in zip(*columns, versions_of, strict=True):
         place = rank.get((lang, version), len(rank))
         if place < best.get((group, lang), len(rank) + 1):
             best[group, lang] = place
@@ -65,12 +69,41 @@ def evenly(count: int, limit: int | None) -> list[int]:
     return list(range(count)) if limit is None or count <= limit else [number * count // limit for number in range(limit)]
 
 
-def retrieval(name: str, groups: Groups, langs: Sequence[str], pivot: str, size: int | None, seed: int, split: str) -> Evaluation:
+def saying(groups: Groups, sentences: Sequence[str], langs: Sequence[str], lang: str, where: str) -> list[str]:
+    """Return the groups that say these sentences in `lang`, in the order of the sentences; the first that has all languages.
+
+    Letters count, not case, punctuation or spaces (PROTOCOLS A0.8).
+
+    Raises:
+        InputError: one of the sentences is not there in all languages.
+    """
+    group_of: dict[str, str] = {}
+    for group, texts in groups.items():
+        if {lang, *langs} <= texts.keys():
+            group_of.setdefault(bare(texts[lang]), group)
+    for sentence in sentences:
+        if bare(sentence) not in group_of:
+            why = f"{len(group_of):,} sentences stand in all of {', '.join(langs)}; this one does not"
+            raise InputError(f"no sentence {sentence!r}", where=where, why=why, do="Name one that the corpus has, under `sentences`")
+    return [group_of[bare(sentence)] for sentence in sentences]
+
+
+def retrieval(
+    name: str,
+    groups: Groups,
+    langs: Sequence[str],
+    pivot: str,
+    size: int | None,
+    seed: int,
+    split: str,
+    order: Iterable[str] | None = None,
+) -> Evaluation:
     """Return a set in Tatoeba's form: for each language, its sentences (source) and those of the pivot (target), linked by group.
 
-    All subsets hold the same groups: those that have every language, at most `size`, drawn by `seed`.
+    All subsets hold the same groups: those that have every language, at most `size`: the first in `order`, else drawn by `seed`.
     """
-    chosen = distinct(groups, shuffled(groups, seed, "retrieval"), [pivot, *(lang for lang in langs if lang != pivot)])[:size]
+    order = shuffled(groups, seed, "retrieval") if order is None else order
+    chosen = distinct(groups, order, [pivot, *(lang for lang in langs if lang != pivot)])[:size]
     builder = EvaluationBuilder(name)
     for lang in langs:
         if lang == pivot:

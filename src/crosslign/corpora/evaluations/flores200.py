@@ -34,7 +34,7 @@ def read(
     """Return one subset a language, called as FLORES calls it: its sentences (source) against those of the pivot (target).
 
     Languages keep FLORES's codes in texts too, since two of them may share a language and differ in script. Sentences of one line share
-    a group.
+    a group; its part of FLORES is the split of its items.
 
     Args:
         files: official files, or an archive of them; other files are passed over.
@@ -70,10 +70,14 @@ def read(
             raise InputError("languages have unequal numbers of lines", where=name, why=why)
         for role, side, code in (("source", source, lang), ("target", target, pivot)):
             for group in kept:
-                builder.item(f"{code}-{group}", lang, role, code, side[group], group=group)
+                builder.item(f"{code}-{group}", lang, role, code, side[group], split=_part(group), group=group)
         for group in kept:
-            builder.link(lang, f"{lang}-{group}", f"{pivot}-{group}")
+            builder.link(lang, f"{lang}-{group}", f"{pivot}-{group}", split=_part(group))
     return builder.build()
+
+
+def _part(group: str) -> str:
+    return group.partition(":")[0]
 
 
 def _sentences(found: Mapping[str, Part], parts: Sequence[str]) -> dict[str, str]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation
-from crosslign.corpora.evaluations._aligned import from_multiway, retrieval
+from crosslign.corpora.evaluations._aligned import from_multiway, retrieval, saying
 
 
 @EVALUATIONS.register
@@ -25,6 +26,8 @@ def read(
     pivot: str = "en",
     versions: Mapping[str, Sequence[str]] | None = None,
     split: str = "test",
+    order: Literal["drawn", "corpus"] = "drawn",
+    sentences: Sequence[str] = (),
 ) -> Evaluation:
     """Return one subset a language: its sentences (source) against the same ones in the pivot language (target).
 
@@ -32,7 +35,7 @@ def read(
 
     Args:
         files: none.
-        corpora: one multiway corpus.
+        corpora: one multiway corpus, or one of labelled pairs, whose first sentences count.
         name: id of the evaluation corpus.
         langs: languages; the pivot among them or not.
         limit: upper bound on `size`.
@@ -41,8 +44,12 @@ def read(
         pivot: the language that all others are paired with.
         versions: versions to prefer, best first, by language.
         split: name of the split.
+        order: `drawn` by the seed, or the first groups as the corpus has them.
+        sentences: these alone, named by their text in the pivot language, in this order.
 
     Raises:
-        InputError: no group has all languages.
+        InputError: no group has all languages; a named sentence is not there.
     """
-    return retrieval(name, from_multiway(corpora, versions or {}, name), langs, pivot, min(size, limit or size), seed, split)
+    groups = from_multiway(corpora, versions or {}, name)
+    chosen = saying(groups, sentences, langs, pivot, name) if sentences else list(groups) if order == "corpus" else None
+    return retrieval(name, groups, langs, pivot, min(size, limit or size), seed, split, chosen)

@@ -8,13 +8,36 @@ from typing import Any
 
 from crosslign.corpora import STAND_INS
 from crosslign.corpora.stand_ins._packing import lines, write_archive
-from crosslign.corpora.stand_ins._sentences import needed, phrase_in
+from crosslign.corpora.stand_ins._sentences import PIVOT, made_up, needed, phrase_in
 from crosslign.corpora.stand_ins.xnli_mt_zip import LANGS
+
+NAMED: Sequence[Mapping[str, str]] = (
+    {
+        "en": "We had a great talk.",
+        "de": "Wir haben uns sehr gut unterhalten.",
+        "fr": "Nous avons eu une très bonne conversation.",
+        "es": "Tuvimos una charla estupenda.",
+        "ru": "У нас был отличный разговор.",
+        "zh": "我们谈得很愉快。",
+    },
+    {
+        "en": "I don't know whether he stayed in Augusta after that.",
+        "de": "Ich weiß nicht, ob er danach in Augusta geblieben ist.",
+        "fr": "Je ne sais pas s'il est resté à Augusta après cela.",
+        "es": "No sé si después de eso se quedó en Augusta.",
+        "ru": "Я не знаю, остался ли он после этого в Огасте.",
+        "zh": "我不知道他之后是否留在了奥古斯塔。",
+    },
+)
+"""Sentences that a figure names by their text (MPCL, caption of Figure 5), which the real file has; the translations are the project's."""
+
+MOST = 500
+"""Sentences of the file: fewer than a reduced scale draws of a corpus, so that the named ones stay."""
 
 
 @STAND_INS.register
 def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `XNLI-15way/xnli.15way.orig.tsv` in a zip: phrases, because all its languages say the same.
+    """Write `XNLI-15way/xnli.15way.orig.tsv` in a zip: phrases, because all its languages say the same; last the named sentences.
 
     Args:
         dest: final path.
@@ -22,5 +45,7 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
         sentences: aligned sentences by language.
     """
     needed(sentences, str(file["name"]))
-    rows = ["\t".join(LANGS), *("\t".join(phrase_in(sentence, lang) for lang in LANGS) for sentence in sentences)]
+    drawn = sentences[: MOST - len(NAMED)]
+    rows = ["\t".join(LANGS), *("\t".join(phrase_in(sentence, lang) for lang in LANGS) for sentence in drawn)]
+    rows += ["\t".join(named.get(lang) or made_up(named[PIVOT], lang) for lang in LANGS) for named in NAMED]
     write_archive(dest, str(file["name"]), {"XNLI-15way/xnli.15way.orig.tsv": lines(rows)})

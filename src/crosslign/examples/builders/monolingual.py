@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from crosslign.corpora.sampling import lowest, priorities
 from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
+from crosslign.examples.draws import shares
 from crosslign.examples.rows import gathered
 from crosslign.examples.sentences import sentences
 from crosslign.examples.shapes import row_lists, shaped
@@ -71,17 +72,6 @@ def _drawn(parts: Iterable[pa.Table], seed: int) -> tuple[dict[str, NDArray[np.i
             numbers.setdefault(lang, []).append(places[found])
             drawn.setdefault(lang, []).append(keys[found])
     return {k: np.concatenate(v) for k, v in numbers.items()}, {k: np.concatenate(v) for k, v in drawn.items()}
-
-
-def shares(sizes: Mapping[str, int], exponent: float, rows: int) -> dict[str, int]:
-    """Return how many of `rows` each language gets: n^exponent in proportion, largest remainders rounded up."""
-    weights = {lang: size**exponent for lang, size in sizes.items()}
-    exact = {lang: rows * weight / sum(weights.values()) for lang, weight in weights.items()}
-    counts = {lang: int(value) for lang, value in exact.items()}
-    by_remainder = sorted(exact, key=lambda lang: (counts[lang] - exact[lang], lang))
-    for lang in by_remainder[: rows - sum(counts.values())]:
-        counts[lang] += 1
-    return counts
 
 
 def _cycled(keys: NDArray[np.uint64], size: int) -> NDArray[np.int64]:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from crosslign.corpora.columns import kind_of
 from crosslign.corpora.sampling import generator, priorities
 from crosslign.examples import BUILDERS, Material
-from crosslign.examples.draws import bounded, drawable
+from crosslign.examples.draws import bounded, drawable, smoothed
 from crosslign.examples.rows import in_steps
 from crosslign.examples.sentences import groups_of
 from crosslign.examples.shapes import checked, lists, row_lists, shaped
@@ -33,6 +33,7 @@ def build(
     pairs: Sequence[str] = (),
     per_group: int = 1,
     max_per_pair: int | None = None,
+    exponent: float | None = None,
     orientation: Literal["random", "as_is"] = "random",
 ) -> Iterator[pa.Table]:
     """Yield `pairs` of translations.
@@ -47,11 +48,16 @@ def build(
         per_group: pairs of each group and language pair.
         max_per_pair: bound on the rows of each language pair, drawn of those without evaluation sentences; a smaller sample is part
             of a larger one.
+        exponent: share of each language pair with n rows (after the bound): p ∝ n^exponent of as many rows as there are, so rows of
+            small pairs come again; sizes stay as they are where it is not given.
         orientation: which side comes first: drawn for each row, or as the row, or the pair in `pairs`, has it.
     """
     parts: Iterator[pa.Table] = map(_shaped, _Source(material, [pair_of(pair) for pair in pairs], per_group).parts())
-    if max_per_pair is not None:
-        parts = bounded(material.clean(_drawable(part, material.seed) for part in parts), max_per_pair)
+    drawn = (_drawable(part, material.seed) for part in parts)
+    if exponent is not None:
+        parts = smoothed(material.clean(drawn), exponent, max_per_pair)
+    elif max_per_pair is not None:
+        parts = bounded(material.clean(drawn), max_per_pair)
     for part in parts:
         yield _turned(part, material.seed) if orientation == "random" else part
 

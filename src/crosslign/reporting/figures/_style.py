@@ -40,6 +40,12 @@ plt.rcParams.update(
 )
 
 
+def colours_of(names: Sequence[str]) -> dict[str, Any]:
+    """Return a colour for each name: those of the palette, or twenty where they are not enough."""
+    many: Sequence[Any] = [mpl.colormaps["tab20"](place) for place in range(20)] if len(names) > len(PALETTE) else PALETTE
+    return {name: many[index % len(many)] for index, name in enumerate(names)}
+
+
 def subplots(rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, Any]:
     """Return a new figure in this style and its axes."""
     figure, axes = plt.subplots(rows, columns, **options)

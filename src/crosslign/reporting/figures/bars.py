@@ -1,15 +1,24 @@
-"""Scores as bars: a group for each evaluation, a bar for each system, with deviations over seeds or 95 % intervals."""
+"""Scores as bars: a group for each evaluation, a bar for each system, with deviations over seeds or 95 % intervals; or their changes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import Any
+
+from matplotlib.axes import Axes
 
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.figures import FIGURES
 from crosslign.reporting.figures._style import PALETTE, save, subplots, write_numbers
 from crosslign.reporting.values import fill_cell
+
+ORANGE = "#D55E00"
+BASE_COLUMNS = ("against", "change")
+MANY = 4
+"""Evaluations beyond which their names stand aslant."""
 
 
 def spread(cell: Cell) -> tuple[float, float] | None:
@@ -23,31 +32,80 @@ def spread(cell: Cell) -> tuple[float, float] | None:
     return None
 
 
+def change(cell: Cell, base: Cell) -> Cell:
+    """Return a cell less its base, with the deviation over seeds of both; intervals of scores are none of their difference."""
+    if cell.ours is None or base.ours is None:
+        return Cell(reason=cell.reason or base.reason or "no value")
+    return Cell(ours=cell.ours - base.ours, std=cell.std if base.std is None else math.hypot(cell.std or 0.0, base.std))
+
+
+def is_unseen(subset: str, seen: Sequence[str]) -> bool:
+    """Tell whether a subset (a language, or a pair such as `en-tr`) has a language that is not among those seen."""
+    return bool(seen) and not set(subset.split("-")) <= set(seen)
+
+
+def _draw_names(axis: Axes, cells: Sequence[Mapping[str, Any]], seen: Sequence[str], names: Sequence[str]) -> None:
+    """Name the groups of bars; with `seen` only by subset, orange where unseen, and the tasks as blocks above."""
+    many = len(cells) > MANY
+    labels = [cell["subset"] for cell in cells] if seen else names
+    axis.set_xticks(range(len(cells)), labels, rotation=60 if many else 0, ha="right" if many else "center", fontsize=7)
+    axis.set_xlim(-0.6, len(cells) - 0.4)
+    if not seen:
+        return
+    for tick, cell in zip(axis.get_xticklabels(), cells, strict=True):
+        tick.set_color(ORANGE if is_unseen(cell["subset"], seen) else "black")
+    start = 0
+    for task, block in groupby(cells, key=lambda cell: cell["task"]):
+        end = start + len(list(block))
+        axis.text((start + end - 1) / 2, 1.0, task, transform=axis.get_xaxis_transform(), ha="center", va="bottom", fontsize=8)
+        if start:
+            axis.axvline(start - 0.5, color="#999999", linewidth=0.8)
+        start = end
+
+
 @FIGURES.register
 def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
-    """Draw the bars.
+    """Draw the bars; systems that are set against one base share an axis.
 
     Args:
-        entry: `title`, and `cells`, the evaluations.
-        inputs: `panels`, a list of `label` and `cells` (resolved), and `results`.
+        entry: `title`; `cells`, the evaluations; `seen`, languages of the training data, where names of others are marked.
+        inputs: `panels`, a list of `label`, `cells` (resolved) and, where changes are shown, `against` (label and cells of the base);
+            `results`.
         out: png, svg, csv.
     """
     names = [f"{cell['task']} {cell['subset']}" for cell in entry["cells"]]
-    panels = inputs["panels"]
-    figure, axis = subplots(figsize=(max(6.0, 0.28 * len(names) * (len(panels) + 1)), 4.2))
-    width, rows = 0.8 / len(panels), []
-    for number, panel in enumerate(panels):
-        for place, cell in enumerate(fill_cell(resolved, Path(inputs["results"])) for resolved in panel["cells"]):
-            x = place + (number - (len(panels) - 1) / 2) * width
-            reach = spread(cell)
-            if cell.ours is not None:
-                error = [[100 * reach[0]], [100 * reach[1]]] if reach else None
-                label = panel["label"] if not place else None
-                colour = PALETTE[number % len(PALETTE)]
-                axis.bar(x, 100 * cell.ours, width, yerr=error, color=colour, label=label, error_kw={"elinewidth": 0.8})
-            rows.append((panel["label"], names[place], cell.ours, cell.std, cell.ci_low, cell.ci_high, cell.reason))
-    axis.set_xticks(range(len(names)), names, rotation=60 if len(names) > 4 else 0, ha="right" if len(names) > 4 else "center", fontsize=7)
-    axis.set(title=entry["title"], ylabel="score × 100")
-    axis.legend(fontsize=7)
+    results, seen = Path(inputs["results"]), entry.get("seen", [])
+    blocks = [list(found) for _, found in groupby(inputs["panels"], key=lambda panel: panel.get("against", {}).get("label"))]
+    widest = max(len(block) for block in blocks)
+    size = (max(6.0, 0.28 * len(names) * (widest + 1 - 0.6 * bool(seen))), 0.6 + 3.6 * len(blocks))
+    figure, axes = subplots(len(blocks), 1, figsize=size, squeeze=False)
+    rows = []
+    for axis, block in zip(axes[:, 0], blocks, strict=True):
+        width, base = 0.8 / len(block), block[0].get("against")
+        base_cells = [fill_cell(cell, results) for cell in base["cells"]] if base else []
+        for number, panel in enumerate(block):
+            cells = [fill_cell(resolved, results) for resolved in panel["cells"]]
+            shown = [change(cell, under) for cell, under in zip(cells, base_cells, strict=True)] if base else cells
+            _draw_bars(axis, shown, (number - (len(block) - 1) / 2) * width, width, PALETTE[number % len(PALETTE)], panel["label"])
+            for place, (cell, bar) in enumerate(zip(cells, shown, strict=True)):
+                reason = cell.reason or bar.reason
+                changes = (base_cells[place].ours, bar.ours) if base else ()
+                rows.append((panel["label"], names[place], cell.ours, cell.std, cell.ci_low, cell.ci_high, reason, *changes))
+        _draw_names(axis, entry["cells"], seen, names)
+        axis.set_ylabel(f"change from {base['label']}, × 100" if base else "score × 100")
+        axis.legend(fontsize=7)
+    figure.suptitle(entry["title"], fontsize=10)
     save(figure, out)
-    write_numbers(out["csv"], ("system", "evaluation", "value", "std", "ci_low", "ci_high", "reason"), rows)
+    columns = ("system", "evaluation", "value", "std", "ci_low", "ci_high", "reason")
+    write_numbers(out["csv"], (*columns, *(BASE_COLUMNS if "against" in inputs["panels"][0] else ())), rows)
+
+
+def _draw_bars(axis: Axes, cells: Sequence[Cell], shift: float, width: float, colour: str, label: str) -> None:
+    """Draw the bars of one system; a cell without a value leaves a gap, a system without any its name alone."""
+    for place, cell in enumerate(cells):
+        reach = spread(cell)
+        if cell.ours is not None:
+            error = [[100 * reach[0]], [100 * reach[1]]] if reach else None
+            axis.bar(place + shift, 100 * cell.ours, width, yerr=error, color=colour, error_kw={"elinewidth": 0.8})
+    axis.bar(0, 0, width, color=colour, label=label)
+    axis.axhline(0, color="#333333", linewidth=0.8)

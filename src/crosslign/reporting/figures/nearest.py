@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from textwrap import shorten
 from typing import Any
@@ -11,34 +11,13 @@ import numpy as np
 
 from crosslign.errors import InputError
 from crosslign.files import read_rows
-from crosslign.mining import neighbours
 from crosslign.reporting.figures import FIGURES
 from crosslign.reporting.figures._style import save, subplots, write_numbers
+from crosslign.tasks.scorers.nearest_sentences import nearest_of
 
 TOP = 3
 WIDTH = 88
 """Characters of a sentence that a panel has room for; the CSV holds all of it."""
-
-Found = list[tuple[str, list[tuple[str, float]]]]
-
-
-def examples(vectors: np.ndarray, sentences: Sequence[str], queries: Sequence[int], pool: Sequence[int], top: int) -> Found:
-    """Return each query with the `top` sentences of the pool that are nearest and are not the same string, and their cosines.
-
-    Args:
-        vectors: [rows, d], of the sentences.
-        sentences: all sentences of the text set.
-        queries, pool: rows of these.
-        top: sentences for each query; fewer where the pool holds no more.
-    """
-    copies = {sentences[row] for row in queries}
-    spare = sum(sentences[row] in copies for row in pool)
-    near = neighbours(vectors, vectors, top + spare, source_rows=np.array(queries), target_rows=np.array(pool))
-    found: Found = []
-    for row, indices, scores in zip(queries, near.forward_indices.tolist(), near.forward_scores.tolist(), strict=True):
-        others = [(sentences[pool[at]], score) for at, score in zip(indices, scores, strict=True) if sentences[pool[at]] != sentences[row]]
-        found.append((sentences[row], others[:top]))
-    return found
 
 
 @FIGURES.register
@@ -64,7 +43,7 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     lines = (entry.get("top", TOP) + 2) * len(roles["query"])
     figure, axes = subplots(len(inputs["panels"]), 1, figsize=(9.0, (0.19 * lines + 0.4) * len(inputs["panels"])), squeeze=False)
     for axis, panel in zip(axes[:, 0], inputs["panels"], strict=True):
-        found = examples(np.load(panel["matrix"], mmap_mode="r"), sentences, roles["query"], roles["candidate"], entry.get("top", TOP))
+        found = nearest_of(np.load(panel["matrix"], mmap_mode="r"), sentences, roles["query"], roles["candidate"], entry.get("top", TOP))
         printed = []
         for query, others in found:
             printed += [shorten(query, WIDTH), *(f"    {score:.3f}  {shorten(other, WIDTH)}" for other, score in others), ""]

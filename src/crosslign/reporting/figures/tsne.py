@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.patheffects import withStroke
 
 from crosslign.errors import InputError
 from crosslign.files import read_rows
 from crosslign.reporting.figures import FIGURES
-from crosslign.reporting.figures._style import PALETTE, save, subplots, write_numbers
+from crosslign.reporting.figures._style import PALETTE, colours_of, save, subplots, write_numbers
 
 PERPLEXITY = 30
 HIGHLIGHTED = 3
@@ -20,7 +23,9 @@ HIGHLIGHTED = 3
 def parallel_rows(
     texts: Path, items: Path, groups: int, split: str | None = None, seed: int = 0
 ) -> tuple[np.ndarray, list[str], list[str]]:
-    """Return rows of the text set that belong to `groups` groups present in every language, evenly sampled; of one split, or of all.
+    """Return rows of the text set that belong to `groups` groups present in every language, in the set's order; of one split, or of all.
+
+    Where the set has more groups, they are drawn by the seed.
 
     Returns:
         row indices, and the language and group of each.
@@ -33,7 +38,7 @@ def parallel_rows(
         if group is not None and split in (None, of):
             members.setdefault(group, {}).setdefault(langs[position[text]], position[text])
     every = sorted({lang for found in members.values() for lang in found})
-    whole = sorted(group for group, found in members.items() if len(found) == len(every))
+    whole = [group for group, found in members.items() if len(found) == len(every)]
     if len(whole) < 2:
         raise InputError(
             "too few sentences that stand in every language", where=str(items), why=f"languages {every}, whole groups {len(whole)}"
@@ -58,43 +63,128 @@ def neighbour_rate(vectors: np.ndarray, langs: list[str], groups: list[str]) -> 
     return float(np.concatenate(hits).mean())
 
 
-@FIGURES.register
-def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
-    """Draw t-SNE panels (PROTOCOLS B21: random_state 0, PCA initialisation, automatic learning rate, perplexity 30).
+@dataclass(frozen=True)
+class Panel:
+    """One picture: the points of one system, with what they stand for.
+
+    Attributes:
+        points: float [n, 2].
+        langs, groups: of each point.
+        colours: by language.
+        marked: groups that are picked out, where nothing else is asked for.
+    """
+
+    points: np.ndarray
+    langs: Sequence[str]
+    groups: Sequence[str]
+    colours: Mapping[str, Any]
+    marked: Sequence[str]
+
+    def of(self, names: Sequence[str], name: str) -> np.ndarray:
+        """Return the points whose language or group is this."""
+        return self.points[np.flatnonzero(np.array(names) == name)]
+
+    def scatter(self, axis: Axes, size: float = 14) -> None:
+        """Draw all points in the colours of their languages."""
+        for lang, colour in self.colours.items():
+            x, y = self.of(self.langs, lang).T
+            axis.scatter(x, y, s=size, color=[colour], alpha=0.8, linewidths=0, label=lang)
+
+
+def _join(axis: Axes, points: np.ndarray, width: float) -> None:
+    for point in points:
+        axis.plot(*zip(points.mean(axis=0), point, strict=True), color="#222222", linewidth=width, alpha=0.7, zorder=3)
+
+
+def draw_marked(axis: Axes, panel: Panel) -> None:
+    """Draw points by language and join a few groups of translations."""
+    panel.scatter(axis)
+    for group in panel.marked:
+        mine = panel.of(panel.groups, group)
+        _join(axis, mine, 0.8)
+        axis.scatter(mine[:, 0], mine[:, 1], s=34, facecolors="none", edgecolors="#222222", linewidths=1.0, zorder=4)
+
+
+def draw_languages(axis: Axes, panel: Panel) -> None:
+    """Draw points by language, with each language's code at the middle of its own: invariance is that all stand in one place."""
+    panel.scatter(axis, 6)
+    for lang, colour in panel.colours.items():
+        middle = np.median(panel.of(panel.langs, lang), axis=0)
+        text = axis.annotate(lang.partition("-")[0], middle, ha="center", va="center", fontsize=7, weight="bold", color=colour, zorder=5)
+        text.set_path_effects([withStroke(linewidth=2, foreground="white")])
+
+
+def draw_translations(axis: Axes, panel: Panel) -> None:
+    """Draw points by language, each joined to the middle of its translations: canonical form is that a group is one place."""
+    panel.scatter(axis, 8)
+    for group in dict.fromkeys(panel.groups):
+        _join(axis, panel.of(panel.groups, group), 0.3)
+
+
+def draw_cloud(axis: Axes, panel: Panel) -> None:
+    """Draw all points in one colour: how evenly the space is used."""
+    axis.scatter(panel.points[:, 0], panel.points[:, 1], s=8, color=PALETTE[0], alpha=0.6, linewidths=0)
+
+
+ASPECTS = {"languages": draw_languages, "translations": draw_translations, "cloud": draw_cloud}
+"""What a row of panels can show."""
+
+
+def project(vectors: np.ndarray, perplexity: float) -> np.ndarray:
+    """Return points of vectors by t-SNE (PROTOCOLS B21): random_state 0, PCA initialisation, automatic learning rate.
 
     Args:
-        entry: `title`; `groups`, the number of parallel groups; `split`, where the text set holds several.
-        inputs: `panels` (label, matrix), `texts`, `items`.
-        out: png, svg, csv.
+        vectors: float64 [n, d].
+        perplexity: at most (n - 1) / 3 is taken.
     """
     from sklearn.manifold import TSNE
 
+    perplexity = min(perplexity, (len(vectors) - 1) / 3)
+    points: np.ndarray = TSNE(random_state=0, init="pca", learning_rate="auto", perplexity=perplexity).fit_transform(vectors)
+    return points
+
+
+def marked_of(groups: Sequence[str], places: Sequence[int] | None) -> list[str]:
+    """Return the groups that are picked out: those at the places that there are, or a few, evenly."""
+    if places is not None:
+        return [groups[at] for at in places if at < len(groups)]
+    return list(groups[:: max(1, len(groups) // HIGHLIGHTED)][:HIGHLIGHTED])
+
+
+@FIGURES.register
+def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
+    """Draw a column of panels a system, from the same points: one that marks a few groups, or one for each aspect.
+
+    Args:
+        entry: `title`; `groups`, the number of parallel groups; `split`, where the text set holds several; `perplexity`;
+            `marked`, numbers of groups that are picked out (those beyond the last are not); `aspects`, rows of panels (of `ASPECTS`).
+        inputs: `panels` (label, matrix), `texts`, `items`.
+        out: png, svg, csv.
+    """
     rows, langs, groups = parallel_rows(inputs["texts"], inputs["items"], entry.get("groups", 60), entry.get("split"))
-    colours = {lang: PALETTE[i % len(PALETTE)] for i, lang in enumerate(sorted(set(langs)))}
-    marked = list(dict.fromkeys(groups))[:: max(1, len(set(groups)) // HIGHLIGHTED)][:HIGHLIGHTED]
-    figure, axes = subplots(1, len(inputs["panels"]), figsize=(4.6 * len(inputs["panels"]), 4.6), squeeze=False)
+    colours, marked = colours_of(sorted(set(langs))), marked_of(list(dict.fromkeys(groups)), entry.get("marked"))
+    aspects = {name: ASPECTS[name] for name in entry.get("aspects", [])} or {"": draw_marked}
+    side = 4.6 if len(aspects) == 1 else 3.6
+    size = (side * len(inputs["panels"]) + 0.6, side * len(aspects) + 0.2)
+    figure, axes = subplots(len(aspects), len(inputs["panels"]), figsize=size, squeeze=False)
     numbers = []
-    for axis, panel in zip(axes[0], inputs["panels"], strict=True):
+    for column, panel in zip(axes.T, inputs["panels"], strict=True):
         vectors = np.load(panel["matrix"], mmap_mode="r")[rows].astype(np.float64)
-        perplexity = min(PERPLEXITY, (len(rows) - 1) / 3)
-        points = TSNE(random_state=0, init="pca", learning_rate="auto", perplexity=perplexity).fit_transform(vectors)
-        rate = neighbour_rate(vectors, langs, groups)
-        for lang, colour in colours.items():
-            mine = [i for i, found in enumerate(langs) if found == lang]
-            axis.scatter(points[mine, 0], points[mine, 1], s=14, color=colour, alpha=0.8, linewidths=0, label=lang)
-        for group in marked:
-            mine = [i for i, found in enumerate(groups) if found == group]
-            centre = points[mine].mean(axis=0)
-            for i in mine:
-                axis.plot(*zip(centre, points[i], strict=True), color="#222222", linewidth=0.8, alpha=0.7, zorder=3)
-            axis.scatter(points[mine, 0], points[mine, 1], s=34, facecolors="none", edgecolors="#222222", linewidths=1.0, zorder=4)
-        axis.set(title=f"{panel['label']}\nnearest in another language is the translation: {100 * rate:.1f} %", xticks=[], yticks=[])
-        axis.grid(visible=False)
+        points, rate = project(vectors, entry.get("perplexity", PERPLEXITY)), neighbour_rate(vectors, langs, groups)
+        for axis, aspect in zip(column, aspects.values(), strict=True):
+            aspect(axis, Panel(points, langs, groups, colours, marked))
+            axis.set(xticks=[], yticks=[])
+            axis.grid(visible=False)
+        column[0].set_title(
+            f"{panel['label']}\nnearest in another language is the translation: {100 * rate:.1f} %", fontsize=10 if side > 4 else 8
+        )
         numbers += [
             (panel["label"], lang, group, f"{x:.4f}", f"{y:.4f}", repr(rate))
             for lang, group, (x, y) in zip(langs, groups, points, strict=True)
         ]
-    axes[0][-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), markerscale=1.6)
+    for axis, aspect_name in zip(axes[:, 0], aspects, strict=True):
+        axis.set_ylabel(aspect_name)
+    figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside right center", markerscale=1.6)
     figure.suptitle(entry["title"], fontsize=11)
     save(figure, out)
     write_numbers(out["csv"], ("panel", "lang", "group", "x", "y", "neighbour_rate"), numbers)

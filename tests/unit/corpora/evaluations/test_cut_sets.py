@@ -157,6 +157,29 @@ def test_parallel_retrieval_sizes_seeds_and_mistakes():
         retrieval(multiway(50), ["en"])
 
 
+def test_parallel_retrieval_of_the_first_groups_and_of_named_sentences():
+    def groups(evaluation):
+        return [group for _, group, _ in sides(evaluation, "de")["source"]]
+
+    assert groups(retrieval(multiway(50), ["de", "en"], size=3, order="corpus")) == ["g0", "g1", "g2"]
+    named = ["EN: sentence 7!", "en sentence 3"]
+    assert groups(retrieval(multiway(50), ["de", "en"], sentences=named)) == ["g7", "g3"]
+    with pytest.raises(InputError, match="no sentence 'nobody said it'"):
+        retrieval(multiway(50), ["de", "en"], sentences=["nobody said it"])
+
+
+def test_parallel_retrieval_takes_the_first_sentences_of_labelled_pairs():
+    rows = [
+        {"id": f"{lang}{number}", "group": f"p{number}", "a_lang": lang, "a_text": f"{lang} {number}", "b_lang": lang, "b_text": "no"}
+        for lang in ("en", "de")
+        for number in (4, 2, 9)
+    ]
+    corpora = {"nli": pa.Table.from_pylist(rows, schema=SCHEMAS["labelled"])}
+    both = sides(retrieval(corpora, ["de", "en"], order="corpus"), "de")
+    assert [(group, text) for _, group, text in both["source"]] == [("p4", "de 4"), ("p2", "de 2"), ("p9", "de 9")]
+    assert [text for _, _, text in both["target"]] == ["en 4", "en 2", "en 9"]
+
+
 def test_evenly_spread():
     assert evenly(5, None) == evenly(5, 9) == [0, 1, 2, 3, 4]
     assert evenly(10, 4) == [0, 2, 5, 7]

@@ -218,6 +218,10 @@ def test_flores(tmp_path):
         ("deu_Latn", "deu_Latn-devtest:1", "zwei"),
         ("deu_Latn", "deu_Latn-devtest:2", "drei"),
     ]
+    assert [table["split"].to_pylist() for table in (evaluation.items, evaluation.gold)] == [
+        ["dev", "devtest", "devtest", "dev", "devtest", "devtest"],
+        ["dev", "devtest", "devtest"],
+    ]
     assert read("flores200", files, parts=["devtest"]).gold.num_rows == 2
     files["deu_Latn.devtest"].write_text("zwei\n")
     with pytest.raises(InputError, match="deu_Latn has 2 sentences, eng_Latn 3"):
