@@ -6,10 +6,8 @@ from crosslign.reporting.figures import FIGURES
 
 def test_a_name_is_the_module_and_an_unknown_one_says_which_are_allowed():
     assert FIGURES.get("curves").__module__ == "crosslign.reporting.figures.curves"
-    with pytest.raises(
-        InputError,
-        match="unknown kind of figure 'curve'; allowed: bars, curves, lines, nearest, pair_cosines, similarities, tsne; did you mean 'curves'",
-    ):
+    allowed = "bars, curves, lines, nearest, pair_cosines, similarities, tsne"
+    with pytest.raises(InputError, match=f"unknown kind of figure 'curve'; allowed: {allowed}; did you mean 'curves'"):
         FIGURES.get("curve")
 
 

@@ -43,6 +43,10 @@ def evaluations_of(project: Project, task: Mapping[str, Any]) -> frozenset[str]:
 
 
 def not_searched(project: Project, system: str, task: str) -> list[str]:
-    """Return the evaluation corpora of a task that a training set of a system was not searched for, sorted."""
-    wanted = evaluations_of(project, project.tasks[task])
+    """Return the evaluation corpora of a task that a training set of a system was not searched for, sorted.
+
+    A pool of sentences that a few queries are looked for in is no test: it may be of training text.
+    """
+    sets = evaluations_of(project, project.tasks[task])
+    wanted = {corpus for corpus in sets if project.corpora[corpus].get("reader") != "sentence_pool"}
     return sorted(set().union(*(wanted - searched(project, examples) for examples in training_sets(project, system))))
