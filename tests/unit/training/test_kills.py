@@ -16,7 +16,20 @@ from methods import SYSTEMS, recipe, write_examples
 
 STEPS = 7
 MEMBERS = {"MoCo-BERT with NLI": ("de", "en")}
-METHODS = ["mSimCSE", "MoCo-BERT with NLI", "SCL", "MPCL", "EMMA-X 1", "EMMA-X 2"]
+METHODS = [
+    "mSimCSE",
+    "MoCo-BERT with NLI",
+    "SCL",
+    "MVA",
+    "CL",
+    "SCL retrieval",
+    "MPCL",
+    "EMMA-X 1",
+    "EMMA-X 2",
+    "EMMA-X network",
+    "regression",
+]
+"""Of `SYSTEMS`; the last is a fine-tune."""
 
 
 @pytest.fixture(scope="module")
