@@ -178,8 +178,7 @@ def _encoders_under(project: Project, system: str) -> list[str]:
     first = system.partition("+")[0]  # fine-tunes stand on the encoders of what they go on from
     if is_untrained(project, first):
         return [first]
-    entry = project.systems[first]
-    base = {**(project.systems[entry["like"]].get("base", {}) if "like" in entry else {}), **entry.get("base", {})}
+    base = entry_of(project, first)["base"]
     if "system" in base:
         return _encoders_under(project, base["system"])
     return [base["encoder"]] if "encoder" in base else list(base["encoders"].values())

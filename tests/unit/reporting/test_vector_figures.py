@@ -62,15 +62,17 @@ def test_nearest_needs_queries(inputs, out):
         drawn("nearest", inputs(builder, {("en", "rain"): (0.0, 1.0)}), out)
 
 
+TRANSLATIONS = {
+    ("en", "one"): (1.0, 0.0), ("de", "eins"): (3.0, 4.0), ("fr", "un"): (4.0, 3.0),
+    ("en", "two"): (0.0, 1.0), ("de", "zwei"): (0.0, 2.0), ("fr", "deux"): (1.0, 0.0),
+}  # fmt: skip
+
+
 def test_cosines_of_translations_by_pair_of_languages(inputs, out):
     builder = EvaluationBuilder("parallel")
-    vectors = {
-        ("en", "one"): (1.0, 0.0), ("de", "eins"): (3.0, 4.0), ("fr", "un"): (4.0, 3.0),
-        ("en", "two"): (0.0, 1.0), ("de", "zwei"): (0.0, 2.0), ("fr", "deux"): (1.0, 0.0),
-    }  # fmt: skip
-    for at, (lang, text) in enumerate(vectors):
+    for at, (lang, text) in enumerate(TRANSLATIONS):
         builder.item(text, "x", "source", lang, text, group=f"g{at // 3}")
-    rows = drawn("similarities", inputs(builder, vectors), out, groups=2)
+    rows = drawn("similarities", inputs(builder, TRANSLATIONS), out, groups=2)
     found = {(row["group"], row["first"], row["second"]): float(row["cosine"]) for row in rows}
     assert found == pytest.approx(
         {
@@ -83,13 +85,9 @@ def test_cosines_of_translations_by_pair_of_languages(inputs, out):
 
 def test_single_sentences_have_a_panel_each_and_every_pair_once(inputs, out):
     builder = EvaluationBuilder("parallel")
-    vectors = {
-        ("en", "one"): (1.0, 0.0), ("de", "eins"): (3.0, 4.0), ("fr", "un"): (4.0, 3.0),
-        ("en", "two"): (0.0, 1.0), ("de", "zwei"): (0.0, 2.0), ("fr", "deux"): (1.0, 0.0),
-    }  # fmt: skip
-    for at, (lang, text) in enumerate(vectors):
+    for at, (lang, text) in enumerate(TRANSLATIONS):
         builder.item(text, "x", "source", lang, text, group=f"g{9 - at // 3}")
-    given = inputs(builder, vectors)
+    given = inputs(builder, TRANSLATIONS)
     given["panels"].append({**given["panels"][0], "label": "theirs"})
     rows = drawn("pair_cosines", given, out, groups=2)
     assert [row["sentence"] for row in rows[::6]] == ["one", "two"]
