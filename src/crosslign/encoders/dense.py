@@ -9,6 +9,7 @@ from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
 from crosslign.encoders.pooling import POOLING_KEYS
+from crosslign.encoders.weights import open_to_readers
 from crosslign.errors import InputError
 from crosslign.files import read_json, write_json
 
@@ -70,9 +71,9 @@ class Dense(nn.Module):
             (folder / names[-1]).mkdir(parents=True, exist_ok=True)
             sizes = {"in_features": linear.in_features, "out_features": linear.out_features, "bias": linear.bias is not None}
             write_json(folder / names[-1] / "config.json", sizes | {"activation_function": known[type(activation)]})
-            weights = folder / names[-1] / "model.safetensors"
-            save_file({f"linear.{name}": value.detach().cpu().contiguous() for name, value in linear.state_dict().items()}, weights)
-            weights.chmod((folder / names[-1] / "config.json").stat().st_mode)  # safetensors makes it readable by its owner alone
+            weights = {f"linear.{name}": value.detach().cpu().contiguous() for name, value in linear.state_dict().items()}
+            save_file(weights, folder / names[-1] / "model.safetensors")
+            open_to_readers(folder / names[-1])
         return names
 
 

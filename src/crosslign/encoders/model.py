@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +16,7 @@ from crosslign.encoders.dropout import use_fast_dropout
 from crosslign.encoders.pooling import masked_mean, pool, resolve_layer
 from crosslign.encoders.sentence_transformers_folder import write_modules
 from crosslign.encoders.tokens import Tokens, tokenise
+from crosslign.encoders.weights import open_to_readers
 from crosslign.errors import InputError
 from crosslign.languages import normalise
 
@@ -167,8 +167,7 @@ class Member(nn.Module):
         self.tokenizer.backend_tokenizer.no_truncation()  # else the last call's truncation is saved with it
         self.tokenizer.backend_tokenizer.no_padding()
         self.tokenizer.save_pretrained(folder)
-        for weights in folder.glob("*.safetensors"):
-            shutil.copymode(folder / "config.json", weights)  # safetensors makes them readable by their owner alone
+        open_to_readers(folder)
         write_modules(folder, self.dimension, self.blocks, self.positions, readout or {}, self.dense)
 
 

@@ -8,19 +8,15 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.corpora.archives import extract_folder, extract_member, member_names
-from crosslign.corpora.sources._snapshot import snapshot
+from crosslign.corpora.sources._snapshot import MODEL_FILES, snapshot
 from crosslign.encoders.construct import construct_bert
 from crosslign.encoders.formats import FORMATS, Format
-from crosslign.encoders.formats.torch_weights import WEIGHTS
-from crosslign.encoders.formats.transformers_folder import KEPT
+from crosslign.encoders.formats.torch_weights import LARGEST, WEIGHTS
 from crosslign.encoders.model import MAIN, Member
 from crosslign.encoders.prune import prune, replace_saved, texts_of
 from crosslign.encoders.sentence_transformers_folder import write_modules
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, read_json, write_json
-
-LARGEST = 64 << 30
-"""Bytes that a packed model may have."""
 
 BERT_CLASSES = {"bert": {"model_type": "bert", "architectures": ["BertModel"]}}
 
@@ -45,7 +41,7 @@ def _from_archive(name: str, entry: Mapping[str, Any], files: Mapping[str, Path]
 
 def _from_hub(name: str, entry: Mapping[str, Any], convert: Format, dest: Path) -> str:
     """Download a repository and return the commit that its revision meant; the hub's cache names snapshots by it."""
-    patterns = [f"*{suffix}" for suffix in KEPT] + [WEIGHTS] * (entry.get("format") == "torch_weights")
+    patterns = [f"*{suffix}" for suffix in MODEL_FILES] + [WEIGHTS] * (entry.get("format") == "torch_weights")
     folder = snapshot(f"encoder {name!r}", entry["hub"], entry.get("revision"), patterns)
     convert(folder, dest)
     return folder.name

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 
 from crosslign.encoders.model import ROBERTA_POSITIONS, Member
+from crosslign.encoders.weights import open_to_readers
 from crosslign.errors import InputError
 from crosslign.files import iter_rows
 
@@ -146,5 +147,4 @@ def replace_saved(member: Member, folder: Path) -> None:
     backbone: Any = member.backbone
     backbone.save_pretrained(folder)
     member.tokenizer.save_pretrained(folder)
-    for weights in folder.glob("*.safetensors"):
-        weights.chmod((folder / "config.json").stat().st_mode)  # safetensors makes them readable by their owner alone
+    open_to_readers(folder)

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosslign.corpora.sources._snapshot import snapshot
+from crosslign.corpora.sources._snapshot import MODEL_FILES, snapshot
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder
 from crosslign.views import DEFAULT_LANGS, TRANSLATORS
 
-KEPT = (".json", ".txt", ".safetensors", ".model", ".spm", ".vocab", ".bpe", ".md")
-"""Files of a translation model that are kept: no pickles, no code."""
+KEPT = (*MODEL_FILES, ".spm")
+"""Files of a translation model that are kept; Marian has SentencePiece models under a suffix of their own."""
 
 
 @dataclass(frozen=True)

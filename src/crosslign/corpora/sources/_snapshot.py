@@ -8,6 +8,9 @@ from pathlib import Path
 from crosslign.corpora.sources._network import is_offline
 from crosslign.errors import NetworkError
 
+MODEL_FILES = (".json", ".txt", ".safetensors", ".model", ".md", ".vocab", ".bpe")
+"""Files of a model's folder that are kept: no pickles, no code, no other framework's weights."""
+
 
 def snapshot(what: str, repository: str, revision: str | None, patterns: Sequence[str]) -> Path:
     """Return the folder of a repository's files in the hub's cache, downloaded first where the network may be used.

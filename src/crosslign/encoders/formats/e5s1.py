@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +9,7 @@ import numpy as np
 from crosslign.encoders.formats import FORMATS
 from crosslign.encoders.formats._e5s1 import BLOCKS, Header, Vocabulary, expected_tensors, open_file, unpack
 from crosslign.encoders.formats._unigram import fast_tokenizer
+from crosslign.encoders.weights import open_to_readers
 
 
 def _write_config(header: Header, vocabulary: Vocabulary, dest: Path) -> None:
@@ -52,5 +52,5 @@ def convert(source: Path, dest: Path) -> None:
         weights[long] = values.astype(np.float16) if kind == BLOCKS else values
     save_file(weights, dest / "model.safetensors", metadata={"format": "pt"})
     _write_config(header, vocabulary, dest)
-    shutil.copymode(dest / "config.json", dest / "model.safetensors")  # safetensors makes it readable by its owner alone
+    open_to_readers(dest)
     fast_tokenizer(vocabulary, header.positions).save_pretrained(dest)

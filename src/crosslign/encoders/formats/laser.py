@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from crosslign.encoders.formats import FORMATS
 from crosslign.encoders.formats._torch_file import read_torch_file
 from crosslign.encoders.laser import LaserConfig, LaserModel, LaserTokenizer
 from crosslign.encoders.sentence_transformers_folder import write_modules
+from crosslign.encoders.weights import open_to_readers
 from crosslign.errors import InputError
 
 SPECIAL = {"<s>": 0, "<pad>": 1, "</s>": 2, "<unk>": 3}
@@ -126,4 +126,4 @@ def convert(source: Path, dest: Path) -> None:
     tensors = {name: value.float().clone(memory_format=torch.contiguous_format) for name, value in weights.items()}
     save_file(tensors, dest / "model.safetensors", metadata={"format": "pt"})
     write_modules(dest, config.hidden_size, config.num_hidden_layers, UNBOUNDED, {"pooling": "max"})
-    shutil.copymode(dest / "config.json", dest / "model.safetensors")  # safetensors makes it readable by its owner alone
+    open_to_readers(dest)

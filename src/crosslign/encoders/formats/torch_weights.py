@@ -12,11 +12,12 @@ from crosslign.corpora.archives import extract_folder
 from crosslign.encoders.formats import FORMATS
 from crosslign.encoders.formats._torch_file import read_torch_file
 from crosslign.encoders.formats.transformers_folder import convert as convert_folder
+from crosslign.encoders.weights import open_to_readers
 from crosslign.errors import InputError
 
 WEIGHTS = "pytorch_model.bin"
 LARGEST = 64 << 30
-"""Bytes that an archive may unpack to."""
+"""Bytes that a packed model may have."""
 
 
 @FORMATS.register
@@ -40,6 +41,7 @@ def convert(source: Path, dest: Path) -> None:
             raise InputError(f"not one folder with {WEIGHTS}", where=str(source), why=f"found {len(found)}", do="Name the folder around it")
         save_file(_tensors(found[0] / WEIGHTS), dest / "model.safetensors", metadata={"format": "pt"})
         convert_folder(found[0], dest)
+        open_to_readers(dest)
 
 
 def _tensors(path: Path) -> dict[str, torch.Tensor]:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
+from crosslign.corpora.sources._snapshot import MODEL_FILES
 from crosslign.encoders.formats import FORMATS
 from crosslign.errors import InputError
-
-KEPT = (".json", ".txt", ".safetensors", ".model", ".md", ".vocab", ".bpe")
-"""Files of a model folder that are kept: no pickles, no code, no other framework's weights."""
 
 
 @FORMATS.register
@@ -22,7 +20,7 @@ def convert(source: Path, dest: Path) -> None:
     if not source.is_dir():
         raise InputError("no model folder", where=str(source), why="a file, or nothing", do="Name its `format:`, or the folder around it")
     for file in sorted([*source.glob("*"), *source.glob("[0-9]_*/*")]):
-        if file.is_file() and file.suffix in KEPT:
+        if file.is_file() and file.suffix in MODEL_FILES:
             target = dest / file.relative_to(source)
             target.parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(file, target)
