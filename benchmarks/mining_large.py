@@ -20,9 +20,10 @@ from _mining import centres, memory_of
 from crosslign.mining.knn import TILES, product_dtype
 from crosslign.mining.progress import duration
 from crosslign.mining.search import Search, Step
+from crosslign.mining.side import Side
 from crosslign.mining.tiles import WIDTH
-from crosslign.mining.vectors import Side, blocks, open_vectors
 from crosslign.threads import limit_threads
+from crosslign.vectors import blocks, open_vectors
 
 CLUSTERS = 4096
 

@@ -200,7 +200,7 @@ def test_f18_a_filter_worker_that_dies_fails_the_step():
 
 @pytest.mark.parametrize("cut", [1, 64 * 4], ids=["one byte", "one row"])
 def test_f23_a_matrix_that_was_cut_is_refused(tmp_path, cut):
-    from crosslign.mining.vectors import open_vectors
+    from crosslign.vectors import open_vectors
 
     path = tmp_path / "a.npy"
     np.save(path, np.ones((10, 64), dtype=np.float32))
@@ -243,7 +243,7 @@ def test_f39_pickled_weights_are_never_loaded(tmp_path, tiny_encoder, name):
         Model.load({"main": tmp_path / "main"})
     assert not (tmp_path / "owned").exists()
     np.save(tmp_path / "evil.npy", np.array([Evil()], dtype=object), allow_pickle=True)
-    from crosslign.mining.vectors import open_vectors
+    from crosslign.vectors import open_vectors
 
     with pytest.raises(InputError):
         open_vectors(tmp_path / "evil.npy")

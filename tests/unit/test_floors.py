@@ -1,14 +1,18 @@
 """The floors of the library: a module imports only from its own package or from a lower one, and nothing imports Snakemake."""
 
 import ast
+import subprocess
+import sys
 from graphlib import TopologicalSorter
 from pathlib import Path
+
+import pytest
 
 import crosslign
 
 FLOORS = [
     {"errors", "registry", "threads"},
-    {"files", "languages", "paths"},
+    {"files", "languages", "paths", "vectors"},
     {"config"},
     {"corpora"},
     {"views"},
@@ -60,3 +64,10 @@ def test_no_circle_of_imports():
 
 def test_the_library_knows_no_workflow_engine():
     assert [str(p) for p in SOURCE.rglob("*.py") if any(m.split(".")[0] == "snakemake" for m in imports_of(p))] == []
+
+
+@pytest.mark.parametrize("stage", ["make_table", "draw_figure", "score", "build_corpus", "build_examples", "fetch"])
+def test_a_stage_that_runs_no_encoder_loads_no_torch(stage):
+    """Loading it takes most of such a job's time, and there are hundreds of them."""
+    program = f"import sys, crosslign.stages.{stage}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -22,7 +22,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from crosslign.mining.vectors import CHUNK, Side, blocks
+from crosslign.mining.side import Side
+from crosslign.vectors import CHUNK, blocks
 
 PIECES = 3
 UNIT_ROUNDOFF = {torch.bfloat16: 2.0**-8, torch.float32: 0.0}

@@ -22,8 +22,9 @@ from crosslign.mining.progress import Progress
 from crosslign.mining.ranking import EMPTY, key_indices, key_scores
 from crosslign.mining.resume import EVERY, Resume, digest
 from crosslign.mining.search import Search, Step, full_products
+from crosslign.mining.side import Side
 from crosslign.mining.tiles import BoundExceededError
-from crosslign.mining.vectors import Side, Vectors, open_vectors
+from crosslign.vectors import Vectors, open_vectors
 
 KEEP = {"cpu": 4 << 30, "cuda": 16 << 30}
 TILES = {"cpu": (2048, 2048), "cuda": (16384, 16384)}

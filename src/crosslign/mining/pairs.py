@@ -15,7 +15,7 @@ from crosslign.errors import InputError
 from crosslign.files import atomic_path, read_rows, write_batches
 from crosslign.mining.knn import Neighbours
 from crosslign.mining.margin import Margin, Pairs, Retrieval, mine
-from crosslign.mining.vectors import blocks
+from crosslign.vectors import blocks
 
 SCHEMA = pa.schema(
     [

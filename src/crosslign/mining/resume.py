@@ -18,7 +18,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 
 from crosslign.files import atomic_path
-from crosslign.mining.vectors import blocks
+from crosslign.vectors import blocks
 
 log = logging.getLogger(__name__)
 EVERY = 60.0

@@ -17,8 +17,9 @@ from crosslign.mining.copies import Copies, error_bounds
 from crosslign.mining.progress import Progress
 from crosslign.mining.ranking import to_keys
 from crosslign.mining.resume import Resume
+from crosslign.mining.side import Side, exact_score_matrix
 from crosslign.mining.tiles import WIDTH, Direction
-from crosslign.mining.vectors import Side, blocks, exact_score_matrix
+from crosslign.vectors import blocks
 
 DENSE = 1 / 2
 """Share of blocks that hold candidates above which a tile is scored exactly as a whole, because that is cheaper."""

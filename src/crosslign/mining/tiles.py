@@ -18,7 +18,8 @@ from torch import Tensor
 
 from crosslign.mining.copies import UNIT_ROUNDOFF
 from crosslign.mining.ranking import EMPTY, key_scores, merge, order_in_groups, ranks_in_groups, to_keys
-from crosslign.mining.vectors import Side, blocks, exact_scores
+from crosslign.mining.side import Side, exact_scores
+from crosslign.vectors import blocks
 
 WIDTH = 16
 """Entries of a tile that share one maximum."""

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from crosslign.mining.vectors import blocks
+from crosslign.vectors import blocks
 
 ThresholdFrom = Literal["dev", "train", "same_gold", "none"]
 

@@ -14,9 +14,9 @@ from crosslign.corpora.evaluation import Evaluation
 from crosslign.errors import InputError
 from crosslign.files import read_json, write_json, write_rows
 from crosslign.files.rows import SCHEMAS
-from crosslign.mining.vectors import open_vectors
 from crosslign.tasks.records import Record, check_value
 from crosslign.tasks.score import Scored, score_with_resamples
+from crosslign.vectors import open_vectors
 
 HEAD = ("run_id", "system", "seed", "task", "checkpoint", "readout", "profile")
 IN_EACH_RECORD = ("run_id", "checkpoint_sha", "pooling", "layer", "max_length", "seed", "profile", "code_version", "data_manifest_sha")

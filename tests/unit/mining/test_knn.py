@@ -14,8 +14,8 @@ from crosslign.errors import InputError
 from crosslign.mining import knn, search, tiles
 from crosslign.mining.copies import UNIT_ROUNDOFF, Copies, error_bounds
 from crosslign.mining.knn import Neighbours, neighbours
+from crosslign.mining.side import Side, exact_score_matrix, exact_scores
 from crosslign.mining.tiles import Direction
-from crosslign.mining.vectors import Side, exact_score_matrix, exact_scores
 
 CPU = torch.device("cpu")
 FIELDS = ("forward_indices", "forward_scores", "backward_indices", "backward_scores")

@@ -16,7 +16,7 @@ import numpy as np
 from crosslign.errors import InputError, ResourceError
 from crosslign.mining.backends import BACKENDS
 from crosslign.mining.knn import Neighbours, State
-from crosslign.mining.vectors import blocks, open_vectors, row_norms
+from crosslign.vectors import blocks, open_vectors, row_norms
 
 PIECE = 65_536
 """Rows that are read at a time."""

@@ -18,7 +18,7 @@ import numpy as np
 from crosslign.errors import InputError, ResourceError
 from crosslign.mining.backends import BACKENDS
 from crosslign.mining.knn import Neighbours, State, neighbours
-from crosslign.mining.vectors import GRID, blocks, exact_scores, open_vectors, row_norms, to_grid
+from crosslign.vectors import GRID, blocks, exact_scores, open_vectors, row_norms, to_grid
 
 PIECE = 16_384
 """Rows that are added, and searched, at a time."""
@@ -60,7 +60,7 @@ def _index(faiss: Any, base: np.ndarray, name: str, lists: int | None, m: int, n
     return index
 
 
-def _on_grid(vectors: np.ndarray, rows: np.ndarray, name: str) -> Any:
+def _on_grid(vectors: np.ndarray, rows: np.ndarray, name: str) -> np.ndarray:
     piece = np.asarray(vectors[rows])
     return to_grid(piece, GRID / row_norms(piece, rows, name))
 
@@ -73,7 +73,7 @@ def _rescored(queries: np.ndarray, rows: np.ndarray, base: np.ndarray, proposed:
     left, right = _on_grid(queries, rows, names[0]), _on_grid(base, held, names[1])
     scores = np.empty(len(flat), dtype=np.float32)
     for part in blocks(len(flat), PIECE):
-        scores[part] = exact_scores(left[wide[part] - rows[0]], right[at[part]]).numpy()
+        scores[part] = exact_scores(left[wide[part] - rows[0]], right[at[part]])
     scores[flat < 0] = -np.inf
     table = scores.reshape(proposed.shape)
     order = np.lexsort((proposed, -table), axis=1)[:, :k]

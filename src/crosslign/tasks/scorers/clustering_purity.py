@@ -6,11 +6,11 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from crosslign.mining.vectors import normalised
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData
 from crosslign.tasks.measures import Measure
 from crosslign.tasks.scorers._labels import classes
+from crosslign.vectors import normalised
 
 
 @SCORERS.register

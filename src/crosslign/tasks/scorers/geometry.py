@@ -7,11 +7,11 @@ from typing import Literal
 
 import numpy as np
 
-from crosslign.mining.vectors import normalised
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Averages, TaskData, TextSet, members
 from crosslign.tasks.measures import Measure
 from crosslign.tasks.scorers._gaussians import diagonal_kl, full_kl, mean_symmetric
+from crosslign.vectors import normalised
 
 Variant = Literal["diagonal", "full", "scatter"]
 SHRINKAGE = 1e-3

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from crosslign.errors import InputError
-from crosslign.mining.vectors import pair_cosines
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import LEFT, RIGHT, TaskData
 from crosslign.tasks.measures import Bootstrap, Measure
+from crosslign.vectors import pair_cosines
 
 METRICS = ("average_precision", "accuracy")
 

@@ -9,10 +9,10 @@ import numpy as np
 from scipy.stats import rankdata
 
 from crosslign.errors import InputError
-from crosslign.mining.vectors import pair_cosines
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import LEFT, RIGHT, TaskData, members
 from crosslign.tasks.measures import Bootstrap, Measure
+from crosslign.vectors import pair_cosines
 
 METRICS = ("spearman", "pearson")
 
