@@ -44,10 +44,13 @@ MinJobAge=7200
 MessageTimeout=60
 SlurmdTimeout=600
 ReturnToService=2
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
 GresTypes=gpu
 SlurmdParameters=config_overrides
 NodeName={host} NodeAddr=127.0.0.1 CPUs=8 RealMemory=20000 Gres=gpu:fake:{gpus} State=UNKNOWN
-PartitionName=main Nodes={host} Default=YES MaxTime=30:00:00 State=UP
+PartitionName=main Nodes={host} Default=YES MaxTime=30:00:00 State=UP PriorityTier=1
+PartitionName=urgent Nodes={host} MaxTime=1:00:00 State=UP PriorityTier=2 PreemptMode=OFF
 """
 
 

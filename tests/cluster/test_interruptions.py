@@ -54,7 +54,8 @@ def training(cluster, project, undisturbed):
     yield begin
     for starting in opened:
         starting.__exit__(None, None, None)
-    cluster.ask("scancel", "--partition=main")
+    for partition in ("main", "urgent"):
+        cluster.ask("scancel", f"--partition={partition}")
     wait_for(lambda: not cluster.active(), 120, "jobs do not end")
     project.run("--unlock", check=False)
 
@@ -85,6 +86,33 @@ def test_a_training_over_its_time_is_warned_saved_and_goes_on(cluster, project, 
     assert states[0] in ("TIMEOUT", "FAILED")
     assert states[-1] == "COMPLETED"
     assert training.jobs()[1].minutes > job.minutes
+    assert "going on after step" in project.job_log("train_system", RUN)
+    assert project.weights(RUN) == undisturbed
+
+
+@pytest.mark.long
+def test_a_training_whose_node_fails_comes_back_and_ends_in_the_same_bytes(cluster, project, undisturbed, training):
+    process, job = training()
+    node = job.fields["NodeList"]
+    try:
+        cluster.ask("scontrol", "update", f"nodename={node}", "state=down", "reason=test")
+        wait_for(lambda: training.jobs()[0].state != "RUNNING", 120, "the job outlives its node")
+    finally:
+        cluster.ask("scontrol", "update", f"nodename={node}", "state=resume")
+    ends_well(process)
+    assert training.jobs()[-1].state == "COMPLETED"
+    assert "going on after step" in project.job_log("train_system", RUN)
+    assert project.weights(RUN) == undisturbed
+
+
+@pytest.mark.long
+def test_a_pre_empted_training_comes_back_and_ends_in_the_same_bytes(cluster, project, undisturbed, training):
+    process, job = training()
+    cluster.ask("sbatch", "--partition=urgent", "--exclusive", "--output=/dev/null", "--wrap=sleep 5")
+    wait_for(lambda: training.jobs()[0].state != "RUNNING", 120, "the job is not pre-empted")
+    ends_well(process)
+    last = training.jobs()[-1]
+    assert (last.id, last.state, last.fields["Restarts"]) == (job.id, "COMPLETED", "1")
     assert "going on after step" in project.job_log("train_system", RUN)
     assert project.weights(RUN) == undisturbed
 

@@ -56,6 +56,15 @@ def target_names(project: Project) -> list[str]:
     return [name for name in dict.fromkeys(names) if name != "all"]
 
 
+def _unknown(project: Project, target: str, allowed: Sequence[str]) -> InputError:
+    where = "config/config.yaml: targets"
+    if (project.root / "config" / "papers" / f"{target}.yaml").is_file():
+        papers = ",".join(project.settings["papers"])
+        do = f"Say what to build of them, such as --config 'papers=[{papers}]' 'targets=[all]', or add {target} to papers"
+        return InputError(f"paper {target!r} is a target, but switched off", where=where, why=f"papers: [{papers}]", do=do)
+    return InputError(f"unknown target {target!r}", where=where, why=nearest(target, sorted(allowed)))
+
+
 def target_files(project: Project, wanted: Sequence[str]) -> list[Path]:
     """Return the files of named targets.
 
@@ -69,5 +78,5 @@ def target_files(project: Project, wanted: Sequence[str]) -> list[Path]:
     allowed = ["all", *target_names(project)]
     for target in wanted:
         if target not in allowed:
-            raise InputError(f"unknown target {target!r}", where="config/config.yaml: targets", why=nearest(target, sorted(allowed)))
+            raise _unknown(project, target, allowed)
     return list(dict.fromkeys(path for target in wanted for path in _of(project, target)))

@@ -39,3 +39,10 @@ def test_all_is_everything(project):
 def test_an_unknown_name_names_the_nearest(project):
     with pytest.raises(InputError, match=r"unknown target 'quikstart'.*did you mean 'quickstart'"):
         target_files(project, ["all_tables", "quikstart"])
+
+
+def test_a_paper_that_is_switched_off_says_what_to_type(project):
+    with pytest.raises(InputError) as caught:
+        target_files(project, ["all_tables", "mpcl"])
+    assert "paper 'mpcl' is a target, but switched off" in str(caught.value)
+    assert "'papers=[quickstart,five_methods]' 'targets=[all]'" in str(caught.value)
