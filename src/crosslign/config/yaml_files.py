@@ -242,6 +242,11 @@ def load_yaml(path: Path, shown: Path | None = None) -> YamlFile:
         raise InputError("not UTF-8", where=str(shown), why=str(error)) from error
     if len(text) > MAX_BYTES:
         raise InputError("file is too large for a configuration", where=str(shown), why=f"{len(text):,} characters")
+    return parse_yaml(text, shown)
+
+
+def parse_yaml(text: str, shown: Path) -> YamlFile:
+    """Read YAML that is already in memory; `shown` is what messages call it. Raises as `load_yaml` does."""
     builder = _Builder(shown)
     yaml = YAML(typ="safe")
     yaml.version = (1, 2)
