@@ -19,7 +19,9 @@ from crosslign.errors import InputError
 from crosslign.files import read_json
 from crosslign.files.lineage import checksum, lineage_path, read_lineage
 
-WHOLE, STALE, MISSING, TOUCHED = "whole", "stale", "missing", "touched by hand"
+WHOLE, REMOVED, STALE, MISSING, TOUCHED = "whole", "removed", "stale", "missing", "touched by hand"
+SOUND = (WHOLE, REMOVED)
+"""States that nothing has to be done about."""
 CLOSE = 1e-12
 """How far a cell may lie from what its scores give: the rounding of a mean."""
 
@@ -30,7 +32,8 @@ class Finding:
 
     Attributes:
         path: relative to the results folder.
-        state: whole, stale (made of inputs that have changed since), missing, or touched by hand.
+        state: whole, removed (vectors that nobody needs any more), stale (made of inputs that have changed since), missing, or touched
+            by hand.
         why: what differs.
     """
 
@@ -67,9 +70,10 @@ def artefacts(results: Path) -> Iterator[Finding]:
     for sidecar in sidecars:
         try:
             lineage = read_lineage(_artefact_of(sidecar))
-            artefact, inputs = lineage["artefact"], lineage["inputs"]
-            yield _state(results, artefact, inputs, known)
-            wanted.update({entry["path"]: str(artefact["path"]) for entry in inputs})
+            # Where it lies counts, not where its lineage saw it: the root of a download's lineage is the folder of downloads.
+            path = _artefact_of(sidecar).relative_to(results).as_posix()
+            yield _state(results, path, lineage["artefact"], lineage["inputs"], known)
+            wanted.update({entry["path"]: path for entry in lineage["inputs"]})
         except InputError as error:
             why = "it was made by another version" if "another version" in error.what else "its lineage cannot be read"
             yield Finding(sidecar.relative_to(results).as_posix(), TOUCHED, why)
@@ -87,18 +91,18 @@ def _artefact_of(sidecar: Path) -> Path:
     return sidecar.parent if sidecar.name == "lineage.json" else sidecar.with_name(sidecar.name.removesuffix(".lineage.json"))
 
 
-def _state(results: Path, artefact: Mapping[str, Any], inputs: list[Mapping[str, Any]], known: dict[str, str | None]) -> Finding:
-    path = str(artefact["path"])
+def _state(results: Path, path: str, artefact: Mapping[str, Any], inputs: list[Mapping[str, Any]], known: dict[str, str | None]) -> Finding:
     now = _hashed(results, path, known)
-    if now is None:
+    # Vectors of large sets are removed after their last score (docs/cluster.md), and any can be made again.
+    if now is None and artefact["kind"] != "embeddings":
         return Finding(path, MISSING, "its lineage is there, it is not")
-    if now != artefact["sha256"]:
+    if now is not None and now != artefact["sha256"]:
         return Finding(path, TOUCHED, "its bytes are not those that its lineage names")
     for entry in inputs:
         found = _hashed(results, entry["path"], known)
         if found is not None and found != entry["sha256"]:
             return Finding(path, STALE, f"{entry['path']} has changed since")
-    return Finding(path, WHOLE)
+    return Finding(path, WHOLE if now else REMOVED)
 
 
 def _value(results: Path, cell: Mapping[str, str]) -> float | None:
@@ -172,8 +176,8 @@ def discard(results: Path) -> list[str]:
         the paths, relative to the results.
     """
     found = [*artefacts(results), *cells(results)]
-    # Where lineage itself cannot be read, what it describes goes.
-    names = {re.sub(r"(\.|/)lineage\.json$", "", finding.path) for finding in found if finding.state != WHOLE}
+    # Where lineage itself cannot be read, what it describes goes. What is missing refutes nothing that was made of it.
+    names = {re.sub(r"(\.|/)lineage\.json$", "", finding.path) for finding in found if finding.state in (STALE, TOUCHED)}
     bad = _with_all_made_of(results, names)
     gone = sorted(path for path in bad if (results / path).exists())
     bin_ = results / ".discarded"
@@ -212,8 +216,8 @@ def _with_all_made_of(results: Path, bad: set[str]) -> set[str]:
     inputs: dict[str, set[str]] = {}
     for sidecar in _sidecars(results):
         with suppress(InputError):
-            lineage = read_lineage(_artefact_of(sidecar))
-            inputs[str(lineage["artefact"]["path"])] = {entry["path"] for entry in lineage["inputs"]}
+            artefact = _artefact_of(sidecar)
+            inputs[artefact.relative_to(results).as_posix()] = {entry["path"] for entry in read_lineage(artefact)["inputs"]}
     reached = set(bad)
     while more := {path for path, made_of in inputs.items() if path not in reached and made_of & reached}:
         reached |= more
@@ -231,10 +235,12 @@ def verify(results: Path) -> tuple[str, bool]:
     """
     found = list(artefacts(results))
     tables = list(cells(results))
-    bad = [finding for finding in [*found, *tables] if finding.state != WHOLE]
+    bad = [finding for finding in [*found, *tables] if finding.state not in SOUND]
     lines = [f"{results}: {len(found)} artefacts, {len(tables)} tables"]
     for state in (WHOLE, STALE, MISSING, TOUCHED):
         lines.append(f"  {state:<16} {sum(finding.state == state for finding in [*found, *tables])}")
+    if removed := sum(finding.state == REMOVED for finding in found):
+        lines.append(f"  {REMOVED:<16} {removed} matrices of vectors, which what was made of them no longer needs")
     shown = sorted(bad, key=lambda finding: (finding.state, finding.path))[:20]
     lines += [f"{finding.state}: {finding.path} ({finding.why})" for finding in shown]
     if len(bad) > len(shown):

@@ -6,7 +6,7 @@ from crosslign.cli.main import main
 from crosslign.errors import InputError
 from crosslign.files import write_json
 from crosslign.files.lineage import Lineage, lineage_path
-from crosslign.reporting.verify import verify
+from crosslign.reporting.verify import discard, verify
 
 SCORE = "scores/A-s1/last/mean/task.json"
 HEAD = "table,row,column,ours,ours_std,n_seeds,published,ci_low,ci_high,mark,footnotes,score_file,record\n"
@@ -71,3 +71,51 @@ def test_a_folder_without_results_is_refused(tmp_path):
     with pytest.raises(InputError, match="no results here"):
         verify(tmp_path)
     assert main(["verify", str(tmp_path)]) == 2
+
+
+VECTORS = "embeddings/A-s1/last/mean/task.npy"
+
+
+@pytest.fixture
+def with_vectors(results):
+    """The same, with the vectors that the score was computed from."""
+    (results / VECTORS).parent.mkdir(parents=True)
+    (results / VECTORS).write_text("vectors")
+    Lineage("embed", {}, [results / "systems/A-s1"], results).write(results / VECTORS, "embeddings")
+    Lineage("score", {}, [results / VECTORS], results).write(results / SCORE, "scores")
+    return results
+
+
+def test_vectors_removed_after_their_last_score_leave_the_results_whole(with_vectors):
+    (with_vectors / VECTORS).unlink()
+    text, whole = verify(with_vectors)
+    assert whole, text
+    assert "removed          1 matrices" in text
+    assert main(["verify", str(with_vectors)]) == 0
+    assert discard(with_vectors) == []
+
+
+def test_what_was_made_of_removed_vectors_is_stale_where_their_own_inputs_changed(with_vectors):
+    (with_vectors / VECTORS).unlink()
+    (with_vectors / "systems/A-s1/last/weights").write_text("other")
+    assert f"stale: {VECTORS} (systems/A-s1 has changed since)" in verify(with_vectors)[0]
+    assert SCORE in discard(with_vectors)
+
+
+def test_what_is_missing_takes_nothing_along(results):
+    (results / "corpora/c.parquet").unlink()
+    assert "missing: corpora/c.parquet" in verify(results)[0]
+    assert discard(results) == []
+    assert (results / SCORE).exists()
+
+
+def test_lineage_written_under_another_root_is_read_from_where_it_lies(results):
+    """Downloads, also those below a scale's own folder, have paths relative to the folder of downloads."""
+    file = results / "downloads/written/a.tsv"
+    file.parent.mkdir(parents=True)
+    file.write_text("a")
+    Lineage("fetch", {}, [], results / "downloads").write(file, "download")
+    text, whole = verify(results)
+    assert whole, text
+    file.write_text("b")
+    assert "touched by hand: downloads/written/a.tsv" in verify(results)[0]
