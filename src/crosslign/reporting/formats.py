@@ -7,6 +7,7 @@ import functools
 import io
 import itertools
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,8 +24,11 @@ CSV_COLUMNS = (
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "→": r"$\rightarrow$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "±": r"$\pm$",
-    "–": "--", "−": "$-$", "≤": r"$\leq$", "τ": r"$\tau$",
+    "–": "--", "—": "---", "−": "$-$", "≤": r"$\leq$", "τ": r"$\tau$", "λ": r"$\lambda$", "∗": "$*$", "×": r"$\times$", "†": r"$\dagger$",
+    "‡": r"$\ddagger$", "…": r"\ldots{}", "‘": "`", "’": "'", "“": "``", "”": "''",
 }  # fmt: skip
+ACCENTED = frozenset("ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿ")
+"""Letters beyond ASCII that every LaTeX prints from its standard fonts."""
 
 
 @functools.cache
@@ -122,9 +126,19 @@ def as_csv(table: PrintedTable) -> str:
     return out.getvalue()
 
 
+def _latin(character: str) -> str:
+    """Return a character without its accents, or `?` where it has no ASCII form; nothing for an accent that stands alone."""
+    plain = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
+    return "".join(LATEX.get(c, c) for c in plain) or ("" if unicodedata.combining(character) else "?")
+
+
 def latex_escape(text: str) -> str:
-    """Return a text that LaTeX prints as it stands."""
-    return "".join(LATEX.get(character, character) for character in text)
+    """Return a text that LaTeX prints as it stands; characters that pdfLaTeX has no font for are only seen by XeLaTeX and LuaLaTeX."""
+    pieces = []
+    for known, run in itertools.groupby(text, lambda c: c.isascii() or c in LATEX or c in ACCENTED):
+        piece = "".join(LATEX.get(c, c) for c in run)
+        pieces.append(piece if known else rf"{{\ifdefined\Umathchar {piece}\else {''.join(map(_latin, piece))}\fi}}")
+    return "".join(pieces)
 
 
 def _latex_cell(cell: PrintedCell, reduced: bool) -> str:
