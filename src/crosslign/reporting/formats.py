@@ -19,7 +19,7 @@ from crosslign.reporting.layout import PrintedCell, PrintedTable, lay_out
 
 CSV_COLUMNS = (
     "table", "row", "column", "ours", "ours_std", "n_seeds", "published", "ci_low", "ci_high", "mark", "footnotes", "score_file", "record",
-    "p_value", "delta",
+    "p_value", "delta", "published_std",
 )  # fmt: skip
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -112,7 +112,7 @@ def as_csv(table: PrintedTable) -> str:
             writer.writerow(
                 [
                     *(table.id, row_name, column, value.text or _repr(value.ours), _repr(value.std), len(value.records) or ""),
-                    *(_repr(value.published), _repr(value.ci_low), _repr(value.ci_high)),
+                    *(value.printed, _repr(value.ci_low), _repr(value.ci_high)),
                     *(
                         ";".join(value.marks),
                         notes,
@@ -120,6 +120,7 @@ def as_csv(table: PrintedTable) -> str:
                         record,
                         _repr(value.p_value),
                         cell.delta.replace("−", "-"),
+                        value.published_std,
                     ),
                 ]
             )
