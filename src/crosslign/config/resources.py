@@ -31,6 +31,8 @@ SHORTEST = 20
 LONGEST = 1440
 MOST_MB = 64_000
 """The first attempt asks for no more: large corpora are read as streams."""
+LARGEST_MB = 120_000
+"""No attempt asks for more, unless `max_mem_mb` says otherwise: a job that ended for want of time alone must still find a node."""
 STAND_IN_RULE = "write_stand_in"
 """Each source has a rule of its own for its stand-ins, which appends the source's id."""
 EMBED_RULES = ("embed", "embed_large")
@@ -263,7 +265,7 @@ def corpus_threads(project: Project, corpus: str) -> int:
 
 
 def job_need(project: Project, rule: str, wildcards: Wildcards, attempt: int) -> Need:
-    """Return what one job asks for; every further attempt asks for as much again, up to the longest that a cluster allows.
+    """Return what one job asks for; every further attempt asks for as much again, up to the most that a cluster allows.
 
     Args:
         project: the configuration.
@@ -272,5 +274,5 @@ def job_need(project: Project, rule: str, wildcards: Wildcards, attempt: int) ->
         attempt: 1 for the first.
     """
     first = _asked(rule, load_of(project, rule, wildcards))
-    longest = int(project.settings.get("max_runtime", LONGEST))
-    return Need(first.mem_mb * attempt, max(SHORTEST, min(longest, first.runtime * attempt)), first.disk_mb * attempt)
+    longest, largest = int(project.settings.get("max_runtime", LONGEST)), int(project.settings.get("max_mem_mb", LARGEST_MB))
+    return Need(min(largest, first.mem_mb * attempt), max(SHORTEST, min(longest, first.runtime * attempt)), first.disk_mb * attempt)

@@ -11,13 +11,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from crosslign.config.catalog import describe, size_of, source_kind
 from crosslign.corpora import SOURCES
 from crosslign.corpora.sources._network import TransientError
 from crosslign.errors import NetworkError
 from crosslign.files import atomic_path, sha256_file, write_text
+from crosslign.files.locks import locked
 from crosslign.files.mirrors import mirrored
 
 logger = logging.getLogger(__name__)
@@ -141,7 +140,7 @@ def fetch_file(name: str, source: Mapping[str, Any], file: Mapping[str, Any], de
     wanted = _Wanted(file, describe(source, file), None if local else record_path(dest))
     part = dest.with_name(f".{dest.name}.download")
     dest.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(dest.with_name(f".{dest.name}.lock")):
+    with locked(dest.with_name(f".{dest.name}.lock")):
         if not dest.is_file() or wanted.problem(dest) or (local and not wanted.sha256):
             with atomic_path(dest) as temporary:
                 problems = _from_mirror(name, wanted, temporary, mirrors)

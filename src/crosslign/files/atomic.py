@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import shutil
 import uuid
@@ -11,6 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from crosslign.errors import ResourceError
+
+log = logging.getLogger(__name__)
 
 
 def _sync(path: Path) -> None:
@@ -59,6 +62,24 @@ def disk_problem(error: BaseException, path: Path, written: int = 0) -> Resource
             "cannot be written", where=str(path), why=str(error.strerror), do="Check that the folder exists and may be written to"
         )
     return None
+
+
+def reserve(path: Path) -> None:
+    """Have the disk give a file all of its bytes now.
+
+    A file that is written through a memory map begins as a hole, and a full disk then ends the process by SIGBUS, without a word.
+
+    Raises:
+        ResourceError: the disk is full, or the quota used up; the file is then removed, with what it had been given.
+    """
+    with open(path, "r+b") as file:
+        try:
+            os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)
+        except OSError as error:
+            if problem := disk_problem(error, path):
+                path.unlink()
+                raise problem from error
+            log.debug("%s: its bytes cannot be reserved here (%s)", path, error.strerror)
 
 
 def require_writable(folder: Path) -> None:

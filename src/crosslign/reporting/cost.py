@@ -143,6 +143,23 @@ def cost_of(project: Project, jobs: Iterable[Job], gpus: int = 1) -> Cost:
     return Cost(trainings, encodings, hours, unknown, factor, encoding_factor, kept, kept + at_once)
 
 
+def too_long(project: Project, jobs: Iterable[Job], tries: int) -> str:
+    """Return a note on trainings that all tries of a job together have no time for; empty where there are none.
+
+    Args:
+        project: the configuration.
+        jobs: rule and wildcards of every job that would start.
+        tries: of a job, the first included; a training goes on where the last one stopped.
+    """
+    found = []
+    for rule, wildcards in jobs:
+        hours = declared_hours(project, wildcards["run"]) if rule == "train_system" else None
+        given = sum(job_need(project, rule, wildcards, attempt).runtime for attempt in range(1, tries + 1)) / 60 if hours else 0.0
+        if hours and given < hours:
+            found.append(f"{wildcards['run']} ({hours:g} hours, {tries} jobs of {given:g} in all)")
+    return f"no time for {len(found)} trainings, such as {found[0]}: raise max_runtime, or retries of the profile" if found else ""
+
+
 def cost_text(cost: Cost) -> str:
     """Return the cost in one line."""
     text = f"about {cost.hours:.1f} GPU-hours ({cost.trainings} trainings, {cost.encodings} encodings)"

@@ -8,6 +8,7 @@ import pytest
 from crosslign.config.load import load_project
 from crosslign.config.resources import (
     LONGEST,
+    MOST_MB,
     REMEMBERING,
     SHORTEST,
     corpus_mb,
@@ -109,6 +110,17 @@ def test_the_first_attempt_is_multiplied(paper):
     assert third.mem_mb == 3 * first.mem_mb
     assert third.runtime == min(LONGEST, 3 * first.runtime)
     assert third.disk_mb == 3 * first.disk_mb
+
+
+def test_no_attempt_asks_for_more_memory_than_there_is(paper):
+    wildcards = {
+        "run": "xlm-r",
+        "task": max(paper.tasks, key=lambda task: job_need(paper, "score", {"run": "xlm-r", "task": task}, 1).mem_mb),
+    }
+    assert job_need(paper, "score", wildcards, 1).mem_mb == MOST_MB
+    assert [job_need(paper, "score", wildcards, attempt).mem_mb for attempt in (2, 4)] == [120_000, 120_000]
+    small = project("paper", max_mem_mb=50_000)
+    assert {job_need(small, "score", wildcards, attempt).mem_mb for attempt in (1, 2, 3, 4)} == {50_000}
 
 
 def test_data_are_capped_by_the_scale_and_unpacked(paper, quick):
