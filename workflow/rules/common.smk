@@ -73,6 +73,11 @@ if workflow.is_main_process:
         project.settings.get("gpus", project.scale.get("gpus", 0)), os.environ
     ):
         print(f"note: {note}", file=sys.stderr)
+    for mirror in filter(lambda folder: not folder.is_dir(), project.mirrors):
+        print(
+            f"note: there is no mirror {mirror}: nothing is read from it",
+            file=sys.stderr,
+        )
     logger.addHandler(
         RemainingHandler(
             Remaining(project.scale.get("expected_seconds", {}), workflow.cores or 1)
