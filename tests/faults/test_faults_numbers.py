@@ -6,6 +6,8 @@ import csv
 import json
 import logging
 import shutil
+import subprocess
+import sys
 import unicodedata
 
 import numpy as np
@@ -175,6 +177,46 @@ def test_f37_hostile_text_is_inert_on_the_terminal_and_in_logs(tmp_path, capsys)
     (tmp_path / "t.csv").write_text(f'table,row,column,ours,mark\nt,"{HOSTILE}",x,0.5,\n', encoding="utf-8")
     shown += table_as_text(tmp_path / "t.csv")
     assert printable(shown) == shown
+
+
+def test_f37_no_command_prints_what_a_terminal_obeys(monkeypatch, capsys):
+    from crosslign.cli.commands.verify import Verify
+
+    def run(self, args):
+        print(HOSTILE)
+        print(HOSTILE, file=sys.stderr)
+        sys.stdout.writelines([HOSTILE])
+        raise ValueError(HOSTILE)
+
+    monkeypatch.setattr(Verify, "run", run)
+    assert main(["verify", "results"]) == 1
+    shown = capsys.readouterr()
+    assert (shown.out.count("alert(1)"), shown.err.count("ValueError: <script>alert(1)")) == (2, 1)
+    assert printable(shown.out + shown.err) == shown.out + shown.err
+
+
+def test_f37_an_unexpected_error_of_a_job_is_shown_without_codes(tmp_path):
+    code = (
+        "from crosslign.stages.job import execute\n"
+        f"def stage(job): raise ValueError({HOSTILE!r})\n"
+        f"execute(stage, rule='r', inputs=[], outputs=[], params=[('root', {str(tmp_path)!r})], threads=1, log={str(tmp_path / 'a.log')!r})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 1
+    shown = done.stdout + done.stderr + (tmp_path / "a.log").read_text(encoding="utf-8")
+    assert shown.count("ValueError: <script>alert(1)") == 2
+    assert printable(shown) == shown
+
+
+def test_f37_the_scheduler_s_log_is_shown_without_codes(tmp_path):
+    from crosslign.reporting.failures import FailuresHandler
+
+    (tmp_path / "17.log").write_text(HOSTILE, encoding="utf-8")
+    handler = FailuresHandler()
+    fields = {"rule_name": "score", "log": [str(tmp_path / "no.log"), str(tmp_path / "17.log")]}
+    handler.emit(logging.makeLogRecord({"event": "job_error", "jobid": 4, **fields}))
+    assert "alert(1)" in handler.text()
+    assert printable(handler.text()) == handler.text()
 
 
 def test_f37_hostile_text_is_escaped_in_the_report():
