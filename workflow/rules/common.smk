@@ -11,6 +11,7 @@ from crosslign.config.mining import mine_recipe, side_file
 from crosslign.config.overlap import overlap_inputs
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.resolve import (
+    pace_of,
     resolve,
     scored_entry,
     split_run,

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from crosslign.config.resolve import without_pace
 from crosslign.encoders.memory import is_out_of_memory, keep_freed_memory
 from crosslign.encoders.model import Model
 from crosslign.errors import ResourceError, StoppedError
@@ -25,6 +26,7 @@ from crosslign.training.encoding import Settings
 from crosslign.training.guards import Guards
 from crosslign.training.memory import TooLargeError, bounded_memory, does_not_fit, free_memory, halved, largest_that_fits
 from crosslign.training.optimiser import Optimiser
+from crosslign.training.pace import Pace
 from crosslign.training.schedule import total_steps
 from crosslign.training.selection import Dev, Selection
 from crosslign.training.signals import StopFlag, stop_requests
@@ -61,6 +63,7 @@ def _key(
     recipe: Mapping[str, Any], examples: Mapping[str, Path], model: Model, parts: Mapping[str, Part], accelerator: Any, code: str
 ) -> dict[str, Any]:
     """Return what a checkpoint must share with a run that goes on from it."""
+    recipe = {**recipe, "train": without_pace(recipe["train"])}
     return {
         "recipe": sha256_text(json.dumps(recipe, sort_keys=True, default=str)),
         "seed": recipe["seed"],
@@ -111,6 +114,7 @@ class _Run:
         self.stepper = Stepper(model, parts, self.streams, settings)
         self.optimiser = Optimiser(recipe, model, parts, self.steps)
         self.scaler = self.accelerator.scaler
+        self.pace = Pace(train)
         self.selection = Selection(recipe["select"], dev, checkpoints / "best", readout, order.steps_per_epoch)
         self.guards = Guards(train.get("guards", {}))
         self.checkpoints = Checkpoints(checkpoints, self.key)
@@ -160,8 +164,13 @@ class _Run:
         }
         if self.writes:
             self.checkpoints.save(self.model, self.parts, self.optimiser, state)
-            self.selection.prune(self.checkpoints.state_of_previous().get("selection", {}))
+            self._prune()
         self.accelerator.wait_for_everyone()
+        self.pace.saved()
+
+    def _prune(self) -> None:
+        """Remove the models that neither this state nor one that may be gone back to calls its best."""
+        self.selection.prune([state.get("selection", {}) for state in self.checkpoints.states()])
 
     @property
     def ended(self) -> bool:
@@ -188,7 +197,8 @@ class _Run:
             self.optimiser.clear()
         self.done += 1
         self._note(result, learning_rate, norm)
-        self.selection.look(self.done, self.ended, self.model, self.parts, self.writes)
+        if self.selection.look(self.done, self.ended, self.model, self.parts, self.writes):
+            self._prune()
         return result
 
     def _update(self) -> float:
@@ -233,12 +243,13 @@ class _Run:
         self.stepper.micro_batches = smaller
         log.warning("%s (%s): going on after step %d with %s", error, error.cause, self.done, smaller)
 
-    def stopping(self, flag: StopFlag) -> bool:
-        """Tell whether any rank was asked to stop."""
+    def asked(self, flag: StopFlag) -> tuple[bool, bool]:
+        """Tell whether any rank was asked to stop, and whether rank 0's clock asks for a checkpoint: the same on every rank."""
+        stop, save = bool(flag), self.writes and self.pace.by_time()
         if self.accelerator.num_processes == 1:
-            return bool(flag)
-        asked = torch.tensor([int(bool(flag))], device=self.accelerator.device)
-        return bool(self.accelerator.reduce(asked, "sum").item())
+            return stop, save
+        asked = self.accelerator.reduce(torch.tensor([stop, save], dtype=torch.int32, device=self.accelerator.device), "sum").tolist()
+        return bool(asked[0]), bool(asked[1])
 
     def write(self, out: Path) -> None:
         """Write the run's folder, and remove the working folder."""
@@ -312,16 +323,18 @@ def fit(
     with torch.random.fork_rng(), stop_requests() as stop, bounded_memory(train.get("memory_mb")):
         run = _Run(recipe, examples, model, parts, dev, Path(checkpoints), code)
         log.info("%s: %d steps on %s", recipe.get("run_id", recipe["system"]), run.steps, run.accelerator.device)
-        last = _loop(run, stop, train.get("checkpoint_every", 100))
+        last = _loop(run, stop)
         run.write(Path(out))
     return run.summary(last)
 
 
-def _loop(run: _Run, stop: StopFlag, every: int) -> StepLoss | None:
+def _loop(run: _Run, stop: StopFlag) -> StepLoss | None:
     progress, spikes, last = Progress(run.done, run.steps), Spikes(), None
     while not run.ended:
-        if run.stopping(stop):
+        asked_to_stop, save = run.asked(stop)
+        if asked_to_stop or save:
             run.save()
+        if asked_to_stop:
             raise StoppedError(
                 "training was asked to stop",
                 where=f"step {run.done} of {run.steps}",
@@ -340,6 +353,6 @@ def _loop(run: _Run, stop: StopFlag, every: int) -> StepLoss | None:
         if last is not None:
             spikes.add(run.done, last.loss, last.ids)
             progress.add(run.done, last.rows, last.texts, last.loss, run.optimiser.learning_rate(run.done - 1))
-        if run.done % every == 0 and not run.ended:
+        if run.pace.by_steps(run.done) and not run.ended:
             run.save()
     return last
