@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.baselines import baseline_words
+from crosslign.config.baselines import baseline_words, named_rows
 from crosslign.errors import printable
 from crosslign.files.lineage import licences_of
 from crosslign.reporting.cell import Cell, Grid
@@ -143,8 +143,14 @@ def _printed_cell(cell: Cell, notes: _Footnotes, table_notes: list[str], *, scal
     return PrintedCell(ours, published, notes.join(texts), sign, "best" in cell.marks, details, cell, scale_by, delta)
 
 
-def _notes_at(resolved: Mapping[str, Any], row: str | None, column: str | None) -> list[str]:
-    return [n["text"] for n in resolved["footnotes"] if n.get("at", {}).get("row") == row and n.get("at", {}).get("column") == column]
+def _notes_at(resolved: Mapping[str, Any], row: int | None, column: str | None) -> list[str]:
+    """Return the texts of the footnotes at a row (by its number), a column (by its label), the cell where both meet, or the table."""
+    found = []
+    for note in resolved["footnotes"]:
+        at = note.get("at", {})
+        if at.get("column") == column and (row in named_rows(at, resolved["rows"]) if "row" in at or "number" in at else row is None):
+            found.append(note["text"])
+    return found
 
 
 def _licence_line(grid: Grid, results: Path) -> str:
@@ -201,10 +207,10 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
     columns = resolved["columns"]
     column_letters = [notes.join(_notes_at(resolved, None, column["label"])) for column in columns]
     rows, group = [], None
-    for entry, cells in zip(resolved["rows"], grid, strict=True):
-        letters = notes.join(_notes_at(resolved, entry["label"], None))
+    for number, (entry, cells) in enumerate(zip(resolved["rows"], grid, strict=True)):
+        letters = notes.join(_notes_at(resolved, number, None))
         printed = [
-            _printed_cell(cell, notes, _notes_at(resolved, entry["label"], column["label"]), **_numbers_of(column, layout), reduced=reduced)
+            _printed_cell(cell, notes, _notes_at(resolved, number, column["label"]), **_numbers_of(column, layout), reduced=reduced)
             for cell, column in zip(cells, columns, strict=True)
         ]
         heading = entry.get("group", "") if entry.get("group") != group else ""

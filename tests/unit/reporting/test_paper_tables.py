@@ -1,6 +1,7 @@
 """Tables of the papers beside the printed ones: every figure letter by letter, in its cell, in printed order, with its errata."""
 
 import csv
+import re
 
 import pytest
 from paper_tables import PUBLISHED, laid_out, printed_tables, resolved_tables
@@ -74,3 +75,48 @@ def test_rows_stand_in_printed_order(table):
         keys = ((row.get("group", ""), row["label"], known["model"]), (row.get("group", ""), known["model"]), (known["model"],))
         order.append(next(place[(*key, *counted)] for key in keys if (*key, *counted) in place))
     assert order == sorted(order)
+
+
+def errata():
+    with open(PUBLISHED / "errata.csv", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def texts_of(table, cell):
+    """The footnotes that a cell's letters stand for."""
+    texts = dict(laid_out(table).footnotes)
+    return {texts[letter] for letter in cell.letters.split(",") if letter}
+
+
+@pytest.mark.parametrize("table", printed_tables())
+def test_every_erratum_and_every_ambiguous_mark_has_its_letter_in_its_cell(table):
+    own = [row for row in errata() if row["table"] == table]
+    keys = ("group", "model", "model_label", "task", "subset", "metric")
+    for line in figures(table):
+        wanted = {row["text"] for row in own if all(not row[key] or line[key] in row[key].split(";") for key in keys)}
+        assert wanted or "AMBIGUOUS" not in line["note"], line
+        assert any(wanted <= texts_of(table, cell) for cell in cell_of(table, line)), line
+
+
+@pytest.mark.parametrize("table", printed_tables())
+def test_an_erratum_stands_in_no_other_cell(table):
+    keys = ("group", "model", "model_label", "task", "subset", "metric")
+    named = {}
+    for row in (row for row in errata() if row["table"] == table):
+        lines = [line for line in figures(table) if all(not row[key] or line[key] in row[key].split(";") for key in keys)]
+        named.setdefault(row["text"], set()).update(line["value"] for line in lines)
+    for text, values in named.items():
+        marked = {cell.value.printed for *_, cell in cells(table) if text in texts_of(table, cell)}
+        assert marked == values, text
+
+
+def test_every_average_that_does_not_add_up_is_an_erratum():
+    text = (PUBLISHED / "ERRATA.md").read_text(encoding="utf-8").split("## 3.")[1].split("## 4.")[0]
+    found = re.findall(r"^\| (\w+) Table (\d+)[^|]*\| [^|]*\| [^|]*\| ([\d.]+)", text, flags=re.MULTILINE)
+    assert len(found) == 23
+    missing = [
+        (paper, number, mean)
+        for paper, number, mean in found
+        if not any(row["table"] == f"{paper}_table{number}" and f" {mean}" in row["text"] for row in errata())
+    ]
+    assert missing == []
