@@ -185,6 +185,14 @@ def test_f37_hostile_text_is_escaped_in_the_report():
     assert not [path.name for path in page if "|safe" in path.read_text(encoding="utf-8").replace(" ", "")]
 
 
+SELECT = {"task": "t", "metric": "f1", "protocol": "", "direction": ""}
+TABLE = {
+    "columns": [{"label": "de"}, {"label": "fr"}, {"label": "mean", "mean_of": ["de", "fr"]}],
+    "cells": [[*({"scores": ["scores/s.json"], "select": {**SELECT, "subset": s}} for s in ("de", "fr")), {"mean_of": ["de", "fr"]}]],
+}
+"""A table of one row, as its lineage names it."""
+
+
 @pytest.fixture
 def results(tmp_path):
     """A table with an average, its score and its corpus, with lineage."""
@@ -196,11 +204,10 @@ def results(tmp_path):
     (tmp_path / "tables").mkdir()
     text = "row,column,ours,score_file,record\n" + "".join(f"A,{','.join(row)}\n" for row in rows)
     (tmp_path / "tables/t.csv").write_text(text, encoding="utf-8")
-    columns = [{"label": "de"}, {"label": "fr"}, {"label": "mean", "mean_of": ["de", "fr"]}]
     for path, recipe, inputs in (
         ("corpora/c.parquet", {}, []),
         ("scores/s.json", {}, ["corpora/c.parquet"]),
-        ("tables/t.csv", {"columns": columns}, ["scores/s.json"]),
+        ("tables/t.csv", TABLE, ["scores/s.json"]),
     ):
         Lineage("rule", recipe, [tmp_path / name for name in inputs], tmp_path).write(tmp_path / path, "kind")
     return tmp_path
@@ -222,9 +229,8 @@ def test_f42_verify_says_whole_stale_missing_and_touched_on_one_screen(results):
     assert whole, text
     table = results / "tables" / "t.csv"
     table.write_text(table.read_text().replace("0.35", "0.36"))
-    columns = [{"label": "mean", "mean_of": ["de", "fr"]}]
-    Lineage("rule", {"columns": columns}, [results / "scores/s.json"], results).write(table, "kind")
-    assert "A / mean: 0.36 is printed, its parts give 0.35" in verify(results)[0]
+    Lineage("rule", TABLE, [results / "scores/s.json"], results).write(table, "kind")
+    assert "A / mean: 0.36 is printed, the scores give 0.35" in verify(results)[0]
     (results / "corpora" / "c.parquet").write_text("other rows")
     text, _ = verify(results)
     assert "touched by hand: corpora/c.parquet" in text

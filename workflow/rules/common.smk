@@ -22,6 +22,7 @@ from crosslign.config.resources import (
     large_sets,
 )
 from crosslign.config.scheduler import require_scheduler
+from crosslign.config.settings import own_file, read_settings
 from crosslign.config.targets import covered, target_files, target_names
 from crosslign.errors import CrosslignError
 from crosslign.files.atomic import require_writable
@@ -57,7 +58,12 @@ def ends_in_words():
 
 
 with ends_in_words():
-    project = load_project(ROOT, config)
+    settings = read_settings(
+        ROOT,
+        [own_file(ROOT, Path()), *workflow.overwrite_configfiles],
+        workflow.config_settings.config,
+    )
+    project = load_project(ROOT, settings)
 
 failures = FailuresHandler()
 if workflow.is_main_process:

@@ -141,7 +141,8 @@ def embed_text_set(
         named: how a text is named in messages, `{}` for its id.
 
     Returns:
-        rows, dimension, dtype, truncated (texts longer than max_length), tokenizer (its classes) and device.
+        rows, dimension, dtype, truncated (texts longer than max_length), layer_read (see `Member.layer_read`), tokenizer (its classes)
+        and device.
 
     Raises:
         InputError: a vector with NaN, of zeros, or outside the range of `dtype`; a language without member; second segments in some

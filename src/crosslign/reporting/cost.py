@@ -34,7 +34,7 @@ class Cost:
         factor: measured over declared hours of finished trainings; 1 where none has finished.
         encoding_factor: measured over expected hours of finished encodings; 1 where none has finished.
         kept_mb: what stays on disk.
-        peak_mb: what is on disk at the worst moment: what stays, checkpoints and vectors that are removed after use.
+        peak_mb: what is on disk at the worst moment: what stays, and checkpoints, vectors and waiting rows that are removed after use.
     """
 
     trainings: int
@@ -136,7 +136,9 @@ def cost_of(project: Project, jobs: Iterable[Job], gpus: int = 1) -> Cost:
             else:
                 kept += size
         elif rule in LOADS:
-            kept += size
+            staged = load_of(project, rule, wildcards).staged_mb
+            kept += size - staged
+            passing.append(staged)
     at_once = sum(sorted(passing, reverse=True)[: max(1, 2 * gpus)])
     return Cost(trainings, encodings, hours, unknown, factor, encoding_factor, kept, kept + at_once)
 

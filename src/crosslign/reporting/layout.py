@@ -13,7 +13,7 @@ from crosslign.config.baselines import baseline_words
 from crosslign.errors import printable
 from crosslign.files.lineage import licences_of
 from crosslign.reporting.cell import Cell, Grid
-from crosslign.reporting.published import read_published
+from crosslign.reporting.published import published_of
 from crosslign.reporting.values import fill_grid, layout_of
 
 DASH, MINUS = "–", "−"
@@ -36,7 +36,7 @@ class PrintedCell:
     """Texts of one cell.
 
     Attributes:
-        ours, published: as printed; `published` may be empty.
+        ours, published: as printed, the paper's letter by letter with its standard deviation; `published` may be empty.
         letters: of its footnotes.
         sign: ↑ or ↓ where it differs beyond chance from the row that it is compared with.
         best: whether it is the best of its column.
@@ -137,7 +137,7 @@ def _printed_cell(cell: Cell, notes: _Footnotes, table_notes: list[str], *, scal
         ours += f" ± {_number(cell.std, scale_by, decimals)}"
     texts = [*table_notes, *cell.notes, *([cell.reason] if cell.ours is None and cell.reason else [])]
     sign = "↑" if "above" in cell.marks else "↓" if "below" in cell.marks else ""
-    published = printable(cell.printed) if cell.published is None else f"{cell.published:.{decimals}f}"
+    published = printable(cell.printed) + (f" ± {printable(cell.published_std)}" if cell.published_std else "")
     delta = "" if reduced else _delta(cell, scale_by, decimals)
     details = printable(_details(cell, scale_by))
     return PrintedCell(ours, published, notes.join(texts), sign, "best" in cell.marks, details, cell, scale_by, delta)
@@ -195,7 +195,7 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         results: the `{results}` folder.
         published: folder of the published figures.
     """
-    grid = fill_grid(resolved, results, read_published(published, resolved["id"]))
+    grid = fill_grid(resolved, results, published_of(resolved, published))
     layout = layout_of(resolved)
     notes, reduced = _Footnotes(), resolved["scale"] != "paper"
     columns = resolved["columns"]
