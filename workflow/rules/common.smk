@@ -36,7 +36,7 @@ from crosslign.paths import (
     OVERVIEW_FORMATS,
 )
 from crosslign.reporting.console import summary
-from crosslign.reporting.cost import cost_of, cost_text
+from crosslign.reporting.cost import cost_of, cost_text, too_long
 from crosslign.reporting.failures import FailuresHandler
 from crosslign.reporting.remaining import Remaining, RemainingHandler
 from crosslign.stages.alone import ENGINE_VARIABLE, engine_mark
@@ -227,8 +227,14 @@ def check_scheduler(dag):
 
 def print_cost(dag):
     """Print what the jobs of this run are expected to cost, before the first of them."""
-    jobs = [(job.rule.name, dict(job.wildcards_dict)) for job in dag.needrun_jobs()]
-    print(f"plan: {cost_text(cost_of(project, jobs, max(1, GPUS)))}", file=sys.stderr)
+    found = list(dag.needrun_jobs())
+    jobs = [(job.rule.name, dict(job.wildcards_dict)) for job in found]
+    # On a cluster as many jobs as it may have in its queue are at work at once; on this machine, as many as it has devices.
+    at_once = max(1, GPUS) if workflow.local_exec else workflow.nodes or 1
+    print(f"plan: {cost_text(cost_of(project, jobs, at_once))}", file=sys.stderr)
+    tries = 1 + max((job.restart_times for job in found), default=0)
+    if not workflow.local_exec and (note := too_long(project, jobs, tries)):
+        print(f"note: {note}", file=sys.stderr)
 
 
 def print_failures():

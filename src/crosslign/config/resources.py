@@ -50,6 +50,8 @@ LARGE_MB = 100.0
 
 def stage_of(rule: str) -> str:
     """Return the name that a rule shares with its likes: what time and jobs are counted by."""
+    if rule in EMBED_RULES:
+        return EMBED_RULES[0]
     return STAND_IN_RULE if rule.startswith(f"{STAND_IN_RULE}_") else rule
 
 

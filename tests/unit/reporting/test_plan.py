@@ -19,7 +19,8 @@ Job stats:
 job             count
 ------------  -------
 all                 1
-embed               3
+embed               2
+embed_large         1
 train_system        2
 total               6
 
