@@ -17,7 +17,7 @@ SLURM_ID = re.compile(r"SLURM-job '(?P<id>[\w]+)' failed, SLURM status is: '(?P<
 REFUSED = re.compile(r"(?:SLURM sbatch failed|[Ss]ubmission failed)[^\n]*")
 ADVICE = {
     "TIMEOUT": "it ran out of time: run again with more retries, or raise max_runtime (docs/cluster.md)",
-    "OUT_OF_MEMORY": "it ran out of memory: run again with more retries, each asks for more, or --set-resources {rule}:mem_mb=...",
+    "OUT_OF_MEMORY": "it ran out of memory: raise max_mem_mb or retries (each asks for more), or --set-resources {rule}:mem_mb=...",
     "CANCELLED": "it was cancelled: run the same command again, it goes on from what is there",
     "NODE_FAIL": "its node failed: run the same command again, a training goes on after its last checkpoint",
     "PREEMPTED": "it had to make room for another job: run the same command again, a training goes on after its last checkpoint",
