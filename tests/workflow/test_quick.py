@@ -67,6 +67,17 @@ def test_filters_and_decontamination_are_counted(finished):
     assert examples["stand_in"] is True
 
 
+def test_scores_of_one_checkpoint_share_its_hash_and_those_of_one_task_the_hash_of_its_data(finished):
+    checkpoints, data = {}, {}
+    for path in (finished.results / "scores").glob("*/*/*/*.json"):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        for record in content.get("records", []):
+            checkpoints.setdefault((content["run_id"], content["checkpoint"]), set()).add(record["checkpoint_sha"])
+            data.setdefault(content["task"], set()).add(record["data_manifest_sha"])
+    assert len(checkpoints) > 2
+    assert {len(found) for found in (*checkpoints.values(), *data.values())} == {1}
+
+
 def test_a_second_run_has_nothing_to_do(finished):
     done = finished.run()
     assert "Nothing to be done" in done.stdout + done.stderr

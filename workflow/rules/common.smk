@@ -23,6 +23,7 @@ from crosslign.config.resources import (
     large_sets,
 )
 from crosslign.config.scheduler import require_scheduler
+from crosslign.config.settings import own_file, read_settings
 from crosslign.config.targets import covered, target_files, target_names
 from crosslign.errors import CrosslignError
 from crosslign.files.atomic import require_writable
@@ -35,7 +36,7 @@ from crosslign.paths import (
     OVERVIEW_FORMATS,
 )
 from crosslign.reporting.console import summary
-from crosslign.reporting.cost import cost_of, cost_text
+from crosslign.reporting.cost import cost_of, cost_text, too_long
 from crosslign.reporting.failures import FailuresHandler
 from crosslign.reporting.remaining import Remaining, RemainingHandler
 from crosslign.stages.alone import ENGINE_VARIABLE, engine_mark
@@ -58,7 +59,12 @@ def ends_in_words():
 
 
 with ends_in_words():
-    project = load_project(ROOT, config)
+    settings = read_settings(
+        ROOT,
+        [own_file(ROOT, Path()), *workflow.overwrite_configfiles],
+        workflow.config_settings.config,
+    )
+    project = load_project(ROOT, settings)
 
 failures = FailuresHandler()
 if workflow.is_main_process:
@@ -68,6 +74,11 @@ if workflow.is_main_process:
         project.settings.get("gpus", project.scale.get("gpus", 0)), os.environ
     ):
         print(f"note: {note}", file=sys.stderr)
+    for mirror in filter(lambda folder: not folder.is_dir(), project.mirrors):
+        print(
+            f"note: there is no mirror {mirror}: nothing is read from it",
+            file=sys.stderr,
+        )
     logger.addHandler(
         RemainingHandler(
             Remaining(project.scale.get("expected_seconds", {}), workflow.cores or 1)
@@ -216,8 +227,14 @@ def check_scheduler(dag):
 
 def print_cost(dag):
     """Print what the jobs of this run are expected to cost, before the first of them."""
-    jobs = [(job.rule.name, dict(job.wildcards_dict)) for job in dag.needrun_jobs()]
-    print(f"plan: {cost_text(cost_of(project, jobs, max(1, GPUS)))}", file=sys.stderr)
+    found = list(dag.needrun_jobs())
+    jobs = [(job.rule.name, dict(job.wildcards_dict)) for job in found]
+    # On a cluster as many jobs as it may have in its queue are at work at once; on this machine, as many as it has devices.
+    at_once = max(1, GPUS) if workflow.local_exec else workflow.nodes or 1
+    print(f"plan: {cost_text(cost_of(project, jobs, at_once))}", file=sys.stderr)
+    tries = 1 + max((job.restart_times for job in found), default=0)
+    if not workflow.local_exec and (note := too_long(project, jobs, tries)):
+        print(f"note: {note}", file=sys.stderr)
 
 
 def print_failures():

@@ -7,6 +7,7 @@ import functools
 import io
 import itertools
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,16 @@ from crosslign.reporting.layout import PrintedCell, PrintedTable, lay_out
 
 CSV_COLUMNS = (
     "table", "row", "column", "ours", "ours_std", "n_seeds", "published", "ci_low", "ci_high", "mark", "footnotes", "score_file", "record",
-    "p_value", "delta",
+    "p_value", "delta", "published_std",
 )  # fmt: skip
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "→": r"$\rightarrow$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "±": r"$\pm$",
-    "–": "--", "−": "$-$", "≤": r"$\leq$", "τ": r"$\tau$",
+    "–": "--", "—": "---", "−": "$-$", "≤": r"$\leq$", "τ": r"$\tau$", "λ": r"$\lambda$", "∗": "$*$", "×": r"$\times$", "†": r"$\dagger$",
+    "‡": r"$\ddagger$", "…": r"\ldots{}", "‘": "`", "’": "'", "“": "``", "”": "''",
 }  # fmt: skip
+ACCENTED = frozenset("ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿ")
+"""Letters beyond ASCII that every LaTeX prints from its standard fonts."""
 
 
 @functools.cache
@@ -108,7 +112,7 @@ def as_csv(table: PrintedTable) -> str:
             writer.writerow(
                 [
                     *(table.id, row_name, column, value.text or _repr(value.ours), _repr(value.std), len(value.records) or ""),
-                    *(_repr(value.published), _repr(value.ci_low), _repr(value.ci_high)),
+                    *(value.printed, _repr(value.ci_low), _repr(value.ci_high)),
                     *(
                         ";".join(value.marks),
                         notes,
@@ -116,15 +120,26 @@ def as_csv(table: PrintedTable) -> str:
                         record,
                         _repr(value.p_value),
                         cell.delta.replace("−", "-"),
+                        value.published_std,
                     ),
                 ]
             )
     return out.getvalue()
 
 
+def _latin(character: str) -> str:
+    """Return a character without its accents, or `?` where it has no ASCII form; nothing for an accent that stands alone."""
+    plain = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
+    return "".join(LATEX.get(c, c) for c in plain) or ("" if unicodedata.combining(character) else "?")
+
+
 def latex_escape(text: str) -> str:
-    """Return a text that LaTeX prints as it stands."""
-    return "".join(LATEX.get(character, character) for character in text)
+    """Return a text that LaTeX prints as it stands; characters that pdfLaTeX has no font for are only seen by XeLaTeX and LuaLaTeX."""
+    pieces = []
+    for known, run in itertools.groupby(text, lambda c: c.isascii() or c in LATEX or c in ACCENTED):
+        piece = "".join(LATEX.get(c, c) for c in run)
+        pieces.append(piece if known else rf"{{\ifdefined\Umathchar {piece}\else {''.join(map(_latin, piece))}\fi}}")
+    return "".join(pieces)
 
 
 def _latex_cell(cell: PrintedCell, reduced: bool) -> str:

@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.baselines import baseline_words
+from crosslign.config.baselines import baseline_words, named_rows
 from crosslign.errors import printable
 from crosslign.files.lineage import licences_of
 from crosslign.reporting.cell import Cell, Grid
-from crosslign.reporting.published import read_published
+from crosslign.reporting.published import published_of
 from crosslign.reporting.values import fill_grid, layout_of
 
 DASH, MINUS = "–", "−"
@@ -36,7 +36,7 @@ class PrintedCell:
     """Texts of one cell.
 
     Attributes:
-        ours, published: as printed; `published` may be empty.
+        ours, published: as printed, the paper's letter by letter with its standard deviation; `published` may be empty.
         letters: of its footnotes.
         sign: ↑ or ↓ where it differs beyond chance from the row that it is compared with.
         best: whether it is the best of its column.
@@ -137,14 +137,20 @@ def _printed_cell(cell: Cell, notes: _Footnotes, table_notes: list[str], *, scal
         ours += f" ± {_number(cell.std, scale_by, decimals)}"
     texts = [*table_notes, *cell.notes, *([cell.reason] if cell.ours is None and cell.reason else [])]
     sign = "↑" if "above" in cell.marks else "↓" if "below" in cell.marks else ""
-    published = printable(cell.printed) if cell.published is None else f"{cell.published:.{decimals}f}"
+    published = printable(cell.printed) + (f" ± {printable(cell.published_std)}" if cell.published_std else "")
     delta = "" if reduced else _delta(cell, scale_by, decimals)
     details = printable(_details(cell, scale_by))
     return PrintedCell(ours, published, notes.join(texts), sign, "best" in cell.marks, details, cell, scale_by, delta)
 
 
-def _notes_at(resolved: Mapping[str, Any], row: str | None, column: str | None) -> list[str]:
-    return [n["text"] for n in resolved["footnotes"] if n.get("at", {}).get("row") == row and n.get("at", {}).get("column") == column]
+def _notes_at(resolved: Mapping[str, Any], row: int | None, column: str | None) -> list[str]:
+    """Return the texts of the footnotes at a row (by its number), a column (by its label), the cell where both meet, or the table."""
+    found = []
+    for note in resolved["footnotes"]:
+        at = note.get("at", {})
+        if at.get("column") == column and (row in named_rows(at, resolved["rows"]) if "row" in at or "number" in at else row is None):
+            found.append(note["text"])
+    return found
 
 
 def _licence_line(grid: Grid, results: Path) -> str:
@@ -195,16 +201,16 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         results: the `{results}` folder.
         published: folder of the published figures.
     """
-    grid = fill_grid(resolved, results, read_published(published, resolved["id"]))
+    grid = fill_grid(resolved, results, published_of(resolved, published))
     layout = layout_of(resolved)
     notes, reduced = _Footnotes(), resolved["scale"] != "paper"
     columns = resolved["columns"]
     column_letters = [notes.join(_notes_at(resolved, None, column["label"])) for column in columns]
     rows, group = [], None
-    for entry, cells in zip(resolved["rows"], grid, strict=True):
-        letters = notes.join(_notes_at(resolved, entry["label"], None))
+    for number, (entry, cells) in enumerate(zip(resolved["rows"], grid, strict=True)):
+        letters = notes.join(_notes_at(resolved, number, None))
         printed = [
-            _printed_cell(cell, notes, _notes_at(resolved, entry["label"], column["label"]), **_numbers_of(column, layout), reduced=reduced)
+            _printed_cell(cell, notes, _notes_at(resolved, number, column["label"]), **_numbers_of(column, layout), reduced=reduced)
             for cell, column in zip(cells, columns, strict=True)
         ]
         heading = entry.get("group", "") if entry.get("group") != group else ""

@@ -122,5 +122,5 @@ def build_report(
             licences=[printable(licence) for licence in licences_of(scores)],
         )
     )
-    write_text(out, page)
+    write_text(out, printable(page))
     return {"tables": len(recipe["tables"]), "figures": len(recipe["figures"])}

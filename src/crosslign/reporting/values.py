@@ -184,10 +184,10 @@ def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Published) ->
     columns, grid = resolved["columns"], fill_cells(resolved, results)
     for row, entry in zip(grid, resolved["rows"], strict=True):
         for cell, column in zip(row, columns, strict=True):
-            if "setting_of" in column:
-                cell.printed = figures.printed(entry, column)
-            else:
-                cell.published, cell.printed = figures.figure(entry, column), figures.text(entry, column)
+            figure = figures.at(entry, column)
+            cell.printed, cell.published_std = figure.value, figure.std
+            cell.published = None if "setting_of" in column else figure.number
+            cell.notes += figure.notes
     _mark_best(columns, grid)
     baselines, test = baseline_rows(resolved["rows"]), resolved.get("print", {}).get("significance")
     if test:

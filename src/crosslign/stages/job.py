@@ -196,4 +196,4 @@ def _execute(
         if problem := disk_problem(error, Path(getattr(error, "filename", None) or settings["root"])):
             raise problem from error
         logging.getLogger("crosslign").exception("unexpected error in rule %s: please report it with this log", rule)
-        raise
+        sys.exit(1)  # the log has it, clean; the interpreter would print its text as it stands

@@ -34,6 +34,10 @@ from crosslign.training.step import NotFiniteError, StepLoss, Stepper, not_finit
 from crosslign.training.terms import Stream, open_streams
 
 PRECISIONS = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
+OVERFLOWS = 20
+"""Gradients in a row that are not finite before fp16 gives up: the scaler starts at 2^16 and halves its scale each time."""
+LEAST_SCALE = 2.0**-10
+"""Scale of the loss below which no overflow can be to blame."""
 
 log = logging.getLogger(__name__)
 
@@ -121,6 +125,7 @@ class _Run:
         name = "curve.jsonl" if self.writes else f".curve-{self.accelerator.process_index}.jsonl"
         self.curve = Curve(checkpoints / name)
         self.done = 0
+        self.skipped = 0  # updates in a row that the scaler left out
         self._load()
         wanted = self.writes and train.get("tensorboard", False)
         self.board = Board(checkpoints.with_name(f"{checkpoints.name}-tensorboard"), self.done) if wanted else None
@@ -149,6 +154,7 @@ class _Run:
         self.stepper.micro_batches = dict(state["micro_batches"])
         if self.scaler is not None:
             self.scaler.load_state_dict(state["scaler"])
+            self.skipped = int(state["skipped"])
         self.done = int(state["step"])
 
     def save(self) -> None:
@@ -161,6 +167,7 @@ class _Run:
             "guards": self.guards.state(),
             "micro_batches": self.stepper.micro_batches,
             "scaler": self.scaler.state_dict() if self.scaler is not None else None,
+            "skipped": self.skipped,
         }
         if self.writes:
             self.checkpoints.save(self.model, self.parts, self.optimiser, state)
@@ -190,8 +197,8 @@ class _Run:
         try:
             result = self.stepper.run(self.done, learning_rate, self.scaler)
             norm = self._update()
-            if not isfinite(norm) and self.scaler is None:
-                raise not_finite("the gradient", self.done, result.ids, learning_rate, result.terms)
+            if what := self._lost(norm):
+                raise not_finite(what, self.done, result.ids, learning_rate, result.terms)
         except NotFiniteError as error:
             self.guards.not_finite(self.done + 1, error)
             self.optimiser.clear()
@@ -209,6 +216,15 @@ class _Run:
                 raise
             what, do = "weights, gradients and AdamW's state do not fit into memory", "Take a smaller encoder, or ask for more memory"
             raise ResourceError(what, where=f"step {self.done + 1}", why=str(error).splitlines()[0][:200], do=do) from error
+
+    def _lost(self, norm: float) -> str:
+        """Return which gradient is not finite, or nothing; fp16 may overflow now and then, which a smaller scale answers."""
+        self.skipped = 0 if isfinite(norm) else self.skipped + 1
+        if not self.skipped or self.scaler is None:
+            return "the gradient" if self.skipped else ""
+        scale = float(self.scaler.get_scale())
+        gone = self.skipped >= OVERFLOWS or scale < LEAST_SCALE
+        return f"the gradient of fp16, {self.skipped} in a row and at a scale of {scale:.3g}," if gone else ""
 
     def _note(self, result: StepLoss | None, learning_rate: float, norm: float) -> None:
         """Write a step's line of the curve; the guards look at it."""
@@ -230,10 +246,12 @@ class _Run:
         """Go back to the last checkpoint with micro-batches of half the size.
 
         Raises:
-            ResourceError: the recipe does not allow it, there are several ranks, or not even single examples fit.
+            ResourceError: the recipe does not allow it, there are several ranks, not even single examples fit, or the loss does not.
         """
         self.optimiser.clear()
         free_memory()
+        if error.loss_of:
+            raise does_not_fit(error, None)
         smaller = halved(error.sizes)
         if smaller is None or not self.recipe["train"].get("auto_micro_batch") or self.accelerator.num_processes > 1:
             alone = self.accelerator.num_processes == 1
@@ -345,7 +363,7 @@ def _loop(run: _Run, stop: StopFlag) -> StepLoss | None:
         try:
             last = run.step()
         except TooLargeError as error:
-            too_large = TooLargeError(error.step, error.sizes, error.cause)  # without the frames that hold the batch
+            too_large = TooLargeError(error.step, error.sizes, error.cause, error.loss_of)  # without the frames that hold the batch
         if too_large is not None:
             run.shrink(too_large)
             progress = Progress(run.done, run.steps)

@@ -1,7 +1,7 @@
 """Tables of counts: records from lineage, added up over corpora, beside what was printed."""
 
 from crosslign.files import read_json, write_json
-from crosslign.files.lineage import lineage_path
+from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.reporting.counts import write_counts
 from crosslign.reporting.layout import lay_out
 from crosslign.reporting.published import read_published
@@ -79,6 +79,8 @@ def test_a_count_is_derived_again_by_verify(tmp_path):
     header = "table,row,column,ours,ours_std,n_seeds,published,ci_low,ci_high,mark,footnotes,score_file,record,p_value\n"
     for ours, state in ((100, "whole"), (101, "stale")):
         (tmp_path / "tables" / "t.csv").write_text(header + line.format(ours), encoding="utf-8")
+        recipe = {"columns": [{"label": "Sentences"}], "cells": [[cell("c")]]}
+        Lineage("make_table", recipe, [], tmp_path).write(tmp_path / "tables" / "t.csv", "table")
         assert [finding.state for finding in cells(tmp_path)] == [state]
 
 

@@ -24,7 +24,7 @@ def published(folder, figures):
 
 def test_the_distance_is_the_mean_absolute_difference_of_cells_that_have_both(results):
     published(results, [41.5, 40.5, 47.5])  # ours: 41.5 in each
-    gap = distance(lay_out(table("one", "p", "paper"), results, results))
+    gap = distance(lay_out(table("one", "p", "paper", quoted="A"), results, results))
     assert (gap.cells, gap.place) == (3, "system A, language 2")
     assert gap.mean == pytest.approx((0 + 1 + 6) / 3)
     assert gap.largest == pytest.approx(6)
@@ -32,16 +32,16 @@ def test_the_distance_is_the_mean_absolute_difference_of_cells_that_have_both(re
 
 def test_a_reduced_table_says_that_no_comparison_is_meant_and_shows_no_difference(results):
     published(results, [41.5, 40.5])
-    reduced = lay_out(table("one", "p", "quick"), results, results)
+    reduced = lay_out(table("one", "p", "quick", quoted="A"), results, results)
     assert from_paper(reduced) == "2 cells have a published figure beside ours; at this scale no comparison is meant."
     assert {cell.delta for row in reduced.rows for cell in row.cells} == {""}
-    full = lay_out(table("one", "p", "paper"), results, results)
+    full = lay_out(table("one", "p", "paper", quoted="A"), results, results)
     assert "by 0.50 points on average, at most by 1.00 (system A, language 1)" in from_paper(full)
     assert [cell.delta for cell in full.rows[0].cells[:3]] == ["+0.0", "+1.0", ""]
 
 
 def test_what_we_see_counts_the_columns_that_a_system_wins(results):
-    shown = lay_out(table("one", "p", "paper"), results, results)
+    shown = lay_out(table("one", "p", "paper", quoted=""), results, results)
     assert seen(shown) == "24 of 24 cells have a value of ours. system B is best in 12 of the 12 columns in which systems can be compared."
     assert from_paper(shown) == "No cell has both a value of ours and a published figure."
 

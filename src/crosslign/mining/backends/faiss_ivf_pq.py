@@ -81,7 +81,7 @@ def _rescored(queries: np.ndarray, rows: np.ndarray, base: np.ndarray, proposed:
 
 
 def _nearest(index: Any, queries: np.ndarray, base: np.ndarray, k: int, factor: int, names: tuple[str, str]) -> Found:
-    """Return indices int64 [n, k] and scores float32 [n, k]; where the lists looked at held too few, -1 and -1.0."""
+    """Return indices int64 [n, k] and scores float32 [n, k]; where the lists looked at held too few, indices -1."""
     wanted = min(k * factor, len(base))
     found = []
     for rows in _pieces(queries):
@@ -89,7 +89,18 @@ def _nearest(index: Any, queries: np.ndarray, base: np.ndarray, k: int, factor: 
         found.append(_rescored(queries, rows, base, proposed, min(k, len(base)), names))
         log.info("searched %d of %d %s", rows[-1] + 1, len(queries), names[0])
     indices, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return indices, np.where(indices < 0, np.float32(-1.0), scores)
+    return indices, scores
+
+
+def _filled(found: Found, queries: np.ndarray, base: np.ndarray, k: int, devices: Sequence[str], name: str) -> Found:
+    """Search the rows with a gap exactly: a margin over fewer neighbours than others have would rank them by their lack."""
+    indices, scores = found
+    gaps = np.flatnonzero((indices < 0).any(1))
+    if len(gaps):
+        log.warning("%d of %d %s found fewer than %d candidates; they are searched exactly. Raise nprobe", len(gaps), len(queries), name, k)
+        near = neighbours(queries, base, k, source_rows=gaps, device=list(devices))
+        indices[gaps], scores[gaps] = near.forward_indices, near.forward_scores
+    return indices, scores
 
 
 def _hits(found: np.ndarray, exact: np.ndarray) -> float:
@@ -114,6 +125,8 @@ def search(
     seed: int = 42,
 ) -> Neighbours:
     """Search each direction by itself; options are named as faiss names them.
+
+    Rows for which the lists looked at hold fewer than `k` vectors are searched exactly.
 
     Args:
         sources, targets, k, devices, state: as in `Backend`; nothing is kept in `state`.
@@ -145,7 +158,8 @@ def search(
     for query, base in ((0, 1), (1, 0)):
         index = _index(faiss, sides[base], names[base], nlist, m, nbits, seed)
         index.nprobe = nprobe
-        indices, scores = _nearest(index, sides[query], sides[base], k, k_factor, (names[query], names[base]))
+        found_here = _nearest(index, sides[query], sides[base], k, k_factor, (names[query], names[base]))
+        indices, scores = _filled(found_here, sides[query], sides[base], k, devices, names[query])
         rows = np.sort(np.random.default_rng(seed).permutation(len(sides[query]))[:sample])
         exact = neighbours(sides[query], sides[base], k, source_rows=rows, device=list(devices)).forward_indices
         recalls.append(_hits(indices[rows], exact))

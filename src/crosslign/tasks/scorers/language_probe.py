@@ -49,7 +49,7 @@ def language_probe(
             centre, spread = x.mean(0), x.std(0)
             spread[spread == 0] = 1.0
             right = model.fit((x - centre) / spread, taught).predict((asked - centre) / spread) == gold
-            yield Measure(name, "accuracy", float(right.mean()), len(right), protocol=protocol, resamples=bootstrap.mean(right, name, kind))
+            yield Measure(name, "accuracy", float(right.mean()), len(right), protocol=protocol, resamples=bootstrap.mean(right, kind))
 
 
 def _balanced(data: TextSet, langs: Sequence[str], split: str | None) -> tuple[np.ndarray, np.ndarray]:

@@ -36,7 +36,7 @@ def linear_classification(
             yield Measure(subset, "accuracy", None, len(asked), reason=f"no {'test' if len(known) else 'training'} items")
             continue
         right = _shares_right(task.name, subset, (train, known), (test, asked), (experiments, samples_per_label, max_iter, seed))
-        yield Measure(subset, "accuracy", float(right.mean()), len(right), resamples=bootstrap.mean(right, subset))
+        yield Measure(subset, "accuracy", float(right.mean()), len(right), resamples=bootstrap.mean(right))
 
 
 def _shares_right(
