@@ -15,11 +15,12 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from crosslign.files import write_text
+from crosslign.reporting.cell import Cell
 from crosslign.reporting.layout import PrintedCell, PrintedTable, lay_out
 
 CSV_COLUMNS = (
     "table", "row", "column", "ours", "ours_std", "n_seeds", "published", "ci_low", "ci_high", "mark", "footnotes", "score_file", "record",
-    "p_value", "delta", "published_std",
+    "p_value", "delta", "published_std", "group", "system",
 )  # fmt: skip
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
@@ -67,10 +68,9 @@ def as_markdown(table: PrintedTable) -> str:
     lines = [f"### {_markdown_escape(table.title)}", ""]
     if table.caption:
         lines += [_markdown_escape(table.caption), ""]
-    names = _names([(column["group"], column["label"]) for column in table.columns])
     heads = [
-        _markdown_escape(name) + (f"<sup>{letters}</sup>" if letters else "")
-        for name, letters in zip(names, table.column_letters, strict=True)
+        _markdown_escape(column["name"]) + (f"<sup>{letters}</sup>" if letters else "")
+        for column, letters in zip(table.columns, table.column_letters, strict=True)
     ]
     lines += ["| | " + " | ".join(heads) + " |", "| :--- |" + " ---: |" * len(heads)]
     for row in table.rows:
@@ -91,39 +91,33 @@ def _repr(value: float | None) -> str:
     return "" if value is None else repr(value)
 
 
-def _names(places: Sequence[tuple[str, str]]) -> list[str]:
-    """Return labels, with their heading before them where two are equal."""
-    labels = [label for _, label in places]
-    return [f"{heading}: {label}" if heading and labels.count(label) > 1 else label for heading, label in places]
+def _record(cell: Cell) -> str:
+    """Return which record of its score file a cell shows: evaluation, subset, metric, protocol and direction."""
+    keys = ("eval", "subset", "metric", "protocol", "direction")
+    return "/".join(str(cell.records[0].get(key, "")) for key in keys) if cell.records else ""
+
+
+def _csv_line(cell: PrintedCell, letters: Sequence[str]) -> list[Any]:
+    """Return the fields of a cell, as `CSV_COLUMNS` has them between its column and its group."""
+    value, leaves = cell.value, cell.value.leaves
+    files = dict.fromkeys(file for leaf in leaves for file in leaf.score_files)
+    records = dict.fromkeys(filter(None, map(_record, leaves)))
+    notes = dict.fromkeys(letter for part in (*letters, cell.letters) if part for letter in part.split(","))
+    return [
+        *(value.text or _repr(value.ours), _repr(value.std), value.seeds or "", value.printed, _repr(value.ci_low), _repr(value.ci_high)),
+        *(";".join(value.marks), ",".join(notes), ";".join(files), ";".join(records), _repr(value.p_value)),
+        *(cell.delta.replace("−", "-"), value.published_std),
+    ]
 
 
 def as_csv(table: PrintedTable) -> str:
-    """Return one line a cell, unrounded, with the score file and the record that it came from."""
+    """Return one line a cell, unrounded, with the score files and the records that it came from; (row, column) names one cell."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
-    rows, columns = _names([(row.block, row.label) for row in table.rows]), _names([(c["group"], c["label"]) for c in table.columns])
-    for row, row_name in zip(table.rows, rows, strict=True):
-        for column, letters, cell in zip(columns, table.column_letters, row.cells, strict=True):
-            value = cell.value
-            keys = ("eval", "subset", "metric", "protocol", "direction")
-            record = "/".join(str(value.records[0].get(key, "")) for key in keys) if value.records else ""
-            notes = ",".join(dict.fromkeys(letter for part in (letters, row.letters, cell.letters) if part for letter in part.split(",")))
-            writer.writerow(
-                [
-                    *(table.id, row_name, column, value.text or _repr(value.ours), _repr(value.std), len(value.records) or ""),
-                    *(value.printed, _repr(value.ci_low), _repr(value.ci_high)),
-                    *(
-                        ";".join(value.marks),
-                        notes,
-                        ";".join(value.score_files),
-                        record,
-                        _repr(value.p_value),
-                        cell.delta.replace("−", "-"),
-                        value.published_std,
-                    ),
-                ]
-            )
+    for row in table.rows:
+        for column, letters, cell in zip(table.columns, table.column_letters, row.cells, strict=True):
+            writer.writerow([table.id, row.name, column["name"], *_csv_line(cell, (letters, row.letters)), row.block, row.system])
     return out.getvalue()
 
 
