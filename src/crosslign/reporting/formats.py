@@ -22,6 +22,8 @@ CSV_COLUMNS = (
     "table", "row", "column", "ours", "ours_std", "n_seeds", "published", "ci_low", "ci_high", "mark", "footnotes", "score_file", "record",
     "p_value", "delta", "published_std", "group", "system",
 )  # fmt: skip
+PAGE_ROWS = 45
+"""Rows of a table that a page of print holds."""
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "→": r"$\rightarrow$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "±": r"$\pm$",
@@ -146,37 +148,57 @@ def _latex_cell(cell: PrintedCell, reduced: bool) -> str:
     return ours + latex_escape(cell.sign) + published + letters
 
 
-def as_latex(table: PrintedTable) -> str:
-    """Return a `table*` fragment; the preamble needs booktabs, xcolor and graphicx, and fontspec for other scripts."""
+def _latex_heads(table: PrintedTable) -> list[str]:
+    """Return the lines above the rows: the columns' headings over rules of their own where there are any, then their labels."""
     heads = [
         latex_escape(column["label"]) + (rf"\textsuperscript{{{letters}}}" if letters else "")
         for column, letters in zip(table.columns, table.column_letters, strict=True)
     ]
-    lines = [
-        "% needs: \\usepackage{booktabs,xcolor,graphicx}",
-        r"\begin{table*}[t]",
-        r"\centering\small",
-        rf"\caption{{{latex_escape(table.title)}. {latex_escape(table.caption)}}}",
-        rf"\label{{tab:{table.id.replace('_', '-')}}}",
-        r"\resizebox{\textwidth}{!}{%",
-        rf"\begin{{tabular}}{{l{'r' * len(heads)}}}",
-        r"\toprule",
-        " & ".join(["", *heads]) + r" \\",
-        r"\midrule",
-    ]
+    lines = [" & ".join(["", *heads]) + r" \\", r"\midrule"]
+    if not any(column["group"] for column in table.columns):
+        return [r"\toprule", *lines]
+    groups, rules, first = [""], [], 2
+    for name, width in column_groups(table.columns):
+        groups.append(rf"\multicolumn{{{width}}}{{c}}{{{latex_escape(name)}}}")
+        rules += [rf"\cmidrule(lr){{{first}-{first + width - 1}}}"] if name else []
+        first += width
+    return [r"\toprule", " & ".join(groups) + r" \\", " ".join(rules), *lines]
+
+
+def _latex_rows(table: PrintedTable) -> list[str]:
+    lines: list[str] = []
     for index, row in enumerate(table.rows):
         if row.group:
             lines += [r"\midrule"] if index else []
-            lines.append(rf"\multicolumn{{{len(heads) + 1}}}{{l}}{{\textit{{{latex_escape(row.group)}}}}} \\")
+            lines.append(rf"\multicolumn{{{len(table.columns) + 1}}}{{l}}{{\textit{{{latex_escape(row.group)}}}}} \\")
         label = latex_escape(row.label) + (rf"\textsuperscript{{{row.letters}}}" if row.letters else "")
         lines.append(" & ".join([label, *(_latex_cell(cell, table.reduced) for cell in row.cells)]) + r" \\")
-    lines += [r"\bottomrule", r"\end{tabular}}", r"\par\smallskip\raggedright\footnotesize"]
-    lines += [
-        (rf"\textsuperscript{{{latex_escape(letter)}}} " if letter else "") + latex_escape(text) + r"\\" for letter, text in table.footnotes
-    ]
-    if table.licence:
-        lines.append(rf"\textit{{{latex_escape(table.licence)}}}")
-    return "\n".join([*lines, r"\end{table*}", ""])
+    return lines
+
+
+def _latex_notes(table: PrintedTable) -> list[str]:
+    notes = [(rf"\textsuperscript{{{letter}}} " if letter else "") + latex_escape(text) + r"\\" for letter, text in table.footnotes]
+    return notes + ([rf"\textit{{{latex_escape(table.licence)}}}"] if table.licence else [])
+
+
+def as_latex(table: PrintedTable) -> str:
+    """Return a fragment: a `table*`, made narrower where it is wider than the page, or a `longtable` of more rows than a page holds.
+
+    The preamble needs booktabs, xcolor, graphicx and longtable, and fontspec for other scripts.
+    """
+    caption = rf"\caption{{{latex_escape(table.title)}. {latex_escape(table.caption)}}}"
+    label = rf"\label{{tab:{table.id.replace('_', '-')}}}"
+    columns, heads, rows = "l" + "r" * len(table.columns), _latex_heads(table), _latex_rows(table)
+    notes = [r"\par\smallskip\raggedright\footnotesize", *_latex_notes(table)]
+    needs = r"% needs: \usepackage{booktabs,xcolor,graphicx,longtable}"
+    if len(table.rows) > PAGE_ROWS:
+        body = [rf"{caption}{label}\\", *heads, r"\endfirsthead", *heads, r"\endhead", *rows, r"\bottomrule"]
+        return "\n".join([needs, r"{\small", rf"\begin{{longtable}}{{{columns}}}", *body, r"\end{longtable}", *notes, r"\par}", ""])
+    # A box is measured before it is scaled: \resizebox alone would blow a narrow table up to the width of the page.
+    lines = [needs, r"\begin{table*}[t]", r"\centering\small", caption, label, rf"\setbox0\hbox{{\begin{{tabular}}{{{columns}}}"]
+    lines += [*heads, *rows, r"\bottomrule", r"\end{tabular}}"]
+    lines.append(r"\ifdim\wd0>\textwidth\resizebox{\textwidth}{!}{\box0}\else\box0\fi")
+    return "\n".join([*lines, *notes, r"\end{table*}", ""])
 
 
 def as_html(table: PrintedTable) -> str:

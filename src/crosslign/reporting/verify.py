@@ -118,7 +118,7 @@ def cells(results: Path) -> Iterator[Finding]:
         name = path.relative_to(results).as_posix()
         with open(path, encoding="utf-8", newline="") as file:
             cells = list(csv.DictReader(file))
-        rows = [row for row in cells if row["score_file"] and row["record"]]
+        rows = [row for row in cells if row["score_file"] and row["record"] and ";" not in row["record"]]  # averages follow by themselves
         found = [finding for row in rows if (finding := _wrong(results, row))]
         averages = _averages(path, cells)
         found += [(STALE, why) for why in averages.values() if why]

@@ -36,6 +36,14 @@ def test_whole_results_pass(results, capsys):
     assert "everything is whole" in capsys.readouterr().out
 
 
+def test_an_average_names_several_records_and_is_checked_by_its_parts_alone(results):
+    path = results / "tables/t.csv"
+    path.write_text(path.read_text() + f"t,A,m,0.3,,1,,,,,,{SCORE},task/de/f1//;task/fr/f1//\n")
+    Lineage("rule", {}, [results / SCORE], results).write(path, "kind")
+    text, whole = verify(results)
+    assert whole, text
+
+
 def test_a_changed_file_is_touched_and_what_is_made_of_it_is_stale(results):
     (results / "systems/A-s1/last/weights").write_text("other")
     text, whole = verify(results)
