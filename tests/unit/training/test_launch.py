@@ -50,7 +50,7 @@ def stop_in_the_middle(pointer):
 def alive(process):
     """Tell whether a process runs: a zombie has ended, and only waits for its parent."""
     try:
-        return open(f"/proc/{process}/stat").read().rpartition(")")[2].split()[0] != "Z"  # noqa: SIM115
+        return open(f"/proc/{process}/stat").read().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
 
