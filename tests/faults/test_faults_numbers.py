@@ -116,7 +116,16 @@ def test_f35_all_figures_of_the_papers_are_in_range():
 
 @pytest.mark.parametrize(
     ("metric", "value"),
-    [("f1", 93.1), ("macro_f1", -0.1), ("accuracy", 1.5), ("spearman", -1.2), ("map@20", float("nan")), ("kl_d", float("inf"))],
+    [
+        ("f1", 93.1),
+        ("macro_f1", -0.1),
+        ("accuracy", 1.5),
+        ("spearman", -1.2),
+        ("map@20", float("nan")),
+        ("map_at_20", 1.1),
+        ("cosine", -1.1),
+        ("kl_d", float("inf")),
+    ],
 )
 def test_f35_a_score_that_cannot_be_is_not_written(tmp_path, metric, value):
     with pytest.raises(InputError, match=f"{metric} is "):
@@ -238,7 +247,7 @@ TABLE = {
 @pytest.fixture
 def results(tmp_path):
     """A table with an average, its score and its corpus, with lineage."""
-    record = {"eval": "t", "metric": "f1", "protocol": "", "direction": ""}
+    record = {"eval": "t", "metric": "f1", "protocol": "", "direction": "", "run_id": "A-s1", "n_items": 5}
     (tmp_path / "corpora").mkdir()
     (tmp_path / "corpora" / "c.parquet").write_text("rows")
     write_json(tmp_path / "scores/s.json", {"records": [{**record, "subset": s, "value": v} for s, v in (("de", 0.2), ("fr", 0.5))]})
@@ -259,11 +268,30 @@ def test_f42_a_missing_part_of_a_table_is_named_with_the_target_to_run(results):
     from crosslign.reporting.values import find_record
 
     (results / "scores" / "s.json").unlink()
-    with pytest.raises(InputError, match=r"s\.json: file is missing\. Run the target that makes it"):
+    with pytest.raises(InputError, match=r"s\.json: file is missing\. Run snakemake --cores all -- \S+/scores/s\.json"):
         find_record(results / "scores" / "s.json", {"task": "t"})
     text, whole = verify(results)
     assert not whole
     assert "A / de: scores/s.json is not there" in text
+
+
+@pytest.mark.parametrize("printed", [{}, {"gaps": "mark"}])
+def test_f42_deleted_records_are_refused_with_the_command_or_marked_when_asked(results, printed):
+    from crosslign.reporting.layout import lay_out
+
+    score = results / "scores" / "s.json"
+    write_json(score, {"records": [record for record in json.loads(score.read_text())["records"] if record["subset"] != "fr"]})
+    rows = [{"label": "A"}]
+    resolved = {**TABLE, "id": "t", "title": "T", "scale": "paper", "stand_in": False, "rows": rows, "footnotes": [], "print": printed}
+    if not printed:
+        with pytest.raises(InputError, match=r"0 records fit .*snakemake --cores all --forcerun (\S+/scores/s\.json) -- \1"):
+            lay_out(resolved, results, results)
+        return
+    table = lay_out(resolved, results, results)
+    assert [cell.ours for cell in table.rows[0].cells] == ["–" if name != "de" else "20.0" for name in ("de", "fr", "mean")]
+    notes = [text for _, text in table.footnotes]
+    assert any(text.startswith("gap: 0 records fit") and text.endswith("in s.json") for text in notes)
+    assert any(text.startswith("no value in fr: gap") for text in notes)
 
 
 def test_f42_verify_says_whole_stale_missing_and_touched_on_one_screen(results):

@@ -66,14 +66,11 @@ with ends_in_words():
     )
     project = load_project(ROOT, settings)
 
+GPUS = project.gpus
 failures = FailuresHandler()
 if workflow.is_main_process:
     logger.addHandler(failures)
     os.environ[ENGINE_VARIABLE] = engine_mark()
-    if note := gpu_note(
-        project.settings.get("gpus", project.scale.get("gpus", 0)), os.environ
-    ):
-        print(f"note: {note}", file=sys.stderr)
     for mirror in filter(lambda folder: not folder.is_dir(), project.mirrors):
         print(
             f"note: there is no mirror {mirror}: nothing is read from it",
@@ -87,7 +84,6 @@ if workflow.is_main_process:
 
 paths = project.paths
 LIMITS = project.scale["limits"]
-GPUS = project.settings.get("gpus", project.scale.get("gpus", 0))
 OVERLAP = overlap_inputs(project)
 LARGE_SETS = large_sets(project)
 COVERED_TABLES, COVERED_FIGURES = covered(project)
@@ -223,6 +219,12 @@ def check_scheduler(dag):
     if asked:
         with ends_in_words():
             require_scheduler(asked)
+
+
+def print_gpu_note():
+    """Say what GPUs asked for and not there mean, where jobs run on this machine: what nodes of a cluster have is not seen here."""
+    if workflow.local_exec and (note := gpu_note(GPUS, os.environ)):
+        print(f"note: {note}", file=sys.stderr)
 
 
 def print_cost(dag):

@@ -65,7 +65,7 @@ def test_bad_vectors_are_refused_by_every_backend(tmp_path: Path, backend: str) 
         search(x, y, 4, devices=["cpu"], state=State(tmp_path / "state"))
     bad[5] = np.nan
     np.save(y, bad)
-    with pytest.raises(InputError, match=r"targets, row 5.*NaN"):
+    with pytest.raises(InputError, match=r"y\.npy, row 5.*NaN"):
         search(x, y, 4, devices=["cpu"], state=State(tmp_path / "state"))
     np.save(y, bad[:0])
     with pytest.raises(InputError, match="no vectors"):

@@ -1,10 +1,13 @@
 """Tables of the papers beside the printed ones: every figure letter by letter, in its cell, in printed order, with its errata."""
 
 import csv
+import io
 import re
 
 import pytest
 from paper_tables import PUBLISHED, laid_out, printed_tables, resolved_tables
+
+from crosslign.reporting.formats import as_csv
 
 
 def figures(table):
@@ -120,3 +123,12 @@ def test_every_average_that_does_not_add_up_is_an_erratum():
         if not any(row["table"] == f"{paper}_table{number}" and f" {mean}" in row["text"] for row in errata())
     ]
     assert missing == []
+
+
+@pytest.mark.parametrize("table", sorted(resolved_tables()))
+def test_row_and_column_name_one_cell(table):
+    lines = list(csv.DictReader(io.StringIO(as_csv(laid_out(table)))))
+    assert len({(line["row"], line["column"]) for line in lines}) == len(lines)
+    assert [line["system"] for line in lines[:: len(laid_out(table).columns)]] == [
+        row.get("system", "") for row in resolved_tables()[table]["rows"]
+    ]

@@ -51,12 +51,12 @@ def _index(faiss: Any, base: np.ndarray, name: str, lists: int | None, m: int, n
     index = faiss.IndexIVFPQ(faiss.IndexFlatIP(d), d, lists, m, nbits, faiss.METRIC_INNER_PRODUCT)
     index.cp.min_points_per_centroid = index.pq.cp.min_points_per_centroid = 1  # else it prints a line a sub-quantiser
     if n < 39 * needed:
-        log.warning("%d %s are few for quantisers of %d centres: look at the recall", n, name, needed)
+        log.warning("%d rows of %s are few for quantisers of %d centres: look at the recall", n, name, needed)
     chosen = np.sort(np.random.default_rng(seed).permutation(n)[: POINTS * needed])
     index.train(_unit(base, chosen, name))
     for rows in _pieces(base):
         index.add(_unit(base, rows, name))
-    log.info("indexed %d %s in %d lists, %d bytes each", n, name, lists, m * nbits // 8)
+    log.info("indexed %d rows of %s in %d lists, %d bytes each", n, name, lists, m * nbits // 8)
     return index
 
 
@@ -87,7 +87,7 @@ def _nearest(index: Any, queries: np.ndarray, base: np.ndarray, k: int, factor: 
     for rows in _pieces(queries):
         proposed = index.search(_unit(queries, rows, names[0]), wanted)[1]
         found.append(_rescored(queries, rows, base, proposed, min(k, len(base)), names))
-        log.info("searched %d of %d %s", rows[-1] + 1, len(queries), names[0])
+        log.info("searched %d of %d rows of %s", rows[-1] + 1, len(queries), names[0])
     indices, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return indices, scores
 
@@ -97,7 +97,9 @@ def _filled(found: Found, queries: np.ndarray, base: np.ndarray, k: int, devices
     indices, scores = found
     gaps = np.flatnonzero((indices < 0).any(1))
     if len(gaps):
-        log.warning("%d of %d %s found fewer than %d candidates; they are searched exactly. Raise nprobe", len(gaps), len(queries), name, k)
+        log.warning(
+            "%d of %d rows of %s found fewer than %d candidates; they are searched exactly. Raise nprobe", len(gaps), len(queries), name, k
+        )
         near = neighbours(queries, base, k, source_rows=gaps, device=list(devices))
         indices[gaps], scores[gaps] = near.forward_indices, near.forward_scores
     return indices, scores
@@ -147,7 +149,7 @@ def search(
     except ImportError as error:
         raise ResourceError("faiss is not installed", where="mine: backend: faiss_ivf_pq", do="pip install faiss-cpu") from error
     sides = open_vectors(sources, "sources"), open_vectors(targets, "targets")
-    names = ("sources", "targets")
+    names = str(sources), str(targets)
     if not (len(sides[0]) and len(sides[1])):
         raise InputError("no vectors to search", where=names[not len(sides[1])])
     if sides[0].shape[1] != sides[1].shape[1]:

@@ -11,6 +11,7 @@ from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData, TextSet
 from crosslign.tasks.measures import Bootstrap, Measure
 from crosslign.tasks.scorers._labels import first_of_each, sides
+from crosslign.vectors import finite
 
 
 @SCORERS.register
@@ -61,4 +62,4 @@ def _balanced(data: TextSet, langs: Sequence[str], split: str | None) -> tuple[n
     smallest = int(np.bincount(labels, minlength=len(langs)).min())
     kept = first_of_each(labels, smallest)
     rows = items.rows[np.array(chosen, dtype=np.int64)[kept]]
-    return np.asarray(data.matrix[rows], dtype=np.float64), labels[kept]
+    return finite(data.matrix, rows).astype(np.float64), labels[kept]

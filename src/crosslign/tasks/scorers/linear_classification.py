@@ -10,6 +10,7 @@ from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Items, TaskData, TextSet
 from crosslign.tasks.measures import Bootstrap, Measure
 from crosslign.tasks.scorers._labels import classes, few_shot_draws, sides
+from crosslign.vectors import finite
 
 
 @SCORERS.register
@@ -47,7 +48,7 @@ def _shares_right(
 
     experiments, number, max_iter, seed = settings
     labels, gold = (classes(items, task, subset) for _, items in (train, test))
-    vectors, asked = (np.asarray(data.matrix[items.rows]) for data, items in (train, test))
+    vectors, asked = (finite(data.matrix, items.rows) for data, items in (train, test))
     right = np.zeros(len(gold))
     for drawn in few_shot_draws(labels, experiments, number, seed):
         model = LogisticRegression(max_iter=max_iter, random_state=seed).fit(vectors[drawn], labels[drawn])
