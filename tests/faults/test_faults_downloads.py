@@ -10,6 +10,7 @@ import ssl
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 
 import pytest
 
@@ -56,7 +57,9 @@ def test_f06_wrong_bytes_of_the_right_length_are_named_and_never_used(there, des
     with pytest.raises(NetworkError) as error:
         get(there.url, dest)
     wrong = hashlib.sha256(bytes(len(BODY))).hexdigest()
-    assert all(part in str(error.value) for part in ("corpus.zip", SHA, wrong))
+    aside = dest.with_name(".corpus.zip.wrong")
+    assert all(part in str(error.value) for part in ("corpus.zip", SHA, wrong, f"kept as {aside}"))
+    assert aside.read_bytes() == bytes(len(BODY))
     assert not dest.exists()
 
 
@@ -122,7 +125,7 @@ class serving:  # noqa: N801
                 return
 
 
-def test_f07_a_slow_trickle_ends(dest, waits, monkeypatch):
+def test_f07_a_server_that_falls_silent_is_given_up(dest, waits, monkeypatch):
     import httpx2
 
     from crosslign.corpora.sources import url as module
@@ -130,13 +133,34 @@ def test_f07_a_slow_trickle_ends(dest, waits, monkeypatch):
     monkeypatch.setattr(module, "TIMEOUT", httpx2.Timeout(0.2))
     stop = threading.Event()
 
-    def trickle(link):
+    def silent(link):
         link.sendall(b"HTTP/1.0 200 OK\r\nContent-Length: 100000\r\n\r\nx")
         stop.wait(5)
 
-    with serving(trickle) as url, pytest.raises(NetworkError, match=r"corpus\.zip.*ReadTimeout"):
+    with serving(silent) as url, pytest.raises(NetworkError, match=r"corpus\.zip.*ReadTimeout"):
         get(url, dest)
     stop.set()
+
+
+def test_f07_a_trickle_that_never_falls_silent_is_given_up_after_three_tries(dest, waits, monkeypatch):
+    """A byte now and then keeps every read within its limit, and every try brings a little more than the one before."""
+    from crosslign.corpora.sources import url as module
+
+    monkeypatch.setattr(module, "SLOW_S", 0.3)
+    monkeypatch.setattr(module, "SLOW_BYTES", 1000)
+    tries, stop = [], threading.Event()
+
+    def trickle(link):
+        tries.append(link)
+        link.sendall(b'HTTP/1.0 200 OK\r\nETag: "1"\r\nContent-Length: 100000\r\n\r\n' + BODY[: 10 * len(tries)])
+        with suppress(OSError):
+            while not stop.wait(0.05):
+                link.sendall(b"x")
+
+    with serving(trickle) as url, pytest.raises(NetworkError, match=r"corpus\.zip comes too slowly.*bytes in \d+ s"):
+        get(url, dest)
+    stop.set()
+    assert len(tries) == 3
 
 
 def test_f07_a_certificate_that_nobody_signed_is_refused(dest, waits, tmp_path):

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from typing import TextIO, cast
 
 from crosslign.cli import COMMANDS
-from crosslign.errors import CrosslignError
+from crosslign.errors import CrosslignError, PrintableStream
 
 
 def parser() -> ArgumentParser:
@@ -23,7 +26,16 @@ def parser() -> ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code (2 wrong input, 3 network, 4 resources; see docs/architecture.md)."""
+    """Run one command; return its exit code (2 wrong input, 3 network, 4 resources; see docs/architecture.md).
+
+    Names, licences, logs and results come from anywhere: no code in them that a terminal would obey is printed.
+    """
+    out, err = (cast(TextIO, PrintableStream(stream)) for stream in (sys.stdout, sys.stderr))
+    with redirect_stdout(out), redirect_stderr(err):
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     args = parser().parse_args(arguments)
     try:
         return int(args.run(args))
@@ -32,3 +44,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return error.exit_code
     except BrokenPipeError:
         return 0
+    except Exception:  # the interpreter would print its text as it stands
+        traceback.print_exc()
+        return 1

@@ -109,10 +109,12 @@ class ShardEncoder:
     @property
     def facts(self) -> Facts:
         """What is known before the first shard."""
-        dimension = self.model.width(self._readout["pooling"])
+        pooling = self._readout["pooling"]
+        dimension, layer = self.model.width(pooling), self.model.layer_read(pooling, self._readout.get("layer", -1))
         if self._head is not None:
             dimension = int(apply_head(self._head, np.zeros((1, dimension), dtype=np.float32), self.model.device).shape[1])
-        return {"dimension": dimension, "tokenizer": sorted({type(self.model.member(m).tokenizer).__name__ for m in self.model.members})}
+        tokenizers = sorted({type(self.model.member(m).tokenizer).__name__ for m in self.model.members})
+        return {"dimension": dimension, "layer_read": layer, "tokenizer": tokenizers}
 
     def __call__(self, start: int) -> int:
         """Encode the shard that begins at a row; return how many of its texts were cut."""

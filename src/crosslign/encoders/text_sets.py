@@ -16,6 +16,7 @@ import torch
 from crosslign.encoders.shards import SHARD, Facts, Head, Rows, ShardEncoder, Task, side_by_side
 from crosslign.errors import InputError
 from crosslign.files import atomic_path, iter_rows, write_json
+from crosslign.files.atomic import reserve
 from crosslign.threads import limit_threads
 
 log = logging.getLogger(__name__)
@@ -69,6 +70,7 @@ class _Progress:
             log.info("going on: %d of %d shards are done", len(self.done), len(self.done) + len(left))
         elif rows:
             np.lib.format.open_memmap(self.matrix, "w+", np.dtype(dtype), (rows, dimension)).flush()
+            reserve(self.matrix)
         else:
             np.save(self.matrix, np.empty((0, dimension), dtype))
         return left
@@ -139,12 +141,13 @@ def embed_text_set(
         named: how a text is named in messages, `{}` for its id.
 
     Returns:
-        rows, dimension, dtype, truncated (texts longer than max_length), tokenizer (its classes) and device.
+        rows, dimension, dtype, truncated (texts longer than max_length), layer_read (see `Member.layer_read`), tokenizer (its classes)
+        and device.
 
     Raises:
         InputError: a vector with NaN, of zeros, or outside the range of `dtype`; a language without member; second segments in some
             rows only. The message names the text.
-        ResourceError: a process ended, or memory does not suffice for one sentence.
+        ResourceError: a process ended, memory does not suffice for one sentence, or the disk has no room for the matrix.
     """
     paths = {"main": str(members)} if isinstance(members, Path) else {name: str(path) for name, path in members.items()}
     _check_pairs(texts)

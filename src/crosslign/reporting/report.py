@@ -127,5 +127,5 @@ def build_report(
             licences=[printable(licence) for licence in licences_of(scores_of(recipe["tables"], results))],
         )
     )
-    write_text(out, page)
+    write_text(out, printable(page))
     return {"tables": len(recipe["tables"]), "figures": len(recipe["figures"])}

@@ -256,3 +256,23 @@ def test_an_evaluation_is_read_and_written(monkeypatch, tmp_path):
     assert Evaluation.read(out).texts["text"].to_pylist() == ["x", "y"]
     with pytest.raises(InputError, match="empty"):
         build_evaluation("e", given, {}, {"c": tmp_path / "c.parquet"}, {}, out, 0)
+
+
+def test_a_set_reads_of_its_corpora_only_rows_of_its_languages(monkeypatch, tmp_path):
+    """Of 15 languages of XNLI-MT a set of two takes two, and one corpus is held at a time."""
+    rows = {"id": ["1", "2", "3", "4"], "group": ["g"] * 4, "a_lang": ["en", "sw", "de", "fr"], "a_text": ["a", "b", "c", "d"]}
+    second = {"b_lang": ["en", "sw", "de", "sw"], "b_text": ["e", "f", "g", "h"], "label": [[0.0]] * 4}
+    write_rows(tmp_path / "c.parquet", pa.table({**rows, **second}), "labelled")
+    found = {}
+
+    def read(files, corpora, name, langs, limit, seed, **options):
+        found[name] = corpora["c"]["id"].to_pylist()
+        assert list(corpora) == ["c"]
+        assert corpora["c"] is not corpora["c"]
+        return EvaluationBuilder(name).build()
+
+    monkeypatch.setattr(build, "EVALUATIONS", FakeRegistry(read))
+    for name, langs, options in (("pivoted", ["sw"], {}), ("other", ["sw"], {"pivot": "de"}), ("all", [], {})):
+        with pytest.raises(InputError, match="empty"):
+            build_evaluation(name, {**entry("evaluation", options=options), "langs": langs}, {}, {"c": tmp_path / "c.parquet"}, {}, {})
+    assert found == {"pivoted": ["1", "2", "4"], "other": ["2", "3", "4"], "all": ["1", "2", "3", "4"]}

@@ -33,7 +33,8 @@ def write_results(results):
             made.append(
                 lineage(f"systems/{run}", "train_system", "corpora/c/all.parquet", recipe={"run_id": run}, device="cuda:0", folder=True)
             )
-            made.append(lineage(f"embeddings/{run}/x.npy", "embed", f"systems/{run}", recipe={"run": run}, device="cuda:0"))
+            embed = "embed" if seed == 1 else "embed_large"
+            made.append(lineage(f"embeddings/{run}/x.npy", embed, f"systems/{run}", recipe={"run": run}, device="cuda:0"))
             made.append(lineage(f"scores/{run}.json", "score", f"embeddings/{run}/x.npy", recipe={"run_id": run}))
             records = [
                 {"eval": "t", "subset": str(n), "metric": "accuracy", "protocol": "", "direction": "",

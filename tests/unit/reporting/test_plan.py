@@ -8,7 +8,7 @@ from crosslign.cli.commands.plan import planned
 from crosslign.cli.main import main
 from crosslign.config.data_plan import FileNeed
 from crosslign.config.load import load_project
-from crosslign.reporting.cost import START_HOURS, correction, cost_of, cost_text, encoding_correction, encoding_hours
+from crosslign.reporting.cost import START_HOURS, correction, cost_of, cost_text, encoding_correction, encoding_hours, too_long
 from crosslign.reporting.plan import measured, plan_text, status_text
 from crosslign.reporting.plan_data import data_lines
 
@@ -19,7 +19,8 @@ Job stats:
 job             count
 ------------  -------
 all                 1
-embed               3
+embed               2
+embed_large         1
 train_system        2
 total               6
 
@@ -68,6 +69,13 @@ def test_hours_come_from_the_recipes(project):
     cost = cost_of(project, [training("MS-E-s42"), training("MS-H2-s42")])
     assert (cost.trainings, cost.unknown, cost.hours) == (2, 0, pytest.approx(0.55))
     assert cost.peak_mb > cost.kept_mb > 0
+
+
+def test_trainings_that_no_number_of_tries_has_time_for_are_named():
+    short = load_project(ROOT, {"scale": "paper", "papers": ["moco_bert"], "targets": ["all"], "max_runtime": 120})
+    jobs = [training("MB-base-s42"), ("embed", {"run": "MB-base-s42", "text_set": "sts12"})]  # 14 hours are declared
+    assert too_long(short, jobs, 7) == ""
+    assert "1 trainings, such as MB-base-s42 (14 hours, 4 jobs of 8 in all): raise max_runtime" in too_long(short, jobs, 4)
 
 
 def test_finished_trainings_correct_the_hours_of_those_to_come(project):

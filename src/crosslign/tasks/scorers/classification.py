@@ -67,10 +67,10 @@ def _measures(
         if values is None:
             counts = class_counts(gold, predicted)
             value = float(macro_f1(counts.sum(0)))
-            means = bootstrap.means(counts.reshape(n, -1), subset, protocol)
+            means = bootstrap.means(counts.reshape(n, -1), protocol)
             drawn = None if means is None else macro_f1(means.reshape(len(means), *counts.shape[1:]))
         else:
-            value, drawn = float(values.mean()), bootstrap.mean(values, subset, protocol)
+            value, drawn = float(values.mean()), bootstrap.mean(values, protocol)
         yield Measure(subset, metric, value, n, protocol=protocol, resamples=drawn, collapsed=collapsed)
 
 
