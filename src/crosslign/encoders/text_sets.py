@@ -142,7 +142,7 @@ def embed_text_set(
 
     Returns:
         rows, dimension, dtype, truncated (texts longer than max_length), layer_read (see `Member.layer_read`), tokenizer (its classes)
-        and device.
+        and device, and how many devices.
 
     Raises:
         InputError: a vector with NaN, of zeros, or outside the range of `dtype`; a language without member; second segments in some
@@ -160,4 +160,4 @@ def embed_text_set(
         facts = _encode(task, devices, threads, head, progress, rows)
         progress.finish(out)
     counts = {"rows": rows, **facts, "dtype": dtype, "truncated": sum(progress.done.values())}
-    return {**counts, "device": torch.device(devices[0]).type}
+    return {**counts, "device": torch.device(devices[0]).type, "devices": len(devices)}
