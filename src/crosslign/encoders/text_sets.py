@@ -142,7 +142,7 @@ def embed_text_set(
 
     Returns:
         rows, dimension, dtype, truncated (texts longer than max_length), token_budget (the least that a batch was held to; less than
-        usual where memory ran out), layer_read (see `Member.layer_read`), tokenizer (its classes) and device.
+        usual where memory ran out), layer_read (see `Member.layer_read`), tokenizer (its classes), device, and how many devices.
 
     Raises:
         InputError: a vector with NaN, of zeros, or outside the range of `dtype`; a language without member; second segments in some
@@ -161,4 +161,4 @@ def embed_text_set(
         progress.finish(out)
     done = progress.done.values()
     found = {"truncated": sum(counts["truncated"] for counts in done), "token_budget": min((c["token_budget"] for c in done), default=0)}
-    return {"rows": rows, **facts, "dtype": dtype, **found, "device": torch.device(devices[0]).type}
+    return {"rows": rows, **facts, "dtype": dtype, **found, "device": torch.device(devices[0]).type, "devices": len(devices)}
