@@ -146,6 +146,7 @@ class _Run:
 
     def _load(self) -> float:
         """Take over the last checkpoint, where there is one; return the seconds that the run had taken until then."""
+        self._saved = -1
         state = self.checkpoints.load(self.model, self.parts, self.optimiser)
         self.curve.cut(state["curve_bytes"] if state else 0)
         if state is None:
@@ -160,7 +161,9 @@ class _Run:
         return float(state.get("seconds", 0.0))
 
     def save(self) -> None:
-        """Write a checkpoint for resume."""
+        """Write a checkpoint for resume, unless this very state has one."""
+        if self._saved == self.done:
+            return
         self.accelerator.wait_for_everyone()
         state = {
             "step": self.done,
@@ -176,6 +179,7 @@ class _Run:
             self.checkpoints.save(self.model, self.parts, self.optimiser, state)
             self._prune()
         self.accelerator.wait_for_everyone()
+        self._saved = self.done
         self.pace.saved()
 
     def _prune(self) -> None:
