@@ -88,6 +88,7 @@ def test_a_killed_then_stopped_training_of_two_goes_on_to_the_same_bytes(argumen
     counts = train_on(2, arguments)
     assert (counts["ranks"], counts["steps"]) == (2, 60)
     undisturbed = train_on(2, {**arguments, "out": str(tmp_path / "other"), "checkpoints": str(tmp_path / "other_work")})
+    assert counts.pop("earlier_s") > undisturbed.pop("earlier_s") == 0.0
     assert undisturbed == counts
     for file in ("curve.jsonl", "last/main/model.safetensors"):
         assert (tmp_path / "run" / file).read_bytes() == (tmp_path / "other" / file).read_bytes()
