@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import pyarrow as pa
 import pytest
 from test_graded_sets import corpus, read, write
 
+from crosslign.corpora.sampling import sample
 from crosslign.errors import InputError
+from crosslign.files.rows import pieces
 
 
 def texts_of(evaluation, role=None):
@@ -312,3 +315,19 @@ def test_a_pool_of_sentences_and_its_queries():
     assert len(texts_of(wider, "candidate")) == 40
     with pytest.raises(InputError, match="no sentence in 'de'"):
         read("sentence_pool", {}, ["de"], corpora={"wiki": table}, queries=["Wo?"])
+
+
+def test_a_pool_holds_a_few_times_the_sentences_that_it_draws(monkeypatch):
+    """What is drawn does not depend on what is let go on the way; 20,000 sentences of 100 letters would be 4 MB."""
+    texts = [f"{i:0100}" for i in range(20_000)]
+    table = pa.table({"id": texts, "lang": ["en"] * len(texts), "text": texts})
+    whole = texts_of(read("sentence_pool", {}, ["en"], corpora={"wiki": table}, queries=["?"], size=200), "candidate")
+    monkeypatch.setattr("crosslign.corpora.evaluations.sentence_pool.SPARE", 1000)
+    monkeypatch.setattr("crosslign.corpora.evaluations.sentence_pool.pieces", lambda table: pieces(table, 1000))
+    tracemalloc.start()
+    drawn = texts_of(read("sentence_pool", {}, ["en"], corpora={"wiki": table}, queries=["?"], size=200), "candidate")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert drawn == whole
+    assert sorted(int(row[2]) for row in drawn) == sample(texts, 200, 0).tolist()
+    assert peak < 2e6
