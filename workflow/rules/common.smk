@@ -8,7 +8,7 @@ from crosslign.config import cells, graph
 from crosslign.config.catalog import source_kind
 from crosslign.config.load import load_project
 from crosslign.config.mining import mine_recipe, side_file
-from crosslign.config.overlap import overlap_inputs
+from crosslign.config.overlap import expected_none, overlap_inputs
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.resolve import (
     pace_of,
