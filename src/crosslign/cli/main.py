@@ -21,7 +21,7 @@ def parser() -> ArgumentParser:
         command = COMMANDS.get(name)()
         sub = commands.add_parser(name, help=command.help, description=command.help)
         command.arguments(sub)
-        sub.set_defaults(run=command.run)
+        sub.set_defaults(chosen=command.run)  # no argument of a command may be called so
     return top
 
 
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _run(arguments: Sequence[str] | None) -> int:
     args = parser().parse_args(arguments)
     try:
-        return int(args.run(args))
+        return int(args.chosen(args))
     except CrosslignError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code

@@ -10,6 +10,8 @@ from pathlib import Path
 from crosslign.config.project import Project
 from crosslign.config.resolve import entry_of, split_run
 from crosslign.config.resources import EMBED_RULES, LOADS, job_need, large_sets, load_of
+from crosslign.files import read_json
+from crosslign.files.lineage import gpu_hours, wall_seconds
 from crosslign.reporting.console import bytes_text
 
 Job = tuple[str, Mapping[str, str]]
@@ -67,8 +69,12 @@ def _measured(folder: Path) -> dict[str, float]:
 
 
 def measured_hours(results: Path) -> dict[str, float]:
-    """Return the hours of each finished training, by run; a run that was stopped and went on counts its last part alone."""
-    return _measured(results / "benchmarks" / "train_system")
+    """Return the hours of each finished training, by run: GPU-hours and all parts of one that went on, where its lineage is there."""
+    found = _measured(results / "benchmarks" / "train_system")
+    for path in sorted((results / "systems").glob("*/lineage.json")):
+        run = read_json(path)["run"]
+        found[path.parent.name] = gpu_hours(run) or wall_seconds(run) / 3600
+    return found
 
 
 def encoding_hours(project: Project, wildcards: Mapping[str, str]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+import time
 from collections.abc import Mapping
 from math import isfinite
 from pathlib import Path
@@ -124,9 +125,9 @@ class _Run:
         self.checkpoints = Checkpoints(checkpoints, self.key)
         name = "curve.jsonl" if self.writes else f".curve-{self.accelerator.process_index}.jsonl"
         self.curve = Curve(checkpoints / name)
-        self.done = 0
+        self.done, self.started = 0, time.monotonic()
         self.skipped = 0  # updates in a row that the scaler left out
-        self._load()
+        self.earlier = self._load()
         wanted = self.writes and train.get("tensorboard", False)
         self.board = Board(checkpoints.with_name(f"{checkpoints.name}-tensorboard"), self.done) if wanted else None
         if self.done == 0 and train.get("auto_micro_batch"):
@@ -143,12 +144,13 @@ class _Run:
         """Whether this process is the one that writes."""
         return bool(self.accelerator.is_main_process)
 
-    def _load(self) -> None:
-        """Take over the last checkpoint, where there is one."""
+    def _load(self) -> float:
+        """Take over the last checkpoint, where there is one; return the seconds that the run had taken until then."""
+        self._saved = -1
         state = self.checkpoints.load(self.model, self.parts, self.optimiser)
         self.curve.cut(state["curve_bytes"] if state else 0)
         if state is None:
-            return
+            return 0.0
         self.selection.restore(state["selection"])
         self.guards.restore(state["guards"])
         self.stepper.micro_batches = dict(state["micro_batches"])
@@ -156,12 +158,16 @@ class _Run:
             self.scaler.load_state_dict(state["scaler"])
             self.skipped = int(state["skipped"])
         self.done = int(state["step"])
+        return float(state.get("seconds", 0.0))
 
     def save(self) -> None:
-        """Write a checkpoint for resume."""
+        """Write a checkpoint for resume, unless this very state has one."""
+        if self._saved == self.done:
+            return
         self.accelerator.wait_for_everyone()
         state = {
             "step": self.done,
+            "seconds": self.earlier + time.monotonic() - self.started,
             "curve_bytes": self.curve.flush(),
             "selection": self.selection.state(),
             "guards": self.guards.state(),
@@ -173,6 +179,7 @@ class _Run:
             self.checkpoints.save(self.model, self.parts, self.optimiser, state)
             self._prune()
         self.accelerator.wait_for_everyone()
+        self._saved = self.done
         self.pace.saved()
 
     def _prune(self) -> None:
@@ -299,6 +306,7 @@ class _Run:
             "guards": self.guards.events,
             "collapsed": {name: mark for name, mark in marks.items() if mark},
             "device": self.accelerator.device.type,
+            "earlier_s": round(self.earlier, 3),
         }
 
 
@@ -329,7 +337,8 @@ def fit(
 
     Returns:
         steps, epochs, examples (rows, texts, tokens, truncated), parameters, precision, ranks, last_loss, best, micro_batches
-        (where memory asked for smaller ones), guards (what they saw), collapsed (by checkpoint, why), device.
+        (where memory asked for smaller ones), guards (what they saw), collapsed (by checkpoint, why), device, earlier_s (what the parts
+        of a run that was stopped and went on took before this one, as far as they were saved).
 
     Raises:
         StoppedError: SIGTERM or SIGUSR1 came; the state is saved.

@@ -5,6 +5,7 @@ import re
 import pytest
 from small_report import RUN, VALUES, table, write_report, write_results
 
+from crosslign.files import read_json, write_json
 from crosslign.reporting.layout import lay_out
 from crosslign.reporting.readings import distance, from_paper, seen
 from crosslign.reporting.report import scores_of
@@ -53,6 +54,16 @@ def test_costs_add_up_the_seeds_of_a_system(results):
     assert (costs["A"].seeds, costs["A"].train_s, costs["A"].encode_s, costs["A"].score_s) == (2, 72.0, 72.0, 72.0)
     assert costs["A"].gpu_hours == pytest.approx(4 * RUN["wall_s"] / 3600)  # scoring is on the CPU
     assert costs["A"].peak_mb == 512.0
+
+
+def test_costs_count_devices_and_the_parts_of_a_run_that_went_on(results):
+    path = results / "systems" / "A-s1" / "lineage.json"
+    lineage = read_json(path)
+    lineage["run"] |= {"earlier_s": 100.0, "devices": 4}
+    write_json(path, lineage)
+    (cost,) = (cost for cost in system_costs(results) if cost.system == "A")
+    assert cost.train_s == 36 + 36 + 100
+    assert cost.gpu_hours == pytest.approx((4 * 136 + 3 * 36) / 3600)
 
 
 def test_the_graph_has_an_edge_for_each_kind_of_reading(results):
