@@ -44,6 +44,13 @@ REMEMBERING = ("exact_duplicate", "near_duplicate", "not_near")
 """Filters that worker processes cannot take over: they remember rows."""
 STAGING = ("exact_duplicate", "near_duplicate")
 """Filters that let all rows before them wait on disk."""
+TRAINED_BYTES = 8
+"""Disk of a trained run, bytes a parameter: its last weights and the best ones."""
+TRAINING_BYTES = 60
+"""Disk of a running training, bytes a parameter: three checkpoints while the third is written, each weights and AdamW's two moments (12)
+and a momentum copy (4); best weights (4); the run (8)."""
+COPY_SHARE = 2.2
+"""Size of a training's tokenised copy of its examples, for the size of their text: the rows, unpacked, and token ids of 4 bytes."""
 LARGE_MB = 100.0
 """Text (MB) from which on the vectors of a set are temporary, unless `keep` says otherwise: 4 GB a run at 1,024 dimensions."""
 
@@ -238,7 +245,7 @@ def _asked(rule: str, load: Load) -> Need:
         "build_examples": (3000 + 0.3 * text, 60 + read / 50, 3 * text),  # rows are read in parts; their numbers are held
         "measure_overlap": (2000 + 0.5 * text, 60 + text / 100, 0),
         # Weights, gradients and AdamW's two moments are 16 bytes a parameter; momentum encoders and checkpoints in the making, more.
-        "train_system": (4000 + 24 * model + 2 * text, 60 + 120 * (load.gpu_hours or 1.5), 24 * model),
+        "train_system": (4000 + 24 * model + 2 * text, 60 + 120 * (load.gpu_hours or 1.5), TRAINING_BYTES * model + COPY_SHARE * text),
         "embed": (3000 + 8 * model + 2 * text, 60 + 0.25 * model * rows_m, vectors),
         "embed_large": (3000 + 8 * model + 2 * text, 60 + 0.25 * model * rows_m, vectors),
         "score": (3000 + 3 * vectors, 30 + 20 * rows_m, 0),
