@@ -35,8 +35,8 @@ $(VENV)/.installed: envs/requirements.lock pyproject.toml
 
 demo: $(VENV)/.installed
 	$(SNAKEMAKE)
-	@$(SNAKEMAKE) --report results/laptop/snakemake_report.html --quiet all
-	@echo "Snakemake's own report: results/laptop/snakemake_report.html"
+	@$(SNAKEMAKE) --report results/snakemake_report.html --quiet all
+	@echo "Snakemake's own report: results/snakemake_report.html"
 
 methods: $(VENV)/.installed
 	$(SNAKEMAKE) --config 'papers=[quickstart,five_methods]' 'targets=[methods,methods_retrieval,methods_curves]'

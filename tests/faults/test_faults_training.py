@@ -10,13 +10,16 @@ import sys
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import torch
 import trial
 
-from crosslign.encoders.encode import encode
+from crosslign.encoders.encode import TOKEN_BUDGET, encode
 from crosslign.encoders.model import Member, Model
+from crosslign.encoders.text_sets import embed_text_set
 from crosslign.errors import CrosslignError, ResourceError, StoppedError
+from crosslign.files import write_rows
 
 READOUT = {"pooling": "mean", "layer": -1, "max_length": 16, "normalise": True, "precision": "fp32", "prefix": ""}
 RECIPE = {"train": {"steps": 8, "checkpoint_every": 2}, "select": {}}
@@ -119,21 +122,43 @@ def test_f03_killed_between_the_rename_and_the_pointer_the_old_checkpoint_holds(
     assert trial.weights(resumed) == trial.weights(whole)
 
 
-def test_f19_memory_that_runs_out_in_encoding_halves_the_batch(tiny_model, monkeypatch):
-    texts = [f"sentence number {n} of many" for n in range(40)]
+def test_f19_memory_that_runs_out_in_encoding_halves_the_batch_once_and_is_recorded(tiny_model, tiny_encoder, monkeypatch, tmp_path):
+    """The allocator refuses batches by their tokens; what fitted is kept for all that follows, and stands with the counts."""
+    texts = ["one sentence of many"] * 40
     expected = encode(tiny_model, texts, ["en"] * 40, READOUT)
-    real = Member.forward
+    real, refused = Member.forward, []
 
     def forward(self, features, *rest):
-        if len(features["input_ids"]) > 3:
+        if features["input_ids"].numel() > 60:
+            refused.append(features["input_ids"].numel())
             raise torch.OutOfMemoryError("CUDA out of memory")
         return real(self, features, *rest)
 
     monkeypatch.setattr(Member, "forward", forward)
+    monkeypatch.setattr("crosslign.encoders.encode.CHUNK", 20)
     assert abs(encode(tiny_model, texts, ["en"] * 40, READOUT) - expected).max() < 1e-5
-    monkeypatch.setattr(Member, "forward", lambda *_: (_ for _ in ()).throw(torch.OutOfMemoryError("CUDA out of memory")))
-    with pytest.raises(ResourceError, match=r"max_length"):
-        encode(tiny_model, texts[:1], ["en"], READOUT)
+    assert refused == sorted(set(refused), reverse=True), "the second half of the texts asked for too much again"
+    assert refused
+    table = pa.table({"text_id": [f"t{n}" for n in range(40)], "lang": ["en"] * 40, "text": texts})
+    write_rows(tmp_path / "texts.parquet", table, "texts")
+    counts = embed_text_set(tiny_encoder / "main", tmp_path / "texts.parquet", READOUT, tmp_path / "x.npy")
+    assert counts["token_budget"] <= 60 < TOKEN_BUDGET
+
+
+def test_f19_one_sentence_too_large_is_named(tiny_encoder, monkeypatch, tmp_path):
+    real = Member.forward
+
+    def forward(self, features, *rest):
+        if features["input_ids"].shape[1] > 12:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return real(self, features, *rest)
+
+    monkeypatch.setattr(Member, "forward", forward)
+    table = pa.table({"text_id": ["t0", "t1", "t2"], "lang": ["en"] * 3, "text": ["Ja.", "It rained " * 20, "Yes."]})
+    write_rows(tmp_path / "texts.parquet", table, "texts")
+    with pytest.raises(ResourceError, match=r"t1 alone does not fit into memory; 16 tokens.*max_length"):
+        embed_text_set(tiny_encoder / "main", tmp_path / "texts.parquet", READOUT, tmp_path / "x.npy")
+    assert not (tmp_path / "x.npy").exists()
 
 
 def test_f20_memory_that_runs_out_in_training_names_the_setting_and_that_setting_gives_the_same_loss(train, tiny_encoder, monkeypatch):

@@ -40,11 +40,11 @@ def test_local_settings_replace_keys_and_are_added_to_resources(tmp_path, monkey
     monkeypatch.chdir(tmp_path)
     plain = slurm_profile()
     assert (plain["executor"], plain["configfile"], plain["retries"]) == ("slurm", "config/paper.yaml", 3)
-    assert plain["default-resources"] == {"slurm_extra": "'--signal=TERM@120'"}
+    assert plain["default-resources"] == {"slurm_extra": "'--signal=TERM@120'", "nodes": 1}
     (tmp_path / "slurm").mkdir()
     (tmp_path / "slurm" / "local.yaml").write_text("jobs: 7\ndefault-resources: {slurm_partition: main}\n")
     own = slurm_profile()
-    assert own["default-resources"] == {"slurm_extra": "'--signal=TERM@120'", "slurm_partition": "main"}
+    assert own["default-resources"] == {**plain["default-resources"], "slurm_partition": "main"}
     assert {key for key in plain if plain[key] != own[key]} == {"jobs", "default-resources"}
     (tmp_path / "slurm" / "local.yaml").write_text("# nothing yet\n")
     assert slurm_profile() == plain

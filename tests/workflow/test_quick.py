@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 
 from project_copy import Workflow
@@ -48,6 +49,10 @@ def test_explain_walks_from_a_cell_to_the_downloads(finished, capsys):
     out = capsys.readouterr().out
     for part in ("systems/QS-P-s42", "examples/verses_parallel.parquet", "corpora/bible_train/all.parquet", ".whl", "sha256", "commit"):
         assert part in out, part
+    forced = re.findall(r"--forcerun (\S+) -- (\S+)", out)
+    assert any("/downloads/" in target for _, target in forced)
+    # What it prints to make each of them again is what Snakemake takes, also for the files of a stand-in.
+    finished.run("-n", *(target for _, target in forced), "--forcerun", *(made for made, _ in forced))
     assert main(["explain", "quickstart", "QS-Q", "xx→en", *place]) == 2
     assert "unknown row 'QS-Q'" in capsys.readouterr().err
 

@@ -12,6 +12,7 @@ from crosslign.config.mining import mine_recipe, side_file
 from crosslign.config.overlap import overlap_inputs
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.resolve import (
+    pace_of,
     resolve,
     scored_entry,
     split_run,
@@ -66,14 +67,16 @@ with ends_in_words():
     )
     project = load_project(ROOT, settings)
 
+GPUS = project.gpus
 failures = FailuresHandler()
 if workflow.is_main_process:
     logger.addHandler(failures)
     os.environ[ENGINE_VARIABLE] = engine_mark()
-    if note := gpu_note(
-        project.settings.get("gpus", project.scale.get("gpus", 0)), os.environ
-    ):
-        print(f"note: {note}", file=sys.stderr)
+    for mirror in filter(lambda folder: not folder.is_dir(), project.mirrors):
+        print(
+            f"note: there is no mirror {mirror}: nothing is read from it",
+            file=sys.stderr,
+        )
     logger.addHandler(
         RemainingHandler(
             Remaining(project.scale.get("expected_seconds", {}), workflow.cores or 1)
@@ -82,7 +85,6 @@ if workflow.is_main_process:
 
 paths = project.paths
 LIMITS = project.scale["limits"]
-GPUS = project.settings.get("gpus", project.scale.get("gpus", 0))
 OVERLAP = overlap_inputs(project)
 LARGE_SETS = large_sets(project)
 COVERED_TABLES, COVERED_FIGURES = covered(project)
@@ -226,6 +228,12 @@ def check_scheduler(dag):
     if asked:
         with ends_in_words():
             require_scheduler(asked)
+
+
+def print_gpu_note():
+    """Say what GPUs asked for and not there mean, where jobs run on this machine: what nodes of a cluster have is not seen here."""
+    if workflow.local_exec and (note := gpu_note(GPUS, os.environ)):
+        print(f"note: {note}", file=sys.stderr)
 
 
 def print_cost(dag):

@@ -101,6 +101,10 @@ def recipe_of(wildcards):
     return resolve(project, system, seed)
 
 
+def pace(key):
+    return lambda w: pace_of(project, split_run(project, w.run)[0])[key]
+
+
 def training_examples(wildcards):
     return sorted({term["examples"] for term in recipe_of(wildcards)["terms"]})
 

@@ -39,6 +39,15 @@ def read_project(args: Namespace) -> Project:
     return load_project(args.directory, settings)
 
 
+def results_folder(args: Namespace) -> Path:
+    """Return the results folder, with its scale, that a command was given, or else the one of the configuration.
+
+    Raises:
+        InputError: none was given, and there is no configuration, or a wrong one.
+    """
+    return args.results if args.results is not None else read_project(args).paths.results
+
+
 def options(args: Namespace) -> list[str]:
     """Return what Snakemake must be given, in the project's folder, to see the same project."""
     file = [] if args.configfile is None else ["--configfile", str(args.configfile)]

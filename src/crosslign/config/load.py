@@ -115,7 +115,7 @@ def _mirrors(settings: Mapping[str, Any]) -> tuple[Path, ...]:
     named = settings["mirror"]
     folders = [named] if isinstance(named, str) else list(named)
     folders += [part for part in os.environ.get("CROSSLIGN_MIRROR", "").split(os.pathsep) if part]
-    return tuple(Path(folder) for folder in folders)
+    return tuple(Path(folder).expanduser() for folder in folders)
 
 
 def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:

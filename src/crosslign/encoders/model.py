@@ -11,7 +11,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from crosslign.encoders.dense import Dense
+from crosslign.encoders.dense import BERT_KIN, Dense
 from crosslign.encoders.dropout import use_fast_dropout
 from crosslign.encoders.pooling import masked_mean, pool, resolve_layer
 from crosslign.encoders.sentence_transformers_folder import write_modules
@@ -163,7 +163,10 @@ class Member(nn.Module):
         if not tokenizer.is_fast:
             raise InputError("the model has no fast tokenizer", where=str(folder), why="tokenizer.json is missing")
         use_fast_dropout(backbone)
-        return cls(backbone, tokenizer, Dense.load(folder))
+        dense, pooler = Dense.load(folder), Dense.of_pooler(backbone)
+        if dense is not None and pooler is not None and dense.equals(pooler):
+            dense = None  # `save` wrote the backbone's own pooler for SentenceTransformer: it stays the one that is trained
+        return cls(backbone, tokenizer, dense)
 
     def save(self, folder: Path, readout: Mapping[str, Any] | None = None) -> None:
         """Write a folder that AutoModel and SentenceTransformer load; see `write_modules` for what the latter reads."""
@@ -174,7 +177,8 @@ class Member(nn.Module):
         self.tokenizer.backend_tokenizer.no_padding()
         self.tokenizer.save_pretrained(folder)
         open_to_readers(folder)
-        write_modules(folder, self.dimension, self.blocks, self.positions, readout or {}, self.dense)
+        dense, can_be_cut = self.dense or Dense.of_pooler(backbone), backbone.config.model_type in BERT_KIN
+        write_modules(folder, self.dimension, self.blocks, self.positions, readout or {}, dense, can_be_cut)
 
 
 class Model(nn.Module):
@@ -187,6 +191,8 @@ class Model(nn.Module):
     def __init__(self, members: Mapping[str, Member]) -> None:
         super().__init__()
         self.members = nn.ModuleDict({name: members[name] for name in sorted(members)})
+        self.token_budget: int | None = None
+        """Tokens of a batch of encoding that fitted into memory when more did not; None until it ran out."""
 
     @property
     def dimension(self) -> int:

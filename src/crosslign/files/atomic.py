@@ -103,16 +103,20 @@ def _size(path: Path) -> int:
 
 
 @contextmanager
-def atomic_path(path: Path) -> Iterator[Path]:
+def atomic_path(path: Path, part: Path | None = None) -> Iterator[Path]:
     """Yield a temporary path in the folder of `path`; rename it into place when the block ends well.
 
     A block that raises leaves nothing behind. The file is flushed to disk before the rename.
+
+    Args:
+        path: final path.
+        part: the temporary path of a file that is gone on with, under its caller's lock: it stays where the block raises.
 
     Raises:
         ResourceError: the disk is full or the folder cannot be written to.
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
+    temporary = part or path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
@@ -124,8 +128,9 @@ def atomic_path(path: Path) -> Iterator[Path]:
             raise problem from error
         raise
     finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        if part is None:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -50,6 +50,11 @@ class Cell:
         """Runs that the value is a mean over."""
         return len(self.records) or (self.parts[0].seeds if self.parts else 0)
 
+    @property
+    def leaves(self) -> list[Cell]:
+        """The cells that hold the records: those that an average was made of, else this one."""
+        return [leaf for part in self.parts for leaf in part.leaves] or [self]
+
 
 Grid = list[list[Cell]]
 """The cells of a table, row by row."""

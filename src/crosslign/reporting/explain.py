@@ -195,7 +195,8 @@ def _link(link: Link, numbers: Mapping[str, int], versions: str, command: str, s
     if _versions(lineage) != versions:
         yield from _block("versions", textwrap.wrap(_versions(lineage), WIDTH))
     target = os.path.normpath(shown / next(iter(link.files)))
-    yield from _block("again", [f"{command} --forcerun {lineage['rule']} -- {target}"])
+    # By its path: lineage may name a kind of rules, of which Snakemake knows each by another name.
+    yield from _block("again", [f"{command} --forcerun {target} -- {target}"])
 
 
 def _contents(links: Sequence[Link], numbers: Mapping[str, int]) -> Iterator[str]:

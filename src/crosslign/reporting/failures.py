@@ -66,7 +66,7 @@ def explain(failure: Failure) -> Iterator[str]:
     elif slurm and slurm["state"] in ADVICE:
         yield f"  cause: {ADVICE[slurm['state']].format(rule=failure.rule)}"
     elif refused := REFUSED.search(failure.message):
-        yield f"  cause: {printable(refused[0])}"
+        yield f"  cause: {refused[0]}"
     elif not own:
         yield "  cause: the job wrote no log: it did not start, or its disk is full; the scheduler's log says more"
     shown = own or next((lines for path in failure.logs[1:] if (lines := _lines(path))), [])
@@ -107,4 +107,4 @@ class FailuresHandler(logging.Handler):
 
     def text(self) -> str:
         """Return what is to be said of all jobs that stayed failed; empty where there are none."""
-        return "\n".join(line for failure in self._failed.values() for line in explain(failure))
+        return printable("\n".join(line for failure in self._failed.values() for line in explain(failure)))

@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +38,7 @@ class Job:
         threads: threads that the job may use.
         gpus: devices that the job may use.
         lineage: record that the stage completes and writes beside each output.
+        pace: settings that change no bytes, such as how often a training is saved; neither `params` nor the lineage have them.
     """
 
     rule: str
@@ -47,6 +48,7 @@ class Job:
     threads: int
     lineage: Lineage
     gpus: int = 0
+    pace: Mapping[str, Any] = field(default_factory=dict)
 
     def by_name(self, names: Iterable[str], paths: Iterable[Path]) -> dict[str, Path]:
         """Pair names that a parameter lists with the paths of an input list."""
@@ -151,6 +153,7 @@ def execute(
     threads: int,
     log: str,
     gpus: int = 0,
+    pace: Mapping[str, Any] | None = None,
 ) -> None:
     """Run one stage as a job: the only thing that a workflow script calls.
 
@@ -161,13 +164,14 @@ def execute(
         threads: threads of the rule; a recipe's own thread count wins, so that `--cores` cannot change bytes.
         log: the job's log file.
         gpus: devices that the job may use, as its resources say; no setting, so that a changed number makes nothing anew.
+        pace: further settings of that sort, see `Job`.
 
     A `CrosslignError` ends the process with its exit code, its message last in the log and on the screen.
     """
     end_with_engine(os.environ)
     try:
         with only_one(Path(log)):
-            _execute(stage, rule, inputs, outputs, dict(params), threads, Path(log), gpus)
+            _execute(stage, rule, inputs, outputs, dict(params), threads, Path(log), gpus, pace or {})
     except CrosslignError as error:
         logging.getLogger("crosslign").error("%s", error)
         sys.exit(error.exit_code)
@@ -182,6 +186,7 @@ def _execute(
     threads: int,
     log: Path,
     gpus: int,
+    pace: Mapping[str, Any],
 ) -> None:
     threads = int(settings.get("threads", threads))
     _start_log(log, rule)
@@ -194,11 +199,11 @@ def _execute(
     )
     try:
         with no_network(rule) if settings.get("offline", True) else nullcontext(), lease_gpus(gpus):
-            stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage, gpus))
+            stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage, gpus, pace))
     except CrosslignError:
         raise
     except Exception as error:
         if problem := disk_problem(error, Path(getattr(error, "filename", None) or settings["root"])):
             raise problem from error
         logging.getLogger("crosslign").exception("unexpected error in rule %s: please report it with this log", rule)
-        raise
+        sys.exit(1)  # the log has it, clean; the interpreter would print its text as it stands

@@ -214,11 +214,18 @@ class Encoding:
             for name, places in self._places.items()
         }
 
-    def try_longest(self) -> None:
-        """Encode the longest micro-batch of each group forward and backward, to see whether it fits into memory."""
+    @property
+    def holds_graphs(self) -> bool:
+        """Whether what one micro-batch computed is kept for `backward`, which two would compute again."""
+        return bool(self._graphs)
+
+    def try_longest(self, gradient: bool) -> None:
+        """Encode the longest micro-batch of each group, with a backward pass or without, to see whether it fits into memory."""
         for group in self._groups.values():
-            vectors = self._forward(group, self._chunks(group)[0], 0)
-            torch.autograd.backward(vectors, torch.ones_like(vectors))
+            with torch.set_grad_enabled(gradient):
+                vectors = self._forward(group, self._chunks(group)[0], 0)
+            if gradient:
+                torch.autograd.backward(vectors, torch.ones_like(vectors))
 
     def backward(self) -> None:
         """Bring the gradient that the loss left at the vectors into the model's parameters."""

@@ -22,8 +22,11 @@ from crosslign.files.records import read_json, write_json
 from crosslign.training.signals import STOPPING
 
 MODULE = "crosslign.training.rank"
+LAUNCHER_VARIABLE = "CROSSLIGN_LAUNCHER"
+"""Process that started the ranks; they end with it. Under `torchrun` it is unset."""
 POLL_SECONDS = 0.2
 KINDS: Mapping[int, type[CrosslignError]] = {kind.exit_code: kind for kind in (InputError, NetworkError, ResourceError, StoppedError)}
+KINDS = {**KINDS, **{-number: StoppedError for number in STOPPING}}  # a rank that was told to stop while it was still starting
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +45,7 @@ def _environment(rank: int, ranks: int, port: int) -> dict[str, str]:
         "LOCAL_WORLD_SIZE": ranks,
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": port,
+        LAUNCHER_VARIABLE: os.getpid(),
     }
     return {**os.environ, **{name: str(value) for name, value in own.items()}}
 

@@ -87,6 +87,7 @@ class Optimiser:
             scaler.update()
         elif finite:
             self.adamw.step()
+        if finite:
             for part in rows:
                 self._rows.step(part)
         self.clear()

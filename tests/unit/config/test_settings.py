@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from crosslign.config.load import load_project
 from crosslign.config.settings import parsed, read_settings
 from crosslign.errors import InputError
 
@@ -70,3 +71,10 @@ def test_a_file_laid_over_is_checked_as_config_yaml_is(read, over, message):
 def test_a_key_of_the_command_line_is_checked(read):
     with pytest.raises(InputError, match=r"--config.*unknown key 'scales'"):
         read(BASE, scales="quick")
+
+
+def test_a_mirror_may_begin_with_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.delenv("CROSSLIGN_MIRROR", raising=False)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    settings = {"scale": "quick", "papers": ["quickstart"], "mirror": ["~/data"]}
+    assert load_project(ROOT, settings).mirrors == (tmp_path / "data",)

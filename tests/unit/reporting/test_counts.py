@@ -88,5 +88,5 @@ def test_a_row_names_its_task_and_no_model(tmp_path):
     (tmp_path / "t.csv").write_text(HEAD + 'p,9,G,,XNLI,xnli,test,examples,"738-750",,,\n', encoding="utf-8")
     figures = read_published(tmp_path, "t")
     row, column = {"group": "G", "published": {"task": "xnli"}}, {"published": {"subset": "test", "metric": "examples"}}
-    assert (figures.figure(row, column), figures.text(row, column)) == (None, "738-750")
-    assert figures.text({"group": "G"}, column) == ""
+    assert (figures.at(row, column).number, figures.at(row, column).value) == (None, "738-750")
+    assert figures.at({"group": "G"}, column).value == ""

@@ -1,9 +1,14 @@
 """Tables of the papers beside the printed ones: every figure letter by letter, in its cell, in printed order, with its errata."""
 
 import csv
+import io
+import re
 
 import pytest
-from paper_tables import PUBLISHED, laid_out, printed_tables, resolved_tables
+from paper_tables import PAPERS, PUBLISHED, ROOT, laid_out, printed_tables, resolved_tables
+
+from crosslign.config.baselines import baseline_rows
+from crosslign.reporting.formats import as_csv
 
 
 def figures(table):
@@ -74,3 +79,89 @@ def test_rows_stand_in_printed_order(table):
         keys = ((row.get("group", ""), row["label"], known["model"]), (row.get("group", ""), known["model"]), (known["model"],))
         order.append(next(place[(*key, *counted)] for key in keys if (*key, *counted) in place))
     assert order == sorted(order)
+
+
+def errata():
+    with open(PUBLISHED / "errata.csv", encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def texts_of(table, cell):
+    """The footnotes that a cell's letters stand for."""
+    texts = dict(laid_out(table).footnotes)
+    return {texts[letter] for letter in cell.letters.split(",") if letter}
+
+
+@pytest.mark.parametrize("table", printed_tables())
+def test_every_erratum_and_every_ambiguous_mark_has_its_letter_in_its_cell(table):
+    own = [row for row in errata() if row["table"] == table]
+    keys = ("group", "model", "model_label", "task", "subset", "metric")
+    for line in figures(table):
+        wanted = {row["text"] for row in own if all(not row[key] or line[key] in row[key].split(";") for key in keys)}
+        assert wanted or "AMBIGUOUS" not in line["note"], line
+        assert any(wanted <= texts_of(table, cell) for cell in cell_of(table, line)), line
+
+
+@pytest.mark.parametrize("table", printed_tables())
+def test_an_erratum_stands_in_no_other_cell(table):
+    keys = ("group", "model", "model_label", "task", "subset", "metric")
+    named = {}
+    for row in (row for row in errata() if row["table"] == table):
+        lines = [line for line in figures(table) if all(not row[key] or line[key] in row[key].split(";") for key in keys)]
+        named.setdefault(row["text"], set()).update(line["value"] for line in lines)
+    for text, values in named.items():
+        marked = {cell.value.printed for *_, cell in cells(table) if text in texts_of(table, cell)}
+        assert marked == values, text
+
+
+def test_every_average_that_does_not_add_up_is_an_erratum():
+    text = (PUBLISHED / "ERRATA.md").read_text(encoding="utf-8").split("## 3.")[1].split("## 4.")[0]
+    found = re.findall(r"^\| (\w+) Table (\d+)[^|]*\| [^|]*\| [^|]*\| ([\d.]+)", text, flags=re.MULTILINE)
+    assert len(found) == 23
+    missing = [
+        (paper, number, mean)
+        for paper, number, mean in found
+        if not any(row["table"] == f"{paper}_table{number}" and f" {mean}" in row["text"] for row in errata())
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize("table", sorted(resolved_tables()))
+def test_row_and_column_name_one_cell(table):
+    lines = list(csv.DictReader(io.StringIO(as_csv(laid_out(table)))))
+    assert len({(line["row"], line["column"]) for line in lines}) == len(lines)
+    assert [line["system"] for line in lines[:: len(laid_out(table).columns)]] == [
+        row.get("system", "") for row in resolved_tables()[table]["rows"]
+    ]
+
+
+@pytest.mark.parametrize("table", [name for name in resolved_tables() if name.endswith("_protocols")])
+def test_a_table_of_protocols_has_the_systems_of_its_table(table):
+    printed = [row for row in resolved_tables()[table.removesuffix("_protocols")]["rows"] if "system" in row]
+    found = 0
+    for row in resolved_tables()[table]["rows"]:
+        same = {other["system"] for other in printed if other["label"].partition(" (")[0] == row["label"]}
+        assert not same or row["system"] in same, row
+        found += bool(same)
+    assert found
+
+
+@pytest.mark.parametrize("table", printed_tables())
+def test_multiple_is_compared_with_a_single_of_its_own_data(table):
+    resolved = resolved_tables()[table]
+    places = baseline_rows(resolved["rows"])
+    for row, place in zip(resolved["rows"], places, strict=True):
+        if "-multi" in row.get("system", "") and place is not None:
+            assert resolved["rows"][place]["system"] == row["system"].replace("-multi-", "-single-")
+
+
+def test_the_readme_counts_the_systems_of_each_paper():
+    counted = {}
+    for paper in PAPERS:
+        text = (ROOT / "config" / "papers" / f"{paper}.yaml").read_text(encoding="utf-8")
+        systems = re.split(r"^(?=\S)", text.partition("\nsystems:\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+        counted[paper] = len(re.findall(r"^  [\w-]+:$", systems, flags=re.MULTILINE))
+    said = re.findall(
+        r"^\| [^|]+ \| (\d+)[^|]* \| [^|]+ \| \[(\w+)\]", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
+    assert {paper: int(count) for count, paper in said} == counted

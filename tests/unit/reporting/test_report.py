@@ -8,6 +8,7 @@ from small_report import RUN, VALUES, table, write_report, write_results
 from crosslign.files import read_json, write_json
 from crosslign.reporting.layout import lay_out
 from crosslign.reporting.readings import distance, from_paper, seen
+from crosslign.reporting.report import scores_of
 from crosslign.reporting.run_records import layers, stage_edges, system_costs
 from crosslign.reporting.stage_graph import stage_graph
 
@@ -87,3 +88,8 @@ def test_the_page_asks_for_nothing_and_every_link_has_its_place(tmp_path):
         assert f'id="{part}"' in page
     assert "Does it cross languages?" in page
     assert "<td>6 of 50</td>" in page
+
+
+def test_licences_are_those_of_averages_too(tmp_path):
+    tables = [{"cells": [[{"scores": ["a.json"]}, {"parts": [{"scores": ["b.json"]}, {"scores": ["c.json"]}]}, {"reason": "none"}]]}]
+    assert [path.name for path in scores_of(tables, tmp_path)] == ["a.json", "b.json", "c.json"]

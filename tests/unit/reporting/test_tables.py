@@ -94,6 +94,36 @@ def test_columns_of_one_name_carry_their_heading_where_the_format_has_no_room_fo
     assert [row["column"] for row in csv.DictReader(io.StringIO(as_csv(table)))] == ["F1: de", "Accuracy: de", "fr"]
 
 
+def test_rows_of_one_label_keep_their_own_cells_in_csv_and_terminal(tmp_path):
+    rows = [
+        ({"label": "+ Single", "group": "G", "system": system}, [cell(score(tmp_path, f"{system}-s1", value))])
+        for system, value in (("A", 0.5), ("B", 0.7))
+    ]
+    table = lay_out(resolved(rows, [{"label": "x", "task": "bucc"}]), tmp_path, tmp_path)
+    (tmp_path / "t.csv").write_text(as_csv(table), encoding="utf-8")
+    with open(tmp_path / "t.csv", encoding="utf-8") as file:
+        lines = [(line["row"], line["group"], line["system"], line["ours"]) for line in csv.DictReader(file)]
+    assert lines == [("G: + Single (A)", "G", "A", "0.5"), ("G: + Single (B)", "G", "B", "0.7")]
+    assert [line.split()[-1] for line in table_as_text(tmp_path / "t.csv").splitlines()] == ["x", "50.0", "70.0*"]
+
+
+def test_an_average_names_its_runs_its_score_files_and_records_in_csv(tmp_path):
+    paths = [score(tmp_path, f"a-s{n}", value) for n, value in enumerate((0.1, 0.5))]
+    columns = [{"label": "x", "task": "bucc"}, {"label": "m", "mean_of": ["x"]}]
+    table = lay_out(resolved([({"label": "A"}, [cell(*paths), {"mean_of": ["x"]}])], columns), tmp_path, tmp_path)
+    one, mean = csv.DictReader(io.StringIO(as_csv(table)))
+    for key in ("n_seeds", "score_file", "record"):
+        assert mean[key] == one[key] != ""
+    assert one["n_seeds"] == "2"
+
+
+def test_what_was_printed_as_text_stands_in_csv(tmp_path):
+    (tmp_path / "t.csv").write_text("group,model,task,subset,metric,value,direction\n,m,bucc,avg,f1,46k,\n", encoding="utf-8")
+    column = {"label": "x", "task": "bucc", "published": {"task": "bucc", "subset": "avg", "metric": "f1"}}
+    table = lay_out(resolved([({"label": "A", "published": "m"}, [{"reason": "not run"}])], [column]), tmp_path, tmp_path)
+    assert [line["published"] for line in csv.DictReader(io.StringIO(as_csv(table)))] == ["46k"]
+
+
 def test_an_undefined_value_is_a_dash_never_zero(tmp_path):
     path = score(tmp_path, "a-s1", None, reason="constant scores")
     table = lay_out(resolved([({"label": "A"}, [cell(path)])], [{"label": "x", "task": "bucc"}]), tmp_path, tmp_path)

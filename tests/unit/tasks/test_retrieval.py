@@ -118,8 +118,23 @@ def test_intervals_hold_the_value_and_do_not_depend_on_other_subsets():
     assert low < value < high
     # The percentile interval of a share is close to the normal one: 1.96 standard errors either side.
     assert high - low == pytest.approx(2 * 1.96 * np.sqrt(value * (1 - value) / 200), rel=0.15)
+    # Both subsets are the same sentences with the same vectors: two of them tell no more than one.
     average = next(r for r in records[1] if (r.subset, r.direction, r.metric, r.protocol) == ("avg", "xx2en", "accuracy", ""))
-    assert average.ci_high - average.ci_low == pytest.approx((high - low) / np.sqrt(2), rel=0.15)
+    assert (average.ci_low, average.value, average.ci_high) == pytest.approx((low, value, high), abs=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [(200, 200), (200, 201)])
+def test_the_interval_of_an_average_over_unrelated_subsets_is_narrower(sizes):
+    """Independent outcomes: sqrt(2) narrower, whether the subsets share their draws or not."""
+    rng = np.random.default_rng(3)
+    sets = {sub: [f"{sub}{i}" for i in range(n)] for sub, n in zip(("aa", "de"), sizes, strict=True)}
+    evaluation = build({sub: (names, names, [(i, i) for i in range(len(names))]) for sub, names in sets.items()})
+    vectors = {("en", name): rng.standard_normal(6) for names in sets.values() for name in names}
+    vectors |= {("xx", name): vectors["en", name] + 0.7 * rng.standard_normal(6) for names in sets.values() for name in names}
+    records = score("tatoeba", {**TASK, "resamples": 4000}, {"test": matrix(evaluation, vectors)}, {"test": evaluation})
+    chosen = {r.subset: r for r in records if (r.direction, r.metric, r.protocol) == ("xx2en", "accuracy", "")}
+    widths = {subset: record.ci_high - record.ci_low for subset, record in chosen.items()}
+    assert widths["avg"] == pytest.approx(np.sqrt(widths["aa"] ** 2 + widths["de"] ** 2) / 2, rel=0.1)
 
 
 def test_collapsed_vectors_are_said_to_be_collapsed():
