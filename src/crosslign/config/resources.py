@@ -151,10 +151,19 @@ def large_sets(project: Project) -> list[str]:
 
 def examples_mb(project: Project, examples: str) -> float:
     """Return the size of a training set, as far as it follows from its corpora; at most what its entry or the scale keeps of it."""
-    entry, size = project.examples[examples], _examples_read_mb(project, examples)
+    entry = project.examples[examples]
+    size = sum(corpus_mb(project, name) * _taken(project, entry, name) for name in entry.get("from", []))
+    size += sum(examples_mb(project, name) for name in examples_inputs(project, examples)["others"])
     if "max_per_pair" in entry:
         size = _capped(size, entry["max_per_pair"] * max(1, len(entry.get("pairs", [])) or len(entry.get("langs", []))))
     return _capped(_capped(size, entry.get("rows")), project.scale["limits"].get("example_rows"))
+
+
+def _taken(project: Project, entry: Mapping[str, Any], corpus: str) -> float:
+    """Return the share of a corpus' rows that labelled examples take, by their languages; 1 where the entries do not say."""
+    there = (project.views.get(corpus) or project.corpora[corpus]).get("langs")
+    wanted = entry.get("langs") if entry.get("builder") == "labelled_rows" else None
+    return len(set(wanted) & set(there)) / len(there) if wanted and there else 1.0
 
 
 def _examples_read_mb(project: Project, examples: str) -> float:
