@@ -34,7 +34,7 @@ class Form:
         revision: of its data set; empty where the official files were read, or not all of its rows.
         protocols: protocols whose records count.
         direction: direction whose records count.
-        subsets: MTEB's names of subsets that are called otherwise.
+        subsets: MTEB's names of subsets that are called otherwise; empty for one that it has not.
         pivot: what is put behind a subset's name.
         split: of the data set.
         codes: how MTEB writes languages here, where it is not as everywhere.
@@ -63,7 +63,7 @@ FORMS: dict[str, Form] = {
     **{f"sts{year}": Form(f"STS{year}", STS, protocols=("all",), subsets={"all": "default"}) for year in range(12, 17)},
     "stsb": Form("STSBenchmark", STS, subsets={"en": "default"}),
     "sickr": Form("SICK-R", STS, subsets={"en": "default"}),
-    "sts17": Form("STS17", STS, subsets={"ar-en": "en-ar", "tr-en": "en-tr"}),
+    "sts17": Form("STS17", STS, subsets={"ar-en": "en-ar", "tr-en": "en-tr", "es-en-4b": ""}),
     "sts17_mteb": Form("STS17", STS, _STS17),
     "sts17_extended": Form("STS17", STS),
     "sts17_tracks": Form("STS17", STS, subsets={"ar-en": "en-ar"}),

@@ -7,6 +7,7 @@ import logging
 import shutil
 import time
 from collections.abc import Mapping
+from datetime import timedelta
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,12 @@ OVERFLOWS = 20
 LEAST_SCALE = 2.0**-10
 """Scale of the loss below which no overflow can be to blame."""
 
+EXAMPLES = "examples"
+"""Folder of the tokenised training sets below the working folder."""
+PATIENCE = timedelta(days=2)
+"""How long a rank waits for the others: one of them tokenises, looks at dev data and writes checkpoints, and a rank that has failed is
+seen by whoever started it."""
+
 log = logging.getLogger(__name__)
 
 
@@ -50,6 +57,7 @@ def start_accelerator(precision: str) -> Any:
     """
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState
+    from accelerate.utils import InitProcessGroupKwargs
 
     gpu = torch.cuda.is_available()
     if precision == "fp16" and not gpu:
@@ -61,7 +69,8 @@ def start_accelerator(precision: str) -> Any:
     else:
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    return Accelerator(cpu=not gpu, mixed_precision=PRECISIONS[precision])
+    handlers = [InitProcessGroupKwargs(timeout=PATIENCE)]
+    return Accelerator(cpu=not gpu, mixed_precision=PRECISIONS[precision], kwargs_handlers=handlers)
 
 
 def _key(
@@ -94,6 +103,7 @@ class _Run:
         dev: Dev | None,
         checkpoints: Path,
         code: str,
+        stop: StopFlag,
     ) -> None:
         train, readout = recipe["train"], recipe["readout"]
         self.recipe, self.model, self.parts = recipe, model, parts
@@ -102,7 +112,7 @@ class _Run:
         if self.writes:
             remove_leftovers(checkpoints)
         with self.accelerator.main_process_first():
-            self.streams: list[Stream] = open_streams(recipe, examples, model, checkpoints / "examples")
+            self.streams: list[Stream] = open_streams(recipe, examples, model, checkpoints / EXAMPLES, stop)
         for module in (model, *parts.values()):
             module.to(self.accelerator.device).train()
         order = self.streams[0].order
@@ -341,14 +351,14 @@ def fit(
         of a run that was stopped and went on took before this one, as far as they were saved).
 
     Raises:
-        StoppedError: SIGTERM or SIGUSR1 came; the state is saved.
+        StoppedError: SIGTERM or SIGUSR1 came; the state is saved, or so many examples are tokenised.
         CrosslignError: the loss or the gradient is not finite, or a guard saw a collapse, and the recipe lets such a run fail.
         InputError: terms or examples that cannot be used.
         ResourceError: memory does not suffice.
     """
     train = recipe["train"]
     with torch.random.fork_rng(), stop_requests() as stop, bounded_memory(train.get("memory_mb")):
-        run = _Run(recipe, examples, model, parts, dev, Path(checkpoints), code)
+        run = _Run(recipe, examples, model, parts, dev, Path(checkpoints), code, stop)
         log.info("%s: %d steps on %s", recipe.get("run_id", recipe["system"]), run.steps, run.accelerator.device)
         last = _loop(run, stop)
         run.write(Path(out))

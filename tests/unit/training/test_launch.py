@@ -7,11 +7,14 @@ import subprocess
 import sys
 import threading
 import time
+from datetime import timedelta
 
 import pytest
 import trial
 
 from crosslign.errors import CrosslignError, StoppedError
+from crosslign.training import launch
+from crosslign.training.fit import start_accelerator
 from crosslign.training.launch import MODULE, train_on
 
 
@@ -105,6 +108,20 @@ def test_torchrun_trains_to_the_same_bytes(arguments, tmp_path):
 
 
 def test_what_a_process_raises_is_raised_and_nobody_waits_for_it(arguments):
-    arguments["recipe"]["terms"][0]["objective"] = "no_such_objective"
-    with pytest.raises(CrosslignError, match="no_such_objective"):
+    arguments["recipe"]["parts"] = {"head": {"kind": "no_such_part"}}
+    with pytest.raises(CrosslignError, match="no_such_part"):
         train_on(2, arguments)
+
+
+def test_examples_are_tokenised_before_the_processes_start(arguments, tmp_path, monkeypatch):
+    def start(command, env):
+        assert (tmp_path / "work" / "examples" / "pairs" / "facts.json").is_file()
+        raise CrosslignError("would have started")
+
+    monkeypatch.setattr(launch.subprocess, "Popen", start)
+    with pytest.raises(CrosslignError, match="would have started"):
+        train_on(2, arguments)
+
+
+def test_a_process_waits_for_the_others_for_as_long_as_one_of_them_may_tokenise():
+    assert start_accelerator("fp32").init_handler.timeout >= timedelta(days=1)
