@@ -9,7 +9,7 @@ from pathlib import Path
 
 from crosslign.config.project import Project
 from crosslign.config.resolve import entry_of, split_run
-from crosslign.config.resources import EMBED_RULES, LOADS, job_need, large_sets, load_of
+from crosslign.config.resources import EMBED_RULES, LOADS, TRAINED_BYTES, job_need, large_sets, load_of
 from crosslign.files import read_json
 from crosslign.files.lineage import gpu_hours, wall_seconds
 from crosslign.reporting.console import bytes_text
@@ -36,7 +36,7 @@ class Cost:
         factor: measured over declared hours of finished trainings; 1 where none has finished.
         encoding_factor: measured over expected hours of finished encodings; 1 where none has finished.
         kept_mb: what stays on disk.
-        peak_mb: what is on disk at the worst moment: what stays, and checkpoints, vectors and waiting rows that are removed after use.
+        peak_mb: what is on disk at the worst moment: what stays, and checkpoints, copies of examples, vectors and waiting rows that do not.
     """
 
     trainings: int
@@ -132,8 +132,9 @@ def cost_of(project: Project, jobs: Iterable[Job], gpus: int = 1) -> Cost:
             expected = declared * factor if declared is not None else known.get(wildcards["run"], mean)
             unknown += expected is None
             hours += expected or 0.0
-            kept += size / 3
-            passing.append(size * 2 / 3)
+            stays = TRAINED_BYTES * load_of(project, rule, wildcards).parameters
+            kept += stays
+            passing.append(size - stays)
         elif rule in EMBED_RULES:
             encodings += 1
             hours += encoding_hours(project, wildcards) * encoding_factor

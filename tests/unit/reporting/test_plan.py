@@ -8,6 +8,7 @@ from crosslign.cli.commands.plan import planned
 from crosslign.cli.main import main
 from crosslign.config.data_plan import FileNeed
 from crosslign.config.load import load_project
+from crosslign.config.resources import examples_mb
 from crosslign.files import write_json
 from crosslign.reporting.cost import START_HOURS, correction, cost_of, cost_text, encoding_correction, encoding_hours, too_long
 from crosslign.reporting.plan import measured, plan_text, status_text
@@ -70,6 +71,15 @@ def test_hours_come_from_the_recipes(project):
     cost = cost_of(project, [training("MS-E-s42"), training("MS-H2-s42")])
     assert (cost.trainings, cost.unknown, cost.hours) == (2, 0, pytest.approx(0.55))
     assert cost.peak_mb > cost.kept_mb > 0
+
+
+def test_a_running_training_has_checkpoints_and_a_copy_of_its_examples_on_disk(project):
+    parameters, text = 560, examples_mb(project, "nli_english")
+    assert text > 10
+    cost = cost_of(project, [training("MS-E-s42")])
+    assert cost.kept_mb == 8 * parameters  # last and best, four bytes a parameter
+    # Three checkpoints of weights and two moments (KEPT and the one in the making), best weights; rows and token ids.
+    assert cost.peak_mb - cost.kept_mb > (3 * 12 + 4) * parameters + 2 * text
 
 
 def test_trainings_that_no_number_of_tries_has_time_for_are_named():
