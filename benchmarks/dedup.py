@@ -3,7 +3,7 @@
 Real pairs of the mirror (benchmarks/_opusfilter.py says where it is looked for); copies are numbered, so that of the larger sizes half
 the rows are new ones, half are repeated. Both compare the text as it stands, read the same two files, and must keep equally many rows.
 Ours runs twice: as it is, and with room for 100,000 keys in memory, so that the rest waits on disk as it does in a corpus of more
-than 16 million rows. Prints times and peak memory net of start-up, and as its last line `ratio: <peer memory / our memory>` at the
+than 250,000 rows. Prints times and peak memory net of start-up, and as its last line `ratio: <peer memory / our memory>` at the
 largest size.
 
     python benchmarks/dedup.py --pairs 20000 --opusfilter /path/to/opusfilter

@@ -31,18 +31,34 @@ SHORTEST = 20
 LONGEST = 1440
 MOST_MB = 64_000
 """The first attempt asks for no more: large corpora are read as streams."""
+LARGEST_MB = 120_000
+"""No attempt asks for more, unless `max_mem_mb` says otherwise: a job that ended for want of time alone must still find a node."""
 STAND_IN_RULE = "write_stand_in"
 """Each source has a rule of its own for its stand-ins, which appends the source's id."""
 EMBED_RULES = ("embed", "embed_large")
 """Rules that write vectors."""
-BUSY_BYTES = 200_000_000
+BUSY_MB = 200.0
+"""A corpus' own files, as published, from which on worker processes earn more than their start takes."""
 FILTER_PROCESSES = 4
+REMEMBERING = ("exact_duplicate", "near_duplicate", "not_near")
+"""Filters that worker processes cannot take over: they remember rows."""
+STAGING = ("exact_duplicate", "near_duplicate")
+"""Filters that let all rows before them wait on disk."""
+TRAINED_BYTES = 8
+"""Disk of a trained run, bytes a parameter: its last weights and the best ones."""
+TRAINING_BYTES = 60
+"""Disk of a running training, bytes a parameter: three checkpoints while the third is written, each weights and AdamW's two moments (12)
+and a momentum copy (4); best weights (4); the run (8)."""
+COPY_SHARE = 2.2
+"""Size of a training's tokenised copy of its examples, for the size of their text: the rows, unpacked, and token ids of 4 bytes."""
 LARGE_MB = 100.0
 """Text (MB) from which on the vectors of a set are temporary, unless `keep` says otherwise: 4 GB a run at 1,024 dimensions."""
 
 
 def stage_of(rule: str) -> str:
     """Return the name that a rule shares with its likes: what time and jobs are counted by."""
+    if rule in EMBED_RULES:
+        return EMBED_RULES[0]
     return STAND_IN_RULE if rule.startswith(f"{STAND_IN_RULE}_") else rule
 
 
@@ -51,14 +67,20 @@ class Load:
     """What a job works on.
 
     Attributes:
-        text_mb: text that it reads, unpacked.
+        text_mb: text that it works on, unpacked: of a corpus what its sample keeps, as that is what later jobs read.
         parameters: of its encoder, in millions; 0 without one.
         gpu_hours: declared hours of a training on a large GPU; None where none are declared.
+        read_mb: text that it reads to get there, unpacked; a sample is drawn after reading, so it has no part in it.
+        staged_mb: disk that it needs while it runs, and gives back.
+        slowness: how much longer than others its text takes.
     """
 
     text_mb: float = 0.0
     parameters: float = 0.0
     gpu_hours: float | None = None
+    read_mb: float = 0.0
+    staged_mb: float = 0.0
+    slowness: float = 1.0
 
     @property
     def sentences(self) -> float:
@@ -74,7 +96,7 @@ class Load:
 
 @dataclass(frozen=True)
 class Need:
-    """What a job asks for: memory (MB), time (minutes), and disk for what it writes (MB)."""
+    """What a job asks for: memory (MB), time (minutes), and disk for what it writes, for good or while it runs (MB)."""
 
     mem_mb: int
     runtime: int
@@ -85,13 +107,27 @@ def _capped(size: float, rows: int | None) -> float:
     return min(size, rows * BYTES_A_ROW / 1e6) if rows else size
 
 
-def _files_mb(project: Project, entry: Mapping[str, Any]) -> float:
+def _files_mb(project: Project, entry: Mapping[str, Any], unpacked_by: float = UNPACKED_BY) -> float:
+    """Return the size of an entry's own files: those of its source that it names, or all."""
     unknown, wanted, size = UNKNOWN_MB[entry["kind"] == "evaluation"], entry.get("files"), 0.0
     for file in project.sources[entry["source"]]["files"]:
         if wanted is None or file["name"] in wanted:
             known = file.get("bytes") or file.get("about_bytes")
-            size += known / 1e6 * (UNPACKED_BY if file["name"].endswith(PACKED) else 1.0) if known else unknown
+            size += known / 1e6 * (unpacked_by if file["name"].endswith(PACKED) else 1.0) if known else unknown
     return size
+
+
+def _read_mb(project: Project, corpus: str) -> float:
+    """Return the text that is read to make a corpus, unpacked: its own files and what it is cut from, whole."""
+    entry = project.corpora[corpus]
+    size = sum(corpus_mb(project, name) for name in [*entry.get("from", []), *entry.get("of", [])])
+    if "source" in entry:
+        size += STAND_IN_MB if project.stand_in else _files_mb(project, entry)
+    return size
+
+
+def _filters(project: Project, corpus: str) -> set[str]:
+    return {rule for step in project.corpora[corpus].get("filters", []) for rule in step}
 
 
 def corpus_mb(project: Project, corpus: str) -> float:
@@ -100,10 +136,7 @@ def corpus_mb(project: Project, corpus: str) -> float:
         entry = project.views[corpus]
         return sum(corpus_mb(project, name) for name in view_corpora(entry)) * (1 + int(entry.get("views", 1)))
     entry = project.corpora[corpus]
-    size = sum(corpus_mb(project, name) for name in [*entry.get("from", []), *entry.get("of", [])])
-    if "source" in entry:
-        size += STAND_IN_MB if project.stand_in else _files_mb(project, entry)
-    size = _capped(size, entry.get("sample") or entry.get("options", {}).get("size"))
+    size = _capped(_read_mb(project, corpus), entry.get("sample") or entry.get("options", {}).get("size"))
     return size if entry["kind"] == "evaluation" or entry.get("whole") else _capped(size, project.scale["limits"].get("corpus_rows"))
 
 
@@ -119,11 +152,23 @@ def large_sets(project: Project) -> list[str]:
 def examples_mb(project: Project, examples: str) -> float:
     """Return the size of a training set, as far as it follows from its corpora; at most what its entry or the scale keeps of it."""
     entry = project.examples[examples]
-    size = sum(corpus_mb(project, name) for name in entry.get("from", []))
+    size = sum(corpus_mb(project, name) * _taken(project, entry, name) for name in entry.get("from", []))
     size += sum(examples_mb(project, name) for name in examples_inputs(project, examples)["others"])
     if "max_per_pair" in entry:
         size = _capped(size, entry["max_per_pair"] * max(1, len(entry.get("pairs", [])) or len(entry.get("langs", []))))
     return _capped(_capped(size, entry.get("rows")), project.scale["limits"].get("example_rows"))
+
+
+def _taken(project: Project, entry: Mapping[str, Any], corpus: str) -> float:
+    """Return the share of a corpus' rows that labelled examples take, by their languages; 1 where the entries do not say."""
+    there = (project.views.get(corpus) or project.corpora[corpus]).get("langs")
+    wanted = entry.get("langs") if entry.get("builder") == "labelled_rows" else None
+    return len(set(wanted) & set(there)) / len(there) if wanted and there else 1.0
+
+
+def _examples_read_mb(project: Project, examples: str) -> float:
+    size = sum(corpus_mb(project, name) for name in project.examples[examples].get("from", []))
+    return size + sum(examples_mb(project, name) for name in examples_inputs(project, examples)["others"])
 
 
 def parameters(project: Project, run: str) -> float:
@@ -144,6 +189,14 @@ def encoder_size(project: Project, encoder: str) -> float:
         made = entry["construct"]
         return float(made["hidden"] * (made["vocabulary"] + made["layers"] * (4 * made["hidden"] + 2 * made["intermediate"]))) / 1e6
     return float(entry.get("parameters_m", UNKNOWN_MILLIONS))
+
+
+def _corpus(project: Project, w: Wildcards) -> Load:
+    """Return the load of a corpus: all that its files hold goes through the filters, of which `language_id` takes as long as all others."""
+    read, filters = _read_mb(project, w["corpus"]), _filters(project, w["corpus"])
+    staged = read if filters.intersection(STAGING) else 0.0
+    slowness = 2.0 if "language_id" in filters else 1.0
+    return Load(corpus_mb(project, w["corpus"]), read_mb=read, staged_mb=staged, slowness=slowness)
 
 
 def _training(project: Project, w: Wildcards) -> Load:
@@ -174,10 +227,10 @@ def _overall(project: Project, w: Wildcards) -> Load:
 
 LOADS: Mapping[str, Callable[[Project, Wildcards], Load]] = {
     "prepare_encoder": lambda p, w: Load(parameters=encoder_size(p, w["encoder"])),
-    "build_corpus": lambda p, w: Load(corpus_mb(p, w["corpus"])),
-    "build_evaluation": lambda p, w: Load(corpus_mb(p, w["corpus"])),
+    "build_corpus": _corpus,
+    "build_evaluation": lambda p, w: Load(corpus_mb(p, w["corpus"]), read_mb=_read_mb(p, w["corpus"])),
     "build_view": lambda p, w: Load(corpus_mb(p, w["view"])),
-    "build_examples": lambda p, w: Load(examples_mb(p, w["examples"])),
+    "build_examples": lambda p, w: Load(examples_mb(p, w["examples"]), read_mb=_examples_read_mb(p, w["examples"])),
     "train_system": _training,
     **dict.fromkeys(EMBED_RULES, lambda p, w: Load(corpus_mb(p, w["text_set"]), parameters(p, w["run"]))),
     "score": _scoring,
@@ -188,20 +241,20 @@ LOADS: Mapping[str, Callable[[Project, Wildcards], Load]] = {
 
 def _asked(rule: str, load: Load) -> Need:
     """Return what the first attempt asks for."""
-    text, model, vectors = load.text_mb, load.parameters, load.vectors_mb
+    text, read, model, vectors = load.text_mb, load.read_mb, load.parameters, load.vectors_mb
     rows_m = load.sentences / 1e6
     asked = {
         "fetch": (1000, 120, 0),
         "fetch_model": (1000, 120, 3000),  # the catalog knows no sizes of translation models
         "write_stand_in": (1000, SHORTEST, 0),
         "prepare_encoder": (2000 + 12 * model, 60, 5 * model),
-        "build_corpus": (2000 + 1.5 * text, 60 + text / 50, text),
-        "build_evaluation": (2000 + 2 * text, 30 + text / 100, text),
+        "build_corpus": (2000 + 1.5 * text, 60 + load.slowness * read / 100, text + load.staged_mb),
+        "build_evaluation": (2000 + 3 * text + read, 30 + read / 50, text),
         "build_view": (3000 + 1.5 * text, 120 + text / 20, text),
-        "build_examples": (3000 + 0.3 * text, 60 + text / 50, 3 * text),  # rows are read in parts; their numbers are held
+        "build_examples": (3000 + 0.3 * text, 60 + read / 50, 3 * text),  # rows are read in parts; their numbers are held
         "measure_overlap": (2000 + 0.5 * text, 60 + text / 100, 0),
         # Weights, gradients and AdamW's two moments are 16 bytes a parameter; momentum encoders and checkpoints in the making, more.
-        "train_system": (4000 + 24 * model + 2 * text, 60 + 120 * (load.gpu_hours or 1.5), 24 * model),
+        "train_system": (4000 + 24 * model + 2 * text, 60 + 120 * (load.gpu_hours or 1.5), TRAINING_BYTES * model + COPY_SHARE * text),
         "embed": (3000 + 8 * model + 2 * text, 60 + 0.25 * model * rows_m, vectors),
         "embed_large": (3000 + 8 * model + 2 * text, 60 + 0.25 * model * rows_m, vectors),
         "score": (3000 + 3 * vectors, 30 + 20 * rows_m, 0),
@@ -222,15 +275,15 @@ def load_of(project: Project, rule: str, wildcards: Wildcards) -> Load:
 
 
 def corpus_threads(project: Project, corpus: str) -> int:
-    """Return the processes that a corpus' filters get: more than one only where its files, as published, keep them busy."""
+    """Return the processes that a corpus' filters get: more than one only where its own files, as published, keep them busy."""
     entry = project.corpora[corpus]
-    files = project.sources[entry["source"]]["files"] if "source" in entry else []
-    large = sum(file.get("bytes") or 0 for file in files) > BUSY_BYTES
-    return FILTER_PROCESSES if large and not project.stand_in else 1
+    if project.stand_in or "source" not in entry or not _filters(project, corpus).difference(REMEMBERING):
+        return 1
+    return FILTER_PROCESSES if _files_mb(project, entry, unpacked_by=1.0) > BUSY_MB else 1
 
 
 def job_need(project: Project, rule: str, wildcards: Wildcards, attempt: int) -> Need:
-    """Return what one job asks for; every further attempt asks for as much again, up to the longest that a cluster allows.
+    """Return what one job asks for; every further attempt asks for as much again, up to the most that a cluster allows.
 
     Args:
         project: the configuration.
@@ -239,5 +292,5 @@ def job_need(project: Project, rule: str, wildcards: Wildcards, attempt: int) ->
         attempt: 1 for the first.
     """
     first = _asked(rule, load_of(project, rule, wildcards))
-    longest = int(project.settings.get("max_runtime", LONGEST))
-    return Need(first.mem_mb * attempt, max(SHORTEST, min(longest, first.runtime * attempt)), first.disk_mb)
+    longest, largest = int(project.settings.get("max_runtime", LONGEST)), int(project.settings.get("max_mem_mb", LARGEST_MB))
+    return Need(min(largest, first.mem_mb * attempt), max(SHORTEST, min(longest, first.runtime * attempt)), first.disk_mb * attempt)

@@ -95,6 +95,32 @@ IN_MEMORY = 250_000
 """Keys of one kind that are held in memory (16 bytes each, three times that while they are merged); more of them wait on disk."""
 
 
+class RowSet:
+    """A set of row numbers from 0 to `rows` - 1, in one bit each."""
+
+    def __init__(self, rows: int) -> None:
+        self._rows = rows
+        self._count = 0
+        self._bits = np.zeros((rows + 7) // 8, np.uint8)
+
+    def add(self, rows: NDArray[np.int64]) -> None:
+        """Add rows that are not in the set, each once."""
+        ordered = np.sort(rows)
+        places, starts = np.unique(ordered >> 3, return_index=True)
+        if len(places):
+            self._bits[places] |= np.bitwise_or.reduceat(np.uint8(1) << (ordered & 7).astype(np.uint8), starts)
+        self._count += len(rows)
+
+    def all(self) -> bool:
+        """Return whether every row is in the set."""
+        return self._count == self._rows
+
+    def mask(self, start: int, stop: int) -> NDArray[np.bool_]:
+        """Return which of the rows from `start` to `stop` - 1 are in the set."""
+        bits = np.unpackbits(self._bits[start // 8 : (stop + 7) // 8], bitorder="little")
+        return bits[start % 8 : start % 8 + stop - start].astype(bool)
+
+
 class KeysOnDisk:
     """Which of any number of keys are new, found in bounded memory: keys are parted by their first byte into 256 files.
 
@@ -123,14 +149,14 @@ class KeysOnDisk:
             with Path(self._folder, f"{part:03}").open("ab") as file:
                 file.write(records[order[ends[part] : ends[part + 1]]].tobytes())
 
-    def new(self) -> NDArray[np.bool_]:
-        """Return, for each row, whether its key is neither a known one nor that of an earlier row."""
-        found = np.zeros(self._rows, bool)
+    def new(self) -> RowSet:
+        """Return the rows whose key is neither a known one nor that of an earlier row."""
+        found = RowSet(self._rows)
         for path in sorted(self._folder.glob("[0-9]*")):
             records = np.fromfile(path, self.RECORD)
             order = np.lexsort((records["row"], records["key"]))
             first = np.ones(len(order), bool)
             first[1:] = records["key"][order[1:]] != records["key"][order[:-1]]
             rows = records["row"][order[first]]
-            found[rows[rows >= 0]] = True
+            found.add(rows[rows >= 0])
         return found

@@ -139,3 +139,31 @@ def test_unknown_targets_are_named(project):
 def test_the_quick_start_fetches_nothing():
     project = load_project(ROOT, {"scale": "quick"})
     assert {need.state for need in data_plan(project, ["all"]) if need.source != "written"} == {"stand-in"}
+
+
+UNPRINTED = {
+    "wikipedia_20231101_en",
+    "news_commentary_v15",
+    "muse",
+    "sts17_extended",
+    "mtop_mteb",
+    "tnews",
+    "americasnli",
+    "copa",
+    "multiarc",
+}
+"""Public sources of training text of whose files no printed size was found; those of a `local` folder are counted where they lie."""
+SHARED = {"senteval", "multi_eurlex"}
+"""Archives that evaluation sets are small parts of: a size would count as theirs."""
+
+
+def test_every_source_of_training_text_has_sizes():
+    """Golden: CC-100's page prints 82G for English, 305M for Afrikaans."""
+    project = load_project(ROOT, {"scale": "paper", "papers": ["msimcse", "moco_bert", "emma_x", "scl", "mpcl"], "targets": ["all"]})
+    training = {entry["source"] for entry in project.corpora.values() if entry["kind"] != "evaluation" and "source" in entry}
+    sized = {name: [file.get("bytes") or file.get("about_bytes") for file in project.sources[name]["files"]] for name in training}
+    unsized = {name for name, sizes in sized.items() if not all(sizes)}
+    assert {name for name in unsized if "local" not in project.sources[name]} == UNPRINTED | SHARED
+    cc100 = {file["name"]: file["about_bytes"] for file in project.sources["cc100"]["files"]}
+    assert (cc100["en.txt.xz"], cc100["af.txt.xz"]) == (82 * 2**30, 305 * 2**20)
+    assert sum(cc100.values()) > 500e9

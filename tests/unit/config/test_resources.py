@@ -1,11 +1,24 @@
 """What jobs ask for: more for larger encoders, more data and further attempts, and never under the shortest nor over the longest."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from crosslign.config.load import load_project
-from crosslign.config.resources import LONGEST, SHORTEST, corpus_mb, corpus_threads, encoder_size, examples_mb, job_need, parameters
+from crosslign.config.resources import (
+    LONGEST,
+    MOST_MB,
+    REMEMBERING,
+    SHORTEST,
+    corpus_mb,
+    corpus_threads,
+    encoder_size,
+    examples_mb,
+    job_need,
+    parameters,
+)
+from crosslign.corpora.filters import FILTERS
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -20,6 +33,11 @@ def paper():
 
 
 @pytest.fixture(scope="module")
+def web():
+    return project("paper", ("emma_x",))
+
+
+@pytest.fixture(scope="module")
 def quick():
     return project("quick")
 
@@ -30,9 +48,45 @@ def test_a_larger_encoder_asks_for_more_memory(paper):
     assert parameters(paper, "MS-E-s42") == encoder_size(paper, "xlm-r") == 560
 
 
-def test_only_large_corpora_are_filtered_in_several_processes(paper, quick):
-    assert corpus_threads(paper, "multinli_train") > corpus_threads(paper, "tatoeba") == 1
-    assert corpus_threads(quick, "multinli_train") == 1
+def test_only_large_corpora_with_filters_of_single_rows_get_several_processes(web):
+    """Golden: sizes as published are 30.1 GB, 23 GB and 1.5 GB; 54 MB; MultiNLI's 227 MB have no filter."""
+    large, small = ("ccmatrix_en-fr", "paracrawl_en-fr", "unpc_en-zh"), ("ccmatrix_en-fy", "tatoeba_en-zh", "multinli_train", "xnli_mt")
+    assert [corpus_threads(web, name) for name in large] == [4] * len(large)
+    assert [corpus_threads(web, name) for name in small] == [1] * len(small)
+    assert {corpus_threads(project("quick", ("emma_x",)), name) for name in large} == {1}
+
+
+def test_filters_that_remember_rows_get_no_processes(web):
+    entry = {**web.corpora["paracrawl_en-fr"], "filters": [{"exact_duplicate": {}}]}
+    assert corpus_threads(replace(web, corpora={**web.corpora, "paracrawl_en-fr": entry}), "paracrawl_en-fr") == 1
+    for rule in REMEMBERING:
+        assert FILTERS.get(rule).remembers
+
+
+def test_a_corpus_asks_for_the_time_and_disk_of_what_it_reads(web):
+    """All of an archive goes through the filters and waits on disk for its duplicates, whatever is kept of it afterwards."""
+    wildcards = {"corpus": "paracrawl_en-fr"}
+    entry = web.corpora["paracrawl_en-fr"]
+    halved = replace(web, corpora={**web.corpora, "paracrawl_en-fr": {**entry, "sample": entry["sample"] // 2}})
+    whole, half = (job_need(of, "build_corpus", wildcards, 1) for of in (web, halved))
+    assert whole.runtime == half.runtime > 600
+    assert whole.disk_mb > half.disk_mb > 60_000
+    assert job_need(web, "build_corpus", wildcards, 2).disk_mb == 2 * whole.disk_mb
+    plain = replace(web, corpora={**web.corpora, "paracrawl_en-fr": {**entry, "filters": []}})
+    assert job_need(plain, "build_corpus", wildcards, 1).disk_mb < 10_000
+
+
+def test_language_identification_takes_longer(web):
+    read = {name: job_need(web, "build_corpus", {"corpus": name}, 1).runtime - 60 for name in ("ccmatrix_en-ca", "unpc_en-zh")}
+    assert read["ccmatrix_en-ca"] == pytest.approx(2 * read["unpc_en-zh"] * 6235 / 6143, rel=0.05)
+
+
+def test_an_evaluation_set_cut_from_a_corpus_asks_for_what_it_reads(paper):
+    """XNLI-MT is 466 MB packed, of which `xnli_en_sw` keeps 199 premises."""
+    need = job_need(paper, "build_evaluation", {"corpus": "xnli_en_sw"}, 1)
+    assert need.mem_mb >= int(2000 + corpus_mb(paper, "xnli_mt"))
+    assert need.runtime > 30 + 30
+    assert need.disk_mb < 10
 
 
 def test_small_scales_ask_for_little(paper, quick):
@@ -55,7 +109,18 @@ def test_the_first_attempt_is_multiplied(paper):
     first, third = (job_need(paper, "embed", wildcards, attempt) for attempt in (1, 3))
     assert third.mem_mb == 3 * first.mem_mb
     assert third.runtime == min(LONGEST, 3 * first.runtime)
-    assert third.disk_mb == first.disk_mb
+    assert third.disk_mb == 3 * first.disk_mb
+
+
+def test_no_attempt_asks_for_more_memory_than_there_is(paper):
+    wildcards = {
+        "run": "xlm-r",
+        "task": max(paper.tasks, key=lambda task: job_need(paper, "score", {"run": "xlm-r", "task": task}, 1).mem_mb),
+    }
+    assert job_need(paper, "score", wildcards, 1).mem_mb == MOST_MB
+    assert [job_need(paper, "score", wildcards, attempt).mem_mb for attempt in (2, 4)] == [120_000, 120_000]
+    small = project("paper", max_mem_mb=50_000)
+    assert {job_need(small, "score", wildcards, attempt).mem_mb for attempt in (1, 2, 3, 4)} == {50_000}
 
 
 def test_data_are_capped_by_the_scale_and_unpacked(paper, quick):
@@ -63,6 +128,15 @@ def test_data_are_capped_by_the_scale_and_unpacked(paper, quick):
     assert corpus_mb(quick, name) < 1 < corpus_mb(paper, name)
     examples = next(iter(paper.examples))
     assert 0 < examples_mb(quick, examples) < 1
+
+
+def test_labelled_examples_of_one_language_count_its_rows_alone():
+    scl = project("paper", ("scl",))
+    english, all_languages = (examples_mb(scl, name) for name in ("xnli_transfer", "xnli_tt"))
+    assert all_languages == sum(corpus_mb(scl, name) for name in scl.examples["xnli_tt"]["from"])
+    read = {name: corpus_mb(scl, name) for name in scl.examples["xnli_transfer"]["from"]}
+    expected = (read["xtreme_xnli"] + read["xnli_full"] + read["xnli_partial"]) / 15 + read["xnli_code_switch"]  # which is English alone
+    assert english == pytest.approx(expected)
 
 
 def test_a_rule_without_figures_asks_for_the_least(paper):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
@@ -11,6 +11,7 @@ from crosslign.corpora.dedup import bare
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.sampling import generator
 from crosslign.errors import InputError
+from crosslign.files.rows import pieces
 
 Groups = dict[str, dict[str, str]]
 """Text by language, by group."""
@@ -26,19 +27,28 @@ def from_multiway(corpora: Mapping[str, pa.Table], versions: Mapping[str, Sequen
     """
     if len(corpora) != 1:
         raise InputError("this set is cut from one multiway corpus", where=where, why=f"found {sorted(corpora)}")
-    table = next(iter(corpora.values()))
-    rank = {(lang, version): place for lang, letters in versions.items() for place, version in enumerate(letters)}
+    (table,) = corpora.values()
+    rank: dict[tuple[str, str | None], int] = {
+        (lang, version): place for lang, letters in versions.items() for place, version in enumerate(letters)
+    }
     best: dict[tuple[str, str], int] = {}
     groups: Groups = {}
-    lang_column, text_column = SIDES[kind_of(table.column_names)][0]
-    versions_of = table["version"].to_pylist() if "version" in table.column_names else [None] * table.num_rows
-    columns = (table[column].to_pylist() for column in ("group", lang_column, text_column))
-    for group, lang, text, version in zip(*columns, versions_of, strict=True):
-        place = rank.get((lang, version), len(rank))
-        if place < best.get((group, lang), len(rank) + 1):
-            best[group, lang] = place
-            groups.setdefault(group, {})[lang] = text
+    for batch in pieces(table):
+        for group, lang, text, version in _rows(batch):
+            texts = groups.setdefault(group, {})
+            place = rank.get((lang, version), len(rank))
+            if lang not in texts or (rank and place < best[group, lang]):
+                texts[lang] = text
+                if rank:
+                    best[group, lang] = place
     return groups
+
+
+def _rows(table: pa.Table) -> Iterator[tuple[str, str, str, str | None]]:
+    """Yield group, language, text and version of each row."""
+    lang, text = SIDES[kind_of(table.column_names)][0]
+    versions = table["version"].to_pylist() if "version" in table.column_names else [None] * table.num_rows
+    yield from zip(*(table[column].to_pylist() for column in ("group", lang, text)), versions, strict=True)
 
 
 def distinct(groups: Groups, order: Iterable[str], langs: Sequence[str]) -> list[str]:

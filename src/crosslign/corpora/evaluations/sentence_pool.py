@@ -5,13 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.columns import sentences_of
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
-from crosslign.corpora.sampling import sample
+from crosslign.corpora.sampling import Lowest, priorities
 from crosslign.errors import InputError
+from crosslign.files.rows import pieces
+
+SPARE = 65_536
+"""Sentences that are held beyond twice those wanted, before those that cannot be drawn any more are let go."""
 
 
 @EVALUATIONS.register
@@ -43,17 +49,34 @@ def read(
     """
     if len(langs) != 1:
         raise InputError("one language is needed", where=name, why=f"found {list(langs)}")
-    sentences: dict[str, None] = {}
-    for table in corpora.values():
-        for codes, texts in sentences_of(table):
-            pairs = zip(codes.to_pylist(), texts.to_pylist(), strict=True)
-            sentences.update((text, None) for lang, text in pairs if lang == langs[0] and text)
-    if not sentences:
+    pool = _pool(corpora, langs[0], min(size, limit or size), seed)
+    if not pool:
         raise InputError(f"no sentence in {langs[0]!r}", where=name, why=f"corpora: {', '.join(corpora)}")
-    pool = list(sentences)
     builder = EvaluationBuilder(name)
     for number, query in enumerate(queries, start=1):
         builder.item(f"query-{number}", langs[0], "query", langs[0], query)
-    for index in sample(pool, min(size, limit or size), seed).tolist():
-        builder.item(f"sentence-{index}", langs[0], "candidate", langs[0], pool[index])
+    for number, sentence in enumerate(pool, start=1):
+        builder.item(f"sentence-{number}", langs[0], "candidate", langs[0], sentence)
     return builder.build()
+
+
+def _pool(corpora: Mapping[str, pa.Table], lang: str, size: int, seed: int) -> list[str]:
+    """Return at most `size` distinct sentences, in the order of the corpora, in memory for a few times as many."""
+    least = Lowest(size)
+    drawn: dict[str, np.uint64] = {}
+    for table in corpora.values():
+        for piece in pieces(table):
+            for codes, texts in sentences_of(piece):
+                here = texts.filter(pc.equal(codes, lang)).unique().to_pylist()
+                new = [text for text in here if text and text not in drawn]
+                keys = priorities(new, seed)
+                drawn.update((text, key) for text, key in zip(new, keys, strict=True) if key <= least.bound)
+                least.add(keys[keys <= least.bound])
+            if len(drawn) > 2 * size + SPARE:
+                drawn = _below(drawn, least)
+    return list(_below(drawn, least))
+
+
+def _below(drawn: Mapping[str, np.uint64], least: Lowest) -> dict[str, np.uint64]:
+    bound = least.final()
+    return {text: key for text, key in drawn.items() if key <= bound}

@@ -81,7 +81,7 @@ class ExactDuplicate(Filter):
                     staged.write(table)
             new, start = keys.new(), 0
             for table in staged.read():
-                yield table, new[start : start + table.num_rows]
+                yield table, new.mask(start, start + table.num_rows)
                 start += table.num_rows
 
     def _known(self) -> Iterator[NDArray[np.bytes_]]:
