@@ -192,10 +192,13 @@ def encoder_size(project: Project, encoder: str) -> float:
 
 
 def _corpus(project: Project, w: Wildcards) -> Load:
-    """Return the load of a corpus: all that its files hold goes through the filters, of which `language_id` takes as long as all others."""
+    """Return the load of a corpus: all that its files hold goes through the filters, of which `language_id` takes as long as all others.
+
+    Wiki markup is parsed in the reading process, which takes as long again.
+    """
     read, filters = _read_mb(project, w["corpus"]), _filters(project, w["corpus"])
     staged = read if filters.intersection(STAGING) else 0.0
-    slowness = 2.0 if "language_id" in filters else 1.0
+    slowness = 1.0 + ("language_id" in filters) + (project.corpora[w["corpus"]].get("reader") == "wikipedia_dump")
     return Load(corpus_mb(project, w["corpus"]), read_mb=read, staged_mb=staged, slowness=slowness)
 
 

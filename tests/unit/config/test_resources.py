@@ -81,6 +81,19 @@ def test_language_identification_takes_longer(web):
     assert read["ccmatrix_en-ca"] == pytest.approx(2 * read["unpc_en-zh"] * 6235 / 6143, rel=0.05)
 
 
+def test_the_dump_of_wikipedia_asks_for_the_longest_time(paper):
+    """22 GB of packed markup, parsed in one process."""
+    assert job_need(paper, "build_corpus", {"corpus": "wikipedia_dump_en"}, 1).runtime == LONGEST
+
+
+def test_wikipedia_can_be_trained_on(paper):
+    """The ready form stands in for SimCSE's million sentences, under the same searched sets."""
+    built, released = (paper.examples[name] for name in ("wiki_en_built", "wiki_en"))
+    assert (built["from"], built["builder"]) == (["wikipedia_en"], released["builder"])
+    assert paper.corpora["wikipedia_en"]["sample"] == paper.corpora["wikipedia_dump_en"]["sample"] == 1_000_000
+    assert built["decontaminate"] == released["decontaminate"]
+
+
 def test_an_evaluation_set_cut_from_a_corpus_asks_for_what_it_reads(paper):
     """XNLI-MT is 466 MB packed, of which `xnli_en_sw` keeps 199 premises."""
     need = job_need(paper, "build_evaluation", {"corpus": "xnli_en_sw"}, 1)
