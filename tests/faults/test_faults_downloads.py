@@ -15,7 +15,7 @@ from contextlib import suppress
 import pytest
 
 from crosslign.corpora.fetch import fetch_file
-from crosslign.errors import NetworkError
+from crosslign.errors import NetworkError, ResourceError
 
 BODY = bytes(range(250)) * 400
 SHA = hashlib.sha256(BODY).hexdigest()
@@ -200,6 +200,32 @@ def test_f08_a_server_that_ignores_ranges_doubles_no_byte(there, dest, waits):
     there.plan = ["drop:40000", "norange"]
     get(there.url, dest)
     assert dest.read_bytes() == BODY
+
+
+def test_f10_a_download_that_the_disk_cannot_hold_is_not_begun(there, tmpfs, waits, tmp_path):
+    dest = tmpfs("2m") / "corpus.zip"
+    said = r"corpus\.zip: no space left.*8,000,000 bytes are needed and 2,\d+,\d+ bytes are free.*crosslign plan"
+    with pytest.raises(ResourceError, match=said):
+        get(there.url, dest, {"name": "corpus.zip", "bytes": 8_000_000})
+    (tmp_path / "demo_set").mkdir()
+    with open(tmp_path / "demo_set" / "corpus.zip", "wb") as mirrored:
+        mirrored.truncate(8_000_000)
+    with pytest.raises(ResourceError, match=said):
+        get(there.url, dest, {"name": "corpus.zip"}, [tmp_path])
+    assert there.requests == []
+    assert not dest.exists()
+
+
+def test_f10_a_download_that_fills_the_disk_says_so_and_is_gone_on_with(there, tmpfs, waits):
+    there.body = bytes(4_000_000)
+    disk = tmpfs("2m")
+    with pytest.raises(ResourceError, match=r"no space left.*bytes are free and it needs more"):
+        get(there.url, disk / "corpus.zip", {"name": "corpus.zip"})
+    assert not (disk / "corpus.zip").exists()
+    subprocess.run(["mount", "-o", "remount,size=9m", str(disk)], check=True)
+    get(there.url, disk / "corpus.zip", {"name": "corpus.zip"})
+    assert (disk / "corpus.zip").read_bytes() == there.body
+    assert there.requests[-1]["range"].startswith("bytes=")
 
 
 def _fetch(url, dest):

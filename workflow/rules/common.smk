@@ -7,8 +7,9 @@ from pathlib import Path
 from crosslign.config import cells, graph
 from crosslign.config.catalog import source_kind
 from crosslign.config.load import load_project
+from crosslign.config.job_states import JobStates
 from crosslign.config.mining import mine_recipe, side_file
-from crosslign.config.overlap import overlap_inputs
+from crosslign.config.overlap import expected_none, overlap_inputs
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.resolve import (
     pace_of,
@@ -22,7 +23,7 @@ from crosslign.config.resources import (
     job_need,
     large_sets,
 )
-from crosslign.config.scheduler import require_scheduler
+from crosslign.config.scheduler import most, require_scheduler
 from crosslign.config.settings import own_file, read_settings
 from crosslign.config.targets import covered, target_files, target_names
 from crosslign.errors import CrosslignError
@@ -211,11 +212,19 @@ def check_scheduler(dag):
     # The plugin (2.8) reports a refused job by `job.rule`, which a group of jobs does not have: it would wait for the group for ever.
     if not hasattr(GroupJob, "rule"):
         GroupJob.rule = property(rule_of_group)
-    one_each = {job.rule.name: job for job in dag.needrun_jobs() if not job.is_local}
-    asked = [
-        (job.resources.get("slurm_account"), job.resources.get("slurm_partition"))
-        for job in one_each.values()
-    ]
+    import snakemake_executor_plugin_slurm as plugin  # only where it is in use
+
+    # The plugin (2.8) loses every job when one round of asking after them fails.
+    if not isinstance(plugin.query_job_status, JobStates):
+        plugin.query_job_status = JobStates(plugin.query_job_status, logger.warning)
+    settings = workflow.executor_settings
+    own = {name: getattr(settings, name, None) for name in ("qos", "reservation")}
+    own = {name: value for name, value in own.items() if value}
+    jobs = [job for job in dag.needrun_jobs() if not job.is_local]
+    asked = most(
+        (job.rule.name, {**dict(job.resources.items()), "threads": job.threads, **own})
+        for job in jobs
+    )
     if asked:
         with ends_in_words():
             require_scheduler(asked)

@@ -57,7 +57,10 @@ rule measure_overlap:
     resources:
         **needs("measure_overlap"),
     params:
-        recipe={name: list(found) for name, found in OVERLAP.items()},
+        recipe={
+            **{name: list(found) for name, found in OVERLAP.items()},
+            "expect_none": expected_none(project),
+        },
         corpora=list(OVERLAP["corpora"]),
         evaluations=list(OVERLAP["evaluations"]),
         root=lambda w: str(paths.results),

@@ -189,5 +189,7 @@ def mining_members(wildcards):
 def published(tables):
     """Files of the figures that papers printed in these tables, and of what does not add up in them."""
     shown = {project.tables[table].get("published_from", table) for table in tables}
-    names = [*sorted(shown), "errata"] if shown else []
-    return [path for name in names if (path := PUBLISHED / f"{name}.csv").exists()]
+    found = [
+        path for name in sorted(shown) if (path := PUBLISHED / f"{name}.csv").exists()
+    ]
+    return [*found, *filter(Path.exists, [PUBLISHED / "errata.csv"])] if found else []

@@ -50,6 +50,11 @@ def _parts(project: Project, corpus: str) -> list[str]:
     return [corpus] if not isinstance(of, list) else [part for name in of for part in _parts(project, name)]
 
 
+def expected_none(project: Project) -> dict[str, list[str]]:
+    """Return the evaluation sets of which a corpus should hold no text, by corpus."""
+    return {name: list(entry["expect_none"]) for name, entry in project.corpora.items() if "expect_none" in entry}
+
+
 def overlap_inputs(project: Project) -> dict[str, dict[str, Path]]:
     """Return what the overlap is measured on, each by id: `corpora` (rows), `evaluations` (texts) and `examples` (training sets)."""
     runs, tasks = _runs(project)

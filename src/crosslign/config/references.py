@@ -27,6 +27,8 @@ def _corpus_uses(project: Project) -> Iterator[Use]:
             yield file, ("corpora", name, "from"), "corpus", other
         for other in entry.get("of", []):
             yield file, ("corpora", name, "of"), "evaluation corpus", other
+        for other in entry.get("expect_none", []):
+            yield file, ("corpora", name, "expect_none"), "evaluation corpus", other
         for index, step in enumerate(entry.get("filters", [])):
             for rule, options in step.items():
                 for other in (options or {}).get("corpora", []):

@@ -21,6 +21,7 @@ from crosslign.corpora.dedup import KeySet, digest, keys_array
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.corpora.joined import join
 from crosslign.corpora.pipeline import PIVOT, Pipeline
+from crosslign.corpora.readers._left_out import counting
 from crosslign.corpora.sampling import priorities, sampled
 from crosslign.errors import InputError
 from crosslign.files import iter_rows, write_batches
@@ -53,9 +54,10 @@ def build_corpus(
         threads: processes that filters may use; the rows are the same.
 
     Returns:
-        Counts: `read` and `read_bytes` (rows as published, and the UTF-8 bytes of their texts), `filters` (name, before, after, changed),
-        `rows`, `per_language` (sentences), `rows_per_language` (by the first side's), and where there are any `groups` and `labels`
-        (rows and groups by name of the class).
+        Counts: `read` and `read_bytes` (rows as the reader gives them, and the UTF-8 bytes of their texts), `left_out` (records of the
+        files that the reader made no row of, by reason, where there are any), `filters` (name, before, after, changed), `rows`,
+        `per_language` (sentences), `rows_per_language` (by the first side's), and where there are any `groups` and `labels` (rows and
+        groups by name of the class).
 
     Raises:
         InputError: a reader's or filter's own; no row is left; a row lacks its id, or has that of another.
@@ -72,7 +74,7 @@ def build_corpus(
         for batch in read():
             pipeline.survey(batch)
     counts: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory(dir=_folder(out)) as folder:
+    with tempfile.TemporaryDirectory(dir=_folder(out)) as folder, counting() as left_out:
         rows = _checked(pipeline.apply(read()), kind, name)
         staged = Path(folder, "filtered.parquet")
         chosen = rows if limit is None else _sampled(rows, staged, kind, limit, entry.get("seed", SEED))
@@ -82,11 +84,13 @@ def build_corpus(
             raise InputError(
                 "no row is left",
                 where=name,
-                why=f"of {pipeline.read:,} rows read; {_dwindling(pipeline)}",
+                why=f"of {pipeline.read:,} rows read; {_dwindling(pipeline)}{_said(left_out)}",
                 do="Loosen the filters, or check that files and languages fit the reader",
             )
     result = {"read": pipeline.read, "read_bytes": pipeline.read_bytes, "filters": pipeline.counts, "rows": written, **counts}
-    LOG.info("%s: %s rows read, %s kept", name, f"{pipeline.read:,}", f"{written:,}")
+    if left_out:
+        result["left_out"] = dict(sorted(left_out.items()))
+    LOG.info("%s: %s rows read, %s kept%s", name, f"{pipeline.read:,}", f"{written:,}", _said(left_out))
     return result
 
 
@@ -97,6 +101,10 @@ def _folder(out: Path) -> Path:
 
 def _dwindling(pipeline: Pipeline) -> str:
     return ", ".join(f"{step['filter']} {step['before']:,} → {step['after']:,}" for step in pipeline.counts) or "there are no filters"
+
+
+def _said(left_out: Mapping[str, int]) -> str:
+    return "".join(f"; {count:,} left out as {reason}" for reason, count in sorted(left_out.items()))
 
 
 def _checked(batches: Iterator[pa.Table], kind: str, name: str) -> Iterator[pa.Table]:
@@ -244,7 +252,8 @@ def build_evaluation(
 
     Returns:
         Counts of texts (`rows`), items, gold links, items by subset, texts by language, white-space words by language (`words`), and
-        `sizes`: by subset, the items of each role (`source_items`), groups of items (`item_groups`) and gold links (`gold_links`).
+        `sizes`: by subset, the items of each role (`source_items`), groups of items (`item_groups`) and gold links (`gold_links`);
+        `left_out` where the reader left pairs out, by subset.
 
     Raises:
         InputError: the reader's own; no text or no item is there.
@@ -268,6 +277,7 @@ def build_evaluation(
         "per_language": dict(sorted(Counter(evaluation.texts["lang"].to_pylist()).items())),
         "words": _words(evaluation.texts),
         "sizes": _sizes(evaluation),
+        **({"left_out": dict(sorted(evaluation.left_out.items()))} if evaluation.left_out else {}),
     }
 
 

@@ -17,7 +17,7 @@ from crosslign.corpora.columns import sentences_of
 from crosslign.corpora.dedup import KEY_TYPE, key, keys_array
 from crosslign.files import iter_rows
 
-COLUMNS = ("corpus", "evaluation", "rows", "found", "all_sides", "evaluation_texts", "texts_found", "removed")
+COLUMNS = ("corpus", "evaluation", "rows", "found", "all_sides", "evaluation_texts", "texts_found", "removed", "expected")
 
 
 @dataclass
@@ -117,14 +117,16 @@ def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the matrix: a line a corpus, a column an evaluation set, `found / removed` in each cell."""
+    """Return the matrix: a line a corpus, a column an evaluation set, `found / removed` in each cell, `!` where none was expected."""
     evaluations = sorted({row["evaluation"] for row in rows})
-    cells = {(row["corpus"], row["evaluation"]): f"{row['found']:,} / {row['removed']:,}" for row in rows}
+    surprising = {(row["corpus"], row["evaluation"]): "! " if row["found"] and row["expected"] == "none" else "" for row in rows}
+    cells = {place: f"{mark}{row['found']:,} / {row['removed']:,}" for (place, mark), row in zip(surprising.items(), rows, strict=True)}
     sizes = {row["corpus"]: row["rows"] for row in rows}
     lines = [
         "# Evaluation text in the corpora",
         "",
-        "Rows of each corpus that hold a text of each evaluation set / training examples made of them that were dropped.",
+        "Rows of each corpus that hold a text of each evaluation set / training examples made of them that were dropped;",
+        "`!` where the catalog expects none (`expect_none`).",
         "",
         "| " + " | ".join(["corpus", "rows", *evaluations]) + " |",
         "|---|" + "---:|" * (len(evaluations) + 1),

@@ -191,6 +191,8 @@ class Model(nn.Module):
     def __init__(self, members: Mapping[str, Member]) -> None:
         super().__init__()
         self.members = nn.ModuleDict({name: members[name] for name in sorted(members)})
+        self.token_budget: int | None = None
+        """Tokens of a batch of encoding that fitted into memory when more did not; None until it ran out."""
 
     @property
     def dimension(self) -> int:

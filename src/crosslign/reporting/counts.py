@@ -52,7 +52,8 @@ def _counted(counts: Mapping[str, Any]) -> Iterator[Count]:
     """Yield every count of a lineage; of those by subset also `least`, `most` and `subsets` (how many subsets there are)."""
     for metric in ("read", "read_bytes", "rows", "groups"):
         if isinstance(counts.get(metric), int):
-            yield metric, "all", counts[metric]
+            left_out = sum(counts.get("left_out", {}).values()) if metric == "read" else 0  # what was read is what was published
+            yield metric, "all", counts[metric] + left_out
     yield "languages", "all", len(counts.get("per_language", {}))
     if counts.get("groups"):
         yield "rows_per_group", "all", counts["rows"] / counts["groups"]

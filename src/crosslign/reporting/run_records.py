@@ -11,9 +11,9 @@ from typing import Any
 
 from crosslign.config.resources import stage_of
 from crosslign.files import read_json
+from crosslign.files.lineage import gpu_hours, wall_seconds
 from crosslign.reporting.plan import STAGES
 
-ON_CPU = "cpu"
 SEED = re.compile(r"-s\d+$")
 SECONDS = {"train_system": "train_s", "embed": "encode_s", "score": "score_s"}
 """What the time of each stage of a system is counted as."""
@@ -33,8 +33,8 @@ class SystemCost:
         system: its id; a base encoder's, where nothing was trained.
         seeds: trained runs.
         train_s, encode_s, score_s: wall time, seconds.
-        gpu_hours: hours of those jobs that computed on a GPU.
-        peak_mb: largest memory of any of its jobs, MB.
+        gpu_hours: hours of those jobs that computed on GPUs, times their devices.
+        peak_mb: largest memory of any process of its jobs, MB; that of devices is not measured.
         devices: what its jobs computed on.
     """
 
@@ -49,11 +49,11 @@ class SystemCost:
 
     def add(self, rule: str, run: Mapping[str, Any]) -> None:
         """Count one finished job of a stage."""
-        wall = float(run["wall_s"])
+        wall = wall_seconds(run)
         attribute = SECONDS[rule]
         setattr(self, attribute, getattr(self, attribute) + wall)
         self.seeds += rule == "train_system"
-        self.gpu_hours += 0.0 if str(run["device"]).startswith(ON_CPU) else wall / 3600
+        self.gpu_hours += gpu_hours(run)
         self.peak_mb = max(self.peak_mb, float(run["peak_mb"]))
         self.devices.add(str(run["device"]))
 

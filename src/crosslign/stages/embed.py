@@ -40,7 +40,7 @@ def embed(job: Job) -> None:
         # Of this checkpoint alone: the run's folder holds the others too.
         counts["checkpoint_sha"] = checksum(checkpoint)
         counts.update({"collapsed": collapsed} if collapsed else {})
-        job.lineage.device = counts.pop("device", "cpu")
+        job.lineage.device, job.lineage.devices = counts.pop("device"), counts.pop("devices")
 
 
 def _head(head: Mapping[str, Any], checkpoint: Path) -> Callable[[Model], Part]:

@@ -23,6 +23,9 @@ from crosslign.threads import limit_threads
 
 Paths = dict[str, Any]
 
+SLURM_LOG = ".snakemake/slurm_logs/**/{number}.log"
+"""Where Slurm's log of a job lies, as a pattern: the executor puts it below a folder of the rule, and of its wildcards where it has any."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -126,10 +129,17 @@ def _start_log(log: Path, rule: str) -> None:
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 
-def _name_scheduler(rule: str) -> None:
+def slurm_job(environment: Mapping[str, str]) -> str:
+    """Return the number of the Slurm job that this process is in, as its log is called; empty outside of one."""
+    if "SLURM_ARRAY_JOB_ID" in environment:
+        return f"{environment['SLURM_ARRAY_JOB_ID']}_{environment.get('SLURM_ARRAY_TASK_ID', '')}"
+    return environment.get("SLURM_JOB_ID", "")
+
+
+def _name_scheduler() -> None:
     """Say in the job's log which job of Slurm it is, and where Slurm's own log lies; that one names this log."""
-    if number := os.environ.get("SLURM_JOB_ID"):
-        place = f".snakemake/slurm_logs/*{rule}*/*/{number}.log"
+    if number := slurm_job(os.environ):
+        place = SLURM_LOG.format(number=number)
         logging.getLogger("crosslign").info("Slurm job %s on %s; its log: %s", number, platform.node(), place)
 
 
@@ -180,7 +190,7 @@ def _execute(
 ) -> None:
     threads = int(settings.get("threads", threads))
     _start_log(log, rule)
-    _name_scheduler(rule)
+    _name_scheduler()
     limit_threads(threads)
     os.environ["TQDM_DISABLE"] = "1"  # other libraries' bars; the stages report their own progress
     given = _as_paths(inputs)

@@ -15,8 +15,14 @@ def measure_overlap(job: Job) -> None:
     removed = overlap.removed_by_corpus(
         [read_json(lineage_path(path))["counts"]["decontamination"] for path in job.inputs.get("examples", [])]
     )
+    none = {(corpus, name) for corpus, names in job.params["recipe"]["expect_none"].items() for name in names}
     rows = [
-        {"corpus": corpus, **row, "removed": removed.get((corpus, row["evaluation"]), 0)}
+        {
+            "corpus": corpus,
+            **row,
+            "removed": removed.get((corpus, row["evaluation"]), 0),
+            "expected": "none" if (corpus, row["evaluation"]) in none else "",
+        }
         for corpus, path in corpora.items()
         for row in overlap.measure_corpus(path, evaluations)
     ]

@@ -30,7 +30,8 @@ def train_system(job: Job) -> None:
             counts.update(train_on(ranks, {**_as_text(arguments), **plain}))
         else:
             counts.update(train_run(paced, examples, base, sets, job.params["tasks"], out["folder"], checkpoints, context))
-        job.lineage.device = counts.pop("device", "cpu")
+        job.lineage.device, job.lineage.devices = counts.pop("device", "cpu"), ranks
+        job.lineage.earlier_s = counts.pop("earlier_s")
         job.lineage.inherit()
         known = {"licences": job.lineage.licences, "stand_in": job.lineage.stand_in, "counts": counts}
         write_cards(recipe, out["folder"], known, examples)

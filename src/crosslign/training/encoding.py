@@ -89,7 +89,7 @@ class Encoding:
     Args:
         settings: what holds for the run.
         inputs: what to encode, by name.
-        lookup: token ids of the batch's sentences; others are tokenised.
+        lookup: token ids of the batch's sentences and pairs; others are tokenised.
         module: gives the module that encodes for a member's name.
         model: the model, for languages and tokenizers.
         micro_batch: share of the sentences that a micro-batch takes, in (0, 1].
@@ -118,16 +118,18 @@ class Encoding:
         members = [self._model.member_of(lang) for lang in item.langs]
         places: list[tuple[GroupKey, int]] = []
         unknown: dict[str, list[int]] = {}
-        for i, (member, text) in enumerate(zip(members, item.texts, strict=True)):
+        seconds = item.pair_texts if item.pair_texts is not None else [None] * len(item.texts)
+        for i, (member, text, second) in enumerate(zip(members, item.texts, seconds, strict=True)):
             key = (member, pooling, layer, paired)
             if key not in self._groups:
                 self._groups[key] = Group(member, pooling, layer, self._module(member), segments=[] if paired else None)
             group = self._groups[key]
             places.append((key, len(group.ids)))
-            known = None if paired else lookup.get((member, text))
-            group.ids.append(known if known is not None else np.empty(0, np.int32))
+            known = lookup.get((member, text, second))
+            ids, segments = known or (np.empty(0, np.int32), None)
+            group.ids.append(ids)
             if group.segments is not None:
-                group.segments.append(np.empty(0, np.int32))
+                group.segments.append(segments if segments is not None else np.empty(0, np.int32))
             if known is None:
                 unknown.setdefault(member, []).append(i)
         for member, rows in unknown.items():

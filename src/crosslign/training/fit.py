@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+import time
 from collections.abc import Mapping
+from datetime import timedelta
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -39,6 +41,12 @@ OVERFLOWS = 20
 LEAST_SCALE = 2.0**-10
 """Scale of the loss below which no overflow can be to blame."""
 
+EXAMPLES = "examples"
+"""Folder of the tokenised training sets below the working folder."""
+PATIENCE = timedelta(days=2)
+"""How long a rank waits for the others: one of them tokenises, looks at dev data and writes checkpoints, and a rank that has failed is
+seen by whoever started it."""
+
 log = logging.getLogger(__name__)
 
 
@@ -49,6 +57,7 @@ def start_accelerator(precision: str) -> Any:
     """
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState
+    from accelerate.utils import InitProcessGroupKwargs
 
     gpu = torch.cuda.is_available()
     if precision == "fp16" and not gpu:
@@ -60,7 +69,8 @@ def start_accelerator(precision: str) -> Any:
     else:
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    return Accelerator(cpu=not gpu, mixed_precision=PRECISIONS[precision])
+    handlers = [InitProcessGroupKwargs(timeout=PATIENCE)]
+    return Accelerator(cpu=not gpu, mixed_precision=PRECISIONS[precision], kwargs_handlers=handlers)
 
 
 def _key(
@@ -93,6 +103,7 @@ class _Run:
         dev: Dev | None,
         checkpoints: Path,
         code: str,
+        stop: StopFlag,
     ) -> None:
         train, readout = recipe["train"], recipe["readout"]
         self.recipe, self.model, self.parts = recipe, model, parts
@@ -101,7 +112,7 @@ class _Run:
         if self.writes:
             remove_leftovers(checkpoints)
         with self.accelerator.main_process_first():
-            self.streams: list[Stream] = open_streams(recipe, examples, model, checkpoints / "examples")
+            self.streams: list[Stream] = open_streams(recipe, examples, model, checkpoints / EXAMPLES, stop)
         for module in (model, *parts.values()):
             module.to(self.accelerator.device).train()
         order = self.streams[0].order
@@ -124,9 +135,9 @@ class _Run:
         self.checkpoints = Checkpoints(checkpoints, self.key)
         name = "curve.jsonl" if self.writes else f".curve-{self.accelerator.process_index}.jsonl"
         self.curve = Curve(checkpoints / name)
-        self.done = 0
+        self.done, self.started = 0, time.monotonic()
         self.skipped = 0  # updates in a row that the scaler left out
-        self._load()
+        self.earlier = self._load()
         wanted = self.writes and train.get("tensorboard", False)
         self.board = Board(checkpoints.with_name(f"{checkpoints.name}-tensorboard"), self.done) if wanted else None
         if self.done == 0 and train.get("auto_micro_batch"):
@@ -143,12 +154,13 @@ class _Run:
         """Whether this process is the one that writes."""
         return bool(self.accelerator.is_main_process)
 
-    def _load(self) -> None:
-        """Take over the last checkpoint, where there is one."""
+    def _load(self) -> float:
+        """Take over the last checkpoint, where there is one; return the seconds that the run had taken until then."""
+        self._saved = -1
         state = self.checkpoints.load(self.model, self.parts, self.optimiser)
         self.curve.cut(state["curve_bytes"] if state else 0)
         if state is None:
-            return
+            return 0.0
         self.selection.restore(state["selection"])
         self.guards.restore(state["guards"])
         self.stepper.micro_batches = dict(state["micro_batches"])
@@ -156,12 +168,16 @@ class _Run:
             self.scaler.load_state_dict(state["scaler"])
             self.skipped = int(state["skipped"])
         self.done = int(state["step"])
+        return float(state.get("seconds", 0.0))
 
     def save(self) -> None:
-        """Write a checkpoint for resume."""
+        """Write a checkpoint for resume, unless this very state has one."""
+        if self._saved == self.done:
+            return
         self.accelerator.wait_for_everyone()
         state = {
             "step": self.done,
+            "seconds": self.earlier + time.monotonic() - self.started,
             "curve_bytes": self.curve.flush(),
             "selection": self.selection.state(),
             "guards": self.guards.state(),
@@ -173,6 +189,7 @@ class _Run:
             self.checkpoints.save(self.model, self.parts, self.optimiser, state)
             self._prune()
         self.accelerator.wait_for_everyone()
+        self._saved = self.done
         self.pace.saved()
 
     def _prune(self) -> None:
@@ -299,6 +316,7 @@ class _Run:
             "guards": self.guards.events,
             "collapsed": {name: mark for name, mark in marks.items() if mark},
             "device": self.accelerator.device.type,
+            "earlier_s": round(self.earlier, 3),
         }
 
 
@@ -329,17 +347,18 @@ def fit(
 
     Returns:
         steps, epochs, examples (rows, texts, tokens, truncated), parameters, precision, ranks, last_loss, best, micro_batches
-        (where memory asked for smaller ones), guards (what they saw), collapsed (by checkpoint, why), device.
+        (where memory asked for smaller ones), guards (what they saw), collapsed (by checkpoint, why), device, earlier_s (what the parts
+        of a run that was stopped and went on took before this one, as far as they were saved).
 
     Raises:
-        StoppedError: SIGTERM or SIGUSR1 came; the state is saved.
+        StoppedError: SIGTERM or SIGUSR1 came; the state is saved, or so many examples are tokenised.
         CrosslignError: the loss or the gradient is not finite, or a guard saw a collapse, and the recipe lets such a run fail.
         InputError: terms or examples that cannot be used.
         ResourceError: memory does not suffice.
     """
     train = recipe["train"]
     with torch.random.fork_rng(), stop_requests() as stop, bounded_memory(train.get("memory_mb")):
-        run = _Run(recipe, examples, model, parts, dev, Path(checkpoints), code)
+        run = _Run(recipe, examples, model, parts, dev, Path(checkpoints), code, stop)
         log.info("%s: %d steps on %s", recipe.get("run_id", recipe["system"]), run.steps, run.accelerator.device)
         last = _loop(run, stop)
         run.write(Path(out))

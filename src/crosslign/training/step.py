@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from crosslign.encoders.memory import is_out_of_memory
 from crosslign.encoders.model import Model
-from crosslign.errors import CrosslignError
+from crosslign.errors import CrosslignError, InputError
 from crosslign.objectives.contract import Batch, Input, Part
 from crosslign.training.encoding import Encoding, Settings
 from crosslign.training.memory import Sizes, TooLargeError, free_memory
@@ -78,11 +78,17 @@ class Stepper:
     def _draw(self, stream: Stream, step: int) -> _Drawn:
         batch, lookup = stream.store.batch(stream.order.at(step), step)
         inputs: dict[str, Input] = {}
+        asked_by: dict[str, str] = {}
         for term in stream.terms:
             draw = torch_generator(self.settings.seed, "draw", stream.name, step)
             for name, item in term.objective.inputs(batch, draw).items():
+                first = asked_by.setdefault(name, term.name)
                 if inputs.setdefault(name, item) != item:
-                    raise ValueError(f"two terms on {stream.name} ask for different inputs called {name!r}")
+                    raise InputError(
+                        f"two terms on {stream.name} ask for different inputs called {name!r}",
+                        where=f"terms: {first} and {term.name}",
+                        do="Give both the same pooling, layer and anchor_parallel, or train them on sets of different names",
+                    )
         return _Drawn(stream, batch, lookup, inputs)
 
     def _encoding(self, drawn: _Drawn, keys: bool) -> Encoding | None:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from crosslign.config.load import load_project
-from crosslign.config.overlap import overlap_inputs, training_sets
+from crosslign.config.overlap import expected_none, overlap_inputs, training_sets
 
 ROOT = Path(__file__).resolve().parents[3]
 SETTINGS = {"scale": "quick", "results": "results", "mirror": [], "papers": ["quickstart"], "targets": ["all"]}
@@ -16,6 +16,12 @@ def test_all_data_behind_the_tables_is_measured():
     assert list(found["evaluations"]) == ["bucc_bible_dev", "bucc_bible_test", "sts_written", "tatoeba_bible", "tatoeba_written"]
     assert "verses_parallel" in found["examples"]
     assert all(path.name == "texts.parquet" for path in found["evaluations"].values())
+
+
+def test_pairs_that_should_share_no_text_are_those_of_protocols():
+    """PROTOCOLS A.7.4: MultiNLI and its translations against XNLI's development and test parts."""
+    sets = ["xnli_dev_pairs", "xnli_test"]
+    assert expected_none(load_project(ROOT, SETTINGS)) == {"multinli_train": sets, "xnli_mt": sets, "xtreme_xnli": sets}
 
 
 def test_joined_sets_bring_their_parts():

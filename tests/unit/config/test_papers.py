@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from crosslign.config.cells import resolve_table
+from crosslign.config.kept_out import evaluations_of, searched
 from crosslign.config.load import load_project
 from crosslign.config.resolve import entry_of, resolve, runs_of
 from crosslign.errors import InputError
@@ -169,3 +170,15 @@ def test_each_seed_of_mpcl_trains_on_its_own_draw():
     few = project("mpcl", scale="paper", seeds=[7])
     assert "xnli_single_main-s7" in few.examples
     assert "xnli_single_main-s42" not in few.examples
+
+
+@pytest.mark.parametrize("paper", PAPERS)
+def test_what_checkpoints_are_selected_on_is_kept_out_of_training(paper):
+    """`keep: false` only writes scores down; no other system selects on text that it may have been trained on."""
+    loaded = project(paper, scale="paper")
+    entries = {**{name: entry_of(loaded, name) for name in loaded.systems}, **loaded.finetunes}
+    for name, entry in entries.items():
+        selects = [select for select in entry.get("select", {}).values() if select.get("keep", True)]
+        wanted = frozenset().union(*(evaluations_of(loaded, loaded.tasks[select["task"]]) for select in selects))
+        for term in entry.get("terms", []):
+            assert wanted <= searched(loaded, term["examples"]), (name, term["examples"])

@@ -130,5 +130,14 @@ def test_data_are_capped_by_the_scale_and_unpacked(paper, quick):
     assert 0 < examples_mb(quick, examples) < 1
 
 
+def test_labelled_examples_of_one_language_count_its_rows_alone():
+    scl = project("paper", ("scl",))
+    english, all_languages = (examples_mb(scl, name) for name in ("xnli_transfer", "xnli_tt"))
+    assert all_languages == sum(corpus_mb(scl, name) for name in scl.examples["xnli_tt"]["from"])
+    read = {name: corpus_mb(scl, name) for name in scl.examples["xnli_transfer"]["from"]}
+    expected = (read["xtreme_xnli"] + read["xnli_full"] + read["xnli_partial"]) / 15 + read["xnli_code_switch"]  # which is English alone
+    assert english == pytest.approx(expected)
+
+
 def test_a_rule_without_figures_asks_for_the_least(paper):
     assert job_need(paper, "make_table", {}, 1).runtime == SHORTEST

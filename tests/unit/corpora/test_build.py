@@ -276,3 +276,16 @@ def test_a_set_reads_of_its_corpora_only_rows_of_its_languages(monkeypatch, tmp_
         with pytest.raises(InputError, match="empty"):
             build_evaluation(name, {**entry("evaluation", options=options), "langs": langs}, {}, {"c": tmp_path / "c.parquet"}, {}, {})
     assert found == {"pivoted": ["1", "2", "4"], "other": ["2", "3", "4"], "all": ["1", "2", "3", "4"]}
+
+
+def test_what_a_reader_leaves_out_is_counted(mirror, tmp_path):
+    """PAWS-X's placeholder NS in its German development part."""
+    path = mirror / "paws-x" / "dev-de.tsv"
+    lines = [line.split("\t") for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+    placeholders = sum("NS" in line[:2] for line in lines)
+    assert placeholders > 0
+    options = {"kind": "labelled", "columns": {"1": "a_text", "2": "b_text", "3": "label"}, "skip": {"1": ["NS"], "2": ["NS"]}}
+    given = {**entry("labelled", options={**options, "skip_empty": True}), "reader": "tsv", "langs": ["de"], "filters": []}
+    counts = build_corpus("c", given, {"dev-de.tsv": path}, {}, tmp_path / "c.parquet")
+    assert counts["left_out"]["skipped"] == placeholders
+    assert counts["read"] + sum(counts["left_out"].values()) == len(lines)

@@ -59,13 +59,14 @@ def test_removed_examples_are_added_over_training_sets():
 
 def test_both_forms_say_the_same():
     row = {"rows": 1000, "found": 7, "all_sides": 1, "evaluation_texts": 9, "texts_found": 4, "removed": 6}
-    rows = [{"corpus": "c", "evaluation": evaluation, **row} for evaluation in ("f", "e")]
+    rows = [{"corpus": "c", "evaluation": evaluation, **row, "expected": expected} for evaluation, expected in (("f", "none"), ("e", ""))]
     assert as_csv(rows).splitlines() == [
-        "corpus,evaluation,rows,found,all_sides,evaluation_texts,texts_found,removed",
-        "c,f,1000,7,1,9,4,6",
-        "c,e,1000,7,1,9,4,6",
+        "corpus,evaluation,rows,found,all_sides,evaluation_texts,texts_found,removed,expected",
+        "c,f,1000,7,1,9,4,6,none",
+        "c,e,1000,7,1,9,4,6,",
     ]
-    assert as_markdown(rows).splitlines()[-3:] == ["| corpus | rows | e | f |", "|---|---:|---:|---:|", "| c | 1,000 | 7 / 6 | 7 / 6 |"]
+    assert as_markdown(rows).splitlines()[-3:] == ["| corpus | rows | e | f |", "|---|---:|---:|---:|", "| c | 1,000 | 7 / 6 | ! 7 / 6 |"]
+    assert "!" not in as_markdown([{**rows[0], "found": 0}]).splitlines()[-1]
     assert as_csv([]).count("\n") == 1
 
 

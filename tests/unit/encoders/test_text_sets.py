@@ -52,7 +52,7 @@ def test_vectors_are_those_of_the_encoder(embed, tmp_path, tiny_model, english, 
     found = np.load(tmp_path / "x.npy", mmap_mode="r")
     assert found.dtype == counts["dtype"] == dtype
     assert np.array_equal(found, encode(tiny_model, english, ["en"] * len(english), READOUT).astype(dtype))
-    assert (counts["rows"], counts["dimension"], counts["device"]) == (20, 32, "cpu")
+    assert (counts["rows"], counts["dimension"], counts["device"], counts["devices"]) == (20, 32, "cpu", 1)
     assert not list((tmp_path / "work").iterdir())
 
 

@@ -87,7 +87,7 @@ def write_report(folder, scale="paper", title="A table"):
     (results / "fig.png").write_bytes(PIXEL)
     overlap = results / "overlap.csv"
     overlap.write_text(
-        "corpus,evaluation,rows,found,all_sides,evaluation_texts,texts_found,removed\nc,bucc,100,7,5,50,6,7\nc,tatoeba,100,0,0,9,0,0\n",
+        "corpus,evaluation,rows,found,all_sides,evaluation_texts,texts_found,removed,expected\nc,bucc,100,7,5,50,6,7,none\nc,tatoeba,100,0,0,9,0,0,\n",
         encoding="utf-8",
     )
     recipe = {

@@ -44,6 +44,12 @@ def test_counts_of_a_corpus_are_those_before_and_after_filters_and_sampling(tmp_
     assert (found["c", "rows", "law"], found["c", "groups", "news"]) == (20, 15)
 
 
+def test_what_was_read_is_what_was_published(tmp_path):
+    """Lines that a reader left out stood in the files."""
+    found = records(tmp_path, c={**CORPUS, "left_out": {"empty": 4, "broken": 1}})
+    assert [found["c", metric, "all"] for metric in ("read", "kept", "rows")] == [105, 60, 50]
+
+
 def test_counts_of_an_evaluation_set_go_by_subset(tmp_path):
     found = records(tmp_path, e=EVALUATION)
     assert [found["e", "gold_links", subset] for subset in ("de-en", "least", "most", "subsets")] == [3, 3, 9, 2]

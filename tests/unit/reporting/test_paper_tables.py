@@ -5,8 +5,9 @@ import io
 import re
 
 import pytest
-from paper_tables import PUBLISHED, laid_out, printed_tables, resolved_tables
+from paper_tables import PAPERS, PUBLISHED, ROOT, laid_out, printed_tables, resolved_tables
 
+from crosslign.config.baselines import baseline_rows
 from crosslign.reporting.formats import as_csv
 
 
@@ -132,3 +133,35 @@ def test_row_and_column_name_one_cell(table):
     assert [line["system"] for line in lines[:: len(laid_out(table).columns)]] == [
         row.get("system", "") for row in resolved_tables()[table]["rows"]
     ]
+
+
+@pytest.mark.parametrize("table", [name for name in resolved_tables() if name.endswith("_protocols")])
+def test_a_table_of_protocols_has_the_systems_of_its_table(table):
+    printed = [row for row in resolved_tables()[table.removesuffix("_protocols")]["rows"] if "system" in row]
+    found = 0
+    for row in resolved_tables()[table]["rows"]:
+        same = {other["system"] for other in printed if other["label"].partition(" (")[0] == row["label"]}
+        assert not same or row["system"] in same, row
+        found += bool(same)
+    assert found
+
+
+@pytest.mark.parametrize("table", printed_tables())
+def test_multiple_is_compared_with_a_single_of_its_own_data(table):
+    resolved = resolved_tables()[table]
+    places = baseline_rows(resolved["rows"])
+    for row, place in zip(resolved["rows"], places, strict=True):
+        if "-multi" in row.get("system", "") and place is not None:
+            assert resolved["rows"][place]["system"] == row["system"].replace("-multi-", "-single-")
+
+
+def test_the_readme_counts_the_systems_of_each_paper():
+    counted = {}
+    for paper in PAPERS:
+        text = (ROOT / "config" / "papers" / f"{paper}.yaml").read_text(encoding="utf-8")
+        systems = re.split(r"^(?=\S)", text.partition("\nsystems:\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
+        counted[paper] = len(re.findall(r"^  [\w-]+:$", systems, flags=re.MULTILINE))
+    said = re.findall(
+        r"^\| [^|]+ \| (\d+)[^|]* \| [^|]+ \| \[(\w+)\]", (ROOT / "README.md").read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
+    assert {paper: int(count) for count, paper in said} == counted

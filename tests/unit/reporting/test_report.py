@@ -5,6 +5,8 @@ import re
 import pytest
 from small_report import RUN, VALUES, table, write_report, write_results
 
+from crosslign.files import read_json, write_json
+from crosslign.reporting.formats import templates
 from crosslign.reporting.layout import lay_out
 from crosslign.reporting.readings import distance, from_paper, seen
 from crosslign.reporting.report import scores_of
@@ -55,6 +57,16 @@ def test_costs_add_up_the_seeds_of_a_system(results):
     assert costs["A"].peak_mb == 512.0
 
 
+def test_costs_count_devices_and_the_parts_of_a_run_that_went_on(results):
+    path = results / "systems" / "A-s1" / "lineage.json"
+    lineage = read_json(path)
+    lineage["run"] |= {"earlier_s": 100.0, "devices": 4}
+    write_json(path, lineage)
+    (cost,) = (cost for cost in system_costs(results) if cost.system == "A")
+    assert cost.train_s == 36 + 36 + 100
+    assert cost.gpu_hours == pytest.approx((4 * 136 + 3 * 36) / 3600)
+
+
 def test_the_graph_has_an_edge_for_each_kind_of_reading(results):
     words = stage_graph(results).words
     assert words == ["fetch → build_corpus", "build_corpus → train_system", "train_system → embed", "embed → score"]
@@ -77,8 +89,21 @@ def test_the_page_asks_for_nothing_and_every_link_has_its_place(tmp_path):
         assert f'id="{part}"' in page
     assert "Does it cross languages?" in page
     assert "<td>6 of 50</td>" in page
+    assert "bucc (none expected)" in page
 
 
 def test_licences_are_those_of_averages_too(tmp_path):
     tables = [{"cells": [[{"scores": ["a.json"]}, {"parts": [{"scores": ["b.json"]}, {"scores": ["c.json"]}]}, {"reason": "none"}]]}]
     assert [path.name for path in scores_of(tables, tmp_path)] == ["a.json", "b.json", "c.json"]
+
+
+def test_what_readers_left_out_stands_before_the_filters():
+    left_out = {"name": "c", "read": 100, "rows": 90, "left_out": {"broken": 3, "empty": 2}}
+    step = {"filter": "length", "before": 100, "after": 90}
+    found = {"switched": [], "overlap": [], "decontamination": []}
+    render = templates().get_template("report_data.html").render
+    page = render(corpora=[{**left_out, "filters": [step]}, {"name": "d", "read": 7, "rows": 7, "filters": []}], **found)
+    first, second, third = re.findall(r"<tr><td>.*</tr>", page)
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", first) == ["c", "as published, without 3 broken, 2 empty", "105", "100", "5"]
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", second) == ["", "length", "100", "90", "10"]
+    assert re.findall(r"<td[^>]*>([^<]*)</td>", third) == ["d", "no filter", "7", "7", "0"]

@@ -7,6 +7,7 @@ import pytest
 from build_sets import build, matrix, with_cosines
 
 from crosslign.errors import InputError
+from crosslign.mining import neighbours
 from crosslign.tasks.measures import Measure
 from crosslign.tasks.score import averages_of, score
 
@@ -23,18 +24,33 @@ def values(records, metric="accuracy", protocol=""):
     return {(r.subset, r.direction): r.value for r in records if r.metric == metric and r.protocol == protocol}
 
 
-def golden_run(order=None, **options):
+def golden_set(dtype=np.float32):
     names = [str(number) for number in range(4)]
     evaluation = build({"de": (names, names, [(i, i) for i in range(4)])})
     # Half the golden similarities: the same order and ties, and short enough for unit vectors.
     left, right = with_cosines(GOLDEN / 2)
     vectors = {("xx", name): row for name, row in zip(names, left, strict=True)}
     vectors |= {("en", name): row for name, row in zip(names, right, strict=True)}
-    return score("tatoeba", {**TASK, **options}, {"test": matrix(evaluation, vectors)}, {"test": evaluation})
+    return evaluation, matrix(evaluation, vectors, dtype)
 
 
-def test_golden_accuracies_with_a_tie():
-    records = golden_run()
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_golden_nearest_sentences_of_a_tie_are_those_of_the_lowest_index(dtype):
+    vectors = golden_set(dtype)[1].astype(dtype)
+    near = neighbours(vectors[:4], vectors[4:], 4)
+    assert near.forward_indices[:, 0].tolist() == [0, 1, 1, 1]
+    assert near.backward_indices[:, 0].tolist() == [0, 1, 1, 3]
+    # The highest index would have been as accurate, with other sentences right: accuracy does not tell the two apart.
+    tied = near.forward_scores == near.forward_scores[:, :1]
+    assert np.where(tied, near.forward_indices, -1).max(1).tolist() == [0, 2, 2, 1]
+    by_column = np.take_along_axis(near.forward_scores, np.argsort(near.forward_indices, 1), 1)
+    assert np.abs(2 * by_column - GOLDEN).max() < 1e-6
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_golden_accuracies_with_a_tie(dtype):
+    evaluation, vectors = golden_set(dtype)
+    records = score("tatoeba", TASK, {"test": vectors}, {"test": evaluation})
     assert values(records) == {(s, d): v for s in ("de", "avg") for d, v in (("xx2en", 0.5), ("en2xx", 0.75), ("mean", 0.625))}
     strict = values(records, protocol="strict")
     assert (strict["de", "xx2en"], strict["de", "en2xx"], strict["de", "mean"]) == (0.25, 0.75, 0.5)

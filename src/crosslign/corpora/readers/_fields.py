@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
 
+from crosslign.corpora.readers._left_out import BROKEN, EMPTY, SKIPPED, leave_out
 from crosslign.corpora.readers._lines import check_text
 from crosslign.corpora.readers._parts import Part
 from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
-LOG = logging.getLogger(__name__)
 KINDS = {
     "mono": ("text", "lang"),
     "bitext": ("a_text", "b_text", "score", "lang"),
@@ -39,6 +38,7 @@ class Form:
         skip: values by field name; a record that has one of them is left out.
         skip_empty: leave records out whose text is empty, in place of refusing them.
         group_lines: rows of equal line number in the files are the same item.
+        skip_broken: leave records out whose label or score cannot be read, in place of refusing them.
     """
 
     kind: str
@@ -47,6 +47,7 @@ class Form:
     skip: Mapping[str, Sequence[str]] = field(default_factory=dict)
     skip_empty: bool = False
     group_lines: bool = False
+    skip_broken: bool = False
 
     @property
     def lang_columns(self) -> list[str]:
@@ -80,10 +81,30 @@ class _Row:
     skips: tuple[tuple[int, frozenset[str]], ...]
 
     def unwanted(self, values: Sequence[str]) -> bool:
-        """Tell whether a record is left out: a value to skip, an empty text, a language that nobody asked for."""
-        if any(values[at] in bad for at, bad in self.skips) or (self.lang_at is not None and values[self.lang_at] not in self.langs):
+        """Tell whether a record is left out, and count it, unless it is of a language that nobody asked for."""
+        if self.lang_at is not None and values[self.lang_at] not in self.langs:
             return True
-        return self.form.skip_empty and any(column not in NUMBERS and not values[at].strip() for at, column in self.kept)
+        reason = self._reason(values)
+        if reason:
+            leave_out(reason)
+        return bool(reason)
+
+    def _reason(self, values: Sequence[str]) -> str:
+        if any(values[at] in bad for at, bad in self.skips):
+            return SKIPPED
+        if self.form.skip_empty and any(column not in NUMBERS and not values[at].strip() for at, column in self.kept):
+            return EMPTY
+        unreadable = self.form.skip_broken and not all(self._number(values[at], column) for at, column in self.kept if column in NUMBERS)
+        return BROKEN if unreadable else ""
+
+    def _number(self, text: str, column: str) -> bool:
+        if column == "label" and self.form.labels is not None:
+            return text in self.form.labels
+        try:
+            float(text)
+        except ValueError:
+            return False
+        return True
 
     def value(self, text: str, column: str, part: Part, number: int) -> Any:
         if column not in NUMBERS:
@@ -107,20 +128,17 @@ def _sides(part: Part, langs: Sequence[str], corpus: str) -> tuple[str, str]:
 
 
 def _rows(parts: Sequence[Part], records: Records, row: _Row, wanted: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-    form, corpus, left_out = row.form, row.corpus, 0
+    form, corpus = row.form, row.corpus
     count = len(form.lang_columns)
     for part in parts:
         sides: tuple[str, ...] = _sides(part, row.langs, corpus)[:count] if row.lang_at is None else ()
         for number, values in records(part, wanted):
             if row.unwanted(values):
-                left_out += 1
                 continue
             langs = sides if row.lang_at is None else (values[row.lang_at],) * count
             group = (str(number),) if form.group_lines else ()
             columns = (row.value(values[at], column, part, number) for at, column in row.kept)
             yield f"{corpus}:{part.name}:{number}", *langs, *group, *columns
-    if left_out:
-        LOG.info("%s: %s records were left out as the catalog says", corpus, f"{left_out:,}")
 
 
 def read_fields(parts: Sequence[Part], records: Records, form: Form, corpus: str, langs: Sequence[str]) -> Iterator[pa.Table]:

@@ -9,7 +9,7 @@ r"""Lines of text, read by one policy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
 
@@ -59,3 +59,9 @@ def check_text(text: str, source: Path | Part, number: int, what: str = "line") 
         where = source.at(number) if isinstance(source, Part) else f"{source}:{number}"
         raise InputError(f"the {what} is empty", where=where)
     return text
+
+
+def first_missing(lines: Mapping[Path | Part, int]) -> str:
+    """Return the place, `file:line`, where the shortest of several files lacks a line; `lines` holds the number of each."""
+    source, number = min(lines.items(), key=lambda item: item[1])
+    return source.at(number + 1) if isinstance(source, Part) else f"{source}:{number + 1}"

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from crosslign.corpora import READERS
+from crosslign.corpora.readers._left_out import EMPTY, leave_out
 from crosslign.corpora.readers._lines import check_text, read_lines
 from crosslign.corpora.readers._parts import Members, Part, parts_of
 from crosslign.corpora.readers._tables import tables
@@ -63,6 +64,8 @@ def _rows(
             if len(fields) != len(header):
                 raise InputError("wrong number of columns", where=part.at(number), why=f"found {len(fields)}, expected {len(header)}")
             for lang, position in positions:
-                if not skip_empty or fields[position].strip():
+                if skip_empty and not fields[position].strip():
+                    leave_out(EMPTY)
+                else:
                     sentence = check_text(fields[position], part, number, f"column {lang}")
                     yield f"{corpus}:{part.name}:{number}.{lang}", f"{part.name}:{number}", lang, sentence

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from crosslign.corpora import READERS
+from crosslign.corpora.readers._left_out import BROKEN, leave_out
 from crosslign.corpora.readers._lines import read_lines
 from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
@@ -17,19 +18,20 @@ PAIR_NAME = re.compile(r"(?:^|[^a-z])([a-z]{2,3})-([a-z]{2,3})\.")
 
 
 @READERS.register
-def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str]) -> Iterator[pa.Table]:
+def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, skip_broken: bool = False) -> Iterator[pa.Table]:
     """Yield `bitext` rows, one word a side; a word with several translations has several rows.
 
     Args:
         files: path by catalog name; `en-de.txt` and `muse_en-de.5000.txt` are English to German, a name without a pair takes `langs`.
         corpus: id of the corpus; row ids are `<corpus>:<file>:<line>`.
         langs: languages to read; files of others are passed over.
+        skip_broken: leave lines out that have not exactly two words, in place of refusing them.
 
     Raises:
         InputError: a line that has not exactly two words (`file:line`).
     """
     columns = ("id", "a_lang", "a_text", "b_lang", "b_text")
-    yield from tables(_rows(files, corpus, langs), "bitext", columns)
+    yield from tables(_rows(files, corpus, langs, skip_broken), "bitext", columns)
 
 
 def _pair_of(name: str, langs: Sequence[str], corpus: str) -> tuple[str, str]:
@@ -43,7 +45,7 @@ def _pair_of(name: str, langs: Sequence[str], corpus: str) -> tuple[str, str]:
     return langs[0], langs[1]
 
 
-def _rows(files: Mapping[str, Path], corpus: str, langs: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _rows(files: Mapping[str, Path], corpus: str, langs: Sequence[str], skip_broken: bool) -> Iterator[tuple[str, ...]]:
     for name, path in files.items():
         a_lang, b_lang = _pair_of(name, langs, corpus)
         if a_lang not in langs or b_lang not in langs:
@@ -51,5 +53,8 @@ def _rows(files: Mapping[str, Path], corpus: str, langs: Sequence[str]) -> Itera
         for number, text in read_lines(path):
             words = [word for word in re.split(r"[ \t]+", text) if word]
             if len(words) != 2:
+                if skip_broken:
+                    leave_out(BROKEN)
+                    continue
                 raise InputError("a line has two words", where=f"{path}:{number}", why=f"found {len(words)}")
             yield f"{corpus}:{name}:{number}", a_lang, words[0], b_lang, words[1]

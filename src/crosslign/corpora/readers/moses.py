@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import zip_longest
 from pathlib import Path
@@ -10,12 +9,11 @@ from pathlib import Path
 import pyarrow as pa
 
 from crosslign.corpora import READERS
+from crosslign.corpora.readers._left_out import EMPTY, leave_out
 from crosslign.corpora.readers._lines import check_text, read_lines
 from crosslign.corpora.readers._parts import Part, all_parts, bare_name
 from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
-
-LOG = logging.getLogger(__name__)
 
 
 @READERS.register
@@ -60,7 +58,6 @@ def _part_of(parts: Sequence[Part], lang: str, name: str, code: str, corpus: str
 
 
 def _rows(first: Part, second: Part, corpus: str, langs: Sequence[str], skip_empty: bool) -> Iterator[tuple[str, ...]]:
-    left_out = 0
     for a, b in zip_longest(read_lines(first), read_lines(second)):
         if a is None or b is None:
             counts = [sum(1 for _ in read_lines(part)) for part in (first, second)]
@@ -71,8 +68,6 @@ def _rows(first: Part, second: Part, corpus: str, langs: Sequence[str], skip_emp
             )
         number = a[0]
         if skip_empty and not (a[1].strip() and b[1].strip()):
-            left_out += 1
+            leave_out(EMPTY)
             continue
         yield f"{corpus}:{first.name}:{number}", langs[0], check_text(a[1], first, number), langs[1], check_text(b[1], second, number)
-    if left_out:
-        LOG.info("%s: %s lines without text on a side were left out", corpus, f"{left_out:,}")

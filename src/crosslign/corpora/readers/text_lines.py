@@ -8,6 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from crosslign.corpora import READERS
+from crosslign.corpora.readers._left_out import EMPTY, leave_out
 from crosslign.corpora.readers._lines import check_text, read_lines
 from crosslign.corpora.readers._parts import Members, Part, parts_of
 from crosslign.corpora.readers._tables import tables
@@ -48,5 +49,7 @@ def _rows(parts: Sequence[Part], corpus: str, langs: Sequence[str], skip_empty: 
             raise InputError(f"the language of {part.name!r} is not known", where=corpus, do="Name it in `file_langs`")
         if said[0] in langs:
             for number, text in read_lines(part):
-                if not skip_empty or text.strip():
+                if skip_empty and not text.strip():
+                    leave_out(EMPTY)
+                else:
                     yield f"{corpus}:{part.name}:{number}", said[0], check_text(text, part, number)

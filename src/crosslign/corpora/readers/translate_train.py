@@ -7,7 +7,6 @@ A row is therefore known by its original texts: rows of one original pair are th
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,13 +14,13 @@ from typing import Any
 import pyarrow as pa
 
 from crosslign.corpora import READERS
+from crosslign.corpora.readers._left_out import BROKEN, EMPTY, SKIPPED, leave_out
 from crosslign.corpora.readers._lines import check_text, read_lines
 from crosslign.corpora.readers._parts import Part, parts_of
 from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
-LOG = logging.getLogger(__name__)
 COLUMNS = ("original premise", "original hypothesis", "translated premise", "translated hypothesis", "label")
 
 
@@ -62,8 +61,6 @@ def read(
     columns = ("id", "a_lang", "a_text", "b_lang", "b_text", "label", "group")
     reader = _Reader(corpus, original if original in langs else "", labels, frozenset(skip), skip_empty, skip_broken)
     yield from tables((row for part in parts for row in reader.rows(part)), "labelled", columns)
-    if reader.left_out:
-        LOG.info("%s: %s pairs were left out as the catalog says", corpus, f"{reader.left_out:,}")
 
 
 class _Reader:
@@ -80,14 +77,13 @@ class _Reader:
     ) -> None:
         self.corpus, self.original, self.labels = corpus, original, labels
         self.skip, self.skip_empty, self.skip_broken = skip, skip_empty, skip_broken
-        self.left_out = 0
         self._met: set[bytes] = set()
 
     def rows(self, part: Part) -> Iterator[tuple[Any, ...]]:
         for number, line in read_lines(part):
             fields = line.split("\t")
             if self.skip_broken and (len(fields) != len(COLUMNS) or (self.labels is not None and fields[4] not in self.labels)):
-                self.left_out += 1
+                leave_out(BROKEN)
                 continue
             if len(fields) != len(COLUMNS):
                 raise InputError("wrong number of columns", where=part.at(number), why=f"found {len(fields)}, expected {len(COLUMNS)}")
@@ -112,8 +108,9 @@ class _Reader:
     def _pair(
         self, row: str, lang: str, texts: Sequence[str], label: float, group: str, part: Part, number: int
     ) -> Iterator[tuple[Any, ...]]:
-        if any(text in self.skip for text in texts) or (self.skip_empty and not all(text.strip() for text in texts)):
-            self.left_out += 1
+        skipped = any(text in self.skip for text in texts)
+        if skipped or (self.skip_empty and not all(text.strip() for text in texts)):
+            leave_out(SKIPPED if skipped else EMPTY)
             return
         first, second = (check_text(text, part, number, "text") for text in texts)
         yield row, lang, first, lang, second, [label], group

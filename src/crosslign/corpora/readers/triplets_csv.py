@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from crosslign.corpora import READERS
+from crosslign.corpora.readers._left_out import BROKEN, EMPTY, leave_out
 from crosslign.corpora.readers._lines import check_text, read_lines
 from crosslign.corpora.readers._parts import Members, Part, parts_of
 from crosslign.corpora.readers._tables import tables
@@ -27,6 +28,8 @@ def read(
     *,
     columns: Sequence[str] = ("sent0", "sent1", "hard_neg"),
     member: Members | None = None,
+    skip_empty: bool = False,
+    skip_broken: bool = False,
 ) -> Iterator[pa.Table]:
     """Yield `labelled` rows, two a triplet: premise with entailed, premise with contradicting sentence, in one group.
 
@@ -36,6 +39,8 @@ def read(
         langs: the language of all sentences.
         columns: names of the columns of premise, entailed and contradicting sentence.
         member: member of each file that is an archive.
+        skip_empty: leave triplets out that lack a sentence, in place of refusing them.
+        skip_broken: leave triplets out that have another number of columns.
 
     Raises:
         InputError: a column is missing, a wrong number of columns, an empty sentence, broken quoting (`file:line`).
@@ -44,24 +49,35 @@ def read(
         raise InputError("triplets are of one language", where=corpus, why=f"found {list(langs)}")
     order = ("id", "a_lang", "a_text", "b_lang", "b_text", "label", "group")
     parts = parts_of(files, langs, member, None, corpus)
-    yield from tables((row for part in parts for row in _rows(part, corpus, langs[0], columns)), "labelled", order)
+    rows = (row for part in parts for row in _rows(part, corpus, langs[0], columns, skip_empty, skip_broken))
+    yield from tables(rows, "labelled", order)
 
 
-def _rows(part: Part, corpus: str, lang: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+def _rows(part: Part, corpus: str, lang: str, columns: Sequence[str], skip_empty: bool, skip_broken: bool) -> Iterator[tuple[Any, ...]]:
+    for number, cells in _cells(part, columns, skip_broken):
+        if skip_empty and not all(cell.strip() for cell in cells):
+            leave_out(EMPTY)
+            continue
+        first, *others = (check_text(cell, part, number, f"column {column}") for cell, column in zip(cells, columns, strict=True))
+        for second, column, label in zip(others, columns[1:], LABELS, strict=True):
+            yield f"{corpus}:{part.name}:{number}:{column}", lang, first, lang, second, [label], f"{part.name}:{number}"
+
+
+def _cells(part: Part, columns: Sequence[str], skip_broken: bool) -> Iterator[tuple[int, list[str]]]:
+    """Yield (line on which it begins, premise, entailed and contradicting sentence) of each triplet."""
     reader = csv.reader((text + "\n" for _, text in read_lines(part)), strict=True)
     try:
         header = next(reader)
         if missing := [column for column in columns if column not in header]:
             raise InputError(f"no column {missing[0]!r}", where=part.at(1), why=f"found {header}")
-        premise, *others = (header.index(column) for column in columns)
-        start = reader.line_num + 1
+        places, start = [header.index(column) for column in columns], reader.line_num + 1
         for fields in reader:
-            if len(fields) != len(header):
+            if len(fields) == len(header):
+                yield start, [fields[place] for place in places]
+            elif skip_broken:
+                leave_out(BROKEN)
+            else:
                 raise InputError("wrong number of columns", where=part.at(start), why=f"found {len(fields)}, expected {len(header)}")
-            first = check_text(fields[premise], part, start, f"column {columns[0]}")
-            for at, column, label in zip(others, columns[1:], LABELS, strict=True):
-                second = check_text(fields[at], part, start, f"column {column}")
-                yield f"{corpus}:{part.name}:{start}:{column}", lang, first, lang, second, [label], f"{part.name}:{start}"
             start = reader.line_num + 1
     except csv.Error as error:
         raise InputError("broken quoting", where=part.at(reader.line_num), why=str(error)) from error

@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._fields import Form, read_fields
+from crosslign.corpora.readers._left_out import BROKEN, leave_out
 from crosslign.corpora.readers._lines import read_lines
 from crosslign.corpora.readers._parts import Members, Part, parts_of
 from crosslign.errors import InputError
@@ -24,6 +25,7 @@ class _Layout:
     quoting: bool
     header: bool
     ragged: bool
+    skip_broken: bool
 
 
 @READERS.register
@@ -43,6 +45,7 @@ def read(
     member: Members | None = None,
     skip: Mapping[str, Sequence[str]] | None = None,
     skip_empty: bool = False,
+    skip_broken: bool = False,
     group_lines: bool = False,
 ) -> Iterator[pa.Table]:
     """Yield `mono`, `bitext` or `labelled` rows.
@@ -63,14 +66,15 @@ def read(
         member: member of each file that is an archive; `{lang}` in it stands for each language.
         skip: values by column; a row that has one of them is left out (SNLI's label `-`, the placeholder `NS` of PAWS-X).
         skip_empty: leave rows out that lack a text, in place of refusing them.
+        skip_broken: leave rows out that have another number of columns, or whose label or score cannot be read.
         group_lines: rows of equal line number in the files are the same item in several languages.
 
     Raises:
         InputError: a wrong number of columns, an empty text, an unknown label, broken quoting (`file:line`).
     """
     texts = {str(name): values for name, values in (skip or {}).items()}
-    form = Form(kind, {str(name): column for name, column in columns.items()}, labels, texts, skip_empty, group_lines)
-    records = functools.partial(_records, layout=_Layout(delimiter, quoting, header, ragged))
+    form = Form(kind, {str(name): column for name, column in columns.items()}, labels, texts, skip_empty, group_lines, skip_broken)
+    records = functools.partial(_records, layout=_Layout(delimiter, quoting, header, ragged, skip_broken))
     yield from read_fields(parts_of(files, langs, member, file_langs, corpus), records, form, corpus, langs)
 
 
@@ -113,5 +117,8 @@ def _records(part: Part, wanted: Sequence[str], *, layout: _Layout) -> Iterator[
             if layout.header:
                 continue
         if len(fields) <= max(positions) if layout.ragged else len(fields) != width:
+            if layout.skip_broken:
+                leave_out(BROKEN)
+                continue
             raise InputError("wrong number of columns", where=part.at(number), why=f"found {len(fields)}, expected {width}")
         yield number, [fields[position] for position in positions]

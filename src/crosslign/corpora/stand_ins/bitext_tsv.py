@@ -15,6 +15,8 @@ from crosslign.errors import InputError
 NAME = re.compile(r".*?([a-z]{2,3})-([a-z]{2,3})\.tsv(?:\.\w+)?")
 BREAK = 40
 """Lines of an article; a line without text follows, as in the real file."""
+BROKEN = "no second column"
+"""The last line: text of the web may lack its tab."""
 
 
 @STAND_INS.register
@@ -35,4 +37,4 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
     if not found:
         raise InputError(f"{name!r} says no languages", why="expected …<a>-<b>.tsv")
     rows = ["\t".join(pair_in(sentence, found[1], found[2])) for sentence in sentences]
-    write_file(dest, name, lines([row for at in range(0, len(rows), BREAK) for row in (*rows[at : at + BREAK], "\t")]))
+    write_file(dest, name, lines([row for at in range(0, len(rows), BREAK) for row in (*rows[at : at + BREAK], "\t")] + [BROKEN]))

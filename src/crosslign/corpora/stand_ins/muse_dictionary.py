@@ -14,6 +14,8 @@ from crosslign.languages import counts_characters
 
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
 MARKED = re.compile(r"[^\s\d.,;:!?()\"“”«»。、，！？]+")
+BROKEN = "three words here"
+"""The last line: a translation of two words, which the form cannot hold."""
 
 
 def _words(text: str, lang: str) -> list[str]:
@@ -41,4 +43,4 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
         left, right = (_words(text, lang) for text, lang in zip(pair_in(sentence, first, second), (first, second), strict=True))
         for at, word in enumerate(left if right else []):
             found.setdefault(word, right[at * len(right) // len(left)])
-    write_file(dest, name, lines([f"{word} {other}" for word, other in found.items()]))
+    write_file(dest, name, lines([f"{word} {other}" for word, other in found.items()] + [BROKEN]))

@@ -17,7 +17,7 @@ HEADER = ("sent0", "sent1", "hard_neg")
 
 @STAND_INS.register
 def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write English triplets in quoted columns.
+    """Write English triplets in quoted columns; at the end a line that lacks a sentence and one that lacks columns.
 
     Args:
         dest: final path.
@@ -29,4 +29,6 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
     table.writerow(HEADER)
     for triplet in triplets_of(sentences):
         table.writerow([text_in(side, "en") for side in (triplet.premise, triplet.entailed, triplet.contradicting)])
+    table.writerow([text_in(sentences[0], "en"), text_in(sentences[0], "en"), ""])
+    table.writerow([text_in(sentences[0], "en")])
     write_file(dest, str(file["name"]), out.getvalue().encode("utf-8"))

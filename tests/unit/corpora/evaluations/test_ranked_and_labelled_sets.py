@@ -117,7 +117,7 @@ def test_copa_and_social_iqa_are_english(tmp_path):
         ("How does Kai feel? tired", [0]),
     ]
     files["dev-labels.lst"].write_text("2\n1\n")
-    with pytest.raises(InputError, match="unequal numbers of lines; 1 questions, 2 labels"):
+    with pytest.raises(InputError, match=r"dev\.jsonl:2: .*unequal numbers of lines; 1 questions, 2 labels"):
         read("xcopa", files, split="dev")
 
 
@@ -227,7 +227,7 @@ def test_flores(tmp_path):
     ]
     assert read("flores200", files, parts=["devtest"]).gold.num_rows == 2
     files["deu_Latn.devtest"].write_text("zwei\n")
-    with pytest.raises(InputError, match="deu_Latn has 2 sentences, eng_Latn 3"):
+    with pytest.raises(InputError, match=r"deu_Latn\.devtest:2: .*deu_Latn has 2 sentences, eng_Latn 3"):
         read("flores200", files)
     with pytest.raises(InputError, match=r"no file fra_Latn\.dev"):
         read("flores200", files, ["fra_Latn"])

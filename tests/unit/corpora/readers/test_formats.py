@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from crosslign.corpora import READERS
+from crosslign.corpora.readers._left_out import counting
 from crosslign.corpora.readers._prose import sentences
 from crosslign.corpora.readers.wikipedia_dump import prose
 from crosslign.errors import InputError
@@ -300,6 +301,42 @@ def test_triplets_csv(tmp_path, rows):
     path.write_text("sent0,sent1\na,b\n")
     with pytest.raises(InputError, match="no column 'hard_neg'"):
         rows("triplets_csv", {"t.csv": path}, ["en"])
+
+
+DAMAGED = [
+    ("triplets_csv", "sent0,sent1,hard_neg\na,b,c\nd,,f\ng,h\n", {"skip_empty": True, "skip_broken": True}, {"empty": 1, "broken": 1}, 2),
+    ("dictionary", "dog Hund\nice cream Eis\ncat\n", {"skip_broken": True}, {"broken": 2}, 1),
+    (
+        "tsv",
+        "a\tb\tyes\nc\td\tperhaps\nonly one\n\tf\tno\nNS\th\tno\n",
+        {
+            "kind": "labelled",
+            "columns": {1: "a_text", 2: "b_text", 3: "label"},
+            "labels": {"yes": 1, "no": 0},
+            "skip": {1: ["NS"]},
+            "skip_empty": True,
+            "skip_broken": True,
+        },
+        {"broken": 2, "empty": 1, "skipped": 1},
+        1,
+    ),
+    ("tsv", "a\tb\t0.5\nc\td\thigh\n", {"columns": {1: "a_text", 2: "b_text", 3: "score"}, "skip_broken": True}, {"broken": 1}, 1),
+    ("text_lines", "a\n\nb\n", {"skip_empty": True}, {"empty": 1}, 2),
+]
+
+
+@pytest.mark.parametrize(("reader", "text", "options", "left_out", "kept"), DAMAGED)
+def test_damaged_lines_are_left_out_and_counted_where_they_may(tmp_path, rows, reader, text, options, left_out, kept):
+    path = tmp_path / "a.txt"
+    path.write_text(text)
+    langs = ["en", "de"] if reader == "dictionary" else ["en"]
+    with counting() as counts:
+        assert len(rows(reader, {path.name: path}, langs, **options)) == kept
+    assert counts == left_out
+    for option in ("skip_empty", "skip_broken"):
+        if option in options:
+            with pytest.raises(InputError):
+                rows(reader, {path.name: path}, langs, **{**options, option: False})
 
 
 READ_WITH = {

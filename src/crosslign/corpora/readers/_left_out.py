@@ -1,0 +1,35 @@
+"""What readers leave out as the catalog says, counted by reason for the lineage of the corpus."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+SKIPPED = "skipped"
+"""A value that the catalog names under `skip`."""
+EMPTY = "empty"
+"""No text on a side (`skip_empty`)."""
+BROKEN = "broken"
+"""Another number of columns, or no label (`skip_broken`)."""
+
+_COUNTS: ContextVar[Counter[str] | None] = ContextVar("left_out", default=None)
+
+
+@contextmanager
+def counting() -> Iterator[Counter[str]]:
+    """Count, by reason, the records that readers leave out within the `with` block."""
+    counts = Counter[str]()
+    token = _COUNTS.set(counts)
+    try:
+        yield counts
+    finally:
+        _COUNTS.reset(token)
+
+
+def leave_out(reason: str) -> None:
+    """Count one record of a file that becomes no row."""
+    counts = _COUNTS.get()
+    if counts is not None:
+        counts[reason] += 1
