@@ -30,6 +30,9 @@ def project(tmp_path, monkeypatch):
     recipe = {"system": "QS-P", "run_id": RUN, "seed": 42, "paper": "msimcse", "base": {"members": {"main": "m"}}, "parts": {}, "terms": []}
     recipe |= {"train": {"steps": 1}, "select": {}, "readout": {"pooling": "mean"}}
     Lineage("train_system", recipe, [], results).write(results / "systems" / RUN, "system")
+    score = results / "scores" / RUN / "last" / "mean" / "task.json"
+    write_json(score, {"records": []})
+    Lineage("score", {}, [], results).write(score, "scores")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

@@ -43,7 +43,8 @@ class Card:
         lineage = read_json(lineage_path(folder))
         names = sorted({term["examples"] for term in lineage["recipe"]["terms"]})
         examples = {name: results / "examples" / f"{name}.parquet" for name in names}
-        scores = score_lines((results / "scores" / args.run / args.checkpoint).glob("*/*.json"))
+        beside = (results / "scores" / args.run / args.checkpoint).glob("*/*.json")
+        scores = score_lines(path for path in beside if not path.name.endswith(".lineage.json"))
         for member in members:
             print(model_card(lineage["recipe"], folder, args.checkpoint, member, lineage, examples, scores))
         return 0
