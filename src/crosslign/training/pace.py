@@ -19,7 +19,7 @@ class Pace:
     """
 
     def __init__(self, train: Mapping[str, Any]) -> None:
-        self._seconds = 60.0 * float(train.get("checkpoint_minutes", CHECKPOINT_MINUTES))
+        self._seconds = 60.0 * float(train.get("checkpoint_minutes") or CHECKPOINT_MINUTES)
         self._every = int(train.get("checkpoint_every") or 0)
         self.saved()
 
