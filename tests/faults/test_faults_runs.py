@@ -85,6 +85,51 @@ def test_f01_a_job_killed_in_its_work_leaves_no_final_name_and_the_same_command_
     assert mini.leftovers() == []
 
 
+KILLED_AT = {
+    "fetch": 1,
+    "prepare_encoder": 1,
+    "build_corpus": 2,
+    "build_evaluation": 4,
+    "build_examples": 2,
+    "train_system": 1,
+    "embed": 2,
+    "score": 3,
+    "make_table": 4,
+}
+"""Which rename to a final name each step is killed at: its only one, or one between those of its several files."""
+KILL = """
+import os, signal, sys
+from pathlib import Path
+renames, real = 0, Path.replace
+def replace(self, target):
+    global renames
+    parts = Path(target).parts
+    renames += "checkpoints" not in parts and not any(part.endswith(".part") for part in parts)
+    if renames == int(os.environ["KILLED_AT"]):
+        Path(os.environ["KILLED_NOTE"]).touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+    return real(self, target)
+if sys.orig_argv[-1].endswith("." + os.environ["KILLED_RULE"] + ".py"):
+    Path.replace = replace
+"""
+
+
+def test_f01_each_step_killed_at_its_renames_ends_in_the_same_bytes(undisturbed, tmp_path):
+    """One run from nothing, in which every step is killed once; the next call goes on to the next step, and is killed there."""
+    mini = Mini(tmp_path / "mini")
+    (tmp_path / "sitecustomize.py").write_text(KILL, encoding="utf-8")
+    path = os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")]))
+    for rule, at in KILLED_AT.items():
+        note = tmp_path / f"killed-{rule}"
+        done = mini.run("--until", rule, check=False, PYTHONPATH=path, KILLED_RULE=rule, KILLED_AT=str(at), KILLED_NOTE=str(note))
+        assert done.returncode != 0, done.stdout[-3000:]
+        assert note.exists(), done.stdout[-3000:]
+    mini.finish()
+    assert mini.tables() == undisturbed.tables()
+    assert mini.artefacts() == undisturbed.artefacts()
+    assert mini.leftovers() == []
+
+
 def test_f04_a_killed_engine_takes_its_jobs_along_and_the_next_call_names_the_one_command(undisturbed, copy):
     for folder in ("systems", "embeddings", "scores", "tables"):
         shutil.rmtree(copy.results / folder)
@@ -261,6 +306,13 @@ def test_f40_other_cores_threads_and_places_give_the_same_tables(undisturbed, tm
     assert mini.tables() == undisturbed.tables()
     mini.run("--forcerun", "make_table", cores="1")
     assert mini.tables() == undisturbed.tables()
+
+
+def test_f40_who_is_not_root_gets_the_same_tables_one_job_at_a_time(nobody, undisturbed, tmp_path):
+    mini = Mini(tmp_path / "mini")
+    mini.run("-j", "1", before=nobody)
+    assert mini.tables() == undisturbed.tables()
+    assert mini.artefacts() == undisturbed.artefacts()
 
 
 def test_f41_twice_is_the_same_bytes_in_every_artefact(undisturbed, copy):
