@@ -86,7 +86,7 @@ def test_f33_a_row_whose_training_text_was_not_searched_says_so(tmp_path):
     mini.edit("config/papers/faults.yaml", ", decontaminate: [sts_written]", "")
     resolved = resolve_table(load_project(mini.folder), "faults")
     (note,) = [note for note in resolved["footnotes"] if "not searched" in note["text"]]
-    assert note["at"] == {"row": "F-A"}
+    assert resolved["rows"][note["at"]["number"]]["label"] == "F-A"
     assert "sts_written" in note["text"]
 
 
