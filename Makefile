@@ -5,8 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: apertium demo gallery methods mirror test test-unit test-workflow test-quick test-papers test-cluster test-cluster-short test-faults soak soak-short lint \
-	format bench clean help
+.PHONY: apertium demo gallery methods mirror test test-unit test-workflow test-quick test-papers test-cluster test-cluster-short test-faults \
+	test-faults-workflow soak soak-short lint format bench clean help
 
 help:
 	@echo "make demo        build the quick-start table, figures and report from real text (about ten minutes on two cores)"
@@ -35,8 +35,8 @@ $(VENV)/.installed: envs/requirements.lock pyproject.toml
 
 demo: $(VENV)/.installed
 	$(SNAKEMAKE)
-	@$(SNAKEMAKE) --report results/laptop/snakemake_report.html --quiet all
-	@echo "Snakemake's own report: results/laptop/snakemake_report.html"
+	@$(SNAKEMAKE) --report results/snakemake_report.html --quiet all
+	@echo "Snakemake's own report: results/snakemake_report.html"
 
 methods: $(VENV)/.installed
 	$(SNAKEMAKE) --config 'papers=[quickstart,five_methods]' 'targets=[methods,methods_retrieval,methods_curves]'
@@ -64,6 +64,10 @@ test-cluster-short: $(VENV)/.installed
 # Every fault of docs/faults.md; those that run the smallest whole workflow take about ten minutes on two cores.
 test-faults: $(VENV)/.installed
 	$(BIN)/pytest tests/faults -rs
+
+# Those of them that run a workflow, which `make test` leaves out.
+test-faults-workflow: $(VENV)/.installed
+	$(BIN)/pytest tests/faults -m workflow -rs
 
 soak: $(VENV)/.installed
 	$(BIN)/python tests/faults/soak.py --kills 25 --seed 1 --project quick --longest 60

@@ -4,9 +4,6 @@ from snakemake.utils import min_version
 min_version("9.0")
 
 
-configfile: "config/config.yaml"
-
-
 include: "workflow/rules/common.smk"
 include: "workflow/rules/inputs.smk"
 include: "workflow/rules/corpora.smk"
@@ -22,7 +19,7 @@ include: "workflow/rules/mining.smk"
 rule all:
     default_target: True
     input:
-        targets(project.settings["targets"]),
+        lambda wildcards: targets(project.settings["targets"]),
     localrule: True
 
 
@@ -41,6 +38,7 @@ onstart:
     check_results()
     check_scheduler(workflow.dag)
     drop_start_limit(workflow.scheduler)
+    print_gpu_note()
     print_cost(workflow.dag)
 
 

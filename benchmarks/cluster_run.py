@@ -79,7 +79,7 @@ def main() -> None:
     """Run the graph for real, simulate it, and print both."""
     command = parser(__doc__)
     command.add_argument("--gpus", type=int, default=8)
-    command.add_argument("--divide", type=float, default=10_000)
+    command.add_argument("--divide", type=float, default=1_000)
     command.add_argument("--papers", nargs="+", default=PAPERS, choices=PAPERS)
     args = command.parse_args()
     print(f"{machine()}; {versions('snakemake')}; {time.strftime('%Y-%m-%d')}")

@@ -21,6 +21,8 @@ from crosslign.reporting.simulate import Task, longest_path, simulate
 
 PAPERS = ["msimcse", "moco_bert", "scl", "mpcl", "emma_x"]
 CORES, JOBS, START_SECONDS = 64, 200, 30.0
+PRIORITIES = {"score": 20, "train_system": 10}
+"""As the rules have them."""
 CPU_SECONDS_A_MB = {"build_corpus": 0.2, "build_evaluation": 0.2, "build_view": 1.0, "build_examples": 0.2, "score": 0.5}
 
 
@@ -66,7 +68,7 @@ def tasks(papers: list[str] = PAPERS) -> dict[str, Task]:
     for number, (rule, _) in jobs.items():
         seconds = seconds_of(project, rule, wildcards_of(number, jobs, after))
         gpus = int(rule == "train_system" or rule in EMBED_RULES)
-        made[number] = Task(seconds, gpus, 1, frozenset(after[number]), 10 if rule == "train_system" else 0)
+        made[number] = Task(seconds, gpus, 1, frozenset(after[number]), PRIORITIES.get(rule, 0))
     return made
 
 

@@ -49,7 +49,7 @@ def main() -> None:
     command.add_argument("--dim", type=int, default=384)
     command.add_argument("--k", type=int, default=4)
     command.add_argument("--repeats", type=int, default=3)
-    command.add_argument("--out", type=Path, default=Path("docs/images/mining_growth.png"))
+    command.add_argument("--image", type=Path, help="also draw docs/images/mining_growth.png, under this name")
     args = command.parse_args()
     limit_threads(1)
     import torch
@@ -66,7 +66,8 @@ def main() -> None:
     nanoseconds = [min(one.cpu for one in runs[size]) * 1e9 / (size * args.rows) for size in sizes]
     mebibytes = [max(one.peak for one in runs[size]) / 2**20 for size in sizes]
     title = f"{args.rows:,} sentences beside 1, 2, 4 and 8 times as many, {args.dim} dimensions, k = {args.k}, one thread"
-    draw(sizes, nanoseconds, mebibytes, title, args.out)
+    if args.image:
+        draw(sizes, nanoseconds, mebibytes, title, args.image)
     print(f"machine: {machine()}; {versions('torch')}")
     for size, time, memory in zip(sizes, nanoseconds, mebibytes, strict=True):
         print(f"{args.rows} x {size} x {args.dim}: {time:.2f} ns a pair, {memory:.0f} MiB above the vectors")

@@ -61,8 +61,11 @@ def main() -> None:
     command.add_argument("--k", type=int, default=4)
     command.add_argument("--strips", type=int, default=2, help="tile rows that are measured; the last counts")
     command.add_argument("--threads", type=int, default=os.cpu_count())
-    command.add_argument("--folder", type=Path, required=True, help="folder for the vectors")
+    command.add_argument("--folder", type=Path, help="folder for the vectors, 8 GB at the usual size; nothing is measured without")
     args = command.parse_args()
+    if args.folder is None:
+        print("skipped: name a folder with room for the vectors, --folder")
+        return
     limit_threads(args.threads)
     import torch
 

@@ -49,13 +49,13 @@ def write_examples(path: Path, rows: int) -> None:
             writer.write_table(pa.table(columns).cast(SCHEMAS["pairs"]))
 
 
-def write_store(path: Path, folder: Path, model: Any, max_length: int, prefix: str, key: Any) -> None:
+def write_store(path: Path, folder: Path, model: Any, key: Any, stop: Any) -> None:
     """Write the files of a store, with drawn token ids, in place of the store's own way."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     from crosslign.files import write_json
-    from crosslign.training.store import CHUNK
+    from crosslign.training.tokenised import CHUNK
 
     folder.mkdir()
     source, draw = pq.ParquetFile(path), np.random.default_rng(2)
@@ -78,7 +78,7 @@ def one_opening(folder: Path, encoder: Path, batches: int, by_length: bool) -> N
     from crosslign.training.order import Order
     from crosslign.training.store import Store
 
-    module._write = write_store
+    module.write_tokenised = write_store
 
     model = Model.load({"main": encoder})
     before, start = memory("RssAnon"), time.perf_counter()

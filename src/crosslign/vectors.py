@@ -25,6 +25,25 @@ CHUNK = 2048
 Vectors = np.ndarray | Path
 
 
+class VectorError(InputError):
+    """A row of a matrix that cannot be used.
+
+    Args:
+        what: what is wrong with it.
+        matrix: what the matrix is called.
+        row: its number, from 0.
+    """
+
+    def __init__(self, what: str, matrix: str, row: int) -> None:
+        self.matrix, self.row = matrix, row
+        super().__init__(what, where=f"{matrix}, row {row}", do="Encode that text again, or take it out")
+
+
+def name_of(vectors: Vectors, otherwise: str) -> str:
+    """Return the path of a matrix that lies in a file, and another name of one in memory."""
+    return str(vectors) if isinstance(vectors, Path) else str(getattr(vectors, "filename", None) or otherwise)
+
+
 def open_vectors(vectors: Vectors, name: str = "vectors") -> np.ndarray:
     """Return a matrix as it is, or memory-map the `.npy` file that a path names.
 
@@ -50,7 +69,7 @@ def row_norms(chunk: np.ndarray, numbers: np.ndarray, name: str) -> np.ndarray:
     """Return the float64 L2 norms of a chunk of rows, whose numbers are `numbers`.
 
     Raises:
-        InputError: a row holds NaN or infinity, or is zero; names the row, counted from 0.
+        VectorError: a row holds NaN or infinity, or is zero; names the row, counted from 0.
     """
     wide = chunk.astype(np.float64)
     norms: np.ndarray = np.sqrt(np.einsum("ij,ij->i", wide, wide))
@@ -58,14 +77,24 @@ def row_norms(chunk: np.ndarray, numbers: np.ndarray, name: str) -> np.ndarray:
     if bad.size:
         row = int(bad[0])
         what = "zero vector" if norms[row] == 0 else "NaN or infinity in a vector"
-        raise InputError(what, where=f"{name}, row {numbers[row]}", do="Encode that text again, or take it out")
+        raise VectorError(what, name, int(numbers[row]))
     return norms
 
 
-def normalised(vectors: np.ndarray, name: str = "vectors") -> np.ndarray:
-    """Return a float64 copy with rows of length 1; NaN, infinite and zero rows are an `InputError` with the row number."""
-    unit: np.ndarray = np.asarray(vectors, dtype=np.float64) / row_norms(vectors, np.arange(len(vectors)), name)[:, None]
+def normalised(vectors: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return float64 copies of some rows, of length 1; NaN, infinite and zero rows are a `VectorError`."""
+    chosen = np.asarray(vectors[rows])
+    unit: np.ndarray = np.asarray(chosen, dtype=np.float64) / row_norms(chosen, rows, name_of(vectors, "embeddings"))[:, None]
     return unit
+
+
+def finite(vectors: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Return copies of some rows as they are; a row of NaN or infinity is a `VectorError`, one of zeros is a vector like others."""
+    chosen = np.asarray(vectors[rows])
+    bad = np.flatnonzero(~np.isfinite(chosen).all(1))
+    if bad.size:
+        raise VectorError("NaN or infinity in a vector", name_of(vectors, "embeddings"), int(rows[bad[0]]))
+    return chosen
 
 
 def to_grid(chunk: np.ndarray, scale: np.ndarray) -> np.ndarray:
@@ -94,14 +123,15 @@ def pair_cosines(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) -> np
         left, right: int64 [n], rows of each pair.
 
     Raises:
-        InputError: a row holds NaN or infinity, or is zero; names the row.
+        VectorError: a row holds NaN or infinity, or is zero; names the row.
     """
+    name = name_of(vectors, "embeddings")
     scores = np.empty(len(left), dtype=np.float32)
     for at in blocks(len(left), CHUNK):
         pair = []
         for rows in (left[at], right[at]):
             chunk = np.asarray(vectors[rows])
-            pair.append(to_grid(chunk, GRID / row_norms(chunk, rows, "embeddings")))
+            pair.append(to_grid(chunk, GRID / row_norms(chunk, rows, name)))
         scores[at] = exact_scores(*pair)
     return scores
 

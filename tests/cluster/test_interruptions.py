@@ -100,7 +100,8 @@ def test_a_training_whose_node_fails_comes_back_and_ends_in_the_same_bytes(clust
     finally:
         cluster.ask("scontrol", "update", f"nodename={node}", "state=resume")
     ends_well(process)
-    assert training.jobs()[-1].state == "COMPLETED"
+    last = training.jobs()[-1]
+    assert (last.id, last.state, last.fields["Restarts"]) == (job.id, "COMPLETED", "1")
     assert "going on after step" in project.job_log("train_system", RUN)
     assert project.weights(RUN) == undisturbed
 

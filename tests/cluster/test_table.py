@@ -21,10 +21,10 @@ def test_the_table_is_there_and_its_jobs_ran_on_slurm(first):
     assert (first.results / "tables" / "moco_bert_table5.csv").exists()
     assert {job.state for job in first.first_jobs} == {"COMPLETED"}
     rules = {rule_of(job) for job in first.first_jobs}
-    assert {"rule_build_corpus", "rule_build_examples", *GPU_RULES} <= rules
-    assert {"rule_evaluations_build_evaluation", "rule_scores_score"} <= rules  # light ones share a job
+    assert {"rule_build_corpus", "rule_build_evaluation", "rule_build_examples", "rule_score", *GPU_RULES} <= rules
     assert not [rule for rule in rules for local in LOCAL if local in rule]
     assert sum(rule_of(job) == "rule_train_system" for job in first.first_jobs) == 2
+    assert "computed on the CPU" not in first.said  # of this machine; the nodes are others
 
 
 def test_never_more_gpu_jobs_than_devices(first):
@@ -59,6 +59,6 @@ def test_one_table_from_cached_stages_submits_only_what_is_missing(cluster, firs
     shutil.rmtree(first.results / "tables")  # what a table that is there rests on may be missing
     first.run()
     jobs = cluster.jobs(after=before)
-    assert sorted(rule_of(job) for job in jobs) == ["rule_embed", "rule_scores_score"]
+    assert sorted(rule_of(job) for job in jobs) == ["rule_embed", "rule_score"]
     assert jobs[0].comment.endswith("MB-nomom-s42_last_mean_t128_sts12")
     assert {job.state for job in jobs} == {"COMPLETED"}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import os
 import subprocess
 import sys
 import tempfile
@@ -47,6 +48,15 @@ def undisturbed(tmp_path_factory):
     mini.first = mini.run(before=alone if mini.without_network else (), HF_TOKEN=TOKEN, HUGGING_FACE_HUB_TOKEN=TOKEN)
     mini.token = TOKEN
     return mini
+
+
+@pytest.fixture
+def nobody():
+    """What is put before a command so that it runs without root's rights, its files still its own; skip where that cannot be."""
+    prefix = () if os.geteuid() else ("unshare", "--user", "--map-user=65534")
+    if prefix and subprocess.run([*prefix, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("no user namespaces here")
+    return prefix
 
 
 @pytest.fixture

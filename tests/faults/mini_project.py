@@ -106,7 +106,9 @@ class Mini:
 
     def leftovers(self) -> list[str]:
         """Return what no finished run may leave behind."""
-        return sorted(str(path.relative_to(self.folder)) for path in self.folder.glob("results/**/*.part"))
+        places = (self.folder / "results", self.folder / "downloads")
+        found = (path for place in places for path in place.rglob("*") if path.name.endswith((".part", ".download", ".state", ".wrong")))
+        return sorted(str(path.relative_to(self.folder)) for path in found)
 
     def edit(self, file: str, old: str, new: str) -> None:
         """Replace a text that must be there."""

@@ -10,11 +10,12 @@ import ssl
 import subprocess
 import sys
 import threading
+from contextlib import suppress
 
 import pytest
 
 from crosslign.corpora.fetch import fetch_file
-from crosslign.errors import NetworkError
+from crosslign.errors import NetworkError, ResourceError
 
 BODY = bytes(range(250)) * 400
 SHA = hashlib.sha256(BODY).hexdigest()
@@ -56,7 +57,9 @@ def test_f06_wrong_bytes_of_the_right_length_are_named_and_never_used(there, des
     with pytest.raises(NetworkError) as error:
         get(there.url, dest)
     wrong = hashlib.sha256(bytes(len(BODY))).hexdigest()
-    assert all(part in str(error.value) for part in ("corpus.zip", SHA, wrong))
+    aside = dest.with_name(".corpus.zip.wrong")
+    assert all(part in str(error.value) for part in ("corpus.zip", SHA, wrong, f"kept as {aside}"))
+    assert aside.read_bytes() == bytes(len(BODY))
     assert not dest.exists()
 
 
@@ -122,7 +125,7 @@ class serving:  # noqa: N801
                 return
 
 
-def test_f07_a_slow_trickle_ends(dest, waits, monkeypatch):
+def test_f07_a_server_that_falls_silent_is_given_up(dest, waits, monkeypatch):
     import httpx2
 
     from crosslign.corpora.sources import url as module
@@ -130,13 +133,34 @@ def test_f07_a_slow_trickle_ends(dest, waits, monkeypatch):
     monkeypatch.setattr(module, "TIMEOUT", httpx2.Timeout(0.2))
     stop = threading.Event()
 
-    def trickle(link):
+    def silent(link):
         link.sendall(b"HTTP/1.0 200 OK\r\nContent-Length: 100000\r\n\r\nx")
         stop.wait(5)
 
-    with serving(trickle) as url, pytest.raises(NetworkError, match=r"corpus\.zip.*ReadTimeout"):
+    with serving(silent) as url, pytest.raises(NetworkError, match=r"corpus\.zip.*ReadTimeout"):
         get(url, dest)
     stop.set()
+
+
+def test_f07_a_trickle_that_never_falls_silent_is_given_up_after_three_tries(dest, waits, monkeypatch):
+    """A byte now and then keeps every read within its limit, and every try brings a little more than the one before."""
+    from crosslign.corpora.sources import url as module
+
+    monkeypatch.setattr(module, "SLOW_S", 0.3)
+    monkeypatch.setattr(module, "SLOW_BYTES", 1000)
+    tries, stop = [], threading.Event()
+
+    def trickle(link):
+        tries.append(link)
+        link.sendall(b'HTTP/1.0 200 OK\r\nETag: "1"\r\nContent-Length: 100000\r\n\r\n' + BODY[: 10 * len(tries)])
+        with suppress(OSError):
+            while not stop.wait(0.05):
+                link.sendall(b"x")
+
+    with serving(trickle) as url, pytest.raises(NetworkError, match=r"corpus\.zip comes too slowly.*bytes in \d+ s"):
+        get(url, dest)
+    stop.set()
+    assert len(tries) == 3
 
 
 def test_f07_a_certificate_that_nobody_signed_is_refused(dest, waits, tmp_path):
@@ -176,6 +200,32 @@ def test_f08_a_server_that_ignores_ranges_doubles_no_byte(there, dest, waits):
     there.plan = ["drop:40000", "norange"]
     get(there.url, dest)
     assert dest.read_bytes() == BODY
+
+
+def test_f10_a_download_that_the_disk_cannot_hold_is_not_begun(there, tmpfs, waits, tmp_path):
+    dest = tmpfs("2m") / "corpus.zip"
+    said = r"corpus\.zip: no space left.*8,000,000 bytes are needed and 2,\d+,\d+ bytes are free.*crosslign plan"
+    with pytest.raises(ResourceError, match=said):
+        get(there.url, dest, {"name": "corpus.zip", "bytes": 8_000_000})
+    (tmp_path / "demo_set").mkdir()
+    with open(tmp_path / "demo_set" / "corpus.zip", "wb") as mirrored:
+        mirrored.truncate(8_000_000)
+    with pytest.raises(ResourceError, match=said):
+        get(there.url, dest, {"name": "corpus.zip"}, [tmp_path])
+    assert there.requests == []
+    assert not dest.exists()
+
+
+def test_f10_a_download_that_fills_the_disk_says_so_and_is_gone_on_with(there, tmpfs, waits):
+    there.body = bytes(4_000_000)
+    disk = tmpfs("2m")
+    with pytest.raises(ResourceError, match=r"no space left.*bytes are free and it needs more"):
+        get(there.url, disk / "corpus.zip", {"name": "corpus.zip"})
+    assert not (disk / "corpus.zip").exists()
+    subprocess.run(["mount", "-o", "remount,size=9m", str(disk)], check=True)
+    get(there.url, disk / "corpus.zip", {"name": "corpus.zip"})
+    assert (disk / "corpus.zip").read_bytes() == there.body
+    assert there.requests[-1]["range"].startswith("bytes=")
 
 
 def _fetch(url, dest):

@@ -20,7 +20,7 @@ from crosslign.corpora.archives import extract_folder, extract_member
 from crosslign.corpora.readers._lines import read_lines
 from crosslign.corpora.workers import Workers
 from crosslign.errors import InputError, ResourceError
-from crosslign.files import atomic_folder, atomic_path, write_json, write_rows, write_text
+from crosslign.files import atomic_folder, atomic_path, write_batches, write_json, write_rows, write_text
 from crosslign.files.atomic import require_writable
 from crosslign.files.rows import SCHEMAS
 
@@ -56,24 +56,30 @@ WRITERS = {
 }
 
 KILLED = """
-import os, signal, sys
+import os, resource, signal, sys
 from pathlib import Path
 import test_faults_files as t
-real_write, real_replace = os.fsync, Path.replace
 def stop(*_): os.kill(os.getpid(), signal.SIGKILL)
-if sys.argv[2] == "before the flush": os.fsync = stop
+if sys.argv[2] == "in the middle":
+    signal.signal(signal.SIGXFSZ, signal.SIG_DFL)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (t.MEGABYTE, t.MEGABYTE))
+elif sys.argv[2] == "before the flush": os.fsync = stop
 else: Path.replace = stop
 t.WRITERS[sys.argv[1]](Path(sys.argv[3]) / "out")
 """
 
 
-@pytest.mark.parametrize("moment", ["before the flush", "before the rename"])
+@pytest.mark.parametrize("moment", ["in the middle", "before the flush", "before the rename"])
 @pytest.mark.parametrize("writer", WRITERS)
-def test_f01_a_writer_killed_at_its_last_moments_leaves_no_final_name(tmp_path, writer, moment):
+def test_f01_a_killed_writer_leaves_no_final_name(tmp_path, writer, moment):
+    """In the middle the kernel kills it, at the byte where a limit of file sizes ends: in Python, Arrow and safetensors alike."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])}
     done = subprocess.run([sys.executable, "-c", KILLED, writer, moment, str(tmp_path)], env=environment, check=False)
-    assert done.returncode == -signal.SIGKILL
+    assert done.returncode == -(signal.SIGXFSZ if moment == "in the middle" else signal.SIGKILL)
     assert not (tmp_path / "out").exists()
+    left = max(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
+    assert left <= MEGABYTE if moment == "in the middle" else left > MEGABYTE
     WRITERS[writer](tmp_path / "out")
     WRITERS[writer](tmp_path / "again")
     first, second = (sorted(p.read_bytes() for p in ([f] if f.is_file() else f.rglob("*"))) for f in (tmp_path / "out", tmp_path / "again"))
@@ -186,7 +192,7 @@ def test_f17_packed_files_are_whole_or_refused(tmp_path):
             list(read_lines(path))
 
 
-def test_f18_a_filter_worker_that_dies_fails_the_step():
+def test_f18_a_filter_worker_that_dies_fails_the_step(tmp_path):
     task = {"name": "c", "kind": "mono", "langs": ["en"], "steps": [{"length": {"min_words": 1}}]}
     rows = [pa.Table.from_pylist([{"id": str(n), "lang": "en", "text": "a b"}], schema=SCHEMAS["mono"]) for n in range(9)]
     with Workers(2, task) as workers:
@@ -194,8 +200,10 @@ def test_f18_a_filter_worker_that_dies_fails_the_step():
         next(answers)
         for process in workers._processes:
             os.kill(process.pid, signal.SIGKILL)
-        with pytest.raises(ResourceError, match="worker process ended before its work did"):
-            list(answers)
+        with pytest.raises(ResourceError, match="worker process ended before its work did") as error:
+            write_batches(tmp_path / "c.parquet", (table for table, _ in answers), "mono")
+    assert error.value.exit_code == 4
+    assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize("cut", [1, 64 * 4], ids=["one byte", "one row"])

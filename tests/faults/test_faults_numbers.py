@@ -6,6 +6,8 @@ import csv
 import json
 import logging
 import shutil
+import subprocess
+import sys
 import unicodedata
 
 import numpy as np
@@ -114,7 +116,16 @@ def test_f35_all_figures_of_the_papers_are_in_range():
 
 @pytest.mark.parametrize(
     ("metric", "value"),
-    [("f1", 93.1), ("macro_f1", -0.1), ("accuracy", 1.5), ("spearman", -1.2), ("map@20", float("nan")), ("kl_d", float("inf"))],
+    [
+        ("f1", 93.1),
+        ("macro_f1", -0.1),
+        ("accuracy", 1.5),
+        ("spearman", -1.2),
+        ("map@20", float("nan")),
+        ("map_at_20", 1.1),
+        ("cosine", -1.1),
+        ("kl_d", float("inf")),
+    ],
 )
 def test_f35_a_score_that_cannot_be_is_not_written(tmp_path, metric, value):
     with pytest.raises(InputError, match=f"{metric} is "):
@@ -177,6 +188,46 @@ def test_f37_hostile_text_is_inert_on_the_terminal_and_in_logs(tmp_path, capsys)
     assert printable(shown) == shown
 
 
+def test_f37_no_command_prints_what_a_terminal_obeys(monkeypatch, capsys):
+    from crosslign.cli.commands.verify import Verify
+
+    def run(self, args):
+        print(HOSTILE)
+        print(HOSTILE, file=sys.stderr)
+        sys.stdout.writelines([HOSTILE])
+        raise ValueError(HOSTILE)
+
+    monkeypatch.setattr(Verify, "run", run)
+    assert main(["verify", "results"]) == 1
+    shown = capsys.readouterr()
+    assert (shown.out.count("alert(1)"), shown.err.count("ValueError: <script>alert(1)")) == (2, 1)
+    assert printable(shown.out + shown.err) == shown.out + shown.err
+
+
+def test_f37_an_unexpected_error_of_a_job_is_shown_without_codes(tmp_path):
+    code = (
+        "from crosslign.stages.job import execute\n"
+        f"def stage(job): raise ValueError({HOSTILE!r})\n"
+        f"execute(stage, rule='r', inputs=[], outputs=[], params=[('root', {str(tmp_path)!r})], threads=1, log={str(tmp_path / 'a.log')!r})"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 1
+    shown = done.stdout + done.stderr + (tmp_path / "a.log").read_text(encoding="utf-8")
+    assert shown.count("ValueError: <script>alert(1)") == 2
+    assert printable(shown) == shown
+
+
+def test_f37_the_scheduler_s_log_is_shown_without_codes(tmp_path):
+    from crosslign.reporting.failures import FailuresHandler
+
+    (tmp_path / "17.log").write_text(HOSTILE, encoding="utf-8")
+    handler = FailuresHandler()
+    fields = {"rule_name": "score", "log": [str(tmp_path / "no.log"), str(tmp_path / "17.log")]}
+    handler.emit(logging.makeLogRecord({"event": "job_error", "jobid": 4, **fields}))
+    assert "alert(1)" in handler.text()
+    assert printable(handler.text()) == handler.text()
+
+
 def test_f37_hostile_text_is_escaped_in_the_report():
     from crosslign.reporting.formats import templates
 
@@ -185,10 +236,18 @@ def test_f37_hostile_text_is_escaped_in_the_report():
     assert not [path.name for path in page if "|safe" in path.read_text(encoding="utf-8").replace(" ", "")]
 
 
+SELECT = {"task": "t", "metric": "f1", "protocol": "", "direction": ""}
+TABLE = {
+    "columns": [{"label": "de"}, {"label": "fr"}, {"label": "mean", "mean_of": ["de", "fr"]}],
+    "cells": [[*({"scores": ["scores/s.json"], "select": {**SELECT, "subset": s}} for s in ("de", "fr")), {"mean_of": ["de", "fr"]}]],
+}
+"""A table of one row, as its lineage names it."""
+
+
 @pytest.fixture
 def results(tmp_path):
     """A table with an average, its score and its corpus, with lineage."""
-    record = {"eval": "t", "metric": "f1", "protocol": "", "direction": ""}
+    record = {"eval": "t", "metric": "f1", "protocol": "", "direction": "", "run_id": "A-s1", "n_items": 5}
     (tmp_path / "corpora").mkdir()
     (tmp_path / "corpora" / "c.parquet").write_text("rows")
     write_json(tmp_path / "scores/s.json", {"records": [{**record, "subset": s, "value": v} for s, v in (("de", 0.2), ("fr", 0.5))]})
@@ -196,11 +255,10 @@ def results(tmp_path):
     (tmp_path / "tables").mkdir()
     text = "row,column,ours,score_file,record\n" + "".join(f"A,{','.join(row)}\n" for row in rows)
     (tmp_path / "tables/t.csv").write_text(text, encoding="utf-8")
-    columns = [{"label": "de"}, {"label": "fr"}, {"label": "mean", "mean_of": ["de", "fr"]}]
     for path, recipe, inputs in (
         ("corpora/c.parquet", {}, []),
         ("scores/s.json", {}, ["corpora/c.parquet"]),
-        ("tables/t.csv", {"columns": columns}, ["scores/s.json"]),
+        ("tables/t.csv", TABLE, ["scores/s.json"]),
     ):
         Lineage("rule", recipe, [tmp_path / name for name in inputs], tmp_path).write(tmp_path / path, "kind")
     return tmp_path
@@ -210,11 +268,30 @@ def test_f42_a_missing_part_of_a_table_is_named_with_the_target_to_run(results):
     from crosslign.reporting.values import find_record
 
     (results / "scores" / "s.json").unlink()
-    with pytest.raises(InputError, match=r"s\.json: file is missing\. Run the target that makes it"):
+    with pytest.raises(InputError, match=r"s\.json: file is missing\. Run snakemake --cores all -- \S+/scores/s\.json"):
         find_record(results / "scores" / "s.json", {"task": "t"})
     text, whole = verify(results)
     assert not whole
     assert "A / de: scores/s.json is not there" in text
+
+
+@pytest.mark.parametrize("printed", [{}, {"gaps": "mark"}])
+def test_f42_deleted_records_are_refused_with_the_command_or_marked_when_asked(results, printed):
+    from crosslign.reporting.layout import lay_out
+
+    score = results / "scores" / "s.json"
+    write_json(score, {"records": [record for record in json.loads(score.read_text())["records"] if record["subset"] != "fr"]})
+    rows = [{"label": "A"}]
+    resolved = {**TABLE, "id": "t", "title": "T", "scale": "paper", "stand_in": False, "rows": rows, "footnotes": [], "print": printed}
+    if not printed:
+        with pytest.raises(InputError, match=r"0 records fit .*snakemake --cores all --forcerun (\S+/scores/s\.json) -- \1"):
+            lay_out(resolved, results, results)
+        return
+    table = lay_out(resolved, results, results)
+    assert [cell.ours for cell in table.rows[0].cells] == ["–" if name != "de" else "20.0" for name in ("de", "fr", "mean")]
+    notes = [text for _, text in table.footnotes]
+    assert any(text.startswith("gap: 0 records fit") and text.endswith("in s.json") for text in notes)
+    assert any(text.startswith("no value in fr: gap") for text in notes)
 
 
 def test_f42_verify_says_whole_stale_missing_and_touched_on_one_screen(results):
@@ -222,9 +299,8 @@ def test_f42_verify_says_whole_stale_missing_and_touched_on_one_screen(results):
     assert whole, text
     table = results / "tables" / "t.csv"
     table.write_text(table.read_text().replace("0.35", "0.36"))
-    columns = [{"label": "mean", "mean_of": ["de", "fr"]}]
-    Lineage("rule", {"columns": columns}, [results / "scores/s.json"], results).write(table, "kind")
-    assert "A / mean: 0.36 is printed, its parts give 0.35" in verify(results)[0]
+    Lineage("rule", TABLE, [results / "scores/s.json"], results).write(table, "kind")
+    assert "A / mean: 0.36 is printed, the scores give 0.35" in verify(results)[0]
     (results / "corpora" / "c.parquet").write_text("other rows")
     text, _ = verify(results)
     assert "touched by hand: corpora/c.parquet" in text

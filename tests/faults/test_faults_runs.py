@@ -123,6 +123,16 @@ def test_f11_read_only_results_fail_before_any_download(tmpfs, tmp_path):
     assert "Fetching" not in done.stdout
 
 
+def test_f11_a_folder_without_permission_fails_before_any_download(nobody, tmp_path):
+    mini = Mini(tmp_path / "mini")
+    (mini.folder / "results").mkdir(mode=0o555)
+    done = mini.run(check=False, before=nobody)
+    assert done.returncode != 0
+    assert "error: " in done.stdout
+    assert "Permission denied" in done.stdout
+    assert "Fetching" not in done.stdout
+
+
 def test_f28_time_stamps_and_clocks_that_lie_make_no_needless_rerun_and_hashes_find_the_missing_one(undisturbed, copy):
     for path in (copy.results / "corpora").rglob("*"):
         os.utime(path, (4e9, 4e9))

@@ -10,13 +10,16 @@ import sys
 import time
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import torch
 import trial
 
-from crosslign.encoders.encode import encode
+from crosslign.encoders.encode import TOKEN_BUDGET, encode
 from crosslign.encoders.model import Member, Model
+from crosslign.encoders.text_sets import embed_text_set
 from crosslign.errors import CrosslignError, ResourceError, StoppedError
+from crosslign.files import write_rows
 
 READOUT = {"pooling": "mean", "layer": -1, "max_length": 16, "normalise": True, "precision": "fp32", "prefix": ""}
 RECIPE = {"train": {"steps": 8, "checkpoint_every": 2}, "select": {}}
@@ -24,9 +27,9 @@ RECIPE = {"train": {"steps": 8, "checkpoint_every": 2}, "select": {}}
 
 @pytest.fixture
 def program(tiny_encoder, pairs_file, tmp_path):
-    """Start a training in a process of its own; `stop` sends signals when the log says a word."""
+    """Run a training in a process of its own, with `before` run in it first; that may say `begun` and be sent a signal for it."""
 
-    def start(name, recipe, stop=(), at="", **arguments):
+    def start(name, recipe, before="", number=None, **arguments):
         settings = {
             "encoder": str(tiny_encoder),
             "examples": {"pairs": str(pairs_file)},
@@ -38,38 +41,55 @@ def program(tiny_encoder, pairs_file, tmp_path):
         (tmp_path / f"{name}.json").write_text(json.dumps(settings))
         environment = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1"}
         code = f"import logging, runpy, sys; logging.basicConfig(level=20); sys.argv = ['t', {str(tmp_path / f'{name}.json')!r}]\n"
-        code += f"print('begun', file=sys.stderr)\nrunpy.run_path({trial.__file__!r}, run_name='__main__')"
+        code += f"{before}\nrunpy.run_path({trial.__file__!r}, run_name='__main__')"
         process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, env=environment)
         said = []
         for line in process.stderr:
             said.append(line)
-            if at and at in line:
-                for number in stop:
-                    process.send_signal(number)
-                at = ""
+            if line == "begun\n":
+                process.send_signal(number)
         return process.wait(), "".join(said)
 
     return start
 
 
+WHEN_SAID = """
+import os
+class Stop(logging.Handler):
+    def emit(self, record):
+        if {said!r} in record.getMessage():
+            os.kill(os.getpid(), {number})
+logging.getLogger().addHandler(Stop())
+"""
+IN_THE_RENAME = """
+import os
+from pathlib import Path
+def replace(self, target, real=Path.replace):
+    if Path(target).name == {said!r}:
+        os.kill(os.getpid(), {number})
+    return real(self, target)
+Path.replace = replace
+"""
+MOMENTS = {
+    "first import": ("print('begun', file=sys.stderr)", "", signal.SIGUSR1),
+    "before the first step": (WHEN_SAID, "8 steps on cpu", signal.SIGTERM),
+    "while saving": (IN_THE_RENAME, "step-00000002", signal.SIGTERM),
+    "after a save": (WHEN_SAID, "checkpoint written at step 2", signal.SIGUSR1),
+    "last steps": (WHEN_SAID, "checkpoint written at step 6", signal.SIGTERM),
+}
+"""What sends the signal, from within but for the first import: no moment is missed."""
+
+
 @pytest.mark.workflow
-@pytest.mark.parametrize(
-    ("at", "number"),
-    [
-        ("begun", signal.SIGUSR1),
-        ("8 steps on cpu", signal.SIGTERM),
-        ("checkpoint written at step 2", signal.SIGUSR1),
-        ("checkpoint written at step 6", signal.SIGTERM),
-    ],
-    ids=["first import", "before the first step", "while saving", "last steps"],
-)
-def test_f02_a_training_told_to_stop_goes_on_to_the_same_weights(program, tmp_path, at, number):
+@pytest.mark.parametrize("moment", MOMENTS)
+def test_f02_a_training_told_to_stop_goes_on_to_the_same_weights(program, tmp_path, moment):
     recipe = trial.recipe(**RECIPE)
     code, said = program("whole", recipe)
     assert code == 0, said
-    code, said = program("stopped", recipe, stop=[number], at=at)
+    before, said, number = MOMENTS[moment]
+    code, said = program("stopped", recipe, before.format(said=said, number=int(number)), number)
     # Before the trainer has begun there is nothing to save: the signal ends the process as it ends any.
-    assert code in ((75, 0) if at != "begun" else (75, 0, -number)), said
+    assert code in ((75, -number) if moment == "first import" else (75,)), said
     if code == 75:
         assert (tmp_path / "stopped-work" / "current").is_file()
         assert not (tmp_path / "stopped").exists()
@@ -119,21 +139,43 @@ def test_f03_killed_between_the_rename_and_the_pointer_the_old_checkpoint_holds(
     assert trial.weights(resumed) == trial.weights(whole)
 
 
-def test_f19_memory_that_runs_out_in_encoding_halves_the_batch(tiny_model, monkeypatch):
-    texts = [f"sentence number {n} of many" for n in range(40)]
+def test_f19_memory_that_runs_out_in_encoding_halves_the_batch_once_and_is_recorded(tiny_model, tiny_encoder, monkeypatch, tmp_path):
+    """The allocator refuses batches by their tokens; what fitted is kept for all that follows, and stands with the counts."""
+    texts = ["one sentence of many"] * 40
     expected = encode(tiny_model, texts, ["en"] * 40, READOUT)
-    real = Member.forward
+    real, refused = Member.forward, []
 
     def forward(self, features, *rest):
-        if len(features["input_ids"]) > 3:
+        if features["input_ids"].numel() > 60:
+            refused.append(features["input_ids"].numel())
             raise torch.OutOfMemoryError("CUDA out of memory")
         return real(self, features, *rest)
 
     monkeypatch.setattr(Member, "forward", forward)
+    monkeypatch.setattr("crosslign.encoders.encode.CHUNK", 20)
     assert abs(encode(tiny_model, texts, ["en"] * 40, READOUT) - expected).max() < 1e-5
-    monkeypatch.setattr(Member, "forward", lambda *_: (_ for _ in ()).throw(torch.OutOfMemoryError("CUDA out of memory")))
-    with pytest.raises(ResourceError, match=r"max_length"):
-        encode(tiny_model, texts[:1], ["en"], READOUT)
+    assert refused == sorted(set(refused), reverse=True), "the second half of the texts asked for too much again"
+    assert refused
+    table = pa.table({"text_id": [f"t{n}" for n in range(40)], "lang": ["en"] * 40, "text": texts})
+    write_rows(tmp_path / "texts.parquet", table, "texts")
+    counts = embed_text_set(tiny_encoder / "main", tmp_path / "texts.parquet", READOUT, tmp_path / "x.npy")
+    assert counts["token_budget"] <= 60 < TOKEN_BUDGET
+
+
+def test_f19_one_sentence_too_large_is_named(tiny_encoder, monkeypatch, tmp_path):
+    real = Member.forward
+
+    def forward(self, features, *rest):
+        if features["input_ids"].shape[1] > 12:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return real(self, features, *rest)
+
+    monkeypatch.setattr(Member, "forward", forward)
+    table = pa.table({"text_id": ["t0", "t1", "t2"], "lang": ["en"] * 3, "text": ["Ja.", "It rained " * 20, "Yes."]})
+    write_rows(tmp_path / "texts.parquet", table, "texts")
+    with pytest.raises(ResourceError, match=r"t1 alone does not fit into memory; 16 tokens.*max_length"):
+        embed_text_set(tiny_encoder / "main", tmp_path / "texts.parquet", READOUT, tmp_path / "x.npy")
+    assert not (tmp_path / "x.npy").exists()
 
 
 def test_f20_memory_that_runs_out_in_training_names_the_setting_and_that_setting_gives_the_same_loss(train, tiny_encoder, monkeypatch):

@@ -55,6 +55,12 @@ EDITS = {
         "scale: laptop\nscale: quick",
         r"config\.yaml:\d+: a key stands twice",
     ),
+    "code": (
+        "config/config.yaml",
+        "scale: laptop",
+        "scale: laptop\n__use_yte__: true\n__definitions__: [import os; os.mkdir('owned')]",
+        r"config\.yaml:\d+: .*unknown key '__use_yte__'",
+    ),
     "an unknown scale": ("config/config.yaml", "scale: laptop", "scale: laptob", r"unknown scale 'laptob'.*did you mean 'laptop'"),
     "an unknown task": (
         "config/papers/quickstart.yaml",
@@ -82,9 +88,10 @@ def test_one_line_that_helps(untouched, name):
 
 
 def test_the_workflow_stops_before_any_job_with_exit_code_2(untouched):
-    untouched.edit("config/papers/quickstart.yaml", "learning_rate: 1e-5", "learning_rat: 1e-5")
+    untouched.edit(*EDITS["code"][:3])
     done = untouched.run(check=False)
     assert done.returncode == 2
+    assert not (untouched.folder / "owned").exists()
     assert [line for line in done.stderr.splitlines() if line.startswith("error:")] != []
     assert "Traceback" not in done.stderr
     assert not untouched.results.exists()

@@ -32,9 +32,9 @@ def mining(changed, tmp_path):
     return changed
 
 
-def command(workflow, *arguments):
+def command(workflow, *arguments, folder="."):
     arguments = [sys.executable, "-c", "import sys; from crosslign.cli.main import main; sys.exit(main())", "mine", *arguments]
-    return subprocess.run(arguments, cwd=workflow.folder, env=environment(), capture_output=True, text=True, check=False)
+    return subprocess.run(arguments, cwd=workflow.folder / folder, env=environment(), capture_output=True, text=True, check=False)
 
 
 def test_two_files_of_ones_own_become_scored_pairs(mining):
@@ -71,6 +71,11 @@ def test_two_files_of_ones_own_become_scored_pairs(mining):
         "mined/my_mine/source.parquet",
         "systems/QS-P-s42",
     }
+
+    # From elsewhere, and under a profile that brings a configuration of its own, it is the same entry at the same scale.
+    elsewhere = ("--directory", "..", "--profile", "profiles/workstation", "--config", "scale=quick", "--dry-run")
+    done = command(mining, "my_mine", *elsewhere, folder="config")
+    assert (done.returncode, "Nothing to be done" in done.stdout + done.stderr) == (0, True), done.stderr[-3000:]
 
     # As a target of the workflow there is nothing left to do; another threshold writes pairs anew, and does no more.
     mining.edit("config/config.yaml", "targets: [quickstart, overview, overlap, report]", "targets: [my_mine]")

@@ -1,11 +1,13 @@
 """Profiles resolve from the root and plan the same jobs; the plan of a run opens it."""
 
+import re
 import shutil
 import subprocess
 import sys
 
 import pytest
 from project_copy import ROOT
+from ruamel.yaml import YAML
 
 SMALL = ["scale=quick", "papers=[moco_bert]", "targets=[moco_bert_table5]"]
 
@@ -18,3 +20,21 @@ def test_a_profile_resolves_from_the_root(untouched, profile):
     said = done.stdout + done.stderr
     assert done.returncode == 0, said[-3000:]
     assert said.count(": Training MB-") == 2
+
+
+@pytest.fixture(scope="module")
+def slurm():
+    return YAML(typ="safe").load((ROOT / "slurm" / "config.yaml").read_text(encoding="utf-8"))
+
+
+def test_the_gpus_of_a_job_are_those_of_one_node(slurm):
+    assert slurm["default-resources"]["nodes"] == 1
+
+
+def test_no_job_waits_for_those_of_another_run_and_scores_start_first(slurm):
+    assert not {"groups", "group-components"} & slurm.keys()
+    rules = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")))
+    blocks = {block.split(":")[0]: block for block in re.split(r"(?m)^rule ", rules)[1:]}
+    priorities = {name: int(found[1]) for name, block in blocks.items() if (found := re.search(r"(?m)^    priority: (\d+)$", block))}
+    assert priorities["score"] == max(priorities.values()) > priorities["train_system"]
+    assert "embed" not in priorities

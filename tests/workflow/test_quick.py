@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import shutil
 
 from project_copy import Workflow
@@ -48,6 +49,10 @@ def test_explain_walks_from_a_cell_to_the_downloads(finished, capsys):
     out = capsys.readouterr().out
     for part in ("systems/QS-P-s42", "examples/verses_parallel.parquet", "corpora/bible_train/all.parquet", ".whl", "sha256", "commit"):
         assert part in out, part
+    forced = re.findall(r"--forcerun (\S+) -- (\S+)", out)
+    assert any("/downloads/" in target for _, target in forced)
+    # What it prints to make each of them again is what Snakemake takes, also for the files of a stand-in.
+    finished.run("-n", *(target for _, target in forced), "--forcerun", *(made for made, _ in forced))
     assert main(["explain", "quickstart", "QS-Q", "xx→en", *place]) == 2
     assert "unknown row 'QS-Q'" in capsys.readouterr().err
 
@@ -65,6 +70,17 @@ def test_filters_and_decontamination_are_counted(finished):
         "sts_written",
     }
     assert examples["stand_in"] is True
+
+
+def test_scores_of_one_checkpoint_share_its_hash_and_those_of_one_task_the_hash_of_its_data(finished):
+    checkpoints, data = {}, {}
+    for path in (finished.results / "scores").glob("*/*/*/*.json"):
+        content = json.loads(path.read_text(encoding="utf-8"))
+        for record in content.get("records", []):
+            checkpoints.setdefault((content["run_id"], content["checkpoint"]), set()).add(record["checkpoint_sha"])
+            data.setdefault(content["task"], set()).add(record["data_manifest_sha"])
+    assert len(checkpoints) > 2
+    assert {len(found) for found in (*checkpoints.values(), *data.values())} == {1}
 
 
 def test_a_second_run_has_nothing_to_do(finished):

@@ -7,10 +7,12 @@ from pathlib import Path
 from crosslign.config import cells, graph
 from crosslign.config.catalog import source_kind
 from crosslign.config.load import load_project
+from crosslign.config.job_states import JobStates
 from crosslign.config.mining import mine_recipe, side_file
 from crosslign.config.overlap import expected_none, overlap_inputs
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.resolve import (
+    pace_of,
     resolve,
     scored_entry,
     split_run,
@@ -21,7 +23,8 @@ from crosslign.config.resources import (
     job_need,
     large_sets,
 )
-from crosslign.config.scheduler import require_scheduler
+from crosslign.config.scheduler import most, require_scheduler
+from crosslign.config.settings import own_file, read_settings
 from crosslign.config.targets import covered, target_files, target_names
 from crosslign.errors import CrosslignError
 from crosslign.files.atomic import require_writable
@@ -34,7 +37,7 @@ from crosslign.paths import (
     OVERVIEW_FORMATS,
 )
 from crosslign.reporting.console import summary
-from crosslign.reporting.cost import cost_of, cost_text
+from crosslign.reporting.cost import cost_of, cost_text, too_long
 from crosslign.reporting.failures import FailuresHandler
 from crosslign.reporting.remaining import Remaining, RemainingHandler
 from crosslign.stages.alone import ENGINE_VARIABLE, engine_mark
@@ -57,16 +60,23 @@ def ends_in_words():
 
 
 with ends_in_words():
-    project = load_project(ROOT, config)
+    settings = read_settings(
+        ROOT,
+        [own_file(ROOT, Path()), *workflow.overwrite_configfiles],
+        workflow.config_settings.config,
+    )
+    project = load_project(ROOT, settings)
 
+GPUS = project.gpus
 failures = FailuresHandler()
 if workflow.is_main_process:
     logger.addHandler(failures)
     os.environ[ENGINE_VARIABLE] = engine_mark()
-    if note := gpu_note(
-        project.settings.get("gpus", project.scale.get("gpus", 0)), os.environ
-    ):
-        print(f"note: {note}", file=sys.stderr)
+    for mirror in filter(lambda folder: not folder.is_dir(), project.mirrors):
+        print(
+            f"note: there is no mirror {mirror}: nothing is read from it",
+            file=sys.stderr,
+        )
     logger.addHandler(
         RemainingHandler(
             Remaining(project.scale.get("expected_seconds", {}), workflow.cores or 1)
@@ -75,7 +85,6 @@ if workflow.is_main_process:
 
 paths = project.paths
 LIMITS = project.scale["limits"]
-GPUS = project.settings.get("gpus", project.scale.get("gpus", 0))
 OVERLAP = overlap_inputs(project)
 LARGE_SETS = large_sets(project)
 COVERED_TABLES, COVERED_FIGURES = covered(project)
@@ -203,20 +212,40 @@ def check_scheduler(dag):
     # The plugin (2.8) reports a refused job by `job.rule`, which a group of jobs does not have: it would wait for the group for ever.
     if not hasattr(GroupJob, "rule"):
         GroupJob.rule = property(rule_of_group)
-    one_each = {job.rule.name: job for job in dag.needrun_jobs() if not job.is_local}
-    asked = [
-        (job.resources.get("slurm_account"), job.resources.get("slurm_partition"))
-        for job in one_each.values()
-    ]
+    import snakemake_executor_plugin_slurm as plugin  # only where it is in use
+
+    # The plugin (2.8) loses every job when one round of asking after them fails.
+    if not isinstance(plugin.query_job_status, JobStates):
+        plugin.query_job_status = JobStates(plugin.query_job_status, logger.warning)
+    settings = workflow.executor_settings
+    own = {name: getattr(settings, name, None) for name in ("qos", "reservation")}
+    own = {name: value for name, value in own.items() if value}
+    jobs = [job for job in dag.needrun_jobs() if not job.is_local]
+    asked = most(
+        (job.rule.name, {**dict(job.resources.items()), "threads": job.threads, **own})
+        for job in jobs
+    )
     if asked:
         with ends_in_words():
             require_scheduler(asked)
 
 
+def print_gpu_note():
+    """Say what GPUs asked for and not there mean, where jobs run on this machine: what nodes of a cluster have is not seen here."""
+    if workflow.local_exec and (note := gpu_note(GPUS, os.environ)):
+        print(f"note: {note}", file=sys.stderr)
+
+
 def print_cost(dag):
     """Print what the jobs of this run are expected to cost, before the first of them."""
-    jobs = [(job.rule.name, dict(job.wildcards_dict)) for job in dag.needrun_jobs()]
-    print(f"plan: {cost_text(cost_of(project, jobs, max(1, GPUS)))}", file=sys.stderr)
+    found = list(dag.needrun_jobs())
+    jobs = [(job.rule.name, dict(job.wildcards_dict)) for job in found]
+    # On a cluster as many jobs as it may have in its queue are at work at once; on this machine, as many as it has devices.
+    at_once = max(1, GPUS) if workflow.local_exec else workflow.nodes or 1
+    print(f"plan: {cost_text(cost_of(project, jobs, at_once))}", file=sys.stderr)
+    tries = 1 + max((job.restart_times for job in found), default=0)
+    if not workflow.local_exec and (note := too_long(project, jobs, tries)):
+        print(f"note: {note}", file=sys.stderr)
 
 
 def print_failures():

@@ -101,6 +101,10 @@ def recipe_of(wildcards):
     return resolve(project, system, seed)
 
 
+def pace(key):
+    return lambda w: pace_of(project, split_run(project, w.run)[0])[key]
+
+
 def training_examples(wildcards):
     return sorted({term["examples"] for term in recipe_of(wildcards)["terms"]})
 
@@ -183,5 +187,9 @@ def mining_members(wildcards):
 
 
 def published(tables):
-    """Files of the figures that papers printed in these tables."""
-    return [path for table in tables if (path := PUBLISHED / f"{table}.csv").exists()]
+    """Files of the figures that papers printed in these tables, and of what does not add up in them."""
+    shown = {project.tables[table].get("published_from", table) for table in tables}
+    found = [
+        path for name in sorted(shown) if (path := PUBLISHED / f"{name}.csv").exists()
+    ]
+    return [*found, *filter(Path.exists, [PUBLISHED / "errata.csv"])] if found else []

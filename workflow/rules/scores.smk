@@ -12,6 +12,8 @@ rule score:
         paths.log("score", "{run}/{checkpoint}/{readout}/{task}"),
     benchmark:
         paths.benchmark("score", "{run}/{checkpoint}/{readout}/{task}")
+    # Before trainings and encodings: the last score of a large set gives its vectors' disk back.
+    priority: 20
     conda:
         environment()
     threads: 1

@@ -21,6 +21,9 @@ rule train_system:
     resources:
         **needs("train_system"),
         gpu=GPUS,
+        # when checkpoints are written: no `params`, since a change must train nothing anew
+        checkpoint_minutes=pace("checkpoint_minutes"),
+        checkpoint_every=pace("checkpoint_every"),
     params:
         recipe=recipe_of,
         seed=lambda w: split_run(project, w.run)[1],

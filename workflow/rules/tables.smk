@@ -69,7 +69,7 @@ rule make_table:
         **needs("make_table"),
     params:
         recipe=lambda w: cells.resolve_table(project, w.table),
-        published=str(PUBLISHED),
+        published=lambda w: str(PUBLISHED),
         root=lambda w: str(paths.results),
         code=code("make_table"),
     message:
@@ -130,7 +130,7 @@ rule write_overview:
         **needs("write_overview"),
     params:
         recipe=lambda w: cells.overview(project),
-        published=str(PUBLISHED),
+        published=lambda w: str(PUBLISHED),
         root=lambda w: str(paths.results),
         code=code("write_overview"),
     message:
@@ -158,7 +158,7 @@ rule write_report:
         **needs("write_report"),
     params:
         recipe=lambda w: cells.overview(project),
-        published=str(PUBLISHED),
+        published=lambda w: str(PUBLISHED),
         root=lambda w: str(paths.results),
         code=code("write_report"),
     message:

@@ -1,5 +1,6 @@
 """Train one run."""
 
+from crosslign.config.resolve import PACE
 from crosslign.stages.job import execute
 from crosslign.stages.train_system import train_system
 
@@ -11,5 +12,6 @@ execute(
     params=snakemake.params.items(),
     threads=snakemake.threads,
     gpus=snakemake.resources.get("gpu", 0),
+    pace={key: snakemake.resources.get(key) for key in PACE},
     log=snakemake.log[0],
 )

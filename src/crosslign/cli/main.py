@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import sys
+import traceback
 from argparse import ArgumentParser
 from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
+from typing import TextIO, cast
 
 from crosslign.cli import COMMANDS
-from crosslign.errors import CrosslignError
+from crosslign.errors import CrosslignError, PrintableStream
 
 
 def parser() -> ArgumentParser:
@@ -18,17 +21,29 @@ def parser() -> ArgumentParser:
         command = COMMANDS.get(name)()
         sub = commands.add_parser(name, help=command.help, description=command.help)
         command.arguments(sub)
-        sub.set_defaults(run=command.run)
+        sub.set_defaults(chosen=command.run)  # no argument of a command may be called so
     return top
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code (2 wrong input, 3 network, 4 resources; see docs/architecture.md)."""
+    """Run one command; return its exit code (2 wrong input, 3 network, 4 resources; see docs/architecture.md).
+
+    Names, licences, logs and results come from anywhere: no code in them that a terminal would obey is printed.
+    """
+    out, err = (cast(TextIO, PrintableStream(stream)) for stream in (sys.stdout, sys.stderr))
+    with redirect_stdout(out), redirect_stderr(err):
+        return _run(arguments)
+
+
+def _run(arguments: Sequence[str] | None) -> int:
     args = parser().parse_args(arguments)
     try:
-        return int(args.run(args))
+        return int(args.chosen(args))
     except CrosslignError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
     except BrokenPipeError:
         return 0
+    except Exception:  # the interpreter would print its text as it stands
+        traceback.print_exc()
+        return 1

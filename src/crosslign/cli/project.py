@@ -6,18 +6,16 @@ import shlex
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from ruamel.yaml import YAML
-
 from crosslign.config.load import load_project
 from crosslign.config.project import Project
-from crosslign.config.yaml_files import load_yaml
+from crosslign.config.settings import own_file, parsed, read_settings
 from crosslign.errors import InputError
 
 
 def project_arguments(parser: ArgumentParser) -> None:
     """Declare the project's folder, its configuration file, and overrides."""
     parser.add_argument("--directory", type=Path, default=Path.cwd(), help="the project's folder (default: here)")
-    parser.add_argument("--configfile", type=Path, help="configuration file (default: config/config.yaml)")
+    parser.add_argument("--configfile", type=Path, help="configuration file to lay over config/config.yaml, as Snakemake does")
     parser.add_argument("--config", nargs="*", default=[], metavar="KEY=VALUE", help="override configuration keys, as Snakemake does")
 
 
@@ -27,18 +25,27 @@ def read_project(args: Namespace) -> Project:
     Raises:
         InputError: no configuration there, or a wrong one.
     """
-    file = args.configfile or args.directory / "config" / "config.yaml"
+    file = own_file(args.directory, args.directory)
     if not file.exists():
         raise InputError("no configuration", where=str(file), do="Run this in the project's folder, or give --directory")
-    settings = dict(load_yaml(file).content)
-    for override in args.config:
-        key, equals, value = override.partition("=")
+    overrides = [override.partition("=") for override in args.config]
+    for key, equals, _ in overrides:
         if not equals:
-            raise InputError(f"--config {override!r} has no value", do="Write KEY=VALUE")
-        settings[key] = YAML(typ="safe").load(value)
+            raise InputError(f"--config {key!r} has no value", do="Write KEY=VALUE")
+    over = [args.configfile] if args.configfile else []
+    settings = read_settings(args.directory, [file, *over], parsed([(key, value) for key, _, value in overrides]))
     if args.directory.resolve() != Path.cwd():
-        settings["results"] = str(args.directory / settings.get("results", "results"))
+        settings["results"] = str(args.directory / settings["results"])
     return load_project(args.directory, settings)
+
+
+def results_folder(args: Namespace) -> Path:
+    """Return the results folder, with its scale, that a command was given, or else the one of the configuration.
+
+    Raises:
+        InputError: none was given, and there is no configuration, or a wrong one.
+    """
+    return args.results if args.results is not None else read_project(args).paths.results
 
 
 def options(args: Namespace) -> list[str]:

@@ -1,4 +1,4 @@
-"""Which row of a table each row is compared with."""
+"""Which row of a table a footnote or another row means."""
 
 from __future__ import annotations
 
@@ -6,6 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from crosslign.errors import InputError
+
+
+def named_rows(at: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return the places of the rows that a footnote stands at: by `number`, else by `row`, a label, and its `group` where it has one."""
+    if "number" in at:
+        return [at["number"]]
+    return [
+        place for place, row in enumerate(rows) if row["label"] == at["row"] and ("group" not in at or row.get("group", "") == at["group"])
+    ]
 
 
 def _named(rows: Sequence[Mapping[str, Any]], at: int) -> int:

@@ -155,23 +155,23 @@ def counted_rows(project: Project, table: str) -> dict[tuple[str, str], Path]:
 def _selection_notes(project: Project, rows: list[Mapping[str, Any]], columns: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return a footnote for each row whose checkpoint is chosen by looking at an evaluation."""
     notes = []
-    for row in rows:
+    for number, row in enumerate(rows):
         systems = {system_of(row, column) for column in columns if "task" in column} if "system" in row else set()
         trained = [entry_of(project, system) for system in systems if not is_untrained(project, system)]
         tasks = sorted({select["task"] for entry in trained for select in entry.get("select", {}).values() if select.get("keep", True)})
         if tasks:
-            notes.append({"at": {"row": row["label"]}, "text": f"checkpoint chosen by {', '.join(tasks)}"})
+            notes.append({"at": {"number": number}, "text": f"checkpoint chosen by {', '.join(tasks)}"})
     return notes
 
 
 def _search_notes(project: Project, rows: list[Mapping[str, Any]], columns: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return a footnote for each row whose training text was not searched for the sentences of an evaluation."""
     notes = []
-    for row in rows:
+    for number, row in enumerate(rows):
         places = [(system_of(row, column), column["task"]) for column in columns if "task" in column] if "system" in row else []
         found = sorted({corpus for system, task in places for corpus in not_searched(project, system, task)})
         if found:
-            notes.append({"at": {"row": row["label"]}, "text": f"training text was not searched for sentences of {', '.join(found)}"})
+            notes.append({"at": {"number": number}, "text": f"training text was not searched for sentences of {', '.join(found)}"})
     return notes
 
 

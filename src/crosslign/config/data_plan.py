@@ -13,7 +13,8 @@ from crosslign.config.graph import view_corpora
 from crosslign.config.mining import mine_recipe
 from crosslign.config.project import Project
 from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained
-from crosslign.config.targets import GROUPS, PAGES, covered, figures_of, tables_of
+from crosslign.config.settings import PAGES
+from crosslign.config.targets import GROUPS, covered, figures_of, tables_of
 from crosslign.errors import InputError
 from crosslign.files.mirrors import mirrored
 from crosslign.registry import nearest

@@ -14,6 +14,7 @@ from crosslign.config.project import SECTIONS, Project
 from crosslign.config.references import check_references
 from crosslign.config.schema import check
 from crosslign.config.seeded import with_seeded_examples
+from crosslign.config.settings import DEFAULTS, read_settings
 from crosslign.config.sizes import renamed, sized, with_dependants
 from crosslign.config.templates import expand
 from crosslign.config.yaml_files import YamlFile, load_yaml
@@ -42,27 +43,12 @@ class _Loader:
         return options.OptionChecker(self.schemas, self.files[relative])
 
 
-def _numbers(values: Any) -> Any:
-    """Return a list with its digits as numbers: Snakemake's command line gives the items of a list as text."""
-    return [int(v) if isinstance(v, str) and v.isdigit() else v for v in values] if isinstance(values, list) else values
-
-
 def _settings(loader: _Loader, given: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Return config.yaml, or what Snakemake made of it and of the command line, checked and filled up."""
-    loader.load("config/config.yaml", "config")
-    if given is not None:
-        given = {**given, **({"seeds": _numbers(given["seeds"])} if given.get("seeds") else {})}
-        check(YamlFile(Path("config/config.yaml or --config"), dict(given), {}), loader.schemas, "config")
-    defaults = {
-        "scale": "laptop",
-        "results": "results",
-        "mirror": [],
-        "papers": ["quickstart"],
-        "targets": ["all"],
-        "mine": {},
-        "sizes": {},
-    }
-    return {**defaults, **(given if given is not None else loader.files["config/config.yaml"].content)}
+    """Return the settings, checked and filled up; those of the project's config.yaml where none are given."""
+    if given is None:
+        return read_settings(loader.root, [loader.root / "config" / "config.yaml"], {})
+    check(YamlFile(Path("config/config.yaml or --config"), dict(given), {}), loader.schemas, "config")
+    return {**DEFAULTS, **given}
 
 
 def _name(folder: Path, name: str, kind: str) -> str:
@@ -129,7 +115,7 @@ def _mirrors(settings: Mapping[str, Any]) -> tuple[Path, ...]:
     named = settings["mirror"]
     folders = [named] if isinstance(named, str) else list(named)
     folders += [part for part in os.environ.get("CROSSLIGN_MIRROR", "").split(os.pathsep) if part]
-    return tuple(Path(folder) for folder in folders)
+    return tuple(Path(folder).expanduser() for folder in folders)
 
 
 def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
@@ -137,7 +123,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
 
     Args:
         root: folder that holds `config/` and `workflow/`.
-        given: the settings of config.yaml as the workflow engine holds them, command line included; None reads the file.
+        given: settings as `read_settings` gives them, missing ones left to their defaults; None reads the project's config.yaml.
 
     Raises:
         InputError: the first thing wrong, in one line: file, key, what was found, what is allowed.

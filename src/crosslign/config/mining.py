@@ -95,7 +95,8 @@ def check_mining(project: Project) -> None:
         InputError: a name that another target has, or what `mine_recipe` raises.
     """
     for name in project.settings["mine"]:
-        for other, kind in ((GROUPS, "word of targets"), (project.tables, "table"), (project.figures, "figure")):
+        taken = {"word of targets": GROUPS, "table": project.tables, "figure": project.figures, "paper": project.settings["papers"]}
+        for kind, other in taken.items():
             if name in other:
                 raise InputError(f"{name!r} is also a {kind}", where="config/config.yaml: mine", do="Give the mining another name")
         mine_recipe(project, name)

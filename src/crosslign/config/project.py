@@ -47,6 +47,11 @@ class Project:
     mirrors: tuple[Path, ...]
 
     @property
+    def gpus(self) -> int:
+        """GPUs of each training and encoding job: those of the settings, else those of the scale."""
+        return int(self.settings.get("gpus", self.scale.get("gpus", 0)))
+
+    @property
     def stand_in(self) -> bool:
         """Whether this scale writes its own sources."""
         return bool(self.scale["sources"] == "stand_in")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from crosslign.config.baselines import named_rows
 from crosslign.config.cells import system_of
 from crosslign.config.graph import view_corpora
 from crosslign.config.project import Project
@@ -180,6 +181,26 @@ def _exists(project: Project, kind: str, name: str, allowed: Collection[str]) ->
     return kind == "readout" and (length is not None or name.endswith(RAW)) and base.removesuffix(RAW) in allowed
 
 
+def _check_footnotes(project: Project, files: Mapping[str, YamlFile]) -> None:
+    """Refuse a footnote whose row or column its table lacks, or whose row may be one of several."""
+    for name, table in project.tables.items():
+        for index, note in enumerate(table.get("footnotes", [])):
+            at, file = note.get("at", {}), f"config/papers/{project.paper_of[name]}.yaml"
+            keys = ("tables", name, "footnotes", index, "at")
+            where = files[file].where(keys) if file in files else f"{file}: {'.'.join(map(str, keys))}"
+            columns = [column["label"] for column in table["columns"]]
+            if "column" in at and at["column"] not in columns:
+                raise InputError(f"no column {at['column']!r} for this footnote", where=where, why=nearest(at["column"], columns))
+            rows = named_rows(at, table["rows"]) if "row" in at else [0]
+            if not rows:
+                labels = [row["label"] for row in table["rows"]]
+                raise InputError(f"no row {at['row']!r} for this footnote", where=where, why=nearest(at["row"], labels))
+            if len(rows) > 1:
+                groups = ", ".join(repr(table["rows"][place].get("group", "")) for place in rows)
+                why = f"they stand in the groups {groups}"
+                raise InputError(f"{len(rows)} rows are called {at['row']!r}", where=where, why=why, do="Name the row's group beside it")
+
+
 def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
     """Check every name that an entry uses, and that nothing is made from itself.
 
@@ -193,6 +214,7 @@ def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
             if not _exists(project, kind, name, allowed):
                 where = files[file].where(keys) if file in files else f"{file}: {'.'.join(map(str, keys))}"
                 raise InputError(f"unknown {kind} {name!r}", where=where, why=nearest(name, list(allowed)))
+    _check_footnotes(project, files)
     filters = {
         n: [c for step in e.get("filters", []) for o in step.values() for c in (o or {}).get("corpora", [])]
         for n, e in project.corpora.items()

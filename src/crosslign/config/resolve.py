@@ -22,9 +22,12 @@ TRAIN_DEFAULTS: dict[str, Any] = {
     "betas": [0.9, 0.999],
     "epsilon": 1e-8,
     "threads": 1,
-    "checkpoint_every": 100,
 }
 """Values of `train:` that a recipe may leave out (PROTOCOLS A.1.6, A.1.7)."""
+
+PACE = ("checkpoint_minutes", "checkpoint_every")
+"""Keys of `train:` that say when a run is saved: they change no bytes, so no recipe has them and no change makes a system anew."""
+CHECKPOINT_MINUTES = 10
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -156,7 +159,7 @@ def resolve(project: Project, system: str, seed: int) -> dict[str, Any]:
         "base": _members(project, entry["base"], seed),
         "parts": deepcopy(entry.get("parts", {})),
         "terms": deepcopy(entry["terms"]),
-        "train": merge(TRAIN_DEFAULTS, entry["train"]),
+        "train": without_pace(merge(TRAIN_DEFAULTS, entry["train"])),
         "select": deepcopy(entry.get("select", {})),
         "readout": readout(project, entry["readout"]),
         "dev_readouts": dev_readouts(project, system, entry.get("select", {})),
@@ -165,6 +168,18 @@ def resolve(project: Project, system: str, seed: int) -> dict[str, Any]:
         drawn = seeded_id(term["examples"], seed)
         term["examples"] = drawn if drawn in project.examples else term["examples"]
     return _limited(recipe, project.scale)
+
+
+def without_pace(train: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of `train:` that bytes depend on."""
+    return {key: value for key, value in train.items() if key not in PACE}
+
+
+def pace_of(project: Project, system: str) -> dict[str, int]:
+    """Return when a run is saved: `checkpoint_minutes`, and `checkpoint_every` steps, the least of recipe and scale (0: no bound)."""
+    train = entry_of(project, system)["train"]
+    steps = [where["checkpoint_every"] for where in (train, project.scale["limits"]) if where.get("checkpoint_every")]
+    return {"checkpoint_minutes": train.get("checkpoint_minutes", CHECKPOINT_MINUTES), "checkpoint_every": min(steps, default=0)}
 
 
 def head_of(recipe: Mapping[str, Any]) -> str | None:

@@ -31,6 +31,8 @@ SHORTEST = 20
 LONGEST = 1440
 MOST_MB = 64_000
 """The first attempt asks for no more: large corpora are read as streams."""
+LARGEST_MB = 120_000
+"""No attempt asks for more, unless `max_mem_mb` says otherwise: a job that ended for want of time alone must still find a node."""
 STAND_IN_RULE = "write_stand_in"
 """Each source has a rule of its own for its stand-ins, which appends the source's id."""
 EMBED_RULES = ("embed", "embed_large")
@@ -42,12 +44,21 @@ REMEMBERING = ("exact_duplicate", "near_duplicate", "not_near")
 """Filters that worker processes cannot take over: they remember rows."""
 STAGING = ("exact_duplicate", "near_duplicate")
 """Filters that let all rows before them wait on disk."""
+TRAINED_BYTES = 8
+"""Disk of a trained run, bytes a parameter: its last weights and the best ones."""
+TRAINING_BYTES = 60
+"""Disk of a running training, bytes a parameter: three checkpoints while the third is written, each weights and AdamW's two moments (12)
+and a momentum copy (4); best weights (4); the run (8)."""
+COPY_SHARE = 2.2
+"""Size of a training's tokenised copy of its examples, for the size of their text: the rows, unpacked, and token ids of 4 bytes."""
 LARGE_MB = 100.0
 """Text (MB) from which on the vectors of a set are temporary, unless `keep` says otherwise: 4 GB a run at 1,024 dimensions."""
 
 
 def stage_of(rule: str) -> str:
     """Return the name that a rule shares with its likes: what time and jobs are counted by."""
+    if rule in EMBED_RULES:
+        return EMBED_RULES[0]
     return STAND_IN_RULE if rule.startswith(f"{STAND_IN_RULE}_") else rule
 
 
@@ -140,10 +151,19 @@ def large_sets(project: Project) -> list[str]:
 
 def examples_mb(project: Project, examples: str) -> float:
     """Return the size of a training set, as far as it follows from its corpora; at most what its entry or the scale keeps of it."""
-    entry, size = project.examples[examples], _examples_read_mb(project, examples)
+    entry = project.examples[examples]
+    size = sum(corpus_mb(project, name) * _taken(project, entry, name) for name in entry.get("from", []))
+    size += sum(examples_mb(project, name) for name in examples_inputs(project, examples)["others"])
     if "max_per_pair" in entry:
         size = _capped(size, entry["max_per_pair"] * max(1, len(entry.get("pairs", [])) or len(entry.get("langs", []))))
     return _capped(_capped(size, entry.get("rows")), project.scale["limits"].get("example_rows"))
+
+
+def _taken(project: Project, entry: Mapping[str, Any], corpus: str) -> float:
+    """Return the share of a corpus' rows that labelled examples take, by their languages; 1 where the entries do not say."""
+    there = (project.views.get(corpus) or project.corpora[corpus]).get("langs")
+    wanted = entry.get("langs") if entry.get("builder") == "labelled_rows" else None
+    return len(set(wanted) & set(there)) / len(there) if wanted and there else 1.0
 
 
 def _examples_read_mb(project: Project, examples: str) -> float:
@@ -237,7 +257,7 @@ def _asked(rule: str, load: Load) -> Need:
         "build_examples": (3000 + 0.3 * text, 60 + read / 50, 3 * text),  # rows are read in parts; their numbers are held
         "measure_overlap": (2000 + 0.5 * text, 60 + text / 100, 0),
         # Weights, gradients and AdamW's two moments are 16 bytes a parameter; momentum encoders and checkpoints in the making, more.
-        "train_system": (4000 + 24 * model + 2 * text, 60 + 120 * (load.gpu_hours or 1.5), 24 * model),
+        "train_system": (4000 + 24 * model + 2 * text, 60 + 120 * (load.gpu_hours or 1.5), TRAINING_BYTES * model + COPY_SHARE * text),
         "embed": (3000 + 8 * model + 2 * text, 60 + 0.25 * model * rows_m, vectors),
         "embed_large": (3000 + 8 * model + 2 * text, 60 + 0.25 * model * rows_m, vectors),
         "score": (3000 + 3 * vectors, 30 + 20 * rows_m, 0),
@@ -266,7 +286,7 @@ def corpus_threads(project: Project, corpus: str) -> int:
 
 
 def job_need(project: Project, rule: str, wildcards: Wildcards, attempt: int) -> Need:
-    """Return what one job asks for; every further attempt asks for as much again, up to the longest that a cluster allows.
+    """Return what one job asks for; every further attempt asks for as much again, up to the most that a cluster allows.
 
     Args:
         project: the configuration.
@@ -275,5 +295,5 @@ def job_need(project: Project, rule: str, wildcards: Wildcards, attempt: int) ->
         attempt: 1 for the first.
     """
     first = _asked(rule, load_of(project, rule, wildcards))
-    longest = int(project.settings.get("max_runtime", LONGEST))
-    return Need(first.mem_mb * attempt, max(SHORTEST, min(longest, first.runtime * attempt)), first.disk_mb * attempt)
+    longest, largest = int(project.settings.get("max_runtime", LONGEST)), int(project.settings.get("max_mem_mb", LARGEST_MB))
+    return Need(min(largest, first.mem_mb * attempt), max(SHORTEST, min(longest, first.runtime * attempt)), first.disk_mb * attempt)

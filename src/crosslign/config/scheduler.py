@@ -2,36 +2,81 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from crosslign.errors import InputError
 
 SECONDS = 60.0
 
 
-def require_scheduler(asked: Iterable[tuple[str | None, str | None]]) -> None:
-    """Refuse a run whose jobs Slurm would refuse one by one, hours of local jobs later.
-
-    Nothing is submitted: `sbatch --test-only` checks a job of one minute with each account and partition.
+def asked_of(resources: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the options that a job of these resources is submitted with, as the executor (2.8) names them.
 
     Args:
-        asked: account and partition of the jobs to come, as far as given; the same may come again.
+        resources: of one job, by Snakemake's names; None and 0 ask for nothing.
+    """
+    given = {name: value for name, value in resources.items() if value not in (None, "", 0)}
+    accounts = re.split(r"[,\s]+", str(given.get("slurm_account", "")))
+    gpus = given.get("gpu")
+    if model := given.get("gpu_model"):
+        gpus = f"{model}:{gpus or 1}"
+    options = {
+        "account": accounts[0],
+        "partition": given.get("slurm_partition"),
+        "time": given.get("runtime"),
+        "constraint": given.get("constraint"),
+        "qos": given.get("qos"),
+        "reservation": given.get("reservation"),
+        "mem": given.get("mem_mb"),
+        "nodes": given.get("nodes"),
+        "gres": given.get("gres"),
+        "gpus": gpus,
+        "cpus-per-task": given.get("threads"),
+    }
+    return tuple(f"--{name}={value}" for name, value in options.items() if value)
+
+
+def _number(value: Any) -> int:
+    """Return a number as it is, and 0 for what is not known yet."""
+    return value if isinstance(value, int) else 0
+
+
+def most(jobs: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    """Return for each rule the resources of one job, with the most memory, time and devices that any of its jobs asks for.
+
+    Args:
+        jobs: name of the rule and resources of every job.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for rule, resources in jobs:
+        kept = found.setdefault(rule, dict(resources))
+        kept |= {name: max(_number(kept.get(name)), _number(resources.get(name))) for name in ("mem_mb", "runtime", "gpu")}
+    return list(found.values())
+
+
+def require_scheduler(asked: Iterable[Mapping[str, Any]]) -> None:
+    """Refuse a run whose jobs Slurm would refuse one by one, hours of local jobs later.
+
+    Nothing is submitted: `sbatch --test-only` checks a job with the options that each kind of job will have.
+
+    Args:
+        asked: resources of the jobs to come; the same may come again.
 
     Raises:
         InputError: Slurm does not answer, or refuses; with its own words.
     """
     commands = [["sinfo", "--noheader", "--format=%P"]]
-    for account, partition in dict.fromkeys(asked):
-        own = [f"--account={account}"] * bool(account) + [f"--partition={partition}"] * bool(partition)
-        commands.append(["sbatch", "--test-only", "--time=1", *own, "--wrap=true"])
+    commands += [["sbatch", "--test-only", *options, "--wrap=true"] for options in dict.fromkeys(map(asked_of, asked))]
     for command in commands:
         if complaint := ask(command)[1]:
             raise InputError(
                 "Slurm takes no jobs of this run",
                 where=" ".join(command),
                 why=complaint,
-                do="put your account and partition into slurm/local.yaml (docs/cluster.md), or try again when Slurm answers",
+                do="put what your cluster wants into slurm/local.yaml (docs/cluster.md), or try again when Slurm answers",
             )
 
 

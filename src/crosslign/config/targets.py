@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crosslign.config.project import Project
+from crosslign.config.settings import PAGES
 from crosslign.errors import InputError
 from crosslign.paths import FIGURE_FORMATS, MINED_FORMATS, OVERVIEW_FORMATS, TABLE_FORMATS
 from crosslign.registry import nearest
-
-PAGES = ("overview", "overlap", "report")
-"""Pages over many tables: they cover what else `targets:` names, or everything where it names pages alone."""
 
 GROUPS = ("all", "all_tables", "all_figures", *PAGES)
 """Words that `targets:` knows beside ids."""

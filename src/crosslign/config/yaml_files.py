@@ -1,23 +1,29 @@
-"""YAML 1.2 files with line numbers: duplicate keys are refused, `no` stays Norwegian, `1e-5` is a number."""
+"""YAML 1.2 files with line numbers: duplicate keys are refused, `no` stays Norwegian, `1e-5` is a number.
+
+The tree is built from the parser's events, not by the library's own loaders: those know lines only in pure Python, which takes most of
+a second for the project's files, and a deep nest of brackets ends theirs in a crash.
+"""
 
 from __future__ import annotations
 
+import copy
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import date
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 from ruamel.yaml import YAML
-from ruamel.yaml.comments import CommentedMap, CommentedSeq
-from ruamel.yaml.constructor import DuplicateKeyError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.nodes import ScalarNode
 
 from crosslign.errors import InputError
 
 MAX_BYTES = 4 * 1024 * 1024
 MAX_NODES = 500_000
+MAX_DEPTH = 100
+MERGE = "<<"
 
 
 @dataclass(frozen=True)
@@ -44,46 +50,177 @@ class YamlFile:
         return f"{self.path}: {dotted}" if dotted else str(self.path)
 
 
-class _Plain:
-    """Turns a loaded tree into plain values; counts nodes, so that an alias bomb ends here."""
+Keys = tuple[str | int, ...]
+Line = tuple[Keys, int]
+
+
+@cache
+def plain_value(text: str) -> Any:
+    """Return what an unquoted YAML 1.2 scalar stands for: None, a bool, a number, a date or the text itself.
+
+    Raises:
+        ValueError: a date that does not exist.
+    """
+    yaml = _yaml()
+    tag = yaml.resolver.resolve(ScalarNode, text, (True, False))
+    return text if str(tag).endswith(":merge") else yaml.constructor.construct_object(ScalarNode(tag, text))
+
+
+@cache
+def _yaml() -> YAML:
+    yaml = YAML(typ="safe")
+    yaml.version = (1, 2)
+    return yaml
+
+
+@dataclass
+class _Open:
+    """A mapping or a list whose end has not come."""
+
+    at: Keys
+    value: dict[str, Any] | list[Any]
+    anchor: str | None
+    first_node: int
+    first_line: int
+    key: str | None = None
+    merged: list[dict[str, Any]] = field(default_factory=list)
+
+
+class _Builder:
+    """Makes plain values of parse events; counts values, so that an alias bomb ends here."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        self.lines: dict[tuple[str | int, ...], int] = {}
-        self.nodes = 0
+        self._path = path
+        self._open: list[_Open] = []
+        self._anchors: dict[str, tuple[Any, int, Keys, list[Line]]] = {}
+        self._lines: list[Line] = []
+        self._nodes = self._documents = 0
+        self.content: Any = None
 
-    def convert(self, node: Any, at: tuple[str | int, ...]) -> Any:
-        self.nodes += 1
-        if self.nodes > MAX_NODES:
-            raise InputError(
-                "YAML expands to too many values", where=str(self.path), why=f"more than {MAX_NODES:,}", do="Remove the nested aliases"
+    @property
+    def lines(self) -> dict[Keys, int]:
+        return dict(self._lines)
+
+    def _error(self, what: str, event: Any, **more: Any) -> InputError:
+        return InputError(what, where=f"{self._path}:{event.start_mark.line + 1}", **more)
+
+    def _where(self) -> Keys:
+        """Return the keys of the value that comes next."""
+        if not self._open:
+            return ()
+        last = self._open[-1]
+        return (*last.at, len(last.value) if isinstance(last.value, list) else str(last.key))
+
+    def _count(self, nodes: int, event: Any) -> None:
+        self._nodes += nodes
+        if self._nodes > MAX_NODES:
+            why = f"more than {MAX_NODES:,}"
+            raise self._error("YAML expands to too many values", event, why=why, do="Remove the nested aliases")
+
+    def build(self, events: Iterable[Any]) -> None:
+        """Take all events of a file."""
+        for event in events:
+            kind = type(event).__name__
+            if kind == "DocumentStartEvent":
+                self._documents += 1
+                if self._documents > 1:
+                    raise self._error("not valid YAML", event, why="a second document begins", do="Keep one document a file")
+            elif kind in ("MappingStartEvent", "SequenceStartEvent"):
+                self._begin(event, {} if kind == "MappingStartEvent" else [])
+            elif kind in ("MappingEndEvent", "SequenceEndEvent"):
+                self._end(event)
+            elif kind == "AliasEvent":
+                self._alias(event)
+            elif kind == "ScalarEvent":
+                self._scalar(event)
+
+    def _begin(self, event: Any, value: dict[str, Any] | list[Any]) -> None:
+        if event.tag is not None:
+            raise self._error("tags are not allowed", event, do="Write plain values")
+        if self._takes_key():
+            raise self._error("a key is not text", event, do="Put it in quotes")
+        if len(self._open) == MAX_DEPTH:
+            raise self._error("YAML is nested too deep", event, why=f"more than {MAX_DEPTH} levels")
+        self._count(1, event)
+        self._mark(event)
+        self._open.append(_Open(self._where(), value, event.anchor, self._nodes - 1, len(self._lines)))
+
+    def _takes_key(self) -> bool:
+        return bool(self._open) and isinstance(self._open[-1].value, dict) and self._open[-1].key is None
+
+    def _mark(self, event: Any) -> None:
+        """Note where an item of a list begins."""
+        if self._open and isinstance(self._open[-1].value, list):
+            self._lines.append((self._where(), event.start_mark.line + 1))
+
+    def _end(self, event: Any) -> None:
+        done = self._open.pop()
+        if done.merged:
+            assert isinstance(done.value, dict)
+            done.value = {k: v for part in [*reversed(done.merged), done.value] for k, v in part.items()}
+        if done.anchor is not None:
+            self._anchors[done.anchor] = done.value, self._nodes - done.first_node, done.at, self._lines[done.first_line :]
+        self._put(done.value, event)
+
+    def _alias(self, event: Any) -> None:
+        if self._takes_key():
+            raise self._error("a key is not text", event, do="Write the key out")
+        if event.anchor not in self._anchors:
+            raise self._error(
+                f"nothing before this is called {event.anchor!r}", event, do="Put the anchor before its aliases, and not around them"
             )
-        if isinstance(node, CommentedMap):
-            for key in node:
-                if not isinstance(key, str):
-                    raise InputError(f"key {key!r} is not text", where=str(self.path), do="Put it in quotes")
-                self.lines[(*at, key)] = node.lc.key(key)[0] + 1 if key in node.lc.data else 0
-            return {key: self.convert(value, (*at, key)) for key, value in node.items()}
-        if isinstance(node, CommentedSeq):
-            for index in range(len(node)):
-                if index in node.lc.data:
-                    self.lines[(*at, index)] = node.lc.item(index)[0] + 1
-            return [self.convert(value, (*at, index)) for index, value in enumerate(node)]
-        return self._scalar(node, at)
+        value, nodes, at, lines = self._anchors[event.anchor]
+        self._count(nodes, event)
+        self._mark(event)
+        here = self._where()
+        self._lines += [((*here, *keys[len(at) :]), line) for keys, line in lines]
+        self._put(copy.deepcopy(value), event)
 
-    def _scalar(self, node: Any, at: tuple[str | int, ...]) -> Any:
-        if isinstance(node, float) and not math.isfinite(node):
-            raise InputError("not a finite number", where=YamlFile(self.path, None, self.lines).where(at), why=f"found {float(node)}")
-        if node is not None and not isinstance(node, bool | int | float | str | date):
-            raise InputError("tags are not allowed", where=YamlFile(self.path, None, self.lines).where(at), do="Write plain values")
-        return _scalar(node)
+    def _scalar(self, event: Any) -> None:
+        if event.tag is not None:
+            raise self._error("tags are not allowed", event, do="Write plain values")
+        self._count(1, event)
+        try:
+            value = plain_value(event.value) if event.implicit[0] else event.value
+        except ValueError as error:
+            raise self._error("not valid YAML", event, why=str(error)) from error
+        if self._takes_key():
+            self._key(event, value)
+            return
+        if isinstance(value, float) and not math.isfinite(value):
+            dotted = ".".join(map(str, self._where()))
+            raise InputError("not a finite number", where=f"{self._path}:{event.start_mark.line + 1}: {dotted}", why=f"found {value}")
+        self._mark(event)
+        if event.anchor is not None:
+            self._anchors[event.anchor] = value, 1, self._where(), []
+        self._put(value, event)
 
+    def _key(self, event: Any, value: Any) -> None:
+        last = self._open[-1]
+        if not isinstance(value, str):
+            raise self._error(f"key {value!r} is not text", event, do="Put it in quotes")
+        if value in last.value:
+            raise self._error("a key stands twice", event, why=f"found {value!r} again")
+        last.key = value
+        if value != MERGE:
+            self._lines.append(((*last.at, value), event.start_mark.line + 1))
 
-def _scalar(node: Any) -> Any:
-    for kind in (bool, int, float, str):
-        if isinstance(node, kind):
-            return kind(node)
-    return node
+    def _put(self, value: Any, event: Any) -> None:
+        if not self._open:
+            self.content = value
+            return
+        last = self._open[-1]
+        if isinstance(last.value, list):
+            last.value.append(value)
+            return
+        key, last.key = str(last.key), None
+        if key == MERGE:
+            parts = value if isinstance(value, list) else [value]
+            if last.merged or not all(isinstance(part, dict) for part in parts):
+                raise self._error("<< takes one mapping, or one list of mappings", event)
+            last.merged = parts
+        else:
+            last.value[key] = value
 
 
 def load_yaml(path: Path, shown: Path | None = None) -> YamlFile:
@@ -105,20 +242,19 @@ def load_yaml(path: Path, shown: Path | None = None) -> YamlFile:
         raise InputError("not UTF-8", where=str(shown), why=str(error)) from error
     if len(text) > MAX_BYTES:
         raise InputError("file is too large for a configuration", where=str(shown), why=f"{len(text):,} characters")
-    yaml = YAML(typ="rt")
+    return parse_yaml(text, shown)
+
+
+def parse_yaml(text: str, shown: Path) -> YamlFile:
+    """Read YAML that is already in memory; `shown` is what messages call it. Raises as `load_yaml` does."""
+    builder = _Builder(shown)
+    yaml = YAML(typ="safe")
     yaml.version = (1, 2)
-    yaml.allow_duplicate_keys = False
     try:
-        tree = yaml.load(text)
-    except DuplicateKeyError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 0
-        raise InputError("a key stands twice", where=f"{shown}:{line}", why=str(error.problem).split("\n")[0]) from error
+        builder.build(yaml.parse(text))
     except MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
         raise InputError("not valid YAML", where=f"{shown}:{line}", why=str(error.problem)) from error
     except (YAMLError, ValueError) as error:
         raise InputError("not valid YAML", where=str(shown), why=str(error).splitlines()[0]) from error
-    if "!!python" in text or "!<" in text:
-        raise InputError("tags are not allowed", where=str(shown), do="Write plain values")
-    plain = _Plain(shown)
-    return YamlFile(shown, plain.convert({} if tree is None else tree, ()), plain.lines)
+    return YamlFile(shown, {} if builder.content is None else builder.content, builder.lines)

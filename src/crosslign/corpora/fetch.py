@@ -8,16 +8,16 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from glob import escape
 from pathlib import Path
 from typing import Any
 
-from filelock import FileLock
-
 from crosslign.config.catalog import describe, size_of, source_kind
 from crosslign.corpora import SOURCES
-from crosslign.corpora.sources._network import TransientError
-from crosslign.errors import NetworkError
+from crosslign.corpora.sources._network import SlowError, TransientError
+from crosslign.errors import NetworkError, ResourceError
 from crosslign.files import atomic_path, sha256_file, write_text
+from crosslign.files.locks import locked
 from crosslign.files.mirrors import mirrored
 
 logger = logging.getLogger(__name__)
@@ -55,18 +55,16 @@ class _Wanted:
         return f"expected {expected:,} bytes, found {size:,}" if expected is not None and size != expected else ""
 
 
-def _from_mirror(name: str, wanted: _Wanted, part: Path, mirrors: Sequence[Path]) -> str:
-    """Copy the file out of the first mirror that has it; return the problems of those that have another."""
+def _in_mirrors(name: str, wanted: _Wanted, mirrors: Sequence[Path]) -> tuple[Path | None, str]:
+    """Return the file of the first mirror that has it, and the problems of those that have another."""
     problems = []
     for path in mirrored(name, wanted.file, mirrors):
         if problem := wanted.problem(path):
             logger.warning("%s is not used: %s", path, problem)
             problems.append(f"{path}: {problem}")
             continue
-        shutil.copyfile(path, part)
-        logger.info("%s: copied from the mirror %s", wanted.file["name"], path)
-        return ""
-    return "; ".join(problems)
+        return path, ""
+    return None, "; ".join(problems)
 
 
 def _wait(attempt: int, error: TransientError) -> None:
@@ -76,8 +74,10 @@ def _wait(attempt: int, error: TransientError) -> None:
 
 
 def _from_source(source: Mapping[str, Any], wanted: _Wanted, part: Path) -> None:
-    """Fetch and verify, with three tries in a row that bring nothing new; a try that brings more starts the count anew."""
+    """Fetch and verify, with three tries in a row that bring nothing new or bring it too slowly; one that brings more starts anew."""
     fetch = SOURCES.get(source_kind(source))
+    if wanted.sha256 and part.is_file() and not wanted.problem(part):
+        return  # killed between the last byte and the final name
     attempt, most = 0, 0
     while True:
         try:
@@ -85,11 +85,13 @@ def _from_source(source: Mapping[str, Any], wanted: _Wanted, part: Path) -> None
             problem = wanted.problem(part)
             if not problem:
                 return
-            part.unlink()
-            raise TransientError(f"{wanted.file['name']} is not what the catalog says", where=wanted.where, why=problem)
+            aside = part.replace(part.with_suffix(".wrong"))
+            raise TransientError(
+                f"{wanted.file['name']} is not what the catalog says", where=wanted.where, why=f"{problem}, kept as {aside}"
+            )
         except TransientError as error:
             size = part.stat().st_size if part.exists() else 0
-            attempt, most = (0, size) if size > most else (attempt + 1, most)
+            attempt, most = (0, size) if size > most and not isinstance(error, SlowError) else (attempt + 1, most)
             if attempt >= ATTEMPTS:
                 raise
             logger.warning("%s; trying again", error)
@@ -112,13 +114,56 @@ def _missing(name: str, wanted: _Wanted, error: NetworkError, problems: str) -> 
     )
 
 
+def _remove(dest: Path, *endings: str) -> None:
+    """Remove the helping files of `dest` whose names end so."""
+    for ending in endings:
+        for left in dest.parent.glob(f".{escape(dest.name)}.{ending}"):
+            left.unlink(missing_ok=True)
+
+
+def _require_space(dest: Path, needed: int) -> None:
+    """Refuse what the disk cannot hold before its first byte comes.
+
+    Raises:
+        ResourceError: says how many bytes are needed and how many are free.
+    """
+    free = shutil.disk_usage(dest.parent).free
+    if needed > free:
+        raise ResourceError(
+            "no space left on the disk",
+            where=str(dest),
+            why=f"{needed:,} bytes are needed and {free:,} bytes are free",
+            do="Free space (crosslign plan says what a run needs), then run the same command again",
+        )
+
+
+def _bring(name: str, source: Mapping[str, Any], wanted: _Wanted, dest: Path, mirrors: Sequence[Path]) -> None:
+    """Bring a file to `dest`, under its lock; what a killed job left of a copy goes, what it left of a download is gone on with."""
+    _remove(dest, "[0-9a-f]" * 8 + ".part")
+    found, problems = _in_mirrors(name, wanted, mirrors)
+    part = dest.with_name(f".{dest.name}.download")
+    _require_space(dest, found.stat().st_size if found else wanted.file.get("bytes", 0) - (part.stat().st_size if part.exists() else 0))
+    if found:
+        with atomic_path(dest) as temporary:
+            shutil.copyfile(found, temporary)
+        logger.info("%s: copied from the mirror %s", wanted.file["name"], found)
+    else:
+        try:
+            with atomic_path(dest, part):
+                _from_source(source, wanted, part)
+        except NetworkError as error:
+            raise _missing(name, wanted, error, problems) from error
+    _remove(dest, "download", "download.state", "wrong")
+
+
 def fetch_file(name: str, source: Mapping[str, Any], file: Mapping[str, Any], dest: Path, mirrors: Sequence[Path]) -> dict[str, Any]:
     """Bring one catalog file to `dest`: from there, a mirror, or its source.
 
     A hash in the catalog always holds. A file without one has its hash recorded beside it
     (`<dest>.sha256`) at the first download, and that one holds from then on; only a local file
     without one may change, and is copied anew. A broken download stays as `.<name>.download` and
-    is resumed; nothing but a verified file is ever called `dest`.
+    is resumed, wrong bytes are kept as `.<name>.wrong` until the right ones come; nothing but a
+    verified file is ever called `dest`.
 
     Args:
         name: id of the catalog entry; also its folder in a mirror.
@@ -139,18 +184,10 @@ def fetch_file(name: str, source: Mapping[str, Any], file: Mapping[str, Any], de
     dest = Path(dest)
     local = source_kind(source) == "local"
     wanted = _Wanted(file, describe(source, file), None if local else record_path(dest))
-    part = dest.with_name(f".{dest.name}.download")
     dest.parent.mkdir(parents=True, exist_ok=True)
-    with FileLock(dest.with_name(f".{dest.name}.lock")):
+    with locked(dest.with_name(f".{dest.name}.lock")):
         if not dest.is_file() or wanted.problem(dest) or (local and not wanted.sha256):
-            with atomic_path(dest) as temporary:
-                problems = _from_mirror(name, wanted, temporary, mirrors)
-                if not temporary.is_file():
-                    try:
-                        _from_source(source, wanted, part)
-                    except NetworkError as error:
-                        raise _missing(name, wanted, error, problems) from error
-                    part.replace(temporary)
+            _bring(name, source, wanted, dest, mirrors)
         found = wanted.sha256 or sha256_file(dest)
         if wanted.record and not file.get("sha256"):
             write_text(wanted.record, found + "\n")

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+import torch
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
@@ -20,6 +22,8 @@ ACTIVATIONS: dict[str, type[nn.Module]] = {
     "torch.nn.modules.linear.Identity": nn.Identity,
 }
 """What follows a dense layer, by the names that SentenceTransformer writes; no other name is resolved."""
+BERT_KIN = frozenset({"bert", "roberta", "xlm-roberta", "camembert"})
+"""Model types whose pooler is one dense layer with tanh on the first token, and whose blocks' outputs have no norm behind them."""
 
 
 class Dense(nn.Module):
@@ -45,6 +49,18 @@ class Dense(nn.Module):
         for linear, activation in zip(self.linears, self.activations, strict=True):
             pooled = activation(linear(pooled))
         return pooled
+
+    @classmethod
+    def of_pooler(cls, backbone: Any) -> Dense | None:
+        """Return the pooler of a backbone of BERT's kin, its weights shared; None of another, or where it has none."""
+        pooler = getattr(backbone, "pooler", None) if backbone.config.model_type in BERT_KIN else None
+        return None if pooler is None else cls("cls", [(pooler.dense, nn.Tanh())])
+
+    def equals(self, other: Dense) -> bool:
+        """Tell whether two compute the same."""
+        mine, theirs = self.state_dict(), other.state_dict()
+        alike = self.pooling == other.pooling and [*map(type, self.activations)] == [*map(type, other.activations)]
+        return alike and mine.keys() == theirs.keys() and all(torch.equal(mine[name], theirs[name]) for name in mine)
 
     @classmethod
     def load(cls, folder: Path) -> Dense | None:

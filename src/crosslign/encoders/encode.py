@@ -86,40 +86,46 @@ def _encode_rows(member: Member, backbone: Backbone | None, tokens: Tokens, rows
     return np.asarray(vectors.float().cpu().numpy(), dtype=np.float32)
 
 
-def _encode_member(member: Member, tokens: Tokens, readout: Mapping[str, Any], budget: int, progress: _Progress) -> Matrix:
-    """Encode tokenised sentences; where memory does not suffice, go on with batches of half the size."""
+def token_budget(model: Model) -> int:
+    """Return how many tokens a batch may have, padding included: what the device is known for, or less where that did not fit."""
+    return model.token_budget or TOKEN_BUDGET * (1 if model.device.type == "cpu" else 32)
+
+
+def _encode_member(
+    model: Model, member: Member, tokens: Tokens, readout: Mapping[str, Any], names: Sequence[str], progress: _Progress
+) -> Matrix:
+    """Encode tokenised sentences; where memory does not suffice, go on with batches of half the size, here and in later calls."""
     lengths = np.fromiter((len(ids) for ids in tokens.ids), np.int64, len(tokens.ids))
     precision = readout.get("precision", "fp32")
-    backbone = PackedBackbone(member.backbone, precision, budget) if supported(member.backbone, precision) else None
+    backbone = PackedBackbone(member.backbone, precision, token_budget(model)) if supported(member.backbone, precision) else None
     waiting = np.argsort(-lengths, kind="stable")
     out = np.empty((len(waiting), member.width(readout["pooling"])), dtype=np.float32)
     while len(waiting):
-        rows = next(token_batches(lengths, waiting, budget))
+        rows = next(token_batches(lengths, waiting, token_budget(model)))
         try:
             out[rows] = _encode_rows(member, backbone, tokens, rows, readout)
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
             if len(rows) == 1:
-                why = f"{lengths[rows[0]]} tokens"
-                raise ResourceError("one sentence does not fit into memory", why=why, do="Lower the readout's max_length") from error
-            budget = max(1, int(lengths[rows[0]]) * (len(rows) // 2))
-            log.warning("out of memory with %d sentences a batch: going on with %d tokens a batch", len(rows), budget)
+                what, why = f"{names[rows[0]]} alone does not fit into memory", f"{lengths[rows[0]]} tokens"
+                raise ResourceError(what, why=why, do="Lower the readout's max_length") from error
+            model.token_budget = max(1, int(lengths[rows[0]]) * (len(rows) // 2))
+            log.warning("out of memory with %d sentences a batch: going on with %d tokens a batch", len(rows), model.token_budget)
             continue
         waiting = waiting[len(rows) :]
         progress.add(len(rows))
     return out
 
 
-def _check(vectors: Matrix, texts: Sequence[str], names: Sequence[str] | None) -> None:
+def _check(vectors: Matrix, texts: Sequence[str], names: Sequence[str]) -> None:
     """Refuse vectors that no score could rest on."""
     bad = np.flatnonzero(~np.isfinite(vectors).all(1) | (np.abs(vectors).max(1, initial=0.0) == 0.0))
     if len(bad):
         row = int(bad[0])
-        name = names[row] if names else f"row {row}"
         why = "NaN or infinity" if not np.isfinite(vectors[row]).all() else "a zero vector"
         raise InputError(
-            f"the encoder gives {why} for {name}",
+            f"the encoder gives {why} for {names[row]}",
             why=f"text {texts[row][:80]!r}; {len(bad)} such rows",
             do="Check the checkpoint, or the readout's precision",
         )
@@ -148,19 +154,20 @@ def encode_counted(
         langs: n language codes; they pick the member.
         readout: pooling; and layer (-1), max_length (all positions), normalise (true), precision (fp32), prefix ("").
         pair_texts: n second segments for a cross-encoder, or None.
-        names: n ids for messages.
+        names: n ids for messages; `row 0` and so on by default.
 
     Returns:
         float32 [n, d] in the order of `texts`, and the number of texts that were longer than max_length. Equal input gives
-        equal bytes; another budget or order of texts moves values by rounding only.
+        equal bytes; another budget (`token_budget`, which halves where memory runs out) or order of texts moves values by
+        rounding only.
 
     Raises:
         InputError: a language without member, or a vector with NaN or of zeros; names the text.
-        ResourceError: not even one sentence fits into memory.
+        ResourceError: not even one sentence fits into memory; names it.
     """
+    names = names or [f"row {row}" for row in range(len(texts))]
     chosen = np.array([model.member_of(lang) for lang in langs], dtype=object)
     members = sorted(set(chosen))
-    budget = TOKEN_BUDGET * (1 if model.device.type == "cpu" else 32)
     vectors = np.empty((len(texts), _width(model, members, readout["pooling"])), dtype=np.float32)
     progress, truncated = _Progress(len(texts)), 0
     prefix, max_length = readout.get("prefix", ""), readout.get("max_length", 1 << 30)
@@ -171,7 +178,7 @@ def encode_counted(
                 seconds = [pair_texts[i] for i in part] if pair_texts is not None else None
                 tokens = model.member(name).tokenise([prefix + texts[i] for i in part], seconds, max_length)
                 truncated += tokens.truncated
-                vectors[part] = _encode_member(model.member(name), tokens, readout, budget, progress)
+                vectors[part] = _encode_member(model, model.member(name), tokens, readout, [names[i] for i in part], progress)
     _check(vectors, texts, names)
     if truncated:
         log.info("%d of %d texts were cut to %d tokens", truncated, len(texts), max_length)

@@ -11,7 +11,7 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor, nn
 
-from crosslign.encoders.dense import Dense
+from crosslign.encoders.dense import BERT_KIN, Dense
 from crosslign.encoders.dropout import use_fast_dropout
 from crosslign.encoders.pooling import masked_mean, pool, resolve_layer
 from crosslign.encoders.sentence_transformers_folder import write_modules
@@ -79,6 +79,12 @@ class Member(nn.Module):
         """Return the length of the vectors that a pooling gives."""
         return self.dense.width if self.dense is not None and pooling == "pooler" else self.dimension
 
+    def layer_read(self, pooling: str, layer: int) -> int:
+        """Return which output a readout takes here, 0 to `blocks`: of `avg_first_last` the first one, of `pooler` the last block's."""
+        if pooling == "pooler":
+            return self.blocks
+        return resolve_layer(1 if pooling == "avg_first_last" and layer < 0 else layer, self.blocks)
+
     def tokenise(self, texts: Sequence[str], pair_texts: Sequence[str] | None, max_length: int) -> Tokens:
         """Tokenise sentences or pairs; never to more tokens than there are positions."""
         return tokenise(self.tokenizer, texts, pair_texts, min(max_length, self.positions))
@@ -101,8 +107,8 @@ class Member(nn.Module):
         Raises:
             InputError: the backbone has no pooler, or no such layer.
         """
-        layer = resolve_layer(1 if pooling == "avg_first_last" and layer < 0 else layer, self.blocks)
-        inner = pooling == "avg_first_last" or (layer != self.blocks and pooling != "pooler")
+        layer = self.layer_read(pooling, layer)
+        inner = pooling == "avg_first_last" or layer != self.blocks
         output = (backbone or self.backbone)(**features, output_hidden_states=inner)
         ids, mask = features["input_ids"], features.get("attention_mask")
         real = mask.bool() if mask is not None else torch.ones_like(ids, dtype=torch.bool)
@@ -157,7 +163,10 @@ class Member(nn.Module):
         if not tokenizer.is_fast:
             raise InputError("the model has no fast tokenizer", where=str(folder), why="tokenizer.json is missing")
         use_fast_dropout(backbone)
-        return cls(backbone, tokenizer, Dense.load(folder))
+        dense, pooler = Dense.load(folder), Dense.of_pooler(backbone)
+        if dense is not None and pooler is not None and dense.equals(pooler):
+            dense = None  # `save` wrote the backbone's own pooler for SentenceTransformer: it stays the one that is trained
+        return cls(backbone, tokenizer, dense)
 
     def save(self, folder: Path, readout: Mapping[str, Any] | None = None) -> None:
         """Write a folder that AutoModel and SentenceTransformer load; see `write_modules` for what the latter reads."""
@@ -168,7 +177,8 @@ class Member(nn.Module):
         self.tokenizer.backend_tokenizer.no_padding()
         self.tokenizer.save_pretrained(folder)
         open_to_readers(folder)
-        write_modules(folder, self.dimension, self.blocks, self.positions, readout or {}, self.dense)
+        dense, can_be_cut = self.dense or Dense.of_pooler(backbone), backbone.config.model_type in BERT_KIN
+        write_modules(folder, self.dimension, self.blocks, self.positions, readout or {}, dense, can_be_cut)
 
 
 class Model(nn.Module):
@@ -181,6 +191,8 @@ class Model(nn.Module):
     def __init__(self, members: Mapping[str, Member]) -> None:
         super().__init__()
         self.members = nn.ModuleDict({name: members[name] for name in sorted(members)})
+        self.token_budget: int | None = None
+        """Tokens of a batch of encoding that fitted into memory when more did not; None until it ran out."""
 
     @property
     def dimension(self) -> int:
@@ -190,6 +202,10 @@ class Model(nn.Module):
     def width(self, pooling: str) -> int:
         """Return the length of the vectors that a pooling gives, of the first member."""
         return next(iter(self.members.values())).width(pooling)  # type: ignore[operator, no-any-return]
+
+    def layer_read(self, pooling: str, layer: int) -> int:
+        """Return which output a readout takes, of the first member."""
+        return next(iter(self.members.values())).layer_read(pooling, layer)  # type: ignore[operator, no-any-return]
 
     @property
     def device(self) -> torch.device:

@@ -18,13 +18,18 @@ log = logging.getLogger(__name__)
 
 
 def write_modules(
-    folder: Path, dimension: int, blocks: int, positions: int, readout: Mapping[str, Any], dense: Dense | None = None
+    folder: Path,
+    dimension: int,
+    blocks: int,
+    positions: int,
+    readout: Mapping[str, Any],
+    dense: Dense | None = None,
+    can_be_cut: bool = False,
 ) -> None:
     """Write modules.json and its companions beside a saved transformer.
 
-    A readout that SentenceTransformer has no word for (an inner layer, `mean_no_special`, `avg_first_last`, a `pooler` without
-    dense layers of its own) is left out with a warning: the folder then loads in AutoModel and here, not with equal vectors in
-    SentenceTransformer.
+    A readout that SentenceTransformer has no word for (`mean_no_special`, `avg_first_last`, an inner layer of a model that cannot be
+    cut) is left out with a warning: the folder then loads in AutoModel and here, not with equal vectors in SentenceTransformer.
 
     Args:
         folder: the member's folder.
@@ -32,13 +37,14 @@ def write_modules(
         blocks: number of its transformer blocks.
         positions: most tokens that it can read.
         readout: pooling, layer, max_length, normalise, prefix; what is absent is mean, -1, all positions, true, none.
-        dense: the encoder's own dense layers, which the pooling `pooler` means.
+        dense: what the pooling `pooler` means: the encoder's own dense layers, or BERT's pooler.
+        can_be_cut: whether the model with its first blocks alone gives an inner layer as its last; else it is closed by a norm.
     """
     pooling, added = readout.get("pooling", "mean"), list[str]()
-    if pooling == "pooler" and dense is not None:
-        pooling, added = dense.pooling, dense.save(folder, 2)
     layer = resolve_layer(readout.get("layer", -1), blocks)
-    if pooling not in POOLING_KEYS or layer != blocks:
+    if pooling == "pooler" and dense is not None:
+        pooling, added, layer = dense.pooling, dense.save(folder, 2), blocks
+    if pooling not in POOLING_KEYS or (layer != blocks and not can_be_cut):
         log.warning("%s: SentenceTransformer cannot express pooling %s at layer %d of %d", folder, pooling, layer, blocks)
         return
     last = f"{2 + len(added)}_Normalize"
@@ -52,10 +58,8 @@ def write_modules(
     write_json(folder / "1_Pooling" / "config.json", {"word_embedding_dimension": dimension, **modes})
     if readout.get("normalise", True):
         write_json(folder / last / "config.json", {})
-    write_json(
-        folder / "sentence_bert_config.json",
-        {"max_seq_length": min(readout.get("max_length", positions), positions), "do_lower_case": False},
-    )
+    reads: dict[str, Any] = {"max_seq_length": min(readout.get("max_length", positions), positions), "do_lower_case": False}
+    write_json(folder / "sentence_bert_config.json", reads | ({"config_args": {"num_hidden_layers": layer}} if layer != blocks else {}))
     prefix = readout.get("prefix", "")
     prompts = {"prompts": {"prefix": prefix} if prefix else {}, "default_prompt_name": "prefix" if prefix else None}
     write_json(folder / "config_sentence_transformers.json", prompts | {"similarity_fn_name": "cosine"})

@@ -26,7 +26,7 @@ import torch
 from torch import nn
 
 from crosslign import errors
-from crosslign.encoders.encode import apply_head, encode_counted, text_columns
+from crosslign.encoders.encode import apply_head, encode_counted, text_columns, token_budget
 from crosslign.encoders.model import Model
 from crosslign.errors import CrosslignError, InputError, ResourceError
 from crosslign.threads import VARIABLES, limit_threads
@@ -36,6 +36,8 @@ SHARD = 8192
 
 log = logging.getLogger(__name__)
 Head = Callable[[Model], nn.Module]
+Counts = dict[str, int]
+"""Of a shard: `truncated`, texts that were cut, and `token_budget`, the most tokens of a batch."""
 Facts = dict[str, Any]
 """`dimension`, columns of the matrix, and `tokenizer`, the classes of the members' tokenizers."""
 
@@ -109,13 +111,15 @@ class ShardEncoder:
     @property
     def facts(self) -> Facts:
         """What is known before the first shard."""
-        dimension = self.model.width(self._readout["pooling"])
+        pooling = self._readout["pooling"]
+        dimension, layer = self.model.width(pooling), self.model.layer_read(pooling, self._readout.get("layer", -1))
         if self._head is not None:
             dimension = int(apply_head(self._head, np.zeros((1, dimension), dtype=np.float32), self.model.device).shape[1])
-        return {"dimension": dimension, "tokenizer": sorted({type(self.model.member(m).tokenizer).__name__ for m in self.model.members})}
+        tokenizers = sorted({type(self.model.member(m).tokenizer).__name__ for m in self.model.members})
+        return {"dimension": dimension, "layer_read": layer, "tokenizer": tokenizers}
 
-    def __call__(self, start: int) -> int:
-        """Encode the shard that begins at a row; return how many of its texts were cut."""
+    def __call__(self, start: int) -> Counts:
+        """Encode the shard that begins at a row."""
         stop = min(start + self._task.shard, len(self._rows))
         ids, texts, langs, pairs = text_columns(self._rows.between(start, stop), self._task.texts)
         names = [self._task.named.format(number) for number in ids]
@@ -125,7 +129,7 @@ class ShardEncoder:
         matrix = np.lib.format.open_memmap(self._task.matrix, "r+")
         matrix[start:stop] = _fitting(vectors, self._task, names)
         matrix.flush()
-        return truncated
+        return {"truncated": truncated, "token_budget": token_budget(self.model)}
 
 
 def _fitting(vectors: np.ndarray, task: Task, names: Sequence[str]) -> np.ndarray:
@@ -191,8 +195,10 @@ class _Worker:
                     pipe.close()
 
 
-def side_by_side(task: Task, devices: Sequence[str], threads: int, prepare: Callable[[Facts], Iterable[int]]) -> Iterator[tuple[int, int]]:
-    """Encode shards in one process a device and yield each shard's first row, and how many of its texts were cut, as they are done.
+def side_by_side(
+    task: Task, devices: Sequence[str], threads: int, prepare: Callable[[Facts], Iterable[int]]
+) -> Iterator[tuple[int, Counts]]:
+    """Encode shards in one process a device and yield each shard's first row, and its counts, as they are done.
 
     Args:
         task: what to encode.
@@ -212,9 +218,9 @@ def side_by_side(task: Task, devices: Sequence[str], threads: int, prepare: Call
             while busy:
                 for done in wait(busy, return_when=FIRST_COMPLETED).done:
                     worker, start = busy.pop(done)
-                    truncated = done.result()
+                    counts = done.result()
                     busy |= {pool.submit(worker.ask, following): (worker, following) for following in islice(todo, 1)}
-                    yield start, truncated
+                    yield start, counts
     finally:
         for worker in workers:
             worker.close()

@@ -13,9 +13,10 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from crosslign.encoders.shards import SHARD, Facts, Head, Rows, ShardEncoder, Task, side_by_side
+from crosslign.encoders.shards import SHARD, Counts, Facts, Head, Rows, ShardEncoder, Task, side_by_side
 from crosslign.errors import InputError
 from crosslign.files import atomic_path, iter_rows, write_json
+from crosslign.files.atomic import reserve
 from crosslign.threads import limit_threads
 
 log = logging.getLogger(__name__)
@@ -43,17 +44,17 @@ class _Progress:
     def __init__(self, folder: Path, stem: str, identity: Mapping[str, Any]) -> None:
         self.matrix, self._state = folder / f"{stem}.part.npy", folder / f"{stem}.json"
         self._identity = dict(identity)
-        self.done: dict[int, int] = {}
+        self.done: dict[int, Counts] = {}
         try:
             saved = json.loads(self._state.read_text(encoding="utf-8"))
             if self.matrix.exists() and saved["identity"] == json.loads(json.dumps(self._identity)):
-                self.done = {int(start): truncated for start, truncated in saved["done"].items()}
-        except (OSError, ValueError, KeyError):
+                self.done = {int(start): dict(counts) for start, counts in saved["done"].items()}
+        except (OSError, ValueError, KeyError, TypeError):
             pass
 
-    def add(self, start: int, truncated: int) -> None:
-        """Note that a shard's rows are in the matrix, and cut texts among them."""
-        self.done[start] = truncated
+    def add(self, start: int, counts: Counts) -> None:
+        """Note that a shard's rows are in the matrix, and what was counted of them."""
+        self.done[start] = counts
         write_json(self._state, {"identity": self._identity, "done": {str(at): self.done[at] for at in sorted(self.done)}})
 
     def finish(self, out: Path) -> None:
@@ -69,6 +70,7 @@ class _Progress:
             log.info("going on: %d of %d shards are done", len(self.done), len(self.done) + len(left))
         elif rows:
             np.lib.format.open_memmap(self.matrix, "w+", np.dtype(dtype), (rows, dimension)).flush()
+            reserve(self.matrix)
         else:
             np.save(self.matrix, np.empty((0, dimension), dtype))
         return left
@@ -94,13 +96,13 @@ def _encode(task: Task, devices: list[str], threads: int, head: Head | None, pro
         known.update(facts)
         return progress.prepare(rows, facts["dimension"], task.dtype)
 
-    def here() -> Iterator[tuple[int, int]]:
+    def here() -> Iterator[tuple[int, Counts]]:
         encoder = ShardEncoder(task, devices[0], head)
         for start in prepare(encoder.facts):
             yield start, encoder(start)
 
-    for start, truncated in here() if len(devices) == 1 else side_by_side(task, devices, threads, prepare):
-        progress.add(start, truncated)
+    for start, counts in here() if len(devices) == 1 else side_by_side(task, devices, threads, prepare):
+        progress.add(start, counts)
         log.info("%d of %d texts encoded", min(len(progress.done) * SHARD, rows), rows)
     return known
 
@@ -139,12 +141,13 @@ def embed_text_set(
         named: how a text is named in messages, `{}` for its id.
 
     Returns:
-        rows, dimension, dtype, truncated (texts longer than max_length), tokenizer (its classes) and device.
+        rows, dimension, dtype, truncated (texts longer than max_length), token_budget (the least that a batch was held to; less than
+        usual where memory ran out), layer_read (see `Member.layer_read`), tokenizer (its classes), device, and how many devices.
 
     Raises:
         InputError: a vector with NaN, of zeros, or outside the range of `dtype`; a language without member; second segments in some
             rows only. The message names the text.
-        ResourceError: a process ended, or memory does not suffice for one sentence.
+        ResourceError: a process ended, memory does not suffice for one sentence, or the disk has no room for the matrix.
     """
     paths = {"main": str(members)} if isinstance(members, Path) else {name: str(path) for name, path in members.items()}
     _check_pairs(texts)
@@ -156,5 +159,6 @@ def embed_text_set(
         task = Task(paths, str(texts), dict(readout), str(progress.matrix), dtype, named, SHARD)
         facts = _encode(task, devices, threads, head, progress, rows)
         progress.finish(out)
-    counts = {"rows": rows, **facts, "dtype": dtype, "truncated": sum(progress.done.values())}
-    return {**counts, "device": torch.device(devices[0]).type}
+    done = progress.done.values()
+    found = {"truncated": sum(counts["truncated"] for counts in done), "token_budget": min((c["token_budget"] for c in done), default=0)}
+    return {"rows": rows, **facts, "dtype": dtype, **found, "device": torch.device(devices[0]).type, "devices": len(devices)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import logging
 import os
 import shutil
 import uuid
@@ -11,6 +12,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from crosslign.errors import ResourceError
+
+log = logging.getLogger(__name__)
 
 
 def _sync(path: Path) -> None:
@@ -61,6 +64,24 @@ def disk_problem(error: BaseException, path: Path, written: int = 0) -> Resource
     return None
 
 
+def reserve(path: Path) -> None:
+    """Have the disk give a file all of its bytes now.
+
+    A file that is written through a memory map begins as a hole, and a full disk then ends the process by SIGBUS, without a word.
+
+    Raises:
+        ResourceError: the disk is full, or the quota used up; the file is then removed, with what it had been given.
+    """
+    with open(path, "r+b") as file:
+        try:
+            os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)
+        except OSError as error:
+            if problem := disk_problem(error, path):
+                path.unlink()
+                raise problem from error
+            log.debug("%s: its bytes cannot be reserved here (%s)", path, error.strerror)
+
+
 def require_writable(folder: Path) -> None:
     """Make a folder and a file in it, and take the file away again.
 
@@ -82,16 +103,20 @@ def _size(path: Path) -> int:
 
 
 @contextmanager
-def atomic_path(path: Path) -> Iterator[Path]:
+def atomic_path(path: Path, part: Path | None = None) -> Iterator[Path]:
     """Yield a temporary path in the folder of `path`; rename it into place when the block ends well.
 
     A block that raises leaves nothing behind. The file is flushed to disk before the rename.
+
+    Args:
+        path: final path.
+        part: the temporary path of a file that is gone on with, under its caller's lock: it stays where the block raises.
 
     Raises:
         ResourceError: the disk is full or the folder cannot be written to.
     """
     path = Path(path)
-    temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
+    temporary = part or path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
@@ -103,8 +128,9 @@ def atomic_path(path: Path) -> Iterator[Path]:
             raise problem from error
         raise
     finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        if part is None:
+            with suppress(OSError):
+                temporary.unlink(missing_ok=True)
 
 
 @contextmanager

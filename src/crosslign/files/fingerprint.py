@@ -27,11 +27,15 @@ def _strip_docstrings(tree: ast.Module) -> ast.Module:
 
 @functools.cache
 def _source(module: str) -> Path | None:
-    try:
-        spec = importlib.util.find_spec(module)
-    except ModuleNotFoundError:
-        return None
-    return Path(spec.origin) if spec and spec.origin and spec.origin.endswith(".py") else None
+    """Return a module's file; found by its name, since to ask for the spec of a submodule imports the packages above it."""
+    package, *inner = module.split(".")
+    spec = importlib.util.find_spec(package)
+    for folder in spec.submodule_search_locations or () if spec else ():
+        place = Path(folder, *inner)
+        for path in (place.with_suffix(".py"), place / "__init__.py"):
+            if path.is_file():
+                return path
+    return None
 
 
 @functools.cache

@@ -7,7 +7,7 @@ import platform
 import resource
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -94,6 +94,8 @@ class Lineage:
         licences: licences of the data behind the artefact, sorted.
         stand_in: whether any input is the project's own stand-in for real data.
         device: what the job computed on.
+        devices: how many of them at once.
+        earlier_s: seconds that earlier parts of a job that was stopped and went on took.
     """
 
     rule: str
@@ -107,6 +109,8 @@ class Lineage:
     licences: list[str] = field(default_factory=list)
     stand_in: bool = False
     device: str = "cpu"
+    devices: int = 1
+    earlier_s: float = 0.0
     started: float = field(default_factory=time.time)
 
     def inherit(self) -> None:
@@ -135,7 +139,8 @@ class Lineage:
         """
         artefact = Path(artefact)
         size = sum(f.stat().st_size for f in artefact.rglob("*") if f.is_file()) if artefact.is_dir() else artefact.stat().st_size
-        usage = resource.getrusage(resource.RUSAGE_SELF)
+        # Ranks and the processes of an encoding are children; the largest one counts, no sum of all at one moment is to be had.
+        peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         write_json(
             lineage_path(artefact),
             {
@@ -155,11 +160,23 @@ class Lineage:
                     "commit": _commit(),
                     "started": datetime.fromtimestamp(self.started, UTC).isoformat(timespec="seconds"),
                     "wall_s": round(time.time() - self.started, 3),
-                    "peak_mb": round(usage.ru_maxrss / 1024, 1),
+                    "peak_mb": round(peak / 1024, 1),
+                    "earlier_s": self.earlier_s,
                     "device": self.device,
+                    "devices": self.devices,
                 },
             },
         )
+
+
+def wall_seconds(run: Mapping[str, Any]) -> float:
+    """Return what a job took, from the `run` of its lineage: all parts of one that was stopped and went on."""
+    return float(run["wall_s"]) + float(run.get("earlier_s", 0.0))
+
+
+def gpu_hours(run: Mapping[str, Any]) -> float:
+    """Return the GPU-hours of a job, from the `run` of its lineage; none where it computed on a CPU."""
+    return 0.0 if str(run["device"]).startswith("cpu") else wall_seconds(run) * int(run.get("devices", 1)) / 3600
 
 
 def licences_of(paths: Iterable[Path]) -> list[str]:

@@ -24,7 +24,7 @@ from crosslign.mining.resume import EVERY, Resume, digest
 from crosslign.mining.search import Search, Step, full_products
 from crosslign.mining.side import Side
 from crosslign.mining.tiles import BoundExceededError
-from crosslign.vectors import Vectors, open_vectors
+from crosslign.vectors import Vectors, name_of, open_vectors
 
 KEEP = {"cpu": 4 << 30, "cuda": 16 << 30}
 TILES = {"cpu": (2048, 2048), "cuda": (16384, 16384)}
@@ -111,7 +111,7 @@ def neighbours(
         state: where to keep the running best lists, and to look for those of a search that was killed.
 
     Raises:
-        InputError: unequal dimensions, no rows, or a row of NaN, infinity or zeros; names the row.
+        InputError: unequal dimensions, no rows, or a row of NaN, infinity or zeros; names file and row.
     """
     left, right = open_vectors(sources, "sources"), open_vectors(targets, "targets")
     if left.shape[1] != right.shape[1]:
@@ -122,7 +122,7 @@ def neighbours(
         raise InputError(f"k must be at least 1, not {k}", where="nearest neighbours")
     devices = [torch.device(name) for name in ([device] if isinstance(device, str) else device)]
     kind = devices[0].type
-    given = [(left, source_rows, "sources"), (right, target_rows, "targets")]
+    given = [(left, source_rows, name_of(sources, "sources")), (right, target_rows, name_of(targets, "targets"))]
     # The side whose copy stays in memory is the smaller one; ties are broken alike in both directions, so the result is the same.
     swapped = _rows(*given[1][:2]) > _rows(*given[0][:2])
     if swapped:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import torch
-from torch import Tensor
+from torch import Generator, Tensor
 
 from crosslign.objectives.contract import Batch, Input
 from crosslign.objectives.parts.momentum_queue import MomentumQueue
@@ -49,27 +49,29 @@ class Candidates:
     def __init__(self, queue: str, anchor_parallel: float, self_positive: bool, pooling: str | None, layer: int | None) -> None:
         self.queue, self.anchor_parallel, self.self_positive = queue, anchor_parallel, self_positive
         self.pooling, self.layer = pooling, layer
+        self._rows: list[int] = []
 
-    def parallel_rows(self, batch: Batch) -> list[int]:
-        """Return the rows whose parallel sentence is used, drawn from the step's number: as many of those that have one."""
+    def parallel_rows(self, batch: Batch, draw: Generator) -> list[int]:
+        """Return the rows whose parallel sentence is used: as many of those that have one, drawn by seed and step."""
         texts = batch.columns.get("b_text") or []
         rows = [row for row, text in enumerate(texts) if text is not None]
-        order = torch.randperm(len(rows), generator=torch.Generator().manual_seed(batch.step)).tolist()
+        order = torch.randperm(len(rows), generator=draw).tolist()
         return sorted(rows[i] for i in order[: round(self.anchor_parallel * len(batch))])
 
-    def inputs(self, batch: Batch) -> dict[str, Input]:
-        """Return the anchors `a`, their keys `a_key`, and the keys `b_key` of parallel sentences where there are any."""
+    def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
+        """Return the anchors `a`, their keys `a_key`, and the keys `b_key` of parallel sentences where any are drawn, for `pool` too."""
         a = side(batch, "a", self.pooling, self.layer)
         inputs = {"a": a, "a_key": replace(a, keys=True)}
-        if rows := self.parallel_rows(batch):
+        self._rows = rows = self.parallel_rows(batch, draw)
+        if rows:
             b = side(batch, "b", self.pooling, self.layer)
             inputs["b_key"] = replace(b, texts=[b.texts[i] for i in rows], langs=[b.langs[i] for i in rows], keys=True)
         return inputs
 
     def pool(self, vectors: Mapping[str, Tensor], batch: Batch, queue: MomentumQueue) -> Pool:
-        """Return the pool of a step, and note the anchors' keys for the queue."""
+        """Return the pool of a step whose `inputs` were asked for last, and note the anchors' keys for the queue."""
         anchors, own = unit(vectors["a"]), unit(vectors["a_key"].detach())
-        rows = self.parallel_rows(batch)
+        rows = self._rows
         parallel = [unit(vectors["b_key"].detach())] if rows else []
         earlier = queue.all_keys().to(anchors.dtype)
         candidates = torch.cat([earlier, own, *parallel])

@@ -29,6 +29,19 @@ USE = [
     "```",
 ]
 
+OWN_USE = """SentenceTransformer has no word for this pooling, and would give other vectors.
+
+```python
+from pathlib import Path
+
+from crosslign.encoders.encode import encode
+from crosslign.encoders.model import Model
+
+model = Model.load({{"{member}": Path("<this folder>")}})
+vectors = encode(model, ["…"], ["{lang}"], {readout})
+```"""
+"""How the vectors of a system are got whose readout `write_modules` leaves out."""
+
 CITATION = "The crosslign developers (2026): crosslign, version 0.1.0 (CITATION.cff)."
 
 
@@ -64,6 +77,13 @@ def _data(examples: Mapping[str, Path]) -> tuple[list[str], list[str]]:
 def _recipe(recipe: Mapping[str, Any]) -> list[str]:
     shown = {key: recipe[key] for key in ("base", "parts", "terms", "train", "select", "readout", "seed") if recipe.get(key)}
     return ["```yaml", _yaml(shown).rstrip(), "```"]
+
+
+def _use(recipe: Mapping[str, Any], member: str, written: bool) -> list[str]:
+    if written:
+        return USE
+    lang = "en" if member in ("main", "other") else member
+    return OWN_USE.format(member=member, lang=lang, readout=dict(recipe["readout"])).splitlines()
 
 
 def _selection(run: Path, checkpoint: str) -> list[str]:
@@ -103,13 +123,15 @@ def model_card(
     data, langs = _data(examples)
     licences = sorted(lineage["licences"])
     base = recipe["base"]["members"] if "members" in recipe.get("base", {}) else {}
+    written = (run / checkpoint / member / "modules.json").is_file()
+    tag = "sentence-transformers" if written else "transformers"
     front = {
         "language": langs or ["multilingual"],
         "license": "other",
         "license_name": "; ".join(licences) or "not stated",
-        "library_name": "sentence-transformers",
+        "library_name": tag,
         "pipeline_tag": "sentence-similarity",
-        "tags": ["sentence-transformers", "feature-extraction", "sentence-similarity", "crosslign"],
+        "tags": [tag, "feature-extraction", "sentence-similarity", "crosslign"],
     }
     mark = lineage["counts"].get("collapsed", {}).get(checkpoint, "")
     encoder = f"`{base[member]}`" if member in base else "the members of its base system"
@@ -123,7 +145,7 @@ def model_card(
         ("Licences", [f"- {licence}" for licence in licences] or ["None is stated."]),
         ("Recipe", _recipe(recipe)),
         ("Scores", [*_selection(run, checkpoint), *scores] or ["None is known here; see the tables of the project."]),
-        ("Use", USE),
+        ("Use", _use(recipe, member, written)),
         ("Citation", [f"- {text}" for text in (paper, CITATION) if text]),
     ]
     body = [f"# {recipe['system']}"]

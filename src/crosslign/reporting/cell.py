@@ -13,8 +13,9 @@ class Cell:
     Attributes:
         ours: mean over runs, a fraction; None where there is none, with `reason` saying why.
         std: standard deviation over runs, or None for a single run: of the sample (ddof 1), unless the table asks for the population's.
-        published: figure as printed, on the printed scale, or None.
-        printed: what was printed, where it is no plain number (`46k`, `738-750`).
+        published: published figure, on the printed scale; None where there is none, or no plain number.
+        printed: what was printed, letter by letter (`50.0`, `46k`, `738-750`).
+        published_std: the standard deviation that was printed beside it, letter by letter.
         text: what stands in the place of a number: a setting of a recipe.
         ci_low, ci_high: 95 % interval of a single run, or None.
         records: the record of each run that the value rests on.
@@ -31,6 +32,7 @@ class Cell:
     std: float | None = None
     published: float | None = None
     printed: str = ""
+    published_std: str = ""
     text: str = ""
     ci_low: float | None = None
     ci_high: float | None = None
@@ -47,6 +49,11 @@ class Cell:
     def seeds(self) -> int:
         """Runs that the value is a mean over."""
         return len(self.records) or (self.parts[0].seeds if self.parts else 0)
+
+    @property
+    def leaves(self) -> list[Cell]:
+        """The cells that hold the records: those that an average was made of, else this one."""
+        return [leaf for part in self.parts for leaf in part.leaves] or [self]
 
 
 Grid = list[list[Cell]]

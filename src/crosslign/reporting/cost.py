@@ -9,7 +9,9 @@ from pathlib import Path
 
 from crosslign.config.project import Project
 from crosslign.config.resolve import entry_of, split_run
-from crosslign.config.resources import EMBED_RULES, LOADS, job_need, large_sets, load_of
+from crosslign.config.resources import EMBED_RULES, LOADS, TRAINED_BYTES, job_need, large_sets, load_of
+from crosslign.files import read_json
+from crosslign.files.lineage import gpu_hours, wall_seconds
 from crosslign.reporting.console import bytes_text
 
 Job = tuple[str, Mapping[str, str]]
@@ -34,7 +36,7 @@ class Cost:
         factor: measured over declared hours of finished trainings; 1 where none has finished.
         encoding_factor: measured over expected hours of finished encodings; 1 where none has finished.
         kept_mb: what stays on disk.
-        peak_mb: what is on disk at the worst moment: what stays, and checkpoints, vectors and waiting rows that are removed after use.
+        peak_mb: what is on disk at the worst moment: what stays, and checkpoints, copies of examples, vectors and waiting rows that do not.
     """
 
     trainings: int
@@ -67,8 +69,12 @@ def _measured(folder: Path) -> dict[str, float]:
 
 
 def measured_hours(results: Path) -> dict[str, float]:
-    """Return the hours of each finished training, by run; a run that was stopped and went on counts its last part alone."""
-    return _measured(results / "benchmarks" / "train_system")
+    """Return the hours of each finished training, by run: GPU-hours and all parts of one that went on, where its lineage is there."""
+    found = _measured(results / "benchmarks" / "train_system")
+    for path in sorted((results / "systems").glob("*/lineage.json")):
+        run = read_json(path)["run"]
+        found[path.parent.name] = gpu_hours(run) or wall_seconds(run) / 3600
+    return found
 
 
 def encoding_hours(project: Project, wildcards: Mapping[str, str]) -> float:
@@ -126,8 +132,9 @@ def cost_of(project: Project, jobs: Iterable[Job], gpus: int = 1) -> Cost:
             expected = declared * factor if declared is not None else known.get(wildcards["run"], mean)
             unknown += expected is None
             hours += expected or 0.0
-            kept += size / 3
-            passing.append(size * 2 / 3)
+            stays = TRAINED_BYTES * load_of(project, rule, wildcards).parameters
+            kept += stays
+            passing.append(size - stays)
         elif rule in EMBED_RULES:
             encodings += 1
             hours += encoding_hours(project, wildcards) * encoding_factor
@@ -141,6 +148,23 @@ def cost_of(project: Project, jobs: Iterable[Job], gpus: int = 1) -> Cost:
             passing.append(staged)
     at_once = sum(sorted(passing, reverse=True)[: max(1, 2 * gpus)])
     return Cost(trainings, encodings, hours, unknown, factor, encoding_factor, kept, kept + at_once)
+
+
+def too_long(project: Project, jobs: Iterable[Job], tries: int) -> str:
+    """Return a note on trainings that all tries of a job together have no time for; empty where there are none.
+
+    Args:
+        project: the configuration.
+        jobs: rule and wildcards of every job that would start.
+        tries: of a job, the first included; a training goes on where the last one stopped.
+    """
+    found = []
+    for rule, wildcards in jobs:
+        hours = declared_hours(project, wildcards["run"]) if rule == "train_system" else None
+        given = sum(job_need(project, rule, wildcards, attempt).runtime for attempt in range(1, tries + 1)) / 60 if hours else 0.0
+        if hours and given < hours:
+            found.append(f"{wildcards['run']} ({hours:g} hours, {tries} jobs of {given:g} in all)")
+    return f"no time for {len(found)} trainings, such as {found[0]}: raise max_runtime, or retries of the profile" if found else ""
 
 
 def cost_text(cost: Cost) -> str:

@@ -149,12 +149,14 @@ def _describe_root(crate: ROCrate, run: _Run, authors: list[Any], ended: str) ->
 def _add_workflow(crate: ROCrate, run: _Run, authors: list[Any]) -> tuple[Any, list[Any]]:
     """Add the project's own files; return the workflow, and the configuration and published figures that it read."""
     root = run.project.root
+    source = run.project.tables[run.table].get("published_from", run.table)
+    figures = {f"resources/published/{name}.csv" for name in (source, "errata")}
     read = []
     for path in _project_files(root):
         place = path.relative_to(root).as_posix()
         if place != "Snakefile":
             entity = _add(crate, path, place)
-            read += [entity] if place.startswith("config/") or place == f"resources/published/{run.table}.csv" else []
+            read += [entity] if place.startswith("config/") or place in figures else []
     commit = run.lineage["run"]["commit"]
     facts = {
         "name": run.citation["title"],

@@ -18,7 +18,7 @@ from crosslign.errors import InputError, printable
 from crosslign.registry import nearest
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.chain import Link, chain
-from crosslign.reporting.published import read_published
+from crosslign.reporting.published import Figure, published_of
 from crosslign.reporting.values import cell_parts, fill_cell, layout_of, mean_cell, with_deviation
 
 WIDTH = 118
@@ -117,7 +117,7 @@ def _versions(lineage: Mapping[str, Any]) -> str:
     return ", ".join(f"{package} {version}" for package, version in lineage["versions"].items())
 
 
-def _heading(place: Place, value: Cell, published: str) -> Iterator[str]:
+def _heading(place: Place, value: Cell, published: Figure) -> Iterator[str]:
     numbers = {**layout_of(place.resolved), **place.column}
     scale_by, decimals = numbers["scale_by"], numbers["decimals"]
     shown = value.text or ("–" if value.ours is None else f"{value.ours * scale_by:.{decimals}f}")
@@ -130,12 +130,14 @@ def _heading(place: Place, value: Cell, published: str) -> Iterator[str]:
     yield f"row        {group}" + (f" ({place.row['system']})" if "system" in place.row else "")
     yield "column     " + " / ".join(filter(None, (place.column.get("group", ""), place.column["label"])))
     yield f"ours       {shown}" + (f": {value.reason}" if value.ours is None and value.reason else "")
-    yield f"published  {published or '–'}" + (f" (resources/published/{place.resolved['id']}.csv)" if published else "")
+    source = place.resolved.get("published_from", place.resolved["id"])
+    printed = published.value + (f" ± {published.std}" if published.std else "")
+    yield f"published  {printed or '–'}" + (f" (resources/published/{source}.csv)" if printed else "")
     if "mean_of" in place.cell:
         yield f"mean of    the columns {', '.join(place.cell['mean_of'])}"
     elif len(place.parts) > 1:
         yield f"{'sum' if 'total' in place.cell else 'mean'} of    {len(place.parts)} records"
-    yield from (f"note       {note}" for note in value.notes)
+    yield from (f"note       {note}" for note in [*value.notes, *published.notes])
     if place.resolved["stand_in"]:
         yield "stand-ins  the text is the project's own: the score means nothing"
 
@@ -193,7 +195,8 @@ def _link(link: Link, numbers: Mapping[str, int], versions: str, command: str, s
     if _versions(lineage) != versions:
         yield from _block("versions", textwrap.wrap(_versions(lineage), WIDTH))
     target = os.path.normpath(shown / next(iter(link.files)))
-    yield from _block("again", [f"{command} --forcerun {lineage['rule']} -- {target}"])
+    # By its path: lineage may name a kind of rules, of which Snakemake knows each by another name.
+    yield from _block("again", [f"{command} --forcerun {target} -- {target}"])
 
 
 def _contents(links: Sequence[Link], numbers: Mapping[str, int]) -> Iterator[str]:
@@ -223,7 +226,7 @@ def explain(project: Project, table: str, row: str, column: str, options: Sequen
     for score in scores:
         if not (results / score).exists():
             raise InputError("this cell is not built yet", where=str(results / score), do=f"Run {command} -- {shown}/tables/{table}.md")
-    published = read_published(project.root / "resources" / "published", table).printed(place.row, place.column)
+    published = published_of(place.resolved, project.root / "resources" / "published").at(place.row, place.column)
     lines = list(_heading(place, _value(place, results), published))
     if not scores:
         return "\n".join(map(printable, lines))

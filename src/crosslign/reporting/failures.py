@@ -17,7 +17,7 @@ SLURM_ID = re.compile(r"SLURM-job '(?P<id>[\w]+)' failed, SLURM status is: '(?P<
 REFUSED = re.compile(r"(?:SLURM sbatch failed|[Ss]ubmission failed)[^\n]*")
 ADVICE = {
     "TIMEOUT": "it ran out of time: run again with more retries, or raise max_runtime (docs/cluster.md)",
-    "OUT_OF_MEMORY": "it ran out of memory: run again with more retries, each asks for more, or --set-resources {rule}:mem_mb=...",
+    "OUT_OF_MEMORY": "it ran out of memory: raise max_mem_mb or retries (each asks for more), or --set-resources {rule}:mem_mb=...",
     "CANCELLED": "it was cancelled: run the same command again, it goes on from what is there",
     "NODE_FAIL": "its node failed: run the same command again, a training goes on after its last checkpoint",
     "PREEMPTED": "it had to make room for another job: run the same command again, a training goes on after its last checkpoint",
@@ -66,7 +66,7 @@ def explain(failure: Failure) -> Iterator[str]:
     elif slurm and slurm["state"] in ADVICE:
         yield f"  cause: {ADVICE[slurm['state']].format(rule=failure.rule)}"
     elif refused := REFUSED.search(failure.message):
-        yield f"  cause: {printable(refused[0])}"
+        yield f"  cause: {refused[0]}"
     elif not own:
         yield "  cause: the job wrote no log: it did not start, or its disk is full; the scheduler's log says more"
     shown = own or next((lines for path in failure.logs[1:] if (lines := _lines(path))), [])
@@ -107,4 +107,4 @@ class FailuresHandler(logging.Handler):
 
     def text(self) -> str:
         """Return what is to be said of all jobs that stayed failed; empty where there are none."""
-        return "\n".join(line for failure in self._failed.values() for line in explain(failure))
+        return printable("\n".join(line for failure in self._failed.values() for line in explain(failure)))

@@ -7,6 +7,7 @@ import functools
 import io
 import itertools
 import re
+import unicodedata
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -14,17 +15,23 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from crosslign.files import write_text
+from crosslign.reporting.cell import Cell
 from crosslign.reporting.layout import PrintedCell, PrintedTable, lay_out
 
 CSV_COLUMNS = (
     "table", "row", "column", "ours", "ours_std", "n_seeds", "published", "ci_low", "ci_high", "mark", "footnotes", "score_file", "record",
-    "p_value", "delta",
+    "p_value", "delta", "published_std", "group", "system",
 )  # fmt: skip
+PAGE_ROWS = 45
+"""Rows of a table that a page of print holds."""
 LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "→": r"$\rightarrow$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "±": r"$\pm$",
-    "–": "--", "−": "$-$", "≤": r"$\leq$", "τ": r"$\tau$",
+    "–": "--", "—": "---", "−": "$-$", "≤": r"$\leq$", "τ": r"$\tau$", "λ": r"$\lambda$", "∗": "$*$", "×": r"$\times$", "†": r"$\dagger$",
+    "‡": r"$\ddagger$", "…": r"\ldots{}", "‘": "`", "’": "'", "“": "``", "”": "''",
 }  # fmt: skip
+ACCENTED = frozenset("ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿ")
+"""Letters beyond ASCII that every LaTeX prints from its standard fonts."""
 
 
 @functools.cache
@@ -63,10 +70,9 @@ def as_markdown(table: PrintedTable) -> str:
     lines = [f"### {_markdown_escape(table.title)}", ""]
     if table.caption:
         lines += [_markdown_escape(table.caption), ""]
-    names = _names([(column["group"], column["label"]) for column in table.columns])
     heads = [
-        _markdown_escape(name) + (f"<sup>{letters}</sup>" if letters else "")
-        for name, letters in zip(names, table.column_letters, strict=True)
+        _markdown_escape(column["name"]) + (f"<sup>{letters}</sup>" if letters else "")
+        for column, letters in zip(table.columns, table.column_letters, strict=True)
     ]
     lines += ["| | " + " | ".join(heads) + " |", "| :--- |" + " ---: |" * len(heads)]
     for row in table.rows:
@@ -87,44 +93,49 @@ def _repr(value: float | None) -> str:
     return "" if value is None else repr(value)
 
 
-def _names(places: Sequence[tuple[str, str]]) -> list[str]:
-    """Return labels, with their heading before them where two are equal."""
-    labels = [label for _, label in places]
-    return [f"{heading}: {label}" if heading and labels.count(label) > 1 else label for heading, label in places]
+def _record(cell: Cell) -> str:
+    """Return which record of its score file a cell shows: evaluation, subset, metric, protocol and direction."""
+    keys = ("eval", "subset", "metric", "protocol", "direction")
+    return "/".join(str(cell.records[0].get(key, "")) for key in keys) if cell.records else ""
+
+
+def _csv_line(cell: PrintedCell, letters: Sequence[str]) -> list[Any]:
+    """Return the fields of a cell, as `CSV_COLUMNS` has them between its column and its group."""
+    value, leaves = cell.value, cell.value.leaves
+    files = dict.fromkeys(file for leaf in leaves for file in leaf.score_files)
+    records = dict.fromkeys(filter(None, map(_record, leaves)))
+    notes = dict.fromkeys(letter for part in (*letters, cell.letters) if part for letter in part.split(","))
+    return [
+        *(value.text or _repr(value.ours), _repr(value.std), value.seeds or "", value.printed, _repr(value.ci_low), _repr(value.ci_high)),
+        *(";".join(value.marks), ",".join(notes), ";".join(files), ";".join(records), _repr(value.p_value)),
+        *(cell.delta.replace("−", "-"), value.published_std),
+    ]
 
 
 def as_csv(table: PrintedTable) -> str:
-    """Return one line a cell, unrounded, with the score file and the record that it came from."""
+    """Return one line a cell, unrounded, with the score files and the records that it came from; (row, column) names one cell."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
-    rows, columns = _names([(row.block, row.label) for row in table.rows]), _names([(c["group"], c["label"]) for c in table.columns])
-    for row, row_name in zip(table.rows, rows, strict=True):
-        for column, letters, cell in zip(columns, table.column_letters, row.cells, strict=True):
-            value = cell.value
-            keys = ("eval", "subset", "metric", "protocol", "direction")
-            record = "/".join(str(value.records[0].get(key, "")) for key in keys) if value.records else ""
-            notes = ",".join(dict.fromkeys(letter for part in (letters, row.letters, cell.letters) if part for letter in part.split(",")))
-            writer.writerow(
-                [
-                    *(table.id, row_name, column, value.text or _repr(value.ours), _repr(value.std), len(value.records) or ""),
-                    *(_repr(value.published), _repr(value.ci_low), _repr(value.ci_high)),
-                    *(
-                        ";".join(value.marks),
-                        notes,
-                        ";".join(value.score_files),
-                        record,
-                        _repr(value.p_value),
-                        cell.delta.replace("−", "-"),
-                    ),
-                ]
-            )
+    for row in table.rows:
+        for column, letters, cell in zip(table.columns, table.column_letters, row.cells, strict=True):
+            writer.writerow([table.id, row.name, column["name"], *_csv_line(cell, (letters, row.letters)), row.block, row.system])
     return out.getvalue()
 
 
+def _latin(character: str) -> str:
+    """Return a character without its accents, or `?` where it has no ASCII form; nothing for an accent that stands alone."""
+    plain = unicodedata.normalize("NFKD", character).encode("ascii", "ignore").decode()
+    return "".join(LATEX.get(c, c) for c in plain) or ("" if unicodedata.combining(character) else "?")
+
+
 def latex_escape(text: str) -> str:
-    """Return a text that LaTeX prints as it stands."""
-    return "".join(LATEX.get(character, character) for character in text)
+    """Return a text that LaTeX prints as it stands; characters that pdfLaTeX has no font for are only seen by XeLaTeX and LuaLaTeX."""
+    pieces = []
+    for known, run in itertools.groupby(text, lambda c: c.isascii() or c in LATEX or c in ACCENTED):
+        piece = "".join(LATEX.get(c, c) for c in run)
+        pieces.append(piece if known else rf"{{\ifdefined\Umathchar {piece}\else {''.join(map(_latin, piece))}\fi}}")
+    return "".join(pieces)
 
 
 def _latex_cell(cell: PrintedCell, reduced: bool) -> str:
@@ -137,37 +148,57 @@ def _latex_cell(cell: PrintedCell, reduced: bool) -> str:
     return ours + latex_escape(cell.sign) + published + letters
 
 
-def as_latex(table: PrintedTable) -> str:
-    """Return a `table*` fragment; the preamble needs booktabs, xcolor and graphicx, and fontspec for other scripts."""
+def _latex_heads(table: PrintedTable) -> list[str]:
+    """Return the lines above the rows: the columns' headings over rules of their own where there are any, then their labels."""
     heads = [
         latex_escape(column["label"]) + (rf"\textsuperscript{{{letters}}}" if letters else "")
         for column, letters in zip(table.columns, table.column_letters, strict=True)
     ]
-    lines = [
-        "% needs: \\usepackage{booktabs,xcolor,graphicx}",
-        r"\begin{table*}[t]",
-        r"\centering\small",
-        rf"\caption{{{latex_escape(table.title)}. {latex_escape(table.caption)}}}",
-        rf"\label{{tab:{table.id.replace('_', '-')}}}",
-        r"\resizebox{\textwidth}{!}{%",
-        rf"\begin{{tabular}}{{l{'r' * len(heads)}}}",
-        r"\toprule",
-        " & ".join(["", *heads]) + r" \\",
-        r"\midrule",
-    ]
+    lines = [" & ".join(["", *heads]) + r" \\", r"\midrule"]
+    if not any(column["group"] for column in table.columns):
+        return [r"\toprule", *lines]
+    groups, rules, first = [""], [], 2
+    for name, width in column_groups(table.columns):
+        groups.append(rf"\multicolumn{{{width}}}{{c}}{{{latex_escape(name)}}}")
+        rules += [rf"\cmidrule(lr){{{first}-{first + width - 1}}}"] if name else []
+        first += width
+    return [r"\toprule", " & ".join(groups) + r" \\", " ".join(rules), *lines]
+
+
+def _latex_rows(table: PrintedTable) -> list[str]:
+    lines: list[str] = []
     for index, row in enumerate(table.rows):
         if row.group:
             lines += [r"\midrule"] if index else []
-            lines.append(rf"\multicolumn{{{len(heads) + 1}}}{{l}}{{\textit{{{latex_escape(row.group)}}}}} \\")
+            lines.append(rf"\multicolumn{{{len(table.columns) + 1}}}{{l}}{{\textit{{{latex_escape(row.group)}}}}} \\")
         label = latex_escape(row.label) + (rf"\textsuperscript{{{row.letters}}}" if row.letters else "")
         lines.append(" & ".join([label, *(_latex_cell(cell, table.reduced) for cell in row.cells)]) + r" \\")
-    lines += [r"\bottomrule", r"\end{tabular}}", r"\par\smallskip\raggedright\footnotesize"]
-    lines += [
-        (rf"\textsuperscript{{{latex_escape(letter)}}} " if letter else "") + latex_escape(text) + r"\\" for letter, text in table.footnotes
-    ]
-    if table.licence:
-        lines.append(rf"\textit{{{latex_escape(table.licence)}}}")
-    return "\n".join([*lines, r"\end{table*}", ""])
+    return lines
+
+
+def _latex_notes(table: PrintedTable) -> list[str]:
+    notes = [(rf"\textsuperscript{{{letter}}} " if letter else "") + latex_escape(text) + r"\\" for letter, text in table.footnotes]
+    return notes + ([rf"\textit{{{latex_escape(table.licence)}}}"] if table.licence else [])
+
+
+def as_latex(table: PrintedTable) -> str:
+    """Return a fragment: a `table*`, made narrower where it is wider than the page, or a `longtable` of more rows than a page holds.
+
+    The preamble needs booktabs, xcolor, graphicx and longtable, and fontspec for other scripts.
+    """
+    caption = rf"\caption{{{latex_escape(table.title)}. {latex_escape(table.caption)}}}"
+    label = rf"\label{{tab:{table.id.replace('_', '-')}}}"
+    columns, heads, rows = "l" + "r" * len(table.columns), _latex_heads(table), _latex_rows(table)
+    notes = [r"\par\smallskip\raggedright\footnotesize", *_latex_notes(table)]
+    needs = r"% needs: \usepackage{booktabs,xcolor,graphicx,longtable}"
+    if len(table.rows) > PAGE_ROWS:
+        body = [rf"{caption}{label}\\", *heads, r"\endfirsthead", *heads, r"\endhead", *rows, r"\bottomrule"]
+        return "\n".join([needs, r"{\small", rf"\begin{{longtable}}{{{columns}}}", *body, r"\end{longtable}", *notes, r"\par}", ""])
+    # A box is measured before it is scaled: \resizebox alone would blow a narrow table up to the width of the page.
+    lines = [needs, r"\begin{table*}[t]", r"\centering\small", caption, label, rf"\setbox0\hbox{{\begin{{tabular}}{{{columns}}}"]
+    lines += [*heads, *rows, r"\bottomrule", r"\end{tabular}}"]
+    lines.append(r"\ifdim\wd0>\textwidth\resizebox{\textwidth}{!}{\box0}\else\box0\fi")
+    return "\n".join([*lines, *notes, r"\end{table*}", ""])
 
 
 def as_html(table: PrintedTable) -> str:

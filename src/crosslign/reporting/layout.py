@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.baselines import baseline_words
+from crosslign.config.baselines import baseline_words, named_rows
 from crosslign.errors import printable
 from crosslign.files.lineage import licences_of
 from crosslign.reporting.cell import Cell, Grid
-from crosslign.reporting.published import read_published
+from crosslign.reporting.published import published_of
 from crosslign.reporting.values import fill_grid, layout_of
 
 DASH, MINUS = "–", "−"
@@ -36,7 +36,7 @@ class PrintedCell:
     """Texts of one cell.
 
     Attributes:
-        ours, published: as printed; `published` may be empty.
+        ours, published: as printed, the paper's letter by letter with its standard deviation; `published` may be empty.
         letters: of its footnotes.
         sign: ↑ or ↓ where it differs beyond chance from the row that it is compared with.
         best: whether it is the best of its column.
@@ -59,18 +59,30 @@ class PrintedCell:
 
 @dataclass
 class PrintedRow:
-    """One row: its group's heading where a new group begins, the heading it stands under, its label, footnote letters and cells."""
+    """One row of a table.
+
+    Attributes:
+        group: its group's heading where a new group begins, else empty.
+        block: the heading that it stands under.
+        label: as printed; rows of several systems may share one.
+        letters: of its footnotes.
+        cells: one a column.
+        name: its label, with what tells it from rows of the same label.
+        system: id of its system; empty where none is run.
+    """
 
     group: str
     block: str
     label: str
     letters: str
     cells: list[PrintedCell]
+    name: str
+    system: str = ""
 
 
 @dataclass
 class PrintedTable:
-    """Everything that a format needs; all texts are free of control codes."""
+    """Everything that a format needs; all texts are free of control codes. Columns have `group`, `label` and `name`, which is their own."""
 
     id: str
     title: str
@@ -84,6 +96,19 @@ class PrintedTable:
     scale_by: float
     baseline: str = "the first row"
     column_letters: list[str] = field(default_factory=list)
+
+
+def unique_names(entries: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the labels of rows or columns; equal ones carry their group, if they are still equal also system or published model.
+
+    Args:
+        entries: `label`, and where they have one `group`, `system` and `published`, as a table's entry has them.
+    """
+    labels = [entry["label"] for entry in entries]
+    names = [f"{e['group']}: {e['label']}" if e.get("group") and labels.count(e["label"]) > 1 else e["label"] for e in entries]
+    keys = [entry.get("system", entry.get("published", "")) for entry in entries]
+    named = [f"{n} ({key})" if names.count(n) > 1 and isinstance(key, str) and key else n for n, key in zip(names, keys, strict=True)]
+    return [printable(f"{n}, {named[:at].count(n) + 1}" if n in named[:at] else n) for at, n in enumerate(named)]
 
 
 class _Footnotes:
@@ -137,14 +162,20 @@ def _printed_cell(cell: Cell, notes: _Footnotes, table_notes: list[str], *, scal
         ours += f" ± {_number(cell.std, scale_by, decimals)}"
     texts = [*table_notes, *cell.notes, *([cell.reason] if cell.ours is None and cell.reason else [])]
     sign = "↑" if "above" in cell.marks else "↓" if "below" in cell.marks else ""
-    published = printable(cell.printed) if cell.published is None else f"{cell.published:.{decimals}f}"
+    published = printable(cell.printed) + (f" ± {printable(cell.published_std)}" if cell.published_std else "")
     delta = "" if reduced else _delta(cell, scale_by, decimals)
     details = printable(_details(cell, scale_by))
     return PrintedCell(ours, published, notes.join(texts), sign, "best" in cell.marks, details, cell, scale_by, delta)
 
 
-def _notes_at(resolved: Mapping[str, Any], row: str | None, column: str | None) -> list[str]:
-    return [n["text"] for n in resolved["footnotes"] if n.get("at", {}).get("row") == row and n.get("at", {}).get("column") == column]
+def _notes_at(resolved: Mapping[str, Any], row: int | None, column: str | None) -> list[str]:
+    """Return the texts of the footnotes at a row (by its number), a column (by its label), the cell where both meet, or the table."""
+    found = []
+    for note in resolved["footnotes"]:
+        at = note.get("at", {})
+        if at.get("column") == column and (row in named_rows(at, resolved["rows"]) if "row" in at or "number" in at else row is None):
+            found.append(note["text"])
+    return found
 
 
 def _licence_line(grid: Grid, results: Path) -> str:
@@ -195,21 +226,22 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         results: the `{results}` folder.
         published: folder of the published figures.
     """
-    grid = fill_grid(resolved, results, read_published(published, resolved["id"]))
+    grid = fill_grid(resolved, results, published_of(resolved, published))
     layout = layout_of(resolved)
     notes, reduced = _Footnotes(), resolved["scale"] != "paper"
     columns = resolved["columns"]
     column_letters = [notes.join(_notes_at(resolved, None, column["label"])) for column in columns]
-    rows, group = [], None
-    for entry, cells in zip(resolved["rows"], grid, strict=True):
-        letters = notes.join(_notes_at(resolved, entry["label"], None))
+    names, rows, group = unique_names(resolved["rows"]), [], None
+    for number, (entry, cells) in enumerate(zip(resolved["rows"], grid, strict=True)):
+        letters = notes.join(_notes_at(resolved, number, None))
         printed = [
-            _printed_cell(cell, notes, _notes_at(resolved, entry["label"], column["label"]), **_numbers_of(column, layout), reduced=reduced)
+            _printed_cell(cell, notes, _notes_at(resolved, number, column["label"]), **_numbers_of(column, layout), reduced=reduced)
             for cell, column in zip(cells, columns, strict=True)
         ]
         heading = entry.get("group", "") if entry.get("group") != group else ""
         group = entry.get("group")
-        rows.append(PrintedRow(printable(heading), printable(entry.get("group", "")), printable(entry["label"]), letters, printed))
+        block, label = printable(entry.get("group", "")), printable(entry["label"])
+        rows.append(PrintedRow(printable(heading), block, label, letters, printed, names[number], printable(entry.get("system", ""))))
     footnotes = [(letter, text) for text, letter in notes.letters.items()]
     footnotes += [("", printable(note)) for note in [*_notes_at(resolved, None, None), *_scale_notes(resolved, rows)]]
     baseline = printable(baseline_words(resolved["rows"]))
@@ -218,7 +250,10 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         id=resolved["id"],
         title=printable(_title(resolved)),
         caption=printable(resolved.get("caption", "")),
-        columns=[{"group": printable(c.get("group", "")), "label": printable(c["label"])} for c in columns],
+        columns=[
+            {"group": printable(c.get("group", "")), "label": printable(c["label"]), "name": name}
+            for c, name in zip(columns, unique_names(columns), strict=True)
+        ],
         rows=rows,
         footnotes=footnotes,
         licence=printable(_licence_line(grid, results)),

@@ -31,10 +31,10 @@ class Form:
     Attributes:
         name: MTEB's task.
         metrics: MTEB's name of each metric; the first one is its main score.
-        revision: of its data set; empty where the official files were read.
+        revision: of its data set; empty where the official files were read, or not all of its rows.
         protocols: protocols whose records count.
         direction: direction whose records count.
-        subsets: MTEB's names of subsets that are called otherwise.
+        subsets: MTEB's names of subsets that are called otherwise; empty for one that it has not.
         pivot: what is put behind a subset's name.
         split: of the data set.
         codes: how MTEB writes languages here, where it is not as everywhere.
@@ -63,11 +63,11 @@ FORMS: dict[str, Form] = {
     **{f"sts{year}": Form(f"STS{year}", STS, protocols=("all",), subsets={"all": "default"}) for year in range(12, 17)},
     "stsb": Form("STSBenchmark", STS, subsets={"en": "default"}),
     "sickr": Form("SICK-R", STS, subsets={"en": "default"}),
-    "sts17": Form("STS17", STS, subsets={"ar-en": "en-ar", "tr-en": "en-tr"}),
+    "sts17": Form("STS17", STS, subsets={"ar-en": "en-ar", "tr-en": "en-tr", "es-en-4b": ""}),
     "sts17_mteb": Form("STS17", STS, _STS17),
     "sts17_extended": Form("STS17", STS),
     "sts17_tracks": Form("STS17", STS, subsets={"ar-en": "en-ar"}),
-    "sts22": Form("STS22", STS, "6d1ba47164174a496b7fa5d3569dae26a6813b80"),
+    "sts22": Form("STS22", STS),  # of revision 6d1ba47, but without the pairs that lack a text: those are not its data
     **{
         name: Form("Tatoeba", MINED, protocols=("", "mteb"), direction="xx2en", pivot="-eng", codes=_TATOEBA)
         for name in ("tatoeba", "tatoeba_six", "tatoeba_zh")
@@ -115,7 +115,7 @@ def as_mteb(task: str, records: Sequence[Record], averages: Sequence[str], data:
         task: task id.
         records: all of its records.
         averages: names of its averages, which MTEB makes itself.
-        data: hash of the data, in place of a revision where the official files were read.
+        data: hash of the data, in place of a revision where a form has none.
         version: what made the scores.
     """
     form = FORMS.get(task)

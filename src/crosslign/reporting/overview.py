@@ -9,8 +9,8 @@ from typing import Any
 
 from crosslign.errors import printable
 from crosslign.files import write_text
-from crosslign.reporting.formats import templates
-from crosslign.reporting.published import read_published
+from crosslign.reporting.formats import _markdown_escape, templates
+from crosslign.reporting.published import published_of
 from crosslign.reporting.values import fill_grid
 
 
@@ -37,10 +37,10 @@ class Coverage:
 
 def coverage(table: Mapping[str, Any], results: Path, published: Path) -> Coverage:
     """Count the cells of a resolved table."""
-    cells = [cell for row in fill_grid(table, results, read_published(published, table["id"])) for cell in row]
+    cells = [cell for row in fill_grid(table, results, published_of(table, published)) for cell in row]
     ours, printed = (
         [cell.ours is not None or bool(cell.text) for cell in cells],
-        [cell.published is not None or bool(cell.printed) for cell in cells],
+        [bool(cell.printed) for cell in cells],
     )
     both = sum(a and b for a, b in zip(ours, printed, strict=True))
     return Coverage(table["id"], printable(table["title"]), table["paper"], len(cells), sum(ours), sum(printed), both)
@@ -70,7 +70,7 @@ def build_overview(recipe: Mapping[str, Any], results: Path, published: Path, ou
         }
         for paper in dict.fromkeys(item["paper"] for item in [*recipe["tables"], *recipe["figures"]])
     ]
-    context = {"papers": papers, "scale": recipe["scale"], "stand_in": recipe["stand_in"]}
+    context = {"papers": papers, "scale": recipe["scale"], "stand_in": recipe["stand_in"], "escaped": _markdown_escape}
     for form in ("html", "md"):
         write_text(out[form], templates().get_template(f"overview.{form}").render(**context))
     return {

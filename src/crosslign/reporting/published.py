@@ -6,6 +6,7 @@ import csv
 import math
 import statistics
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,34 @@ from crosslign.tasks.records import bounds_of
 
 Place = tuple[str, str, str]
 """Task, subset and metric of a figure."""
+ERRATA = "errata.csv"
+"""Which figures do not add up, and why: table, group, model, model_label, task, subset, metric and the text of the footnote."""
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One figure as it was printed.
+
+    Attributes:
+        value: letter by letter; a setting or size may be no plain number (`46k`, `738-750`).
+        std: its standard deviation, letter by letter; empty where none was printed.
+        notes: what does not add up about it.
+    """
+
+    value: str
+    std: str = ""
+    notes: tuple[str, ...] = ()
+
+    @property
+    def number(self) -> float | None:
+        """The value on the printed scale; None where it is no plain number."""
+        try:
+            return float(self.value)
+        except ValueError:
+            return None
+
+
+NOTHING = Figure("")
 
 
 class Published:
@@ -23,38 +52,26 @@ class Published:
     looked up by the printed heading, label and model, then by heading and model, then by the model alone.
 
     Args:
-        figures: text as printed by (heading, label, model), then by place.
+        figures: by (heading, label, model), then by place.
     """
 
-    def __init__(self, figures: Mapping[tuple[str, str, str], Mapping[Place, str]]) -> None:
-        self._figures: dict[tuple[str, ...], dict[Place, str]] = {}
+    def __init__(self, figures: Mapping[tuple[str, str, str], Mapping[Place, Figure]]) -> None:
+        self._figures: dict[tuple[str, ...], dict[Place, Figure]] = {}
         for (heading, label, model), values in figures.items():
             for key in ((heading, label, model), (heading, model), (model,)):
                 self._figures[key] = {**values, **self._figures.get(key, {})}
 
-    def figure(self, row: Mapping[str, Any], column: Mapping[str, Any]) -> float | None:
-        """Return the number that was printed for a row and a column of a table's entry; None where there is none.
+    def at(self, row: Mapping[str, Any], column: Mapping[str, Any]) -> Figure:
+        """Return what was printed for a row and a column of a table's entry; `NOTHING` where nothing was.
 
         Args:
             row: `group`, `label` and `published`: the model's id in the published figures; in a table of counts an object with the
                 `task` or the `subset` of the row (and its `model`, where one is named).
             column: `published` with what of task, subset and metric the row leaves open.
         """
-        try:
-            return float(self.printed(row, column))
-        except ValueError:
-            return None
-
-    def text(self, row: Mapping[str, Any], column: Mapping[str, Any]) -> str:
-        """Return what was printed where it is no plain number, such as `46k` or `738-750`; else an empty string."""
-        printed = self.printed(row, column)
-        return "" if self.figure(row, column) is not None else printed
-
-    def printed(self, row: Mapping[str, Any], column: Mapping[str, Any]) -> str:
-        """Return what was printed for a row and a column, letter by letter; an empty string where nothing was."""
         model, printed = row.get("published"), column.get("published")
         if not model or not printed:
-            return ""
+            return NOTHING
         known = {"model": model} if isinstance(model, str) else {"model": "", **model}
         place = (*(known.get(key, printed.get(key, "")) for key in ("task", "subset", "metric")),)
         heading, model = row.get("group", ""), known["model"]
@@ -62,7 +79,7 @@ class Published:
         found = [self._figures[key] for key in keys if key in self._figures]
         if (heading, model) in self._figures:
             found = found[:-1]  # under another heading the model was trained in another way
-        return next((figures[place] for figures in found if place in figures), "")
+        return next((figures[place] for figures in found if place in figures), NOTHING)
 
 
 def _check_ranges(path: Path, figures: Iterable[tuple[int, str, float]]) -> None:
@@ -91,27 +108,69 @@ def _check_ranges(path: Path, figures: Iterable[tuple[int, str, float]]) -> None
                 )
 
 
+def _matches(erratum: Mapping[str, str], row: Mapping[str, str]) -> bool:
+    """Tell whether an erratum concerns a figure: each of its keys that is not empty names the figure's, one of several apart by `;`."""
+    return all(
+        not erratum[key] or row[key] in erratum[key].split(";") for key in ("group", "model", "model_label", "task", "subset", "metric")
+    )
+
+
+def _read_errata(path: Path, table: str) -> list[tuple[str, dict[str, str]]]:
+    """Return the errata of one table, each with its place in the file."""
+    if not path.exists():
+        return []
+    with open(path, encoding="utf-8", newline="") as file:
+        return [(f"{path}:{number}", row) for number, row in enumerate(csv.DictReader(file), start=2) if row["table"] == table]
+
+
 def read_published(folder: Path, table: str) -> Published:
-    """Return the figures of one printed table; none where nothing was printed.
+    """Return the figures of one printed table, each with its errata (`errata.csv`); none where nothing was printed.
 
     Settings and sizes (rows without a direction, such as `409k`) are facts of the paper, no scores: they may be no numbers.
 
     Raises:
-        InputError: a score that is no number, or one that its metric cannot have; names file and line.
+        InputError: a score that is no number, or one that its metric cannot have; an erratum that names no figure; names file and line.
     """
     path = folder / f"{table}.csv"
-    figures: dict[tuple[str, str, str], dict[Place, str]] = {}
+    figures: dict[tuple[str, str, str], dict[Place, Figure]] = {}
     scores: list[tuple[int, str, float]] = []
     if not path.exists():
         return Published(figures)
+    errata = _read_errata(folder / ERRATA, table)
+    used: set[str] = set()
     with open(path, encoding="utf-8", newline="") as file:
         for number, row in enumerate(csv.DictReader(file), start=2):
             if row["direction"]:
                 scores.append((number, row["metric"], _number(row["value"], f"{path}:{number}")))
             place = (row["task"], row["subset"], row["metric"])
-            figures.setdefault((row["group"], row.get("model_label", ""), row["model"]), {}).setdefault(place, row["value"])
+            notes = {where: erratum["text"] for where, erratum in errata if _matches(erratum, row)}
+            used.update(notes)
+            figure = Figure(row["value"], row.get("std", ""), tuple(notes.values()))
+            figures.setdefault((row["group"], row.get("model_label", ""), row["model"]), {}).setdefault(place, figure)
     _check_ranges(path, scores)
+    unused = [where for where, _ in errata if where not in used]
+    if unused:
+        raise InputError("an erratum names no printed figure", where=unused[0], why=f"no line of {path} fits it")
     return Published(figures)
+
+
+def published_of(resolved: Mapping[str, Any], folder: Path) -> Published:
+    """Return the figures that a table shows: those printed under its own id, or under the one that it names (`published_from`).
+
+    Raises:
+        InputError: as `read_published`; or a row says what was printed for it, and nothing was.
+    """
+    source = resolved.get("published_from", resolved["id"])
+    figures = read_published(folder, source)
+    for row in resolved["rows"]:
+        if "published" in row and not any(figures.at(row, column).value for column in resolved["columns"]):
+            raise InputError(
+                f"nothing is published for the row {row['label']!r}",
+                where=f"table {resolved['id']}",
+                why=f"no line of {folder / source}.csv fits its {row['published']!r} under any column",
+                do="Mend `published` of row or columns, or name the table whose figures are meant (`published_from`)",
+            )
+    return figures
 
 
 def _number(text: str, where: str) -> float:

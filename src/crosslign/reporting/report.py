@@ -51,7 +51,7 @@ def decontamination_counts(results: Path) -> list[dict[str, Any]]:
 def headline(table: PrintedTable) -> dict[str, Any] | None:
     """Return the bars of the first retrieval column that has values: each system against the first row."""
     for index, column in enumerate(table.columns):
-        values = [(row.label, row.cells[index].value.ours) for row in table.rows]
+        values = [(row.name, row.cells[index].value.ours) for row in table.rows]
         known = [(label, value) for label, value in values if value is not None]
         if "retrieval" in column["group"].lower() and len(known) > 1:
             top = max(value for _, value in known) or 1.0
@@ -71,6 +71,12 @@ def overlap_rows(path: Path) -> list[dict[str, str]]:
     with path.open(encoding="utf-8", newline="") as file:
         found = [row for row in csv.DictReader(file) if int(row["found"])]
     return sorted(found, key=lambda row: (-int(row["found"]), row["corpus"], row["evaluation"]))
+
+
+def scores_of(tables: Sequence[Mapping[str, Any]], results: Path) -> list[Path]:
+    """Return every score file behind resolved tables, those of averages included."""
+    cells = [part for table in tables for row in table["cells"] for cell in row for part in cell.get("parts", [cell])]
+    return sorted({results / score for cell in cells for score in cell.get("scores", [])})
 
 
 def by_paper(recipe: Mapping[str, Any], results: Path, published: Path, figures: Sequence[Path]) -> list[dict[str, Any]]:
@@ -103,7 +109,6 @@ def build_report(
         overlap: CSV of the overlap of corpora and evaluation sets.
     """
     papers = by_paper(recipe, results, published, figures)
-    scores = sorted({results / s for table in recipe["tables"] for row in table["cells"] for cell in row for s in cell.get("scores", [])})
     page = (
         templates()
         .get_template("report.html")
@@ -119,8 +124,8 @@ def build_report(
             overlap=overlap_rows(overlap),
             costs=system_costs(results),
             rules=measured(results),
-            licences=[printable(licence) for licence in licences_of(scores)],
+            licences=[printable(licence) for licence in licences_of(scores_of(recipe["tables"], results))],
         )
     )
-    write_text(out, page)
+    write_text(out, printable(page))
     return {"tables": len(recipe["tables"]), "figures": len(recipe["figures"])}

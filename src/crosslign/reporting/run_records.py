@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.resources import stage_of
 from crosslign.files import read_json
+from crosslign.files.lineage import gpu_hours, wall_seconds
 from crosslign.reporting.plan import STAGES
 
-ON_CPU = "cpu"
 SEED = re.compile(r"-s\d+$")
+SECONDS = {"train_system": "train_s", "embed": "encode_s", "score": "score_s"}
+"""What the time of each stage of a system is counted as."""
 
 
 def sidecars(folder: Path) -> list[dict[str, Any]]:
@@ -30,8 +33,8 @@ class SystemCost:
         system: its id; a base encoder's, where nothing was trained.
         seeds: trained runs.
         train_s, encode_s, score_s: wall time, seconds.
-        gpu_hours: hours of those jobs that computed on a GPU.
-        peak_mb: largest memory of any of its jobs, MB.
+        gpu_hours: hours of those jobs that computed on GPUs, times their devices.
+        peak_mb: largest memory of any process of its jobs, MB; that of devices is not measured.
         devices: what its jobs computed on.
     """
 
@@ -45,12 +48,12 @@ class SystemCost:
     devices: set[str] = field(default_factory=set)
 
     def add(self, rule: str, run: Mapping[str, Any]) -> None:
-        """Count one finished job."""
-        wall = float(run["wall_s"])
-        attribute = {"train_system": "train_s", "embed": "encode_s", "score": "score_s"}[rule]
+        """Count one finished job of a stage."""
+        wall = wall_seconds(run)
+        attribute = SECONDS[rule]
         setattr(self, attribute, getattr(self, attribute) + wall)
         self.seeds += rule == "train_system"
-        self.gpu_hours += 0.0 if str(run["device"]).startswith(ON_CPU) else wall / 3600
+        self.gpu_hours += gpu_hours(run)
         self.peak_mb = max(self.peak_mb, float(run["peak_mb"]))
         self.devices.add(str(run["device"]))
 
@@ -67,20 +70,20 @@ def system_costs(results: Path) -> list[SystemCost]:
         results: the `{results}` folder; its systems, embeddings and scores are read.
     """
     lineages = [lineage for stage in ("systems", "embeddings", "scores") for lineage in sidecars(results / stage)]
-    lineages = [lineage for lineage in lineages if lineage["rule"] in ("train_system", "embed", "score")]
     costs: dict[str, SystemCost] = {}
     for lineage in lineages:
-        system = SEED.sub("", _run_of(lineage))
-        costs.setdefault(system, SystemCost(system)).add(lineage["rule"], lineage["run"])
+        if (stage := stage_of(lineage["rule"])) in SECONDS:
+            system = SEED.sub("", _run_of(lineage))
+            costs.setdefault(system, SystemCost(system)).add(stage, lineage["run"])
     return sorted(costs.values(), key=lambda cost: (-(cost.train_s + cost.encode_s + cost.score_s), cost.system))
 
 
 def stage_edges(lineages: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
-    """Return which rule's artefacts each rule has read: (rule that made it, rule that read it)."""
+    """Return which stage's artefacts each stage has read: (stage that made it, stage that read it)."""
     lineages = list(lineages)
-    maker = {lineage["artefact"]["path"]: lineage["rule"] for lineage in lineages}
+    maker = {lineage["artefact"]["path"]: stage_of(lineage["rule"]) for lineage in lineages}
     maker |= {f"downloads/{path}": rule for path, rule in maker.items() if rule == "fetch"}  # fetched files name their place in downloads
-    read = {(maker.get(entry["path"], ""), lineage["rule"]) for lineage in lineages for entry in lineage["inputs"]}
+    read = {(maker.get(entry["path"], ""), stage_of(lineage["rule"])) for lineage in lineages for entry in lineage["inputs"]}
     return {(before, after) for before, after in read if before and before != after}
 
 

@@ -18,6 +18,10 @@ from crosslign.reporting.significance import TESTS, mark_differences
 from crosslign.tasks.records import check_value
 
 
+class NoRecordError(InputError):
+    """A score file that has no record for a cell."""
+
+
 def layout_of(resolved: Mapping[str, Any]) -> dict[str, Any]:
     """Return how a resolved table prints its numbers; its columns may say otherwise."""
     return {"decimals": 1, "scale_by": 100, **resolved.get("print", {})}
@@ -35,17 +39,19 @@ def find_record(path: Path, select: Mapping[str, str]) -> dict[str, Any]:
     """Return the one record of a score file that fits `select` (task, subset, metric, protocol, direction).
 
     Raises:
-        InputError: none fits, or more than one; names the file and what it holds.
+        InputError: the file is missing; none fits, or more than one; names the file, what it holds and the target to run.
     """
+    if not path.exists():
+        raise InputError("file is missing", where=str(path), do=f"Run snakemake --cores all -- {path}")
     wanted = {("eval" if key == "task" else key): value for key, value in select.items()}
     records = read_json(path)["records"]
     found = [record for record in records if all(record.get(key) == value for key, value in wanted.items())]
     if len(found) != 1:
         held = sorted({f"{r['metric']}/{r['subset']}/{r.get('protocol', '')}/{r.get('direction', '')}" for r in records})
         why = f"it holds (metric/subset/protocol/direction): {', '.join(held[:12])}"
-        raise InputError(
-            f"{len(found)} records fit {wanted}", where=str(path), why=why, do="Name subset, metric, protocol and direction of the column"
-        )
+        do = f"Name subset, metric, protocol and direction of the column; if the file lost records, snakemake --cores all --forcerun {path}"
+        kind = InputError if found else NoRecordError
+        raise kind(f"{len(found)} records fit {wanted}", where=str(path), why=why, do=f"{do} -- {path}")
     check_value(found[0], str(path))
     return dict(found[0])
 
@@ -158,14 +164,31 @@ def with_deviation(cell: Cell, resolved: Mapping[str, Any]) -> Cell:
     return cell
 
 
+def _cell_or_gap(cell: Mapping[str, Any], resolved: Mapping[str, Any], results: Path) -> Cell:
+    """Return the value of a cell; where its scores lack it, a gap with its reason if the table asks for that.
+
+    Raises:
+        InputError: its scores lack it, and the table does not say `print: {gaps: mark}`.
+    """
+    try:
+        return fill_cell(cell, results)
+    except NoRecordError as error:
+        if resolved.get("print", {}).get("gaps") != "mark":
+            raise
+        return Cell(reason=f"gap: {error.what} in {Path(error.where).name}")
+
+
 def fill_cells(resolved: Mapping[str, Any], results: Path) -> Grid:
     """Return the values of a resolved table's cells, without published figures and marks.
 
     Args:
         resolved: a table as `crosslign.config.cells.resolve_table` gives it.
         results: the `{results}` folder that score files are relative to.
+
+    Raises:
+        InputError: scores lack a value; with `print: {gaps: mark}` the cell is a gap instead.
     """
-    grid = [[fill_cell(cell, results) for cell in row] for row in resolved["cells"]]
+    grid = [[_cell_or_gap(cell, resolved, results) for cell in row] for row in resolved["cells"]]
     for row, cells in zip(grid, resolved["cells"], strict=True):
         for index, cell in enumerate(cells):
             if "mean_of" in cell:
@@ -184,10 +207,10 @@ def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Published) ->
     columns, grid = resolved["columns"], fill_cells(resolved, results)
     for row, entry in zip(grid, resolved["rows"], strict=True):
         for cell, column in zip(row, columns, strict=True):
-            if "setting_of" in column:
-                cell.printed = figures.printed(entry, column)
-            else:
-                cell.published, cell.printed = figures.figure(entry, column), figures.text(entry, column)
+            figure = figures.at(entry, column)
+            cell.printed, cell.published_std = figure.value, figure.std
+            cell.published = None if "setting_of" in column else figure.number
+            cell.notes += figure.notes
     _mark_best(columns, grid)
     baselines, test = baseline_rows(resolved["rows"]), resolved.get("print", {}).get("significance")
     if test:

@@ -12,14 +12,17 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import Timeout
 
 from crosslign.errors import ResourceError
 from crosslign.files.leases import SCHEDULERS
+from crosslign.files.locks import locked
 
 ENGINE_VARIABLE = "CROSSLIGN_ENGINE"
 """`host:pid` of the process that started the jobs of this run; the workflow sets it."""
 WAIT_SECONDS = 3600.0
+SCHEDULED_WAIT_SECONDS = 300.0
+"""The same in a scheduler's job, which holds devices meanwhile: two minutes for the state of a training that was told to end, and more."""
 
 log = logging.getLogger(__name__)
 
@@ -62,29 +65,31 @@ def end_with_engine(environment: Mapping[str, str]) -> bool:
 
 
 @contextmanager
-def only_one(job_log: Path, wait_seconds: float = WAIT_SECONDS) -> Iterator[None]:
+def only_one(job_log: Path, wait_seconds: float | None = None) -> Iterator[None]:
     """Hold the lock of a job, named by its log; the kernel frees it however a process ends.
 
     Args:
         job_log: the job's log file, which no other job has.
-        wait_seconds: how long to wait for a process of an earlier run.
+        wait_seconds: how long to wait for a process of an earlier run; an hour, in a scheduler's job five minutes.
 
     Raises:
         ResourceError: that process does not end.
     """
+    if wait_seconds is None:
+        wait_seconds = SCHEDULED_WAIT_SECONDS if any(name in os.environ for name in SCHEDULERS) else WAIT_SECONDS
     job_log.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(job_log.with_name(f".{job_log.name}.lock"))
+    path = job_log.with_name(f".{job_log.name}.lock")
     try:
-        lock.acquire(timeout=0.2)
+        held = locked(path, 0.2)
     except Timeout:
         log.warning("%s: a process of an earlier run is still at this job; waiting until it ends", job_log)
         try:
-            lock.acquire(timeout=wait_seconds)
+            held = locked(path, wait_seconds)
         except Timeout as error:
             raise ResourceError(
-                "another process is at this job and does not end", where=str(job_log), do=f"End it (fuser {lock.lock_file} names it)"
+                "another process is at this job and does not end",
+                where=str(job_log),
+                do=f"End it (fuser {path} names it); where its machine is gone and the lock stayed, remove that file",
             ) from error
-    try:
+    with held:
         yield
-    finally:
-        lock.release()

@@ -8,7 +8,7 @@ from typing import Any
 
 from crosslign.encoders.model import Model
 from crosslign.encoders.text_sets import embed_text_set
-from crosslign.files.lineage import lineage_path
+from crosslign.files.lineage import checksum, lineage_path
 from crosslign.files.records import read_json
 from crosslign.objectives.contract import Part
 from crosslign.objectives.saved_parts import load_part
@@ -20,7 +20,8 @@ def embed(job: Job) -> None:
     recipe = job.params["recipe"]
     members = {name: Path(folder) for name, folder in job.params["members"].items()}
     collapsed = _collapsed(Path(job.inputs["encoder"]), recipe["checkpoint"])
-    head = _head(recipe["head"], next(iter(members.values())).parent) if recipe.get("head") else None
+    checkpoint = next(iter(members.values())).parent
+    head = _head(recipe["head"], checkpoint) if recipe.get("head") else None
     with job.publish("embeddings") as (out, counts):
         made_of = [read_json(lineage_path(job.inputs[name]))["artefact"]["sha256"] for name in ("texts", "encoder")]
         counts.update(
@@ -36,8 +37,10 @@ def embed(job: Job) -> None:
                 identity={"made_of": made_of, "recipe": recipe, "code": job.params["code"]},
             )
         )
+        # Of this checkpoint alone: the run's folder holds the others too.
+        counts["checkpoint_sha"] = checksum(checkpoint)
         counts.update({"collapsed": collapsed} if collapsed else {})
-        job.lineage.device = counts.pop("device", "cpu")
+        job.lineage.device, job.lineage.devices = counts.pop("device"), counts.pop("devices")
 
 
 def _head(head: Mapping[str, Any], checkpoint: Path) -> Callable[[Model], Part]:

@@ -9,7 +9,7 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,9 @@ from crosslign.threads import limit_threads
 
 Paths = dict[str, Any]
 
+SLURM_LOG = ".snakemake/slurm_logs/**/{number}.log"
+"""Where Slurm's log of a job lies, as a pattern: the executor puts it below a folder of the rule, and of its wildcards where it has any."""
+
 
 @dataclass(frozen=True)
 class Job:
@@ -35,6 +38,7 @@ class Job:
         threads: threads that the job may use.
         gpus: devices that the job may use.
         lineage: record that the stage completes and writes beside each output.
+        pace: settings that change no bytes, such as how often a training is saved; neither `params` nor the lineage have them.
     """
 
     rule: str
@@ -44,6 +48,7 @@ class Job:
     threads: int
     lineage: Lineage
     gpus: int = 0
+    pace: Mapping[str, Any] = field(default_factory=dict)
 
     def by_name(self, names: Iterable[str], paths: Iterable[Path]) -> dict[str, Path]:
         """Pair names that a parameter lists with the paths of an input list."""
@@ -124,10 +129,17 @@ def _start_log(log: Path, rule: str) -> None:
         logging.getLogger(noisy).setLevel(logging.WARNING)
 
 
-def _name_scheduler(rule: str) -> None:
+def slurm_job(environment: Mapping[str, str]) -> str:
+    """Return the number of the Slurm job that this process is in, as its log is called; empty outside of one."""
+    if "SLURM_ARRAY_JOB_ID" in environment:
+        return f"{environment['SLURM_ARRAY_JOB_ID']}_{environment.get('SLURM_ARRAY_TASK_ID', '')}"
+    return environment.get("SLURM_JOB_ID", "")
+
+
+def _name_scheduler() -> None:
     """Say in the job's log which job of Slurm it is, and where Slurm's own log lies; that one names this log."""
-    if number := os.environ.get("SLURM_JOB_ID"):
-        place = f".snakemake/slurm_logs/*{rule}*/*/{number}.log"
+    if number := slurm_job(os.environ):
+        place = SLURM_LOG.format(number=number)
         logging.getLogger("crosslign").info("Slurm job %s on %s; its log: %s", number, platform.node(), place)
 
 
@@ -141,6 +153,7 @@ def execute(
     threads: int,
     log: str,
     gpus: int = 0,
+    pace: Mapping[str, Any] | None = None,
 ) -> None:
     """Run one stage as a job: the only thing that a workflow script calls.
 
@@ -151,13 +164,14 @@ def execute(
         threads: threads of the rule; a recipe's own thread count wins, so that `--cores` cannot change bytes.
         log: the job's log file.
         gpus: devices that the job may use, as its resources say; no setting, so that a changed number makes nothing anew.
+        pace: further settings of that sort, see `Job`.
 
     A `CrosslignError` ends the process with its exit code, its message last in the log and on the screen.
     """
     end_with_engine(os.environ)
     try:
         with only_one(Path(log)):
-            _execute(stage, rule, inputs, outputs, dict(params), threads, Path(log), gpus)
+            _execute(stage, rule, inputs, outputs, dict(params), threads, Path(log), gpus, pace or {})
     except CrosslignError as error:
         logging.getLogger("crosslign").error("%s", error)
         sys.exit(error.exit_code)
@@ -172,10 +186,11 @@ def _execute(
     threads: int,
     log: Path,
     gpus: int,
+    pace: Mapping[str, Any],
 ) -> None:
     threads = int(settings.get("threads", threads))
     _start_log(log, rule)
-    _name_scheduler(rule)
+    _name_scheduler()
     limit_threads(threads)
     os.environ["TQDM_DISABLE"] = "1"  # other libraries' bars; the stages report their own progress
     given = _as_paths(inputs)
@@ -184,11 +199,11 @@ def _execute(
     )
     try:
         with no_network(rule) if settings.get("offline", True) else nullcontext(), lease_gpus(gpus):
-            stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage, gpus))
+            stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage, gpus, pace))
     except CrosslignError:
         raise
     except Exception as error:
         if problem := disk_problem(error, Path(getattr(error, "filename", None) or settings["root"])):
             raise problem from error
         logging.getLogger("crosslign").exception("unexpected error in rule %s: please report it with this log", rule)
-        raise
+        sys.exit(1)  # the log has it, clean; the interpreter would print its text as it stands

@@ -29,4 +29,4 @@ def mine_embed(job: Job) -> None:
                 named="line {}",
             )
         )
-        job.lineage.device = counts.pop("device")
+        job.lineage.device, job.lineage.devices = counts.pop("device"), counts.pop("devices")

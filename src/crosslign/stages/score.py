@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from crosslign.errors import InputError
 from crosslign.files import sha256_text
-from crosslign.files.lineage import lineage_path
+from crosslign.files.lineage import checksum, lineage_path
 from crosslign.files.records import read_json
 from crosslign.paths import EVALUATION_FILES
 from crosslign.stages.job import Job
@@ -18,15 +23,48 @@ def score(job: Job) -> None:
     tables = iter(job.inputs["sets"])
     sets = {role: {part: next(tables) for part in EVALUATION_FILES} for role in roles}
     sidecars = [read_json(lineage_path(matrices[role])) for role in roles]
-    manifest = "".join(f"{item['path']} {item['sha256']}\n" for sidecar in sidecars for item in sidecar["inputs"])
+    lengths = {role: int(sidecar["recipe"]["readout_entry"]["max_length"]) for role, sidecar in zip(roles, sidecars, strict=True)}
     context = {
         **{key: recipe[key] for key in ("run_id", "system", "seed", "checkpoint", "readout", "profile")},
-        **{key: recipe["readout_entry"][key] for key in ("pooling", "layer", "max_length", "precision")},
+        **{key: recipe["readout_entry"][key] for key in ("pooling", "precision")},
+        # As it was read: a smaller encoder has another layer there, and the roles of a task may have lengths of their own.
+        "layer": sidecars[0]["counts"]["layer_read"],
+        "max_length": max(lengths.values()),
+        "lengths": lengths if len(set(lengths.values())) > 1 else {},
         "score_change": recipe["readout_entry"].get("score_change", ""),
-        "checkpoint_sha": sha256_text("".join(sidecar["artefact"]["sha256"] for sidecar in sidecars)),
+        "checkpoint_sha": _checkpoint_sha(dict(zip(matrices.values(), sidecars, strict=True))),
         "code_version": job.params["code"],
-        "data_manifest_sha": sha256_text(manifest),
+        "data_manifest_sha": data_manifest_sha({corpus: sets[role] for role, corpus in recipe["task_entry"]["texts"].items()}),
+        "left_out": _left_out(files["texts"] for files in sets.values()),
         "collapsed": next((found for sidecar in sidecars if (found := sidecar["counts"].get("collapsed"))), ""),
     }
     with job.publish("scores") as (out, counts):
         counts["records"] = len(score_run(recipe["task"], recipe["task_entry"], matrices, sets, out["scores"], context, out["resamples"]))
+
+
+def _checkpoint_sha(sidecars: Mapping[Path, Mapping[str, Any]]) -> str:
+    """Return the hash of the checkpoint that all matrices are of."""
+    found = {str(sidecar["counts"].get("checkpoint_sha", "")): path for path, sidecar in sidecars.items()}
+    if len(found) != 1 or "" in found:
+        raise InputError(
+            "the embeddings of a score are not known to be of one checkpoint",
+            where=", ".join(str(path) for path in found.values()),
+            do="Delete them; the next run makes them again",
+        )
+    return next(iter(found))
+
+
+def _left_out(texts: Iterable[Path]) -> dict[str, int]:
+    """Return how many pairs of each subset the readers of these sets left out."""
+    sidecars = [lineage_path(path) for path in texts]
+    return dict(pair for path in sidecars if path.exists() for pair in read_json(path)["counts"].get("left_out", {}).items())
+
+
+def data_manifest_sha(sets: Mapping[str, Mapping[str, Path]]) -> str:
+    """Return the hash of the data that a task is scored on: of the sorted names and checksums of its texts, items and gold.
+
+    Args:
+        sets: files of each evaluation corpus, by name.
+    """
+    lines = [f"{corpus}/{part} {checksum(file)}\n" for corpus, files in sets.items() for part, file in files.items()]
+    return sha256_text("".join(sorted(lines)))

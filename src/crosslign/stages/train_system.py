@@ -16,6 +16,7 @@ from crosslign.training.run import train_run
 def train_system(job: Job) -> None:
     """Train one run, or go on where a stopped one left off."""
     recipe = job.params["recipe"]
+    paced = {**recipe, "train": {**recipe["train"], **job.pace}}
     base = {name: Path(folder) for name, folder in job.params["members"].items()}
     examples = job.by_name(job.params["examples"], job.inputs["examples"])
     tables = iter(job.inputs.get("selection", []))
@@ -25,11 +26,12 @@ def train_system(job: Job) -> None:
         ranks = _ranks(job.gpus)
         if ranks > 1:
             arguments = {"examples": examples, "base": base, "sets": sets, "out": out["folder"], "checkpoints": checkpoints}
-            plain = {"recipe": recipe, "tasks": job.params["tasks"], "context": context}
+            plain = {"recipe": paced, "tasks": job.params["tasks"], "context": context}
             counts.update(train_on(ranks, {**_as_text(arguments), **plain}))
         else:
-            counts.update(train_run(recipe, examples, base, sets, job.params["tasks"], out["folder"], checkpoints, context))
-        job.lineage.device = counts.pop("device", "cpu")
+            counts.update(train_run(paced, examples, base, sets, job.params["tasks"], out["folder"], checkpoints, context))
+        job.lineage.device, job.lineage.devices = counts.pop("device", "cpu"), ranks
+        job.lineage.earlier_s = counts.pop("earlier_s")
         job.lineage.inherit()
         known = {"licences": job.lineage.licences, "stand_in": job.lineage.stand_in, "counts": counts}
         write_cards(recipe, out["folder"], known, examples)

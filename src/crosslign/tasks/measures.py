@@ -54,11 +54,14 @@ class Bootstrap:
     """Resamples of the items of one task.
 
     Draws depend on the task, the names and the number of items, never on a system's outcomes: resample i of two systems holds the same
-    items, so that their difference can be tested in pairs (`crosslign.reporting.significance`).
+    items, so that their difference can be tested in pairs (`crosslign.reporting.significance`). Nor do they depend on the subset:
+    resample i of two languages with the same items in translation (XNLI, FLORES) holds the same items, and the interval of their average
+    is as wide as it must be. Subsets of equal size that share nothing lose nothing by that: which positions are drawn says nothing of
+    their outcomes.
 
     Args:
-        task: task id; with the names given to each method it seeds that metric's own generator, so that no metric's draws depend on
-            which others are computed.
+        task: task id; with the names given to each method, such as protocol and direction, and the number of items, it seeds a generator,
+            so that no metric's draws depend on which others are computed.
         resamples: how many; 0 for none, and every method then returns None.
         seed: of all draws.
     """
@@ -67,13 +70,10 @@ class Bootstrap:
     resamples: int
     seed: int
 
-    def generator(self, *names: str) -> np.random.Generator:
-        """Return the generator of one metric."""
-        return np.random.default_rng([self.seed, zlib.crc32("\x1f".join([self.task, *names]).encode())])
-
     def draws(self, n: int, *names: str) -> Iterator[np.ndarray]:
         """Yield blocks of resamples of n items: int32 [block, n], positions drawn with replacement."""
-        rng = self.generator(*names)
+        # The number of items is part of the seed: with one seed alone, draws from two numbers of items would rise and fall together.
+        rng = np.random.default_rng([self.seed, zlib.crc32("\x1f".join([self.task, *names]).encode()), n])
         for block in blocks(self.resamples if n else 0, max(1, _CHUNK // max(1, n))):
             yield rng.integers(0, n, (block.stop - block.start, n), dtype=np.int32)
 
@@ -81,8 +81,8 @@ class Bootstrap:
         """Return the means of several values an item in each resample.
 
         Args:
-            values: [n, c].
-            names: of the items.
+            values: [n, c]; items of parallel subsets stand in the same order.
+            names: of the draws, never the subset.
 
         Returns:
             float64 [resamples, c], or None.

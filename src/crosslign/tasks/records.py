@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from crosslign.errors import InputError
 
-SHARES = ("accuracy", "f1", "precision", "recall", "map", "mrr", "purity", "error_rate")
-CORRELATIONS = ("spearman", "pearson", "kendall")
+SHARES = {"accuracy", "f1", "precision", "recall", "map", "mrr", "purity", "error_rate", "recall_cap", "exact_match", "top1_in_gold"}
+SHARES |= {"isotropy", "isotropy_low", "isotropy_high"}
+SIGNED = {"spearman", "pearson", "kendall", "cosine"}
+AT = re.compile(r"(_at_|@)\d+$")
 ROUNDING = 1e-9
 
 
 def bounds_of(metric: str) -> tuple[float, float]:
-    """Return the least and the greatest value that a metric can have, by its name: `macro_f1` and `map@20` are shares."""
-    words = metric.partition("@")[0].split("_")
-    if metric.partition("@")[0] in SHARES or words[-1] in SHARES:
+    """Return the least and the greatest value that a metric can have, by its name: `macro_f1` and `map_at_20` are shares."""
+    name = AT.sub("", metric)
+    names = {name, name.rpartition("_")[2]}
+    if names & SHARES:
         return 0.0, 1.0
-    return (-1.0, 1.0) if words[-1] in CORRELATIONS else (-math.inf, math.inf)
+    return (-1.0, 1.0) if names & SIGNED else (-math.inf, math.inf)
 
 
 def check_value(record: Mapping[str, Any], where: str) -> None:

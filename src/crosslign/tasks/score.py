@@ -35,7 +35,7 @@ def _average(name: str, wanted: Sequence[str], found: Mapping[str, Measure]) -> 
         reason = f"no subset {missing[0]!r}" if missing else f"{undefined[0].subset}: {undefined[0].reason}"
         return Measure(name, first.metric, None, reason=reason, **common)  # type: ignore[arg-type]
     value = float(np.mean([measure.value for measure in present]))
-    # Subsets are resampled independently of each other.
+    # Resample i of subsets of one size holds the same positions (`Bootstrap`).
     parts = [measure.resamples for measure in present if measure.resamples is not None]
     resamples = np.mean(parts, axis=0) if parts and len(parts) == len(present) else None
     collapsed = next((f"{measure.subset}: {measure.collapsed}" for measure in present if measure.collapsed), "")
@@ -53,7 +53,7 @@ def _average(name: str, wanted: Sequence[str], found: Mapping[str, Measure]) -> 
 def averages_of(measures: Sequence[Measure], averages: Averages) -> list[Measure]:
     """Return the named averages of every metric, direction and protocol.
 
-    Resamples of the subsets are averaged as if the subsets shared no items.
+    Resample i of an average is the mean of the subsets' resamples i.
     """
     groups: dict[tuple[str, str, str], dict[str, Measure]] = {}
     for measure in measures:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,9 +14,10 @@ from crosslign.corpora.evaluation import Evaluation
 from crosslign.errors import InputError
 from crosslign.files import read_json, write_json, write_rows
 from crosslign.files.rows import SCHEMAS
+from crosslign.tasks.data import Averages, members
 from crosslign.tasks.records import Record, check_value
 from crosslign.tasks.score import Scored, score_with_resamples
-from crosslign.vectors import open_vectors
+from crosslign.vectors import VectorError, open_vectors
 
 HEAD = ("run_id", "system", "seed", "task", "checkpoint", "readout", "profile")
 IN_EACH_RECORD = ("run_id", "checkpoint_sha", "pooling", "layer", "max_length", "seed", "profile", "code_version", "data_manifest_sha")
@@ -34,12 +35,14 @@ def write_scores(out: Path, context: Mapping[str, Any], records: Sequence[Record
 
     Args:
         out: final path.
-        context: the values named by `HEAD` and `IN_EACH_RECORD`, and by `PRECISION` where they are others.
+        context: the values named by `HEAD` and `IN_EACH_RECORD`, and by `PRECISION` where they are others; `lengths`, the tokens at most
+            of each role, where they differ.
         records: at least one; written in sorted order.
     """
     for record in records:
         check_value(asdict(record), str(out))
     shared = {key: context[key] for key in IN_EACH_RECORD} | {key: context.get(key, usual) for key, usual in PRECISION.items()}
+    shared |= {"lengths": context["lengths"]} if context.get("lengths") else {}
     ordered = sorted(records, key=lambda record: (record.eval, record.subset, record.metric, record.direction, record.protocol))
     write_json(out, {**{key: context[key] for key in HEAD}, "records": [{**shared, **_fields_of(record)} for record in ordered]})
 
@@ -91,11 +94,13 @@ def score_run(
         matrices: for each role, the `.npy` of its text set; memory-mapped.
         sets: for each role, the paths of its texts, items and gold.
         out: score file.
-        context: what `write_scores` needs, except the task; `collapsed` where training marked the checkpoint.
+        context: what `write_scores` needs, except the task; `collapsed` where training marked the checkpoint; `left_out`, pairs of each
+            subset that are in the data and not in the set, which is said beside the score.
         resamples: file of `write_resamples`, or None.
 
     Raises:
-        InputError: a file is missing or unreadable, or a matrix has another number of rows than its texts; names both numbers.
+        InputError: a file is missing or unreadable, or a matrix has another number of rows than its texts (names both numbers), or a
+            vector of NaN or zeros (names file, row and text).
     """
     outputs = {role: open_vectors(path) for role, path in matrices.items()}
     evaluations = {role: Evaluation.read(sets[role]) for role in matrices}
@@ -106,9 +111,38 @@ def score_run(
             raise InputError(
                 "embeddings do not belong to their texts", where=str(matrices[role]), why=why, do="Delete it; the next run makes it again"
             )
-    scored = score_with_resamples(name, task, outputs, evaluations, str(context.get("collapsed", "")))
-    records = [record for record, _ in scored]
+    try:
+        scored = score_with_resamples(name, task, outputs, evaluations, str(context.get("collapsed", "")))
+    except VectorError as error:
+        raise _with_text(error, matrices, evaluations) from error
+    records = _with_left_out([record for record, _ in scored], task.get("averages", {}), context.get("left_out", {}))
     if resamples is not None:
         write_resamples(resamples, scored)
     write_scores(out, {**context, "task": name}, records)
     return records
+
+
+def _with_left_out(records: Sequence[Record], averages: Averages, left_out: Mapping[str, int]) -> list[Record]:
+    """Return records with a note where pairs of their subset, or of one of an average's, were left out."""
+    if not left_out:
+        return list(records)
+    subsets = list(dict.fromkeys(record.subset for record in records if record.subset not in averages))
+
+    def noted(record: Record) -> Record:
+        of = members(averages, record.subset, subsets) if record.subset in averages else [record.subset]
+        number = sum(left_out.get(subset, 0) for subset in of)
+        told = f"{number} {'pair that lacks' if number == 1 else 'pairs that lack'} a text left out"
+        return replace(record, note="; ".join(filter(None, (record.note, told)))) if number else record
+
+    return [noted(record) for record in records]
+
+
+def _with_text(error: VectorError, matrices: Mapping[str, Path], evaluations: Mapping[str, Evaluation]) -> InputError:
+    """Return the error with the text whose vector it is."""
+    for role, path in matrices.items():
+        if Path(path).resolve() == Path(error.matrix).resolve():
+            text = evaluations[role].texts["text_id"][error.row].as_py()
+            return InputError(
+                error.what, where=f"{path}, row {error.row} (text {text!r})", do="Delete the file; the next run makes it again"
+            )
+    return error

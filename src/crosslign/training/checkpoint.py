@@ -6,6 +6,7 @@ import hashlib
 import logging
 import shutil
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -89,13 +90,13 @@ class Checkpoints:
         last = pointer.read_text(encoding="utf-8").strip() if pointer.is_file() else ""
         return sorted((path for path in self.folder.glob("step-*") if path.name <= last), reverse=True)
 
-    def state_of_previous(self) -> dict[str, Any]:
-        """Return the state of the checkpoint before the last, or nothing: what it needs must be kept too."""
-        older = self._newest_first()[1:2]
-        try:
-            return dict(read_json(older[0] / "state.json")) if older else {}
-        except InputError:
-            return {}
+    def states(self) -> list[dict[str, Any]]:
+        """Return the states of the checkpoints that are kept and can be read: what they need must be kept too."""
+        found = []
+        for folder in self._newest_first():
+            with suppress(InputError):
+                found.append(dict(read_json(folder / "state.json")))
+        return found
 
     def save(self, model: Model, parts: Mapping[str, Part], optimiser: Optimiser, state: Mapping[str, Any]) -> None:
         """Write a checkpoint beside the last one, point to it, and only then remove the one before the last.

@@ -89,7 +89,7 @@ class Encoding:
     Args:
         settings: what holds for the run.
         inputs: what to encode, by name.
-        lookup: token ids of the batch's sentences; others are tokenised.
+        lookup: token ids of the batch's sentences and pairs; others are tokenised.
         module: gives the module that encodes for a member's name.
         model: the model, for languages and tokenizers.
         micro_batch: share of the sentences that a micro-batch takes, in (0, 1].
@@ -118,16 +118,18 @@ class Encoding:
         members = [self._model.member_of(lang) for lang in item.langs]
         places: list[tuple[GroupKey, int]] = []
         unknown: dict[str, list[int]] = {}
-        for i, (member, text) in enumerate(zip(members, item.texts, strict=True)):
+        seconds = item.pair_texts if item.pair_texts is not None else [None] * len(item.texts)
+        for i, (member, text, second) in enumerate(zip(members, item.texts, seconds, strict=True)):
             key = (member, pooling, layer, paired)
             if key not in self._groups:
                 self._groups[key] = Group(member, pooling, layer, self._module(member), segments=[] if paired else None)
             group = self._groups[key]
             places.append((key, len(group.ids)))
-            known = None if paired else lookup.get((member, text))
-            group.ids.append(known if known is not None else np.empty(0, np.int32))
+            known = lookup.get((member, text, second))
+            ids, segments = known or (np.empty(0, np.int32), None)
+            group.ids.append(ids)
             if group.segments is not None:
-                group.segments.append(np.empty(0, np.int32))
+                group.segments.append(segments if segments is not None else np.empty(0, np.int32))
             if known is None:
                 unknown.setdefault(member, []).append(i)
         for member, rows in unknown.items():
@@ -214,11 +216,18 @@ class Encoding:
             for name, places in self._places.items()
         }
 
-    def try_longest(self) -> None:
-        """Encode the longest micro-batch of each group forward and backward, to see whether it fits into memory."""
+    @property
+    def holds_graphs(self) -> bool:
+        """Whether what one micro-batch computed is kept for `backward`, which two would compute again."""
+        return bool(self._graphs)
+
+    def try_longest(self, gradient: bool) -> None:
+        """Encode the longest micro-batch of each group, with a backward pass or without, to see whether it fits into memory."""
         for group in self._groups.values():
-            vectors = self._forward(group, self._chunks(group)[0], 0)
-            torch.autograd.backward(vectors, torch.ones_like(vectors))
+            with torch.set_grad_enabled(gradient):
+                vectors = self._forward(group, self._chunks(group)[0], 0)
+            if gradient:
+                torch.autograd.backward(vectors, torch.ones_like(vectors))
 
     def backward(self) -> None:
         """Bring the gradient that the loss left at the vectors into the model's parameters."""

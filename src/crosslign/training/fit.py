@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 import logging
 import shutil
+import time
 from collections.abc import Mapping
+from datetime import timedelta
 from math import isfinite
 from pathlib import Path
 from typing import Any
 
 import torch
 
+from crosslign.config.resolve import without_pace
 from crosslign.encoders.memory import is_out_of_memory, keep_freed_memory
 from crosslign.encoders.model import Model
 from crosslign.errors import ResourceError, StoppedError
@@ -25,6 +28,7 @@ from crosslign.training.encoding import Settings
 from crosslign.training.guards import Guards
 from crosslign.training.memory import TooLargeError, bounded_memory, does_not_fit, free_memory, halved, largest_that_fits
 from crosslign.training.optimiser import Optimiser
+from crosslign.training.pace import Pace
 from crosslign.training.schedule import total_steps
 from crosslign.training.selection import Dev, Selection
 from crosslign.training.signals import StopFlag, stop_requests
@@ -32,6 +36,16 @@ from crosslign.training.step import NotFiniteError, StepLoss, Stepper, not_finit
 from crosslign.training.terms import Stream, open_streams
 
 PRECISIONS = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
+OVERFLOWS = 20
+"""Gradients in a row that are not finite before fp16 gives up: the scaler starts at 2^16 and halves its scale each time."""
+LEAST_SCALE = 2.0**-10
+"""Scale of the loss below which no overflow can be to blame."""
+
+EXAMPLES = "examples"
+"""Folder of the tokenised training sets below the working folder."""
+PATIENCE = timedelta(days=2)
+"""How long a rank waits for the others: one of them tokenises, looks at dev data and writes checkpoints, and a rank that has failed is
+seen by whoever started it."""
 
 log = logging.getLogger(__name__)
 
@@ -43,6 +57,7 @@ def start_accelerator(precision: str) -> Any:
     """
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState
+    from accelerate.utils import InitProcessGroupKwargs
 
     gpu = torch.cuda.is_available()
     if precision == "fp16" and not gpu:
@@ -54,13 +69,15 @@ def start_accelerator(precision: str) -> Any:
     else:
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    return Accelerator(cpu=not gpu, mixed_precision=PRECISIONS[precision])
+    handlers = [InitProcessGroupKwargs(timeout=PATIENCE)]
+    return Accelerator(cpu=not gpu, mixed_precision=PRECISIONS[precision], kwargs_handlers=handlers)
 
 
 def _key(
     recipe: Mapping[str, Any], examples: Mapping[str, Path], model: Model, parts: Mapping[str, Part], accelerator: Any, code: str
 ) -> dict[str, Any]:
     """Return what a checkpoint must share with a run that goes on from it."""
+    recipe = {**recipe, "train": without_pace(recipe["train"])}
     return {
         "recipe": sha256_text(json.dumps(recipe, sort_keys=True, default=str)),
         "seed": recipe["seed"],
@@ -86,6 +103,7 @@ class _Run:
         dev: Dev | None,
         checkpoints: Path,
         code: str,
+        stop: StopFlag,
     ) -> None:
         train, readout = recipe["train"], recipe["readout"]
         self.recipe, self.model, self.parts = recipe, model, parts
@@ -94,7 +112,7 @@ class _Run:
         if self.writes:
             remove_leftovers(checkpoints)
         with self.accelerator.main_process_first():
-            self.streams: list[Stream] = open_streams(recipe, examples, model, checkpoints / "examples")
+            self.streams: list[Stream] = open_streams(recipe, examples, model, checkpoints / EXAMPLES, stop)
         for module in (model, *parts.values()):
             module.to(self.accelerator.device).train()
         order = self.streams[0].order
@@ -111,13 +129,15 @@ class _Run:
         self.stepper = Stepper(model, parts, self.streams, settings)
         self.optimiser = Optimiser(recipe, model, parts, self.steps)
         self.scaler = self.accelerator.scaler
+        self.pace = Pace(train)
         self.selection = Selection(recipe["select"], dev, checkpoints / "best", readout, order.steps_per_epoch)
         self.guards = Guards(train.get("guards", {}))
         self.checkpoints = Checkpoints(checkpoints, self.key)
         name = "curve.jsonl" if self.writes else f".curve-{self.accelerator.process_index}.jsonl"
         self.curve = Curve(checkpoints / name)
-        self.done = 0
-        self._load()
+        self.done, self.started = 0, time.monotonic()
+        self.skipped = 0  # updates in a row that the scaler left out
+        self.earlier = self._load()
         wanted = self.writes and train.get("tensorboard", False)
         self.board = Board(checkpoints.with_name(f"{checkpoints.name}-tensorboard"), self.done) if wanted else None
         if self.done == 0 and train.get("auto_micro_batch"):
@@ -134,34 +154,47 @@ class _Run:
         """Whether this process is the one that writes."""
         return bool(self.accelerator.is_main_process)
 
-    def _load(self) -> None:
-        """Take over the last checkpoint, where there is one."""
+    def _load(self) -> float:
+        """Take over the last checkpoint, where there is one; return the seconds that the run had taken until then."""
+        self._saved = -1
         state = self.checkpoints.load(self.model, self.parts, self.optimiser)
         self.curve.cut(state["curve_bytes"] if state else 0)
         if state is None:
-            return
+            return 0.0
         self.selection.restore(state["selection"])
         self.guards.restore(state["guards"])
         self.stepper.micro_batches = dict(state["micro_batches"])
         if self.scaler is not None:
             self.scaler.load_state_dict(state["scaler"])
+            self.skipped = int(state["skipped"])
         self.done = int(state["step"])
+        return float(state.get("seconds", 0.0))
 
     def save(self) -> None:
-        """Write a checkpoint for resume."""
+        """Write a checkpoint for resume, unless this very state has one."""
+        if self._saved == self.done:
+            return
         self.accelerator.wait_for_everyone()
         state = {
             "step": self.done,
+            "seconds": self.earlier + time.monotonic() - self.started,
             "curve_bytes": self.curve.flush(),
             "selection": self.selection.state(),
             "guards": self.guards.state(),
             "micro_batches": self.stepper.micro_batches,
             "scaler": self.scaler.state_dict() if self.scaler is not None else None,
+            "skipped": self.skipped,
         }
         if self.writes:
             self.checkpoints.save(self.model, self.parts, self.optimiser, state)
-            self.selection.prune(self.checkpoints.state_of_previous().get("selection", {}))
+            self._prune()
         self.accelerator.wait_for_everyone()
+        self._saved = self.done
+        self.pace.saved()
+
+    def _prune(self) -> None:
+        """Remove the models that neither this state nor one that may be gone back to calls its best."""
+        self.selection.prune([state.get("selection", {}) for state in self.checkpoints.states()])
 
     @property
     def ended(self) -> bool:
@@ -181,14 +214,15 @@ class _Run:
         try:
             result = self.stepper.run(self.done, learning_rate, self.scaler)
             norm = self._update()
-            if not isfinite(norm) and self.scaler is None:
-                raise not_finite("the gradient", self.done, result.ids, learning_rate, result.terms)
+            if what := self._lost(norm):
+                raise not_finite(what, self.done, result.ids, learning_rate, result.terms)
         except NotFiniteError as error:
             self.guards.not_finite(self.done + 1, error)
             self.optimiser.clear()
         self.done += 1
         self._note(result, learning_rate, norm)
-        self.selection.look(self.done, self.ended, self.model, self.parts, self.writes)
+        if self.selection.look(self.done, self.ended, self.model, self.parts, self.writes):
+            self._prune()
         return result
 
     def _update(self) -> float:
@@ -199,6 +233,15 @@ class _Run:
                 raise
             what, do = "weights, gradients and AdamW's state do not fit into memory", "Take a smaller encoder, or ask for more memory"
             raise ResourceError(what, where=f"step {self.done + 1}", why=str(error).splitlines()[0][:200], do=do) from error
+
+    def _lost(self, norm: float) -> str:
+        """Return which gradient is not finite, or nothing; fp16 may overflow now and then, which a smaller scale answers."""
+        self.skipped = 0 if isfinite(norm) else self.skipped + 1
+        if not self.skipped or self.scaler is None:
+            return "the gradient" if self.skipped else ""
+        scale = float(self.scaler.get_scale())
+        gone = self.skipped >= OVERFLOWS or scale < LEAST_SCALE
+        return f"the gradient of fp16, {self.skipped} in a row and at a scale of {scale:.3g}," if gone else ""
 
     def _note(self, result: StepLoss | None, learning_rate: float, norm: float) -> None:
         """Write a step's line of the curve; the guards look at it."""
@@ -220,10 +263,12 @@ class _Run:
         """Go back to the last checkpoint with micro-batches of half the size.
 
         Raises:
-            ResourceError: the recipe does not allow it, there are several ranks, or not even single examples fit.
+            ResourceError: the recipe does not allow it, there are several ranks, not even single examples fit, or the loss does not.
         """
         self.optimiser.clear()
         free_memory()
+        if error.loss_of:
+            raise does_not_fit(error, None)
         smaller = halved(error.sizes)
         if smaller is None or not self.recipe["train"].get("auto_micro_batch") or self.accelerator.num_processes > 1:
             alone = self.accelerator.num_processes == 1
@@ -233,12 +278,13 @@ class _Run:
         self.stepper.micro_batches = smaller
         log.warning("%s (%s): going on after step %d with %s", error, error.cause, self.done, smaller)
 
-    def stopping(self, flag: StopFlag) -> bool:
-        """Tell whether any rank was asked to stop."""
+    def asked(self, flag: StopFlag) -> tuple[bool, bool]:
+        """Tell whether any rank was asked to stop, and whether rank 0's clock asks for a checkpoint: the same on every rank."""
+        stop, save = bool(flag), self.writes and self.pace.by_time()
         if self.accelerator.num_processes == 1:
-            return bool(flag)
-        asked = torch.tensor([int(bool(flag))], device=self.accelerator.device)
-        return bool(self.accelerator.reduce(asked, "sum").item())
+            return stop, save
+        asked = self.accelerator.reduce(torch.tensor([stop, save], dtype=torch.int32, device=self.accelerator.device), "sum").tolist()
+        return bool(asked[0]), bool(asked[1])
 
     def write(self, out: Path) -> None:
         """Write the run's folder, and remove the working folder."""
@@ -270,6 +316,7 @@ class _Run:
             "guards": self.guards.events,
             "collapsed": {name: mark for name, mark in marks.items() if mark},
             "device": self.accelerator.device.type,
+            "earlier_s": round(self.earlier, 3),
         }
 
 
@@ -300,28 +347,31 @@ def fit(
 
     Returns:
         steps, epochs, examples (rows, texts, tokens, truncated), parameters, precision, ranks, last_loss, best, micro_batches
-        (where memory asked for smaller ones), guards (what they saw), collapsed (by checkpoint, why), device.
+        (where memory asked for smaller ones), guards (what they saw), collapsed (by checkpoint, why), device, earlier_s (what the parts
+        of a run that was stopped and went on took before this one, as far as they were saved).
 
     Raises:
-        StoppedError: SIGTERM or SIGUSR1 came; the state is saved.
+        StoppedError: SIGTERM or SIGUSR1 came; the state is saved, or so many examples are tokenised.
         CrosslignError: the loss or the gradient is not finite, or a guard saw a collapse, and the recipe lets such a run fail.
         InputError: terms or examples that cannot be used.
         ResourceError: memory does not suffice.
     """
     train = recipe["train"]
     with torch.random.fork_rng(), stop_requests() as stop, bounded_memory(train.get("memory_mb")):
-        run = _Run(recipe, examples, model, parts, dev, Path(checkpoints), code)
+        run = _Run(recipe, examples, model, parts, dev, Path(checkpoints), code, stop)
         log.info("%s: %d steps on %s", recipe.get("run_id", recipe["system"]), run.steps, run.accelerator.device)
-        last = _loop(run, stop, train.get("checkpoint_every", 100))
+        last = _loop(run, stop)
         run.write(Path(out))
     return run.summary(last)
 
 
-def _loop(run: _Run, stop: StopFlag, every: int) -> StepLoss | None:
+def _loop(run: _Run, stop: StopFlag) -> StepLoss | None:
     progress, spikes, last = Progress(run.done, run.steps), Spikes(), None
     while not run.ended:
-        if run.stopping(stop):
+        asked_to_stop, save = run.asked(stop)
+        if asked_to_stop or save:
             run.save()
+        if asked_to_stop:
             raise StoppedError(
                 "training was asked to stop",
                 where=f"step {run.done} of {run.steps}",
@@ -332,7 +382,7 @@ def _loop(run: _Run, stop: StopFlag, every: int) -> StepLoss | None:
         try:
             last = run.step()
         except TooLargeError as error:
-            too_large = TooLargeError(error.step, error.sizes, error.cause)  # without the frames that hold the batch
+            too_large = TooLargeError(error.step, error.sizes, error.cause, error.loss_of)  # without the frames that hold the batch
         if too_large is not None:
             run.shrink(too_large)
             progress = Progress(run.done, run.steps)
@@ -340,6 +390,6 @@ def _loop(run: _Run, stop: StopFlag, every: int) -> StepLoss | None:
         if last is not None:
             spikes.add(run.done, last.loss, last.ids)
             progress.add(run.done, last.rows, last.texts, last.loss, run.optimiser.learning_rate(run.done - 1))
-        if run.done % every == 0 and not run.ended:
+        if run.pace.by_steps(run.done) and not run.ended:
             run.save()
     return last

@@ -19,11 +19,15 @@ from typing import Any
 
 from crosslign.errors import CrosslignError, InputError, NetworkError, ResourceError, StoppedError
 from crosslign.files.records import read_json, write_json
+from crosslign.training.run import tokenise_examples
 from crosslign.training.signals import STOPPING
 
 MODULE = "crosslign.training.rank"
+LAUNCHER_VARIABLE = "CROSSLIGN_LAUNCHER"
+"""Process that started the ranks; they end with it. Under `torchrun` it is unset."""
 POLL_SECONDS = 0.2
 KINDS: Mapping[int, type[CrosslignError]] = {kind.exit_code: kind for kind in (InputError, NetworkError, ResourceError, StoppedError)}
+KINDS = {**KINDS, **{-number: StoppedError for number in STOPPING}}  # a rank that was told to stop while it was still starting
 
 log = logging.getLogger(__name__)
 
@@ -42,6 +46,7 @@ def _environment(rank: int, ranks: int, port: int) -> dict[str, str]:
         "LOCAL_WORLD_SIZE": ranks,
         "MASTER_ADDR": "127.0.0.1",
         "MASTER_PORT": port,
+        LAUNCHER_VARIABLE: os.getpid(),
     }
     return {**os.environ, **{name: str(value) for name, value in own.items()}}
 
@@ -93,6 +98,8 @@ def train_on(ranks: int, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """
     with tempfile.TemporaryDirectory(prefix="crosslign-ranks-") as name:
         write_json(Path(name) / "arguments.json", dict(arguments))
+        paths = {key: {name: Path(path) for name, path in arguments[key].items()} for key in ("examples", "base")}
+        tokenise_examples(arguments["recipe"], **paths, checkpoints=Path(arguments["checkpoints"]))
         return _train_on(ranks, Path(name))
 
 

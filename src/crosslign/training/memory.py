@@ -20,17 +20,20 @@ log = logging.getLogger(__name__)
 
 
 class TooLargeError(ResourceError):
-    """A batch whose micro-batches do not fit into memory.
+    """A batch that does not fit into memory.
 
     Args:
         step: number of the step, from 1.
         sizes: examples that were encoded at a time.
         cause: what the allocator said.
+        loss_of: rows of the loss, where that is what does not fit and no smaller micro-batch would make room for it; else 0.
     """
 
-    def __init__(self, step: int, sizes: Sizes, cause: str) -> None:
+    def __init__(self, step: int, sizes: Sizes, cause: str, loss_of: int = 0) -> None:
         self.step, self.sizes, self.cause = step, dict(sizes), cause.splitlines()[0][:200] if cause else "no more is known"
-        super().__init__("the batch does not fit into memory", where=f"step {step}", why=f"examples encoded at a time: {dict(sizes)}")
+        self.loss_of = loss_of
+        what = f"the loss of {loss_of} examples" if loss_of else "the batch"
+        super().__init__(f"{what} does not fit into memory", where=f"step {step}", why=f"examples encoded at a time: {dict(sizes)}")
 
 
 def halved(sizes: Sizes) -> dict[str, int] | None:
@@ -39,7 +42,7 @@ def halved(sizes: Sizes) -> dict[str, int] | None:
 
 
 def largest_that_fits(sizes: Sizes, fits: Callable[[Sizes], bool]) -> dict[str, int] | None:
-    """Return the largest micro-batches that were tried and fit, to an eighth; None where not even single examples do.
+    """Return the largest smaller micro-batches that were tried and fit, to an eighth; None where not even single examples do.
 
     Args:
         sizes: what does not fit.
@@ -47,7 +50,7 @@ def largest_that_fits(sizes: Sizes, fits: Callable[[Sizes], bool]) -> dict[str, 
     """
     share, largest = 1.0, max(sizes.values())
     lowest: float | None = None
-    while lowest is None and share * largest >= 1:
+    while lowest is None and share * largest >= 2:
         share /= 2
         if fits(_shared(sizes, share)):
             lowest = share
@@ -71,6 +74,9 @@ def does_not_fit(error: TooLargeError, found: Sizes | None) -> ResourceError:
         error: what did not fit.
         found: the largest micro-batches that do, or None.
     """
+    if error.loss_of:
+        do = "Lower batch, or the queue and the views of the loss, or ask for more memory: a smaller micro_batch changes nothing here"
+        return ResourceError(error.what, where=error.where, why=f"{error.why}; {error.cause}", do=do)
     do = (
         f"Set micro_batch of the terms to {dict(found)}, the largest that was tried and fits (the loss stays that of the whole batch), "
         "or allow smaller ones with train: auto_micro_batch: true"

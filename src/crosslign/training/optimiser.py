@@ -30,7 +30,7 @@ class Optimiser:
     """AdamW, its schedule and gradient clipping (PROTOCOLS A.1.6).
 
     Args:
-        recipe: `train` (learning_rate, schedule, warmup_steps or warmup_share, weight_decay, decayed, clip, betas,
+        recipe: `train` (learning_rate, schedule, final_share, warmup_steps or warmup_share, weight_decay, decayed, clip, betas,
             epsilon) and `parts`, of which
             each may carry its own learning_rate and clip.
         model: the encoder.
@@ -41,6 +41,7 @@ class Optimiser:
     def __init__(self, recipe: Mapping[str, Any], model: Model, parts: Mapping[str, Part], steps: int) -> None:
         train = recipe["train"]
         self._schedule, self._warmup, self._steps = train["schedule"], warmup_of(train, steps), steps
+        self._final_share: float = train.get("final_share", 0.0)
         self.peak: float = train["learning_rate"]
         decay, decayed = train.get("weight_decay", 0.0), train.get("decayed", "matrices")
         groups = _groups(model, self.peak, decay, decayed)
@@ -59,9 +60,12 @@ class Optimiser:
         self.adamw = torch.optim.AdamW(groups, lr=self.peak, betas=betas, eps=train.get("epsilon", 1e-8), fused=True)
         self._rows = RowUpdates(self.adamw)
 
+    def _factor(self, step: int) -> float:
+        return multiplier(self._schedule, step, self._steps, self._warmup, self._final_share)
+
     def learning_rate(self, step: int) -> float:
         """Return the encoder's learning rate at a step (from 0)."""
-        return self.peak * multiplier(self._schedule, step, self._steps, self._warmup)
+        return self.peak * self._factor(step)
 
     def step(self, step: int, scaler: Any = None) -> float:
         """Clip, update, and clear the gradients.
@@ -74,7 +78,7 @@ class Optimiser:
             The gradient's norm before clipping (of all parameters without a clip of their own); when it is not finite
             and there is no scaler, nothing is updated.
         """
-        factor = multiplier(self._schedule, step, self._steps, self._warmup)
+        factor = self._factor(step)
         for group in self.adamw.param_groups:
             group["lr"] = group["peak"] * factor
         if scaler is not None:
@@ -87,6 +91,7 @@ class Optimiser:
             scaler.update()
         elif finite:
             self.adamw.step()
+        if finite:
             for part in rows:
                 self._rows.step(part)
         self.clear()

@@ -16,9 +16,10 @@ from crosslign.objectives.contract import Part
 from crosslign.tasks.records import Record
 from crosslign.tasks.score import score
 from crosslign.threads import limit_threads
-from crosslign.training.fit import fit
+from crosslign.training.fit import EXAMPLES, fit
 from crosslign.training.selection import Dev
-from crosslign.training.terms import build_parts
+from crosslign.training.signals import stop_requests
+from crosslign.training.terms import build_parts, open_streams
 
 Sets = Mapping[str, Mapping[str, Path]]
 SELECT_FIELDS = ("subset", "metric", "protocol", "direction")
@@ -89,6 +90,16 @@ def dev_scores(
         return {name: pick_score(records[entry["task"]], name, entry) for name, entry in select.items()}
 
     return dev
+
+
+def tokenise_examples(recipe: Mapping[str, Any], examples: Mapping[str, Path], base: Mapping[str, Path], checkpoints: Path) -> None:
+    """Make the tokenised copies that `train_run` with the same arguments opens, before several processes do.
+
+    Raises:
+        StoppedError: SIGTERM or SIGUSR1 came; what is tokenised is kept.
+    """
+    with stop_requests() as stop:
+        open_streams(recipe, examples, Model.load(base), checkpoints / EXAMPLES, stop)
 
 
 def train_run(

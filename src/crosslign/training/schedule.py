@@ -9,14 +9,15 @@ from typing import Any, Final
 SCHEDULES: Final = ("linear", "cosine", "constant")
 
 
-def multiplier(schedule: str, step: int, steps: int, warmup: int = 0) -> float:
+def multiplier(schedule: str, step: int, steps: int, warmup: int = 0, final_share: float = 0.0) -> float:
     """Return the factor of the peak learning rate at one step.
 
     Args:
-        schedule: `linear` and `cosine` decay to 0 at the end, `constant` does not decay.
+        schedule: `linear` and `cosine` decay to `final_share` of it at the end, `constant` does not decay.
         step: optimiser step, from 0.
         steps: steps in total.
         warmup: steps of linear warm-up from 0.
+        final_share: of the peak, what `linear` and `cosine` end at.
     """
     if step < warmup:
         return step / warmup
@@ -24,9 +25,9 @@ def multiplier(schedule: str, step: int, steps: int, warmup: int = 0) -> float:
         return 1.0
     left = max(0.0, (steps - step) / max(1, steps - warmup))
     if schedule == "linear":
-        return left
+        return final_share + (1.0 - final_share) * left
     if schedule == "cosine":
-        return 0.5 * (1.0 + cos(pi * (1.0 - left)))
+        return final_share + (1.0 - final_share) * 0.5 * (1.0 + cos(pi * (1.0 - left)))
     raise ValueError(f"schedule {schedule!r} is none of {SCHEDULES}")
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -54,7 +54,7 @@ class Selection:
     def _place(self, name: str, step: int) -> Path:
         return self._folder / f"{name}-{step:08d}"
 
-    def look(self, done: int, last: bool, model: Model, parts: Mapping[str, Part], writes: bool) -> None:
+    def look(self, done: int, last: bool, model: Model, parts: Mapping[str, Part], writes: bool) -> list[str]:
         """Score the model when a look is due, and keep it for each name whose best it is; a tie keeps the older one.
 
         Args:
@@ -63,10 +63,13 @@ class Selection:
             model: the encoder.
             parts: saved beside it.
             writes: whether this process writes (one of several ranks does).
+
+        Returns:
+            The names that it was kept for.
         """
         due = sorted(name for name, every in self._every.items() if last or done % every == 0)
         if not due or self._dev is None or not writes:
-            return
+            return []
         scores = self._dev(model)
         kept = [name for name in due if name in self._keeps and self._is_better(name, scores.get(name))]
         for name in kept:
@@ -75,19 +78,20 @@ class Selection:
             self.best[name] = {"step": done, "value": scores[name]}
         self.looks.append({"step": done, "scores": finite({name: scores.get(name) for name in due}), "kept": kept})
         log.info("step %d: %s; kept for: %s", done, ", ".join(f"{name} {scores.get(name)}" for name in due), ", ".join(kept) or "none")
+        return kept
 
     def _is_better(self, name: str, value: float | None) -> bool:
         if value is None or not isfinite(value):
             return False
         return name not in self.best or value > self.best[name]["value"]
 
-    def prune(self, previous: Mapping[str, Any]) -> None:
-        """Remove models that are the best of no name any more; call it once the state that says so is on disk.
+    def prune(self, states: Sequence[Mapping[str, Any]]) -> None:
+        """Remove models that are the best of no name, neither now nor in a state that may be gone back to.
 
         Args:
-            previous: state of the checkpoint before the last, which may be gone back to.
+            states: those of the checkpoints on disk.
         """
-        best = [*self.best.items(), *previous.get("best", {}).items()]
+        best = [entry for state in (self.state(), *states) for entry in state.get("best", {}).items()]
         wanted = {self._place(name, entry["step"]).name for name, entry in best}
         for folder in self._folder.glob("*-*"):
             if folder.name not in wanted:

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from crosslign.encoders.memory import is_out_of_memory
 from crosslign.encoders.model import Model
-from crosslign.errors import CrosslignError
+from crosslign.errors import CrosslignError, InputError
 from crosslign.objectives.contract import Batch, Input, Part
 from crosslign.training.encoding import Encoding, Settings
 from crosslign.training.memory import Sizes, TooLargeError, free_memory
@@ -78,11 +78,17 @@ class Stepper:
     def _draw(self, stream: Stream, step: int) -> _Drawn:
         batch, lookup = stream.store.batch(stream.order.at(step), step)
         inputs: dict[str, Input] = {}
+        asked_by: dict[str, str] = {}
         for term in stream.terms:
             draw = torch_generator(self.settings.seed, "draw", stream.name, step)
             for name, item in term.objective.inputs(batch, draw).items():
+                first = asked_by.setdefault(name, term.name)
                 if inputs.setdefault(name, item) != item:
-                    raise ValueError(f"two terms on {stream.name} ask for different inputs called {name!r}")
+                    raise InputError(
+                        f"two terms on {stream.name} ask for different inputs called {name!r}",
+                        where=f"terms: {first} and {term.name}",
+                        do="Give both the same pooling, layer and anchor_parallel, or train them on sets of different names",
+                    )
         return _Drawn(stream, batch, lookup, inputs)
 
     def _encoding(self, drawn: _Drawn, keys: bool) -> Encoding | None:
@@ -103,16 +109,17 @@ class Stepper:
         return {item.stream.name: self._size(item) for item in drawn}
 
     def fits(self, step: int, sizes: Sizes) -> bool:
-        """Tell whether a step's longest micro-batch of each set, of these sizes, can be encoded forward and backward.
+        """Tell whether a step's longest micro-batch of each set, of these sizes, can be encoded, queries with their backward pass.
 
         Parameters and parts stay as they are; gradients are cleared.
         """
         before, self.micro_batches = self.micro_batches, {**self.micro_batches, **sizes}
         try:
-            for stream in self.streams:
-                encoding = self._encoding(self._draw(stream, step), keys=False)
-                if encoding is not None:
-                    encoding.try_longest()
+            for drawn in (self._draw(stream, step) for stream in self.streams):
+                for keys in (False, True):
+                    encoding = self._encoding(drawn, keys)
+                    if encoding is not None:
+                        encoding.try_longest(gradient=not keys)
             return True
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
@@ -139,7 +146,7 @@ class Stepper:
             weighted.append(term.weight * loss.total)
         return weighted
 
-    def _forward(self, drawn: Sequence[_Drawn]) -> tuple[Tensor, dict[str, dict[str, float]]]:
+    def _encode(self, drawn: Sequence[_Drawn]) -> None:
         for item in drawn:
             item.queries = self._encoding(item, keys=False)
             if item.queries is not None:
@@ -150,6 +157,8 @@ class Stepper:
             keys = self._encoding(item, keys=True)
             if keys is not None:
                 item.vectors |= keys.vectors(gradient=False)
+
+    def _total(self, drawn: Sequence[_Drawn]) -> tuple[Tensor, dict[str, dict[str, float]]]:
         terms: dict[str, dict[str, float]] = {}
         losses = [loss for item in drawn for loss in self._losses(item, terms)]
         return torch.stack(losses).sum(), terms
@@ -168,8 +177,11 @@ class Stepper:
         """
         drawn = [self._draw(stream, step) for stream in self.streams]
         ids = [row for item in drawn for row in item.batch.ids]
+        alone = 0  # rows of the loss while no smaller micro-batch could make room for it
         try:
-            total, terms = self._forward(drawn)
+            self._encode(drawn)
+            alone = 0 if any(item.queries is not None and item.queries.holds_graphs for item in drawn) else len(ids)
+            total, terms = self._total(drawn)
             loss = float(total.detach())
             if not isfinite(loss):
                 raise not_finite("the loss", step, ids, learning_rate, terms)
@@ -177,13 +189,14 @@ class Stepper:
             for part in self.parts.values():
                 part.commit(vectors)
             (scaler.scale(total) if scaler is not None else total).backward()
+            alone = 0
             for item in drawn:
                 if item.queries is not None:
                     item.queries.backward()
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
-            raise TooLargeError(step + 1, self._sizes(drawn), str(error)) from error
+            raise TooLargeError(step + 1, self._sizes(drawn), str(error), alone) from error
         self._reduce()
         texts = sum(len(entry.texts) for item in drawn for entry in item.inputs.values())
         return StepLoss(loss, terms, len(ids), texts, ids, [item.vectors[name].detach() for item in drawn for name in _single(item.inputs)])

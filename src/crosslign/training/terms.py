@@ -12,9 +12,12 @@ from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Objective, Part
 from crosslign.objectives.saved_parts import make_part, take_over
+from crosslign.objectives.views import Views
 from crosslign.training.order import Order
 from crosslign.training.seeds import derive
+from crosslign.training.signals import StopFlag
 from crosslign.training.store import Store
+from crosslign.training.tokenised import PAIR_VIEWS, PAIRS, SENTENCES, VIEWS
 
 TERM_KEYS = frozenset({"objective", "weight", "examples", "batch", "micro_batch"})
 
@@ -63,10 +66,28 @@ def _terms(recipe: Mapping[str, Any]) -> list[tuple[Term, Mapping[str, Any]]]:
     return terms
 
 
-def open_streams(recipe: Mapping[str, Any], examples: Mapping[str, Path], model: Model, folder: Path) -> list[Stream]:
+def _forms(objective: Any) -> set[str]:
+    """Return what an objective reads of a row, as `row_texts` names it; what is not named is tokenised in the step that asks for it."""
+    views = getattr(objective, "views", None)
+    if isinstance(views, Views):
+        return {PAIR_VIEWS} if views.encode == "pair" else {SENTENCES, VIEWS}
+    return {PAIRS} if getattr(objective, "encode", "sentences") == "pair" else {SENTENCES}
+
+
+def open_streams(
+    recipe: Mapping[str, Any], examples: Mapping[str, Path], model: Model, folder: Path, stop: StopFlag | None = None
+) -> list[Stream]:
     """Build the recipe's terms and open their training sets, tokenised below `folder`; the first term's comes first.
 
+    Args:
+        recipe: its terms, `train` and `readout`.
+        examples: `<examples>.parquet` by the names that the terms use.
+        model: its tokenizers are used.
+        folder: where the tokenised copies lie.
+        stop: asked while they are made.
+
     Raises:
+        StoppedError: the process was asked to stop.
         InputError: an unknown objective or option, terms on the same examples with different batch sizes, or examples that
             cannot be read.
     """
@@ -80,7 +101,8 @@ def open_streams(recipe: Mapping[str, Any], examples: Mapping[str, Path], model:
         if len(sizes) > 1:
             what = f"terms on the examples {name!r} share one batch"
             raise InputError(what, where=f"{recipe['system']}: terms", why=f"batch: {sorted(sizes)}")
-        store = Store.open(examples[name], folder / name, model, train["max_length"], readout.get("prefix", ""))
+        forms = frozenset[str]().union(*(_forms(term.objective) for term, _ in members))
+        store = Store.open(examples[name], folder / name, model, train["max_length"], readout.get("prefix", ""), forms, stop)
         budget = train.get("batch_tokens")
         lengths = store.lengths if train.get("group_by_length") or budget else None
         whole = any(getattr(term.objective, "whole_groups", False) for term, _ in members)

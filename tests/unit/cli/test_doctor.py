@@ -49,10 +49,19 @@ def test_accounting_that_answers_nothing_is_found_out(slurm):
 
 
 def test_jobs_that_are_forgotten_too_early_are_bad(slurm, tmp_path):
-    slurm("accounting_storage/slurmdbd", 30)
+    slurm("accounting_storage/none", 30)
     (tmp_path / "slurm").mkdir()
+    (tmp_path / "slurm" / "config.yaml").write_text("slurm-init-seconds-before-status-checks: 20\n")
     (tmp_path / "slurm" / "local.yaml").write_text("jobs: 5\n")
     found = {what: (state, text) for state, what, text in scheduler()}
-    assert "Slurm accounting" not in found
     assert found["Slurm MinJobAge"] == (BAD, "30 s: set slurm-init-seconds-before-status-checks to 10 or less in slurm/local.yaml")
     assert found["slurm/local.yaml"] == (OK, "found")
+    (tmp_path / "slurm" / "local.yaml").write_text("slurm-init-seconds-before-status-checks: 10\n")  # as it was told
+    assert (OK, "Slurm MinJobAge", "30 s") in list(scheduler())
+
+
+def test_where_accounting_answers_jobs_may_be_forgotten_early(slurm):
+    slurm("accounting_storage/slurmdbd", 30)
+    found = {what: (state, text) for state, what, text in scheduler()}
+    assert "Slurm accounting" not in found
+    assert found["Slurm MinJobAge"] == (OK, "30 s")

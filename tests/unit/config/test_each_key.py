@@ -8,7 +8,7 @@ import pytest
 from ruamel.yaml import YAML
 
 from crosslign.config.load import load_project
-from crosslign.config.resolve import readout, resolve, scored_entry
+from crosslign.config.resolve import pace_of, readout, resolve, scored_entry
 
 ROOT = Path(__file__).resolve().parents[3]
 RECIPE = "$defs.recipe.properties"
@@ -22,7 +22,8 @@ ENTRIES = (
     ("tasks.sts_written", "tasks.yaml", "properties.tasks.additionalProperties.properties"),
 )
 NOTHING = {"systems.F-A.place", "systems.F-A.gpu_hours", "systems.F-A.seeds", "tasks.sts_written.footnote"}
-"""What makes nothing anew: words, a plan's figure, which seeds there are."""
+NOTHING |= {"systems.F-A.train.checkpoint_minutes", "systems.F-A.train.checkpoint_every"}
+"""What makes nothing anew: words, a plan's figure, which seeds there are, how often a training is saved."""
 
 
 def at(tree, place):
@@ -73,6 +74,17 @@ def test_a_changed_key_changes_what_the_rules_are_given(project, place, key, all
     entry[key] = other(allowed, entry.get(key))
     before, after = given(project), given(changed)
     assert (before == after) == (f"{place}.{key}" in NOTHING)
+
+
+def test_how_often_a_training_is_saved_is_the_least_of_recipe_and_scale(project):
+    changed = copy.deepcopy(project)
+    assert pace_of(changed, "F-A") == {"checkpoint_minutes": 10, "checkpoint_every": 2}
+    changed.systems["F-A"]["train"] |= {"checkpoint_minutes": 3, "checkpoint_every": 50}
+    assert pace_of(changed, "F-A") == {"checkpoint_minutes": 3, "checkpoint_every": 50}
+    changed.scale["limits"]["checkpoint_every"] = 20
+    assert pace_of(changed, "F-A")["checkpoint_every"] == 20
+    del changed.systems["F-A"]["train"]["checkpoint_every"], changed.scale["limits"]["checkpoint_every"]
+    assert pace_of(changed, "F-A")["checkpoint_every"] == 0
 
 
 def test_the_schemas_give_keys():

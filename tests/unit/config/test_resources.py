@@ -8,6 +8,7 @@ import pytest
 from crosslign.config.load import load_project
 from crosslign.config.resources import (
     LONGEST,
+    MOST_MB,
     REMEMBERING,
     SHORTEST,
     corpus_mb,
@@ -124,11 +125,31 @@ def test_the_first_attempt_is_multiplied(paper):
     assert third.disk_mb == 3 * first.disk_mb
 
 
+def test_no_attempt_asks_for_more_memory_than_there_is(paper):
+    wildcards = {
+        "run": "xlm-r",
+        "task": max(paper.tasks, key=lambda task: job_need(paper, "score", {"run": "xlm-r", "task": task}, 1).mem_mb),
+    }
+    assert job_need(paper, "score", wildcards, 1).mem_mb == MOST_MB
+    assert [job_need(paper, "score", wildcards, attempt).mem_mb for attempt in (2, 4)] == [120_000, 120_000]
+    small = project("paper", max_mem_mb=50_000)
+    assert {job_need(small, "score", wildcards, attempt).mem_mb for attempt in (1, 2, 3, 4)} == {50_000}
+
+
 def test_data_are_capped_by_the_scale_and_unpacked(paper, quick):
     name = next(n for n, e in paper.corpora.items() if e["kind"] != "evaluation" and corpus_mb(paper, n) > 10)
     assert corpus_mb(quick, name) < 1 < corpus_mb(paper, name)
     examples = next(iter(paper.examples))
     assert 0 < examples_mb(quick, examples) < 1
+
+
+def test_labelled_examples_of_one_language_count_its_rows_alone():
+    scl = project("paper", ("scl",))
+    english, all_languages = (examples_mb(scl, name) for name in ("xnli_transfer", "xnli_tt"))
+    assert all_languages == sum(corpus_mb(scl, name) for name in scl.examples["xnli_tt"]["from"])
+    read = {name: corpus_mb(scl, name) for name in scl.examples["xnli_transfer"]["from"]}
+    expected = (read["xtreme_xnli"] + read["xnli_full"] + read["xnli_partial"]) / 15 + read["xnli_code_switch"]  # which is English alone
+    assert english == pytest.approx(expected)
 
 
 def test_a_rule_without_figures_asks_for_the_least(paper):

@@ -4,32 +4,52 @@ import os
 
 import pytest
 
-from crosslign.config.scheduler import require_scheduler
+from crosslign.config.scheduler import most, require_scheduler
 from crosslign.errors import InputError
+
+REFUSED = {"--account=closed": "Invalid account", "--mem=900000": "Requested node configuration is not available"}
 
 
 @pytest.fixture
 def slurm(tmp_path, monkeypatch):
-    """Commands that write down how they were called; `sbatch` refuses the account `closed`."""
-    for name, body in {"sinfo": "", "sbatch": 'case "$*" in *--account=closed*) echo "Invalid account" >&2; exit 1;; esac'}.items():
-        (tmp_path / name).write_text(f'#!/bin/sh\necho "{name} $*" >> {tmp_path}/calls\n{body}\n')
+    """Commands that write down how they were called; `sbatch` refuses an account, much memory, and partition `gpu` without a GPU."""
+    cases = "".join(f'*{option}*) echo "{words}" >&2; exit 1;; ' for option, words in REFUSED.items())
+    body = f'case "$*" in {cases}*--partition=gpu*--gpus*) ;; *--partition=gpu*) echo "ask for a GPU" >&2; exit 1;; esac'
+    for name, script in {"sinfo": "", "sbatch": body}.items():
+        (tmp_path / name).write_text(f'#!/bin/sh\necho "{name} $*" >> {tmp_path}/calls\n{script}\n')
         (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     return tmp_path
 
 
-def test_each_account_and_partition_is_asked_for_once_and_nothing_is_submitted(slurm):
-    require_scheduler([("open", "main"), ("open", "main"), (None, "gpu"), (None, None)])
+def test_each_kind_of_job_is_asked_for_once_and_nothing_is_submitted(slurm):
+    main = {"slurm_account": "open, other", "slurm_partition": "main", "runtime": 60, "mem_mb": 4000, "nodes": 1, "gpu": 0, "threads": 2}
+    require_scheduler([main, main, {"slurm_partition": "gpu", "gpu": 2, "gpu_model": "a100", "qos": "long"}, {}])
     calls = (slurm / "calls").read_text().splitlines()
-    assert [call.split()[0] for call in calls] == ["sinfo", "sbatch", "sbatch", "sbatch"]
-    assert all("--test-only" in call for call in calls[1:])
-    assert "--account=open --partition=main" in calls[1]
-    assert "--account" not in calls[2]
+    assert calls == [
+        "sinfo --noheader --format=%P",
+        "sbatch --test-only --account=open --partition=main --time=60 --mem=4000 --nodes=1 --cpus-per-task=2 --wrap=true",
+        "sbatch --test-only --partition=gpu --qos=long --gpus=a100:2 --wrap=true",
+        "sbatch --test-only --wrap=true",
+    ]
+
+
+def test_a_partition_that_wants_a_gpu_takes_jobs_that_ask_for_one(slurm):
+    require_scheduler([{"slurm_partition": "gpu", "gpu": 1}])
+    with pytest.raises(InputError, match="ask for a GPU"):
+        require_scheduler([{"slurm_partition": "gpu"}])
+
+
+def test_the_largest_job_of_a_rule_is_the_one_that_is_asked_for(slurm):
+    jobs = [("embed", {"mem_mb": memory, "runtime": runtime, "gpu": 1}) for memory, runtime in ((4000, 60), (900_000, 20))]
+    assert most(jobs) == [{"mem_mb": 900_000, "runtime": 60, "gpu": 1}]
+    with pytest.raises(InputError, match="node configuration is not available"):
+        require_scheduler(most([*jobs, ("score", {"mem_mb": 3000})]))
 
 
 def test_a_refusal_is_said_in_slurms_words_with_what_to_do(slurm):
     with pytest.raises(InputError, match=r"takes no jobs.*Invalid account.*slurm/local\.yaml"):
-        require_scheduler([("closed", None)])
+        require_scheduler([{"slurm_account": "closed"}])
 
 
 def test_a_machine_without_slurm_is_told_so(tmp_path, monkeypatch):

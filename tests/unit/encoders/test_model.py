@@ -44,7 +44,18 @@ def test_pooling_of_padded_batch_equals_each_sentence_alone(tiny_model, pooling,
         assert vector.tolist() == pytest.approx(_by_hand(tiny_model.member("main"), text, pooling, layer), abs=2e-6)
 
 
-@pytest.mark.parametrize("readout", [{"pooling": "mean"}, {"pooling": "cls", "normalise": False}, {"pooling": "max", "prefix": "query: "}])
+@pytest.mark.parametrize(
+    "readout",
+    [
+        {"pooling": "mean"},
+        {"pooling": "cls", "normalise": False},
+        {"pooling": "max", "prefix": "query: "},
+        {"pooling": "mean", "layer": 6},  # of 12: block 1 of 2
+        {"pooling": "mean", "layer": 0, "prefix": "query: "},
+        {"pooling": "pooler", "normalise": False},
+        {"pooling": "pooler", "layer": 6},
+    ],
+)
 def test_saved_folder_gives_the_same_vectors_everywhere(tiny_model, tmp_path, readout):
     from sentence_transformers import SentenceTransformer
     from transformers import AutoModel, AutoTokenizer
@@ -58,6 +69,8 @@ def test_saved_folder_gives_the_same_vectors_everywhere(tiny_model, tmp_path, re
         theirs = SentenceTransformer(folder, device="cpu").encode(TEXTS)
     assert np.abs(theirs - ours).max() < 1e-6
     assert np.array_equal(encode(Model.load({"main": tmp_path / "main"}), TEXTS, ["en"] * 3, full), ours)
+    again = Model.load({"main": tmp_path / "main"})
+    assert again.state_dict().keys() == tiny_model.state_dict().keys()  # BERT's pooler is not read a second time as dense layers
     if full["pooling"] == "cls":
         features = AutoTokenizer.from_pretrained(folder)(TEXTS, return_tensors="pt", padding=True, truncation=True, max_length=12)
         with torch.inference_mode():
@@ -65,8 +78,27 @@ def test_saved_folder_gives_the_same_vectors_everywhere(tiny_model, tmp_path, re
         assert np.abs(states[:, 0].numpy() - ours).max() < 1e-6
 
 
-def test_readout_without_a_word_in_sentence_transformers_is_left_out(tiny_model, tmp_path, caplog):
-    tiny_model.save(tmp_path, {"pooling": "mean_no_special"})
+def test_layer_8_of_12_of_roberta_and_its_sentence_transformer(tiny_model, tmp_path):
+    from sentence_transformers import SentenceTransformer
+    from transformers import XLMRobertaConfig, XLMRobertaModel
+
+    tokenizer = tiny_model.member("main").tokenizer
+    sizes = {"hidden_size": 16, "num_hidden_layers": 12, "num_attention_heads": 2, "intermediate_size": 32}
+    torch.manual_seed(3)
+    config = XLMRobertaConfig(
+        vocab_size=len(tokenizer), max_position_embeddings=66, pad_token_id=tokenizer.pad_token_id, initializer_range=0.5, **sizes
+    )
+    model = Model({"main": Member(XLMRobertaModel(config).eval(), tokenizer)})
+    readout = {"pooling": "mean", "layer": 8, "max_length": 12}
+    model.save(tmp_path, readout)
+    theirs = SentenceTransformer(str(tmp_path / "main"), device="cpu").encode(TEXTS)
+    assert np.abs(theirs - encode(model, TEXTS, ["en"] * 3, readout)).max() < 1e-6
+    assert np.abs(theirs - encode(model, TEXTS, ["en"] * 3, readout | {"layer": -1})).max() > 0.01
+
+
+@pytest.mark.parametrize("readout", [{"pooling": "mean_no_special"}, {"pooling": "avg_first_last"}])
+def test_readout_without_a_word_in_sentence_transformers_is_left_out(tiny_model, tmp_path, caplog, readout):
+    tiny_model.save(tmp_path, readout)
     assert not (tmp_path / "main" / "modules.json").exists()
     assert "cannot express" in caplog.text
 

@@ -71,3 +71,11 @@ def test_layer_on_a_smaller_model(layer, blocks, expected):
 
 def test_all_poolings_have_names():
     assert len(set(POOLINGS)) == 7
+
+
+@pytest.mark.parametrize(
+    ("pooling", "layer", "read"),
+    [("mean", 8, 2), ("mean", 1, 1), ("cls", -1, 2), ("avg_first_last", -1, 1), ("avg_first_last", 0, 0), ("pooler", 1, 2)],
+)
+def test_the_layer_that_a_readout_takes_is_known(tiny_model, pooling, layer, read):
+    assert tiny_model.layer_read(pooling, layer) == read

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 
 import numpy as np
 import pyarrow as pa
@@ -51,7 +52,7 @@ def test_vectors_are_those_of_the_encoder(embed, tmp_path, tiny_model, english, 
     found = np.load(tmp_path / "x.npy", mmap_mode="r")
     assert found.dtype == counts["dtype"] == dtype
     assert np.array_equal(found, encode(tiny_model, english, ["en"] * len(english), READOUT).astype(dtype))
-    assert (counts["rows"], counts["dimension"], counts["device"]) == (20, 32, "cpu")
+    assert (counts["rows"], counts["dimension"], counts["device"], counts["devices"]) == (20, 32, "cpu", 1)
     assert not list((tmp_path / "work").iterdir())
 
 
@@ -156,3 +157,24 @@ def test_no_texts_no_rows(tiny_encoder, tmp_path):
     counts = embed_text_set(tiny_encoder / "main", tmp_path / "none.parquet", READOUT, tmp_path / "x.npy")
     assert np.load(tmp_path / "x.npy").shape == (0, 32)
     assert counts["rows"] == 0
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A disk of 64 KiB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)], capture_output=True, text=True, check=False)
+    if mounted.returncode:
+        pytest.skip(f"no disk can be mounted here: {mounted.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_a_matrix_that_the_disk_has_no_room_for_is_refused_before_the_first_shard(small_disk):
+    progress = text_sets._Progress(small_disk, "x", {})
+    with pytest.raises(ResourceError, match="no space left on the disk"):
+        progress.prepare(1000, 32, "float32")
+    assert not list(small_disk.iterdir())
+    assert progress.prepare(100, 32, "float32") == [0]
+    assert progress.matrix.stat().st_blocks * 512 >= 100 * 32 * 4

@@ -25,3 +25,12 @@ def test_comments_and_docstrings_do_not_count_and_an_imported_constant_does(tmp_
     other = fingerprint_of(tmp_path, "def half(x):\n    return x / 3\n")
     assert plain == noted
     assert plain != other
+
+
+def test_nothing_is_imported_to_be_read(tmp_path):
+    (tmp_path / "toy" / "loud").mkdir(parents=True)
+    (tmp_path / "toy" / "loud" / "__init__.py").write_text("raise SystemExit('imported')\n")
+    (tmp_path / "toy" / "loud" / "inner.py").write_text("ONE = 1\n")
+    one = fingerprint_of(tmp_path, "from toy.loud.inner import ONE\n")
+    (tmp_path / "toy" / "loud" / "inner.py").write_text("ONE = 2\n")
+    assert one != fingerprint_of(tmp_path, "from toy.loud.inner import ONE\n")

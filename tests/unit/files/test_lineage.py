@@ -1,3 +1,7 @@
+import resource
+import subprocess
+import sys
+
 from crosslign.files import read_json, sha256_file, sha256_folder, write_text
 from crosslign.files.lineage import Lineage, licences_of, lineage_path
 
@@ -32,6 +36,15 @@ def test_only_the_run_block_differs_between_equal_jobs(tmp_path):
     for sidecar in found:
         sidecar.pop("run")
     assert found[0] == found[1]
+
+
+def test_the_memory_of_a_child_counts(tmp_path):
+    write_text(tmp_path / "out.txt", "output")
+    lineage = Lineage("train", {}, [], tmp_path)
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024 + 100
+    subprocess.run([sys.executable, "-c", f"bytearray({most} << 20)[::4096]"], check=True)
+    lineage.write(tmp_path / "out.txt", "system")
+    assert read_json(lineage_path(tmp_path / "out.txt"))["run"]["peak_mb"] >= most
 
 
 def test_a_folder_is_summed_without_its_lineage_and_hidden_files(tmp_path):

@@ -65,7 +65,7 @@ def test_bad_vectors_are_refused_by_every_backend(tmp_path: Path, backend: str) 
         search(x, y, 4, devices=["cpu"], state=State(tmp_path / "state"))
     bad[5] = np.nan
     np.save(y, bad)
-    with pytest.raises(InputError, match=r"targets, row 5.*NaN"):
+    with pytest.raises(InputError, match=r"y\.npy, row 5.*NaN"):
         search(x, y, 4, devices=["cpu"], state=State(tmp_path / "state"))
     np.save(y, bad[:0])
     with pytest.raises(InputError, match="no vectors"):
@@ -99,6 +99,22 @@ def test_approximate_search_tells_its_recall(tmp_path: Path, monkeypatch: pytest
         assert (found.recall == 1.0) == all_found
     assert np.array_equal(found.forward_scores, exact.forward_scores)
     assert np.array_equal(found.backward_indices, exact.backward_indices)
+
+
+def test_rows_for_which_too_few_are_found_are_searched_exactly(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """300 lists of about three vectors, of which one is looked at."""
+    paths = large(tmp_path)
+    found, exact = approximate(tmp_path, paths, nlist=300, nprobe=1), neighbours(*paths, 4)
+    told = [int(record.args[0]) for record in caplog.records if "searched exactly" in record.msg]
+    assert len(told) == 2
+    assert min(told) > 100
+    for side in ("forward", "backward"):
+        indices, scores = (getattr(found, f"{side}_{what}") for what in ("indices", "scores"))
+        others = getattr(exact, f"{side}_indices")
+        assert indices.min() >= 0
+        assert np.isfinite(scores).all()
+        assert (np.diff(scores) <= 0).all()
+        assert (indices == others).all(1).sum() >= told[side == "backward"]
 
 
 def test_recall_on_a_sample_is_near_that_on_all(tmp_path: Path) -> None:

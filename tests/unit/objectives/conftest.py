@@ -104,3 +104,20 @@ def random_vectors():
         return {name: torch.randn(count, dimension, generator=draw, dtype=torch.float64) for name, count in rows.items()}
 
     return make
+
+
+@pytest.fixture(params=[torch.float64, torch.float32], ids=["float64", "float32"])
+def typed(request):
+    """Bring vectors by name to a type, and a number's expectation to the tolerance of a loss in it (golden.md: 1e-9, 1e-4)."""
+
+    class Typed:
+        dtype = request.param
+        tolerance = 1e-9 if request.param is torch.float64 else 1e-4
+
+        def __call__(self, vectors):
+            return {name: rows.to(self.dtype) for name, rows in vectors.items()}
+
+        def near(self, expected):
+            return pytest.approx(expected, abs=self.tolerance)
+
+    return Typed()

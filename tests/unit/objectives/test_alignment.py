@@ -38,9 +38,9 @@ def identity(part):
 
 
 @pytest.mark.parametrize(("similarity", "expected"), [("cosine", -0.9485972851), ("mse", 0.1028054299)])
-def test_golden_of_vectors(term, rows, similarity, expected):
-    loss = term("alignment", similarity=similarity).loss({"row": ANCHORS, "view_0": VIEWS}, rows(4), {}).total
-    assert float(loss) == pytest.approx(expected, abs=1e-9)
+def test_golden_of_vectors(term, rows, typed, similarity, expected):
+    loss = term("alignment", similarity=similarity).loss(typed({"row": ANCHORS, "view_0": VIEWS}), rows(4), {}).total
+    assert float(loss) == typed.near(expected)
 
 
 def test_on_pairs_the_second_sentence_is_the_view(term, batch):
@@ -52,11 +52,12 @@ def test_on_pairs_the_second_sentence_is_the_view(term, batch):
 @pytest.mark.parametrize(
     ("similarity", "swap", "expected"), [("kl", 0, 0.2360004401), ("kl", 1, 0.2676707853), ("symmetric_kl", 0, 0.5036712254)]
 )
-def test_golden_of_posteriors(term, rows, identity, similarity, swap, expected):
+def test_golden_of_posteriors(term, rows, identity, typed, similarity, swap, expected):
     p, q = torch.tensor([[2.0, 0.5, -1.0]], dtype=torch.float64), torch.tensor([[1.0, 1.0, -0.5]], dtype=torch.float64)
-    vectors = {"row": q, "view_0": p} if swap else {"row": p, "view_0": q}
-    loss = term("alignment", similarity=similarity, part="head").loss(vectors, rows(1), {"head": identity(3)}).total.detach()
-    assert float(loss) == pytest.approx(expected, abs=1e-9)
+    vectors = typed({"row": q, "view_0": p} if swap else {"row": p, "view_0": q})
+    head = identity(3).to(typed.dtype)
+    loss = term("alignment", similarity=similarity, part="head").loss(vectors, rows(1), {"head": head}).total.detach()
+    assert float(loss) == typed.near(expected)
 
 
 def unit(u):

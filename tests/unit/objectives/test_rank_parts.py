@@ -100,6 +100,17 @@ def test_golden_start_of_the_mixture(part):
     assert torch.all(between[1:] > between[:-1])
 
 
+def test_target_cosines_set_the_variances_of_the_start(part):
+    """σ² = 2 (1 − t) / d, and targets that do not fall are refused."""
+    made = part("gaussian_mixture", dimension=4, ranks=3, target_cosines=[0.8, 0.5, 0.2])
+    assert made.log_variances.exp()[:, 0].tolist() == pytest.approx([0.1, 0.25, 0.4])
+    plain = part("gaussian_mixture", dimension=4).log_variances.exp()[:, 0].tolist()
+    assert plain == pytest.approx([0.05, 0.2, 0.325, 0.45])
+    for wrong in ([0.5, 0.5], [0.2, 0.6], [1.0, 0.5]):
+        with pytest.raises(InputError, match="target_cosines must fall"):
+            part("gaussian_mixture", target_cosines=wrong)
+
+
 def test_variances_are_held_within_bounds(part):
     made = part("gaussian_mixture", dimension=3)
     with torch.no_grad():
@@ -132,15 +143,17 @@ def test_mixture_agrees_with_the_slow_twin(mixture, random_vectors, options):
         assert torch.allclose(fast.grad, slow.grad, rtol=1e-8, atol=1e-9)
 
 
-def test_network_agrees_with_the_plain_network(part, random_vectors, monkeypatch):
-    made = part("rank_network", dimension=5, ranks=3, seed=2).double()
+@pytest.mark.parametrize("hidden", [None, 7])
+def test_network_agrees_with_the_plain_network(part, random_vectors, monkeypatch, hidden):
+    made = part("rank_network", dimension=5, ranks=3, seed=2, hidden=hidden).double()
+    assert made.first.weight.shape == (hidden or 5, 10)
     vectors = random_vectors(x=4, y=6)
     pairs = torch.stack([torch.cat([x, y]) for x in vectors["x"] for y in vectors["y"]])
     plain = made.last(torch.relu(made.first(pairs))).log_softmax(1).reshape(4, 6, 3)
     whole = made.log_posteriors(vectors["x"], vectors["y"])
     assert torch.allclose(whole, plain, atol=1e-12)
     slopes = torch.autograd.grad(whole.square().sum(), list(made.parameters()))
-    monkeypatch.setattr(rank_network, "HELD", 6 * 5)
+    monkeypatch.setattr(rank_network, "HELD", 6 * (hidden or 5))
     blocks = made.log_posteriors(vectors["x"], vectors["y"])
     assert torch.allclose(blocks, plain, atol=1e-12)
     for one, other in zip(slopes, torch.autograd.grad(blocks.square().sum(), list(made.parameters())), strict=True):

@@ -51,8 +51,9 @@ def test_single_label_agrees_with_the_slow_twin(term, labelled, head, agree, ran
     agree(lambda v: objective.loss(v, rows, {"head": part}).total, slow, random_vectors(row=4), single=False)
 
 
-def test_pairs_of_vectors_are_u_v_and_their_distance(term, labelled, head, agree, random_vectors):
-    part, classes = head(labels=3, head="mlp", features="concat", hidden=7), [2, 0, 1]
+@pytest.mark.parametrize("normalise", [True, False])
+def test_pairs_of_vectors_are_u_v_and_their_distance(term, labelled, head, agree, random_vectors, normalise):
+    part, classes = head(labels=3, head="mlp", features="concat", hidden=7, normalise=normalise), [2, 0, 1]
     rows = labelled([[float(c)] for c in classes], "ab")
     objective = term("cross_entropy", part="head", encode="sentences")
     assert list(objective.inputs(rows, torch.Generator())) == ["a", "b"]
@@ -61,7 +62,7 @@ def test_pairs_of_vectors_are_u_v_and_their_distance(term, labelled, head, agree
     def slow(v):
         losses = []
         for i, c in enumerate(classes):
-            u, w = (v[name][i] / v[name][i].square().sum().sqrt() for name in ("a", "b"))
+            u, w = (v[name][i] / (v[name][i].square().sum().sqrt() if normalise else 1.0) for name in ("a", "b"))
             hidden = torch.cat([u, w, (u - w).abs()]) @ part.layers[0].weight.T + part.layers[0].bias
             losses.append(minus_log_softmax(hidden.clamp(min=0) @ part.layers[3].weight.T + part.layers[3].bias, c))
         return slow_losses.mean(losses)

@@ -41,32 +41,32 @@ def labelled(batch):
         (0.1, "same_class", 0.8289081421),
     ],
 )
-def test_golden_classification(term, labelled, temperature, positives, expected):
+def test_golden_classification(term, labelled, typed, temperature, positives, expected):
     objective = term("supervised_contrastive", temperature=temperature, positives=positives)
-    loss = objective.loss({"row": ANCHORS, "view_0": VIEWS}, labelled(LABELS), {}).total
-    assert float(loss) == pytest.approx(expected, abs=1e-9)
+    loss = objective.loss(typed({"row": ANCHORS, "view_0": VIEWS}), labelled(LABELS), {}).total
+    assert float(loss) == typed.near(expected)
 
 
 @pytest.mark.parametrize(("temperature", "expected"), [(1.0, 1.2543206447), (0.1, 0.7542475086)])
-def test_golden_vanilla_contrast(term, labelled, temperature, expected):
-    vectors = {"row": ANCHORS, "view_0": VIEWS}
-    assert float(term("infonce", temperature=temperature).loss(vectors, labelled(LABELS), {}).total) == pytest.approx(expected, abs=1e-9)
+def test_golden_vanilla_contrast(term, labelled, typed, temperature, expected):
+    vectors = typed({"row": ANCHORS, "view_0": VIEWS})
+    assert float(term("infonce", temperature=temperature).loss(vectors, labelled(LABELS), {}).total) == typed.near(expected)
     # SCL with a class of its own for every row is vanilla contrast.
     apart = term("supervised_contrastive", temperature=temperature).loss(vectors, labelled([0, 1, 2, 3]), {}).total
-    assert float(apart) == pytest.approx(expected, abs=1e-9)
+    assert float(apart) == typed.near(expected)
 
 
 @pytest.mark.parametrize(
     ("temperature", "normalise", "expected"),
     [(1.0, False, 1.6529968688), (1.0, True, 1.1307391559), (0.1, False, 1.4052596803), (0.1, True, 0.8560102954)],
 )
-def test_golden_retrieval(term, batch, temperature, normalise, expected):
+def test_golden_retrieval(term, batch, typed, temperature, normalise, expected):
     # Sentences 0 and 1 are paraphrases of each other; 2 and 3 are not: two rows, sides a (0, 2) and b (1, 3).
     rows = batch(2, "ab", label=[[1.0], [0.0]], views=[[view(0, second="x")], [view(1, second="y")]])
-    vectors = {"a": ANCHORS[[0, 2]], "b": ANCHORS[[1, 3]], "view_0_a": VIEWS[[0, 2]], "view_0_b": VIEWS[[1, 3]]}
+    vectors = typed({"a": ANCHORS[[0, 2]], "b": ANCHORS[[1, 3]], "view_0_a": VIEWS[[0, 2]], "view_0_b": VIEWS[[1, 3]]})
     objective = term("supervised_contrastive", form="retrieval", temperature=temperature, normalise_positives=normalise)
     assert list(objective.inputs(rows, torch.Generator())) == list(vectors)
-    assert float(objective.loss(vectors, rows, {}).total) == pytest.approx(expected, abs=1e-9)
+    assert float(objective.loss(vectors, rows, {}).total) == typed.near(expected)
 
 
 @pytest.mark.parametrize(("positives", "over_views"), [("own", "mean"), ("same_class", "mean"), ("own", "sum")])

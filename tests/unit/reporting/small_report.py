@@ -33,7 +33,8 @@ def write_results(results):
             made.append(
                 lineage(f"systems/{run}", "train_system", "corpora/c/all.parquet", recipe={"run_id": run}, device="cuda:0", folder=True)
             )
-            made.append(lineage(f"embeddings/{run}/x.npy", "embed", f"systems/{run}", recipe={"run": run}, device="cuda:0"))
+            embed = "embed" if seed == 1 else "embed_large"
+            made.append(lineage(f"embeddings/{run}/x.npy", embed, f"systems/{run}", recipe={"run": run}, device="cuda:0"))
             made.append(lineage(f"scores/{run}.json", "score", f"embeddings/{run}/x.npy", recipe={"run_id": run}))
             records = [
                 {"eval": "t", "subset": str(n), "metric": "accuracy", "protocol": "", "direction": "",
@@ -50,7 +51,7 @@ def write_results(results):
     bench.write_text("s\tmax_rss\n40.0\t512.0\n", encoding="utf-8")
 
 
-def table(name, paper, scale, title="A table"):
+def table(name, paper, scale, title="A table", quoted="AB"):
     cells = [
         [
             {
@@ -61,7 +62,8 @@ def table(name, paper, scale, title="A table"):
         ]
         for system in VALUES
     ]
-    rows = [{"label": f"system {system}", "group": system, "system": system, "published": f"m{system}"} for system in VALUES]
+    rows = [{"label": f"system {system}", "group": system, "system": system} for system in VALUES]
+    rows = [{**row, "published": f"m{row['system']}"} if row["system"] in quoted else row for row in rows]
     return {
         "id": name, "paper": paper, "scale": scale, "stand_in": scale == "quick", "title": title, "caption": "Does it cross languages?",
         "columns": COLUMNS, "rows": rows, "cells": cells, "footnotes": [{"at": {"column": "language 1"}, "text": "as printed"}],

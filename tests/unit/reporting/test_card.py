@@ -29,6 +29,7 @@ def run(tmp_path):
     for checkpoint in ("best", "last"):
         write_text(tmp_path / "run" / checkpoint / "main" / "config.json", "{}")
         write_text(tmp_path / "run" / checkpoint / "main" / "1_Pooling" / "config.json", "{}")
+        write_text(tmp_path / "run" / checkpoint / "main" / "modules.json", "[]")
     write_json(tmp_path / "run" / "selection.json", {"best": {"best": {"step": 150, "value": 0.61}}, "looks": [], "without_score": []})
     counts = {"rows": 5000, "shape": "pairs", "per_language": {"en": 5000, "de": 5000}, "decontamination": {"evaluations": {"tatoeba": {}}}}
     lineage = {"counts": counts, "recipe": {"entry": {"from": ["bible"]}}, "stand_in": False, "licences": ["CC0-1.0"]}
@@ -83,3 +84,20 @@ def test_scores_that_are_known_stand_in_a_table(run, tmp_path):
     folder, examples = run
     assert "| tatoeba | avg |" in model_card(RECIPE, folder, "last", "main", KNOWN, examples, lines)
     assert score_lines([]) == []
+
+
+@pytest.mark.parametrize(("pooling", "library"), [("mean", "sentence-transformers"), ("mean_no_special", "transformers")])
+def test_the_code_of_a_card_gives_the_vectors_of_the_readout(tiny_model, tmp_path, pooling, library):
+    from crosslign.encoders.encode import encode
+
+    readout = {"pooling": pooling, "layer": -1, "max_length": 12, "normalise": True, "precision": "fp32", "prefix": "query: "}
+    tiny_model.save(tmp_path / "run" / "last", readout)
+    card = model_card(RECIPE | {"readout": readout}, tmp_path / "run", "last", "main", KNOWN, {})
+    assert f"library_name: {library}\n" in card
+    assert ("SentenceTransformer(" in card) == (library == "sentence-transformers")
+    code = card.split("```python\n")[1].split("```")[0].replace("<this folder>", str(tmp_path / "run" / "last" / "main"))
+    found = {}
+    exec(code, found)
+    expected = encode(tiny_model, ["…"], ["en"], readout)
+    assert found["vectors"].shape == expected.shape
+    assert abs(found["vectors"] - expected).max() < 1e-6

@@ -1,7 +1,7 @@
 """Tables of counts: records from lineage, added up over corpora, beside what was printed."""
 
 from crosslign.files import read_json, write_json
-from crosslign.files.lineage import lineage_path
+from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.reporting.counts import write_counts
 from crosslign.reporting.layout import lay_out
 from crosslign.reporting.published import read_published
@@ -85,6 +85,8 @@ def test_a_count_is_derived_again_by_verify(tmp_path):
     header = "table,row,column,ours,ours_std,n_seeds,published,ci_low,ci_high,mark,footnotes,score_file,record,p_value\n"
     for ours, state in ((100, "whole"), (101, "stale")):
         (tmp_path / "tables" / "t.csv").write_text(header + line.format(ours), encoding="utf-8")
+        recipe = {"columns": [{"label": "Sentences"}], "cells": [[cell("c")]]}
+        Lineage("make_table", recipe, [], tmp_path).write(tmp_path / "tables" / "t.csv", "table")
         assert [finding.state for finding in cells(tmp_path)] == [state]
 
 
@@ -92,5 +94,5 @@ def test_a_row_names_its_task_and_no_model(tmp_path):
     (tmp_path / "t.csv").write_text(HEAD + 'p,9,G,,XNLI,xnli,test,examples,"738-750",,,\n', encoding="utf-8")
     figures = read_published(tmp_path, "t")
     row, column = {"group": "G", "published": {"task": "xnli"}}, {"published": {"subset": "test", "metric": "examples"}}
-    assert (figures.figure(row, column), figures.text(row, column)) == (None, "738-750")
-    assert figures.text({"group": "G"}, column) == ""
+    assert (figures.at(row, column).number, figures.at(row, column).value) == (None, "738-750")
+    assert figures.at({"group": "G"}, column).value == ""

@@ -50,6 +50,32 @@ def test_a_click_sorts_by_the_column_and_a_second_one_turns_it_round(page, files
     assert page.complaints() == []
 
 
+def test_a_sorted_row_says_its_group_and_a_third_click_restores_the_printed_order(page, files):
+    page.open(files["table"], 1280)
+    rows = "[...document.querySelectorAll('#one tbody tr:not([hidden])')].map((row) => row.cells[0].textContent)"
+    before = "getComputedStyle(document.querySelector('#one tbody tr:not([hidden]):not(.group) td'), '::before').content"
+    click = "document.querySelectorAll('#one thead tr:last-child th')[1].querySelector('button').click()"
+    printed = page.js(rows)
+    assert printed == ["A", "system A", "B", "system B"]
+    assert page.js(before) == "none"
+    page.js(click)
+    assert page.js(rows) == ["system B", "system A"]
+    assert page.js(before) != "none"
+    assert page.js("document.querySelector('#one tbody tr:not([hidden]) td').dataset.block") == "B"
+    page.js(click)
+    page.js(click)
+    assert page.js(rows) == printed
+    assert page.js(before) == "none"
+
+
+def test_a_tap_on_a_cell_shows_what_pointing_at_it_does(page, files):
+    page.open(files["table"], 390)
+    page.js("document.querySelector('#one tbody td[title]').click()")
+    assert (
+        page.js("document.querySelector('p.details').textContent") == page.js("document.querySelector('#one tbody td[title]').title") != ""
+    )
+
+
 def test_published_figures_are_greyer_at_a_reduced_scale(page, files):
     opacity = "Number(getComputedStyle(document.querySelector('td .published')).opacity)"
     page.open(files["table"], 1280)

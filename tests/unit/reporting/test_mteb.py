@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.metrics import f1_score
 
+from crosslign.config.yaml_files import load_yaml
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.reporting.mteb import FORMS, as_mteb, export, language_codes
 from crosslign.tasks.records import Record
@@ -44,6 +47,24 @@ def test_subsets_metrics_and_main_score():
     }
     assert as_mteb("lareqa", RECORDS, [], "d", "crosslign") is None
     assert as_mteb("sts17", RECORDS[4:], [], "d", "crosslign") is None
+
+
+def test_forms_and_documented_tasks_are_tasks_of_the_project():
+    root = Path(__file__).resolve().parents[3]
+    tasks = set(load_yaml(root / "config" / "tasks.yaml").content["tasks"])
+    assert set(FORMS) <= tasks
+    documented, header = set(), ""
+    for line in (root / "docs" / "protocols.md").read_text(encoding="utf-8").splitlines():
+        first = line.split("|")[1].strip() if line.startswith("|") else ""
+        header = (header or first) if first else ""
+        documented |= set(re.findall(r"`(\w+)`", first)) if header == "task" else set()
+    assert len(documented) > 30
+    assert documented <= tasks
+
+
+def test_a_track_that_mteb_has_not_is_left_out():
+    records = [*RECORDS, Record("sts17", "es-en-4b", "spearman", 0.3, 250)]
+    assert as_mteb("sts17", records, ["all"], "d", "crosslign") == as_mteb("sts17", RECORDS, ["all"], "d", "crosslign")
 
 
 def test_years_of_sts_take_all_pairs_together():

@@ -8,7 +8,9 @@ from crosslign.cli.commands.plan import planned
 from crosslign.cli.main import main
 from crosslign.config.data_plan import FileNeed
 from crosslign.config.load import load_project
-from crosslign.reporting.cost import START_HOURS, correction, cost_of, cost_text, encoding_correction, encoding_hours
+from crosslign.config.resources import examples_mb
+from crosslign.files import write_json
+from crosslign.reporting.cost import START_HOURS, correction, cost_of, cost_text, encoding_correction, encoding_hours, too_long
 from crosslign.reporting.plan import measured, plan_text, status_text
 from crosslign.reporting.plan_data import data_lines
 
@@ -19,7 +21,8 @@ Job stats:
 job             count
 ------------  -------
 all                 1
-embed               3
+embed               2
+embed_large         1
 train_system        2
 total               6
 
@@ -70,6 +73,22 @@ def test_hours_come_from_the_recipes(project):
     assert cost.peak_mb > cost.kept_mb > 0
 
 
+def test_a_running_training_has_checkpoints_and_a_copy_of_its_examples_on_disk(project):
+    parameters, text = 560, examples_mb(project, "nli_english")
+    assert text > 10
+    cost = cost_of(project, [training("MS-E-s42")])
+    assert cost.kept_mb == 8 * parameters  # last and best, four bytes a parameter
+    # Three checkpoints of weights and two moments (KEPT and the one in the making), best weights; rows and token ids.
+    assert cost.peak_mb - cost.kept_mb > (3 * 12 + 4) * parameters + 2 * text
+
+
+def test_trainings_that_no_number_of_tries_has_time_for_are_named():
+    short = load_project(ROOT, {"scale": "paper", "papers": ["moco_bert"], "targets": ["all"], "max_runtime": 120})
+    jobs = [training("MB-base-s42"), ("embed", {"run": "MB-base-s42", "text_set": "sts12"})]  # 14 hours are declared
+    assert too_long(short, jobs, 7) == ""
+    assert "1 trainings, such as MB-base-s42 (14 hours, 4 jobs of 8 in all): raise max_runtime" in too_long(short, jobs, 4)
+
+
 def test_finished_trainings_correct_the_hours_of_those_to_come(project):
     assert correction(project) == (1.0, 0)
     path = project.paths.benchmark("train_system", "MS-E-s42")
@@ -80,6 +99,15 @@ def test_finished_trainings_correct_the_hours_of_those_to_come(project):
     assert cost.hours == pytest.approx(2 * 0.35)
     assert "declared hours times 2.00 as measured" in cost_text(cost)
     assert "took 2.00 times their declared hours" in status_text(project.paths.results, project)
+
+
+def test_a_training_counts_all_its_parts_and_devices(project):
+    path = project.paths.benchmark("train_system", "MS-E-s42")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"{HEAD}360\t0:06:00\t900\n")  # the last part alone
+    run = {"wall_s": 360.0, "earlier_s": 1080.0, "device": "cuda", "devices": 2}
+    write_json(project.paths.system("MS-E-s42") / "lineage.json", {"run": run})
+    assert correction(project) == (pytest.approx(2 * 0.4 / 0.2), 1)  # 0.2 are declared
 
 
 def test_finished_encodings_correct_those_to_come(project):

@@ -5,9 +5,11 @@ import re
 import pytest
 from small_report import RUN, VALUES, table, write_report, write_results
 
+from crosslign.files import read_json, write_json
 from crosslign.reporting.formats import templates
 from crosslign.reporting.layout import lay_out
 from crosslign.reporting.readings import distance, from_paper, seen
+from crosslign.reporting.report import scores_of
 from crosslign.reporting.run_records import layers, stage_edges, system_costs
 from crosslign.reporting.stage_graph import stage_graph
 
@@ -25,7 +27,7 @@ def published(folder, figures):
 
 def test_the_distance_is_the_mean_absolute_difference_of_cells_that_have_both(results):
     published(results, [41.5, 40.5, 47.5])  # ours: 41.5 in each
-    gap = distance(lay_out(table("one", "p", "paper"), results, results))
+    gap = distance(lay_out(table("one", "p", "paper", quoted="A"), results, results))
     assert (gap.cells, gap.place) == (3, "system A, language 2")
     assert gap.mean == pytest.approx((0 + 1 + 6) / 3)
     assert gap.largest == pytest.approx(6)
@@ -33,16 +35,16 @@ def test_the_distance_is_the_mean_absolute_difference_of_cells_that_have_both(re
 
 def test_a_reduced_table_says_that_no_comparison_is_meant_and_shows_no_difference(results):
     published(results, [41.5, 40.5])
-    reduced = lay_out(table("one", "p", "quick"), results, results)
+    reduced = lay_out(table("one", "p", "quick", quoted="A"), results, results)
     assert from_paper(reduced) == "2 cells have a published figure beside ours; at this scale no comparison is meant."
     assert {cell.delta for row in reduced.rows for cell in row.cells} == {""}
-    full = lay_out(table("one", "p", "paper"), results, results)
+    full = lay_out(table("one", "p", "paper", quoted="A"), results, results)
     assert "by 0.50 points on average, at most by 1.00 (system A, language 1)" in from_paper(full)
     assert [cell.delta for cell in full.rows[0].cells[:3]] == ["+0.0", "+1.0", ""]
 
 
 def test_what_we_see_counts_the_columns_that_a_system_wins(results):
-    shown = lay_out(table("one", "p", "paper"), results, results)
+    shown = lay_out(table("one", "p", "paper", quoted=""), results, results)
     assert seen(shown) == "24 of 24 cells have a value of ours. system B is best in 12 of the 12 columns in which systems can be compared."
     assert from_paper(shown) == "No cell has both a value of ours and a published figure."
 
@@ -53,6 +55,16 @@ def test_costs_add_up_the_seeds_of_a_system(results):
     assert (costs["A"].seeds, costs["A"].train_s, costs["A"].encode_s, costs["A"].score_s) == (2, 72.0, 72.0, 72.0)
     assert costs["A"].gpu_hours == pytest.approx(4 * RUN["wall_s"] / 3600)  # scoring is on the CPU
     assert costs["A"].peak_mb == 512.0
+
+
+def test_costs_count_devices_and_the_parts_of_a_run_that_went_on(results):
+    path = results / "systems" / "A-s1" / "lineage.json"
+    lineage = read_json(path)
+    lineage["run"] |= {"earlier_s": 100.0, "devices": 4}
+    write_json(path, lineage)
+    (cost,) = (cost for cost in system_costs(results) if cost.system == "A")
+    assert cost.train_s == 36 + 36 + 100
+    assert cost.gpu_hours == pytest.approx((4 * 136 + 3 * 36) / 3600)
 
 
 def test_the_graph_has_an_edge_for_each_kind_of_reading(results):
@@ -78,6 +90,11 @@ def test_the_page_asks_for_nothing_and_every_link_has_its_place(tmp_path):
     assert "Does it cross languages?" in page
     assert "<td>6 of 50</td>" in page
     assert "bucc (none expected)" in page
+
+
+def test_licences_are_those_of_averages_too(tmp_path):
+    tables = [{"cells": [[{"scores": ["a.json"]}, {"parts": [{"scores": ["b.json"]}, {"scores": ["c.json"]}]}, {"reason": "none"}]]}]
+    assert [path.name for path in scores_of(tables, tmp_path)] == ["a.json", "b.json", "c.json"]
 
 
 def test_what_readers_left_out_stands_before_the_filters():

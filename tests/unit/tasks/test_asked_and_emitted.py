@@ -1,5 +1,6 @@
 """What tables, figures and selections ask of a task is what its scorer emits: subset, metric, protocol and direction."""
 
+import math
 from collections import defaultdict
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from crosslign.config.cells import SELECT, figure_inputs, resolve_table
 from crosslign.config.load import load_project
 from crosslign.config.resolve import entry_of
 from crosslign.corpora.evaluation import EvaluationBuilder
+from crosslign.tasks.records import bounds_of
 from crosslign.tasks.score import score
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -98,6 +100,17 @@ def emitted(name, task):
     entry |= {} if task["scorer"] in WITHOUT_RESAMPLES else {"resamples": 0}
     records = score(name, entry, dict.fromkeys(task["texts"], matrix), dict.fromkeys(task["texts"], evaluation))
     return {(record.subset, record.metric, record.protocol, record.direction) for record in records}
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_every_metric_that_is_no_count_or_divergence_has_bounds(project):
+    one_of_each = {task["scorer"]: name for name, task in project.tasks.items()}
+    emitted_metrics = {record[1] for name in one_of_each.values() for record in emitted(name, project.tasks[name])}
+    assert {"map_at_20", "mrr_at_20", "recall_cap", "exact_match", "top1_in_gold", "isotropy", "cosine"} <= emitted_metrics
+    unbounded = {metric for metric in emitted_metrics if math.inf in map(abs, bounds_of(metric))}
+    assert unbounded - {"calinski_harabasz", "mae", "extracted"} == {metric for metric in unbounded if metric.startswith("kl_")}
+    assert bounds_of("cosine") == bounds_of("spearman") == (-1.0, 1.0)
+    assert bounds_of("mrr_at_20") == bounds_of("map@20") == (0.0, 1.0)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -28,33 +28,43 @@ def value(records, metric, protocol, subset="de-en"):
     return record
 
 
-def repeated():
-    """G1.4: "two" occurs twice among the sources."""
-    evaluation = build({"de-en": (["one", "two", "two", "three"], ["ONE", "TWO", "THREE"], [(0, 0), (1, 1), (3, 2)])})
-    vectors = {("xx", "one"): [1, 0, 0], ("xx", "two"): [0, 1, 0], ("xx", "three"): [0, 0, 1]}
-    vectors |= {("en", "ONE"): [1, 0, 0.1], ("en", "TWO"): [0, 1, 0.2], ("en", "THREE"): [0.3, 0, 1]}
-    return evaluation, matrix(evaluation, vectors)
+GOLDEN_SCORES = (1.2, 1.1, 1.0)
+"""Of G1.4; halved, they are cosines."""
+METRICS = ("f1", "precision", "recall", "recall_cap", "extracted")
+BOTH_TYPES = pytest.mark.parametrize(("dtype", "tolerance"), [(np.float64, 1e-9), (np.float32, 1e-6)])
 
 
-def test_text_and_id_dedup():
-    evaluation, vectors = repeated()
+def repeated(dtype, right=1):
+    """G1.4: "two" occurs twice among the sources, as items 1 and 2; `right` is the one that gold names."""
+    evaluation = build({"de-en": (["one", "two", "two", "three"], ["ONE", "TWO", "THREE"], [(0, 0), (right, 1), (3, 2)])})
+    sides = with_cosines(np.diag(GOLDEN_SCORES) / 2)
+    names = [("xx", name) for name in ("one", "two", "three")], [("en", name) for name in ("ONE", "TWO", "THREE")]
+    vectors = {name: row for side, rows in zip(names, sides, strict=True) for name, row in zip(side, rows, strict=True)}
+    return evaluation, matrix(evaluation, vectors, dtype)
+
+
+def mined(evaluation, vectors, **options):
     only = {**TASK, "texts": {"dev": "a"}, "protocols": ["sample_oracle"], "main": {**TASK["main"], "protocol": "sample_oracle"}}
-    by_text = score("bucc", {**only, "dedup": "text"}, {"dev": vectors}, {"dev": evaluation})
-    by_id = score("bucc", {**only, "dedup": "id"}, {"dev": vectors}, {"dev": evaluation})
-    found = {metric: value(by_text, metric, "sample_oracle").value for metric in ("f1", "precision", "recall", "recall_cap", "extracted")}
-    assert found == pytest.approx({"f1": 0.8, "precision": 1, "recall": 2 / 3, "recall_cap": 2 / 3, "extracted": 2})
-    found = {metric: value(by_id, metric, "sample_oracle").value for metric in ("f1", "precision", "recall", "recall_cap", "extracted")}
-    assert found == {"f1": 1, "precision": 1, "recall": 1, "recall_cap": 1, "extracted": 3}
+    records = score("bucc", {**only, **options}, {"dev": vectors}, {"dev": evaluation})
+    return {metric: value(records, metric, "sample_oracle").value for metric in METRICS}, records
+
+
+@BOTH_TYPES
+def test_text_and_id_dedup(dtype, tolerance):
+    by_text, _ = mined(*repeated(dtype), dedup="text")
+    assert by_text == pytest.approx({"f1": 0.8, "precision": 1, "recall": 2 / 3, "recall_cap": 2 / 3, "extracted": 2}, abs=tolerance)
+    by_id, records = mined(*repeated(dtype), dedup="id")
+    assert by_id == {"f1": 1, "precision": 1, "recall": 1, "recall_cap": 1, "extracted": 3}
+    # The lowest score that is extracted is that of three and THREE, the last pair of all.
+    assert 2 * value(records, "f1", "sample_oracle").threshold == pytest.approx(1.0, abs=tolerance)
     # The default of this protocol is by id.
-    assert score("bucc", only, {"dev": vectors}, {"dev": evaluation}) == by_id
+    assert mined(*repeated(dtype))[1] == records
 
 
-def test_by_id_the_tie_goes_to_the_lower_index():
-    evaluation = build({"de-en": (["one", "two", "two", "three"], ["ONE", "TWO", "THREE"], [(0, 0), (2, 1), (3, 2)])})
-    _, vectors = repeated()
-    only = {**TASK, "texts": {"dev": "a"}, "protocols": ["sample_oracle"], "main": {**TASK["main"], "protocol": "sample_oracle"}}
-    records = score("bucc", only, {"dev": vectors}, {"dev": evaluation})
-    assert value(records, "f1", "sample_oracle").value == pytest.approx(2 / 3)
+@BOTH_TYPES
+def test_by_id_the_tie_goes_to_the_lower_index(dtype, tolerance):
+    found, _ = mined(*repeated(dtype, right=2))
+    assert found == pytest.approx({"f1": 2 / 3, "precision": 2 / 3, "recall": 2 / 3, "recall_cap": 1, "extracted": 3}, abs=tolerance)
 
 
 def diagonal(names, cosines, links):
@@ -107,7 +117,7 @@ def test_candidates_are_searched_once_for_all_protocols(monkeypatch):
     monkeypatch.setattr(_mined, "neighbours", lambda *args, **kwargs: searches.append(1) or knn.neighbours(*args, **kwargs))
     score("bucc", TASK, outputs, sets)
     assert len(searches) == 2
-    evaluation, vectors = repeated()
+    evaluation, vectors = repeated(np.float32)
     score("bucc", TASK, {"dev": vectors, "test": vectors}, {"dev": evaluation, "test": evaluation})
     # With repeated sentences, those with and those without collapsing differ: dev text and id, test text and id.
     assert len(searches) == 6

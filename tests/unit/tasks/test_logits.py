@@ -79,6 +79,8 @@ def test_macro_f1_is_that_of_scikit_learn_and_mae_counts_stars():
     assert by(records, metric="macro_f1").ci_low < by(records, metric="macro_f1").value < by(records, metric="macro_f1").ci_high
     counts = class_counts(np.array([0, 0, 1]), np.array([0, 1, 1]))
     assert macro_f1(counts.sum(0)) == pytest.approx(2 / 3)
+    # A resample without the class 1: of what is left the class 0 is all right, and the class 1 does not count as an F1 of 0.
+    assert macro_f1(np.stack([counts.sum(0), counts[[0, 0, 0]].sum(0)])) == pytest.approx([2 / 3, 1.0])
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import pytest
 from build_sets import build, matrix, with_cosines
 
 from crosslign.errors import InputError
+from crosslign.mining import neighbours
 from crosslign.tasks.measures import Measure
 from crosslign.tasks.score import averages_of, score
 
@@ -23,18 +24,33 @@ def values(records, metric="accuracy", protocol=""):
     return {(r.subset, r.direction): r.value for r in records if r.metric == metric and r.protocol == protocol}
 
 
-def golden_run(order=None, **options):
+def golden_set(dtype=np.float32):
     names = [str(number) for number in range(4)]
     evaluation = build({"de": (names, names, [(i, i) for i in range(4)])})
     # Half the golden similarities: the same order and ties, and short enough for unit vectors.
     left, right = with_cosines(GOLDEN / 2)
     vectors = {("xx", name): row for name, row in zip(names, left, strict=True)}
     vectors |= {("en", name): row for name, row in zip(names, right, strict=True)}
-    return score("tatoeba", {**TASK, **options}, {"test": matrix(evaluation, vectors)}, {"test": evaluation})
+    return evaluation, matrix(evaluation, vectors, dtype)
 
 
-def test_golden_accuracies_with_a_tie():
-    records = golden_run()
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_golden_nearest_sentences_of_a_tie_are_those_of_the_lowest_index(dtype):
+    vectors = golden_set(dtype)[1].astype(dtype)
+    near = neighbours(vectors[:4], vectors[4:], 4)
+    assert near.forward_indices[:, 0].tolist() == [0, 1, 1, 1]
+    assert near.backward_indices[:, 0].tolist() == [0, 1, 1, 3]
+    # The highest index would have been as accurate, with other sentences right: accuracy does not tell the two apart.
+    tied = near.forward_scores == near.forward_scores[:, :1]
+    assert np.where(tied, near.forward_indices, -1).max(1).tolist() == [0, 2, 2, 1]
+    by_column = np.take_along_axis(near.forward_scores, np.argsort(near.forward_indices, 1), 1)
+    assert np.abs(2 * by_column - GOLDEN).max() < 1e-6
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_golden_accuracies_with_a_tie(dtype):
+    evaluation, vectors = golden_set(dtype)
+    records = score("tatoeba", TASK, {"test": vectors}, {"test": evaluation})
     assert values(records) == {(s, d): v for s in ("de", "avg") for d, v in (("xx2en", 0.5), ("en2xx", 0.75), ("mean", 0.625))}
     strict = values(records, protocol="strict")
     assert (strict["de", "xx2en"], strict["de", "en2xx"], strict["de", "mean"]) == (0.25, 0.75, 0.5)
@@ -118,8 +134,23 @@ def test_intervals_hold_the_value_and_do_not_depend_on_other_subsets():
     assert low < value < high
     # The percentile interval of a share is close to the normal one: 1.96 standard errors either side.
     assert high - low == pytest.approx(2 * 1.96 * np.sqrt(value * (1 - value) / 200), rel=0.15)
+    # Both subsets are the same sentences with the same vectors: two of them tell no more than one.
     average = next(r for r in records[1] if (r.subset, r.direction, r.metric, r.protocol) == ("avg", "xx2en", "accuracy", ""))
-    assert average.ci_high - average.ci_low == pytest.approx((high - low) / np.sqrt(2), rel=0.15)
+    assert (average.ci_low, average.value, average.ci_high) == pytest.approx((low, value, high), abs=1e-12)
+
+
+@pytest.mark.parametrize("sizes", [(200, 200), (200, 201)])
+def test_the_interval_of_an_average_over_unrelated_subsets_is_narrower(sizes):
+    """Independent outcomes: sqrt(2) narrower, whether the subsets share their draws or not."""
+    rng = np.random.default_rng(3)
+    sets = {sub: [f"{sub}{i}" for i in range(n)] for sub, n in zip(("aa", "de"), sizes, strict=True)}
+    evaluation = build({sub: (names, names, [(i, i) for i in range(len(names))]) for sub, names in sets.items()})
+    vectors = {("en", name): rng.standard_normal(6) for names in sets.values() for name in names}
+    vectors |= {("xx", name): vectors["en", name] + 0.7 * rng.standard_normal(6) for names in sets.values() for name in names}
+    records = score("tatoeba", {**TASK, "resamples": 4000}, {"test": matrix(evaluation, vectors)}, {"test": evaluation})
+    chosen = {r.subset: r for r in records if (r.direction, r.metric, r.protocol) == ("xx2en", "accuracy", "")}
+    widths = {subset: record.ci_high - record.ci_low for subset, record in chosen.items()}
+    assert widths["avg"] == pytest.approx(np.sqrt(widths["aa"] ** 2 + widths["de"] ** 2) / 2, rel=0.1)
 
 
 def test_collapsed_vectors_are_said_to_be_collapsed():

@@ -15,6 +15,17 @@ def _trial_kinds(monkeypatch):
             monkeypatch.setitem(registry._entries, name, kind)
 
 
+@pytest.fixture(autouse=True)
+def _one_thread():
+    """Sums in float32 depend on the number of threads; a training's is one."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture
 def train(tiny_encoder, pairs_file, groups_file, tmp_path):
     """Train a fresh tiny model; return (summary, folder of the run)."""

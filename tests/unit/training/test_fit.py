@@ -11,6 +11,7 @@ import trial
 
 from crosslign.encoders.model import Model
 from crosslign.errors import CrosslignError, InputError
+from crosslign.objectives.contract import Input
 from crosslign.training.run import pick_score
 from crosslign.training.terms import build_parts
 
@@ -102,6 +103,13 @@ def test_terms_on_one_set_share_the_batch_and_weights_add_up(train):
     assert summary["examples"].keys() == {"pairs", "groups"}
     with pytest.raises(InputError, match="share one batch"):
         train(trial.recipe(terms=[both[0], both[1] | {"batch": 4}]))
+
+
+def test_terms_that_want_different_inputs_of_one_set_are_both_named(train, monkeypatch):
+    monkeypatch.setattr(trial.Keyed, "inputs", lambda self, batch, draw: {"a": Input(batch.columns["b_text"], batch.columns["b_lang"])})
+    terms = [{"objective": name, "examples": "pairs", "batch": 8} for name in ("trial_paired", "trial_keyed")]
+    with pytest.raises(InputError, match=r"terms: trial_paired and trial_keyed: two terms on pairs ask for different inputs called 'a'"):
+        train(trial.recipe(terms=terms, parts={"momentum": {"kind": "trial_momentum"}}))
 
 
 def test_step_order_is_queries_average_keys_loss_commit(train, tiny_model):

@@ -113,6 +113,9 @@ def test_sizes_are_halved_and_searched():
         found = largest_that_fits({"x": 512}, lambda sizes, limit=limit: sizes["x"] <= limit)
         assert limit * 7 / 8 - 1 <= found["x"] <= limit
     assert largest_that_fits({"x": 512}, lambda sizes: False) is None
+    assert largest_that_fits({"x": 1}, lambda sizes: True) is None  # 1 is what has just failed
+    assert largest_that_fits({"x": 2}, lambda sizes: True) == {"x": 1}
+    assert largest_that_fits({"x": 3}, lambda sizes: True) == {"x": 2}
 
 
 def test_a_declared_budget_makes_allocations_fail():
@@ -124,3 +127,50 @@ def test_a_declared_budget_makes_allocations_fail():
     assert len(torch.ones(400 << 18)) == 400 << 18
     with pytest.raises(ResourceError, match=r"memory budget is too small.*1 allowed"), bounded_memory(1):
         pass
+
+
+@pytest.fixture
+def small_loss(monkeypatch, room):
+    """Give the loss no memory at all; return the sizes that the encoder was asked for."""
+
+    def loss(self, vectors, batch, parts):
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    monkeypatch.setattr(trial.Paired, "loss", loss)
+    return room(99)
+
+
+@pytest.mark.parametrize("auto", [True, False])
+@pytest.mark.parametrize("micro_batch", [2, 8])
+def test_a_loss_that_does_not_fit_is_told_from_what_is_encoded(train, small_loss, auto, micro_batch):
+    """Two micro-batches hold no graphs: smaller ones make no room. One of the whole batch holds its own: half of it may."""
+    terms = [{"objective": "trial_paired", "examples": "pairs", "batch": 8, "micro_batch": micro_batch}]
+    expected = r"step 1: the loss of 8 examples does not fit.*Lower batch"
+    if micro_batch == 8 and not auto:
+        expected = r"step 1: the batch does not fit.*\{'pairs': 7\}"
+    with pytest.raises(ResourceError, match=expected):
+        train(trial.recipe(terms=terms, train={"auto_micro_batch": auto}))
+    assert small_loss.count(16) == (micro_batch == 8)
+    if auto:
+        assert min(small_loss) == {2: 4, 8: 8}[micro_batch]  # nothing is tried that cannot help
+
+
+def test_a_copy_whose_keys_do_not_fit_bounds_what_is_named(train, monkeypatch):
+    """The momentum copy has room for three sentences at a time, the encoder for all."""
+    real = trial.Momentum.key_member
+
+    def key_member(self, name):
+        module = real(self, name)
+
+        def forward(features, *rest):
+            if len(features["input_ids"]) > 3:
+                raise torch.OutOfMemoryError("CUDA out of memory")
+            return Member.forward(module, features, *rest)
+
+        module.forward = forward
+        return module
+
+    monkeypatch.setattr(trial.Momentum, "key_member", key_member)
+    parts = {"momentum": {"kind": "trial_momentum"}}
+    with pytest.raises(ResourceError, match=r"the batch does not fit.*\{'pairs': 3\}"):
+        train(trial.recipe(parts=parts, terms=[{"objective": "trial_keyed", "examples": "pairs", "batch": 8}]))

@@ -1,4 +1,4 @@
-"""Which parameters weight decay applies to."""
+"""Which parameters weight decay applies to, and where the learning rate ends."""
 
 from __future__ import annotations
 
@@ -21,3 +21,9 @@ def test_biases_and_norms_decay_only_where_all_does(choice, bias):
     for module in modules.values():
         for parameter in module.parameters():  # without a gradient AdamW does p (1 − rate · decay) alone
             assert parameter.detach().flatten().tolist() == pytest.approx([0.99 if parameter.ndim == 2 else bias] * parameter.numel())
+
+
+@pytest.mark.parametrize(("share", "last"), [({}, 0.0), ({"final_share": 0.1}, 0.01)])
+def test_the_learning_rate_ends_at_its_final_share(share, last):
+    train = {"learning_rate": 0.1, "schedule": "cosine", **share}
+    assert Optimiser({"train": train, "parts": {}}, nn.Linear(2, 1), {}, 4).learning_rate(4) == pytest.approx(last)

@@ -85,13 +85,16 @@ def folder(tmp_path_factory, tiny_encoder, sentence_pairs, pairs_file, groups_fi
         settings = []
         for method in METHODS:
             terms, parts = SYSTEMS[method]
+            if method == "MPCL":  # rescaled scores of 20 times the cosine are too steep for float32 to agree to 1e-6
+                terms = [entry | {"temperature": 1.0} for entry in terms]
             out = folder / f"ranks{ranks}" / method
             settings.append(
                 {
                     "encoder": str(tiny_encoder),
                     "examples": {entry["examples"]: str(examples[entry["examples"]]) for entry in terms},
-                    "recipe": recipe(method, terms, parts, 3, learning_rate=1e-2, epsilon=1.0),
+                    "recipe": recipe(method, terms, parts, 4, learning_rate=1e-2, epsilon=1.0, checkpoint_every=3),
                     "dropout": 0.0,
+                    "keep": True,
                     "out": str(out),
                     "checkpoints": f"{out}-work",
                 }
@@ -101,16 +104,31 @@ def folder(tmp_path_factory, tiny_encoder, sentence_pairs, pairs_file, groups_fi
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_two_processes_equal_one_for_every_kind_of_objective(folder, method):
+def test_two_processes_equal_one_for_every_kind_of_objective(folder, tiny_encoder, method):
     """Momentum keys and queues, several positives, both labels of the mixture, labels: all see the joint batch."""
-    runs = [folder / f"ranks{ranks}" / method for ranks in (1, 2)]
-    curves = [[json.loads(line) for line in (run / "curve.jsonl").read_text().splitlines()] for run in runs]
-    assert len(curves[0]) == 3
+    curves = [
+        [json.loads(line) for line in (folder / f"ranks{ranks}" / method / "curve.jsonl").read_text().splitlines()] for ranks in (1, 2)
+    ]
+    assert len(curves[0]) == 4
     for one, two in zip(*curves, strict=True):
-        assert two["loss"] == pytest.approx(one["loss"], rel=1e-5, abs=1e-6)
-        assert two["grad_norm"] == pytest.approx(one["grad_norm"], rel=1e-4)
-    for file in runs[0].rglob("*.safetensors"):
-        one, two = (load_file(path) for path in (file, runs[1] / file.relative_to(runs[0])))
-        assert one.keys() == two.keys()
-        for name in one:
-            assert (one[name].double() - two[name].double()).abs().max() < 1e-5, name
+        assert abs(one["loss"] - two["loss"]) < 1e-6 * max(1.0, one["loss"])
+        assert two["grad_norm"] == pytest.approx(one["grad_norm"], rel=1e-5)
+    names = ("last/main/model.safetensors", "last/parts.safetensors")
+    kept = [f"{method}-work/step-00000003/{name}.safetensors" for name in ("model", "parts", "optimiser")]
+    for name in [*(f"{method}/{name}" for name in names), *kept]:
+        _same(*(load_file(folder / f"ranks{ranks}" / name) for ranks in (1, 2)))
+    start, end = load_file(tiny_encoder / "main" / "model.safetensors"), load_file(folder / "ranks1" / method / names[0])
+    assert max(float((end[name] - start[name]).abs().max()) for name in end) > 1e-3
+    parts = load_file(folder / "ranks1" / kept[1])
+    if "queue" in SYSTEMS[method][1]:  # what was enqueued, in which order, and the momentum copies
+        assert {"queue.ring", "queue.pointer"} < parts.keys()
+        assert any("embeddings" in name for name in parts)
+        assert parts["queue.ring"].abs().sum() > 0
+
+
+def _same(one, two):
+    """Compare tensors, to 1e-6 of the largest number of each where that is above 1."""
+    assert one.keys() == two.keys()
+    for name in one:
+        a, b = one[name].double(), two[name].double()
+        assert a.numel() == 0 or (a - b).abs().max() < 1e-6 * max(1.0, float(a.abs().max())), name

@@ -22,7 +22,7 @@ class Table(nn.Module):
         return self.dense(states).square().sum() * 3
 
 
-def _train(sparse, rows=400, clip=1.0, decay=0.0, steps=12, stop=None):
+def _train(sparse, rows=400, clip=1.0, decay=0.0, steps=12, stop=None, scaler=None):
     recipe = {"train": {"learning_rate": 0.01, "schedule": "linear", "clip": clip, "weight_decay": decay}, "parts": {}}
     model = Table(rows)
     optimiser = Optimiser(recipe, model, {}, steps)
@@ -30,8 +30,9 @@ def _train(sparse, rows=400, clip=1.0, decay=0.0, steps=12, stop=None):
     for step in range(steps):
         ids = torch.randint(0, 60, (30,), generator=torch.Generator().manual_seed(step))
         for half in ids.chunk(2):  # as gradient caching does
-            model.loss(half, sparse).backward()
-        norms.append(optimiser.step(step))
+            loss = model.loss(half, sparse)
+            (scaler.scale(loss) if scaler else loss).backward()
+        norms.append(optimiser.step(step, scaler))
         if step == stop:
             state = {name: tensor.clone() for name, tensor in optimiser.state().items()}
             optimiser = Optimiser(recipe, model, {}, steps)
@@ -68,3 +69,9 @@ def test_without_clipping_the_bytes_are_those_of_adamw():
 def test_a_loaded_state_goes_on_to_the_same_bytes():
     whole, stopped = _train(True)[0], _train(True, stop=6)[0]
     assert all(torch.equal(a, b) for a, b in zip(whole.parameters(), stopped.parameters(), strict=True))
+
+
+def test_a_gradient_scaler_updates_the_rows_too():
+    plain, scaled = (_train(True, scaler=scaler)[0] for scaler in (None, torch.amp.GradScaler("cpu")))
+    assert not torch.equal(scaled.words.weight, Table(400).words.weight)
+    assert all(torch.equal(a, b) for a, b in zip(plain.parameters(), scaled.parameters(), strict=True))

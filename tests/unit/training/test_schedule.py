@@ -14,6 +14,12 @@ def test_golden_cosine(step, rate):
     assert 4e-5 * multiplier("cosine", step, 1000, 400) == pytest.approx(rate, abs=1e-16)
 
 
+@pytest.mark.parametrize(("schedule", "middle"), [("cosine", 0.55), ("linear", 0.55), ("constant", 1.0)])
+def test_a_schedule_ends_at_its_final_share(schedule, middle):
+    factors = [multiplier(schedule, step, 1000, 400, 0.1) for step in (0, 200, 400, 700, 1000)]
+    assert factors == pytest.approx([0.0, 0.5, 1.0, middle, 1.0 if schedule == "constant" else 0.1])
+
+
 @pytest.mark.parametrize(("step", "rate"), [(0, 1e-5), (1, 9.99535747e-6), (1000, 5.35747447e-6), (2153, 4.64252553e-9), (2154, 0)])
 def test_golden_linear(step, rate):
     assert 1e-5 * multiplier("linear", step, 2154) == pytest.approx(rate, rel=1e-8)

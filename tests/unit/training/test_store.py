@@ -6,14 +6,16 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from crosslign.errors import InputError
+from crosslign.errors import InputError, StoppedError
 from crosslign.files import write_rows
 from crosslign.training import store as module
+from crosslign.training import tokenised
+from crosslign.training.signals import StopFlag
 from crosslign.training.store import Store
 
 
 def test_batches_hold_columns_and_the_tokens_of_every_text(tiny_model, pairs_file, sentence_pairs, tmp_path, monkeypatch):
-    monkeypatch.setattr(module, "CHUNK", 7)  # several record batches
+    monkeypatch.setattr(tokenised, "CHUNK", 7)  # several record batches
     store = Store.open(pairs_file, tmp_path / "s", tiny_model, 9)
     rows = np.array([19, 0, 7, 6, 13, 14])
     batch, lookup = store.batch(rows, 5)
@@ -22,7 +24,7 @@ def test_batches_hold_columns_and_the_tokens_of_every_text(tiny_model, pairs_fil
     assert batch.columns["b_text"] == [sentence_pairs[row][1] for row in rows]
     tokenizer = tiny_model.member("main").tokenizer
     for text in [*batch.columns["a_text"], *batch.columns["b_text"]]:
-        assert lookup["main", text].tolist() == tokenizer(text, truncation=True, max_length=9).input_ids
+        assert lookup["main", text, None][0].tolist() == tokenizer(text, truncation=True, max_length=9).input_ids
     lengths = [max(len(tokenizer(t, truncation=True, max_length=9).input_ids) for t in pair) for pair in sentence_pairs]
     assert store.lengths.tolist() == lengths
     assert store.facts["rows"] == 20
@@ -41,7 +43,7 @@ def test_other_shapes_and_missing_second_sides(tiny_model, tmp_path):
     }
     write_rows(tmp_path / "l.parquet", pa.table({**labelled, "label": [[1.0], [0.0]], "views": views}), "labelled_examples")
     batch, lookup = Store.open(tmp_path / "l.parquet", tmp_path / "l", tiny_model, 9).batch(np.array([0, 1]), 0)
-    assert {text for _, text in lookup} == {"Yes.", "Ja.", "No one.", "The soup."}
+    assert {text for _, text, _ in lookup} == {"Yes.", "Ja.", "No one.", "The soup."}
     assert batch.columns["b_text"] == [None, "The soup."]
     groups = {
         "id": ["1", "2"],
@@ -52,14 +54,14 @@ def test_other_shapes_and_missing_second_sides(tiny_model, tmp_path):
     }
     write_rows(tmp_path / "g.parquet", pa.table(groups), "groups")
     store = Store.open(tmp_path / "g.parquet", tmp_path / "g", tiny_model, 9)
-    assert {text for _, text in store.batch(np.array([1]), 0)[1]} == {"d"}
-    assert {text for _, text in store.batch(np.array([0]), 0)[1]} == {"a", "b", "c", "e"}
+    assert {text for _, text, _ in store.batch(np.array([1]), 0)[1]} == {"d"}
+    assert {text for _, text, _ in store.batch(np.array([0]), 0)[1]} == {"a", "b", "c", "e"}
 
 
 def test_opened_again_only_while_nothing_changed(tiny_model, pairs_file, tmp_path, monkeypatch):
     made = []
-    real = module._write
-    monkeypatch.setattr(module, "_write", lambda *arguments: (made.append(1), real(*arguments)))
+    real = module.write_tokenised
+    monkeypatch.setattr(module, "write_tokenised", lambda *arguments: (made.append(1), real(*arguments)))
     for length, prefix in ((9, ""), (9, ""), (12, ""), (12, "query: "), (12, "query: ")):
         tiny_model.member("main").tokenizer("another call", truncation=True, max_length=3)
         Store.open(pairs_file, tmp_path / "s", tiny_model, length, prefix)
@@ -69,7 +71,7 @@ def test_opened_again_only_while_nothing_changed(tiny_model, pairs_file, tmp_pat
 def test_prefix_is_tokenised_with_the_text(tiny_model, pairs_file, tmp_path):
     store = Store.open(pairs_file, tmp_path / "s", tiny_model, 30, "the dog ")
     _, lookup = store.batch(np.array([12]), 0)
-    assert lookup["main", "Yes."].tolist() == tiny_model.member("main").tokenizer("the dog Yes.").input_ids
+    assert lookup["main", "Yes.", None][0].tolist() == tiny_model.member("main").tokenizer("the dog Yes.").input_ids
 
 
 def test_unusable_examples_are_refused(tiny_model, tmp_path):
@@ -84,3 +86,67 @@ def test_unusable_examples_are_refused(tiny_model, tmp_path):
     with pytest.raises(InputError, match="not a readable Parquet"):
         Store.open(tmp_path / "bad.parquet", tmp_path / "s", tiny_model, 9)
     assert not (tmp_path / "s").exists()
+
+
+def test_stopped_between_chunks_it_goes_on_to_the_same_files(tiny_model, pairs_file, tmp_path, monkeypatch):
+    monkeypatch.setattr(tokenised, "CHUNK", 7)
+    Store.open(pairs_file, tmp_path / "whole", tiny_model, 9)
+    stop, added, real = StopFlag(), [], tokenised._Writer.add
+
+    def add(self, columns, rows):
+        real(self, columns, rows)
+        added.append(rows)
+        stop.signal = "SIGTERM"
+
+    monkeypatch.setattr(tokenised._Writer, "add", add)
+    with pytest.raises(StoppedError, match="7 of 20 examples"):
+        Store.open(pairs_file, tmp_path / "stopped", tiny_model, 9, stop=stop)
+    assert not (tmp_path / "stopped").exists()
+    with open(tmp_path / "stopped.partial" / "tokens.bin", "ab") as torn:  # a killed process was writing the next chunk
+        torn.write(b"half")
+    store = Store.open(pairs_file, tmp_path / "stopped", tiny_model, 9)
+    assert added == [7, 7, 6]
+    assert store.rows == 20
+    files = sorted(path.name for path in (tmp_path / "whole").iterdir())
+    assert files == sorted(path.name for path in (tmp_path / "stopped").iterdir())
+    assert all((tmp_path / "whole" / name).read_bytes() == (tmp_path / "stopped" / name).read_bytes() for name in files)
+    assert not (tmp_path / "stopped.partial").exists()
+
+
+def test_what_a_stopped_process_left_of_other_examples_is_not_used(tiny_model, pairs_file, tmp_path, monkeypatch):
+    monkeypatch.setattr(tokenised, "CHUNK", 7)
+    stop, real = StopFlag(), tokenised._Writer.add
+    monkeypatch.setattr(tokenised._Writer, "add", lambda self, *given: (real(self, *given), stop.raise_by(15, None)))
+    for length in (9, 12):
+        stop.signal = None
+        with pytest.raises(StoppedError, match="7 of 20 examples"):
+            Store.open(pairs_file, tmp_path / "s", tiny_model, length, stop=stop)
+
+
+def test_pairs_that_are_read_as_one_are_stored_and_nothing_else(tiny_model, pairs_file, tmp_path):
+    rows = {
+        "id": ["1", "2"],
+        "a_text": ["Yes, of course it is so.", "No one."],
+        "a_lang": ["en", "en"],
+        "b_text": ["The soup is cold.", "The soup."],
+        "b_lang": ["en", "en"],
+        "label": [[1.0], [0.0]],
+        "views": [[{"kind": "full", "lang": "de", "a_text": "Ja.", "b_text": "Die Suppe."}], None],
+    }
+    write_rows(tmp_path / "l.parquet", pa.table(rows), "labelled_examples")
+    store = Store.open(tmp_path / "l.parquet", tmp_path / "l", tiny_model, 12, "", [tokenised.PAIR_VIEWS])
+    _, lookup = store.batch(np.array([1, 0]), 0)
+    pairs = [("Yes, of course it is so.", "The soup is cold."), ("No one.", "The soup."), ("Ja.", "Die Suppe.")]
+    assert set(lookup) == {("main", *pair) for pair in pairs}
+    tokenizer, cut = tiny_model.member("main").tokenizer, 0
+    for pair in pairs:
+        expected = tokenizer(*pair, truncation=True, max_length=12, return_token_type_ids=True)
+        ids, segments = lookup[("main", *pair)]
+        assert ids.tolist() == expected.input_ids
+        assert segments.tolist() == expected.token_type_ids
+        cut += len(tokenizer(*pair).input_ids) > 12
+    assert 0 < cut < 3
+    assert store.facts == {"rows": 2, "texts": 3, "tokens": sum(len(ids) for ids, _ in lookup.values()), "truncated": cut}
+    assert store.lengths.tolist() == [12, 11]
+    store = Store.open(pairs_file, tmp_path / "w", tiny_model, 9, "", [tokenised.PAIR_VIEWS])
+    assert {second for _, _, second in store.batch(np.array([1, 0]), 0)[1]} == {None}

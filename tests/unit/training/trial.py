@@ -192,11 +192,14 @@ def main(arguments: dict) -> int:
     """Train as `arguments` says; print the error of a stopped run and return its exit code."""
     from crosslign.encoders.model import Model
     from crosslign.threads import limit_threads
+    from crosslign.training.checkpoint import Checkpoints
     from crosslign.training.fit import fit
     from crosslign.training.terms import build_parts
 
     register()
     limit_threads(1)
+    if arguments.get("keep"):
+        Checkpoints.clear = lambda self: None
     if "kill" in arguments:
         kill_when(arguments["kill"]["after"], getattr(signal, arguments["kill"]["signal"]))
     model = Model.load({"main": Path(arguments["encoder"]) / "main"})

@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from crosslign.cli import COMMANDS
+from crosslign.cli.project import project_arguments, results_folder
 from crosslign.errors import InputError
 
 
@@ -17,10 +18,10 @@ class Card:
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare run, checkpoint and folder."""
-        default = Path("results/laptop")
         parser.add_argument("run", help="id of the run, such as QS-P-s42")
         parser.add_argument("--checkpoint", default="last", help="name of the checkpoint (default: last)")
-        parser.add_argument("--results", type=Path, default=default, help=f"results with their scale (default: {default})")
+        parser.add_argument("--results", type=Path, help="results with their scale (default: those of the configuration)")
+        project_arguments(parser)
 
     def run(self, args: Namespace) -> int:
         """Print the cards of the checkpoint's encoders.
@@ -32,7 +33,8 @@ class Card:
         from crosslign.files.lineage import lineage_path
         from crosslign.reporting.card import model_card, score_lines
 
-        folder = args.results / "systems" / args.run
+        results = results_folder(args)
+        folder = results / "systems" / args.run
         members = sorted(path.parent.name for path in (folder / args.checkpoint).glob("*/config.json"))
         if not members or not lineage_path(folder).exists():
             raise InputError(
@@ -40,8 +42,8 @@ class Card:
             )
         lineage = read_json(lineage_path(folder))
         names = sorted({term["examples"] for term in lineage["recipe"]["terms"]})
-        examples = {name: args.results / "examples" / f"{name}.parquet" for name in names}
-        scores = score_lines((args.results / "scores" / args.run / args.checkpoint).glob("*/*.json"))
+        examples = {name: results / "examples" / f"{name}.parquet" for name in names}
+        scores = score_lines((results / "scores" / args.run / args.checkpoint).glob("*/*.json"))
         for member in members:
             print(model_card(lineage["recipe"], folder, args.checkpoint, member, lineage, examples, scores))
         return 0

@@ -17,10 +17,24 @@ from crosslign.cli.project import project_arguments, read_project
 from crosslign.config.scheduler import ask
 
 OK, NOTE, BAD = "ok", "note", "bad"
-STATUS_SECONDS = 20
-"""`slurm-init-seconds-before-status-checks` of slurm/config.yaml."""
+STATUS_SECONDS = "slurm-init-seconds-before-status-checks"
 Finding = tuple[str, str, str]
 """State, what was looked at, what was found and what to do."""
+
+
+def _status_seconds() -> int:
+    """Return when a job is first asked after, in seconds: as slurm/local.yaml says, else slurm/config.yaml, else the executor."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    for path in (Path("slurm/local.yaml"), Path("slurm/config.yaml")):
+        try:
+            given = YAML(typ="safe").load(path) or {}
+        except (OSError, YAMLError):
+            continue
+        if isinstance(given, dict) and isinstance(given.get(STATUS_SECONDS), int):
+            return int(given[STATUS_SECONDS])
+    return 40
 
 
 def python_and_packages() -> Iterator[Finding]:
@@ -104,12 +118,13 @@ def _slurm_settings() -> Iterator[Finding]:
     if complaint:
         yield BAD, "Slurm", f"scontrol fails: {complaint}"
     settings = dict(re.findall(r"^(\w+)\s*=\s*(\S+)", said, flags=re.MULTILINE))
-    if shutil.which("sacct") and settings.get("AccountingStorageType", "").endswith("none"):
+    accounting = shutil.which("sacct") and not settings.get("AccountingStorageType", "none").endswith("none")
+    if shutil.which("sacct") and not accounting:
         text = "sacct is there and answers nothing: keep `slurm-status-command: squeue`, or the run waits for ever"
         yield NOTE, "Slurm accounting", text
     age = re.match(r"\d+", settings.get("MinJobAge", ""))
     if age:
-        short = int(age[0]) < 3 * STATUS_SECONDS
+        short = int(age[0]) < 3 * _status_seconds() and not accounting  # with accounting the executor then asks that
         more = f": set slurm-init-seconds-before-status-checks to {max(1, int(age[0]) // 3)} or less in slurm/local.yaml" if short else ""
         yield (BAD if short else OK), "Slurm MinJobAge", f"{age[0]} s{more}"
     own = Path("slurm/local.yaml")

@@ -9,6 +9,7 @@ from argparse import ArgumentParser, Namespace
 
 from crosslign.cli import COMMANDS
 from crosslign.config.mining import mine_recipe, side_file
+from crosslign.config.settings import own_file
 from crosslign.errors import InputError
 from crosslign.files.lineage import lineage_path
 from crosslign.files.records import read_json
@@ -42,15 +43,16 @@ class Mine:
                 where = f"config/config.yaml: mine.{args.name}.{side}.file"
                 raise InputError("file is missing", where=where, why=str(side_file(project, recipe, side)))
         outputs = [project.paths.mined(args.name, form) for form in MINED_FORMATS]
-        command = [sys.executable, "-m", "snakemake", *map(str, outputs), "--cores", args.cores]
-        command += ["--configfile", str(args.configfile.resolve())] if args.configfile else []
+        # A profile for a cluster brings a configuration of its own, which a file that is named here takes the place of.
+        file = args.configfile or own_file(args.directory, args.directory)
+        command = [sys.executable, "-m", "snakemake", args.name, "--cores", args.cores, "--configfile", str(file.resolve())]
         command += ["--config", *args.config] if args.config else []
         command += ["--profile", args.profile] if args.profile else []
         command += ["--dry-run"] if args.dry_run else []
         print(f"+ {shlex.join(command[2:])}", file=sys.stderr, flush=True)
         code = subprocess.run(command, cwd=args.directory, check=False).returncode
         if not code and not args.dry_run:
-            counts = read_json(lineage_path(args.directory / outputs[0]))["counts"]
+            counts = read_json(lineage_path(outputs[0]))["counts"]
             print(f"{counts['above_threshold']} of {counts['pairs']} pairs above the threshold ({counts['threshold']}); best first:")
             if counts["recall_at_k"] < 1:
                 print(f"  the search was approximate: recall@{recipe['k']} {counts['recall_at_k']:.4f} on a sample")

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from crosslign.cli import COMMANDS
-from crosslign.cli.project import project_arguments, read_project
+from crosslign.cli.project import project_arguments, read_project, results_folder
 from crosslign.config.project import Project
 from crosslign.errors import InputError
 
@@ -19,8 +19,7 @@ class Status:
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare the folder."""
-        default = Path("results/laptop")
-        parser.add_argument("results", type=Path, nargs="?", default=default, help=f"results with their scale (default: {default})")
+        parser.add_argument("results", type=Path, nargs="?", help="results with their scale (default: those of the configuration)")
         project_arguments(parser)
 
     def run(self, args: Namespace) -> int:
@@ -31,16 +30,16 @@ class Status:
         """
         from crosslign.reporting.plan import status_text
 
-        if not (args.results / "benchmarks").is_dir():
-            raise InputError(
-                "no finished job here", where=str(args.results), do="Give a results folder with its scale, such as results/laptop"
-            )
-        print(status_text(args.results, self._project(args)))
+        results = results_folder(args)
+        if not (results / "benchmarks").is_dir():
+            raise InputError("no finished job here", where=str(results), do="Give a results folder with its scale, such as results/laptop")
+        print(status_text(results, self._project(args)))
         return 0
 
     def _project(self, args: Namespace) -> Project | None:
-        """Return the configuration that made these results, where the folder's name and place say which it was."""
-        args.config = [*args.config, f"scale={args.results.name}", f"results={args.results.parent}"]
+        """Return the configuration that made these results; the name and place of a folder that was given say which it was."""
+        if args.results is not None:
+            args.config = [*args.config, f"scale={args.results.name}", f"results={args.results.parent}"]
         try:
             return read_project(args)
         except InputError:

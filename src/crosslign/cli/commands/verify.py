@@ -6,6 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from crosslign.cli import COMMANDS
+from crosslign.cli.project import project_arguments, results_folder
 
 
 @COMMANDS.register
@@ -15,15 +16,14 @@ class Verify:
     help = "check results against their lineage"
 
     def arguments(self, parser: ArgumentParser) -> None:
-        """Declare the folder."""
-        parser.add_argument(
-            "results", type=Path, nargs="?", default=Path("results/laptop"), help="results with their scale (default: results/laptop)"
-        )
-
-        parser.add_argument(
+        """Declare the folder, and what to do beside looking."""
+        parser.add_argument("results", type=Path, nargs="?", help="results with their scale (default: those of the configuration)")
+        project_arguments(parser)
+        either = parser.add_mutually_exclusive_group()
+        either.add_argument(
             "--discard", action="store_true", help="move what is stale or touched to <results>/.discarded, so that the next run makes it"
         )
-        parser.add_argument(
+        either.add_argument(
             "--settle",
             action="store_true",
             help="give what is whole one time stamp: after a clock was set back, or a copy that lost its times",
@@ -33,13 +33,14 @@ class Verify:
         """Print the state; 0 when everything is whole, 1 otherwise."""
         from crosslign.reporting.verify import discard, settle, verify
 
+        results = results_folder(args)
         if args.discard:
-            gone = discard(args.results)
+            gone = discard(results, args.directory)
             print("\n".join([f"discarded: {path}" for path in gone] or ["nothing to discard"]))
             return 0
         if args.settle:
-            print(f"{settle(args.results)} whole artefacts have one time stamp")
+            print(f"{settle(results)} whole artefacts have one time stamp")
             return 0
-        text, whole = verify(args.results)
+        text, whole = verify(results, args.directory)
         print(text)
         return 0 if whole else 1

@@ -80,7 +80,7 @@ def _side(path: Path) -> Side:
 
 
 def _gold(path: Path, source: Side, target: Side) -> list[tuple[str, str]]:
-    gold = []
+    gold: dict[tuple[str, str], None] = {}
     for number, line in read_lines(path):
         ids = line.split("\t")
         if len(ids) != 2 or ids[0] not in source or ids[1] not in target:
@@ -89,8 +89,10 @@ def _gold(path: Path, source: Side, target: Side) -> list[tuple[str, str]]:
                 where=f"{path.name}:{number}",
                 why=f"found {line!r}",
             )
-        gold.append((ids[0], ids[1]))
-    return gold
+        if (ids[0], ids[1]) in gold:
+            raise InputError(f"the gold pair {ids[0]} {ids[1]} occurs twice", where=f"{path.name}:{number}")
+        gold[ids[0], ids[1]] = None
+    return list(gold)
 
 
 def _cut(side: Side, partners: set[str], kept: set[str], limit: int | None, whole: int) -> Side:

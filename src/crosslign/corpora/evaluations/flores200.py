@@ -67,7 +67,11 @@ def read(
         source = _sentences(found[lang], parts)
         if len(source) != len(target):
             why = f"{lang} has {len(source):,} sentences, {pivot} {len(target):,}"
-            raise InputError("languages have unequal numbers of lines", where=name, why=why)
+            whole, cut, short = (target, source, lang) if len(source) < len(target) else (source, target, pivot)
+            missing = next(line for line in whole if line not in cut)
+            raise InputError(
+                "languages have unequal numbers of lines", where=found[short][_part(missing)].at(int(missing.partition(":")[2])), why=why
+            )
         for role, side, code in (("source", source, lang), ("target", target, pivot)):
             for group in kept:
                 builder.item(f"{code}-{group}", lang, role, code, side[group], split=_part(group), group=group)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._graded import Graded, add_graded, grade_of
-from crosslign.corpora.readers._lines import check_text, read_lines
+from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
 from crosslign.corpora.readers._parts import Part, all_parts
 from crosslign.errors import InputError
 from crosslign.registry import nearest
@@ -98,7 +98,9 @@ def _of_lines(kinds: Mapping[str, Part], pair: str) -> list[Graded]:
     sides = {kind: list(read_lines(part)) for kind, part in kinds.items()}
     if len({len(lines) for lines in sides.values()}) != 1:
         why = ", ".join(f"test21.{kind} has {len(lines):,}" for kind, lines in sorted(sides.items()))
-        raise InputError("files have unequal numbers of lines", where=kinds["src"].at(), why=why)
+        raise InputError(
+            "files have unequal numbers of lines", where=first_missing({kinds[kind]: len(lines) for kind, lines in sides.items()}), why=why
+        )
     graded: list[Graded] = []
     for (number, original), (_, translation), (_, value) in zip(sides["src"], sides["mt"], sides["da"], strict=True):
         graded += _graded(kinds["src"], number, original, translation, (value, kinds["da"].at(number)))

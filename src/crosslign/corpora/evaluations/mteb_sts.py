@@ -51,12 +51,13 @@ def read(
         seed: not used.
         subsets: subsets that must be there; others are left out. All, when empty.
         low, high: range of the scores.
-        skip_empty: leave pairs out that lack a sentence, in place of refusing them (STS22, as version 2 of MTEB's task does).
+        skip_empty: leave pairs out that lack a sentence, and count them, not refuse them (STS22, as version 2 of MTEB's task does).
 
     Raises:
         InputError: a row without sentences, a score that is no number in that range, a subset that is not there.
     """
     found: dict[str, list[Graded]] = {}
+    builder = EvaluationBuilder(name)
     for part in all_parts(files):
         if not part.name.endswith(FORMS):
             continue
@@ -65,6 +66,7 @@ def read(
             if (subsets and pair not in subsets) or (langs and not set(_sides(pair)) <= set(langs)):
                 continue
             if skip_empty and not all(str(row.get(side) or "").strip() for side in SIDES):
+                builder.left_out[pair] = builder.left_out.get(pair, 0) + 1
                 continue
             grade = grade_of("" if row.get("score") is None else str(row["score"]), part.at(number), low, high)
             if grade is not None:
@@ -73,7 +75,6 @@ def read(
     lacking = next((pair for pair in subsets if pair not in found), None)
     if lacking:
         raise InputError(f"no pairs of {lacking!r}", where=name, why=nearest(lacking, list(found)))
-    builder = EvaluationBuilder(name)
     for pair, graded in sorted(found.items()):
         add_graded(builder, pair, _sides(pair), graded, limit)
     return builder.build()

@@ -11,7 +11,7 @@ import pyarrow as pa
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._graded import Graded, add_graded, grade_of
-from crosslign.corpora.readers._lines import check_text, read_lines
+from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
 from crosslign.corpora.readers._parts import Part, all_parts
 from crosslign.errors import InputError
 
@@ -64,7 +64,9 @@ def _graded(inputs: Part, grades: Part) -> list[Graded]:
     pairs, scores = list(read_lines(inputs)), list(read_lines(grades))
     if len(pairs) != len(scores):
         why = f"{len(pairs):,} pairs, {len(scores):,} grades"
-        raise InputError("input and gold have unequal numbers of lines", where=inputs.at(), why=why)
+        raise InputError(
+            "input and gold have unequal numbers of lines", where=first_missing({inputs: len(pairs), grades: len(scores)}), why=why
+        )
     graded = []
     for (number, line), (_, score) in zip(pairs, scores, strict=True):
         grade = grade_of(score, grades.at(number), 0, 5)

@@ -11,7 +11,7 @@ import pyarrow as pa
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
-from crosslign.corpora.readers._lines import check_text, read_lines
+from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
 from crosslign.errors import InputError
 from crosslign.languages import pair_of
 
@@ -62,9 +62,8 @@ def _graded(subset: str, inputs: Path, grades: Path) -> list[tuple[int, str, str
     """Return (line, first, second, grade) of every graded pair."""
     pairs, scores = list(read_lines(inputs)), list(read_lines(grades))
     if len(scores) > len(pairs) or (len(scores) < len(pairs) and subset not in UNGRADED_REST):
-        raise InputError(
-            "input and grades have unequal numbers of lines", where=str(inputs), why=f"{len(pairs):,} pairs, {len(scores):,} grades"
-        )
+        where, why = first_missing({inputs: len(pairs), grades: len(scores)}), f"{len(pairs):,} pairs, {len(scores):,} grades"
+        raise InputError("input and grades have unequal numbers of lines", where=where, why=why)
     graded = []
     for (number, pair), (_, score) in zip(pairs, scores, strict=False):
         fields = pair.split("\t")

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
-from crosslign.corpora.readers._lines import check_text, read_lines
+from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
 from crosslign.errors import InputError
 from crosslign.languages import normalise
 
@@ -72,7 +72,7 @@ def _add(builder: EvaluationBuilder, code: str, paths: Mapping[str, Path], keep:
     if len(set(counts.values())) != 1:
         raise InputError(
             "the two sides have unequal numbers of lines",
-            where=name,
+            where=first_missing({paths[lang]: len(texts) for lang, texts in sides.items()}),
             why=", ".join(f"{file} has {count:,}" for file, count in counts.items()),
         )
     for role, lang in (("source", code), ("target", "eng")):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosslign.corpora.readers._json import records, value
-from crosslign.corpora.readers._lines import check_text, read_lines
+from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
 from crosslign.corpora.readers._parts import Part
 from crosslign.errors import InputError
 
@@ -67,7 +67,8 @@ def read_questions(part: Part, parts: Sequence[Part], split: str, asked: Mapping
     keys = [line.strip() for _, line in read_lines(labels)] if labels else [None] * len(items)
     if len(keys) != len(items):
         why = f"{len(items):,} questions, {len(keys):,} labels"
-        raise InputError("questions and labels have unequal numbers of lines", where=part.at(), why=why)
+        where = first_missing({part: len(items), **({labels: len(keys)} if labels else {})})
+        raise InputError("questions and labels have unequal numbers of lines", where=where, why=why)
     return [_question(part, number, record, asked, key) for (number, record), key in zip(items, keys, strict=True)]
 
 

@@ -6,20 +6,24 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from crosslign.corpora.archives import CHUNK
 from crosslign.corpora.readers._lines import read_lines
-from crosslign.corpora.readers._parts import Part
+from crosslign.corpora.readers._parts import Part, open_part
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
+LARGEST = 1 << 28
+"""Bytes of a JSON file that is one value, as unpacked; it is held in memory."""
 
-def parse(text: str, place: str) -> Any:
-    """Return what a JSON text holds.
+
+def parse(text: str | bytearray, place: str) -> Any:
+    """Return what a JSON text, in UTF-8 where it is bytes, holds.
 
     Raises:
         InputError: it is no JSON.
     """
     try:
-        return json.loads(text)
+        return json.loads(text if isinstance(text, str) else text.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         raise InputError("not JSON", where=place, why=str(error)[:120]) from error
 
@@ -53,5 +57,15 @@ def records(part: Part, keys: Sequence[str] = ()) -> Iterator[tuple[int, dict[st
 
 
 def document(part: Part) -> Any:
-    """Return the one JSON value of a file."""
-    return parse("\n".join(text for _, text in read_lines(part)), part.at())
+    """Return the one JSON value of a file.
+
+    Raises:
+        InputError: it is no JSON in UTF-8, or larger than `LARGEST`.
+    """
+    content = bytearray()
+    with open_part(part) as stream:
+        while chunk := stream.read(CHUNK):
+            content += chunk
+            if len(content) > LARGEST:
+                raise InputError(f"a JSON file of more than {LARGEST:,} bytes", where=part.at())
+    return parse(content, part.at())

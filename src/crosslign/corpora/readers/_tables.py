@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from crosslign.errors import InputError
 from crosslign.files.rows import SCHEMAS
 
 ROWS = 8_192
@@ -20,13 +21,24 @@ def tables(rows: Iterable[Sequence[Any]], kind: str, columns: Sequence[str]) -> 
     Args:
         rows: one tuple a row, in the order of `columns`.
         kind: a kind of corpus in `SCHEMAS`.
-        columns: the columns that the tuples fill; the others are null.
+        columns: the columns that the tuples fill, the row's id first; the others are null.
+
+    Raises:
+        InputError: half a character (an escaped surrogate in JSON), which no file of text can hold; names the row.
     """
     schema = SCHEMAS[kind]
     waiting = iter(rows)
     while chunk := list(islice(waiting, ROWS)):
         filled = dict(zip(columns, zip(*chunk, strict=True), strict=True))
-        yield pa.table(
-            [pa.array(filled[field.name], field.type) if field.name in filled else pa.nulls(len(chunk), field.type) for field in schema],
-            schema=schema,
-        )
+        try:
+            arrays = [
+                pa.array(filled[field.name], field.type) if field.name in filled else pa.nulls(len(chunk), field.type) for field in schema
+            ]
+        except UnicodeEncodeError as error:
+            row = next(row for row in chunk if any(isinstance(value, str) and not _whole(value) for value in row))
+            raise InputError("a text with half a character", where=str(row[0]), why=str(error)) from error
+        yield pa.table(arrays, schema=schema)
+
+
+def _whole(text: str) -> bool:
+    return not any("\ud800" <= character <= "\udfff" for character in text)

@@ -12,21 +12,30 @@ from crosslign.errors import InputError
 
 T = TypeVar("T")
 
+LARGEST = 1 << 26
+"""Bytes between the ends of two items, as unpacked: what the parser and the handler may have to hold."""
+DEEPEST = 100
+"""Elements within elements; the parser holds all that are open."""
+
 
 class Handler(Generic[T]):
-    """Gathers items as the parser comes by; a subclass fills `done`."""
+    """Gathers items as the parser comes by; a subclass fills `done` and names the outermost element and that of an item."""
 
     root_tag = ""
+    item_tag = ""
 
     def __init__(self) -> None:
         self.done: list[T] = []
         self.path: list[str] = []
         self.root = ""
+        self.ended = 0
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         """An element begins."""
         self.root = self.root or tag
         self.path.append(tag)
+        if len(self.path) > DEEPEST:
+            raise InputError(f"more than {DEEPEST} elements within each other")
 
     def text(self, data: str) -> None:
         """Text within the elements of `path`."""
@@ -34,6 +43,7 @@ class Handler(Generic[T]):
     def end(self, tag: str) -> None:
         """An element ends."""
         self.path.pop()
+        self.ended += tag == self.item_tag
 
     def refuse(self, name: str, *_: object) -> None:
         """Refuse an entity declaration.
@@ -48,7 +58,8 @@ def items(part: Part, handler: Handler[T]) -> Iterator[T]:
     """Yield what a handler gathers, chunk after chunk.
 
     Raises:
-        InputError: not XML, an entity declaration, another outermost element than the handler's (`file:line`), a damaged file.
+        InputError: not XML, an entity declaration, another outermost element than the handler's, an item beyond `LARGEST`
+            or elements beyond `DEEPEST` (`file:line`), a damaged file.
     """
     parser = expat.ParserCreate()
     parser.buffer_text = True
@@ -57,8 +68,12 @@ def items(part: Part, handler: Handler[T]) -> Iterator[T]:
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
     try:
         with open_part(part) as stream:
+            held, ended = 0, 0
             while chunk := stream.read(CHUNK):
                 parser.Parse(chunk, False)
+                held, ended = (0 if handler.ended > ended else held + len(chunk)), handler.ended
+                if held > LARGEST:
+                    raise InputError(f"a <{handler.item_tag}> of more than {LARGEST:,} bytes")
                 yield from handler.done
                 handler.done = []
             parser.Parse(b"", True)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from crosslign.corpora import READERS
-from crosslign.corpora.readers._parts import Members, Part, open_part, parts_of
+from crosslign.corpora.readers._json import document
+from crosslign.corpora.readers._parts import Members, Part, parts_of
 from crosslign.corpora.readers._prose import sentences
 from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
@@ -66,13 +66,7 @@ def _rows(part: Part, corpus: str, langs: Sequence[str], whole_paragraph: bool) 
 
 
 def _questions(part: Part) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    with open_part(part) as stream:
-        content = stream.read()
-    try:
-        articles = json.loads(content)["data"]
-    except (ValueError, RecursionError) as error:
-        raise InputError("not JSON", where=part.at(), why=str(error)[:120]) from error
-    for article in articles:
+    for article in document(part)["data"]:
         for paragraph in article["paragraphs"]:
             for question in paragraph["qas"]:
                 yield paragraph, question

@@ -78,6 +78,7 @@ class _Units(Handler[tuple[str, dict[str, str]]]):
     """Gathers (its id or nothing, text by language) of each unit."""
 
     root_tag = "tmx"
+    item_tag = "tu"
 
     def __init__(self) -> None:
         super().__init__()

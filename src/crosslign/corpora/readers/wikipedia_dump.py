@@ -82,6 +82,7 @@ class _Pages(Handler[tuple[str, str]]):
     """Gathers (id, wiki markup) of each article that is no redirect."""
 
     root_tag = "mediawiki"
+    item_tag = "page"
 
     def __init__(self) -> None:
         super().__init__()

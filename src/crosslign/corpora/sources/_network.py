@@ -23,6 +23,10 @@ class TransientError(NetworkError):
         super().__init__(what, **keywords)
 
 
+class SlowError(TransientError):
+    """A server that sends next to nothing: a try that brings a little more in this way counts as one that failed."""
+
+
 def is_offline() -> bool:
     """Tell whether CROSSLIGN_OFFLINE forbids the network."""
     return os.environ.get(OFFLINE_VARIABLE, "").lower() in ("1", "true", "yes", "on")

@@ -29,7 +29,11 @@ def snapshot(what: str, repository: str, revision: str | None, patterns: Sequenc
 
     try:
         return Path(snapshot_download(repository, revision=revision, allow_patterns=list(patterns), local_files_only=is_offline()))
-    except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, ConnectionError) as error:
+    except Exception as error:
+        # A proxy that refuses comes as an error of the hub's own web client, whose package has had several names.
+        known = isinstance(error, HfHubHTTPError | LocalEntryNotFoundError | OfflineModeIsEnabled | ConnectionError)
+        if not known and not type(error).__module__.startswith("httpx"):
+            raise
         at = revision or "main"
         raise NetworkError(
             f"{what} could not be had from the hub",

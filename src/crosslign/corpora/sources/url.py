@@ -16,7 +16,7 @@ from urllib.parse import quote
 import httpx2
 
 from crosslign.corpora import SOURCES
-from crosslign.corpora.sources._network import TransientError, require_network
+from crosslign.corpora.sources._network import SlowError, TransientError, require_network
 from crosslign.errors import InputError, NetworkError
 from crosslign.files import read_json, write_json
 
@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 TIMEOUT = httpx2.Timeout(60.0, connect=20.0)
 PROGRESS_S = 5.0
+SLOW_S, SLOW_BYTES = 60.0, 60_000
+"""A server that sends fewer bytes than that in that time hangs, whether or not each read ends within `TIMEOUT`."""
 BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 HEADERS = {"User-Agent": "crosslign", "Accept-Encoding": "identity"}  # ranges count the bytes of the file, not of a packed transfer
 
@@ -40,19 +42,25 @@ def state_path(dest: Path) -> Path:
 
 @dataclass
 class _Progress:
-    """Logs bytes, rate and time left, every few seconds."""
+    """Logs bytes, rate and time left, every few seconds, and gives a server up that trickles."""
 
     name: str
+    url: str
     done: int
     total: int | None
 
     def __post_init__(self) -> None:
-        self.began = self.last = time.monotonic()
-        self.first = self.done
+        self.began = self.last = self.watched = time.monotonic()
+        self.first = self.then = self.done
 
     def add(self, count: int) -> None:
         self.done += count
         now = time.monotonic()
+        if now - self.watched >= SLOW_S:
+            if self.done - self.then < SLOW_BYTES:
+                why = f"{self.done - self.then:,} bytes in {now - self.watched:.0f} s"
+                raise SlowError(f"{self.name} comes too slowly", where=self.url, why=why)
+            self.watched, self.then = now, self.done
         if now - self.last < PROGRESS_S:
             return
         self.last = now
@@ -146,7 +154,7 @@ def _receive(response: httpx2.Response, file: Mapping[str, Any], url: str, dest:
         write_json(state_path(dest), {"url": url, "validator": _validator(response)})
     length = response.headers.get("Content-Length")
     total = start + int(length) if length else file.get("bytes")
-    progress = _Progress(file["name"], start, total)
+    progress = _Progress(file["name"], url, start, total)
     with open(dest, "ab" if start else "wb") as out:
         for chunk in response.iter_raw():
             out.write(chunk)
@@ -163,7 +171,7 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> Non
     what was there. What came of a broken try stays at `dest` for the next one.
 
     Raises:
-        TransientError: the connection broke, the server is busy (408, 425, 429, 5xx) or sent too little.
+        TransientError: the connection broke, the server is busy (408, 425, 429, 5xx), sent too little or too slowly.
         NetworkError: any other refusal, such as 404, or a forbidden network.
     """
     url = url_of(source, file)

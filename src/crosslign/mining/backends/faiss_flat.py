@@ -40,7 +40,7 @@ def _nearest(faiss: Any, queries: np.ndarray, base: np.ndarray, k: int, names: t
     found = []
     for piece in _unit(queries, names[0]):
         found.append(index.search(piece, min(k, len(base))))
-        log.info("searched %d of %d %s", sum(len(scores) for scores, _ in found), len(queries), names[0])
+        log.info("searched %d of %d rows of %s", sum(len(scores) for scores, _ in found), len(queries), names[0])
     return np.concatenate([indices for _, indices in found]), np.concatenate([scores for scores, _ in found]).clip(-1.0, 1.0)
 
 
@@ -62,5 +62,6 @@ def search(sources: Path, targets: Path, k: int, *, devices: Sequence[str], stat
     if x.shape[1] != y.shape[1]:
         why = f"{x.shape[1]} and {y.shape[1]} dimensions"
         raise InputError("vectors of unequal dimension", where="sources and targets", why=why)
-    forward, backward = _nearest(faiss, x, y, k, ("sources", "targets")), _nearest(faiss, y, x, k, ("targets", "sources"))
+    names = str(sources), str(targets)
+    forward, backward = _nearest(faiss, x, y, k, names), _nearest(faiss, y, x, k, names[::-1])
     return Neighbours(*forward, *backward)

@@ -51,12 +51,12 @@ def _index(faiss: Any, base: np.ndarray, name: str, lists: int | None, m: int, n
     index = faiss.IndexIVFPQ(faiss.IndexFlatIP(d), d, lists, m, nbits, faiss.METRIC_INNER_PRODUCT)
     index.cp.min_points_per_centroid = index.pq.cp.min_points_per_centroid = 1  # else it prints a line a sub-quantiser
     if n < 39 * needed:
-        log.warning("%d %s are few for quantisers of %d centres: look at the recall", n, name, needed)
+        log.warning("%d rows of %s are few for quantisers of %d centres: look at the recall", n, name, needed)
     chosen = np.sort(np.random.default_rng(seed).permutation(n)[: POINTS * needed])
     index.train(_unit(base, chosen, name))
     for rows in _pieces(base):
         index.add(_unit(base, rows, name))
-    log.info("indexed %d %s in %d lists, %d bytes each", n, name, lists, m * nbits // 8)
+    log.info("indexed %d rows of %s in %d lists, %d bytes each", n, name, lists, m * nbits // 8)
     return index
 
 
@@ -81,15 +81,28 @@ def _rescored(queries: np.ndarray, rows: np.ndarray, base: np.ndarray, proposed:
 
 
 def _nearest(index: Any, queries: np.ndarray, base: np.ndarray, k: int, factor: int, names: tuple[str, str]) -> Found:
-    """Return indices int64 [n, k] and scores float32 [n, k]; where the lists looked at held too few, -1 and -1.0."""
+    """Return indices int64 [n, k] and scores float32 [n, k]; where the lists looked at held too few, indices -1."""
     wanted = min(k * factor, len(base))
     found = []
     for rows in _pieces(queries):
         proposed = index.search(_unit(queries, rows, names[0]), wanted)[1]
         found.append(_rescored(queries, rows, base, proposed, min(k, len(base)), names))
-        log.info("searched %d of %d %s", rows[-1] + 1, len(queries), names[0])
+        log.info("searched %d of %d rows of %s", rows[-1] + 1, len(queries), names[0])
     indices, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return indices, np.where(indices < 0, np.float32(-1.0), scores)
+    return indices, scores
+
+
+def _filled(found: Found, queries: np.ndarray, base: np.ndarray, k: int, devices: Sequence[str], name: str) -> Found:
+    """Search the rows with a gap exactly: a margin over fewer neighbours than others have would rank them by their lack."""
+    indices, scores = found
+    gaps = np.flatnonzero((indices < 0).any(1))
+    if len(gaps):
+        log.warning(
+            "%d of %d rows of %s found fewer than %d candidates; they are searched exactly. Raise nprobe", len(gaps), len(queries), name, k
+        )
+        near = neighbours(queries, base, k, source_rows=gaps, device=list(devices))
+        indices[gaps], scores[gaps] = near.forward_indices, near.forward_scores
+    return indices, scores
 
 
 def _hits(found: np.ndarray, exact: np.ndarray) -> float:
@@ -115,6 +128,8 @@ def search(
 ) -> Neighbours:
     """Search each direction by itself; options are named as faiss names them.
 
+    Rows for which the lists looked at hold fewer than `k` vectors are searched exactly.
+
     Args:
         sources, targets, k, devices, state: as in `Backend`; nothing is kept in `state`.
         nlist: lists of the inverted file; 4 √n, and at least 39 vectors each, by default.
@@ -134,7 +149,7 @@ def search(
     except ImportError as error:
         raise ResourceError("faiss is not installed", where="mine: backend: faiss_ivf_pq", do="pip install faiss-cpu") from error
     sides = open_vectors(sources, "sources"), open_vectors(targets, "targets")
-    names = ("sources", "targets")
+    names = str(sources), str(targets)
     if not (len(sides[0]) and len(sides[1])):
         raise InputError("no vectors to search", where=names[not len(sides[1])])
     if sides[0].shape[1] != sides[1].shape[1]:
@@ -145,7 +160,8 @@ def search(
     for query, base in ((0, 1), (1, 0)):
         index = _index(faiss, sides[base], names[base], nlist, m, nbits, seed)
         index.nprobe = nprobe
-        indices, scores = _nearest(index, sides[query], sides[base], k, k_factor, (names[query], names[base]))
+        found_here = _nearest(index, sides[query], sides[base], k, k_factor, (names[query], names[base]))
+        indices, scores = _filled(found_here, sides[query], sides[base], k, devices, names[query])
         rows = np.sort(np.random.default_rng(seed).permutation(len(sides[query]))[:sample])
         exact = neighbours(sides[query], sides[base], k, source_rows=rows, device=list(devices)).forward_indices
         recalls.append(_hits(indices[rows], exact))

@@ -27,16 +27,25 @@ class Classification(Part):
         labels: classes; 1 for the score of one choice among several.
         head: roberta, mlp or linear.
         features: `vector`: one vector a row (a cross-encoder's, or a single sentence's); `concat`: [u; v; |u − v|] of the
-            L2-normalised vectors of two sentences.
+            vectors of two sentences.
         hidden: units of `mlp`.
         dropout: probability.
+        normalise: whether `concat` takes vectors of unit length.
     """
 
     layers: nn.Sequential
 
-    def __init__(self, labels: int, head: str = "roberta", features: str = "vector", hidden: int = 256, dropout: float = 0.1) -> None:
+    def __init__(
+        self,
+        labels: int,
+        head: str = "roberta",
+        features: str = "vector",
+        hidden: int = 256,
+        dropout: float = 0.1,
+        normalise: bool = True,
+    ) -> None:
         super().__init__()
-        self.labels, self.hidden, self.dropout = labels, hidden, dropout
+        self.labels, self.hidden, self.dropout, self.normalise = labels, hidden, dropout, normalise
         self.head, self.features = one_of("head", head, HEADS), one_of("features", features, FEATURES)
 
     def attach(self, model: Model, seed: int) -> None:
@@ -60,7 +69,7 @@ class Classification(Part):
 
     def combine(self, a: Tensor, b: Tensor) -> Tensor:
         """Return the features [n, 3d] of pairs of sentence vectors [n, d]."""
-        u, v = unit(a), unit(b)
+        u, v = (unit(a), unit(b)) if self.normalise else (a, b)
         return torch.cat([u, v, (u - v).abs()], 1)
 
     def forward(self, features: Tensor) -> Tensor:

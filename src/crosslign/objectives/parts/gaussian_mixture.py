@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
 from math import log, pi
 from typing import Final
 
@@ -10,13 +12,25 @@ import torch
 from torch import Tensor, nn
 
 from crosslign.encoders.model import Model
+from crosslign.errors import InputError
 from crosslign.objectives import PARTS
 from crosslign.objectives.lookup import one_of
 from crosslign.objectives.rank_classifier import RankClassifier
 
 GMM_INIT = ("cosine", "random")
 TARGET_COSINES: Final = (0.9, 0.6, 0.35, 0.1)
-"""Cosines that the ranks stand for at the start when N = 4; for another N they are interpolated."""
+"""Cosines that the ranks stand for at the start, unless others are given."""
+
+
+def falling(targets: Sequence[float]) -> list[float]:
+    """Return target cosines as they are.
+
+    Raises:
+        InputError: they do not fall, or are not in [-1, 1): a cosine of 1 has no variance.
+    """
+    if not all(-1 <= t < 1 for t in targets) or any(a <= b for a, b in pairwise(targets)):
+        raise InputError("target_cosines must fall from below 1", where="gaussian_mixture", why=f"{list(targets)}")
+    return list(targets)
 
 
 @PARTS.register
@@ -27,13 +41,14 @@ class GaussianMixture(RankClassifier):
     and |diag σ| where σ is once a deviation and once a variance: π counts once here, and σ is the deviation. Densities are
     computed in float64, since σ² is about 2/d.
 
-    Start `cosine`: μ = 0, equal π, σ_r² = 2(1 − t_r)/d with t = 0.9, 0.6, 0.35, 0.1, so that for unit vectors the most likely
+    Start `cosine`: μ = 0, equal π, σ_r² = 2(1 − t_r)/d with t = `target_cosines`, so that for unit vectors the most likely
     rank depends on the cosine alone (boundaries 0.815, 0.495, 0.239). Start `random` is the released code's: μ and log σ² from
     N(0, 1), some 30 standard deviations away from real differences in 1024 dimensions.
 
     Args:
         ranks: N.
         gmm_init: cosine or random.
+        target_cosines: t, falling and below 1; where they are not N, they are interpolated.
         tempered: divide the log-likelihood by d, so that posteriors are not almost one-hot.
         squared_prior: count π twice, as the paper's equations 5 and 19 together print.
         variances: bounds of σ², held at each step, or None.
@@ -51,6 +66,7 @@ class GaussianMixture(RankClassifier):
         self,
         ranks: int = 4,
         gmm_init: str = "cosine",
+        target_cosines: Sequence[float] = TARGET_COSINES,
         tempered: bool = False,
         squared_prior: bool = False,
         variances: tuple[float, float] | None = (1e-6, 1.0),
@@ -58,6 +74,7 @@ class GaussianMixture(RankClassifier):
     ) -> None:
         super().__init__(ranks, frozen)
         self.gmm_init = one_of("gmm_init", gmm_init, GMM_INIT)
+        self.target_cosines = falling(target_cosines)
         self.tempered, self.squared_prior, self.variances = tempered, squared_prior, variances
 
     def attach(self, model: Model, seed: int) -> None:
@@ -65,7 +82,7 @@ class GaussianMixture(RankClassifier):
         shape = (self.ranks, model.dimension)
         if self.gmm_init == "cosine":
             at = np.linspace(0.0, 1.0, self.ranks)
-            targets = torch.from_numpy(np.interp(at, np.linspace(0.0, 1.0, len(TARGET_COSINES)), TARGET_COSINES))
+            targets = torch.from_numpy(np.interp(at, np.linspace(0.0, 1.0, len(self.target_cosines)), self.target_cosines))
             means, spread = torch.zeros(shape), (2 * (1 - targets) / model.dimension).log().float().unsqueeze(1).expand(shape)
         else:
             generator = torch.Generator().manual_seed(seed)

@@ -19,7 +19,7 @@ HELD: Final = 1 << 24
 
 @PARTS.register
 class RankNetwork(RankClassifier):
-    """`softmax(W₂ relu(W₁ [γ(x); γ(y)] + b₁) + b₂)`, d hidden units.
+    """`softmax(W₂ relu(W₁ [γ(x); γ(y)] + b₁) + b₂)`.
 
     The paper does not describe its network; the released code has only a linear layer on [γ(x); γ(y)], commented out. Layers
     start as torch's do (uniform, from the fan-in). W₁ is applied to each half by itself, and the pairs by blocks of anchors.
@@ -27,20 +27,23 @@ class RankNetwork(RankClassifier):
     Args:
         ranks: N.
         frozen: never trained.
+        hidden: units of the hidden layer; None: d, the length of the vectors.
     """
 
     first: nn.Linear
     last: nn.Linear
 
-    def __init__(self, ranks: int = 4, frozen: bool = False) -> None:
+    def __init__(self, ranks: int = 4, frozen: bool = False, hidden: int | None = None) -> None:
         super().__init__(ranks, frozen)
+        self.hidden = hidden
 
     def attach(self, model: Model, seed: int) -> None:
         """Make the layers for the model's vectors."""
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(seed)
-            self.first = nn.Linear(2 * model.dimension, model.dimension)
-            self.last = nn.Linear(model.dimension, self.ranks)
+            hidden = self.hidden or model.dimension
+            self.first = nn.Linear(2 * model.dimension, hidden)
+            self.last = nn.Linear(hidden, self.ranks)
         self.to(model.device).requires_grad_(not self.frozen)
 
     def _halves(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:

@@ -99,7 +99,7 @@ class GMMRanks:
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return what is compared: both sides, or anchors and keys."""
         if self.labels == "encoder":
-            return self.candidates.inputs(batch)
+            return self.candidates.inputs(batch, draw)
         sides = both_sides(batch, self.pooling, self.layer)
         return {"a": sides["a"], "b_key": replace(sides["b"], keys=True)} if self.queue else sides
 

@@ -100,7 +100,7 @@ class RankInfoNCE:
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return anchors and keys."""
-        return self.candidates.inputs(batch)
+        return self.candidates.inputs(batch, draw)
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
         """Return the sum of the terms; log the guard rails, and note the step's pairs for the queue and the scores."""

@@ -1,17 +1,26 @@
 document.querySelectorAll("table.sortable").forEach((table) => {
   const heads = [...table.tHead.rows[table.tHead.rows.length - 1].cells];
+  const body = table.tBodies[0];
+  const printed = [...body.rows];
+  const next = { null: "descending", descending: "ascending", ascending: null };
   heads.forEach((head, index) => {
     const button = head.querySelector("button");
     if (!button) return;
     button.addEventListener("click", () => {
-      const down = head.getAttribute("aria-sort") !== "descending";
+      const order = next[head.getAttribute("aria-sort")];
       heads.forEach((other) => other.removeAttribute("aria-sort"));
-      head.setAttribute("aria-sort", down ? "descending" : "ascending");
-      const body = table.tBodies[0];
+      table.classList.toggle("sorted", order !== null);
+      printed.forEach((row) => { row.hidden = order !== null && row.classList.contains("group"); body.append(row); });
+      if (order === null) return;
+      head.setAttribute("aria-sort", order);
       const value = (row) => { const text = row.cells[index].dataset.value; return text === "" || text === undefined ? -Infinity : Number(text); };
-      const rows = [...body.rows].filter((row) => !row.classList.contains("group"));
-      body.querySelectorAll("tr.group").forEach((row) => { row.hidden = true; });
-      rows.sort((a, b) => (down ? value(b) - value(a) : value(a) - value(b))).forEach((row) => body.append(row));
+      const rows = printed.filter((row) => !row.hidden);
+      rows.sort((a, b) => (order === "descending" ? value(b) - value(a) : value(a) - value(b))).forEach((row) => body.append(row));
     });
+  });
+  const details = table.closest(".scroll").nextElementSibling;
+  body.addEventListener("click", (event) => {
+    const cell = event.target.closest("td[title]");
+    if (cell && details.classList.contains("details")) details.textContent = cell.title;
   });
 });

@@ -42,7 +42,7 @@ def average_precision(task: TaskData, *, cutoff: int = 20, resamples: int = 1000
         ranking = _ranking(queries, pool, asked, candidates, cutoff)
         precision, reciprocal = judge_rankings(ranking, lines, answers, cutoff)
         for metric, values in (("map", precision), ("mrr", reciprocal)):
-            drawn = bootstrap.mean(values, subset, metric)
+            drawn = bootstrap.mean(values, metric)
             yield Measure(subset, f"{metric}_at_{cutoff}", float(values.mean()), len(values), resamples=drawn)
 
 

@@ -115,7 +115,7 @@ def _with_threshold(candidates: _Candidates, protocol: str, dedup: Dedup, ties: 
     source = mined if tuned == scored else candidates.mined(tuned, dedup)
     threshold = best_threshold(source.scores, source.correct, source.gold_size, ties).threshold
     kept = extract(mined.scores, mined.correct, mined.gold_size, threshold)
-    drawn = _resampled(mined, threshold, bootstrap, candidates.subset, protocol)
+    drawn = _resampled(mined, threshold, bootstrap, protocol)
     origin: ThresholdFrom = "same_gold" if tuned == scored else "dev"
     values = {
         "f1": kept.f1,
@@ -156,6 +156,6 @@ def _nearest(candidates: _Candidates, bootstrap: Bootstrap) -> Iterator[Measure]
     mined = candidates.mined("test", "id")
     sources, targets = mined.split.sources, mined.split.targets
     predicted = mined.neighbours.forward_indices[sources, 0]
-    drawn = bootstrap.mean(targets == predicted, candidates.subset, "mteb")
+    drawn = bootstrap.mean(targets == predicted, "mteb")
     for metric, value in nearest_item_scores(targets, predicted).items():
         yield Measure(candidates.subset, metric, value, len(sources), protocol="mteb", resamples=drawn if metric == "accuracy" else None)

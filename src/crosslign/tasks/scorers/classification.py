@@ -67,10 +67,10 @@ def _measures(
         if values is None:
             counts = class_counts(gold, predicted)
             value = float(macro_f1(counts.sum(0)))
-            means = bootstrap.means(counts.reshape(n, -1), subset, protocol)
+            means = bootstrap.means(counts.reshape(n, -1), protocol)
             drawn = None if means is None else macro_f1(means.reshape(len(means), *counts.shape[1:]))
         else:
-            value, drawn = float(values.mean()), bootstrap.mean(values, subset, protocol)
+            value, drawn = float(values.mean()), bootstrap.mean(values, protocol)
         yield Measure(subset, metric, value, n, protocol=protocol, resamples=drawn, collapsed=collapsed)
 
 
@@ -82,7 +82,8 @@ def class_counts(gold: np.ndarray, predicted: np.ndarray) -> np.ndarray:
 
 
 def macro_f1(counts: np.ndarray) -> np.ndarray:
-    """Return the mean over classes of 2 both / (gold + predicted), from counts [..., 3, classes]; a class that occurs nowhere counts 0."""
+    """Return the mean of 2 both / (gold + predicted) over the classes that occur, from counts [..., 3, classes]."""
     total = counts[..., 0, :] + counts[..., 1, :]
-    f1: np.ndarray = np.divide(2.0 * counts[..., 2, :], total, out=np.zeros(total.shape), where=total > 0).mean(-1)
-    return f1
+    f1: np.ndarray = np.divide(2.0 * counts[..., 2, :], total, out=np.zeros(total.shape), where=total > 0)
+    # A resample may lack a class of the items: it is no class with F1 0 there.
+    return np.asarray(f1.sum(-1) / (total > 0).sum(-1))

@@ -37,7 +37,7 @@ def clustering_purity(
             reason = f"{len(items)} items are fewer than {clusters} clusters"
             yield from (Measure(subset, metric, None, len(items), reason=reason) for metric in ("mean_cluster_purity", "purity"))
             continue
-        vectors = normalised(data.matrix[items.rows], f"task {task.name!r}, subset {subset!r}")
+        vectors = normalised(data.matrix, items.rows)
         found = {"": [], "random": []}  # type: dict[str, list[tuple[float, float]]]
         for seed in seeds:
             means = KMeans(clusters, init="k-means++", n_init=n_init, max_iter=max_iter, random_state=seed).fit(vectors)

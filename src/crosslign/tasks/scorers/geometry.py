@@ -32,7 +32,7 @@ def geometry(task: TaskData, *, languages: Averages, kl: Sequence[Variant] = ("d
         kl: variants of KL-D; `full` and `scatter` hold one d x d matrix a language in memory.
     """
     data = task.only_set()
-    space = _Space(data, task.name)
+    space = _Space(data)
     for name in languages:
         langs = members(languages, name, list(space.rows))
         metrics = [*(f"kl_{variant}" for variant in kl), "calinski_harabasz", *ISOTROPY]
@@ -52,8 +52,8 @@ def geometry(task: TaskData, *, languages: Averages, kl: Sequence[Variant] = ("d
 class _Space:
     """Vectors of one text set by language, read one language at a time."""
 
-    def __init__(self, data: TextSet, task: str) -> None:
-        self._data, self._where = data, f"task {task!r}"
+    def __init__(self, data: TextSet) -> None:
+        self._data = data
         items = data.items()
         rows: dict[str, list[int]] = {}
         groups: dict[str, list[str]] = {}
@@ -68,7 +68,7 @@ class _Space:
 
     def vectors(self, lang: str) -> np.ndarray:
         """Return the unit vectors of one language: float64 [n, d]."""
-        return normalised(self._data.matrix[np.array(self.rows[lang])], f"{self._where}, language {lang!r}")
+        return normalised(self._data.matrix, np.array(self.rows[lang]))
 
     def divergence(self, langs: Sequence[str], variant: Variant) -> float | None:
         """Return one variant of KL-D."""

@@ -11,6 +11,7 @@ from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData, TextSet
 from crosslign.tasks.measures import Bootstrap, Measure
 from crosslign.tasks.scorers._labels import first_of_each, sides
+from crosslign.vectors import finite
 
 
 @SCORERS.register
@@ -49,7 +50,7 @@ def language_probe(
             centre, spread = x.mean(0), x.std(0)
             spread[spread == 0] = 1.0
             right = model.fit((x - centre) / spread, taught).predict((asked - centre) / spread) == gold
-            yield Measure(name, "accuracy", float(right.mean()), len(right), protocol=protocol, resamples=bootstrap.mean(right, name, kind))
+            yield Measure(name, "accuracy", float(right.mean()), len(right), protocol=protocol, resamples=bootstrap.mean(right, kind))
 
 
 def _balanced(data: TextSet, langs: Sequence[str], split: str | None) -> tuple[np.ndarray, np.ndarray]:
@@ -61,4 +62,4 @@ def _balanced(data: TextSet, langs: Sequence[str], split: str | None) -> tuple[n
     smallest = int(np.bincount(labels, minlength=len(langs)).min())
     kept = first_of_each(labels, smallest)
     rows = items.rows[np.array(chosen, dtype=np.int64)[kept]]
-    return np.asarray(data.matrix[rows], dtype=np.float64), labels[kept]
+    return finite(data.matrix, rows).astype(np.float64), labels[kept]

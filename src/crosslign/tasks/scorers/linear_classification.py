@@ -10,6 +10,7 @@ from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Items, TaskData, TextSet
 from crosslign.tasks.measures import Bootstrap, Measure
 from crosslign.tasks.scorers._labels import classes, few_shot_draws, sides
+from crosslign.vectors import finite
 
 
 @SCORERS.register
@@ -36,7 +37,7 @@ def linear_classification(
             yield Measure(subset, "accuracy", None, len(asked), reason=f"no {'test' if len(known) else 'training'} items")
             continue
         right = _shares_right(task.name, subset, (train, known), (test, asked), (experiments, samples_per_label, max_iter, seed))
-        yield Measure(subset, "accuracy", float(right.mean()), len(right), resamples=bootstrap.mean(right, subset))
+        yield Measure(subset, "accuracy", float(right.mean()), len(right), resamples=bootstrap.mean(right))
 
 
 def _shares_right(
@@ -47,7 +48,7 @@ def _shares_right(
 
     experiments, number, max_iter, seed = settings
     labels, gold = (classes(items, task, subset) for _, items in (train, test))
-    vectors, asked = (np.asarray(data.matrix[items.rows]) for data, items in (train, test))
+    vectors, asked = (finite(data.matrix, items.rows) for data, items in (train, test))
     right = np.zeros(len(gold))
     for drawn in few_shot_draws(labels, experiments, number, seed):
         model = LogisticRegression(max_iter=max_iter, random_state=seed).fit(vectors[drawn], labels[drawn])

@@ -35,7 +35,7 @@ def multi_label(task: TaskData, *, threshold: float = 0.5, resamples: int = 1000
         outcomes = item_outcomes(logits, predicted, gold)
         constant = len(items) > 1 and (predicted == predicted[0]).all() and not (gold == gold[0]).all()
         collapsed = "the same classes for every item" if constant else ""
-        drawn = bootstrap.means(np.stack(list(outcomes.values()), 1), subset)
+        drawn = bootstrap.means(np.stack(list(outcomes.values()), 1))
         means = np.stack([values.mean() for values in outcomes.values()])
         columns = list(outcomes)
         for metric in ("mean_r_precision", "exact_match", "top1_in_gold"):

@@ -34,7 +34,7 @@ def multiple_choice(task: TaskData, *, resamples: int = 1000, seed: int = 42) ->
         questions, marked = _questions(items.groups, where), classes(items, task.name, subset) == 1
         right, spread = judge_choices(questions, logits[:, 0], marked, where)
         collapsed = "" if spread.any() else "equal logits for all choices of every question"
-        yield Measure(subset, "accuracy", float(right.mean()), len(right), resamples=bootstrap.mean(right, subset), collapsed=collapsed)
+        yield Measure(subset, "accuracy", float(right.mean()), len(right), resamples=bootstrap.mean(right), collapsed=collapsed)
 
 
 def _questions(names: Sequence[str | None], where: str) -> np.ndarray:

@@ -38,13 +38,13 @@ def pair_classification(task: TaskData, *, resamples: int = 1000, seed: int = 42
             yield from (Measure(subset, metric, None, n, reason=reason) for metric in METRICS)
             continue
         cosines = pair_cosines(data.matrix, left.rows[first], right.rows[second]).astype(np.float64)
-        counts = (_counts(draw) for draw in bootstrap.draws(n, subset))
+        counts = (_counts(draw) for draw in bootstrap.draws(n))
         drawn = [average_precision(cosines, same, times) for times in counts]
         value = float(average_precision(cosines, same, np.ones((1, n)))[0])
         yield Measure(subset, METRICS[0], value, n, resamples=np.concatenate(drawn) if drawn else None)
         threshold = best_accuracy_threshold(cosines, same)
         right_ones = (cosines >= threshold) == same
-        resampled = bootstrap.mean(right_ones, subset)
+        resampled = bootstrap.mean(right_ones)
         value = float(right_ones.mean())
         yield Measure(subset, METRICS[1], value, n, threshold=threshold, threshold_from="same_gold", resamples=resampled)
 

@@ -83,11 +83,9 @@ def judge(indices: np.ndarray, scores: np.ndarray, queries: np.ndarray, answers:
 
 def _measures(subset: str, verdicts: dict[str, tuple[np.ndarray, np.ndarray, bool]], bootstrap: Bootstrap) -> Iterator[Measure]:
     for protocol, (forward, backward, aligned) in verdicts.items():
-        there, back = (
-            bootstrap.mean(verdict, subset, protocol, direction) for direction, verdict in (("xx2en", forward), ("en2xx", backward))
-        )
+        there, back = (bootstrap.mean(verdict, protocol, direction) for direction, verdict in (("xx2en", forward), ("en2xx", backward)))
         if aligned:
-            both = bootstrap.mean((forward.astype(np.float64) + backward) / 2, subset, protocol, "mean")
+            both = bootstrap.mean((forward.astype(np.float64) + backward) / 2, protocol, "mean")
         else:
             both = None if there is None or back is None else (there + back) / 2
         accuracies = float(forward.mean()), float(backward.mean())

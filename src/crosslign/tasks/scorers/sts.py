@@ -80,7 +80,7 @@ def _measure(subset: str, metric: str, protocol: str, cosines: np.ndarray, gold:
     if np.isnan(value):
         reason = "fewer than two pairs" if n < 2 else f"all {'gold scores' if np.ptp(gold) == 0 else 'cosines'} are equal"
         return Measure(subset, metric, None, n, protocol=protocol, reason=reason)
-    drawn = [correlation(cosines[draw], gold[draw], metric) for draw in bootstrap.draws(n, subset, protocol)]
+    drawn = [correlation(cosines[draw], gold[draw], metric) for draw in bootstrap.draws(n, protocol)]
     return Measure(subset, metric, value, n, protocol=protocol, resamples=np.concatenate(drawn) if drawn else None)
 
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from crosslign.corpora import EVALUATIONS, READERS
+from crosslign.corpora.build import build_evaluation
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.errors import InputError
 
@@ -67,7 +68,7 @@ def test_sts_years_are_read_from_the_bundle_as_it_is_packed(tmp_path):
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [
-        ("gs.headlines", "4.5\n\n", r"unequal numbers of lines.*3 pairs, 2 grades"),
+        ("gs.headlines", "4.5\n\n", r"STS\.gs\.headlines\.txt:3: .*unequal numbers of lines.*3 pairs, 2 grades"),
         ("gs.headlines", "4.5\n\n5.5\n", r"gs\.headlines\.txt:3: a grade is a number from 0 to 5; found '5.5'"),
         ("gs.headlines", "4.5\n\nnan\n", "a grade is a number"),
         ("input.headlines", "A dog.\tA hound.\nRain.\nOne.\n", r"input\.headlines\.txt:3: a line has two sentences"),
@@ -185,7 +186,12 @@ def test_sts17_of_mteb_by_folder_and_mistakes(tmp_path):
 def test_sts22_leaves_out_pairs_that_lack_a_sentence(tmp_path):
     text = "".join(json.dumps({"score": 2, "sentence1": first, "sentence2": "b"}) + "\n" for first in ("a", "", None, " "))
     paths = write(tmp_path, {"en/test.jsonl": text})
-    assert pairs_of(read("mteb_sts", paths, skip_empty=True), "en") == [("en", "a", "en", "b", 2)]
+    evaluation = read("mteb_sts", paths, skip_empty=True)
+    assert pairs_of(evaluation, "en") == [("en", "a", "en", "b", 2)]
+    assert evaluation.left_out == {"en": 3}
+    tables = {part: tmp_path / f"{part}.parquet" for part in ("texts", "items", "gold")}
+    entry = {"reader": "mteb_sts", "options": {"skip_empty": True}}
+    assert build_evaluation("sts22", entry, paths, {}, {}, tables)["left_out"] == {"en": 3}
     with pytest.raises(InputError, match=r"test\.jsonl:2: the sentence1 is empty"):
         read("mteb_sts", paths)
 
@@ -239,7 +245,9 @@ def test_quality_estimation_of_2021_has_a_file_a_side(tmp_path):
         return {"en-de-test21.tar.gz": tmp_path / "en-de-test21.tar.gz"}
 
     assert pairs_of(read("mlqe_pe", packed()), "en-de") == [("en", "One.", "de", "Eins.", -0.5), ("en", "Two.", "de", "Zwei.", 1.25)]
-    with pytest.raises(InputError, match=r"unequal numbers of lines; test21\.da has 1, test21\.mt has 2, test21\.src has 2"):
+    with pytest.raises(
+        InputError, match=r"test21\.da:2: .*unequal numbers of lines; test21\.da has 1, test21\.mt has 2, test21\.src has 2"
+    ):
         read("mlqe_pe", packed(**{"goldlabels/test21.da": "1\n"}))
     del members["test21.mt"]
     with pytest.raises(InputError, match=r"file test21\.mt of en-de is missing"):

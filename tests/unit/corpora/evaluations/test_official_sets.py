@@ -74,7 +74,7 @@ def test_tatoeba_languages_and_first_lines(tatoeba):
 
 def test_tatoeba_mistakes(tatoeba):
     tatoeba["tatoeba.deu-eng.eng"].write_text("one\ntwo\n")
-    with pytest.raises(InputError, match=r"unequal.*tatoeba\.deu-eng\.deu has 3, tatoeba\.deu-eng\.eng has 2"):
+    with pytest.raises(InputError, match=r"eng:3: .*unequal.*tatoeba\.deu-eng\.deu has 3, tatoeba\.deu-eng\.eng has 2"):
         read("tatoeba", tatoeba)
     tatoeba["tatoeba.deu-eng.eng"].write_text("one\n\nthree\n")
     with pytest.raises(InputError, match=r"tatoeba\.deu-eng\.eng:2: the line is empty"):
@@ -143,8 +143,8 @@ def test_sts17_track_4b_stands_by_itself_and_ungraded_pairs_go(tmp_path):
 
 
 @pytest.mark.parametrize(("inputs", "grades", "message"), [
-    ("a\tb\nc\td\n", "1\n", r"unequal.*2 pairs, 1 grades"),
-    ("a\tb\n", "1\n2\n", r"unequal.*1 pairs, 2 grades"),
+    ("a\tb\nc\td\n", "1\n", r"gs\.track5\.en-en\.txt:2: .*unequal.*2 pairs, 1 grades"),
+    ("a\tb\n", "1\n2\n", r"input\.track5\.en-en\.txt:2: .*unequal.*1 pairs, 2 grades"),
     ("a\tb\nc\n", "1\n2\n", r"track5\.en-en\.txt:2: a line has two sentences"),
     ("a\tb\n", "six\n", r"gs\.track5\.en-en\.txt:1: a grade is a number from 0 to 5; found 'six'"),
     ("a\tb\n", "5.5\n", r"a grade is a number"),
@@ -278,6 +278,7 @@ def test_the_test_split_of_bucc_has_no_gold(tmp_path):
     ("de-en.sample.de", "de-1\t\n", r"de-en\.sample\.de:1: the sentence is empty"),
     ("de-en.sample.gold", "de-1\ten-9\n", r"de-en\.sample\.gold:1: gold is.*'de-1\\ten-9'"),
     ("de-en.sample.gold", "de-1\n", r"de-en\.sample\.gold:1: gold is"),
+    ("de-en.sample.gold", BUCC["de-en.sample.gold"] + "de-1\ten-3\n", r"de-en\.sample\.gold:3: the gold pair de-1 en-3 occurs twice"),
 ])  # fmt: skip
 def test_bucc_mistakes(tmp_path, name, text, message):
     with pytest.raises(InputError, match=message):

@@ -117,7 +117,7 @@ def test_copa_and_social_iqa_are_english(tmp_path):
         ("How does Kai feel? tired", [0]),
     ]
     files["dev-labels.lst"].write_text("2\n1\n")
-    with pytest.raises(InputError, match="unequal numbers of lines; 1 questions, 2 labels"):
+    with pytest.raises(InputError, match=r"dev\.jsonl:2: .*unequal numbers of lines; 1 questions, 2 labels"):
         read("xcopa", files, split="dev")
 
 
@@ -227,10 +227,29 @@ def test_flores(tmp_path):
     ]
     assert read("flores200", files, parts=["devtest"]).gold.num_rows == 2
     files["deu_Latn.devtest"].write_text("zwei\n")
-    with pytest.raises(InputError, match="deu_Latn has 2 sentences, eng_Latn 3"):
+    with pytest.raises(InputError, match=r"deu_Latn\.devtest:2: .*deu_Latn has 2 sentences, eng_Latn 3"):
         read("flores200", files)
     with pytest.raises(InputError, match=r"no file fra_Latn\.dev"):
         read("flores200", files, ["fra_Latn"])
+
+
+def test_translations_stand_in_the_same_order_in_every_language(tmp_path, lareqa):
+    """Bootstrap draws are shared by position: position i is to be the same item in each language."""
+    parts = {lang: {"devtest": "".join(f"{lang} {number}\n" for number in range(9))} for lang in ("eng_Latn", "deu_Latn", "fra_Latn")}
+    choices = {f"test.{lang}.jsonl": "".join(json.dumps({**XCOPA, "label": i % 2}) + "\n" for i in range(9)) for lang in ("de", "sw")}
+    rows = [{"id": f"xnli:{i}", "a_lang": lang, "a_text": f"{lang} {i}", "label": [0.0]} for i in range(9) for lang in ("de", "en")]
+    made = (
+        read("flores200", flores(tmp_path / "f", **parts), parts=["devtest"], limit=4),
+        read("xcopa", write(tmp_path / "x", choices), limit=4),
+        read("xquad_r", lareqa, part="questions"),
+        read("labelled", {}, corpora={"xnli": pa.Table.from_pylist(rows)}, form="sentence", limit=4),
+    )
+    for evaluation in made:
+        order = {}
+        for item in evaluation.items.to_pylist():
+            order.setdefault((item["subset"], item["role"]), []).append(item["group"] or item["item_id"])
+        assert len(order) > 1
+        assert len({tuple(items) for items in order.values()}) == 1, order
 
 
 def test_flores_of_the_mirror(mirror):

@@ -120,7 +120,10 @@ def test_json_lines(tmp_path, rows):
         rows("json_lines", {"a.jsonl": path}, ["en"], columns={"sentence3": "a_text"})
 
 
-@pytest.mark.parametrize(("text", "message"), [("{", "not JSON"), ("[1]", "not a JSON object"), ('{"t": [1]}', "holds no text")])
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("{", "not JSON"), ("[1]", "not a JSON object"), ('{"t": [1]}', "holds no text"), ('{"t": "\\ud800"}', "half a character")],
+)
 def test_json_mistakes(tmp_path, rows, text, message):
     (tmp_path / "a.jsonl").write_text(text + "\n")
     with pytest.raises(InputError, match=rf"a\.jsonl:1: .*{message}"):

@@ -84,9 +84,31 @@ def test_a_download_killed_after_its_last_byte_is_kept(there, dest, waits):
     part = dest.with_name(".corpus.zip.download")
     part.write_bytes(BODY)
     part.with_name(part.name + ".state").write_text(f'{{"url": "{there.url}corpus.zip", "validator": "\\"v1\\""}}')
-    get(there, dest)
+    get(there, dest, {"name": "corpus.zip"})
     assert dest.read_bytes() == BODY
     assert there.requests[0]["range"] == f"bytes={len(BODY)}-"
+
+
+def test_a_download_killed_before_its_final_name_is_not_asked_for_again(there, dest, waits):
+    dest.parent.mkdir(parents=True)
+    dest.with_name(".corpus.zip.download").write_bytes(BODY)
+    get(there, dest)
+    assert there.requests == []
+    assert leftovers(dest) == ["corpus.zip"]
+
+
+@pytest.mark.parametrize("from_mirror", [True, False])
+def test_what_a_killed_job_left_of_a_copy_goes(there, dest, waits, tmp_path, from_mirror):
+    dest.parent.mkdir(parents=True)
+    dest.with_name(".corpus.zip.0a1b2c3d.part").write_bytes(b"half of it")
+    other = dest.with_name(".corpus.zip.sig.0a1b2c3d.part")
+    other.write_bytes(b"of another file")
+    if from_mirror:
+        (tmp_path / "mirror" / "demo").mkdir(parents=True)
+        (tmp_path / "mirror" / "demo" / "corpus.zip").write_bytes(BODY)
+    get(there, dest, mirrors=[tmp_path / "mirror"] if from_mirror else ())
+    assert leftovers(dest) == [other.name, "corpus.zip"]
+    assert len(there.requests) == (0 if from_mirror else 1)
 
 
 def test_a_server_without_ranges_starts_over_and_doubles_nothing(there, dest, waits):
@@ -173,7 +195,7 @@ def test_retry_after_may_be_a_date(there, dest, waits):
 
 
 @pytest.mark.parametrize("act", ["wrong", "html", "short:777"])
-def test_wrong_bytes_are_deleted_tried_again_and_named(there, dest, waits, act):
+def test_wrong_bytes_are_moved_aside_tried_again_and_named(there, dest, waits, act):
     there.plan = [act]
     with pytest.raises(NetworkError) as error:
         get(there, dest)
@@ -181,7 +203,12 @@ def test_wrong_bytes_are_deleted_tried_again_and_named(there, dest, waits, act):
     for part in (there.url + "corpus.zip", SHA, hashlib.sha256(found).hexdigest()):
         assert part in str(error.value)
     assert len(there.requests) == 3
-    assert leftovers(dest) == []
+    assert leftovers(dest) == [".corpus.zip.wrong"]
+    assert f"kept as {dest.with_name('.corpus.zip.wrong')}" in str(error.value)
+    assert dest.with_name(".corpus.zip.wrong").read_bytes() == found
+    there.plan = ["ok"]
+    get(there, dest)
+    assert leftovers(dest) == ["corpus.zip"]
 
 
 def test_wrong_then_right(there, dest, waits):

@@ -1,0 +1,86 @@
+"""Settings of a run: config.yaml, the files laid over it, and what the command line says, each read and checked by ourselves.
+
+Snakemake's own reader of such files runs code that they may hold and takes `no` for False; so its `configfile:` is not used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from crosslign.config.schema import check
+from crosslign.config.yaml_files import YamlFile, load_yaml, parse_yaml, plain_value
+
+DEFAULTS: Mapping[str, Any] = {
+    "scale": "laptop",
+    "results": "results",
+    "mirror": [],
+    "papers": ["quickstart"],
+    "targets": ["all"],
+    "mine": {},
+    "sizes": {},
+}
+PAGES = ("overview", "overlap", "report")
+"""Pages over many tables: they cover what else `targets:` names, or everything where it names pages alone."""
+
+
+def own_file(root: Path, directory: Path) -> Path:
+    """Return the config.yaml of the folder that Snakemake works in, or the project's where that has none."""
+    own = directory / "config" / "config.yaml"
+    return own if own.exists() else root / "config" / "config.yaml"
+
+
+def parsed(overrides: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Return keys and values of a command line, the values read as YAML."""
+    return {key: parse_yaml(value, Path(f"--config {key}")).content for key, value in overrides}
+
+
+def _typed(value: Any) -> Any:
+    """Return a mapping or a list with numbers and truth values in it: Snakemake's command line gives what is in them as text."""
+    if isinstance(value, Mapping):
+        return {key: _typed(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_typed(inner) for inner in value]
+    plain = plain_value(value) if isinstance(value, str) else value
+    return plain if isinstance(plain, bool | int | float) else value
+
+
+def _laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, Any]:
+    """Return both, `above` where they meet; mappings are joined key by key, as Snakemake joins them."""
+    joined = dict(below)
+    for key, value in above.items():
+        both = isinstance(value, Mapping) and isinstance(below.get(key), Mapping)
+        joined[key] = _laid_over(below[key], value) if both else value
+    return joined
+
+
+def read_settings(root: Path, files: Sequence[Path], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the settings of a run.
+
+    Where `papers` is chosen above what chose `targets`, as by `--config papers=[mpcl]`, these papers are the targets, with the pages
+    among the targets before; `all` stays.
+
+    Args:
+        root: folder that holds `workflow/`.
+        files: configuration files, each laid over those before it.
+        given: keys of the command line, over all files.
+
+    Raises:
+        InputError: the first thing wrong, in one line: file, key, what was found, what is allowed.
+    """
+    schemas = root / "workflow" / "schemas"
+    layers: list[Mapping[str, Any]] = []
+    for path in files:
+        shown = path.relative_to(Path.cwd()) if path.is_absolute() and path.is_relative_to(Path.cwd()) else path
+        file = load_yaml(path, shown)
+        check(file, schemas, "config")
+        layers.append(file.content)
+    command_line = {key: _typed(value) if isinstance(value, list | Mapping) else value for key, value in given.items()}
+    check(YamlFile(Path("--config"), command_line, {}), schemas, "config")
+    settings: dict[str, Any] = dict(DEFAULTS)
+    for layer in [*layers, command_line]:
+        settings = _laid_over(settings, layer)
+        if "papers" in layer and "targets" not in layer and layer is not layers[0] and "all" not in settings["targets"]:
+            settings["targets"] = [*layer["papers"], *(target for target in settings["targets"] if target in PAGES)]
+    return settings

@@ -1,0 +1,215 @@
+"""The tokenised copy of a training set, written chunk by chunk: a process that is stopped leaves the finished ones to the next."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from crosslign.encoders.model import Model
+from crosslign.encoders.tokens import Ids, Tokens
+from crosslign.errors import InputError, StoppedError
+from crosslign.files import atomic_folder, read_json, write_json
+from crosslign.training.signals import StopFlag
+
+CHUNK = 16384
+"""Rows of one record batch, and what a stopped or killed process loses at most."""
+
+PROGRESS_SECONDS = 5.0
+SENTENCES, VIEWS, PAIRS, PAIR_VIEWS = "sentences", "views", "pairs", "pairs of views"
+WIDTHS = {"tokens": 4, "segments": 1, "starts": 8, "rows": 8}
+"""Bytes of an entry of each flat file: token ids, segment numbers, where each text starts, where each row's texts start."""
+
+Text = tuple[str, str, str | None]
+"""Language, sentence, and the second sentence of a pair that is read as one."""
+
+log = logging.getLogger(__name__)
+
+
+def flat_files(forms: Sequence[str]) -> list[str]:
+    """Return the names of a copy's flat files; segment numbers are kept where pairs are read as one."""
+    return [name for name in WIDTHS if name != "segments" or {PAIRS, PAIR_VIEWS} & set(forms)]
+
+
+def row_texts(columns: Mapping[str, Sequence[Any]], row: int, forms: Sequence[str]) -> Iterator[Text]:
+    """Yield what is tokenised of a row, in the order that it is stored in.
+
+    Args:
+        columns: of the examples, by name.
+        row: number of the row.
+        forms: what the terms read: `sentences` of every side alone, those of `views`, rows as `pairs`, these with the `pairs of views`.
+    """
+    views = (columns["views"][row] or ()) if "views" in columns else ()
+    if {PAIRS, PAIR_VIEWS} & set(forms) and "a_text" in columns:
+        yield columns["a_lang"][row], columns["a_text"][row], columns["b_text"][row] if "b_text" in columns else None
+    if PAIR_VIEWS in forms:
+        yield from ((view["lang"], view["a_text"], view["b_text"]) for view in views)
+    if SENTENCES in forms:
+        for side in ("a", "b", "c"):
+            if f"{side}_text" in columns and (text := columns[f"{side}_text"][row]) is not None:
+                yield columns[f"{side}_lang"][row], text, None
+        if "texts" in columns:
+            yield from ((lang, text, None) for lang, text in zip(columns["langs"][row], columns["texts"][row], strict=True))
+    if VIEWS in forms:
+        yield from ((view["lang"], view[key], None) for view in views for key in ("a_text", "b_text") if view[key] is not None)
+
+
+@dataclass
+class _Progress:
+    """What the finished chunks hold."""
+
+    rows: int = 0
+    texts: int = 0
+    tokens: int = 0
+    truncated: int = 0
+
+    def sizes(self) -> dict[str, int]:
+        """Return the bytes of each flat file."""
+        entries = {"tokens": self.tokens, "segments": self.tokens, "starts": self.texts + 1, "rows": self.rows + 1}
+        return {name: count * WIDTHS[name] for name, count in entries.items()}
+
+
+class _Writer:
+    """Appends the token ids of rows to flat files; those of a stopped process with the same key are gone on with."""
+
+    def __init__(self, folder: Path, model: Model, key: Mapping[str, Any]) -> None:
+        self.folder, self.model, self.key = folder, model, key
+        self.files = flat_files(key["forms"])
+        self.done = self._found() or self._fresh()
+
+    def _place(self, name: str) -> Path:
+        return self.folder / f"{name}.bin"
+
+    def _found(self) -> _Progress | None:
+        try:
+            state = read_json(self.folder / "progress.json")
+            done = _Progress(**state["done"])
+            sizes = {name: size for name, size in done.sizes().items() if name in self.files}
+            if state["key"] != self.key or any(self._place(name).stat().st_size < size for name, size in sizes.items()):
+                return None
+        except (InputError, OSError, KeyError, TypeError):
+            return None
+        for name, size in sizes.items():
+            os.truncate(self._place(name), size)
+        log.info("%d examples are tokenised already", done.rows)
+        return done
+
+    def _fresh(self) -> _Progress:
+        shutil.rmtree(self.folder, ignore_errors=True)
+        self.folder.mkdir(parents=True)
+        for name in self.files:
+            self._place(name).write_bytes(bytes(8) if name in ("starts", "rows") else b"")
+        return _Progress()
+
+    def _tokenise(self, texts: Sequence[Text]) -> Tokens:
+        """Tokenise texts, those of one member and kind together; segments of single sentences are zeros."""
+        kinds = np.array([f"{self.model.member_of(lang)}\0{int(second is not None)}" for lang, _, second in texts], dtype=object)
+        ids: list[Ids] = [np.empty(0, np.int32)] * len(texts)
+        segments, truncated = list(ids), 0
+        for kind in sorted(set(kinds)):
+            places, member = np.flatnonzero(kinds == kind).tolist(), kind.split("\0")[0]
+            firsts = [self.key["prefix"] + texts[i][1] for i in places]
+            seconds = [str(texts[i][2]) for i in places] if kind.endswith("1") else None
+            tokens = self.model.member(member).tokenise(firsts, seconds, self.key["max_length"])
+            truncated += tokens.truncated
+            for at, place in enumerate(places):
+                ids[place] = tokens.ids[at]
+                segments[place] = tokens.segments[at] if tokens.segments is not None else np.zeros_like(tokens.ids[at])
+        return Tokens(ids, segments, truncated)
+
+    def add(self, columns: Mapping[str, Sequence[Any]], rows: int) -> None:
+        """Append a chunk, and put it on the disk."""
+        per_row = [list(row_texts(columns, row, self.key["forms"])) for row in range(rows)]
+        tokens, done = self._tokenise([text for texts in per_row for text in texts]), self.done
+        ends = done.tokens + np.cumsum([0, *(len(array) for array in tokens.ids)], dtype=np.int64)
+        row_ends = done.texts + np.cumsum([len(texts) for texts in per_row], dtype=np.int64)
+        added = {
+            "tokens": np.concatenate([np.empty(0, np.int32), *tokens.ids]),
+            "segments": np.concatenate([np.empty(0, np.uint8), *(array.astype(np.uint8) for array in tokens.segments or ())]),
+            "starts": ends[1:],
+            "rows": row_ends,
+        }
+        for name in self.files:
+            with open(self._place(name), "ab") as file:
+                file.write(added[name].tobytes())
+                file.flush()
+                os.fsync(file.fileno())
+        self.done = _Progress(done.rows + rows, int(row_ends[-1]), int(ends[-1]), done.truncated + tokens.truncated)
+        write_json(self.folder / "progress.json", {"key": self.key, "done": vars(self.done)})
+
+
+def open_examples(path: Path) -> pq.ParquetFile:
+    """Open a training set.
+
+    Raises:
+        InputError: it has no examples, lacks a column, or is no such file.
+    """
+    try:
+        source = pq.ParquetFile(path)
+    except (pa.ArrowInvalid, OSError) as error:
+        raise InputError("not a readable Parquet file", where=str(path), why=str(error).splitlines()[0]) from error
+    found = source.schema_arrow.names
+    wanted = ["id", "texts", "langs"] if "texts" in found else ["id", "a_text", "a_lang"]
+    missing = [name for name in wanted if name not in found]
+    if missing:
+        raise InputError(f"column {missing[0]!r} is missing", where=str(path), why=f"found {found}")
+    if not source.metadata.num_rows:
+        raise InputError("the training set is empty", where=str(path), do="Look at the counts in its lineage")
+    return source
+
+
+def _pieces(source: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+    for batch in source.iter_batches(CHUNK):
+        for start in range(0, batch.num_rows, CHUNK):
+            yield batch.slice(start, CHUNK)
+
+
+def write_tokenised(path: Path, folder: Path, model: Model, key: Mapping[str, Any], stop: StopFlag | None = None) -> None:
+    """Write the tokenised copy of a training set.
+
+    Args:
+        path: `<examples>.parquet`.
+        folder: where the copy lies, whole or not at all; what is not finished lies beside it, `<folder>.partial`.
+        model: its members' tokenizers are used; the language of a text picks the member.
+        key: what the copy depends on, `max_length`, `prefix` and `forms` (see `row_texts`) among it.
+        stop: asked between chunks.
+
+    Raises:
+        StoppedError: this process was asked to stop; the finished chunks are kept.
+        InputError: no examples, a column is missing, or a language without member.
+    """
+    source, last, seen = open_examples(path), time.monotonic(), 0
+    total = source.metadata.num_rows
+    writer = _Writer(folder.with_name(f"{folder.name}.partial"), model, key)
+    for piece in _pieces(source):
+        seen += piece.num_rows
+        if seen <= writer.done.rows:
+            continue
+        if stop:
+            raise StoppedError(
+                "training was asked to stop",
+                where=f"{writer.done.rows} of {total} examples of {path.name} are tokenised",
+                why=str(stop.signal),
+                do="Run the same command again: it goes on from here",
+            )
+        writer.add(piece.to_pydict(), piece.num_rows)
+        if time.monotonic() - last > PROGRESS_SECONDS:
+            last = time.monotonic()
+            log.info("tokenised %d of %d examples of %s", writer.done.rows, total, path.name)
+    with atomic_folder(folder) as temporary:
+        with pa.OSFile(str(temporary / "rows.arrow"), "wb") as sink, pa.ipc.new_file(sink, source.schema_arrow) as arrow:
+            for piece in _pieces(source):
+                arrow.write_batch(piece)
+        for name in writer.files:
+            (writer.folder / f"{name}.bin").replace(temporary / f"{name}.bin")
+        write_json(temporary / "facts.json", {"key": key, **vars(writer.done)})
+    shutil.rmtree(writer.folder)

@@ -1,0 +1,56 @@
+"""Which folder commands read: the one that they are given, else the one that the configuration names."""
+
+from pathlib import Path
+
+import pytest
+
+from crosslign.cli.main import main
+from crosslign.files import write_json
+from crosslign.files.lineage import Lineage
+
+ROOT = Path(__file__).parents[3]
+RUN = "QS-P-s42"
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project whose results lie elsewhere: a corpus, what a job took, and a trained run's card."""
+    config = tmp_path / "config"
+    config.mkdir()
+    for path in (*(ROOT / "config").iterdir(), ROOT / "workflow", ROOT / "resources"):
+        (tmp_path / path.relative_to(ROOT)).symlink_to(path)
+    (config / "config.yaml").unlink()
+    (config / "config.yaml").write_text("scale: quick\nresults: elsewhere\n", encoding="utf-8")
+    results = tmp_path / "elsewhere" / "quick"
+    for name, text in (("corpora/c.parquet", "rows"), ("benchmarks/score/a.tsv", "s\tmax_rss\n40.0\t512.0\n")):
+        (results / name).parent.mkdir(parents=True)
+        (results / name).write_text(text, encoding="utf-8")
+    Lineage("build_corpus", {}, [], results).write(results / "corpora/c.parquet", "corpus")
+    write_json(results / "systems" / RUN / "last" / "main" / "config.json", {})
+    recipe = {"system": "QS-P", "run_id": RUN, "seed": 42, "paper": "msimcse", "base": {"members": {"main": "m"}}, "parts": {}, "terms": []}
+    recipe |= {"train": {"steps": 1}, "select": {}, "readout": {"pooling": "mean"}}
+    Lineage("train_system", recipe, [], results).write(results / "systems" / RUN, "system")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("command", "said"), [(["verify"], "everything is whole"), (["status"], "score"), (["card", RUN], RUN)])
+def test_without_a_folder_commands_read_the_one_of_the_configuration(project, capsys, command, said):
+    assert main(command) == 0
+    assert said in capsys.readouterr().out
+
+
+def test_a_folder_given_by_config_or_by_name_goes_before(project, capsys):
+    (project / "elsewhere").rename(project / "moved")
+    assert main(["status", "--config", "results=moved"]) == 0
+    assert main(["verify", "moved/quick"]) == 0
+    assert main(["card", RUN, "--results", "moved/quick"]) == 0
+    assert main(["card", RUN]) == 2
+    assert "elsewhere/quick" in capsys.readouterr().err
+
+
+def test_to_discard_and_to_settle_exclude_each_other(project, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["verify", "--discard", "--settle"])
+    assert ended.value.code == 2
+    assert "not allowed with" in capsys.readouterr().err

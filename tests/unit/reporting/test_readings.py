@@ -1,0 +1,47 @@
+"""What tables show in words: rows of one label apart, figures printed as words, units that differ."""
+
+import pytest
+
+from crosslign.reporting.cell import Cell
+from crosslign.reporting.layout import PrintedCell, PrintedRow, PrintedTable
+from crosslign.reporting.readings import from_paper, printed_number, seen
+
+
+def cell(ours=None, printed="", scale_by=100, best=False, text=""):
+    number = float(printed) if printed.replace(".", "").isdigit() else None
+    return PrintedCell("", printed, "", "", best, "", Cell(ours=ours, published=number, printed=printed, text=text), scale_by)
+
+
+def table(*rows):
+    columns = [{"group": "", "label": f"c{n}", "name": f"c{n}"} for n in range(len(rows[0][1]))]
+    lines = [PrintedRow("", "G", name.partition(" ")[0], "", cells, name) for name, cells in rows]
+    return PrintedTable("t", "t", "", columns, lines, [], "", False, 1, 100)
+
+
+def test_the_leader_is_one_row_and_not_all_of_its_label():
+    rows = [("SCL (a)", [cell(0.9, best=True), cell(0.9, best=True), cell(0.1)]), ("SCL (b)", [cell(0.1), cell(0.1), cell(0.9, best=True)])]
+    assert "SCL (a) is best in 2 of the 3 columns" in seen(table(*rows))
+    shown = table(("SCL (a)", [cell(0.9, "91.0")]), ("SCL (b)", [cell(0.5, "40.0")]))
+    assert from_paper(shown) == (
+        "Over the 2 cells that have both, ours differ from the published figures by 5.50 points on average, at most by 10.00 (SCL (b), c0)."
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "number"), [("46k", 46e3), ("16M", 16e6), ("392,702", 392702), ("1.5M", 1.5e6), ("738-750", None), ("", None)]
+)
+def test_numbers_are_read_as_they_are_printed(text, number):
+    assert printed_number(text) == number
+
+
+def test_unlike_units_are_compared_by_their_share():
+    said = from_paper(table(("A", [cell(15e6, "16M", 1), cell(0.44, "0.4", 1), cell(0.5, "49")])))
+    assert "Over the 1 cell that has both, ours differ from the published figures by 1.00 points" in said
+    assert "Over the 2 cells that have both, no percentages, ours differ from the published figures by 8.12 % of them" in said
+    assert "at most by 10.00 (A, c1)" in said
+
+
+def test_settings_of_a_recipe_are_values_of_ours():
+    shown = table(("A", [cell(text="mean", printed="mean")]))
+    assert seen(shown) == "1 of 1 cells have a value of ours."
+    assert from_paper(shown) == "1 cells have a published value beside ours, in words."

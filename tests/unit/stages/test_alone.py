@@ -1,0 +1,62 @@
+"""One process at a job: a second waits and is refused; a file system without locks stops nobody and leaves nothing that could."""
+
+import errno
+import fcntl
+import logging
+
+import pytest
+
+from crosslign.errors import ResourceError
+from crosslign.stages import alone
+from crosslign.stages.alone import only_one
+from crosslign.stages.job import execute
+
+
+@pytest.fixture
+def quiet_logging(monkeypatch):
+    """Keep what a job does to its process within the test."""
+    monkeypatch.setattr("crosslign.stages.job.limit_threads", lambda threads: None)
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    for handler in set(root.handlers) - set(handlers):
+        handler.close()
+    root.handlers[:], logging.raiseExceptions = handlers, True
+    root.setLevel(level)
+
+
+def run(folder, stage):
+    log = folder / "logs" / "score" / "a.log"
+    execute(stage, rule="score", inputs=[], outputs=[], params=[("root", str(folder))], threads=1, log=str(log))
+    return log.read_text()
+
+
+@pytest.mark.parametrize("answer", [errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS])
+def test_a_job_runs_where_the_file_system_has_no_locks(tmp_path, monkeypatch, quiet_logging, answer):
+    def flock(descriptor, operation):
+        raise OSError(answer, "no locks here")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    seen = []
+    for _ in range(2):  # what the first left does not hold up the second
+        run(tmp_path, lambda job: seen.append(job.rule))
+    assert seen == ["score", "score"]
+
+
+def test_a_second_process_at_a_job_is_refused_and_the_next_is_not(tmp_path):
+    log = tmp_path / "logs" / "a.log"
+    with only_one(log), pytest.raises(ResourceError, match=r"another process is at this job.*remove that file"), only_one(log, 0.1):
+        pass
+    with only_one(log, 0.1):
+        pass
+
+
+def test_a_schedulers_job_waits_minutes_and_no_hour(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr(alone, "SCHEDULED_WAIT_SECONDS", 0.1)
+    monkeypatch.setattr(alone, "WAIT_SECONDS", 3600.0)
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    with only_one(tmp_path / "a.log"), pytest.raises(ResourceError), only_one(tmp_path / "a.log"):
+        asked.append("never")
+    assert not asked

@@ -1,0 +1,135 @@
+"""What a score file says of the checkpoint, the data, and the layer and lengths that were read; and its form for MTEB."""
+
+from __future__ import annotations
+
+import json
+import shutil
+
+import pytest
+from safetensors.torch import load_file, save_file
+
+from crosslign.corpora.evaluation import EvaluationBuilder
+from crosslign.errors import InputError
+from crosslign.files.lineage import Lineage
+from crosslign.paths import EVALUATION_FILES
+from crosslign.reporting.mteb import export
+from crosslign.stages.embed import embed
+from crosslign.stages.job import Job
+from crosslign.stages.score import score
+from crosslign.tasks.write import read_scores
+
+READOUT = {"pooling": "mean", "layer": 8, "max_length": 32, "normalise": True, "precision": "fp32", "prefix": ""}
+MAIN = {"metric": "accuracy", "direction": "mean"}
+
+
+class Results:
+    """A small results folder: runs of two checkpoints, evaluation sets, their matrices and scores."""
+
+    def __init__(self, folder, encoder, pairs):
+        self.folder, self._encoder, self._pairs = folder, encoder, pairs
+
+    def run(self, name):
+        """Make a run; the weights of `best` are not those of `last`."""
+        run = self.folder / "systems" / name
+        for checkpoint in ("last", "best"):
+            shutil.copytree(self._encoder / "main", run / checkpoint / "main")
+        weights = run / "best" / "main" / "model.safetensors"
+        tensors = load_file(weights)
+        tensors["embeddings.word_embeddings.weight"][5] += 1
+        save_file(tensors, weights, metadata={"format": "pt"})
+        Lineage("train_system", {}, [], self.folder).write(run, "system")
+
+    def evaluation(self, corpus, langs, links=lambda number: number, left_out=None):
+        """Write an evaluation set with a subset for each language, of the same sentences."""
+        builder = EvaluationBuilder(corpus)
+        for lang in langs:
+            for number, (english, german) in enumerate(self._pairs[:6]):
+                builder.item(f"l{number}", lang, "source", lang, german)
+                builder.item(f"r{number}", lang, "target", "en", english)
+                builder.link(lang, f"l{number}", f"r{links(number)}")
+        files = {part: self.folder / "evaluation" / corpus / f"{part}.parquet" for part in EVALUATION_FILES}
+        builder.build().write(files)
+        for file in files.values():
+            Lineage("build_evaluation", {}, [], self.folder, counts={"left_out": left_out or {}}).write(file, "evaluation")
+        return files
+
+    def matrix(self, run, checkpoint, corpus, files, readout):
+        """Encode a set."""
+        system = self.folder / "systems" / run
+        recipe = {"run": run, "checkpoint": checkpoint, "readout_entry": readout, "head": {}}
+        inputs = {"encoder": system, "texts": files["texts"]}
+        out = self.folder / "embeddings" / run / checkpoint / f"t{readout['max_length']}" / f"{corpus}.npy"
+        params = {"recipe": recipe, "members": {"main": str(system / checkpoint / "main")}, "work": str(self.folder / "w"), "code": "c"}
+        embed(Job("embed", inputs, {"matrix": out}, params, 1, Lineage("embed", recipe, list(inputs.values()), self.folder)))
+        return out
+
+    def score(self, run, checkpoint, task, corpora, files, readouts=None):
+        """Score a set, or one a role, as MTEB's `task`; return what stands in the file."""
+        readouts = readouts or dict.fromkeys(corpora, READOUT)
+        matrices = [self.matrix(run, checkpoint, corpus, files[corpus], readouts[role]) for role, corpus in corpora.items()]
+        entry = {"scorer": "retrieval", "texts": corpora, "main": {"subset": "deu", **MAIN}, "resamples": 0, "output": "vectors"}
+        if len(corpora) > 1:
+            entry |= {"scorer": "bitext_mining", "protocols": ["train_oracle"], "main": {"subset": "deu", "metric": "f1"}}
+            entry["main"]["protocol"] = "train_oracle"
+        recipe = {"run_id": run, "system": run, "seed": 42, "checkpoint": checkpoint, "readout": "mean", "profile": "quick"}
+        recipe |= {"readout_entry": READOUT, "task": task, "task_entry": entry}
+        sets = [files[corpus][part] for corpus in corpora.values() for part in EVALUATION_FILES]
+        inputs = {"matrices": matrices, "sets": sets}
+        out = self.folder / "scores" / run / checkpoint / "mean" / f"{task}.json"
+        outputs = {"scores": out, "resamples": out.with_suffix(".resamples.parquet")}
+        score(Job("score", inputs, outputs, {"recipe": recipe, "code": "c"}, 1, Lineage("score", recipe, [*matrices, *sets], self.folder)))
+        return json.loads(out.read_text(encoding="utf-8"))["records"][0]
+
+
+@pytest.fixture
+def results(tmp_path, tiny_encoder, sentence_pairs):
+    made = Results(tmp_path / "results", tiny_encoder, sentence_pairs)
+    made.run("A-s42")
+    return made
+
+
+def test_hashes_are_those_of_the_checkpoint_and_of_the_data(results):
+    results.run("B-s42")
+    save = results.folder / "systems" / "B-s42" / "last" / "main" / "model.safetensors"
+    save_file({name: tensor * 1.5 for name, tensor in load_file(save).items()}, save, metadata={"format": "pt"})
+    files = {"tatoeba": results.evaluation("tatoeba", ["deu", "nld"]), "six": results.evaluation("six", ["deu"])}
+    first = results.score("A-s42", "last", "tatoeba", {"test": "tatoeba"}, files)
+    other_task = results.score("A-s42", "last", "tatoeba_six", {"test": "six"}, files)
+    best = results.score("A-s42", "best", "tatoeba", {"test": "tatoeba"}, files)
+    other_system = results.score("B-s42", "last", "tatoeba", {"test": "tatoeba"}, files)
+    assert first["checkpoint_sha"] == other_task["checkpoint_sha"]
+    assert len({first["checkpoint_sha"], best["checkpoint_sha"], other_system["checkpoint_sha"]}) == 3
+    assert first["data_manifest_sha"] == best["data_manifest_sha"] == other_system["data_manifest_sha"] != other_task["data_manifest_sha"]
+    written = list(export(results.folder, results.folder / "mteb", {}))
+    assert [path.name for path in written] == ["Tatoeba.json"] * 3
+    assert len({path.parent for path in written}) == 3
+    files["tatoeba"] = results.evaluation("tatoeba", ["deu", "nld"], links=lambda number: 5 - number)
+    assert results.score("A-s42", "last", "tatoeba", {"test": "tatoeba"}, files)["data_manifest_sha"] != first["data_manifest_sha"]
+
+
+def test_the_layer_and_the_lengths_that_were_read_are_recorded(results):
+    files = {name: results.evaluation(name, ["deu"]) for name in ("dev", "test")}
+    alone = results.score("A-s42", "last", "bucc", {"test": "test"}, files)
+    assert (alone["layer"], alone["max_length"], "lengths" in alone) == (2, 32, False)
+    readouts = {"dev": {**READOUT, "max_length": 8}, "test": READOUT}
+    both = results.score("A-s42", "last", "bucc", {"dev": "dev", "test": "test"}, files, readouts)
+    assert (both["max_length"], both["lengths"]) == (32, {"dev": 8, "test": 32})
+    context, _ = read_scores(results.folder / "scores" / "A-s42" / "last" / "mean" / "bucc.json")
+    assert context["max_length"] == 32
+
+
+def test_pairs_that_the_reader_left_out_are_said_beside_the_score(results):
+    files = {"test": results.evaluation("test", ["deu", "nld"], left_out={"nld": 2})}
+    results.score("A-s42", "last", "tatoeba", {"test": "test"}, files)
+    _, records = read_scores(results.folder / "scores" / "A-s42" / "last" / "mean" / "tatoeba.json")
+    assert {(r.subset, r.note) for r in records} == {("deu", ""), ("nld", "2 pairs that lack a text left out")}
+
+
+def test_matrices_of_two_checkpoints_make_no_score(results, monkeypatch):
+    files = {name: results.evaluation(name, ["deu"]) for name in ("dev", "test")}
+    one = results.matrix
+    monkeypatch.setattr(
+        results, "matrix", lambda run, checkpoint, corpus, *rest: one(run, "best" if corpus == "dev" else checkpoint, corpus, *rest)
+    )
+    with pytest.raises(InputError, match=r"dev\.npy.*test\.npy: .*one checkpoint"):
+        results.score("A-s42", "last", "bucc", {"dev": "dev", "test": "test"}, files)
