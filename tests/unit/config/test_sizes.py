@@ -105,5 +105,5 @@ def test_emma_x_at_its_sizes(size):
         assert with_one / (with_one + text["rows"]) > 0.13, "a tenth of every batch has a translation, with room for chance"
     assert all(("sample" in loaded.corpora[corpus]) == (size != "full") for corpus in pairs["from"] if not corpus.startswith("wmt"))
     table = resolve_table(loaded, "emma_x_table1")
-    assert any(f"size {size} " in note["text"] for note in loaded.tables["emma_x_table1"]["footnotes"])
+    assert any(f"size {size};" in note["text"] for note in loaded.tables["emma_x_table1"]["footnotes"])
     assert any(f"EX-p2-gmm4{mark}" in str(row.get("system")) for row in table["rows"])

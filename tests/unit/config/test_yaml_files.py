@@ -52,6 +52,11 @@ def test_unquoted_words_stand_for_what_ruamel_takes_them_for(read, word):
         assert read(f"a: {word}").content["a"] == wanted
 
 
+@pytest.mark.parametrize("word", ["https://a.org/b?c=d:e", "x:y", "a::b", "it's", "a#b", "-x", "C:/files", "12:30"])
+def test_unquoted_words_between_braces_keep_their_colons(read, word):
+    assert read(f"{{a: {word}, b: [{word}, 1]}}").content == {"a": word, "b": [word, 1]}
+
+
 def test_lines_are_those_of_keys_and_items(read):
     file = read("a: 1\nb:\n  - x\n  - c: &it\n      d: 2\ne: *it\n")
     assert file.content == {"a": 1, "b": ["x", {"c": {"d": 2}}], "e": {"d": 2}}
