@@ -103,8 +103,8 @@ class Paths:
         return self.results / "scores" / run / checkpoint / readout / f"{task}.json"
 
     def counts(self, table: str) -> Path:
-        """What a table counts of corpora and training sets, in the form of scores."""
-        return self.results / "counts" / f"{table}.json"
+        """What a table counts of corpora and training sets, in the form of scores and among them: they suffice for every table."""
+        return self.results / "scores" / "counts" / f"{table}.json"
 
     def mined(self, mine: str, form: str) -> Path:
         """Sentence pairs mined from a user's own files: `tsv` or `parquet`."""
