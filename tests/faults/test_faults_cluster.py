@@ -85,7 +85,9 @@ for file in "$(dirname "$0")"/sbatch.state.*; do echo "${file##*.}|$(cat "$file"
 def test_f29_jobs_are_asked_after_until_slurm_answers(tmp_path):
     mini = Mini(tmp_path / "mini")
     shutil.copytree(ROOT / "slurm", mini.folder / "slurm")
-    (mini.folder / "slurm" / "local.yaml").write_text("slurm-init-seconds-before-status-checks: 1\nslurm-status-attempts: 1\nlatency-wait: 2\n")
+    (mini.folder / "slurm" / "local.yaml").write_text(
+        "slurm-init-seconds-before-status-checks: 1\nslurm-status-attempts: 1\nlatency-wait: 2\n"
+    )
     age = "echo 'MinJobAge = 7200 sec'\n"
     path = slurm_of_scripts(tmp_path / "bin", {"sbatch": SBATCH, "srun": SRUN, "squeue": SQUEUE, "scontrol": age})
     target = "results/mini/corpora/written_nli/all.parquet"
