@@ -54,7 +54,8 @@ def column_groups(columns: Sequence[Mapping[str, str]]) -> list[tuple[str, int]]
     return [(name, len(list(group))) for name, group in itertools.groupby(columns, key=lambda column: column["group"])]
 
 
-def _markdown_escape(text: str) -> str:
+def markdown_escape(text: str) -> str:
+    """Return text with a backslash before whatever Markdown would read as markup."""
     return re.sub(r"([\\`*_{}\[\]<>|])", r"\\\1", text)
 
 
@@ -67,25 +68,25 @@ def _markdown_cell(cell: PrintedCell, reduced: bool) -> str:
 
 def as_markdown(table: PrintedTable) -> str:
     """Return the table in GitHub's Markdown; `ours / published` where something was published."""
-    lines = [f"### {_markdown_escape(table.title)}", ""]
+    lines = [f"### {markdown_escape(table.title)}", ""]
     if table.caption:
-        lines += [_markdown_escape(table.caption), ""]
+        lines += [markdown_escape(table.caption), ""]
     heads = [
-        _markdown_escape(column["name"]) + (f"<sup>{letters}</sup>" if letters else "")
+        markdown_escape(column["name"]) + (f"<sup>{letters}</sup>" if letters else "")
         for column, letters in zip(table.columns, table.column_letters, strict=True)
     ]
     lines += ["| | " + " | ".join(heads) + " |", "| :--- |" + " ---: |" * len(heads)]
     for row in table.rows:
         if row.group:
-            lines.append(f"| *{_markdown_escape(row.group)}* |" + " |" * len(heads))
-        label = _markdown_escape(row.label) + (f"<sup>{row.letters}</sup>" if row.letters else "")
+            lines.append(f"| *{markdown_escape(row.group)}* |" + " |" * len(heads))
+        label = markdown_escape(row.label) + (f"<sup>{row.letters}</sup>" if row.letters else "")
         lines.append(f"| {label} | " + " | ".join(_markdown_cell(cell, table.reduced) for cell in row.cells) + " |")
     lines.append("")
     lines += [
-        f"<sup>{letter}</sup> {_markdown_escape(text)}  " if letter else f"{_markdown_escape(text)}  " for letter, text in table.footnotes
+        f"<sup>{letter}</sup> {markdown_escape(text)}  " if letter else f"{markdown_escape(text)}  " for letter, text in table.footnotes
     ]
     if table.licence:
-        lines += ["", f"*{_markdown_escape(table.licence)}*"]
+        lines += ["", f"*{markdown_escape(table.licence)}*"]
     return "\n".join(lines) + "\n"
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from crosslign.errors import printable
 from crosslign.files import write_text
-from crosslign.reporting.formats import _markdown_escape, templates
+from crosslign.reporting.formats import markdown_escape, templates
 from crosslign.reporting.published import published_of
 from crosslign.reporting.values import fill_grid
 
@@ -70,7 +70,7 @@ def build_overview(recipe: Mapping[str, Any], results: Path, published: Path, ou
         }
         for paper in dict.fromkeys(item["paper"] for item in [*recipe["tables"], *recipe["figures"]])
     ]
-    context = {"papers": papers, "scale": recipe["scale"], "stand_in": recipe["stand_in"], "escaped": _markdown_escape}
+    context = {"papers": papers, "scale": recipe["scale"], "stand_in": recipe["stand_in"], "escaped": markdown_escape}
     for form in ("html", "md"):
         write_text(out[form], templates().get_template(f"overview.{form}").render(**context))
     return {
