@@ -67,7 +67,7 @@ FORMS: dict[str, Form] = {
     "sts17_mteb": Form("STS17", STS, _STS17),
     "sts17_extended": Form("STS17", STS),
     "sts17_tracks": Form("STS17", STS, subsets={"ar-en": "en-ar"}),
-    "sts22": Form("STS22", STS),  # of revision 6d1ba47, but without the pairs that lack a text: those are not its data
+    "sts22": Form("STS22", STS, "6d1ba47164174a496b7fa5d3569dae26a6813b80"),
     **{
         name: Form("Tatoeba", MINED, protocols=("", "mteb"), direction="xx2en", pivot="-eng", codes=_TATOEBA)
         for name in ("tatoeba", "tatoeba_six", "tatoeba_zh")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,6 @@ def score(job: Job) -> None:
         "checkpoint_sha": _checkpoint_sha(dict(zip(matrices.values(), sidecars, strict=True))),
         "code_version": job.params["code"],
         "data_manifest_sha": data_manifest_sha({corpus: sets[role] for role, corpus in recipe["task_entry"]["texts"].items()}),
-        "left_out": _left_out(files["texts"] for files in sets.values()),
         "collapsed": next((found for sidecar in sidecars if (found := sidecar["counts"].get("collapsed"))), ""),
     }
     with job.publish("scores") as (out, counts):
@@ -52,12 +51,6 @@ def _checkpoint_sha(sidecars: Mapping[Path, Mapping[str, Any]]) -> str:
             do="Delete them; the next run makes them again",
         )
     return next(iter(found))
-
-
-def _left_out(texts: Iterable[Path]) -> dict[str, int]:
-    """Return how many pairs of each subset the readers of these sets left out."""
-    sidecars = [lineage_path(path) for path in texts]
-    return dict(pair for path in sidecars if path.exists() for pair in read_json(path)["counts"].get("left_out", {}).items())
 
 
 def data_manifest_sha(sets: Mapping[str, Mapping[str, Path]]) -> str:

@@ -39,7 +39,7 @@ class Results:
         save_file(tensors, weights, metadata={"format": "pt"})
         Lineage("train_system", {}, [], self.folder).write(run, "system")
 
-    def evaluation(self, corpus, langs, links=lambda number: number, left_out=None):
+    def evaluation(self, corpus, langs, links=lambda number: number):
         """Write an evaluation set with a subset for each language, of the same sentences."""
         builder = EvaluationBuilder(corpus)
         for lang in langs:
@@ -50,7 +50,7 @@ class Results:
         files = {part: self.folder / "evaluation" / corpus / f"{part}.parquet" for part in EVALUATION_FILES}
         builder.build().write(files)
         for file in files.values():
-            Lineage("build_evaluation", {}, [], self.folder, counts={"left_out": left_out or {}}).write(file, "evaluation")
+            Lineage("build_evaluation", {}, [], self.folder).write(file, "evaluation")
         return files
 
     def matrix(self, run, checkpoint, corpus, files, readout):
@@ -116,13 +116,6 @@ def test_the_layer_and_the_lengths_that_were_read_are_recorded(results):
     assert (both["max_length"], both["lengths"]) == (32, {"dev": 8, "test": 32})
     context, _ = read_scores(results.folder / "scores" / "A-s42" / "last" / "mean" / "bucc.json")
     assert context["max_length"] == 32
-
-
-def test_pairs_that_the_reader_left_out_are_said_beside_the_score(results):
-    files = {"test": results.evaluation("test", ["deu", "nld"], left_out={"nld": 2})}
-    results.score("A-s42", "last", "tatoeba", {"test": "test"}, files)
-    _, records = read_scores(results.folder / "scores" / "A-s42" / "last" / "mean" / "tatoeba.json")
-    assert {(r.subset, r.note) for r in records} == {("deu", ""), ("nld", "2 pairs that lack a text left out")}
 
 
 def test_matrices_of_two_checkpoints_make_no_score(results, monkeypatch):
