@@ -31,7 +31,7 @@ def score(job: Job) -> None:
         "layer": sidecars[0]["counts"]["layer_read"],
         "max_length": max(lengths.values()),
         "lengths": lengths if len(set(lengths.values())) > 1 else {},
-        "score_change": recipe["readout_entry"].get("score_change", ""),
+        "score_change": _score_change(recipe["readout_entry"]),
         "checkpoint_sha": _checkpoint_sha(dict(zip(matrices.values(), sidecars, strict=True))),
         "code_version": job.params["code"],
         "data_manifest_sha": data_manifest_sha({corpus: sets[role] for role, corpus in recipe["task_entry"]["texts"].items()}),
@@ -39,6 +39,11 @@ def score(job: Job) -> None:
     }
     with job.publish("scores") as (out, counts):
         counts["records"] = len(score_run(recipe["task"], recipe["task_entry"], matrices, sets, out["scores"], context, out["resamples"]))
+
+
+def _score_change(readout: Mapping[str, Any]) -> str:
+    """Return what a readout's precision was measured to change; where nobody measured it, that."""
+    return str(readout.get("score_change", "" if readout["precision"] == "fp32" else "not measured"))
 
 
 def _checkpoint_sha(sidecars: Mapping[Path, Mapping[str, Any]]) -> str:

@@ -63,7 +63,7 @@ class Results:
         embed(Job("embed", inputs, {"matrix": out}, params, 1, Lineage("embed", recipe, list(inputs.values()), self.folder)))
         return out
 
-    def score(self, run, checkpoint, task, corpora, files, readouts=None):
+    def score(self, run, checkpoint, task, corpora, files, readouts=None, entry_of_readout=READOUT):
         """Score a set, or one a role, as MTEB's `task`; return what stands in the file."""
         readouts = readouts or dict.fromkeys(corpora, READOUT)
         matrices = [self.matrix(run, checkpoint, corpus, files[corpus], readouts[role]) for role, corpus in corpora.items()]
@@ -72,7 +72,7 @@ class Results:
             entry |= {"scorer": "bitext_mining", "protocols": ["train_oracle"], "main": {"subset": "deu", "metric": "f1"}}
             entry["main"]["protocol"] = "train_oracle"
         recipe = {"run_id": run, "system": run, "seed": 42, "checkpoint": checkpoint, "readout": "mean", "profile": "quick"}
-        recipe |= {"readout_entry": READOUT, "task": task, "task_entry": entry}
+        recipe |= {"readout_entry": entry_of_readout, "task": task, "task_entry": entry}
         sets = [files[corpus][part] for corpus in corpora.values() for part in EVALUATION_FILES]
         inputs = {"matrices": matrices, "sets": sets}
         out = self.folder / "scores" / run / checkpoint / "mean" / f"{task}.json"
@@ -116,6 +116,16 @@ def test_the_layer_and_the_lengths_that_were_read_are_recorded(results):
     assert (both["max_length"], both["lengths"]) == (32, {"dev": 8, "test": 32})
     context, _ = read_scores(results.folder / "scores" / "A-s42" / "last" / "mean" / "bucc.json")
     assert context["max_length"] == 32
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [({}, ""), ({"precision": "bf16"}, "not measured"), ({"precision": "bf16", "score_change": "at most 0.1"}, "at most 0.1")],
+)
+def test_a_record_names_what_the_precision_changes_or_that_nobody_measured_it(results, changed, said):
+    files = {"test": results.evaluation("test", ["deu"])}
+    record = results.score("A-s42", "last", "tatoeba", {"test": "test"}, files, entry_of_readout={**READOUT, **changed})
+    assert (record["precision"], record["score_change"]) == (changed.get("precision", "fp32"), said)
 
 
 def test_matrices_of_two_checkpoints_make_no_score(results, monkeypatch):
