@@ -252,8 +252,7 @@ def build_evaluation(
 
     Returns:
         Counts of texts (`rows`), items, gold links, items by subset, texts by language, white-space words by language (`words`), and
-        `sizes`: by subset, the items of each role (`source_items`), groups of items (`item_groups`) and gold links (`gold_links`);
-        `left_out` where the reader left pairs out, by subset.
+        `sizes`: by subset, the items of each role (`source_items`), groups of items (`item_groups`) and gold links (`gold_links`).
 
     Raises:
         InputError: the reader's own; no text or no item is there.
@@ -277,7 +276,6 @@ def build_evaluation(
         "per_language": dict(sorted(Counter(evaluation.texts["lang"].to_pylist()).items())),
         "words": _words(evaluation.texts),
         "sizes": _sizes(evaluation),
-        **({"left_out": dict(sorted(evaluation.left_out.items()))} if evaluation.left_out else {}),
     }
 
 

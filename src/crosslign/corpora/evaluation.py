@@ -24,13 +24,11 @@ class Evaluation:
             string is encoded once; row i of an embeddings matrix is row i here.
         items: item_id, subset, split, role, text_id, label, group.
         gold: subset, split, left, right (item_id), score.
-        left_out: pairs of each subset that the data has and the reader left out; known while the set is made, then in its lineage.
     """
 
     texts: pa.Table
     items: pa.Table
     gold: pa.Table
-    left_out: Mapping[str, int] = field(default_factory=dict)
 
     def write(self, paths: Mapping[str, Path]) -> None:
         """Write the three tables, `texts` last, so that it stands for the whole."""
@@ -60,7 +58,6 @@ class EvaluationBuilder:
     _texts: dict[tuple[str, str, str | None], str] = field(default_factory=dict)
     _items: list[dict[str, object]] = field(default_factory=list)
     _gold: list[dict[str, object]] = field(default_factory=list)
-    left_out: dict[str, int] = field(default_factory=dict)
 
     def text(self, lang: str, text: str, pair_text: str | None = None) -> str:
         """Return the text id of a string, giving it one when it is new."""
@@ -101,5 +98,4 @@ class EvaluationBuilder:
             pa.Table.from_pylist(texts, schema=SCHEMAS["texts"]),
             pa.Table.from_pylist(self._items, schema=SCHEMAS["items"]),
             pa.Table.from_pylist(self._gold, schema=SCHEMAS["gold"]),
-            self.left_out,
         )

@@ -38,6 +38,15 @@ def _devices(processes: int, shards: int) -> list[str]:
     return ["cpu"] * max(1, min(processes, shards))
 
 
+def _is_whole(matrix: Path) -> bool:
+    """Tell whether a matrix is there with all its bytes: a shorter one that is opened for writing is filled up with zeros."""
+    try:
+        np.load(matrix, mmap_mode="r")
+    except (OSError, ValueError, EOFError):
+        return False
+    return True
+
+
 class _Progress:
     """Which shards are done, on the disk; another identity knows of none."""
 
@@ -47,7 +56,7 @@ class _Progress:
         self.done: dict[int, Counts] = {}
         try:
             saved = json.loads(self._state.read_text(encoding="utf-8"))
-            if self.matrix.exists() and saved["identity"] == json.loads(json.dumps(self._identity)):
+            if _is_whole(self.matrix) and saved["identity"] == json.loads(json.dumps(self._identity)):
                 self.done = {int(start): dict(counts) for start, counts in saved["done"].items()}
         except (OSError, ValueError, KeyError, TypeError):
             pass

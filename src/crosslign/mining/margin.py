@@ -15,6 +15,8 @@ Margin = Literal["ratio", "distance", "absolute"]
 Retrieval = Literal["fwd", "bwd", "intersect", "max"]
 MARGINS = ("ratio", "distance", "absolute")
 RETRIEVALS = ("fwd", "bwd", "intersect", "max")
+FEW = 256
+"""So many pairs, or so small a share of them, are looked at one by one."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,14 @@ class Pairs:
 
     def ranked(self) -> Pairs:
         """Return the pairs by score from high to low, then by source, then by target."""
-        return self.take(np.lexsort((self.targets, self.sources, -self.scores)))
+        order = np.argsort(-self.scores)
+        scores = self.scores[order]
+        equal = scores[1:] == scores[:-1]
+        # Sorting by one key is several times faster than by three, and few scores are equal.
+        tied = np.flatnonzero(np.append(equal, False) | np.append(False, equal))
+        among = order[tied]
+        order[tied] = among[np.lexsort((self.targets[among], self.sources[among], -scores[tied]))]
+        return self.take(order)
 
 
 def margin_scores(cosines: np.ndarray, means: np.ndarray, margin: Margin) -> np.ndarray:
@@ -72,20 +81,46 @@ def _scored(neighbours: Neighbours, margin: Margin) -> tuple[np.ndarray, np.ndar
 
 def _best(scores: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return of each row the candidate with the highest score, the lowest index of equal ones, and its score."""
-    highest = scores.max(1)
-    index = np.where(scores == highest[:, None], indices, np.iinfo(np.int64).max).min(1)
+    index, highest = indices[:, 0].copy(), scores[:, 0].copy()
+    for column in range(1, scores.shape[1]):  # a reduction over rows this short takes numpy ten times as long
+        other, score = indices[:, column], scores[:, column]
+        better = (score > highest) | ((score == highest) & (other < index))
+        np.copyto(index, other, where=better)
+        np.copyto(highest, score, where=better)
     return index, highest
 
 
+def _first_of_each(items: np.ndarray, number: int) -> np.ndarray:
+    """Return whether each position is the first of its item: bool, of the shape of `items`; `number` is beyond the largest item."""
+    positions = np.arange(len(items))
+    first = np.empty(number, dtype=np.int64)
+    first[items[::-1]] = positions[::-1]  # of several values for one place numpy keeps the last
+    return np.asarray(first[items] == positions)
+
+
 def _greedy(pairs: Pairs) -> Pairs:
-    """Accept pairs from the best down, each side at most once."""
-    used_sources, used_targets = bytearray(int(pairs.sources.max()) + 1), bytearray(int(pairs.targets.max()) + 1)
-    accepted = []
-    for position, (source, target) in enumerate(zip(pairs.sources.tolist(), pairs.targets.tolist(), strict=True)):
-        if not used_sources[source] and not used_targets[target]:
-            used_sources[source] = used_targets[target] = 1
-            accepted.append(position)
-    return pairs.take(np.array(accepted, dtype=np.int64))
+    """Accept pairs from the best down, each side at most once.
+
+    A pair that is the best left for its source and for its target is accepted whatever happens to the others: so all such pairs are taken
+    at once, with what they use, until few are left or a long chain of pairs gives way one by one; these are looked at in turn.
+    """
+    numbers = int(pairs.sources.max()) + 1, int(pairs.targets.max()) + 1
+    used = [np.zeros(number, dtype=bool) for number in numbers]
+    accepted, left = np.zeros(len(pairs), dtype=bool), np.arange(len(pairs))
+    taken = len(left)
+    while len(left) > FEW and taken > len(left) // FEW:
+        sides = pairs.sources[left], pairs.targets[left]
+        best = np.logical_and(*(_first_of_each(items, number) for items, number in zip(sides, numbers, strict=True)))
+        accepted[left[best]] = True
+        for side, items in zip(used, sides, strict=True):
+            side[items[best]] = True
+        taken = int(best.sum())
+        left = left[~(used[0][sides[0]] | used[1][sides[1]])]
+    for position in left.tolist():
+        source, target = pairs.sources[position], pairs.targets[position]
+        if not used[0][source] and not used[1][target]:
+            used[0][source] = used[1][target] = accepted[position] = True
+    return pairs.take(accepted)
 
 
 def mine(neighbours: Neighbours, margin: Margin = "ratio", retrieval: Retrieval = "max") -> Pairs:
@@ -115,6 +150,7 @@ def mine(neighbours: Neighbours, margin: Margin = "ratio", retrieval: Retrieval 
     if retrieval == "intersect":
         mutual = source[target] == np.arange(n)
         return Pairs(np.arange(n)[mutual], target[mutual], forward[mutual])
-    pooled = Pairs(np.concatenate([np.arange(n), source]), np.concatenate([target, np.arange(m)]), np.concatenate([forward, backward]))
+    others = np.flatnonzero(target[source] != np.arange(m))  # a pair that is best both ways is there already
+    pooled = Pairs(np.append(np.arange(n), source[others]), np.append(target, others), np.append(forward, backward[others]))
     chosen = _greedy(pooled.ranked())
     return chosen.take(chosen.scores > 0)

@@ -54,15 +54,15 @@ def merge(best: Tensor, groups: Tensor, keys: Tensor) -> None:
 
     Args:
         best: int64 [n, k], keys from large to small, `EMPTY` where there is none yet.
-        groups: int64 [c], the list that each candidate belongs to.
+        groups: int64 [c], the list that each candidate belongs to; from small to large.
         keys: int64 [c], no key twice in a group.
     """
     if not len(groups):
         return
     k = best.shape[1]
-    order = order_in_groups(groups, keys)
-    groups, keys = groups[order], keys[order]
     rank = ranks_in_groups(groups)
+    if int(rank.max()) >= k:  # only the best k of a group can enter
+        keys = keys[order_in_groups(groups, keys)]
     kept = rank < k
     touched, row = torch.unique_consecutive(groups, return_inverse=True)
     fresh = torch.full((len(touched), k), EMPTY, device=best.device)

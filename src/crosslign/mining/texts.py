@@ -34,10 +34,16 @@ def read_sentences(file: Path, lang: str, out: Path, dedup: Dedup, limit: int | 
         lines, empty, repeated and sentences: how many were read, had no text, were there before, and are written.
 
     Raises:
-        InputError: the file is missing, damaged, no UTF-8, or holds no sentence; names file and line.
+        InputError: the file is missing, a folder, damaged, no UTF-8, or holds no sentence; names file and line.
     """
+    if file.is_dir():
+        raise InputError("a folder, not a file of sentences", where=str(file))
     counts = {"lines": 0, "empty": 0, "repeated": 0, "sentences": 0}
-    write_batches(out, _tables(file, lang, dedup, limit, counts), "texts")
+    try:
+        write_batches(out, _tables(file, lang, dedup, limit, counts), "texts")
+    except InputError as error:
+        # Readers of the catalog's files advise to delete a damaged one; nothing brings a user's own file back.
+        raise InputError(error.what, where=error.where, why=error.why, do="Mend or replace the file" if error.do else "") from error
     return counts
 
 

@@ -23,8 +23,8 @@ from crosslign.vectors import blocks
 
 WIDTH = 16
 """Entries of a tile that share one maximum."""
-PAIRS = 128
-"""Pairs re-scored at once; their vectors stay in the processor's cache."""
+PAIRS = 512
+"""Pairs re-scored at once: few enough for the processor's cache, many enough for what each call costs."""
 PENDING = 1 << 22
 PENDING_PER_NEIGHBOUR = 2
 """Candidates that wait for re-scoring before they are re-scored early: at least so many, and so many for each place of the best lists."""
@@ -87,16 +87,16 @@ class Direction:
         limit = max(PENDING, PENDING_PER_NEIGHBOUR * self.best.numel())
         if waiting <= 2 * self._pruned + limit // 4:
             return False
-        rows, others, entries = self._take()
-        kept = entries >= self.thresholds[rows]
-        self._pending = [(rows[kept], others[kept], entries[kept])]
+        self._pending = [self._take()]
         self._pruned = len(self._pending[0][0])
         return self._pruned > limit
 
     def _take(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return what waits, without those that fell below their thresholds."""
         rows, others, entries = (torch.cat(parts) for parts in zip(*self._pending, strict=True))
         self._pending = []
-        return rows, others, entries
+        kept = entries >= self.thresholds[rows]
+        return rows[kept], others[kept], entries[kept]
 
     def resolve(self, own: Side, other: Side, first: int = 0) -> None:
         """Re-score what waits and enter it; `first` is the number of this direction's first row within `own`."""

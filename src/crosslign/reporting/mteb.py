@@ -67,7 +67,7 @@ FORMS: dict[str, Form] = {
     "sts17_mteb": Form("STS17", STS, _STS17),
     "sts17_extended": Form("STS17", STS),
     "sts17_tracks": Form("STS17", STS, subsets={"ar-en": "en-ar"}),
-    "sts22": Form("STS22", STS),  # of revision 6d1ba47, but without the pairs that lack a text: those are not its data
+    "sts22": Form("STS22", STS, "6d1ba47164174a496b7fa5d3569dae26a6813b80"),
     **{
         name: Form("Tatoeba", MINED, protocols=("", "mteb"), direction="xx2en", pivot="-eng", codes=_TATOEBA)
         for name in ("tatoeba", "tatoeba_six", "tatoeba_zh")
@@ -168,7 +168,8 @@ def merged(results: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
 def export(results: Path, out: Path, averages: Mapping[str, Sequence[str]]) -> Iterator[Path]:
     """Write every score file of a results folder that has a form of MTEB, and yield the files written.
 
-    They lie in `<out>/<run>__<readout>/<checkpoint hash>/<task>.json`, with `model_meta.json` beside them.
+    They lie in `<out>/crosslign__<run>__<readout>/<checkpoint hash>/<task>.json`, with `model_meta.json` beside them: where MTEB looks for
+    the results of a model `crosslign/<run>__<readout>`, one model for each way to read a run.
 
     Args:
         results: a results folder with its scale.
@@ -182,8 +183,9 @@ def export(results: Path, out: Path, averages: Mapping[str, Sequence[str]]) -> I
         context, records = read_scores(score)
         result = as_mteb(score.stem, records, averages.get(score.stem, ()), context["data_manifest_sha"], "crosslign")
         if result is not None:
-            folder = out / f"{context['run_id']}__{context['readout']}" / context["checkpoint_sha"]
-            write_json(folder / "model_meta.json", {"name": f"crosslign/{context['run_id']}", "revision": context["checkpoint_sha"]})
+            model = f"crosslign/{context['run_id']}__{context['readout']}"
+            folder = out / model.replace("/", "__") / context["checkpoint_sha"]
+            write_json(folder / "model_meta.json", {"name": model, "revision": context["checkpoint_sha"]})
             found.setdefault(folder / f"{result['task_name']}.json", []).append(result)
     for path, of_task in found.items():
         write_json(path, merged(of_task))

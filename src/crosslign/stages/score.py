@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -32,15 +32,19 @@ def score(job: Job) -> None:
         "layer": sidecars[0]["counts"]["layer_read"],
         "max_length": max(lengths.values()),
         "lengths": lengths if len(set(lengths.values())) > 1 else {},
-        "score_change": recipe["readout_entry"].get("score_change", ""),
+        "score_change": _score_change(recipe["readout_entry"]),
         "checkpoint_sha": _checkpoint_sha(dict(zip(matrices.values(), sidecars, strict=True))),
         "code_version": job.params["code"],
         "data_manifest_sha": _data_manifest_sha(job.lineage, sets_by_corpus),
-        "left_out": _left_out(files["texts"] for files in sets.values()),
         "collapsed": next((found for sidecar in sidecars if (found := sidecar["counts"].get("collapsed"))), ""),
     }
     with job.publish("scores") as (out, counts):
         counts["records"] = len(score_run(recipe["task"], recipe["task_entry"], matrices, sets, out["scores"], context, out["resamples"]))
+
+
+def _score_change(readout: Mapping[str, Any]) -> str:
+    """Return what a readout's precision was measured to change; where nobody measured it, that."""
+    return str(readout.get("score_change", "" if readout["precision"] == "fp32" else "not measured"))
 
 
 def _checkpoint_sha(sidecars: Mapping[Path, Mapping[str, Any]]) -> str:
@@ -53,12 +57,6 @@ def _checkpoint_sha(sidecars: Mapping[Path, Mapping[str, Any]]) -> str:
             do="Delete them; the next run makes them again",
         )
     return next(iter(found))
-
-
-def _left_out(texts: Iterable[Path]) -> dict[str, int]:
-    """Return how many pairs of each subset the readers of these sets left out."""
-    sidecars = [lineage_path(path) for path in texts]
-    return dict(pair for path in sidecars if path.exists() for pair in read_json(path)["counts"].get("left_out", {}).items())
 
 
 def _data_manifest_sha(lineage: Lineage, sets: Mapping[str, Mapping[str, Path]]) -> str:

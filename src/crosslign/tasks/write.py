@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,6 @@ from crosslign.corpora.evaluation import Evaluation
 from crosslign.errors import InputError
 from crosslign.files import read_json, write_json, write_rows
 from crosslign.files.rows import SCHEMAS
-from crosslign.tasks.data import Averages, members
 from crosslign.tasks.records import Record, check_value
 from crosslign.tasks.score import Scored, score_with_resamples
 from crosslign.vectors import VectorError, open_vectors
@@ -94,8 +93,7 @@ def score_run(
         matrices: for each role, the `.npy` of its text set; memory-mapped.
         sets: for each role, the paths of its texts, items and gold.
         out: score file.
-        context: what `write_scores` needs, except the task; `collapsed` where training marked the checkpoint; `left_out`, pairs of each
-            subset that are in the data and not in the set, which is said beside the score.
+        context: what `write_scores` needs, except the task; `collapsed` where training marked the checkpoint.
         resamples: file of `write_resamples`, or None.
 
     Raises:
@@ -115,26 +113,11 @@ def score_run(
         scored = score_with_resamples(name, task, outputs, evaluations, str(context.get("collapsed", "")))
     except VectorError as error:
         raise _with_text(error, matrices, evaluations) from error
-    records = _with_left_out([record for record, _ in scored], task.get("averages", {}), context.get("left_out", {}))
+    records = [record for record, _ in scored]
     if resamples is not None:
         write_resamples(resamples, scored)
     write_scores(out, {**context, "task": name}, records)
     return records
-
-
-def _with_left_out(records: Sequence[Record], averages: Averages, left_out: Mapping[str, int]) -> list[Record]:
-    """Return records with a note where pairs of their subset, or of one of an average's, were left out."""
-    if not left_out:
-        return list(records)
-    subsets = list(dict.fromkeys(record.subset for record in records if record.subset not in averages))
-
-    def noted(record: Record) -> Record:
-        of = members(averages, record.subset, subsets) if record.subset in averages else [record.subset]
-        number = sum(left_out.get(subset, 0) for subset in of)
-        told = f"{number} {'pair that lacks' if number == 1 else 'pairs that lack'} a text left out"
-        return replace(record, note="; ".join(filter(None, (record.note, told)))) if number else record
-
-    return [noted(record) for record in records]
 
 
 def _with_text(error: VectorError, matrices: Mapping[str, Path], evaluations: Mapping[str, Evaluation]) -> InputError:

@@ -76,6 +76,28 @@ def test_encoding_goes_on_behind_the_shards_that_are_done(embed, tmp_path, monke
     assert (tmp_path / "x.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
 
 
+@pytest.mark.parametrize("lost", [1, 700])
+def test_a_matrix_that_lost_its_end_is_begun_again(embed, tmp_path, monkeypatch, small_shards, lost):
+    """numpy fills a short file up with zeros when it is opened for writing."""
+    embed(tmp_path / "whole.npy")
+    real, seen = shards.ShardEncoder.__call__, []
+
+    def dies_at_the_last(self, start):
+        seen.append(start)
+        if start == 18 and seen.count(18) == 1:
+            raise KeyboardInterrupt
+        return real(self, start)
+
+    monkeypatch.setattr(shards.ShardEncoder, "__call__", dies_at_the_last)
+    with pytest.raises(KeyboardInterrupt):
+        embed(tmp_path / "x.npy", work=tmp_path / "work")
+    part = tmp_path / "work" / "x.part.npy"
+    part.write_bytes(part.read_bytes()[:-lost])
+    embed(tmp_path / "x.npy", work=tmp_path / "work")
+    assert seen == [0, 6, 12, 18, 0, 6, 12, 18]
+    assert (tmp_path / "x.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
+
+
 def test_another_identity_starts_from_the_beginning(embed, tmp_path, monkeypatch, small_shards):
     real, seen = shards.ShardEncoder.__call__, []
 

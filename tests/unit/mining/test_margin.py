@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crosslign.errors import InputError
-from crosslign.mining import Neighbours, Pairs, mine, neighbours, unify
+from crosslign.mining import Neighbours, Pairs, margin, mine, neighbours, unify
 from crosslign.mining.margin import _scored
 
 X = np.array([(1, 0), (3, 4), (0, 1), (4, 3)], dtype=np.float64)
@@ -174,6 +174,38 @@ def test_max_equals_the_reference_written_with_loops(seed: int, n: int, m: int, 
     x, y = rng.standard_normal((n, 6)) + 1, rng.standard_normal((m, 6)) + 1
     pairs = mine(neighbours(x, y, k), "ratio", "max")
     assert list(zip(pairs.sources.tolist(), pairs.targets.tolist(), strict=True)) == slow_max(x, y, k)
+
+
+def one_by_one(pairs: Pairs) -> list[tuple[int, int]]:
+    used_sources, used_targets, out = set(), set(), []
+    for pair in zip(pairs.sources.tolist(), pairs.targets.tolist(), strict=True):
+        if pair[0] not in used_sources and pair[1] not in used_targets:
+            used_sources.add(pair[0])
+            used_targets.add(pair[1])
+            out.append(pair)
+    return out
+
+
+@pytest.mark.parametrize("few", [1, 2, 7, 256])
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), number=st.integers(1, 400), items=st.integers(1, 200), levels=st.integers(1, 50))
+def test_pairs_accepted_at_once_are_those_accepted_one_by_one(few: int, seed: int, number: int, items: int, levels: int) -> None:
+    rng = np.random.default_rng(seed)
+    pairs = Pairs(rng.integers(0, items, number), rng.integers(0, items, number), rng.integers(0, levels, number) / 7.0)
+    ranked = pairs.ranked()
+    keys = list(zip((-ranked.scores).tolist(), ranked.sources.tolist(), ranked.targets.tolist(), strict=True))
+    assert keys == sorted(zip((-pairs.scores).tolist(), pairs.sources.tolist(), pairs.targets.tolist(), strict=True))
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(margin, "FEW", few)
+        found = margin._greedy(ranked)
+    assert list(zip(found.sources.tolist(), found.targets.tolist(), strict=True)) == one_by_one(ranked)
+
+
+def test_a_chain_in_which_each_pair_takes_the_next_one_away() -> None:
+    steps = np.arange(3000)
+    chain = Pairs((steps + 1) // 2, steps // 2, -steps / 1.0)  # 0-0, 1-0, 1-1, 2-1, ...: every second pair is accepted
+    found = margin._greedy(chain)
+    assert found.sources.tolist() == found.targets.tolist() == list(range(1500))
 
 
 def test_unknown_names_are_refused() -> None:

@@ -65,6 +65,22 @@ def test_files_without_sentences_are_refused_by_name(tmp_path: Path, content: by
     assert not (tmp_path / "rows.parquet").exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "content"), [("empty", b""), ("cut.gz", gzip.compress(b"hello\n" * 1000)[:-10]), ("plain.gz", b"hello\n")]
+)
+def test_nobody_is_told_to_delete_a_file_of_their_own(tmp_path: Path, name: str, content: bytes) -> None:
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(InputError, match="Mend or replace the file") as refused:
+        read_sentences(tmp_path / name, "de", tmp_path / "rows.parquet", "text")
+    assert name in str(refused.value)
+    assert not {"Delete", "fetches"} & set(str(refused.value).split())
+
+
+def test_a_folder_is_no_file_of_sentences(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a folder, not a file"):
+        read_sentences(tmp_path, "de", tmp_path / "rows.parquet", "text")
+
+
 def hand_case(tmp_path: Path) -> tuple[Neighbours, tuple[Path, Path]]:
     # k = 1 and cosines that a hand can check: means are f = (1, .6), b = (1, .6); ratios 1 and 1.
     x, y = np.array([[1.0, 0.0], [0.0, 1.0]]), np.array([[1.0, 0.0], [0.8, 0.6]])

@@ -76,12 +76,26 @@ def test_years_of_sts_take_all_pairs_together():
 def test_mteb_reads_what_was_exported(tmp_path):
     write_scores(tmp_path / "results" / "scores" / "labse" / "base" / "cls_t256" / "sts17.json", CONTEXT, RECORDS)
     (path,) = export(tmp_path / "results", tmp_path / "out", {"sts17": ["all"]})
-    assert path.relative_to(tmp_path / "out").as_posix() == "labse__cls_t256/abc/STS17.json"
+    assert path.relative_to(tmp_path / "out").as_posix() == "crosslign__labse__cls_t256/abc/STS17.json"
     assert json.loads((path.parent / "model_meta.json").read_text())["revision"] == "abc"
     mteb = pytest.importorskip("mteb")
     result = mteb.results.TaskResult.from_disk(path, load_historic_data=False)
     assert result.task_name == "STS17"
     assert result.get_score(splits=["test"], languages=["spa"]) == pytest.approx(0.8083)
+
+
+def test_readouts_of_one_run_are_models_of_their_own_in_mteb(tmp_path):
+    cache = pytest.importorskip("mteb.cache")
+    for readout, value in (("cls_t256", 0.5), ("mean", 0.6)):
+        path = tmp_path / "results" / "scores" / "labse" / "base" / readout / "sts17.json"
+        write_scores(path, {**CONTEXT, "readout": readout}, [Record("sts17", "es-es", "spearman", value, 250, main=True)])
+    list(export(tmp_path / "results", tmp_path / "cache" / "results", {}))
+    found = {result.model_name: result for result in cache.ResultCache(tmp_path / "cache").load_results().model_results}
+    assert {name: result.task_results[0].get_score() for name, result in found.items()} == {
+        "crosslign/labse__cls_t256": 0.5, "crosslign/labse__mean": 0.6,
+    }  # fmt: skip
+    (one,) = cache.ResultCache(tmp_path / "cache").load_results(models=["crosslign/labse__mean"]).model_results
+    assert one.model_revision == "abc"
 
 
 def mined(task, subset, f1):

@@ -39,7 +39,7 @@ class Results:
         save_file(tensors, weights, metadata={"format": "pt"})
         Lineage("train_system", {}, [], self.folder).write(run, "system")
 
-    def evaluation(self, corpus, langs, links=lambda number: number, left_out=None):
+    def evaluation(self, corpus, langs, links=lambda number: number):
         """Write an evaluation set with a subset for each language, of the same sentences."""
         builder = EvaluationBuilder(corpus)
         for lang in langs:
@@ -50,7 +50,7 @@ class Results:
         files = {part: self.folder / "evaluation" / corpus / f"{part}.parquet" for part in EVALUATION_FILES}
         builder.build().write(files)
         for file in files.values():
-            Lineage("build_evaluation", {}, [], self.folder, counts={"left_out": left_out or {}}).write(file, "evaluation")
+            Lineage("build_evaluation", {}, [], self.folder).write(file, "evaluation")
         return files
 
     def matrix(self, run, checkpoint, corpus, files, readout):
@@ -63,7 +63,7 @@ class Results:
         embed(Job("embed", inputs, {"matrix": out}, params, 1, Lineage("embed", recipe, list(inputs.values()), self.folder)))
         return out
 
-    def score(self, run, checkpoint, task, corpora, files, readouts=None):
+    def score(self, run, checkpoint, task, corpora, files, readouts=None, entry_of_readout=READOUT):
         """Score a set, or one a role, as MTEB's `task`; return what stands in the file."""
         readouts = readouts or dict.fromkeys(corpora, READOUT)
         matrices = [self.matrix(run, checkpoint, corpus, files[corpus], readouts[role]) for role, corpus in corpora.items()]
@@ -72,7 +72,7 @@ class Results:
             entry |= {"scorer": "bitext_mining", "protocols": ["train_oracle"], "main": {"subset": "deu", "metric": "f1"}}
             entry["main"]["protocol"] = "train_oracle"
         recipe = {"run_id": run, "system": run, "seed": 42, "checkpoint": checkpoint, "readout": "mean", "profile": "quick"}
-        recipe |= {"readout_entry": READOUT, "task": task, "task_entry": entry}
+        recipe |= {"readout_entry": entry_of_readout, "task": task, "task_entry": entry}
         sets = [files[corpus][part] for corpus in corpora.values() for part in EVALUATION_FILES]
         inputs = {"matrices": matrices, "sets": sets}
         out = self.folder / "scores" / run / checkpoint / "mean" / f"{task}.json"
@@ -118,11 +118,14 @@ def test_the_layer_and_the_lengths_that_were_read_are_recorded(results):
     assert context["max_length"] == 32
 
 
-def test_pairs_that_the_reader_left_out_are_said_beside_the_score(results):
-    files = {"test": results.evaluation("test", ["deu", "nld"], left_out={"nld": 2})}
-    results.score("A-s42", "last", "tatoeba", {"test": "test"}, files)
-    _, records = read_scores(results.folder / "scores" / "A-s42" / "last" / "mean" / "tatoeba.json")
-    assert {(r.subset, r.note) for r in records} == {("deu", ""), ("nld", "2 pairs that lack a text left out")}
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [({}, ""), ({"precision": "bf16"}, "not measured"), ({"precision": "bf16", "score_change": "at most 0.1"}, "at most 0.1")],
+)
+def test_a_record_names_what_the_precision_changes_or_that_nobody_measured_it(results, changed, said):
+    files = {"test": results.evaluation("test", ["deu"])}
+    record = results.score("A-s42", "last", "tatoeba", {"test": "test"}, files, entry_of_readout={**READOUT, **changed})
+    assert (record["precision"], record["score_change"]) == (changed.get("precision", "fp32"), said)
 
 
 def test_matrices_of_two_checkpoints_make_no_score(results, monkeypatch):

@@ -140,19 +140,3 @@ def test_unknown_scorer(files, tmp_path):
 
 def test_scorers_are_called_as_their_modules():
     assert {SCORERS.get(name).__module__.rsplit(".", 1)[-1] for name in SCORERS.names()} == set(SCORERS.names())
-
-
-def test_pairs_that_were_left_out_are_said_beside_the_scores_they_are_missing_from(tmp_path):
-    sets = build({sub: ("abc", "xyz", [(i, i) for i in range(3)]) for sub in ("ar", "de", "en")}, ("first", "second"))
-    files = {part: tmp_path / f"{part}.parquet" for part in ("texts", "items", "gold")}
-    sets.write(files)
-    np.save(tmp_path / "m.npy", np.random.default_rng(1).standard_normal((sets.texts.num_rows, 4)))
-    averages = {"all": "all", "two": ["de", "en"]}
-    task = {"scorer": "sts", "texts": {"test": "sts22"}, "main": {"metric": "spearman", "subset": "all"}, "averages": averages}
-    context = {**CONTEXT, "task": "sts22", "left_out": {"ar": 3, "de": 1}}
-    score_run("sts22", task, {"test": tmp_path / "m.npy"}, {"test": files}, tmp_path / "s.json", context)
-    notes = {record.subset: record.note for record in read_scores(tmp_path / "s.json")[1]}
-    assert notes == {
-        "all": "4 pairs that lack a text left out", "two": "1 pair that lacks a text left out", "en": "",
-        "ar": "3 pairs that lack a text left out", "de": "1 pair that lacks a text left out",
-    }  # fmt: skip

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pytest
 
 from crosslign.corpora import EVALUATIONS, READERS
-from crosslign.corpora.build import build_evaluation
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.errors import InputError
 
@@ -183,15 +182,12 @@ def test_sts17_of_mteb_by_folder_and_mistakes(tmp_path):
         read("mteb_sts", write(tmp_path, {"test.jsonl": json.dumps(row) + "\n"}))
 
 
-def test_sts22_leaves_out_pairs_that_lack_a_sentence(tmp_path):
+def test_an_article_of_sts22_without_text_is_one_space(tmp_path):
+    """Sizes and published figures of its first version count such pairs (B5)."""
     text = "".join(json.dumps({"score": 2, "sentence1": first, "sentence2": "b"}) + "\n" for first in ("a", "", None, " "))
     paths = write(tmp_path, {"en/test.jsonl": text})
-    evaluation = read("mteb_sts", paths, skip_empty=True)
-    assert pairs_of(evaluation, "en") == [("en", "a", "en", "b", 2)]
-    assert evaluation.left_out == {"en": 3}
-    tables = {part: tmp_path / f"{part}.parquet" for part in ("texts", "items", "gold")}
-    entry = {"reader": "mteb_sts", "options": {"skip_empty": True}}
-    assert build_evaluation("sts22", entry, paths, {}, {}, tables)["left_out"] == {"en": 3}
+    found = pairs_of(read("mteb_sts", paths, empty_as_space=True), "en")
+    assert found == [("en", first, "en", "b", 2) for first in ("a", " ", " ", " ")]
     with pytest.raises(InputError, match=r"test\.jsonl:2: the sentence1 is empty"):
         read("mteb_sts", paths)
 
