@@ -107,3 +107,8 @@ def test_a_system_whose_data_lacks_is_left_out_and_named(inputs, out):
     assert [row["panel"] for row in drawn("nearest", given, out)] == ["ours"]
     alone = {"panels": given["panels"][1:]}
     assert drawn("nearest", alone, out) == [{"system": "theirs", "reason": "x must be fetched by hand"}]
+
+
+def test_bars_of_systems_without_scores_say_why(out):
+    panels = [{"label": name, "cells": [{"reason": "no weights"}, {"reason": "withdrawn"}]} for name in ("a", "b")]
+    assert drawn("bars", {"panels": panels}, out) == [{"system": name, "reason": "no weights"} for name in ("a", "b")]

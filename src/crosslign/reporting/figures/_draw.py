@@ -23,15 +23,22 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     """
     absent: dict[str, list[str]] = {}
     for panel in inputs["panels"]:
-        if "reason" in panel:
-            absent.setdefault(panel["reason"], []).append(panel["label"])
+        if reason := _reason(panel):
+            absent.setdefault(reason, []).append(panel["label"])
     notes = [fill(f"Without {', '.join(labels)}: {reason}.", WIDTH) for reason, labels in absent.items()]
     shown = {**entry, "title": "\n".join([entry["title"], *notes])}
-    left = [panel for panel in inputs["panels"] if "reason" not in panel]
-    if left:
+    left = [panel for panel in inputs["panels"] if "reason" not in panel]  # bars and lines keep the place of a system without scores
+    if sum(map(len, absent.values())) < len(inputs["panels"]):
         FIGURES.get(entry["kind"])(shown, {**inputs, "panels": left}, out)
     else:
         _draw_nothing(shown["title"], absent, out)
+
+
+def _reason(panel: Mapping[str, Any]) -> str:
+    """Return why a system shows nothing: no vectors, or none of its scores; else an empty string."""
+    cells = panel.get("cells", [])
+    reasons = [str(cell["reason"]) for cell in cells if "reason" in cell]
+    return str(panel.get("reason", "")) or (reasons[0] if reasons and len(reasons) == len(cells) else "")
 
 
 def _draw_nothing(title: str, absent: Mapping[str, list[str]], out: Mapping[str, Path]) -> None:
