@@ -20,7 +20,7 @@ from crosslign.reporting.layout import PrintedCell, PrintedTable, lay_out
 
 CSV_COLUMNS = (
     "table", "row", "column", "ours", "ours_std", "n_seeds", "published", "ci_low", "ci_high", "mark", "footnotes", "score_file", "record",
-    "p_value", "delta", "published_std", "group", "system",
+    "p_value", "delta", "published_std", "published_gain", "group", "system",
 )  # fmt: skip
 PAGE_ROWS = 45
 """Rows of a table that a page of print holds."""
@@ -111,7 +111,7 @@ def _csv_line(cell: PrintedCell, letters: Sequence[str]) -> list[Any]:
     return [
         *(value.text or _repr(value.ours), _repr(value.std), value.seeds or "", value.printed, _repr(value.ci_low), _repr(value.ci_high)),
         *(";".join(value.marks), ",".join(notes), ";".join(files), ";".join(records), _repr(value.p_value)),
-        *(cell.delta.replace("−", "-"), value.published_std),
+        *(cell.delta.replace("−", "-"), value.published_std, value.published_gain),
     ]
 
 

@@ -36,7 +36,7 @@ class PrintedCell:
     """Texts of one cell.
 
     Attributes:
-        ours, published: as printed, the paper's letter by letter with its standard deviation; `published` may be empty.
+        ours, published: as printed, the paper's letter by letter with its standard deviation and arrow; `published` may be empty.
         letters: of its footnotes.
         sign: ↑ or ↓ where it differs beyond chance from the row that it is compared with.
         best: whether it is the best of its column.
@@ -156,13 +156,20 @@ def _delta(cell: Cell, scale_by: float, decimals: int) -> str:
     return f"{round(cell.ours * scale_by, decimals) - round(cell.published, decimals):+.{decimals}f}".replace("-", MINUS)
 
 
+def _published(cell: Cell) -> str:
+    """Return what was printed: the figure, its standard deviation, and the arrow of an improvement."""
+    text = printable(cell.printed) + (f" ± {printable(cell.published_std)}" if cell.published_std else "")
+    arrow = "↓" if cell.published_gain.startswith("-") else "↑"
+    return text + (f" ({arrow}{printable(cell.published_gain[1:])})" if cell.published_gain else "")
+
+
 def _printed_cell(cell: Cell, notes: _Footnotes, table_notes: list[str], *, scale_by: float, decimals: int, reduced: bool) -> PrintedCell:
     ours = printable(cell.text) or _number(cell.ours, scale_by, decimals)
     if cell.std is not None:
         ours += f" ± {_number(cell.std, scale_by, decimals)}"
     texts = [*table_notes, *cell.notes, *([cell.reason] if cell.ours is None and cell.reason else [])]
     sign = "↑" if "above" in cell.marks else "↓" if "below" in cell.marks else ""
-    published = printable(cell.printed) + (f" ± {printable(cell.published_std)}" if cell.published_std else "")
+    published = _published(cell)
     delta = "" if reduced else _delta(cell, scale_by, decimals)
     details = printable(_details(cell, scale_by))
     return PrintedCell(ours, published, notes.join(texts), sign, "best" in cell.marks, details, cell, scale_by, delta)

@@ -208,7 +208,7 @@ def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Published) ->
     for row, entry in zip(grid, resolved["rows"], strict=True):
         for cell, column in zip(row, columns, strict=True):
             figure = figures.at(entry, column)
-            cell.printed, cell.published_std = figure.value, figure.std
+            cell.printed, cell.published_std, cell.published_gain = figure.value, figure.std, figure.gain
             cell.published = None if "setting_of" in column else figure.number
             cell.notes += figure.notes
     _mark_best(columns, grid)
