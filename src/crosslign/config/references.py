@@ -201,6 +201,25 @@ def _check_footnotes(project: Project, files: Mapping[str, YamlFile]) -> None:
                 raise InputError(f"{len(rows)} rows are called {at['row']!r}", where=where, why=why, do="Name the row's group beside it")
 
 
+def _check_averages(project: Project, files: Mapping[str, YamlFile]) -> None:
+    """Refuse an average over a column that its table lacks, that may be one of several, that holds no scores, or over itself."""
+    for name, table in project.tables.items():
+        labels = [column["label"] for column in table["columns"]]
+        scored = [column["label"] for column in table["columns"] if "task" in column or "mean_of" in column]
+        averages: dict[str, list[str]] = {}
+        for index, column in enumerate(table["columns"]):
+            members = [part for part in column.get("mean_of", []) if isinstance(part, str)]
+            averages |= {column["label"]: members} if members else {}
+            file, keys = f"config/papers/{project.paper_of[name]}.yaml", ("tables", name, "columns", index, "mean_of")
+            where = files[file].where(keys) if file in files else f"{file}: {'.'.join(map(str, keys))}"
+            for label in members:
+                if label not in scored:
+                    raise InputError(f"no column {label!r} to average over", where=where, why=nearest(label, scored))
+                if labels.count(label) > 1:
+                    raise InputError(f"{labels.count(label)} columns are called {label!r}", where=where, do="Give each a label of its own")
+        _check_cycles(f"column of {name}:", averages)
+
+
 def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
     """Check every name that an entry uses, and that nothing is made from itself.
 
@@ -215,6 +234,7 @@ def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
                 where = files[file].where(keys) if file in files else f"{file}: {'.'.join(map(str, keys))}"
                 raise InputError(f"unknown {kind} {name!r}", where=where, why=nearest(name, list(allowed)))
     _check_footnotes(project, files)
+    _check_averages(project, files)
     filters = {
         n: [c for step in e.get("filters", []) for o in step.values() for c in (o or {}).get("corpora", [])]
         for n, e in project.corpora.items()

@@ -77,6 +77,21 @@ def test_averages_over_seeds_are_made_seed_by_seed(tmp_path, kind, share):
         assert mean.value.std == pytest.approx(share * 0.5 / 2**0.5)
 
 
+@pytest.mark.parametrize("order", [("x", "y", "m", "n"), ("n", "m", "y", "x")])
+def test_an_average_may_be_averaged_again_wherever_it_stands(tmp_path, order):
+    x, y = (
+        [score(tmp_path, f"{name}-s{n}", value) for n, value in enumerate(values)]
+        for name, values in (("x", (0.1, 0.5)), ("y", (0.3, 0.9)))
+    )
+    own = {"x": cell(*x), "y": cell(*y), "m": {"mean_of": ["x", "y"]}, "n": {"mean_of": ["m", "y"]}}
+    columns = [{"label": name, **({"mean_of": own[name]["mean_of"]} if name in "mn" else {"task": "bucc"})} for name in order]
+    (row,) = lay_out(resolved([({"label": "A"}, [own[name] for name in order])], columns), tmp_path, tmp_path).rows
+    mean = row.cells[order.index("n")].value
+    assert mean.ours == pytest.approx((0.45 + 0.6) / 2)
+    assert mean.std == pytest.approx(((0.7 + 0.9) / 2 - (0.2 + 0.3) / 2) / 2**0.5)  # run by run: 0.25 and 0.8
+    assert mean.seeds == 2
+
+
 def test_an_absent_cell_is_a_dash_with_its_reason_and_equal_footnotes_share_a_letter(table):
     b = table.rows[1]
     assert b.cells[1].ours == "–"
