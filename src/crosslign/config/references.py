@@ -10,6 +10,7 @@ from crosslign.config.cells import system_of
 from crosslign.config.graph import view_corpora
 from crosslign.config.project import Project
 from crosslign.config.readouts import RAW, split_length
+from crosslign.config.resolve import entry_of
 from crosslign.config.yaml_files import YamlFile
 from crosslign.errors import InputError
 from crosslign.registry import nearest
@@ -220,6 +221,39 @@ def _check_averages(project: Project, files: Mapping[str, YamlFile]) -> None:
         _check_cycles(f"column of {name}:", averages)
 
 
+def _checkpoint_uses(project: Project) -> Iterator[tuple[str, Sequence[str | int], str, str]]:
+    """Yield (file, keys, system, checkpoint) of every checkpoint of a trained system that something names."""
+    for section in ("systems", "finetunes"):
+        for name in getattr(project, section):
+            file, entry = f"config/papers/{project.paper_of[name]}.yaml", getattr(project, section)[name]
+            named = entry.get("checkpoint", "last")
+            for checkpoint in named.values() if isinstance(named, Mapping) else [named]:
+                yield file, (section, name, "checkpoint"), name, checkpoint
+            if "system" in entry.get("base", {}):
+                yield file, (section, name, "base", "checkpoint"), entry["base"]["system"], entry["base"].get("checkpoint", "last")
+    for name, table in project.tables.items():
+        for index, column in enumerate(table["columns"]):
+            systems = {system_of(row, column) for row in table["rows"] if "system" in row} if "checkpoint" in column else set()
+            for system in sorted(systems):
+                file = f"config/papers/{project.paper_of[name]}.yaml"
+                yield file, ("tables", name, "columns", index, "checkpoint"), system, column["checkpoint"]
+    for name, figure in project.figures.items():
+        for system in figure["systems"] if "checkpoint" in figure else ():
+            yield f"config/papers/{project.paper_of[name]}.yaml", ("figures", name, "checkpoint"), system, figure["checkpoint"]
+
+
+def _check_checkpoints(project: Project, files: Mapping[str, YamlFile]) -> None:
+    """Refuse a checkpoint that the training of its system does not keep."""
+    for file, keys, system, checkpoint in _checkpoint_uses(project):
+        if system in project.encoders:
+            continue
+        entry = project.finetunes[system] if system in project.finetunes else entry_of(project, system)
+        kept = ["last", *(name for name, select in entry.get("select", {}).items() if select.get("keep", True))]
+        if checkpoint not in kept:
+            where = files[file].where(keys) if file in files else f"{file}: {'.'.join(map(str, keys))}"
+            raise InputError(f"{system} keeps no checkpoint {checkpoint!r}", where=where, why=nearest(checkpoint, kept))
+
+
 def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
     """Check every name that an entry uses, and that nothing is made from itself.
 
@@ -235,6 +269,7 @@ def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
                 raise InputError(f"unknown {kind} {name!r}", where=where, why=nearest(name, list(allowed)))
     _check_footnotes(project, files)
     _check_averages(project, files)
+    _check_checkpoints(project, files)
     filters = {
         n: [c for step in e.get("filters", []) for o in step.values() for c in (o or {}).get("corpora", [])]
         for n, e in project.corpora.items()
