@@ -57,13 +57,15 @@ def column_groups(columns: Sequence[Mapping[str, str]]) -> list[tuple[str, int]]
 
 
 def markdown_escape(text: str) -> str:
-    """Return text with a backslash before whatever Markdown would read as markup."""
-    return re.sub(r"([\\`*_{}\[\]<>|])", r"\\\1", text)
+    """Return text with a backslash before whatever Markdown would read as markup: lists, headings, entities and formulas, too."""
+    escaped = re.sub(r"([\\`*_{}\[\]<>|&$~#])", r"\\\1", text)
+    return re.sub(r"^(\d{0,9})([-+=.)])(?=[-=]*(\s|$))", r"\1\\\2", escaped)
 
 
 def _markdown_cell(cell: PrintedCell, reduced: bool) -> str:
-    ours = f"**{cell.ours}**" if cell.best else cell.ours
-    published = f"<sub>{cell.published}</sub>" if reduced else cell.published
+    ours, published = markdown_escape(cell.ours), markdown_escape(cell.published)
+    ours = f"**{ours}**" if cell.best else ours
+    published = f"<sub>{published}</sub>" if reduced else published
     text = f"{ours}{cell.sign}" + (f" / {published}" if cell.published else "") + (f" ({cell.delta})" if cell.delta else "")
     return text + (f"<sup>{cell.letters}</sup>" if cell.letters else "")
 
