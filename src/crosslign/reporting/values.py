@@ -115,6 +115,8 @@ def mean_cell(cells: Sequence[Cell], missing: str) -> Cell:
         missing: what to call a cell without a value in the reason.
     """
     empty = next((cell for cell in cells if cell.ours is None), None)
+    if empty is not None and all(cell.ours is None and cell.reason == empty.reason for cell in cells):
+        return Cell(reason=empty.reason)
     if empty is not None:
         return Cell(reason=f"no value in {missing}" + (f": {empty.reason}" if empty.reason else ""))
     notes = list(dict.fromkeys(note for cell in cells for note in cell.notes))

@@ -77,6 +77,15 @@ def test_averages_over_seeds_are_made_seed_by_seed(tmp_path, kind, share):
         assert mean.value.std == pytest.approx(share * 0.5 / 2**0.5)
 
 
+def test_an_average_of_nothing_has_the_reason_of_its_cells_and_of_a_gap_their_name(tmp_path):
+    x, none, other = cell(score(tmp_path, "x", 0.1)), {"reason": "no public weights"}, {"reason": "withdrawn"}
+    mean = {"mean_of": ["x", "y"]}
+    rows = [({"label": name}, [*cells, mean]) for name, cells in (("A", (none, none)), ("B", (x, none)), ("C", (none, other)))]
+    columns = [{"label": "x", "task": "bucc"}, {"label": "y", "task": "bucc"}, {"label": "m", "mean_of": ["x", "y"]}]
+    means = [row.cells[2].value.reason for row in lay_out(resolved(rows, columns), tmp_path, tmp_path).rows]
+    assert means == ["no public weights", "no value in y: no public weights", "no value in x: no public weights"]
+
+
 @pytest.mark.parametrize("order", [("x", "y", "m", "n"), ("n", "m", "y", "x")])
 def test_an_average_may_be_averaged_again_wherever_it_stands(tmp_path, order):
     x, y = (
