@@ -119,6 +119,8 @@ def _tested(move: Move, old: tuple[Path, Cell, list[Any]], new: tuple[Path, Cell
         return move
     if _items(parts, before) == _items(others, after):
         values, baseline = resamples_of(other, after), resamples_of(cell, before)
+        if values is not None and baseline is not None and np.array_equal(values, baseline, equal_nan=True):
+            return move  # the values were changed without their resamples: these say nothing about them
         if values is not None and baseline is not None and (found := paired_bootstrap(values, baseline)):
             return replace(move, test=PAIRED, p_value=found.p_value)
     if (p_value := welch(run_values(cell), run_values(other))) is not None:
@@ -207,10 +209,15 @@ class _Reasons:
 
     def of(self, move: Move, shared: set[str]) -> str:
         """Return the numbers of what differs first behind a move."""
-        found = [cause for file in move.files if file in shared for cause in self.causes.of(file)]
+        found = [cause for file in move.files if file in shared for cause in self.causes.of(file) or self._touched(file)]
         found += [f"{file}: on one side only" for file in move.files if file not in shared]
         numbers = {self.numbers.setdefault(cause, len(self.numbers) + 1) for cause in found}
         return f"[{_ranges(sorted(numbers))}]" if numbers else ""
+
+    def _touched(self, file: str) -> tuple[str, ...]:
+        """Return the cause of scores that differ while their lineage does not."""
+        before, after = ((folder / file).read_bytes() for folder in self.causes.folders)
+        return () if before == after else (f"{file}: its bytes differ, its lineage does not: one of them was changed by hand",)
 
 
 def _ranges(numbers: Sequence[int]) -> str:
