@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from crosslign.config.resolve import (
     seeds_of,
 )
 from crosslign.config.targets import covered
+from crosslign.config.uses import why_missing
 from crosslign.errors import InputError
 from crosslign.paths import origin_files, resamples_path
 
@@ -32,34 +33,6 @@ READ = ("readout", "length")
 """How vectors are read: a table may say it for all its cells, a row for its own, a column for its own."""
 SHARED = ("seeds", *READ)
 """What a table says for all its rows."""
-
-
-def _missing_data(project: Project, corpora: Iterable[str]) -> str:
-    """Return why the data of one of these corpora cannot be had, or an empty string."""
-    for corpus in corpora:
-        entry = project.corpora[corpus]
-        access = entry.get("access", "open")
-        if project.stand_in and "stand_in" in project.sources.get(entry.get("source", ""), {}):
-            continue
-        if access == "withdrawn":
-            return f"{corpus} was withdrawn by its provider"
-        if access == "manual":
-            source = entry["source"]
-            names = entry.get("files") or [file["name"] for file in project.sources[source]["files"]]
-            absent = [name for name in names if not _at_hand(project, source, name)]
-            if absent:
-                return f"{corpus} must be fetched by hand: put {', '.join(absent)} into {_folder_for(project, source)}"
-    return ""
-
-
-def _folder_for(project: Project, source: str) -> str:
-    return str(project.sources[source].get("local", project.paths.downloads / source))
-
-
-def _at_hand(project: Project, source: str, name: str) -> bool:
-    """Tell whether a file that nobody can fetch is there: fetched before, or where the catalog says it lies."""
-    local = project.sources[source].get("local")
-    return project.paths.download(source, name).exists() or (local is not None and (project.root / local / name).exists())
 
 
 def system_of(row: Mapping[str, Any], column: Mapping[str, Any]) -> str:
@@ -80,24 +53,30 @@ def _named_reading(project: Project, row: Mapping[str, Any], column: Mapping[str
 
 
 def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
-    """Return one cell: `scores` (a path a run) with what to select from them, `parts` or `mean_of` of an average, or `reason`."""
+    """Return one cell: `scores` (a path a run) with what to select from them, `parts` or `mean_of` of an average, or `reason`.
+
+    Scores that are there need no data: they may have come from elsewhere.
+    """
     if "mean_of" in column:
         parts = column["mean_of"]
         if all(isinstance(part, str) for part in parts):
             return {"mean_of": parts}
         return {"parts": [_cell(project, row, {**column_facts(column), **part}) for part in parts]}
-    reason = row.get("reason", "") or column.get("reason", "") or _missing_data(project, project.tasks[column["task"]]["texts"].values())
+    reason = row.get("reason", "") or column.get("reason", "")
     if "system" not in row or reason:
-        return {"reason": reason or "published figure only"}
+        return {"reason": reason or why_missing(project, "task", column["task"]) or "published figure only"}
     column = {**column, **{key: row[key] for key in ("direction",) if key in row}}
     system, task = system_of(row, column), column["task"]
     if project.tasks[task]["output"] == "logits" and (is_untrained(project, system) or head_of(entry_of(project, system)) is None):
-        return {"reason": f"{task} needs a classification head: no fine-tune is named"}
+        return {"reason": why_missing(project, "task", task) or f"{task} needs a classification head: no fine-tune is named"}
     checkpoint = checkpoint_name(project, system, task, column)
     readout = readout_name(project, system, task, _named_reading(project, row, column))
-    paths = (project.paths.score(run, checkpoint, readout, task) for run in runs_of(project, system, row.get("seeds")))
-    scores = [str(path.relative_to(project.paths.results)) for path in paths]
-    return {"scores": scores, "select": {"protocol": "", "direction": "", **{key: column[key] for key in SELECT if key in column}}}
+    scores = [project.paths.score(run, checkpoint, readout, task) for run in runs_of(project, system, row.get("seeds"))]
+    reason = why_missing(project, "task", task) or why_missing(project, "system", system)
+    if reason and not all(path.exists() for path in scores):
+        return {"reason": reason}
+    select = {"protocol": "", "direction": "", **{key: column[key] for key in SELECT if key in column}}
+    return {"scores": [str(path.relative_to(project.paths.results)) for path in scores], "select": select}
 
 
 def counted(row: Mapping[str, Any], column: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -109,10 +88,9 @@ def counted(row: Mapping[str, Any], column: Mapping[str, Any]) -> Mapping[str, A
 def _count_cell(project: Project, table: str, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
     """Return a cell that is counted: one record of the table's counts, or the sum of several."""
     named = counted(row, column)
-    examples = named.get("examples", [])
-    behind = [corpus for name in examples for corpus in project.examples[name].get("from", []) if corpus in project.corpora]
     reason = row.get("reason", "") or column.get("reason", "") or named.get("reason", "")
-    reason = reason or _missing_data(project, [*named.get("corpora", []), *behind])
+    needed = [("corpus", name) for name in named.get("corpora", [])] + [("examples", name) for name in named.get("examples", [])]
+    reason = reason or next(filter(None, (why_missing(project, *need) for need in needed)), "")
     if reason or not named:
         return {"reason": reason or "published figure only"}
     fixed = {"task": COUNTS, "metric": named.get("count", column["count"]), "subset": named.get("subset", column.get("subset", "all"))}
@@ -265,7 +243,10 @@ OF_VECTORS = ("tsne", "nearest", "similarities", "pair_cosines")
 
 
 def figure_inputs(project: Project, figure: str) -> dict[str, Any]:
-    """Return what a figure reads: `declared` (paths of the line of data) and `inputs` (as its kind wants them, paths as text)."""
+    """Return what a figure reads: `declared` (paths of the line of data) and `inputs` (as its kind wants them, paths as text).
+
+    A panel whose data cannot be had holds its `reason` in place of a path.
+    """
     entry = project.figures[figure]
     panel_of = {"curves": _curve_panel, **dict.fromkeys(OF_VECTORS, _matrix_panel)}.get(entry["kind"], _score_panel)
     panels: list[dict[str, Any]] = []
@@ -282,7 +263,7 @@ def figure_inputs(project: Project, figure: str) -> dict[str, Any]:
     inputs: dict[str, Any] = {"panels": panels, "results": str(project.paths.results)}
     if entry["kind"] in OF_VECTORS:
         tables = {part: project.paths.evaluation(entry["text_set"], part) for part in ("texts", "items")}
-        declared += tables.values()
+        declared += tables.values() if declared else ()
         inputs |= {part: str(path) for part, path in tables.items()}
     return {"declared": sorted(set(declared)), "inputs": inputs}
 
@@ -292,6 +273,8 @@ Panel = tuple[dict[str, Any], list[Path]]
 
 def _curve_panel(project: Project, entry: Mapping[str, Any], system: str) -> Panel:
     folder = project.paths.system(runs_of(project, system)[0])
+    if not folder.exists() and (reason := why_missing(project, "system", system)):
+        return {"reason": reason}, []
     return {"curve": str(folder / "curve.jsonl")}, [folder]
 
 
@@ -301,6 +284,9 @@ def _matrix_panel(project: Project, entry: Mapping[str, Any], system: str) -> Pa
     roles = project.tasks[task]["texts"].items() if task else ()
     readout = next((role_readout(project, system, readout, task, role) for role, corpus in roles if corpus == entry["text_set"]), readout)
     path = project.paths.embeddings(runs_of(project, system)[0], checkpoint, readout, entry["text_set"])
+    reason = why_missing(project, "corpus", entry["text_set"]) or why_missing(project, "system", system)
+    if reason and not path.exists():
+        return {"reason": reason}, []
     return {"matrix": str(path)}, [path]
 
 

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from crosslign.config.catalog import describe, source_kind
 from crosslign.config.cells import counted, system_of
-from crosslign.config.graph import view_corpora
 from crosslign.config.mining import mine_recipe
 from crosslign.config.project import Project
-from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained
 from crosslign.config.settings import PAGES
 from crosslign.config.targets import GROUPS, covered, figures_of, tables_of
+from crosslign.config.uses import Uses, file_state
 from crosslign.errors import InputError
-from crosslign.files.mirrors import mirrored
 from crosslign.registry import nearest
 
 STATES = ("here", "stand-in", "mirror", "fetch", "by hand", "withdrawn")
@@ -54,14 +52,8 @@ class FileNeed:
     how: str = ""
 
 
-@dataclass
-class _Uses:
-    """What the targets need, gathered by following the configuration upwards; each thing is visited once."""
-
-    project: Project
-    corpora: dict[str, None] = field(default_factory=dict)
-    encoders: dict[str, None] = field(default_factory=dict)
-    seen: set[tuple[str, str]] = field(default_factory=set)
+class _Uses(Uses):
+    """What targets need."""
 
     def target(self, name: str) -> None:
         """Add a table, figure, system (`a+b` with fine-tunes), training set, view or corpus, or all of a paper, a page or a group."""
@@ -117,80 +109,6 @@ class _Uses:
         if "text_set" in entry:
             self.corpus(entry["text_set"])
 
-    def task(self, name: str) -> None:
-        for corpus in self.project.tasks[name]["texts"].values():
-            self.corpus(corpus)
-
-    def system(self, name: str) -> None:
-        if ("system", name) in self.seen:
-            return
-        self.seen.add(("system", name))
-        if is_untrained(self.project, name):
-            self.encoder(encoder_at_scale(self.project, name))
-            return
-        entry = entry_of(self.project, name)
-        base = entry["base"]
-        for encoder in [*([base["encoder"]] if "encoder" in base else []), *base.get("encoders", {}).values()]:
-            self.encoder(encoder_at_scale(self.project, encoder))
-        if "system" in base:
-            self.system(base["system"])
-        for term in entry["terms"]:
-            self.examples(term["examples"])
-        for select in entry.get("select", {}).values():
-            self.task(select["task"])
-
-    def encoder(self, name: str) -> None:
-        self.encoders[name] = None
-        for corpus in self.project.encoders[name].get("prune", {}).get("corpora", []):
-            self.corpus(corpus)
-
-    def examples(self, name: str) -> None:
-        entry = self.project.examples[name]
-        for corpus in [*entry.get("from", []), *entry.get("decontaminate", [])]:
-            self.corpus(corpus)
-        for other in entry.get("of", []):
-            self.examples(other)
-
-    def corpus(self, name: str) -> None:
-        if ("corpus", name) in self.seen:
-            return
-        self.seen.add(("corpus", name))
-        if name in self.project.views:
-            for corpus in view_corpora(self.project.views[name]):
-                self.corpus(corpus)
-            return
-        entry = self.project.corpora[name]
-        self.corpora[name] = None
-        filtered = (c for step in entry.get("filters", []) for options in step.values() for c in (options or {}).get("corpora", []))
-        for corpus in [*entry.get("from", []), *entry.get("of", []), *filtered]:
-            self.corpus(corpus)
-
-    def files(self) -> Iterator[tuple[str, str, str, str]]:
-        """Yield (source, file, its user, access) of every file that the gathered corpora and encoders read."""
-        for users, entries in ((self.corpora, self.project.corpora), (self.encoders, self.project.encoders)):
-            for user in users:
-                entry: Mapping[str, Any] = entries[user]
-                if "source" in entry:
-                    source = entry["source"]
-                    for file in entry.get("files") or [file["name"] for file in self.project.sources[source]["files"]]:
-                        yield source, file, user, entry.get("access", "open")
-
-
-def _state(project: Project, name: str, file: Mapping[str, Any], path: Path, access: str) -> str:
-    source = project.sources[name]
-    if project.stand_in and "stand_in" in source:
-        return "stand-in"
-    if path.is_file():
-        return "here"
-    if mirrored(name, file, project.mirrors):
-        return "mirror"
-    local = source_kind(source) == "local"
-    if local and Path(describe(source, file)).expanduser().is_file():
-        return "here"
-    if access == "withdrawn":
-        return "withdrawn"
-    return "by hand" if local or access == "manual" else "fetch"
-
 
 def data_plan(project: Project, targets: Sequence[str]) -> list[FileNeed]:
     """Return every data file that targets need, whatever is built already. Nothing is read, hashed or asked for.
@@ -219,7 +137,7 @@ def data_plan(project: Project, targets: Sequence[str]) -> list[FileNeed]:
         file = next(file for file in source["files"] if file["name"] == file_name)
         path = project.paths.download(name, file_name)
         access = next((value for value in users.values() if value != "open"), "open")
-        state = _state(project, name, file, path, access)
+        state = file_state(project, name, file, access)
         if source_kind(source) == "local" and state in ("here", "by hand"):
             path = Path(describe(source, file)).expanduser()
         needs.append(

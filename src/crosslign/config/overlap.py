@@ -17,11 +17,11 @@ def _runs(project: Project) -> tuple[list[str], set[str]]:
     runs: dict[str, None] = {}
     tasks = set()
     for table in covered(project)[0]:
-        for row in resolve_table(project, table)["cells"]:
-            for cell in row:
-                if "scores" in cell and cell["select"]["task"] != COUNTS:
-                    runs.update((Path(score).parts[1], None) for score in cell["scores"])
-                    tasks.add(cell["select"]["task"])
+        cells = [part for row in resolve_table(project, table)["cells"] for cell in row for part in cell.get("parts", [cell])]
+        for cell in cells:
+            if "scores" in cell and cell["select"]["task"] != COUNTS:
+                runs.update((Path(score).parts[1], None) for score in cell["scores"])
+                tasks.add(cell["select"]["task"])
     return list(runs), tasks
 
 

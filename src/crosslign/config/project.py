@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -45,6 +46,11 @@ class Project:
     paper_of: Mapping[str, str]
     paths: Paths
     mirrors: tuple[Path, ...]
+
+    @cached_property
+    def missing(self) -> dict[tuple[str, str], str]:
+        """Why data cannot be had, by kind and id of what needs it, as far as it was asked for (`crosslign.config.uses.why_missing`)."""
+        return {}
 
     @property
     def gpus(self) -> int:

@@ -10,6 +10,7 @@ from crosslign.config.cells import system_of
 from crosslign.config.graph import view_corpora
 from crosslign.config.project import Project
 from crosslign.config.readouts import RAW, split_length
+from crosslign.config.resolve import entry_of
 from crosslign.config.yaml_files import YamlFile
 from crosslign.errors import InputError
 from crosslign.registry import nearest
@@ -201,6 +202,58 @@ def _check_footnotes(project: Project, files: Mapping[str, YamlFile]) -> None:
                 raise InputError(f"{len(rows)} rows are called {at['row']!r}", where=where, why=why, do="Name the row's group beside it")
 
 
+def _check_averages(project: Project, files: Mapping[str, YamlFile]) -> None:
+    """Refuse an average over a column that its table lacks, that may be one of several, that holds no scores, or over itself."""
+    for name, table in project.tables.items():
+        labels = [column["label"] for column in table["columns"]]
+        scored = [column["label"] for column in table["columns"] if "task" in column or "mean_of" in column]
+        averages: dict[str, list[str]] = {}
+        for index, column in enumerate(table["columns"]):
+            members = [part for part in column.get("mean_of", []) if isinstance(part, str)]
+            averages |= {column["label"]: members} if members else {}
+            file, keys = f"config/papers/{project.paper_of[name]}.yaml", ("tables", name, "columns", index, "mean_of")
+            where = files[file].where(keys) if file in files else f"{file}: {'.'.join(map(str, keys))}"
+            for label in members:
+                if label not in scored:
+                    raise InputError(f"no column {label!r} to average over", where=where, why=nearest(label, scored))
+                if labels.count(label) > 1:
+                    raise InputError(f"{labels.count(label)} columns are called {label!r}", where=where, do="Give each a label of its own")
+        _check_cycles(f"column of {name}:", averages)
+
+
+def _checkpoint_uses(project: Project) -> Iterator[tuple[str, Sequence[str | int], str, str]]:
+    """Yield (file, keys, system, checkpoint) of every checkpoint of a trained system that something names."""
+    for section in ("systems", "finetunes"):
+        for name in getattr(project, section):
+            file, entry = f"config/papers/{project.paper_of[name]}.yaml", getattr(project, section)[name]
+            named = entry.get("checkpoint", "last")
+            for checkpoint in named.values() if isinstance(named, Mapping) else [named]:
+                yield file, (section, name, "checkpoint"), name, checkpoint
+            if "system" in entry.get("base", {}):
+                yield file, (section, name, "base", "checkpoint"), entry["base"]["system"], entry["base"].get("checkpoint", "last")
+    for name, table in project.tables.items():
+        for index, column in enumerate(table["columns"]):
+            systems = {system_of(row, column) for row in table["rows"] if "system" in row} if "checkpoint" in column else set()
+            for system in sorted(systems):
+                file = f"config/papers/{project.paper_of[name]}.yaml"
+                yield file, ("tables", name, "columns", index, "checkpoint"), system, column["checkpoint"]
+    for name, figure in project.figures.items():
+        for system in figure["systems"] if "checkpoint" in figure else ():
+            yield f"config/papers/{project.paper_of[name]}.yaml", ("figures", name, "checkpoint"), system, figure["checkpoint"]
+
+
+def _check_checkpoints(project: Project, files: Mapping[str, YamlFile]) -> None:
+    """Refuse a checkpoint that the training of its system does not keep."""
+    for file, keys, system, checkpoint in _checkpoint_uses(project):
+        if system in project.encoders:
+            continue
+        entry = project.finetunes[system] if system in project.finetunes else entry_of(project, system)
+        kept = ["last", *(name for name, select in entry.get("select", {}).items() if select.get("keep", True))]
+        if checkpoint not in kept:
+            where = files[file].where(keys) if file in files else f"{file}: {'.'.join(map(str, keys))}"
+            raise InputError(f"{system} keeps no checkpoint {checkpoint!r}", where=where, why=nearest(checkpoint, kept))
+
+
 def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
     """Check every name that an entry uses, and that nothing is made from itself.
 
@@ -215,6 +268,8 @@ def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
                 where = files[file].where(keys) if file in files else f"{file}: {'.'.join(map(str, keys))}"
                 raise InputError(f"unknown {kind} {name!r}", where=where, why=nearest(name, list(allowed)))
     _check_footnotes(project, files)
+    _check_averages(project, files)
+    _check_checkpoints(project, files)
     filters = {
         n: [c for step in e.get("filters", []) for o in step.values() for c in (o or {}).get("corpora", [])]
         for n, e in project.corpora.items()

@@ -16,6 +16,7 @@ class Cell:
         published: published figure, on the printed scale; None where there is none, or no plain number.
         printed: what was printed, letter by letter (`50.0`, `46k`, `738-750`).
         published_std: the standard deviation that was printed beside it, letter by letter.
+        published_gain: the improvement that was printed beside it, signed, letter by letter.
         text: what stands in the place of a number: a setting of a recipe.
         ci_low, ci_high: 95 % interval of a single run, or None.
         records: the record of each run that the value rests on.
@@ -33,6 +34,7 @@ class Cell:
     published: float | None = None
     printed: str = ""
     published_std: str = ""
+    published_gain: str = ""
     text: str = ""
     ci_low: float | None = None
     ci_high: float | None = None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,7 +16,7 @@ from crosslign.reporting.causes import Causes
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.console import as_columns
 from crosslign.reporting.significance import LEVEL, holm, paired_bootstrap, resamples_of
-from crosslign.reporting.values import cell_parts, fill_cell, fill_cells, layout_of
+from crosslign.reporting.values import cell_parts, fill_cell, fill_cells, layout_of, run_values
 
 PAIRED, SEEDS, INTERVALS = "paired", "seeds", "intervals"
 LEGEND = {
@@ -93,11 +92,6 @@ def _grid(results: Path, resolved: Mapping[str, Any]) -> dict[tuple[str, str], t
     return found
 
 
-def _mean_resamples(parts: Sequence[Mapping[str, Any]], results: Path) -> np.ndarray | None:
-    """Return the mean over a cell's parts on each resample of each run: [runs, r], or None."""
-    return resamples_of(Cell(parts=[fill_cell(part, results) for part in parts]), results) if parts else None
-
-
 def _items(parts: Iterable[Mapping[str, Any]], results: Path) -> list[Any]:
     """Return what tells whether two cells were measured on the same items: the texts and gold that their scores read, or their number."""
     found: list[Any] = []
@@ -107,14 +101,6 @@ def _items(parts: Iterable[Mapping[str, Any]], results: Path) -> list[Any]:
         read = sorted(entry["sha256"] for entry in inputs if entry["path"].startswith("corpora/"))
         found.append(read or [record["n_items"] for record in fill_cell(part, results).records][:1])
     return found
-
-
-def _runs(parts: Sequence[Mapping[str, Any]], results: Path) -> list[float]:
-    """Return a cell's value of each run, the mean over its parts; empty where they have not the same runs."""
-    values = [[record["value"] for record in fill_cell(part, results).records] for part in parts]
-    if not values or len({len(runs) for runs in values}) > 1 or None in [value for runs in values for value in runs]:
-        return []
-    return [math.fsum(runs) / len(runs) for runs in zip(*values, strict=True)]
 
 
 def welch(before: Sequence[float], after: Sequence[float]) -> float | None:
@@ -132,10 +118,12 @@ def _tested(move: Move, old: tuple[Path, Cell, list[Any]], new: tuple[Path, Cell
     if counted or cell.ours is None or other.ours is None:
         return move
     if _items(parts, before) == _items(others, after):
-        values, baseline = _mean_resamples(others, after), _mean_resamples(parts, before)
+        values, baseline = resamples_of(other, after), resamples_of(cell, before)
+        if values is not None and baseline is not None and np.array_equal(values, baseline, equal_nan=True):
+            return move  # the values were changed without their resamples: these say nothing about them
         if values is not None and baseline is not None and (found := paired_bootstrap(values, baseline)):
             return replace(move, test=PAIRED, p_value=found.p_value)
-    if (p_value := welch(_runs(parts, before), _runs(others, after))) is not None:
+    if (p_value := welch(run_values(cell), run_values(other))) is not None:
         return replace(move, test=SEEDS, p_value=p_value)
     if None in (cell.ci_low, cell.ci_high, other.ci_low, other.ci_high):
         return move
@@ -221,10 +209,15 @@ class _Reasons:
 
     def of(self, move: Move, shared: set[str]) -> str:
         """Return the numbers of what differs first behind a move."""
-        found = [cause for file in move.files if file in shared for cause in self.causes.of(file)]
+        found = [cause for file in move.files if file in shared for cause in self.causes.of(file) or self._touched(file)]
         found += [f"{file}: on one side only" for file in move.files if file not in shared]
         numbers = {self.numbers.setdefault(cause, len(self.numbers) + 1) for cause in found}
         return f"[{_ranges(sorted(numbers))}]" if numbers else ""
+
+    def _touched(self, file: str) -> tuple[str, ...]:
+        """Return the cause of scores that differ while their lineage does not."""
+        before, after = ((folder / file).read_bytes() for folder in self.causes.folders)
+        return () if before == after else (f"{file}: its bytes differ, its lineage does not: one of them was changed by hand",)
 
 
 def _ranges(numbers: Sequence[int]) -> str:

@@ -19,7 +19,7 @@ from crosslign.registry import nearest
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.chain import Link, chain
 from crosslign.reporting.published import Figure, published_of
-from crosslign.reporting.values import cell_parts, fill_cell, layout_of, mean_cell, with_deviation
+from crosslign.reporting.values import cell_parts, cell_value, fill_cell, layout_of
 
 WIDTH = 118
 OF_RECORD = (
@@ -47,6 +47,7 @@ class Place:
         resolved: the table.
         row, column: entries of the table.
         cell: resolved: `scores`, `parts`, `mean_of`, `text` or `reason`.
+        numbers: of the row and of the column.
         parts: the cells that hold its scores, by the name of their column; more than one for an average.
     """
 
@@ -54,6 +55,7 @@ class Place:
     row: Mapping[str, Any]
     column: Mapping[str, Any]
     cell: Mapping[str, Any]
+    numbers: tuple[int, int]
     parts: list[tuple[str, Mapping[str, Any]]]
 
 
@@ -90,13 +92,7 @@ def find_cell(project: Project, table: str, row: str, column: str) -> Place:
         raise InputError(f"unknown table {table!r}", where="crosslign explain", why=nearest(table, list(project.tables)))
     resolved = resolve_table(project, table)
     at, to = _one(table, "row", row, resolved["rows"]), _one(table, "column", column, resolved["columns"])
-    return Place(resolved, resolved["rows"][at], resolved["columns"][to], resolved["cells"][at][to], cell_parts(resolved, at, to))
-
-
-def _value(place: Place, results: Path) -> Cell:
-    if "mean_of" not in place.cell:
-        return with_deviation(fill_cell(place.cell, results), place.resolved)
-    return with_deviation(mean_cell([fill_cell(part, results) for _, part in place.parts], "one of its parts"), place.resolved)
+    return Place(resolved, resolved["rows"][at], resolved["columns"][to], resolved["cells"][at][to], (at, to), cell_parts(resolved, at, to))
 
 
 def _yaml(content: Any) -> list[str]:
@@ -227,7 +223,7 @@ def explain(project: Project, table: str, row: str, column: str, options: Sequen
         if not (results / score).exists():
             raise InputError("this cell is not built yet", where=str(results / score), do=f"Run {command} -- {shown}/tables/{table}.md")
     published = published_of(place.resolved, project.root / "resources" / "published").at(place.row, place.column)
-    lines = list(_heading(place, _value(place, results), published))
+    lines = list(_heading(place, cell_value(place.resolved, results, *place.numbers), published))
     if not scores:
         return "\n".join(map(printable, lines))
     lines.append(f"again      {command} -- {shown}/tables/{table}.md")

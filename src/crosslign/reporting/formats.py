@@ -20,7 +20,7 @@ from crosslign.reporting.layout import PrintedCell, PrintedTable, lay_out
 
 CSV_COLUMNS = (
     "table", "row", "column", "ours", "ours_std", "n_seeds", "published", "ci_low", "ci_high", "mark", "footnotes", "score_file", "record",
-    "p_value", "delta", "published_std", "group", "system",
+    "p_value", "delta", "published_std", "published_gain", "group", "system",
 )  # fmt: skip
 PAGE_ROWS = 45
 """Rows of a table that a page of print holds."""
@@ -28,8 +28,10 @@ LATEX = {
     "\\": r"\textbackslash{}", "&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "→": r"$\rightarrow$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "±": r"$\pm$",
     "–": "--", "—": "---", "−": "$-$", "≤": r"$\leq$", "τ": r"$\tau$", "λ": r"$\lambda$", "∗": "$*$", "×": r"$\times$", "†": r"$\dagger$",
-    "‡": r"$\ddagger$", "…": r"\ldots{}", "‘": "`", "’": "'", "“": "``", "”": "''",
+    "‡": r"$\ddagger$", "…": r"\ldots{}", "‘": "`", "’": "'", "“": "``", "”": "''", "<": r"\textless{}", ">": r"\textgreater{}",
+    "|": r"\textbar{}", "[": "{[}", "]": "{]}", "*": "{*}",
 }  # fmt: skip
+"""How characters are written for LaTeX; a bracket or a star at the start of a row would be read as an argument of the row before it."""
 ACCENTED = frozenset("ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿ")
 """Letters beyond ASCII that every LaTeX prints from its standard fonts."""
 
@@ -55,13 +57,15 @@ def column_groups(columns: Sequence[Mapping[str, str]]) -> list[tuple[str, int]]
 
 
 def markdown_escape(text: str) -> str:
-    """Return text with a backslash before whatever Markdown would read as markup."""
-    return re.sub(r"([\\`*_{}\[\]<>|])", r"\\\1", text)
+    """Return text with a backslash before whatever Markdown would read as markup: lists, headings, entities and formulas, too."""
+    escaped = re.sub(r"([\\`*_{}\[\]<>|&$~#])", r"\\\1", text)
+    return re.sub(r"^(\d{0,9})([-+=.)])(?=[-=]*(\s|$))", r"\1\\\2", escaped)
 
 
 def _markdown_cell(cell: PrintedCell, reduced: bool) -> str:
-    ours = f"**{cell.ours}**" if cell.best else cell.ours
-    published = f"<sub>{cell.published}</sub>" if reduced else cell.published
+    ours, published = markdown_escape(cell.ours), markdown_escape(cell.published)
+    ours = f"**{ours}**" if cell.best else ours
+    published = f"<sub>{published}</sub>" if reduced else published
     text = f"{ours}{cell.sign}" + (f" / {published}" if cell.published else "") + (f" ({cell.delta})" if cell.delta else "")
     return text + (f"<sup>{cell.letters}</sup>" if cell.letters else "")
 
@@ -109,7 +113,7 @@ def _csv_line(cell: PrintedCell, letters: Sequence[str]) -> list[Any]:
     return [
         *(value.text or _repr(value.ours), _repr(value.std), value.seeds or "", value.printed, _repr(value.ci_low), _repr(value.ci_high)),
         *(";".join(value.marks), ",".join(notes), ";".join(files), ";".join(records), _repr(value.p_value)),
-        *(cell.delta.replace("−", "-"), value.published_std),
+        *(cell.delta.replace("−", "-"), value.published_std, value.published_gain),
     ]
 
 

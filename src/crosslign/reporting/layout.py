@@ -36,7 +36,7 @@ class PrintedCell:
     """Texts of one cell.
 
     Attributes:
-        ours, published: as printed, the paper's letter by letter with its standard deviation; `published` may be empty.
+        ours, published: as printed, the paper's letter by letter with its standard deviation and arrow; `published` may be empty.
         letters: of its footnotes.
         sign: ↑ or ↓ where it differs beyond chance from the row that it is compared with.
         best: whether it is the best of its column.
@@ -98,6 +98,11 @@ class PrintedTable:
     column_letters: list[str] = field(default_factory=list)
 
 
+def one_line(text: str) -> str:
+    """Return a text of the configuration as a table shows it: on one line, without control codes."""
+    return " ".join(printable(text).split())
+
+
 def unique_names(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the labels of rows or columns; equal ones carry their group, if they are still equal also system or published model.
 
@@ -108,7 +113,7 @@ def unique_names(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     names = [f"{e['group']}: {e['label']}" if e.get("group") and labels.count(e["label"]) > 1 else e["label"] for e in entries]
     keys = [entry.get("system", entry.get("published", "")) for entry in entries]
     named = [f"{n} ({key})" if names.count(n) > 1 and isinstance(key, str) and key else n for n, key in zip(names, keys, strict=True)]
-    return [printable(f"{n}, {named[:at].count(n) + 1}" if n in named[:at] else n) for at, n in enumerate(named)]
+    return [one_line(f"{n}, {named[:at].count(n) + 1}" if n in named[:at] else n) for at, n in enumerate(named)]
 
 
 class _Footnotes:
@@ -118,7 +123,7 @@ class _Footnotes:
         self.letters: dict[str, str] = {}
 
     def of(self, text: str) -> str:
-        text = printable(text)
+        text = one_line(text)
         if text not in self.letters:
             number = len(self.letters)
             alphabet = string.ascii_lowercase
@@ -156,13 +161,20 @@ def _delta(cell: Cell, scale_by: float, decimals: int) -> str:
     return f"{round(cell.ours * scale_by, decimals) - round(cell.published, decimals):+.{decimals}f}".replace("-", MINUS)
 
 
+def _published(cell: Cell) -> str:
+    """Return what was printed: the figure, its standard deviation, and the arrow of an improvement."""
+    text = one_line(cell.printed) + (f" ± {one_line(cell.published_std)}" if cell.published_std else "")
+    arrow = "↓" if cell.published_gain.startswith("-") else "↑"
+    return text + (f" ({arrow}{one_line(cell.published_gain[1:])})" if cell.published_gain else "")
+
+
 def _printed_cell(cell: Cell, notes: _Footnotes, table_notes: list[str], *, scale_by: float, decimals: int, reduced: bool) -> PrintedCell:
-    ours = printable(cell.text) or _number(cell.ours, scale_by, decimals)
+    ours = one_line(cell.text) or _number(cell.ours, scale_by, decimals)
     if cell.std is not None:
         ours += f" ± {_number(cell.std, scale_by, decimals)}"
     texts = [*table_notes, *cell.notes, *([cell.reason] if cell.ours is None and cell.reason else [])]
     sign = "↑" if "above" in cell.marks else "↓" if "below" in cell.marks else ""
-    published = printable(cell.printed) + (f" ± {printable(cell.published_std)}" if cell.published_std else "")
+    published = _published(cell)
     delta = "" if reduced else _delta(cell, scale_by, decimals)
     details = printable(_details(cell, scale_by))
     return PrintedCell(ours, published, notes.join(texts), sign, "best" in cell.marks, details, cell, scale_by, delta)
@@ -240,23 +252,23 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         ]
         heading = entry.get("group", "") if entry.get("group") != group else ""
         group = entry.get("group")
-        block, label = printable(entry.get("group", "")), printable(entry["label"])
-        rows.append(PrintedRow(printable(heading), block, label, letters, printed, names[number], printable(entry.get("system", ""))))
+        block, label = one_line(entry.get("group", "")), one_line(entry["label"])
+        rows.append(PrintedRow(one_line(heading), block, label, letters, printed, names[number], one_line(entry.get("system", ""))))
     footnotes = [(letter, text) for text, letter in notes.letters.items()]
-    footnotes += [("", printable(note)) for note in [*_notes_at(resolved, None, None), *_scale_notes(resolved, rows)]]
-    baseline = printable(baseline_words(resolved["rows"]))
+    footnotes += [("", one_line(note)) for note in [*_notes_at(resolved, None, None), *_scale_notes(resolved, rows)]]
+    baseline = one_line(baseline_words(resolved["rows"]))
     footnotes += _verdicts(rows, str(layout.get("significance", "")), baseline)
     return PrintedTable(
         id=resolved["id"],
-        title=printable(_title(resolved)),
-        caption=printable(resolved.get("caption", "")),
+        title=one_line(_title(resolved)),
+        caption=one_line(resolved.get("caption", "")),
         columns=[
-            {"group": printable(c.get("group", "")), "label": printable(c["label"]), "name": name}
+            {"group": one_line(c.get("group", "")), "label": one_line(c["label"]), "name": name}
             for c, name in zip(columns, unique_names(columns), strict=True)
         ],
         rows=rows,
         footnotes=footnotes,
-        licence=printable(_licence_line(grid, results)),
+        licence=one_line(_licence_line(grid, results)),
         reduced=reduced,
         decimals=layout["decimals"],
         scale_by=layout["scale_by"],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from crosslign.tasks.records import bounds_of
 
 Place = tuple[str, str, str]
 """Task, subset and metric of a figure."""
+GAIN = re.compile(r"(?:^|;)\s*printed delta ([+-][\d.]+)")
+"""How the note of a figure names the improvement that an arrow beside it prints."""
 ERRATA = "errata.csv"
 """Which figures do not add up, and why: table, group, model, model_label, task, subset, metric and the text of the footnote."""
 
@@ -27,11 +30,13 @@ class Figure:
         value: letter by letter; a setting or size may be no plain number (`46k`, `738-750`).
         std: its standard deviation, letter by letter; empty where none was printed.
         notes: what does not add up about it.
+        gain: the improvement that was printed beside it, signed, letter by letter; empty where none was.
     """
 
     value: str
     std: str = ""
     notes: tuple[str, ...] = ()
+    gain: str = ""
 
     @property
     def number(self) -> float | None:
@@ -145,7 +150,8 @@ def read_published(folder: Path, table: str) -> Published:
             place = (row["task"], row["subset"], row["metric"])
             notes = {where: erratum["text"] for where, erratum in errata if _matches(erratum, row)}
             used.update(notes)
-            figure = Figure(row["value"], row.get("std", ""), tuple(notes.values()))
+            gain = GAIN.search(row.get("note", ""))
+            figure = Figure(row["value"], row.get("std", ""), tuple(notes.values()), gain[1] if gain else "")
             figures.setdefault((row["group"], row.get("model_label", ""), row["model"]), {}).setdefault(place, figure)
     _check_ranges(path, scores)
     unused = [where for where, _ in errata if where not in used]

@@ -29,10 +29,10 @@ def layout_of(resolved: Mapping[str, Any]) -> dict[str, Any]:
 
 def cell_parts(resolved: Mapping[str, Any], row: int, column: int) -> list[tuple[str, Mapping[str, Any]]]:
     """Return the resolved cells that hold a cell's scores, each with its column's label; more than one for averages and sums."""
-    cells, labels = resolved["cells"][row], [entry["label"] for entry in resolved["columns"]]
-    cell = cells[column]
-    whole = [(label, cells[labels.index(label)]) for label in cell.get("mean_of", [])] or [(labels[column], cell)]
-    return [(label, part) for label, one in whole for part in one.get("parts", [one])]
+    cell, labels = resolved["cells"][row][column], [entry["label"] for entry in resolved["columns"]]
+    if "mean_of" in cell:
+        return [part for label in cell["mean_of"] for part in cell_parts(resolved, row, labels.index(label))]
+    return [(labels[column], part) for part in cell.get("parts", [cell])]
 
 
 def find_record(path: Path, select: Mapping[str, str]) -> dict[str, Any]:
@@ -99,11 +99,12 @@ def fill_cell(cell: Mapping[str, Any], results: Path) -> Cell:
     return filled
 
 
-def _average(columns: Sequence[Mapping[str, Any]], row: list[Cell], members: Sequence[str]) -> Cell:
-    """Return the mean of other columns of a row, from unrounded values."""
-    labels = [column["label"] for column in columns]
-    missing = [label for label in members if row[labels.index(label)].ours is None]
-    return mean_cell([row[labels.index(label)] for label in members], missing[0] if missing else "")
+def run_values(cell: Cell) -> list[float]:
+    """Return a cell's value of each run, of an average the mean over its parts; empty where they have not the same runs."""
+    if not cell.parts:
+        return [record["value"] for record in cell.records]
+    parts = [run_values(part) for part in cell.parts]
+    return [math.fsum(values) / len(values) for values in zip(*parts, strict=True)] if len({*map(len, parts)}) == 1 else []
 
 
 def mean_cell(cells: Sequence[Cell], missing: str) -> Cell:
@@ -114,12 +115,13 @@ def mean_cell(cells: Sequence[Cell], missing: str) -> Cell:
         missing: what to call a cell without a value in the reason.
     """
     empty = next((cell for cell in cells if cell.ours is None), None)
+    if empty is not None and all(cell.ours is None and cell.reason == empty.reason for cell in cells):
+        return Cell(reason=empty.reason)
     if empty is not None:
         return Cell(reason=f"no value in {missing}" + (f": {empty.reason}" if empty.reason else ""))
     notes = list(dict.fromkeys(note for cell in cells for note in cell.notes))
-    runs = list(zip(*([record["value"] for record in cell.records] for cell in cells), strict=False))
-    if len(runs) > 1 and all(len(cell.records) == len(runs) for cell in cells):
-        means = [math.fsum(values) / len(values) for values in runs]
+    means = run_values(Cell(parts=list(cells)))
+    if len(means) > 1:
         return Cell(ours=math.fsum(means) / len(means), std=statistics.stdev(means), notes=notes, parts=list(cells))
     values = [cell.ours or 0.0 for cell in cells]
     return Cell(ours=math.fsum(values) / len(values), notes=notes, parts=list(cells))
@@ -178,6 +180,20 @@ def _cell_or_gap(cell: Mapping[str, Any], resolved: Mapping[str, Any], results: 
         return Cell(reason=f"gap: {error.what} in {Path(error.where).name}")
 
 
+def cell_value(resolved: Mapping[str, Any], results: Path, row: int, column: int) -> Cell:
+    """Return the value of one cell of a resolved table, the mean of other columns from unrounded values, as the table prints it.
+
+    Raises:
+        InputError: scores lack a value; with `print: {gaps: mark}` the cell is a gap instead.
+    """
+    cell, labels = resolved["cells"][row][column], [entry["label"] for entry in resolved["columns"]]
+    if "mean_of" not in cell:
+        return with_deviation(_cell_or_gap(cell, resolved, results), resolved)
+    values = {label: cell_value(resolved, results, row, labels.index(label)) for label in cell["mean_of"]}
+    missing = [label for label, value in values.items() if value.ours is None]
+    return with_deviation(mean_cell(list(values.values()), missing[0] if missing else ""), resolved)
+
+
 def fill_cells(resolved: Mapping[str, Any], results: Path) -> Grid:
     """Return the values of a resolved table's cells, without published figures and marks.
 
@@ -188,12 +204,8 @@ def fill_cells(resolved: Mapping[str, Any], results: Path) -> Grid:
     Raises:
         InputError: scores lack a value; with `print: {gaps: mark}` the cell is a gap instead.
     """
-    grid = [[_cell_or_gap(cell, resolved, results) for cell in row] for row in resolved["cells"]]
-    for row, cells in zip(grid, resolved["cells"], strict=True):
-        for index, cell in enumerate(cells):
-            if "mean_of" in cell:
-                row[index] = _average(resolved["columns"], row, cell["mean_of"])
-    return [[with_deviation(cell, resolved) for cell in row] for row in grid]
+    columns = range(len(resolved["columns"]))
+    return [[cell_value(resolved, results, row, column) for column in columns] for row in range(len(resolved["cells"]))]
 
 
 def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Published) -> Grid:
@@ -208,7 +220,7 @@ def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Published) ->
     for row, entry in zip(grid, resolved["rows"], strict=True):
         for cell, column in zip(row, columns, strict=True):
             figure = figures.at(entry, column)
-            cell.printed, cell.published_std = figure.value, figure.std
+            cell.printed, cell.published_std, cell.published_gain = figure.value, figure.std, figure.gain
             cell.published = None if "setting_of" in column else figure.number
             cell.notes += figure.notes
     _mark_best(columns, grid)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosslign.reporting.figures import FIGURES
+from crosslign.reporting.figures._draw import draw
 from crosslign.stages.job import Job
 
 
@@ -10,4 +10,4 @@ def draw_figure(job: Job) -> None:
     """Draw one figure."""
     recipe = job.params["recipe"]
     with job.publish("figure") as (out, _):
-        FIGURES.get(recipe["kind"])(recipe, job.params["inputs"], out)
+        draw(recipe, job.params["inputs"], out)

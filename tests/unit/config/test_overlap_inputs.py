@@ -1,5 +1,6 @@
 """What the overlap of corpora and evaluation sets is measured on."""
 
+from dataclasses import replace
 from pathlib import Path
 
 from crosslign.config.load import load_project
@@ -28,3 +29,11 @@ def test_joined_sets_bring_their_parts():
     project = load_project(ROOT, SETTINGS)
     assert training_sets(project, ["QS-PN-s42", "minilm_l6"]) == ["nli_en", "verses_parallel", "verses_parallel_nli"]
     assert training_sets(project, []) == []
+
+
+def test_evaluations_that_only_an_average_shows_are_measured():
+    project = load_project(ROOT, {**SETTINGS, "papers": ["moco_bert"], "targets": ["moco_bert_table5"]})
+    averaged = {**project.tables["moco_bert_table5"], "rows": [{"label": "BERT", "system": "bert-cls"}]}
+    averaged["columns"] = [column for column in averaged["columns"] if "mean_of" in column]
+    found = overlap_inputs(replace(project, tables={"moco_bert_table5": averaged}))
+    assert {"sts12", "sickr"} <= set(found["evaluations"])

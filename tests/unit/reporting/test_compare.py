@@ -221,3 +221,17 @@ def test_changed_keys_by_hand():
 
 def test_causes_are_pointed_at_in_ranges():
     assert [_ranges(numbers) for numbers in ([], [4], [1, 2, 3, 5, 8, 9])] == ["", "4", "1-3, 5, 8-9"]
+
+
+def test_a_score_that_was_changed_by_hand_is_not_tested_and_named(tmp_path):
+    for side in ("a", "b"):
+        folder(tmp_path / side, noise=NOISE)
+    score = tmp_path / "b" / "scores" / "A-s1" / "task.json"
+    records = read_json(score)["records"]
+    records[0]["value"] = 0.9
+    write_json(score, {"records": records})
+    said = compare(tmp_path / "a", tmp_path / "b")
+    (line,) = [line for line in said.splitlines() if line.startswith("A ") and "G / x" in line]
+    assert "+40.00" in line
+    assert "not tested" in line
+    assert "[1] scores/A-s1/task.json: its bytes differ, its lineage does not: one of them was changed by hand" in said

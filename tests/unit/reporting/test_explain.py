@@ -136,3 +136,13 @@ def test_an_average_shows_every_record_that_it_is_made_of(project):
     assert "into: 0.5 on 320 items" in out
     assert "out of: 0.25 on 320 items" in out
     assert out.count(f"[1] {SCORE}") == 1
+
+
+def test_an_average_of_averages_is_explained_as_the_table_shows_it(project):
+    into = {"task": "tatoeba_bible", "subset": "avg", "metric": "accuracy", "direction": "xx2en"}
+    both = {"label": "both", "mean_of": [into, {**into, "direction": "en2xx"}]}
+    table = {"title": "T", "columns": [{"label": "all", "mean_of": ["both", "into"]}, both, {"label": "into", **into}]}
+    table["rows"] = [{"label": "verses", "system": "QS-P"}]
+    out = explain(replace(project, tables={"t": table}, paper_of={"t": "p"}), "t", "verses", "all")
+    assert "ours       43.8" in out.splitlines()  # the mean of 37.5 and 50, not of 50, 25 and 50
+    assert [line.split(" on ")[0] for line in out.splitlines() if " on 320 items" in line] == ["both: 0.5", "both: 0.25", "into: 0.5"]

@@ -71,8 +71,16 @@ def test_strange_labels_compile(tmp_path, scale):
 
 
 @needs_latex
-def test_tables_of_the_papers_compile(tmp_path):
-    compiled(tmp_path, *(laid_out(name) for name in ("scl_table1", "scl_table4", "moco_bert_table10", "mpcl_table1")))
+def test_every_table_of_the_papers_compiles(tmp_path):
+    tables = map(as_latex, map(laid_out, resolved_tables()))
+    (tmp_path / "table.tex").write_text(PREAMBLE % "\\clearpage\n".join(tables), encoding="utf-8")
+    run(tmp_path)
+
+
+@needs_latex
+@pytest.mark.parametrize("label", ["[CLS]", "*first", "[3pt]"])
+def test_a_label_is_never_read_as_an_argument_of_the_row_above_it(tmp_path, label):
+    compiled(tmp_path, small(label, 3, 2))
 
 
 def test_columns_carry_the_heading_that_tells_them_apart():

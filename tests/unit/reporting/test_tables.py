@@ -9,7 +9,7 @@ import pytest
 from crosslign.errors import InputError
 from crosslign.files import write_json
 from crosslign.reporting.console import table_as_text
-from crosslign.reporting.formats import as_csv, as_html, as_latex, as_markdown, build_table
+from crosslign.reporting.formats import as_csv, as_html, as_latex, as_markdown, build_table, markdown_escape
 from crosslign.reporting.layout import lay_out
 
 HOSTILE = '<script>alert("x")</script> \x1b[31m|_${}%&#\u202e'
@@ -75,6 +75,30 @@ def test_averages_over_seeds_are_made_seed_by_seed(tmp_path, kind, share):
     for mean in row.cells[2:]:
         assert mean.value.ours == pytest.approx(0.45)
         assert mean.value.std == pytest.approx(share * 0.5 / 2**0.5)
+
+
+def test_an_average_of_nothing_has_the_reason_of_its_cells_and_of_a_gap_their_name(tmp_path):
+    x, none, other = cell(score(tmp_path, "x", 0.1)), {"reason": "no public weights"}, {"reason": "withdrawn"}
+    mean = {"mean_of": ["x", "y"]}
+    rows = [({"label": name}, [*cells, mean]) for name, cells in (("A", (none, none)), ("B", (x, none)), ("C", (none, other)))]
+    columns = [{"label": "x", "task": "bucc"}, {"label": "y", "task": "bucc"}, {"label": "m", "mean_of": ["x", "y"]}]
+    means = [row.cells[2].value.reason for row in lay_out(resolved(rows, columns), tmp_path, tmp_path).rows]
+    assert means == ["no public weights", "no value in y: no public weights", "no value in x: no public weights"]
+
+
+@pytest.mark.parametrize("order", [("x", "y", "m", "n"), ("n", "m", "y", "x")])
+def test_an_average_may_be_averaged_again_wherever_it_stands(tmp_path, order):
+    x, y = (
+        [score(tmp_path, f"{name}-s{n}", value) for n, value in enumerate(values)]
+        for name, values in (("x", (0.1, 0.5)), ("y", (0.3, 0.9)))
+    )
+    own = {"x": cell(*x), "y": cell(*y), "m": {"mean_of": ["x", "y"]}, "n": {"mean_of": ["m", "y"]}}
+    columns = [{"label": name, **({"mean_of": own[name]["mean_of"]} if name in "mn" else {"task": "bucc"})} for name in order]
+    (row,) = lay_out(resolved([({"label": "A"}, [own[name] for name in order])], columns), tmp_path, tmp_path).rows
+    mean = row.cells[order.index("n")].value
+    assert mean.ours == pytest.approx((0.45 + 0.6) / 2)
+    assert mean.std == pytest.approx(((0.7 + 0.9) / 2 - (0.2 + 0.3) / 2) / 2**0.5)  # run by run: 0.25 and 0.8
+    assert mean.seeds == 2
 
 
 def test_an_absent_cell_is_a_dash_with_its_reason_and_equal_footnotes_share_a_letter(table):
@@ -247,3 +271,23 @@ def test_scores_of_another_group_show_as_theirs_and_in_averages_too(tmp_path):
     table = lay_out(resolved(rows, [{"label": "x", "task": "bucc"}, {"label": "m", "mean_of": ["x"]}]), tmp_path, tmp_path)
     assert table.footnotes[0] == ("a", "Scores of the group of another city, not computed here.")
     assert [[c.letters for c in row.cells] for row in table.rows] == [["", ""], ["a", "a"]]
+
+
+@pytest.mark.parametrize(
+    "text", ["- a", "+ a", "1. a", "2) a", "# a", "---", "===", "&lt;b&gt;", "a $x$ b", "~~a~~", "*a*", "[a](b)", "a|b", "-0.01", "12.5"]
+)
+def test_texts_are_text_in_markdown_wherever_they_stand(text):
+    """As GitHub's reader of Markdown shows them: each is one paragraph of its own letters."""
+    markdown = pytest.importorskip("markdown_it")
+    reader = markdown.MarkdownIt("gfm-like", {"linkify": False})
+    tokens = reader.parse(markdown_escape(text))
+    assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"]
+    assert "".join(child.content for child in tokens[1].children) == text
+
+
+def test_labels_of_several_lines_stay_in_their_row(tmp_path):
+    path = score(tmp_path, "a-s1", 0.5)
+    table = resolved([({"label": "two\nlines\n", "group": " g\n"}, [cell(path)])], [{"label": "x\ny", "task": "bucc"}], [{"text": "a\nb"}])
+    lines = as_markdown(lay_out({**table, "title": "T\nt"}, tmp_path, tmp_path)).splitlines()
+    assert lines[0] == "### T t"
+    assert {"| | x y |", "| *g* | |", "| two lines | 50.0 |", "a b  "} <= set(lines)

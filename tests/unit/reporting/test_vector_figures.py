@@ -10,7 +10,7 @@ import pytest
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.errors import InputError
 from crosslign.files import write_rows
-from crosslign.reporting.figures import FIGURES
+from crosslign.reporting.figures._draw import draw
 
 
 @pytest.fixture
@@ -35,7 +35,7 @@ def out(tmp_path):
 
 
 def drawn(kind, inputs, out, **entry):
-    FIGURES.get(kind)({"kind": kind, "title": "A title", **entry}, inputs, out)
+    draw({"kind": kind, "title": "A title", **entry}, inputs, out)
     assert out["png"].read_bytes().startswith(b"\x89PNG")
     assert "<svg" in out["svg"].read_text(encoding="utf-8")
     with open(out["csv"], encoding="utf-8", newline="") as file:
@@ -96,3 +96,19 @@ def test_single_sentences_have_a_panel_each_and_every_pair_once(inputs, out):
     ]
     assert [float(row["cosine"]) for row in rows[:3]] == pytest.approx([0.6, 0.8, 0.96])
     assert [float(row["cosine"]) for row in rows[6:9]] == pytest.approx([1.0, 0.0, 0.0])
+
+
+def test_a_system_whose_data_lacks_is_left_out_and_named(inputs, out):
+    builder = EvaluationBuilder("pool")
+    builder.item("query-1", "en", "query", "en", "a dog")
+    builder.item("sentence-1", "en", "candidate", "en", "a cat")
+    given = inputs(builder, {("en", "a dog"): (1.0, 0.0), ("en", "a cat"): (3.0, 4.0)})
+    given["panels"].append({"label": "theirs", "reason": "x must be fetched by hand"})
+    assert [row["panel"] for row in drawn("nearest", given, out)] == ["ours"]
+    alone = {"panels": given["panels"][1:]}
+    assert drawn("nearest", alone, out) == [{"system": "theirs", "reason": "x must be fetched by hand"}]
+
+
+def test_bars_of_systems_without_scores_say_why(out):
+    panels = [{"label": name, "cells": [{"reason": "no weights"}, {"reason": "withdrawn"}]} for name in ("a", "b")]
+    assert drawn("bars", {"panels": panels}, out) == [{"system": name, "reason": "no weights"} for name in ("a", "b")]

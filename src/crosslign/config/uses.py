@@ -1,0 +1,154 @@
+"""What the data of a run is made of: every corpus and base encoder behind a system, a training set, a task or a corpus."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crosslign.config.catalog import describe, source_kind
+from crosslign.config.graph import view_corpora
+from crosslign.config.project import Project
+from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained
+from crosslign.files.mirrors import mirrored
+
+
+@dataclass
+class Uses:
+    """Corpora and encoders, gathered by following the configuration upwards; each thing is visited once.
+
+    Attributes:
+        project: the configuration.
+        corpora, encoders: ids, in the order in which they were met.
+        seen: what was followed already.
+    """
+
+    project: Project
+    corpora: dict[str, None] = field(default_factory=dict)
+    encoders: dict[str, None] = field(default_factory=dict)
+    seen: set[tuple[str, str]] = field(default_factory=set)
+
+    def task(self, name: str) -> None:
+        """Add the evaluation corpora of a task."""
+        for corpus in self.project.tasks[name]["texts"].values():
+            self.corpus(corpus)
+
+    def system(self, name: str) -> None:
+        """Add what a system (`a+b` with fine-tunes) starts from, is trained on and is selected by."""
+        if ("system", name) in self.seen:
+            return
+        self.seen.add(("system", name))
+        if is_untrained(self.project, name):
+            self.encoder(encoder_at_scale(self.project, name))
+            return
+        entry = entry_of(self.project, name)
+        base = entry["base"]
+        for encoder in [*([base["encoder"]] if "encoder" in base else []), *base.get("encoders", {}).values()]:
+            self.encoder(encoder_at_scale(self.project, encoder))
+        if "system" in base:
+            self.system(base["system"])
+        for term in entry["terms"]:
+            self.examples(term["examples"])
+        for select in entry.get("select", {}).values():
+            self.task(select["task"])
+
+    def encoder(self, name: str) -> None:
+        """Add a base encoder, and the corpora that its vocabulary is pruned to."""
+        self.encoders[name] = None
+        for corpus in self.project.encoders[name].get("prune", {}).get("corpora", []):
+            self.corpus(corpus)
+
+    def examples(self, name: str) -> None:
+        """Add the corpora of a training set, and those that it is kept clear of."""
+        entry = self.project.examples[name]
+        for corpus in [*entry.get("from", []), *entry.get("decontaminate", [])]:
+            self.corpus(corpus)
+        for other in entry.get("of", []):
+            self.examples(other)
+
+    def corpus(self, name: str) -> None:
+        """Add a corpus, or those of a view, with what it is derived from or filtered against."""
+        if ("corpus", name) in self.seen:
+            return
+        self.seen.add(("corpus", name))
+        if name in self.project.views:
+            for corpus in view_corpora(self.project.views[name]):
+                self.corpus(corpus)
+            return
+        entry = self.project.corpora[name]
+        self.corpora[name] = None
+        filtered = (c for step in entry.get("filters", []) for options in step.values() for c in (options or {}).get("corpora", []))
+        for corpus in [*entry.get("from", []), *entry.get("of", []), *filtered]:
+            self.corpus(corpus)
+
+    def files(self) -> Iterator[tuple[str, str, str, str]]:
+        """Yield (source, file, its user, access) of every file that the gathered corpora and encoders read."""
+        for users, entries in ((self.corpora, self.project.corpora), (self.encoders, self.project.encoders)):
+            for user in users:
+                entry: Mapping[str, Any] = entries[user]
+                if "source" in entry:
+                    source = entry["source"]
+                    for file in entry.get("files") or [file["name"] for file in self.project.sources[source]["files"]]:
+                        yield source, file, user, entry.get("access", "open")
+
+
+def file_state(project: Project, name: str, file: Mapping[str, Any], access: str) -> str:
+    """Return where a file of a source is to be had.
+
+    Args:
+        project: the configuration.
+        name: id of the source.
+        file: its entry of the file.
+        access: that of the corpus that reads it: `open`, `manual` or `withdrawn`.
+
+    Returns:
+        `stand-in` the scale writes it; `here` it lies where it was fetched to, or in the source's own folder; `mirror` a mirror has it;
+        `fetch` it can be downloaded; `by hand` a person must put it there; `withdrawn` nobody gives it any more.
+    """
+    source = project.sources[name]
+    if project.stand_in and "stand_in" in source:
+        return "stand-in"
+    if project.paths.download(name, file["name"]).is_file():
+        return "here"
+    if mirrored(name, file, project.mirrors):
+        return "mirror"
+    local = source_kind(source) == "local"
+    if local and Path(describe(source, file)).expanduser().is_file():
+        return "here"
+    if access == "withdrawn":
+        return "withdrawn"
+    return "by hand" if local or access == "manual" else "fetch"
+
+
+def why_missing(project: Project, kind: str, name: str) -> str:
+    """Return which corpora behind a `task`, `system`, `corpus` or `examples` cannot be had, and why; else an empty string.
+
+    Looked for once in a process: what a run is made of must not change while its graph is built.
+    """
+    if (kind, name) not in project.missing:
+        uses = Uses(project)
+        getattr(uses, kind)(name)
+        project.missing[kind, name] = _said(uses)
+    return project.missing[kind, name]
+
+
+def _said(uses: Uses) -> str:
+    """Say which sources of the gathered corpora cannot be had: those that were withdrawn, then those to be fetched by hand."""
+    project, withdrawn = uses.project, dict[str, None]()
+    wanted: dict[str, dict[str, None]] = {}
+    for entry in map(project.corpora.__getitem__, uses.corpora):
+        if (access := entry.get("access", "open")) == "open":
+            continue
+        source = entry["source"]
+        files = {file["name"]: file for file in project.sources[source]["files"]}
+        for name in entry.get("files", files):
+            state = file_state(project, source, files[name], access)
+            withdrawn |= {source: None} if state == "withdrawn" else {}
+            if state == "by hand":
+                wanted.setdefault(source, {})[name] = None
+    said = [f"{source} was withdrawn by its provider" for source in withdrawn]
+    for source, names in wanted.items():
+        folder = project.sources[source].get("local", project.paths.downloads / source)
+        said.append(f"{source} must be fetched by hand: put {', '.join(names)} into {folder}")
+    return "; ".join(said)

@@ -1,0 +1,46 @@
+"""Averages of tables: each names columns of scores that are there, once, and never itself."""
+
+import pytest
+from test_papers import project
+
+from crosslign.config import references
+from crosslign.errors import InputError
+
+SCORED = {"task": "tatoeba", "subset": "deu", "metric": "accuracy"}
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    return project("quickstart")
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"m": ["a", "z"]}, "no column 'z' to average over.*allowed: a, b, m"),
+        ({"m": ["a", "m"]}, "column of t: 'm' is made from itself"),
+        ({"m": ["n"], "n": ["a", "m"]}, "column of t: 'm' is made from itself.*m -> n -> m"),
+        ({"m": ["a", "counted"]}, "no column 'counted' to average over"),
+    ],
+)
+def test_an_average_that_cannot_be_made_is_refused(loaded, monkeypatch, columns, said):
+    check(
+        loaded,
+        monkeypatch,
+        [{"label": "a", **SCORED}, {"label": "b", **SCORED}, {"label": "counted", "count": "rows", "of": "x"}],
+        columns,
+        said,
+    )
+
+
+def test_an_average_over_one_of_two_columns_of_a_name_is_refused(loaded, monkeypatch):
+    check(loaded, monkeypatch, [{"label": "a", **SCORED}, {"label": "a", **SCORED}], {"m": ["a"]}, "2 columns are called 'a'")
+
+
+def check(loaded, monkeypatch, columns, averages, said):
+    """Check a table of these columns and averages; it is refused with these words."""
+    made = [*columns, *({"label": label, "mean_of": members} for label, members in averages.items())]
+    monkeypatch.setitem(loaded.tables, "t", {"title": "", "columns": made, "rows": [{"label": "r"}]})
+    monkeypatch.setitem(loaded.paper_of, "t", "quickstart")
+    with pytest.raises(InputError, match=said):
+        references.check_references(loaded, {})

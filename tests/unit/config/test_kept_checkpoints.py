@@ -1,0 +1,42 @@
+"""A checkpoint that no training keeps is refused when the configuration is read, not after the training."""
+
+import pytest
+from test_papers import project
+
+from crosslign.config import references
+from crosslign.errors import InputError
+
+COLUMN = {"label": "c", "task": "tatoeba", "subset": "deu", "metric": "accuracy"}
+
+
+@pytest.fixture(scope="module")
+def loaded():
+    return project("msimcse")
+
+
+def table(system, **column):
+    return {"title": "", "columns": [{**COLUMN, **column}], "rows": [{"label": "r", "system": system}]}
+
+
+@pytest.mark.parametrize(
+    ("section", "entry", "said"),
+    [
+        ("tables", table("MS-E", checkpoint="bset"), "MS-E keeps no checkpoint 'bset'.*allowed: best, last; did you mean 'best'"),
+        ("tables", table("MS-E+pawsx_transfer", checkpoint="dev"), "keeps no checkpoint 'dev'"),
+        ("systems", {"like": "MS-E", "checkpoint": {"sts": "last", "default": "other"}}, "t keeps no checkpoint 'other'"),
+        ("systems", {"like": "MS-E", "base": {"system": "MS-U", "checkpoint": "first"}}, "MS-U keeps no checkpoint 'first'"),
+        ("figures", {"systems": ["xlm-r", "MS-E"], "checkpoint": "first"}, "MS-E keeps no checkpoint 'first'"),
+    ],
+)
+def test_a_checkpoint_that_is_not_kept_is_refused(loaded, monkeypatch, section, entry, said):
+    monkeypatch.setitem(getattr(loaded, section), "t", entry)
+    monkeypatch.setitem(loaded.paper_of, "t", "msimcse")
+    with pytest.raises(InputError, match=said):
+        references.check_references(loaded, {})
+
+
+@pytest.mark.parametrize("checkpoint", ["best", "last"])
+def test_what_is_kept_may_be_named(loaded, monkeypatch, checkpoint):
+    monkeypatch.setitem(loaded.tables, "t", table("MS-E", checkpoint=checkpoint))
+    monkeypatch.setitem(loaded.paper_of, "t", "msimcse")
+    references.check_references(loaded, {})

@@ -1,0 +1,100 @@
+"""Data that cannot be had drops the systems and evaluations that need it, and nothing else."""
+
+from pathlib import Path
+
+import pytest
+
+from crosslign.config.cells import figure_inputs, resolve_table
+from crosslign.config.load import load_project
+from crosslign.config.overlap import overlap_inputs
+
+ROOT = Path(__file__).resolve().parents[3]
+ASKED_FOR = ("NEU_en.txt", "NEU_cn.txt", "casia2015_en.txt", "casia2015_ch.txt", "casict2015_en.txt", "casict2015_ch.txt")
+
+
+@pytest.fixture
+def load(tmp_path, monkeypatch):
+    """Read MoCo-BERT's file in an empty folder; `scale` and other settings as given."""
+    monkeypatch.chdir(tmp_path)
+
+    def project(scale="paper", **settings):
+        given = {"scale": scale, "papers": ["moco_bert", "emma_x"], "targets": ["moco_bert"], "results": str(tmp_path / "results")}
+        return load_project(ROOT, {**given, **settings})
+
+    return project
+
+
+def by_label(project, table):
+    """The first cell of each row of a table, by its label."""
+    resolved = resolve_table(project, table)
+    return {row["label"]: cells[0] for row, cells in zip(resolved["rows"], resolved["cells"], strict=True)}
+
+
+def put(folder, names=ASKED_FOR):
+    folder.mkdir(parents=True)
+    for name in names:
+        (folder / name).write_text("text\n")
+
+
+def test_a_system_without_its_training_text_is_a_reason_and_the_others_run(load):
+    cells = by_label(load(), "moco_bert_table1")
+    assert cells["MoCo-BERT_base (zh→en)"] == {"reason": f"cwmt must be fetched by hand: put {', '.join(ASKED_FOR)} into data/cwmt"}
+    assert "scores" in cells["mBERT_base (Hu et al., 2020)"]
+
+
+@pytest.mark.parametrize("folder", ["data/cwmt", "results/downloads/cwmt", "mirror/cwmt"])
+def test_it_runs_once_the_files_lie_where_fetching_looks(load, tmp_path, folder):
+    put(tmp_path / folder)
+    assert "scores" in by_label(load(mirror=str(tmp_path / "mirror")), "moco_bert_table1")["MoCo-BERT_base (zh→en)"]
+
+
+def test_only_the_files_that_lack_are_named(load, tmp_path):
+    put(tmp_path / "data" / "cwmt", ASKED_FOR[:5])
+    cell = by_label(load(), "moco_bert_table1")["MoCo-BERT_base (zh→en)"]
+    assert cell == {"reason": "cwmt must be fetched by hand: put casict2015_ch.txt into data/cwmt"}
+
+
+def test_stand_ins_need_nothing(load):
+    assert "scores" in by_label(load("quick"), "moco_bert_table1")["MoCo-BERT_base (zh→en)"]
+
+
+def test_scores_that_are_there_are_shown_without_the_data(load):
+    project = load()
+    score = project.paths.score("MB-main-s42", "last", "mean_t128", "tatoeba_zh")
+    score.parent.mkdir(parents=True)
+    score.write_text("{}")
+    shown = by_label(project, "moco_bert_table1")["MoCo-BERT_base (zh→en)"]
+    assert shown["scores"] == [score.relative_to(project.paths.results).as_posix()]
+
+
+def test_an_evaluation_set_made_of_text_that_lacks_is_a_reason(load):
+    assert "cwmt" in by_label(load(), "moco_bert_table10")["MoCo-BERT"]["reason"]
+
+
+def test_a_fine_tune_without_its_text_is_a_reason(load):
+    project = load()
+    resolved = resolve_table(project, "emma_x_table1")
+    column = [column["label"] for column in resolved["columns"]].index("Mewsli-X")
+    assert "mewsli_x must be fetched by hand" in resolved["cells"][-1][column]["reason"]
+    assert "multiarc was withdrawn by its provider" in str(resolved["cells"][-1])
+
+
+def test_counts_of_a_mixture_need_all_its_corpora(load):
+    resolved = resolve_table(load(), "moco_bert_table7")
+    assert "scores" in resolved["cells"][0][0]
+    assert "cwmt must be fetched by hand" in resolved["cells"][0][1]["reason"]
+
+
+def test_figures_leave_out_the_systems_and_declare_nothing_of_them(load):
+    project = load()
+    alone = figure_inputs(project, "moco_bert_figure3")
+    assert alone["declared"] == []
+    assert [set(panel) for panel in alone["inputs"]["panels"]] == [{"label", "reason"}]
+    bars = figure_inputs(project, "moco_bert_figure2")
+    assert bars["declared"] == []
+    assert all("cwmt" in cell["reason"] for panel in bars["inputs"]["panels"] for cell in panel["cells"])
+
+
+def test_the_overlap_asks_for_nothing_that_lacks(load):
+    inputs = overlap_inputs(load())
+    assert not any("cwmt" in name for part in inputs.values() for name in part)
