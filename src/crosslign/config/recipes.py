@@ -83,7 +83,8 @@ def _check_base(recipe: _Recipe) -> None:
     started = [name for name, part in recipe.parts.items() if part.get("start_from") == "base"]
     if "system" not in base or is_untrained(recipe.project, base["system"]):
         if started and recipe.section == "systems":
-            raise recipe.refuse("the base has no parts to start from", ("parts", started[0], "start_from"), "it is an encoder, not a system")
+            place, why = ("parts", started[0], "start_from"), "it is an encoder, not a system"
+            raise recipe.refuse("the base has no parts to start from", place, why)
         return
     under = entry_of(recipe.project, base["system"])
     if "checkpoint" in base:

@@ -134,7 +134,8 @@ class Stepper:
         for part in self.parts.values():
             if (module := part.key_member(member)) is not None:
                 return module
-        raise ValueError(f"no part holds a momentum copy of the member {member!r}")
+        why = f"parts: {sorted(self.parts)}; member {member!r}"
+        raise InputError("a term wants momentum keys, and no part holds momentum copies", where="parts", why=why, do="Add a momentum_queue")
 
     def _losses(self, drawn: _Drawn, terms: dict[str, dict[str, float]]) -> list[Tensor]:
         """Return the weighted losses of one stream; parts draw dropout alike on all ranks."""
