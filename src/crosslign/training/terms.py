@@ -83,16 +83,22 @@ def _forms(objective: Any) -> set[str]:
 
 
 def open_streams(
-    recipe: Mapping[str, Any], examples: Mapping[str, Path], model: Model, folder: Path, stop: StopFlag | None = None
+    recipe: Mapping[str, Any],
+    examples: Mapping[str, Path],
+    model: Model,
+    folder: Path,
+    stop: StopFlag | None = None,
+    shared: Path | None = None,
 ) -> list[Stream]:
-    """Build the recipe's terms and open their training sets, tokenised below `folder`; the first term's comes first.
+    """Build the recipe's terms and open their training sets, tokenised; the first term's comes first.
 
     Args:
         recipe: its terms, `train` and `readout`.
         examples: `<examples>.parquet` by the names that the terms use.
         model: its tokenizers are used.
-        folder: where the tokenised copies lie.
+        folder: where the tokenised copies lie, or are made.
         stop: asked while they are made.
+        shared: where copies lie that other runs open, too, or None.
 
     Raises:
         StoppedError: the process was asked to stop.
@@ -112,7 +118,7 @@ def open_streams(
         for term, _ in members:
             _check_shape(term, open_examples(examples[name]).schema_arrow.names, name, f"{recipe['system']}: terms")
         forms = frozenset[str]().union(*(_forms(term.objective) for term, _ in members))
-        store = Store.open(examples[name], folder / name, model, train["max_length"], readout.get("prefix", ""), forms, stop)
+        store = Store.open(examples[name], folder / name, model, train["max_length"], readout.get("prefix", ""), forms, stop, shared)
         budget = train.get("batch_tokens")
         lengths = store.lengths if train.get("group_by_length") or budget else None
         whole = any(getattr(term.objective, "whole_groups", False) for term, _ in members)
