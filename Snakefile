@@ -43,6 +43,7 @@ onstart:
 
 
 onsuccess:
+    drop_tokenised()
     print_summary(workflow.dag)
 
 

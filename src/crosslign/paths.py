@@ -29,6 +29,11 @@ def origin_files(results: Path, score: str) -> list[Path]:
     return [folder / ORIGIN for folder in folders if (folder / ORIGIN).is_file()]
 
 
+def tokenised_folder(results: Path) -> Path:
+    """Return the folder of tokenised training sets that the trainings of a scale share; it is emptied when all is built."""
+    return results / "tokenised"
+
+
 @dataclass(frozen=True)
 class Paths:
     """Paths of one scale.

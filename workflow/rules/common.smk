@@ -1,5 +1,6 @@
 # Configuration, checked before anything runs; names, paths, fingerprints and resources that all rules share.
 import os
+import shutil
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -35,6 +36,7 @@ from crosslign.paths import (
     MINED_FORMATS,
     MINED_SIDES,
     OVERVIEW_FORMATS,
+    tokenised_folder,
 )
 from crosslign.reporting.console import summary
 from crosslign.reporting.cost import cost_of, cost_text, too_long
@@ -258,6 +260,11 @@ def check_results():
     """End at once where nothing could be written, before anything is fetched."""
     with ends_in_words():
         require_writable(paths.results)
+
+
+def drop_tokenised():
+    """Remove the tokenised training sets that trainings share: when all is built none needs them."""
+    shutil.rmtree(tokenised_folder(paths.results), ignore_errors=True)
 
 
 def print_summary(dag):

@@ -11,6 +11,7 @@ from typing import Any
 from crosslign.config import options
 from crosslign.config.mining import check_mining
 from crosslign.config.project import SECTIONS, Project
+from crosslign.config.recipes import check_recipes
 from crosslign.config.references import check_references
 from crosslign.config.schema import check
 from crosslign.config.seeded import with_seeded_examples
@@ -152,5 +153,6 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
         mirrors=_mirrors(settings),
     )
     check_references(project, loader.files)
+    check_recipes(project, loader.files, loader.schemas)
     check_mining(project)
     return with_seeded_examples(project)

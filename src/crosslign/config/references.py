@@ -87,8 +87,6 @@ def _system_uses(project: Project) -> Iterator[Use]:
                 yield file, (section, name, "readout"), "readout", recipe["readout"]
             for index, term in enumerate(recipe.get("terms", [])):
                 yield file, (section, name, "terms", index, "examples"), "examples", term["examples"]
-                if "projection" in term and "like" not in recipe and term["projection"] not in recipe.get("parts", {}):
-                    yield file, (section, name, "terms", index, "projection"), f"part of {name}", term["projection"]
             for choice, select in recipe.get("select", {}).items():
                 yield file, (section, name, "select", choice, "task"), "task", select["task"]
 

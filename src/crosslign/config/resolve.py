@@ -115,7 +115,8 @@ def _members(project: Project, base: Mapping[str, Any], seed: int) -> dict[str, 
     if "encoders" in base:
         return {"members": {normalise(lang): encoder_at_scale(project, encoder) for lang, encoder in base["encoders"].items()}}
     seeds = seeds_of(project, base["system"])
-    return {"run": run_id(base["system"], seed if seed in seeds else seeds[0]), "checkpoint": base.get("checkpoint", "last")}
+    checkpoint = base.get("checkpoint") or checkpoint_name(project, base["system"], "default")  # a fine-tune starts from what is scored
+    return {"run": run_id(base["system"], seed if seed in seeds else seeds[0]), "checkpoint": checkpoint}
 
 
 def _limited(recipe: dict[str, Any], scale: Mapping[str, Any]) -> dict[str, Any]:

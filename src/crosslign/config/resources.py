@@ -50,7 +50,7 @@ TRAINING_BYTES = 60
 """Disk of a running training, bytes a parameter: three checkpoints while the third is written, each weights and AdamW's two moments (12)
 and a momentum copy (4); best weights (4); the run (8)."""
 COPY_SHARE = 2.2
-"""Size of a training's tokenised copy of its examples, for the size of their text: the rows, unpacked, and token ids of 4 bytes."""
+"""Size of a tokenised copy of a training's examples, for the size of their text: the rows, unpacked, and token ids of 4 bytes."""
 LARGE_MB = 100.0
 """Text (MB) from which on the vectors of a set are temporary, unless `keep` says otherwise: 4 GB a run at 1,024 dimensions."""
 
@@ -180,6 +180,23 @@ def parameters(project: Project, run: str) -> float:
     if "run" in base:
         return parameters(project, base["run"])
     return sum(encoder_size(project, encoder) for encoder in set(base["members"].values()))
+
+
+def _tokenizers(project: Project, run: str) -> tuple[str, ...]:
+    """Return the base encoders whose tokenizers a run reads text with."""
+    if is_untrained(project, run):
+        return (encoder_at_scale(project, run),)
+    system, seed = split_run(project, run)
+    base = resolve(project, system, int(seed or 0))["base"]
+    return _tokenizers(project, base["run"]) if "run" in base else tuple(base["members"].values())
+
+
+def copies_mb(project: Project, run: str) -> dict[tuple[str, ...], float]:
+    """Return the size of each tokenised training set of a run, by what it depends on: runs that share all of that share the copy."""
+    system, seed = split_run(project, run)
+    recipe = resolve(project, system, int(seed or 0))
+    read = (*_tokenizers(project, run), str(recipe["train"]["max_length"]), recipe["readout"].get("prefix", ""))
+    return {(name, *read): COPY_SHARE * examples_mb(project, name) for name in {term["examples"] for term in recipe["terms"]}}
 
 
 def encoder_size(project: Project, encoder: str) -> float:

@@ -7,6 +7,8 @@ from typing import Final
 
 from torch import Tensor
 
+from crosslign.errors import InputError
+
 POOLINGS: Final = ("cls", "cls_before_mlp", "mean", "mean_no_special", "max", "avg_first_last", "pooler")
 
 POOLING_KEYS: Final = {"cls": "cls_token", "cls_before_mlp": "cls_token", "mean": "mean_tokens", "max": "max_tokens"}
@@ -23,11 +25,19 @@ def resolve_layer(layer: int, blocks: int) -> int:
     Returns:
         A layer in 0 … blocks; on a model smaller than the one that `layer` was chosen for (L blocks: 12, or 24 for a layer above 12)
         it is ceil(layer * L' / L).
+
+    Raises:
+        InputError: the model has no such layer.
     """
     if layer < 0:
         return blocks
     of = 12 if layer <= 12 else 24
-    return layer if blocks >= of else ceil(layer * blocks / of)
+    found = layer if blocks >= of else ceil(layer * blocks / of)
+    if found > blocks:
+        raise InputError(
+            f"there is no layer {layer}", where="layer", why=f"the encoder has {blocks} blocks", do="0 … blocks, or -1: the last"
+        )
+    return found
 
 
 def masked_mean(states: Tensor, mask: Tensor) -> Tensor:

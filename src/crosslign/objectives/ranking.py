@@ -9,9 +9,12 @@ from itertools import pairwise
 import torch
 from torch import Generator, Tensor
 
-from crosslign.objectives.contract import Batch, Input
+from crosslign.errors import InputError
+from crosslign.objectives.contract import Batch, Input, Part
+from crosslign.objectives.lookup import part_of
 from crosslign.objectives.parts.momentum_queue import MomentumQueue
 from crosslign.objectives.parts.rank_scores import RankScores
+from crosslign.objectives.rank_classifier import RankClassifier
 from crosslign.objectives.sentences import side
 from crosslign.objectives.similarity import mean_of, unit
 
@@ -33,6 +36,21 @@ class Pool:
     keep: Tensor
     forced: Tensor
     cosines: Tensor
+
+
+def scores_of(parts: Mapping[str, Part], name: str | None, classifier: RankClassifier) -> RankScores | None:
+    """Return the rank scores that a term names, or None where it names none.
+
+    Raises:
+        InputError: they are for another number of ranks than the classifier, whose ranks would then mean other scores.
+    """
+    if name is None:
+        return None
+    scores = part_of(parts, name, RankScores)
+    if scores.ranks != classifier.ranks:
+        why = f"the classifier has {classifier.ranks} ranks, the scores {scores.ranks}"
+        raise InputError(f"the part {name!r} does not fit the classifier", where="parts", why=why, do="Give both the same `ranks`")
+    return scores
 
 
 class Candidates:

@@ -42,17 +42,30 @@ def hard_negatives(batch: Batch, pooling: str | None = None, layer: int | None =
     return Input([texts[i] for i in rows], [langs[i] for i in rows], pooling=pooling, layer=layer), rows
 
 
+def labels_of(batch: Batch) -> Sequence[list[float] | None]:
+    """Return the label of every row.
+
+    Raises:
+        InputError: the training set has none.
+    """
+    labels = batch.columns.get("label")
+    if labels is None:
+        do = "Name a set of labelled rows (builder labelled_rows)"
+        raise InputError("these examples have no labels", where=f"row {batch.ids[0]}", why=f"columns {sorted(batch.columns)}", do=do)
+    return labels
+
+
 def class_of(batch: Batch, device: torch.device | None = None) -> Tensor:
     """Return the class number of every row, int64 [B].
 
     Raises:
-        InputError: a row has no label, or several.
+        InputError: the set has no labels, or a row none or several.
     """
-    labels = batch.columns.get("label") or [None] * len(batch)
+    labels = labels_of(batch)
     for row, label in zip(batch.ids, labels, strict=True):
         if label is None or len(label) != 1:
             raise InputError("one class per row is needed", where=f"row {row}", why=f"its label is {label}")
-    return torch.tensor([int(label[0]) for label in labels], dtype=torch.int64, device=device)
+    return torch.tensor([int(label[0]) for label in labels if label], dtype=torch.int64, device=device)
 
 
 def supervised(batch: Batch, device: torch.device | None = None) -> Tensor:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from crosslign.config.project import Project
 from crosslign.config.resolve import entry_of, split_run
-from crosslign.config.resources import EMBED_RULES, LOADS, TRAINED_BYTES, job_need, large_sets, load_of
+from crosslign.config.resources import EMBED_RULES, LOADS, TRAINED_BYTES, copies_mb, job_need, large_sets, load_of
 from crosslign.files import read_json
 from crosslign.files.lineage import gpu_hours, wall_seconds
 from crosslign.reporting.console import bytes_text
@@ -36,7 +36,8 @@ class Cost:
         factor: measured over declared hours of finished trainings; 1 where none has finished.
         encoding_factor: measured over expected hours of finished encodings; 1 where none has finished.
         kept_mb: what stays on disk.
-        peak_mb: what is on disk at the worst moment: what stays, and checkpoints, copies of examples, vectors and waiting rows that do not.
+        peak_mb: what is on disk at the worst moment: what stays, tokenised examples, until all is built, and checkpoints, vectors
+            and waiting rows, while they are needed.
     """
 
     trainings: int
@@ -123,6 +124,7 @@ def cost_of(project: Project, jobs: Iterable[Job], gpus: int = 1) -> Cost:
     mean = sum(known.values()) / len(known) if known else None
     hours, unknown, kept, trainings, encodings = 0.0, 0, 0.0, 0, 0
     passing: list[float] = []
+    copies: dict[tuple[str, ...], float] = {}
     large = set(large_sets(project))
     for rule, wildcards in jobs:
         size = job_need(project, rule, wildcards, 1).disk_mb
@@ -133,8 +135,10 @@ def cost_of(project: Project, jobs: Iterable[Job], gpus: int = 1) -> Cost:
             unknown += expected is None
             hours += expected or 0.0
             stays = TRAINED_BYTES * load_of(project, rule, wildcards).parameters
+            own = copies_mb(project, wildcards["run"])
+            copies |= own
             kept += stays
-            passing.append(size - stays)
+            passing.append(size - stays - sum(own.values()))
         elif rule in EMBED_RULES:
             encodings += 1
             hours += encoding_hours(project, wildcards) * encoding_factor
@@ -147,7 +151,8 @@ def cost_of(project: Project, jobs: Iterable[Job], gpus: int = 1) -> Cost:
             kept += size - staged
             passing.append(staged)
     at_once = sum(sorted(passing, reverse=True)[: max(1, 2 * gpus)])
-    return Cost(trainings, encodings, hours, unknown, factor, encoding_factor, kept, kept + at_once)
+    peak = kept + sum(copies.values()) + at_once
+    return Cost(trainings, encodings, hours, unknown, factor, encoding_factor, kept, peak)
 
 
 def too_long(project: Project, jobs: Iterable[Job], tries: int) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from crosslign.paths import EVALUATION_FILES
+from crosslign.paths import EVALUATION_FILES, tokenised_folder
 from crosslign.reporting.card import write_cards
 from crosslign.stages.job import Job
 from crosslign.training.launch import train_on
@@ -22,14 +22,16 @@ def train_system(job: Job) -> None:
     tables = iter(job.inputs.get("selection", []))
     sets = {corpus: {part: next(tables) for part in EVALUATION_FILES} for corpus in job.params["selection"]}
     checkpoints, context = Path(job.params["checkpoints"]), {"code": job.params["code"]}
+    tokenised = tokenised_folder(Path(job.params["root"]))
     with job.publish("system") as (out, counts):
         ranks = _ranks(job.gpus)
         if ranks > 1:
             arguments = {"examples": examples, "base": base, "sets": sets, "out": out["folder"], "checkpoints": checkpoints}
+            arguments["tokenised"] = tokenised
             plain = {"recipe": paced, "tasks": job.params["tasks"], "context": context}
             counts.update(train_on(ranks, {**_as_text(arguments), **plain}))
         else:
-            counts.update(train_run(paced, examples, base, sets, job.params["tasks"], out["folder"], checkpoints, context))
+            counts.update(train_run(paced, examples, base, sets, job.params["tasks"], out["folder"], checkpoints, context, tokenised))
         job.lineage.device, job.lineage.devices = counts.pop("device", "cpu"), ranks
         job.lineage.earlier_s = counts.pop("earlier_s")
         job.lineage.inherit()

@@ -7,7 +7,6 @@ import logging
 import shutil
 import time
 from collections.abc import Mapping
-from datetime import timedelta
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -15,12 +14,13 @@ from typing import Any
 import torch
 
 from crosslign.config.resolve import without_pace
-from crosslign.encoders.memory import is_out_of_memory, keep_freed_memory
+from crosslign.encoders.memory import is_out_of_memory
 from crosslign.encoders.model import Model
 from crosslign.errors import ResourceError, StoppedError
 from crosslign.files import atomic_folder, sha256_file, sha256_text
 from crosslign.files.lineage import versions
 from crosslign.objectives.contract import Part
+from crosslign.training.accelerator import start_accelerator
 from crosslign.training.board import Board
 from crosslign.training.checkpoint import Checkpoints, checksum_of, remove_leftovers, write_system
 from crosslign.training.curve import Curve, Progress, Spikes
@@ -31,11 +31,10 @@ from crosslign.training.optimiser import Optimiser
 from crosslign.training.pace import Pace
 from crosslign.training.schedule import total_steps
 from crosslign.training.selection import Dev, Selection
-from crosslign.training.signals import StopFlag, stop_requests
+from crosslign.training.signals import GivenUpError, StopFlag, stop_requests
 from crosslign.training.step import NotFiniteError, StepLoss, Stepper, not_finite
 from crosslign.training.terms import Stream, open_streams
 
-PRECISIONS = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
 OVERFLOWS = 20
 """Gradients in a row that are not finite before fp16 gives up: the scaler starts at 2^16 and halves its scale each time."""
 LEAST_SCALE = 2.0**-10
@@ -43,34 +42,8 @@ LEAST_SCALE = 2.0**-10
 
 EXAMPLES = "examples"
 """Folder of the tokenised training sets below the working folder."""
-PATIENCE = timedelta(days=2)
-"""How long a rank waits for the others: one of them tokenises, looks at dev data and writes checkpoints, and a rank that has failed is
-seen by whoever started it."""
 
 log = logging.getLogger(__name__)
-
-
-def start_accelerator(precision: str) -> Any:
-    """Return `accelerate`'s Accelerator: device, autocast, ranks and the gradient scaler of fp16.
-
-    Without a GPU fp16 becomes bf16, with a warning: CPUs have no fp16 training.
-    """
-    from accelerate import Accelerator
-    from accelerate.state import AcceleratorState
-    from accelerate.utils import InitProcessGroupKwargs
-
-    gpu = torch.cuda.is_available()
-    if precision == "fp16" and not gpu:
-        log.warning("no GPU: training in bf16 instead of fp16")
-        precision = "bf16"
-    AcceleratorState._reset_state()  # one process may train twice, in two precisions
-    if not gpu:
-        keep_freed_memory()
-    else:
-        torch.use_deterministic_algorithms(True, warn_only=True)
-        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
-    handlers = [InitProcessGroupKwargs(timeout=PATIENCE)]
-    return Accelerator(cpu=not gpu, mixed_precision=PRECISIONS[precision], kwargs_handlers=handlers)
 
 
 def _key(
@@ -104,6 +77,7 @@ class _Run:
         checkpoints: Path,
         code: str,
         stop: StopFlag,
+        tokenised: Path | None,
     ) -> None:
         train, readout = recipe["train"], recipe["readout"]
         self.recipe, self.model, self.parts = recipe, model, parts
@@ -112,7 +86,7 @@ class _Run:
         if self.writes:
             remove_leftovers(checkpoints)
         with self.accelerator.main_process_first():
-            self.streams: list[Stream] = open_streams(recipe, examples, model, checkpoints / EXAMPLES, stop)
+            self.streams: list[Stream] = open_streams(recipe, examples, model, checkpoints / EXAMPLES, stop, tokenised)
         for module in (model, *parts.values()):
             module.to(self.accelerator.device).train()
         order = self.streams[0].order
@@ -167,7 +141,7 @@ class _Run:
         if self.scaler is not None:
             self.scaler.load_state_dict(state["scaler"])
             self.skipped = int(state["skipped"])
-        self.done = int(state["step"])
+        self.done = self._saved = int(state["step"])
         return float(state.get("seconds", 0.0))
 
     def save(self) -> None:
@@ -202,7 +176,7 @@ class _Run:
         return self.done >= self.steps or bool(self.guards.stopped)
 
     def step(self) -> StepLoss | None:
-        """Do one optimiser step, write its line of the curve, and look at dev data when that is due.
+        """Do one optimiser step, and write its line of the curve.
 
         Returns:
             What the loss was made of; None where it, or the gradient, was not finite and the guard let that pass.
@@ -211,19 +185,30 @@ class _Run:
             TooLargeError: memory does not suffice for the micro-batches.
         """
         learning_rate, result, norm = self.optimiser.learning_rate(self.done), None, float("nan")
+        lost: NotFiniteError | None = None
         try:
             result = self.stepper.run(self.done, learning_rate, self.scaler)
             norm = self._update()
             if what := self._lost(norm):
                 raise not_finite(what, self.done, result.ids, learning_rate, result.terms)
         except NotFiniteError as error:
-            self.guards.not_finite(self.done + 1, error)
+            lost = error
             self.optimiser.clear()
         self.done += 1
-        self._note(result, learning_rate, norm)
-        if self.selection.look(self.done, self.ended, self.model, self.parts, self.writes):
-            self._prune()
+        self._note(result, learning_rate, norm, lost)
+        self.guards.not_finite(self.done, lost)
         return result
+
+    def look(self, stop: StopFlag) -> bool:
+        """Look at dev data when that is due; return whether a signal had it given up, to be taken when the run goes on."""
+        if not self.writes:
+            return False
+        try:
+            if self.selection.look(self.done, self.ended, self.model, self.parts, stop):
+                self._prune()
+        except GivenUpError:
+            return True
+        return False
 
     def _update(self) -> float:
         try:
@@ -243,7 +228,7 @@ class _Run:
         gone = self.skipped >= OVERFLOWS or scale < LEAST_SCALE
         return f"the gradient of fp16, {self.skipped} in a row and at a scale of {scale:.3g}," if gone else ""
 
-    def _note(self, result: StepLoss | None, learning_rate: float, norm: float) -> None:
+    def _note(self, result: StepLoss | None, learning_rate: float, norm: float, lost: NotFiniteError | None) -> None:
         """Write a step's line of the curve; the guards look at it."""
         line: dict[str, Any] = {
             "step": self.done,
@@ -255,7 +240,11 @@ class _Run:
         }
         if result is not None and (seen := self.guards.look(self.done, result.sentences, result.terms)):
             line["guards"] = seen
+        if lost is not None:
+            line["examples"] = lost.ids
         self.curve.write(line)
+        if lost is not None:
+            self.curve.flush()
         if self.board is not None:
             self.board.write(line)
 
@@ -278,13 +267,13 @@ class _Run:
         self.stepper.micro_batches = smaller
         log.warning("%s (%s): going on after step %d with %s", error, error.cause, self.done, smaller)
 
-    def asked(self, flag: StopFlag) -> tuple[bool, bool]:
-        """Tell whether any rank was asked to stop, and whether rank 0's clock asks for a checkpoint: the same on every rank."""
-        stop, save = bool(flag), self.writes and self.pace.by_time()
-        if self.accelerator.num_processes == 1:
-            return stop, save
-        asked = self.accelerator.reduce(torch.tensor([stop, save], dtype=torch.int32, device=self.accelerator.device), "sum").tolist()
-        return bool(asked[0]), bool(asked[1])
+    def asked(self, flag: StopFlag, given_up: bool) -> tuple[bool, bool, bool]:
+        """Tell what any rank knows: whether it was asked to stop, whether a checkpoint is due by its clock, whether a look was given up."""
+        known = [bool(flag), self.writes and self.pace.by_time(), given_up]
+        if self.accelerator.num_processes > 1:
+            known = self.accelerator.reduce(torch.tensor(known, dtype=torch.int32, device=self.accelerator.device), "sum").tolist()
+        stop, save, given_up = map(bool, known)
+        return stop, save or (self.done > 0 and self.pace.by_steps(self.done)), given_up
 
     def write(self, out: Path) -> None:
         """Write the run's folder, and remove the working folder."""
@@ -329,6 +318,7 @@ def fit(
     out: Path,
     checkpoints: Path,
     code: str = "",
+    tokenised: Path | None = None,
 ) -> dict[str, Any]:
     """Train a model by a recipe, from the start or from where a killed run left off, and write the run's folder.
 
@@ -344,6 +334,7 @@ def fit(
         out: folder of the run, written whole at the end: a folder per checkpoint, curve.jsonl, selection.json.
         checkpoints: working folder, removed after success.
         code: fingerprint of the code; a checkpoint of other code is not gone on from.
+        tokenised: folder of tokenised training sets that runs share; without one they lie in the working folder.
 
     Returns:
         steps, epochs, examples (rows, texts, tokens, truncated), parameters, precision, ranks, last_loss, best, micro_batches
@@ -358,7 +349,7 @@ def fit(
     """
     train = recipe["train"]
     with torch.random.fork_rng(), stop_requests() as stop, bounded_memory(train.get("memory_mb")):
-        run = _Run(recipe, examples, model, parts, dev, Path(checkpoints), code, stop)
+        run = _Run(recipe, examples, model, parts, dev, Path(checkpoints), code, stop, tokenised)
         log.info("%s: %d steps on %s", recipe.get("run_id", recipe["system"]), run.steps, run.accelerator.device)
         last = _loop(run, stop)
         run.write(Path(out))
@@ -367,8 +358,10 @@ def fit(
 
 def _loop(run: _Run, stop: StopFlag) -> StepLoss | None:
     progress, spikes, last = Progress(run.done, run.steps), Spikes(), None
-    while not run.ended:
-        asked_to_stop, save = run.asked(stop)
+    while True:
+        asked_to_stop, save, given_up = run.asked(stop, run.look(stop))
+        if run.ended and not given_up:
+            return last
         if asked_to_stop or save:
             run.save()
         if asked_to_stop:
@@ -390,6 +383,3 @@ def _loop(run: _Run, stop: StopFlag) -> StepLoss | None:
         if last is not None:
             spikes.add(run.done, last.loss, last.ids)
             progress.add(run.done, last.rows, last.texts, last.loss, run.optimiser.learning_rate(run.done - 1))
-        if run.pace.by_steps(run.done) and not run.ended:
-            run.save()
-    return last

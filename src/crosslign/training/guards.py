@@ -25,6 +25,7 @@ DEFAULTS: Final[Mapping[str, Any]] = {
     "constant_prediction": "mark",
     "embedding_collapse": "mark",
     "rank_1_empty": "mark",
+    "left_out": 20,
     "every": 10,
     "patience": 5,
     "after": 100,
@@ -57,7 +58,8 @@ class Guards:
     """The guards of one run.
 
     Args:
-        settings: of `train: guards`; missing keys have the values of `DEFAULTS`. `every`: steps between looks; `after`: steps
+        settings: of `train: guards`; missing keys have the values of `DEFAULTS`. `left_out`: updates in a row that are not
+            finite at which training ends under `mark`, too. `every`: steps between looks; `after`: steps
             before the first; `patience`: looks in a row that must be bad; `cosine` and `rank`: vectors have collapsed where
             their mean cosine is above, or their effective rank below. `rank_1_share` and `rank_1_steps`: the encoder's loss of
             EMMA-X is noise where more than that share of the anchors has no candidate of rank 1 for so many steps (A.6.4).
@@ -142,15 +144,19 @@ class Guards:
         if action == "stop":
             self.stopped = reason
 
-    def not_finite(self, done: int, error: CrosslignError) -> None:
-        """Take note of a loss or gradient that is not finite, whose update was left out.
+    def not_finite(self, done: int, error: CrosslignError | None) -> None:
+        """Take note of a step whose loss or gradient was not finite and whose update was left out; None where it was finite.
 
         Raises:
             CrosslignError: the given one, where such a run is to fail.
         """
-        action = self.settings["not_finite"]
+        if error is None:
+            self.bad.pop("not_finite", None)
+            return
+        action, self.bad["not_finite"] = self.settings["not_finite"], self.bad.get("not_finite", 0) + 1
         if action == "fail":
             raise error
+        action = "stop" if self.bad["not_finite"] >= self.settings["left_out"] else action
         reason = f"step {done}: {error.what}, its update was left out"
         log.warning("%s%s", reason, ": training ends" if action == "stop" else "")
         if not any(event["guard"] == "not_finite" for event in self.events):

@@ -99,7 +99,8 @@ def train_on(ranks: int, arguments: Mapping[str, Any]) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="crosslign-ranks-") as name:
         write_json(Path(name) / "arguments.json", dict(arguments))
         paths = {key: {name: Path(path) for name, path in arguments[key].items()} for key in ("examples", "base")}
-        tokenise_examples(arguments["recipe"], **paths, checkpoints=Path(arguments["checkpoints"]))
+        shared = Path(arguments["tokenised"]) if arguments.get("tokenised") else None
+        tokenise_examples(arguments["recipe"], **paths, checkpoints=Path(arguments["checkpoints"]), tokenised=shared)
         return _train_on(ranks, Path(name))
 
 

@@ -92,14 +92,16 @@ def dev_scores(
     return dev
 
 
-def tokenise_examples(recipe: Mapping[str, Any], examples: Mapping[str, Path], base: Mapping[str, Path], checkpoints: Path) -> None:
+def tokenise_examples(
+    recipe: Mapping[str, Any], examples: Mapping[str, Path], base: Mapping[str, Path], checkpoints: Path, tokenised: Path | None
+) -> None:
     """Make the tokenised copies that `train_run` with the same arguments opens, before several processes do.
 
     Raises:
         StoppedError: SIGTERM or SIGUSR1 came; what is tokenised is kept.
     """
     with stop_requests() as stop:
-        open_streams(recipe, examples, Model.load(base), checkpoints / EXAMPLES, stop)
+        open_streams(recipe, examples, Model.load(base), checkpoints / EXAMPLES, stop, tokenised)
 
 
 def train_run(
@@ -111,6 +113,7 @@ def train_run(
     out: Path,
     checkpoints: Path,
     context: Mapping[str, Any],
+    tokenised: Path | None = None,
 ) -> dict[str, Any]:
     """Train one run, or go on where a stopped one left off.
 
@@ -123,6 +126,7 @@ def train_run(
         out: the run's folder, moved into place whole.
         checkpoints: working folder for resume.
         context: `code`, the fingerprint of the code.
+        tokenised: folder of tokenised training sets that runs share, or None.
 
     Returns:
         Counts for the lineage, `device` among them; see `fit` for these and for what is raised.
@@ -131,4 +135,4 @@ def train_run(
     model = Model.load(base)
     parts = build_parts(recipe, model, Path(next(iter(base.values()))).parent)
     dev = dev_scores(recipe, sets, tasks, parts)
-    return fit(recipe, examples, model, parts, dev, Path(out), Path(checkpoints), str(context.get("code", "")))
+    return fit(recipe, examples, model, parts, dev, Path(out), Path(checkpoints), str(context.get("code", "")), tokenised)

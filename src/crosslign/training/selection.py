@@ -14,6 +14,7 @@ from crosslign.files import atomic_folder, write_json
 from crosslign.objectives.contract import Part
 from crosslign.training.checkpoint import write_system
 from crosslign.training.curve import finite
+from crosslign.training.signals import StopFlag
 
 Dev = Callable[[Model], Mapping[str, float | None]]
 """Scores of a model by selection name; None where a score is undefined."""
@@ -54,7 +55,18 @@ class Selection:
     def _place(self, name: str, step: int) -> Path:
         return self._folder / f"{name}-{step:08d}"
 
-    def look(self, done: int, last: bool, model: Model, parts: Mapping[str, Part], writes: bool) -> list[str]:
+    def due(self, done: int, last: bool) -> list[str]:
+        """Return the names that a look is due for and was not taken: none twice at one step, as where a run goes on from that step.
+
+        Args:
+            done: steps done.
+            last: whether this was the last step.
+        """
+        if not done or (self.looks and self.looks[-1]["step"] == done):
+            return []
+        return sorted(name for name, every in self._every.items() if last or done % every == 0)
+
+    def look(self, done: int, last: bool, model: Model, parts: Mapping[str, Part], stop: StopFlag) -> list[str]:
         """Score the model when a look is due, and keep it for each name whose best it is; a tie keeps the older one.
 
         Args:
@@ -62,15 +74,19 @@ class Selection:
             last: whether this was the last step.
             model: the encoder.
             parts: saved beside it.
-            writes: whether this process writes (one of several ranks does).
+            stop: a signal while the model is scored gives the look up; nothing has changed then.
 
         Returns:
             The names that it was kept for.
+
+        Raises:
+            GivenUpError: the process was asked to stop.
         """
-        due = sorted(name for name, every in self._every.items() if last or done % every == 0)
-        if not due or self._dev is None or not writes:
+        due = self.due(done, last)
+        if not due or self._dev is None:
             return []
-        scores = self._dev(model)
+        with stop.at_once():
+            scores = self._dev(model)
         kept = [name for name in due if name in self._keeps and self._is_better(name, scores.get(name))]
         for name in kept:
             with atomic_folder(self._place(name, done)) as temporary:

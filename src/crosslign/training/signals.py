@@ -1,4 +1,4 @@
-"""A signal to stop is a wish: the step is finished and the state saved first."""
+"""A signal to stop is a wish: the step is finished and the state saved first; what changes nothing, a look at dev data, is given up."""
 
 from __future__ import annotations
 
@@ -14,11 +14,16 @@ STOPPING = (signal.SIGTERM, signal.SIGUSR1)
 log = logging.getLogger(__name__)
 
 
+class GivenUpError(Exception):
+    """What was being done was given up, since the process was asked to stop."""
+
+
 class StopFlag:
     """Whether, and by which signal, the run was asked to stop."""
 
     def __init__(self) -> None:
         self.signal: str | None = None
+        self._at_once = False
 
     def __bool__(self) -> bool:
         return self.signal is not None
@@ -27,6 +32,20 @@ class StopFlag:
         """Take note of a signal (a handler)."""
         self.signal = signal.Signals(number).name
         log.warning("%s received: stopping after this step", self.signal)
+        if self._at_once:
+            self._at_once = False  # one is enough, and a second would hit what the first sets in motion
+            raise GivenUpError
+
+    @contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Let a signal end the block, which must change nothing, by `GivenUpError`; so does one that came before."""
+        if self:
+            raise GivenUpError
+        self._at_once = True
+        try:
+            yield
+        finally:
+            self._at_once = False
 
 
 @contextmanager

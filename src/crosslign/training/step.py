@@ -43,7 +43,9 @@ class StepLoss:
 
 
 class NotFiniteError(CrosslignError):
-    """A loss or a gradient that is NaN or infinite."""
+    """A loss or a gradient that is NaN or infinite; `ids` are those of all examples of its step."""
+
+    ids: Sequence[str] = ()
 
 
 @dataclass
@@ -134,7 +136,8 @@ class Stepper:
         for part in self.parts.values():
             if (module := part.key_member(member)) is not None:
                 return module
-        raise ValueError(f"no part holds a momentum copy of the member {member!r}")
+        why = f"parts: {sorted(self.parts)}; member {member!r}"
+        raise InputError("a term wants momentum keys, and no part holds momentum copies", where="parts", why=why, do="Add a momentum_queue")
 
     def _losses(self, drawn: _Drawn, terms: dict[str, dict[str, float]]) -> list[Tensor]:
         """Return the weighted losses of one stream; parts draw dropout alike on all ranks."""
@@ -227,9 +230,12 @@ def _single(inputs: Mapping[str, Input]) -> list[str]:
 def not_finite(what: str, step: int, ids: Sequence[str], learning_rate: float, terms: Mapping[str, Any]) -> NotFiniteError:
     """Return the error of a diverged run."""
     shown = ", ".join(ids[:8]) + (f" and {len(ids) - 8} more" if len(ids) > 8 else "")
-    return NotFiniteError(
+    error = NotFiniteError(
         f"{what} is not finite",
         where=f"step {step + 1}",
         why=f"learning rate {learning_rate:.3g}; terms {dict(terms)}; examples {shown}",
-        do="Lower the learning rate, lengthen the warm-up or use precision bf16; the last good checkpoint is kept",
+        do="Lower the learning rate, lengthen the warm-up or use precision bf16; the last good checkpoint is kept, and all examples stand "
+        "in the last line of curve.jsonl beside it",
     )
+    error.ids = list(ids)
+    return error

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import json
+import logging
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from filelock import Timeout
 from numpy.typing import NDArray
 
 from crosslign.encoders.model import Model
 from crosslign.encoders.tokens import Ids
-from crosslign.errors import InputError
+from crosslign.errors import InputError, StoppedError
 from crosslign.files import read_json, sha256_file, sha256_text
+from crosslign.files.locks import locked
 from crosslign.objectives.contract import Batch
 from crosslign.training import tokenised
 from crosslign.training.signals import StopFlag
@@ -22,6 +27,39 @@ from crosslign.training.tokenised import PAIR_VIEWS, SENTENCES, VIEWS, flat_file
 
 Lookup = dict[tuple[str, str, str | None], tuple[Ids, Ids | None]]
 """Token ids of a batch's texts, and segment numbers of pairs, by (member, sentence, second sentence of a pair or None)."""
+
+
+log = logging.getLogger(__name__)
+
+
+def _is_made(place: Path, key: Mapping[str, Any]) -> bool:
+    facts = place / "facts.json"
+    return facts.exists() and bool(read_json(facts)["key"] == key)
+
+
+@contextmanager
+def _alone(place: Path, stop: StopFlag | None) -> Iterator[None]:
+    """Wait for other runs that are making a shared copy, and keep them from it; a process that is killed frees the lock.
+
+    Raises:
+        StoppedError: this process was asked to stop.
+    """
+    place.parent.mkdir(parents=True, exist_ok=True)
+    waited = False
+    while True:
+        try:
+            lock = locked(place.with_name(f".{place.name}.lock"), 1.0)
+            break
+        except Timeout:
+            if stop:
+                do = "Run the same command again: it goes on from here"
+                raise StoppedError("training was asked to stop", where=f"another run tokenises {place.name}", do=do) from None
+            if not waited:
+                log.info("another run tokenises these examples: waiting for %s", place)
+            waited = True
+    with lock:
+        list(place.parent.iterdir())  # on NFS, what another machine has finished is seen only then
+        yield
 
 
 def _tokenizer_key(tokenizer: Any) -> str:
@@ -65,17 +103,19 @@ class Store:
         prefix: str = "",
         forms: Collection[str] = (SENTENCES, VIEWS),
         stop: StopFlag | None = None,
+        shared: Path | None = None,
     ) -> Store:
         """Open the tokenised copy of a training set, and make it first where it is missing or was made otherwise.
 
         Args:
             path: `<examples>.parquet`.
-            folder: where the copy lies, written whole or not at all.
+            folder: where the copy lies, written whole or not at all; what is not finished lies beside it, `<folder>.partial`.
             model: its members' tokenizers are used; the language of a sentence picks the member.
             max_length: tokens of a text, special ones included.
             prefix: text put before each sentence, the first of a pair.
             forms: what the terms read of a row, see `row_texts`; other texts are not in the lookup.
             stop: asked between chunks.
+            shared: where the finished copy lies instead, under a name of its own, for all runs that want the same; one of them makes it.
 
         Raises:
             StoppedError: the process was asked to stop; what is tokenised is kept.
@@ -93,10 +133,17 @@ class Store:
             "forms": sorted(forms),
             "chunk": tokenised.CHUNK,
         }
-        facts = folder / "facts.json"
-        if not facts.exists() or read_json(facts)["key"] != key:
-            write_tokenised(path, folder, model, key, stop)
-        return cls(folder, model)
+        partial = folder.with_name(f"{folder.name}.partial")
+        if shared is None:
+            if not _is_made(folder, key):
+                write_tokenised(path, folder, partial, model, key, stop)
+            return cls(folder, model)
+        place = shared / f"{path.stem}-{sha256_text(json.dumps(key, sort_keys=True))[:16]}"
+        if not _is_made(place, key):
+            with _alone(place, stop):
+                if not _is_made(place, key):
+                    write_tokenised(path, place, partial, model, key, stop)
+        return cls(place, model)
 
     @cached_property
     def lengths(self) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from crosslign.training.order import Order
 from crosslign.training.seeds import derive
 from crosslign.training.signals import StopFlag
 from crosslign.training.store import Store
-from crosslign.training.tokenised import PAIR_VIEWS, PAIRS, SENTENCES, VIEWS
+from crosslign.training.tokenised import PAIR_VIEWS, PAIRS, SENTENCES, VIEWS, open_examples
 
 TERM_KEYS = frozenset({"objective", "weight", "examples", "batch", "micro_batch"})
 
@@ -66,6 +66,14 @@ def _terms(recipe: Mapping[str, Any]) -> list[tuple[Term, Mapping[str, Any]]]:
     return terms
 
 
+def _check_shape(term: Term, columns: Sequence[str], examples: str, where: str) -> None:
+    """Refuse an objective that reads rows with sides on a set whose rows are groups; labels and views are looked for by the objective."""
+    if "texts" in columns and term.objective.shape != "groups":
+        why = f"its rows are groups of sentences, and {term.name} reads {term.objective.shape}"
+        do = "Name a training set of pairs, triplets or labelled rows, or cut the groups with the builder disjoint_pairs"
+        raise InputError(f"the examples {examples!r} do not fit the term {term.name}", where=where, why=why, do=do)
+
+
 def _forms(objective: Any) -> set[str]:
     """Return what an objective reads of a row, as `row_texts` names it; what is not named is tokenised in the step that asks for it."""
     views = getattr(objective, "views", None)
@@ -75,21 +83,27 @@ def _forms(objective: Any) -> set[str]:
 
 
 def open_streams(
-    recipe: Mapping[str, Any], examples: Mapping[str, Path], model: Model, folder: Path, stop: StopFlag | None = None
+    recipe: Mapping[str, Any],
+    examples: Mapping[str, Path],
+    model: Model,
+    folder: Path,
+    stop: StopFlag | None = None,
+    shared: Path | None = None,
 ) -> list[Stream]:
-    """Build the recipe's terms and open their training sets, tokenised below `folder`; the first term's comes first.
+    """Build the recipe's terms and open their training sets, tokenised; the first term's comes first.
 
     Args:
         recipe: its terms, `train` and `readout`.
         examples: `<examples>.parquet` by the names that the terms use.
         model: its tokenizers are used.
-        folder: where the tokenised copies lie.
+        folder: where the tokenised copies lie, or are made.
         stop: asked while they are made.
+        shared: where copies lie that other runs open, too, or None.
 
     Raises:
         StoppedError: the process was asked to stop.
-        InputError: an unknown objective or option, terms on the same examples with different batch sizes, or examples that
-            cannot be read.
+        InputError: an unknown objective or option, terms on the same examples with different batch sizes, examples that
+            cannot be read, or whose rows are not what a term reads.
     """
     train, readout = recipe["train"], recipe["readout"]
     grouped: dict[str, list[tuple[Term, Mapping[str, Any]]]] = {}
@@ -101,8 +115,10 @@ def open_streams(
         if len(sizes) > 1:
             what = f"terms on the examples {name!r} share one batch"
             raise InputError(what, where=f"{recipe['system']}: terms", why=f"batch: {sorted(sizes)}")
+        for term, _ in members:
+            _check_shape(term, open_examples(examples[name]).schema_arrow.names, name, f"{recipe['system']}: terms")
         forms = frozenset[str]().union(*(_forms(term.objective) for term, _ in members))
-        store = Store.open(examples[name], folder / name, model, train["max_length"], readout.get("prefix", ""), forms, stop)
+        store = Store.open(examples[name], folder / name, model, train["max_length"], readout.get("prefix", ""), forms, stop, shared)
         budget = train.get("batch_tokens")
         lengths = store.lengths if train.get("group_by_length") or budget else None
         whole = any(getattr(term.objective, "whole_groups", False) for term, _ in members)

@@ -173,12 +173,13 @@ def _pieces(source: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
             yield batch.slice(start, CHUNK)
 
 
-def write_tokenised(path: Path, folder: Path, model: Model, key: Mapping[str, Any], stop: StopFlag | None = None) -> None:
+def write_tokenised(path: Path, folder: Path, partial: Path, model: Model, key: Mapping[str, Any], stop: StopFlag | None = None) -> None:
     """Write the tokenised copy of a training set.
 
     Args:
         path: `<examples>.parquet`.
-        folder: where the copy lies, whole or not at all; what is not finished lies beside it, `<folder>.partial`.
+        folder: where the copy lies, whole or not at all.
+        partial: where what is not finished lies, of this run alone; on the same disk.
         model: its members' tokenizers are used; the language of a text picks the member.
         key: what the copy depends on, `max_length`, `prefix` and `forms` (see `row_texts`) among it.
         stop: asked between chunks.
@@ -189,7 +190,7 @@ def write_tokenised(path: Path, folder: Path, model: Model, key: Mapping[str, An
     """
     source, last, seen = open_examples(path), time.monotonic(), 0
     total = source.metadata.num_rows
-    writer = _Writer(folder.with_name(f"{folder.name}.partial"), model, key)
+    writer = _Writer(partial, model, key)
     for piece in _pieces(source):
         seen += piece.num_rows
         if seen <= writer.done.rows:

@@ -176,3 +176,40 @@ def test_alignment_alone_makes_all_sentences_equal(train, monkeypatch, sentence_
     english, german = vectors_of(train("aligned", "run", steps=60), sentence_pairs)
     others = (english @ german.T)[~torch.eye(len(english), dtype=torch.bool)]
     assert lowest <= float(others.mean()) <= highest
+
+
+UNFIT = {
+    "groups where sides are read": ([term("infonce", "groups")], {}, r"'groups' do not fit the term infonce; its rows are groups"),
+    "groups where labels are read": (
+        [term("cross_entropy", "groups", part="head")],
+        {"head": {"kind": "classification", "labels": 2}},
+        r"groups of sentences, and cross_entropy reads labelled",
+    ),
+    "no labels to regress to": ([term("cosine_regression", "pairs")], {}, r"row .*: these examples have no labels"),
+    "no labels of several": (
+        [term("cross_entropy", "pairs", part="head", form="multi_label")],
+        {"head": {"kind": "classification", "labels": 2}},
+        r"these examples have no labels.*labelled_rows",
+    ),
+    "no labels to tell meanings by": ([term("supervised_contrastive", "pairs", form="retrieval")], {}, r"these examples have no labels"),
+    "no momentum copies": ([term("momentum_contrast", "pairs", queue="queue")], {}, r"no part holds momentum copies.*momentum_queue"),
+    "ranks that do not fit": (
+        [term("rank_infonce", "pairs", queue="queue", classifier="gmm", scores="scores")],
+        {"queue": QUEUE, "gmm": {"kind": "gaussian_mixture", "ranks": 4}, "scores": {"kind": "rank_scores", "ranks": 2}},
+        r"'scores' does not fit the classifier; the classifier has 4 ranks, the scores 2",
+    ),
+    "ranks of labelled pairs that do not fit": (
+        [term("gmm_ranks", "pairs", classifier="gmm", scores="scores")],
+        {"gmm": {"kind": "gaussian_mixture", "ranks": 2}, "scores": {"kind": "rank_scores"}},
+        r"the classifier has 2 ranks, the scores 4",
+    ),
+    "a layer that is not there": ([term("infonce", "pairs", layer=99)], {}, r"there is no layer 99; the encoder has 2 blocks"),
+}
+
+
+@pytest.mark.parametrize("case", UNFIT)
+def test_what_a_term_cannot_read_is_said_in_words(case, train, monkeypatch):
+    terms, parts, said = UNFIT[case]
+    monkeypatch.setitem(SYSTEMS, "unfit", (terms, parts))
+    with pytest.raises(InputError, match=said):
+        train("unfit", "run")

@@ -82,6 +82,17 @@ def test_a_running_training_has_checkpoints_and_a_copy_of_its_examples_on_disk(p
     assert cost.peak_mb - cost.kept_mb > (3 * 12 + 4) * parameters + 2 * text
 
 
+def test_tokenised_examples_are_on_disk_once_for_all_trainings_that_share_them(project):
+    copy = 2.2 * examples_mb(project, "nli_english")
+    runs = ["MS-E-s42", "MS-H2-s42", "MS-H3-s42", "MS-HB-s42"]  # the same triplets in all
+    more = cost_of(project, [training(run) for run in runs]), cost_of(project, [training(run) for run in runs[:2]])
+    assert more[0].peak_mb - more[0].kept_mb == pytest.approx(more[1].peak_mb - more[1].kept_mb, abs=4)  # two at once in both
+    other = cost_of(project, [training(run) for run in [*runs[:2], "MS-N0-s42"]])
+    pairs = 2.2 * examples_mb(project, "nli_en_pairs")
+    assert other.peak_mb - other.kept_mb == pytest.approx(more[1].peak_mb - more[1].kept_mb + pairs, abs=4)
+    assert copy > 20
+
+
 def test_trainings_that_no_number_of_tries_has_time_for_are_named():
     short = load_project(ROOT, {"scale": "paper", "papers": ["moco_bert"], "targets": ["all"], "max_runtime": 120})
     jobs = [training("MB-base-s42"), ("embed", {"run": "MB-base-s42", "text_set": "sts12"})]  # 14 hours are declared

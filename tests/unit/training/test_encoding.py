@@ -10,8 +10,8 @@ import torch
 import trial
 
 from crosslign.objectives.contract import Input
+from crosslign.training.accelerator import start_accelerator
 from crosslign.training.encoding import Encoding, Settings
-from crosslign.training.fit import start_accelerator
 
 
 @pytest.fixture

@@ -81,6 +81,28 @@ def test_a_step_that_is_not_finite_updates_nothing(train, tiny_model, action):
     assert all(torch.isfinite(p).all() for p in tiny_model.parameters())
 
 
+def test_the_examples_of_a_step_that_is_not_finite_stand_in_its_line(train, tmp_path):
+    terms = [{"objective": "trial_paired", "examples": "pairs", "batch": 8, "poison_at": 4}]
+    _, folder = train(trial.recipe(terms=terms, train={"guards": {"not_finite": "mark"}}), "marked")
+    assert [len(line.get("examples", ())) for line in _curve(folder)] == [0, 0, 0, 0, 8, 4]
+    with pytest.raises(CrosslignError, match=r"and all examples stand in the last line of curve\.jsonl"):
+        train(trial.recipe(terms=terms), "failed")
+    last = _curve(tmp_path / "failed-work")[-1]
+    assert (last["step"], last["loss"], last["examples"]) == (5, None, _curve(folder)[4]["examples"])
+
+
+def test_so_many_updates_in_a_row_that_are_not_finite_end_training(train):
+    terms = [{"objective": "trial_paired", "examples": "pairs", "batch": 8, "poison_at": 2}]
+    guards = {"not_finite": "mark", "left_out": 3}
+    summary, _ = train(trial.recipe(terms=terms, train={"steps": 12, "guards": guards}))
+    assert summary["steps"] == 5
+    assert "last" in summary["collapsed"]
+    counted = Guards(guards)
+    for done in range(1, 12):
+        counted.not_finite(done, None if done % 3 == 0 else CrosslignError("lost"))
+    assert counted.stopped == ""
+
+
 def test_constant_predictions_of_a_term_are_seen_and_pass():
     guards = Guards({"every": 1, "patience": 2, "after": 0})
     for done, constant in enumerate([1.0, 0.0, 1.0, 1.0, 1.0], start=1):

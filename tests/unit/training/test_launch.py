@@ -14,7 +14,7 @@ import trial
 
 from crosslign.errors import CrosslignError, StoppedError
 from crosslign.training import launch
-from crosslign.training.fit import start_accelerator
+from crosslign.training.accelerator import start_accelerator
 from crosslign.training.launch import MODULE, train_on
 
 

@@ -21,7 +21,7 @@ def _free_port():
         return bound.getsockname()[1]
 
 
-def _start(settings, path, ranks):
+def _start(settings, path, ranks, code=0):
     path.write_text(json.dumps(settings))
     port, processes = _free_port(), []
     for rank in range(ranks):
@@ -39,7 +39,7 @@ def _start(settings, path, ranks):
         )
     for process in processes:
         _, said = process.communicate(timeout=180)
-        assert process.returncode == 0, said
+        assert process.returncode == code, said
 
 
 def test_two_processes_equal_one(tiny_encoder, pairs_file, tmp_path):
@@ -71,6 +71,19 @@ def test_two_processes_equal_one(tiny_encoder, pairs_file, tmp_path):
             assert (one[name] - two[name]).abs().max() < 1e-6, name
         if file.startswith("last/main"):
             assert max(float((one[name] - start[name]).abs().max()) for name in one) > 1e-3
+
+
+def test_a_look_that_a_signal_cuts_short_on_one_rank_stops_all_and_is_taken_later(tiny_encoder, pairs_file, tmp_path):
+    select = {"best": {"task": "t", "subset": "s", "metric": "m", "every": 2}}
+    settings = {
+        "encoder": str(tiny_encoder),
+        "examples": {"pairs": str(pairs_file)},
+        "recipe": trial.recipe(train={"steps": 4}, select=select),
+    }
+    for name, number, code in (("whole", 0, 0), ("run", 2, 75), ("run", 0, 0)):
+        given = {"cut_short": number, "out": str(tmp_path / name), "checkpoints": str(tmp_path / f"{name}-work")}
+        _start(settings | given, tmp_path / "settings.json", 2, code)
+    assert trial.weights(tmp_path / "run") == trial.weights(tmp_path / "whole")
 
 
 METHODS = ["MoCo-BERT with NLI", "SCL", "MPCL", "EMMA-X 1", "EMMA-X 2"]

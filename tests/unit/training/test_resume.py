@@ -97,6 +97,22 @@ def test_selection_survives_and_equals_that_of_an_undisturbed_run(train, monkeyp
     assert trial.weights(whole) == trial.weights(resumed)
 
 
+@pytest.mark.parametrize("number", [1, 2, 4])
+def test_a_look_at_dev_data_is_given_up_for_a_signal_and_taken_when_the_run_goes_on(program, tmp_path, number):
+    """The look of step 2, of step 4, where a checkpoint is due, too, and of the last step."""
+    select = {"best": {"task": "t", "subset": "s", "metric": "m", "every": 2}}
+    recipe = trial.recipe(train={"steps": 8, "checkpoint_every": 4}, select=select)
+    code, said = program("whole", recipe, cut_short=0)
+    assert (code, said.count("looked\n")) == (0, 4), said
+    code, said = program("run", recipe, cut_short=number)
+    assert (code, said.count("looked\n")) == (75, number - 1), said
+    assert (tmp_path / "run-work" / "current").read_text() == f"step-{2 * number:08d}\n"
+    assert not (tmp_path / "run").exists()
+    code, said = program("run", recipe, cut_short=0)
+    assert (code, said.count("looked\n")) == (0, 5 - number), said
+    assert trial.weights(tmp_path / "run") == trial.weights(tmp_path / "whole")
+
+
 def _stopped(train, monkeypatch, recipe):
     with monkeypatch.context() as patch:
         _stop_after(patch, 2)

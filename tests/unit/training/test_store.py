@@ -8,6 +8,7 @@ import pytest
 
 from crosslign.errors import InputError, StoppedError
 from crosslign.files import write_rows
+from crosslign.files.locks import locked
 from crosslign.training import store as module
 from crosslign.training import tokenised
 from crosslign.training.signals import StopFlag
@@ -150,3 +151,42 @@ def test_pairs_that_are_read_as_one_are_stored_and_nothing_else(tiny_model, pair
     assert store.lengths.tolist() == [12, 11]
     store = Store.open(pairs_file, tmp_path / "w", tiny_model, 9, "", [tokenised.PAIR_VIEWS])
     assert {second for _, _, second in store.batch(np.array([1, 0]), 0)[1]} == {None}
+
+
+def test_runs_share_one_copy_of_what_they_read_alike(tiny_model, pairs_file, tmp_path, monkeypatch):
+    made = []
+    real = module.write_tokenised
+    monkeypatch.setattr(module, "write_tokenised", lambda *arguments: (made.append(1), real(*arguments)))
+    alone = Store.open(pairs_file, tmp_path / "alone", tiny_model, 9)
+    shared = tmp_path / "shared"
+    for run, length in (("a", 9), ("b", 9), ("c", 12), ("a", 12)):
+        store = Store.open(pairs_file, tmp_path / run / "pairs", tiny_model, length, shared=shared)
+        assert not (tmp_path / run / "pairs").exists()
+    assert len(made) == 1 + 2
+    store = Store.open(pairs_file, tmp_path / "d" / "pairs", tiny_model, 9, shared=shared)
+    rows = np.array([3, 17])
+    (batch, lookup), (expected, tokens) = store.batch(rows, 0), alone.batch(rows, 0)
+    assert batch == expected
+    assert {key: ids.tolist() for key, (ids, _) in lookup.items()} == {key: ids.tolist() for key, (ids, _) in tokens.items()}
+
+
+def test_a_stopped_run_keeps_its_chunks_and_another_makes_the_shared_copy(tiny_model, pairs_file, tmp_path, monkeypatch):
+    monkeypatch.setattr(tokenised, "CHUNK", 7)
+    stop, added, real = StopFlag(), [], tokenised._Writer.add
+    monkeypatch.setattr(tokenised._Writer, "add", lambda self, *given: (real(self, *given), added.append(1), stop.raise_by(15, None)))
+    with pytest.raises(StoppedError, match="7 of 20 examples"):
+        Store.open(pairs_file, tmp_path / "a" / "pairs", tiny_model, 9, stop=stop, shared=tmp_path / "shared")
+    assert (tmp_path / "a" / "pairs.partial" / "progress.json").exists()
+    assert Store.open(pairs_file, tmp_path / "b" / "pairs", tiny_model, 9, shared=tmp_path / "shared").rows == 20
+    assert Store.open(pairs_file, tmp_path / "a" / "pairs", tiny_model, 9, shared=tmp_path / "shared").rows == 20
+    assert len(added) == 1 + 3
+
+
+def test_a_run_that_waits_for_the_shared_copy_of_another_can_be_stopped(tiny_model, pairs_file, tmp_path):
+    shared, stop = tmp_path / "shared", StopFlag()
+    Store.open(pairs_file, tmp_path / "a" / "pairs", tiny_model, 9, shared=shared)
+    (place,) = (path for path in shared.iterdir() if path.is_dir())
+    place.rename(tmp_path / "not yet")
+    stop.raise_by(15, None)
+    with locked(shared / f".{place.name}.lock"), pytest.raises(StoppedError, match="another run tokenises pairs-"):
+        Store.open(pairs_file, tmp_path / "b" / "pairs", tiny_model, 9, stop=stop, shared=shared)

@@ -188,6 +188,20 @@ def kill_when(done: int, number: int) -> None:
     Stepper.run = run
 
 
+def look_cut_short(number: int):
+    """Return a function that scores models, and gets SIGTERM in its look of this number; nothing of it is left undone then."""
+    looks = []
+
+    def dev(model):
+        looks.append(1)
+        if len(looks) == number:
+            os.kill(os.getpid(), signal.SIGTERM)
+        print("looked", file=sys.stderr)
+        return {"best": -abs(float(next(model.parameters()).detach().double().sum()))}
+
+    return dev
+
+
 def main(arguments: dict) -> int:
     """Train as `arguments` says; print the error of a stopped run and return its exit code."""
     from crosslign.encoders.model import Model
@@ -210,7 +224,8 @@ def main(arguments: dict) -> int:
     parts = build_parts(arguments["recipe"], model)
     examples = {name: Path(path) for name, path in arguments["examples"].items()}
     try:
-        fit(arguments["recipe"], examples, model, parts, None, Path(arguments["out"]), Path(arguments["checkpoints"]))
+        dev = look_cut_short(arguments["cut_short"]) if "cut_short" in arguments else None
+        fit(arguments["recipe"], examples, model, parts, dev, Path(arguments["out"]), Path(arguments["checkpoints"]))
     except CrosslignError as error:
         print(error, file=sys.stderr)
         return error.exit_code

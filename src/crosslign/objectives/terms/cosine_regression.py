@@ -10,7 +10,7 @@ from torch import Generator, Tensor
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
-from crosslign.objectives.sentences import both_sides, supervised
+from crosslign.objectives.sentences import both_sides, labels_of, supervised
 from crosslign.objectives.similarity import mean_of, unit, widened
 
 
@@ -45,7 +45,7 @@ class CosineRegression:
         """Return the mean squared error."""
         cosines = (unit(vectors["a"]) * unit(vectors["b"])).sum(1)
         rows = supervised(batch, cosines.device)
-        scores = [self._score(row, label) for row, label in zip(batch.ids, batch.columns["label"], strict=True)]
+        scores = [self._score(row, label) for row, label in zip(batch.ids, labels_of(batch), strict=True)]
         wanted = (torch.tensor(scores, dtype=cosines.dtype, device=cosines.device) - self.low) / (self.high - self.low)
         errors = widened(cosines - wanted).square() * rows
         return Loss(errors.sum() / rows.sum().clamp(min=1), {"cosine": mean_of(cosines), "wanted": mean_of(wanted)})

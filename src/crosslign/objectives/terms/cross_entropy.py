@@ -13,7 +13,7 @@ from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
 from crosslign.objectives.lookup import one_of, part_of
 from crosslign.objectives.parts.classification import Classification
-from crosslign.objectives.sentences import both_sides, class_of, equal, supervised, text_codes
+from crosslign.objectives.sentences import both_sides, class_of, equal, labels_of, supervised, text_codes
 from crosslign.objectives.similarity import kept_logsumexp, mean_of
 from crosslign.objectives.views import ENCODE, row_input
 
@@ -105,7 +105,7 @@ class CrossEntropy:
 
     def _multi_label(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
         wanted = torch.zeros_like(logits)
-        for i, label in enumerate(batch.columns["label"]):
+        for i, label in enumerate(labels_of(batch)):
             classes = [int(number) for number in label or []]
             _check(classes, logits.shape[1])
             wanted[i, classes] = 1
@@ -128,7 +128,7 @@ def _predictions(logits: Tensor, batch: Batch, form: str) -> dict[str, float]:
     if form == "multiple_choice":
         return {"constant": float(len(logits) > 1 and bool((detached == detached[0]).all()))}
     predicted = detached.argmax(1, keepdim=True) if form == "single_label" else detached > 0
-    differ = len({tuple(sorted(label or [])) for label in batch.columns["label"]}) > 1
+    differ = len({tuple(sorted(label or [])) for label in labels_of(batch)}) > 1
     constant = differ and bool((predicted == predicted[0]).all())
     counts = torch.bincount(detached.argmax(1), minlength=logits.shape[1])
     return {"largest_class": float(counts.max()) / len(logits), "constant": float(constant)}

@@ -15,7 +15,7 @@ from crosslign.objectives.lookup import one_of, part_of
 from crosslign.objectives.parts.momentum_queue import MomentumQueue
 from crosslign.objectives.parts.rank_scores import RankScores
 from crosslign.objectives.rank_classifier import RankClassifier
-from crosslign.objectives.ranking import Candidates
+from crosslign.objectives.ranking import Candidates, scores_of
 from crosslign.objectives.sentences import both_sides
 from crosslign.objectives.similarity import mean_of, unit
 
@@ -106,7 +106,7 @@ class GMMRanks:
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
         """Return the classifier's negative log-likelihood."""
         classifier = part_of(parts, self.classifier, RankClassifier)  # type: ignore[type-abstract]
-        scores = part_of(parts, self.scores, RankScores) if self.scores else None
+        scores = scores_of(parts, self.scores, classifier)
         if self.labels == "encoder" and scores:
             return self._by_encoder(vectors, batch, classifier, scores, part_of(parts, self.queue or "", MomentumQueue))
         x = unit(vectors["a"].detach())

@@ -11,9 +11,8 @@ from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
 from crosslign.objectives.lookup import one_of, part_of
 from crosslign.objectives.parts.momentum_queue import MomentumQueue
-from crosslign.objectives.parts.rank_scores import RankScores
 from crosslign.objectives.rank_classifier import RankClassifier
-from crosslign.objectives.ranking import Candidates, guard_rails
+from crosslign.objectives.ranking import Candidates, guard_rails, scores_of
 from crosslign.objectives.similarity import kept_logsumexp
 
 AGGREGATES = ("sum", "mean")
@@ -106,7 +105,7 @@ class RankInfoNCE:
         """Return the sum of the terms; log the guard rails, and note the step's pairs for the queue and the scores."""
         pool = self.candidates.pool(vectors, batch, part_of(parts, self.queue, MomentumQueue))
         classifier = part_of(parts, self.classifier, RankClassifier)  # type: ignore[type-abstract]
-        scores = part_of(parts, self.scores, RankScores) if self.scores else None
+        scores = scores_of(parts, self.scores, classifier)
         with torch.no_grad():
             posteriors = classifier.log_posteriors(pool.anchors.detach(), pool.candidates)
             ranks = (posteriors.argmax(-1) + 1).masked_fill(pool.forced, 1)

@@ -1,0 +1,41 @@
+"""Device, precision and processes of a training, by `accelerate`."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from typing import Any
+
+import torch
+
+from crosslign.encoders.memory import keep_freed_memory
+
+PRECISIONS = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
+PATIENCE = timedelta(days=2)
+"""How long a rank waits for the others: one of them tokenises, looks at dev data and writes checkpoints, and a rank that has failed is
+seen by whoever started it."""
+
+log = logging.getLogger(__name__)
+
+
+def start_accelerator(precision: str) -> Any:
+    """Return `accelerate`'s Accelerator: device, autocast, ranks and the gradient scaler of fp16.
+
+    Without a GPU fp16 becomes bf16, with a warning: CPUs have no fp16 training.
+    """
+    from accelerate import Accelerator
+    from accelerate.state import AcceleratorState
+    from accelerate.utils import InitProcessGroupKwargs
+
+    gpu = torch.cuda.is_available()
+    if precision == "fp16" and not gpu:
+        log.warning("no GPU: training in bf16 instead of fp16")
+        precision = "bf16"
+    AcceleratorState._reset_state()  # one process may train twice, in two precisions
+    if not gpu:
+        keep_freed_memory()
+    else:
+        torch.use_deterministic_algorithms(True, warn_only=True)
+        torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
+    handlers = [InitProcessGroupKwargs(timeout=PATIENCE)]
+    return Accelerator(cpu=not gpu, mixed_precision=PRECISIONS[precision], kwargs_handlers=handlers)
