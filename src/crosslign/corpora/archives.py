@@ -80,7 +80,8 @@ def _zip_members(path: Path) -> Iterator[_Member]:
         for info in archive.infolist():
             if not info.is_dir():
                 kind = stat.S_IFMT(info.external_attr >> 16)
-                yield _Member(info.filename.removeprefix("./"), kind in (0, stat.S_IFREG), info.file_size, partial(_zip_stream, archive, info))
+                name = info.filename.removeprefix("./")
+                yield _Member(name, kind in (0, stat.S_IFREG), info.file_size, partial(_zip_stream, archive, info))
 
 
 def _tar_members(path: Path) -> Iterator[_Member]:

@@ -66,8 +66,8 @@ def items(part: Part, handler: Handler[T]) -> Iterator[T]:
     """Yield what a handler gathers, chunk after chunk.
 
     Raises:
-        InputError: not XML, an entity declaration, an entity that is not defined, another outermost element than the handler's, an item beyond `LARGEST`
-            or elements beyond `DEEPEST` (`file:line`), a damaged file.
+        InputError: not XML, an entity declaration, an entity that is not defined, another outermost element than the handler's,
+            an item beyond `LARGEST` or elements beyond `DEEPEST` (`file:line`), a damaged file.
     """
     parser = expat.ParserCreate()
     parser.buffer_text = True

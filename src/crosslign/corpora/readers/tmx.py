@@ -31,9 +31,10 @@ def read(
 ) -> Iterator[pa.Table]:
     """Yield `bitext` rows, or `multiway` rows whose group is the unit's id (`tuid`), else its first language's text.
 
-    White space is collapsed. Inline elements go: codes of the original format (`bpt`, `ept`, `it`, `ph`, `ut`) with what is in them, others
-    (`hi`) leave their text. A unit that lacks a language is left out of a bitext, and counted; of several segments of one language the first is taken. `pt-BR` is read as `pt`. A multiway corpus takes each
-    group's text of a language from the first file that has it.
+    White space is collapsed. Inline elements go: codes of the original format (`bpt`, `ept`, `it`, `ph`, `ut`) with what is in
+    them, others (`hi`) leave their text. A unit that lacks a language is left out of a bitext, and counted; of several segments of
+    one language the first is taken. `pt-BR` is read as `pt`. A multiway corpus takes each group's text of a language from the first
+    file that has it.
 
     Args:
         files: path by catalog name, read in that order; `.tmx`, packed or in an archive.

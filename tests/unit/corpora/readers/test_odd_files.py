@@ -37,7 +37,8 @@ def test_an_entity_of_a_dtd_elsewhere_is_refused_and_does_not_vanish(tmp_path, r
 
 def test_codes_of_the_original_format_are_no_text(tmp_path, rows):
     """Golden: TMX 1.4b, content markup: bpt, ept, it, ph and ut delimit native codes, hi highlighted text."""
-    marked = 'Press <ph x="1">&lt;br/&gt;<sub>note</sub></ph><bpt i="1">{\\b </bpt>now<ept i="1">}</ept>, <hi>please</hi><it pos="end">x</it>'
+    codes = '<ph x="1">&lt;br/&gt;<sub>note</sub></ph><bpt i="1">{\\b </bpt>'
+    marked = f'Press {codes}now<ept i="1">}}</ept>, <hi>please</hi><it pos="end">x</it>'
     files = written(tmp_path / "a.tmx", TMX.format(unit(("en", marked), ("de", "Jetzt"))))
     assert rows("tmx", files, ["en", "de"])[0]["a_text"] == "Press now, please"
 
