@@ -45,6 +45,8 @@ def _has(text: str, wanted: object) -> bool:
 def reason(rule: str, a: str, b: str) -> str | None:
     """Return why the two may judge a pair differently by one rule, None where nothing is known."""
     both = a + b
+    if rule == "html_tags" and any(mark in both for mark in ("</", "<!")):
+        return "an end tag without a beginning or a comment, which the peer does not count"
     if rule == "html_tags" and "<" in both:
         return "a `<` that begins no tag: the peer's parser repairs it into one"
     if rule == "longest_common_substring" and max(len(a), len(b)) >= 200:

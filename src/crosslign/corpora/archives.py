@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import bz2
-import gzip
 import io
 import lzma
 import re
@@ -16,10 +14,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, cast
 
 import pyarrow as pa
 
+from crosslign.corpora.unpacking import DECOMPRESSORS, Unpacked
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, atomic_path
 
@@ -27,6 +26,8 @@ GIGABYTE = 1 << 30
 CHUNK = 1 << 20
 TAR_SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")
 DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, RuntimeError, NotImplementedError)
+FORMATS = {".tgz": ".gz", ".tbz2": ".bz2", ".txz": ".xz"}
+"""Of a packed tar, the suffix of its packing."""
 
 
 @dataclass(frozen=True)
@@ -39,25 +40,12 @@ class _Member:
     open: Callable[[], IO[bytes]]
 
 
-def _zstd(path: Path) -> io.BufferedReader:
-    return io.BufferedReader(pa.input_stream(str(path), compression="zstd"), CHUNK)
-
-
-_OPENERS: dict[str, Callable[[Path], Any]] = {
-    ".gz": gzip.GzipFile,
-    ".tgz": gzip.GzipFile,
-    ".bz2": bz2.BZ2File,
-    ".tbz2": bz2.BZ2File,
-    ".xz": lzma.LZMAFile,
-    ".txz": lzma.LZMAFile,
-    ".zst": _zstd,
-}
-
-
 def open_stream(path: Path) -> IO[bytes]:
     """Open a file for reading bytes; `.gz`, `.bz2`, `.xz` and `.zst` are unpacked on the way."""
-    opener = _OPENERS.get(path.suffix)
-    return cast("IO[bytes]", opener(path)) if opener else path.open("rb")
+    if path.suffix == ".zst":
+        return io.BufferedReader(pa.input_stream(str(path), compression="zstd"), CHUNK)
+    start = DECOMPRESSORS.get(FORMATS.get(path.suffix, path.suffix))
+    return io.BufferedReader(Unpacked(path, start), CHUNK) if start else path.open("rb")
 
 
 @contextmanager
@@ -92,7 +80,8 @@ def _zip_members(path: Path) -> Iterator[_Member]:
         for info in archive.infolist():
             if not info.is_dir():
                 kind = stat.S_IFMT(info.external_attr >> 16)
-                yield _Member(info.filename, kind in (0, stat.S_IFREG), info.file_size, partial(_zip_stream, archive, info))
+                name = info.filename.removeprefix("./")
+                yield _Member(name, kind in (0, stat.S_IFREG), info.file_size, partial(_zip_stream, archive, info))
 
 
 def _tar_members(path: Path) -> Iterator[_Member]:
@@ -109,7 +98,7 @@ def _members(path: Path) -> Iterator[_Member]:
         yield from _zip_members(path)
     elif path.name.endswith(TAR_SUFFIXES):
         yield from _tar_members(path)
-    elif path.suffix in _OPENERS:
+    elif path.suffix in (*DECOMPRESSORS, ".zst"):
         with open_stream(path) as stream:
             yield _Member(path.stem, True, -1, lambda: stream)
     else:

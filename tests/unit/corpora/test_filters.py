@@ -112,6 +112,7 @@ def test_length_ratio_stays_below_the_bound():
     assert keep("length_ratio", ("we came home late", "en", "我们回家晚了", "zh")) == [True]
     assert keep("length_ratio", ("we came home late indeed", "en", "我们回家晚了", "zh"), unit="char") == [False]
     assert keep("length_ratio", ("a", "en", " ", "de")) == [False]
+    assert keep("length_ratio", (" ", "en", " ", "de")) == [True]  # as OpusFilter: both have no word
     # Five words are seven word pieces, a Chinese character is one: 28 characters are four times as long, one piece a quarter of four.
     pairs = [("we came home late indeed", "en", "字" * n, "zh") for n in (28, 27, 2, 1)]
     assert keep("length_ratio", *pairs, max_ratio=4.0, unit="token") == [False, True, True, False]

@@ -33,10 +33,10 @@ class LengthRatio(PairRule):
     vectorised = True
 
     def accept(self, left: Column, right: Column) -> Mask:
-        """Return which ratios lie below the bound; a side without any unit has no ratio."""
+        """Return which ratios lie below the bound; one empty side has none, two are alike."""
         a, b = self._lengths(left), self._lengths(right)
         shorter, longer = np.minimum(a, b), np.maximum(a, b)
-        return np.asarray((shorter > 0) & (longer / np.where(shorter > 0, shorter, 1) < self.max_ratio))
+        return np.asarray((longer == 0) | (shorter > 0) & (longer / np.where(shorter > 0, shorter, 1) < self.max_ratio))
 
     def _lengths(self, side: Column) -> NDArray[np.float64]:
         if self.unit == "token":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -94,17 +95,13 @@ class _Row:
             return SKIPPED
         if self.form.skip_empty and any(column not in NUMBERS and not values[at].strip() for at, column in self.kept):
             return EMPTY
-        unreadable = self.form.skip_broken and not all(self._number(values[at], column) for at, column in self.kept if column in NUMBERS)
+        unreadable = self.form.skip_broken and not all(self._readable(values[at], column) for at, column in self.kept if column in NUMBERS)
         return BROKEN if unreadable else ""
 
-    def _number(self, text: str, column: str) -> bool:
+    def _readable(self, text: str, column: str) -> bool:
         if column == "label" and self.form.labels is not None:
             return text in self.form.labels
-        try:
-            float(text)
-        except ValueError:
-            return False
-        return True
+        return finite(text) is not None
 
     def value(self, text: str, column: str, part: Part, number: int) -> Any:
         if column not in NUMBERS:
@@ -113,11 +110,19 @@ class _Row:
             if text not in self.form.labels:
                 raise InputError(f"unknown label {text!r}", where=part.at(number), why=nearest(text, list(self.form.labels)))
             return [float(self.form.labels[text])]
-        try:
-            value = float(text)
-        except ValueError as error:
-            raise InputError(f"{column} is no number", where=part.at(number), why=f"found {text!r}") from error
+        value = finite(text)
+        if value is None:
+            raise InputError(f"{column} is no number", where=part.at(number), why=f"found {text!r}")
         return [value] if column == "label" else value
+
+
+def finite(text: str) -> float | None:
+    """Return the finite number that a text writes out, None where it is another."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return value if math.isfinite(value) else None
 
 
 def _sides(part: Part, langs: Sequence[str], corpus: str) -> tuple[str, str]:

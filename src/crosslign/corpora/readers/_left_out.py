@@ -13,6 +13,8 @@ EMPTY = "empty"
 """No text on a side (`skip_empty`)."""
 BROKEN = "broken"
 """Another number of columns, or no label (`skip_broken`)."""
+INCOMPLETE = "without a language"
+"""A unit of a translation memory that lacks one of the two languages."""
 
 _COUNTS: ContextVar[Counter[str] | None] = ContextVar("left_out", default=None)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,10 +12,13 @@ from typing import IO
 
 from crosslign.corpora.archives import damage_named, member_names, open_member, open_stream
 from crosslign.errors import InputError
+from crosslign.registry import nearest
 
 ARCHIVES = (".zip", ".whl", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")
 PACKED = (".gz", ".bz2", ".xz", ".zst")
 ANY = "*"
+BESIDE = re.compile(r"(?:^|/)(?:__MACOSX/|\._)")
+"""Resource forks, which macOS packs into its archives under the name of each file."""
 
 Members = str | Sequence[str] | Mapping[str, str]
 """A member's name, several names, or names by language (`*` for all others); `{lang}` in it stands for the language."""
@@ -58,12 +63,24 @@ def is_archive(name: str) -> bool:
 
 
 def all_parts(files: Mapping[str, Path]) -> list[Part]:
-    """Return every file, and every member of those that are archives."""
+    """Return every file, and every member of those that are archives, without what macOS writes beside each file.
+
+    Raises:
+        InputError: an archive has two members of one name.
+    """
     parts = []
     for name, path in files.items():
-        members = member_names(path) if is_archive(name) else [""]
+        members = _members(path) if is_archive(name) else [""]
         parts += [Part(f"{name}/{member}" if member else name, Path(path), member) for member in members]
     return parts
+
+
+def _members(path: Path) -> list[str]:
+    members = [member for member in member_names(path) if not BESIDE.search(member)]
+    twice = [member for member, count in Counter(members).items() if count > 1]
+    if twice:
+        raise InputError(f"member {twice[0]!r} occurs twice", where=str(path))
+    return members
 
 
 def bare_name(name: str) -> str:
@@ -88,7 +105,7 @@ def parts_of(
         where: id of the corpus, for messages.
 
     Raises:
-        InputError: an archive without `member`, or a language whose member nobody named.
+        InputError: an archive without `member`, one that lacks a member or has two of a name, a language whose member nobody named.
     """
     said = {name: (value,) if isinstance(value, str) else tuple(value) for name, value in (file_langs or {}).items()}
     parts: list[Part] = []
@@ -98,7 +115,10 @@ def parts_of(
             continue
         if member is None:
             raise InputError(f"{name!r} is an archive", where=where, do="Name the members to read in `member`")
+        members = _members(path)
         for inside, known in _named(member, langs, where):
+            if inside not in members:
+                raise InputError(f"member {inside!r} is not in the archive", where=str(path), why=nearest(inside, members))
             parts.append(Part(f"{name}/{inside}", Path(path), inside, said.get(inside) or said.get(name) or known))
     return parts
 

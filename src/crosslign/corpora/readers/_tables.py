@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from crosslign.errors import InputError
 from crosslign.files.rows import SCHEMAS
@@ -24,7 +25,7 @@ def tables(rows: Iterable[Sequence[Any]], kind: str, columns: Sequence[str]) -> 
         columns: the columns that the tuples fill, the row's id first; the others are null.
 
     Raises:
-        InputError: half a character (an escaped surrogate in JSON), which no file of text can hold; names the row.
+        InputError: half a character (an escaped surrogate in JSON) or NUL, which no file of text can hold; names the row.
     """
     schema = SCHEMAS[kind]
     waiting = iter(rows)
@@ -37,6 +38,9 @@ def tables(rows: Iterable[Sequence[Any]], kind: str, columns: Sequence[str]) -> 
         except UnicodeEncodeError as error:
             row = next(row for row in chunk if any(isinstance(value, str) and not _whole(value) for value in row))
             raise InputError("a text with half a character", where=str(row[0]), why=str(error)) from error
+        if any(pa.types.is_string(array.type) and pc.any(pc.match_substring(array, "\0")).as_py() for array in arrays):
+            row = next(row for row in chunk if any(isinstance(value, str) and "\0" in value for value in row))
+            raise InputError("a NUL character", where=str(row[0]), why="no sentence holds one")
         yield pa.table(arrays, schema=schema)
 
 

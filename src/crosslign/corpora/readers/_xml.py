@@ -45,6 +45,14 @@ class Handler(Generic[T]):
         self.path.pop()
         self.ended += tag == self.item_tag
 
+    def undefined(self, name: str, *_: object) -> None:
+        """Refuse a reference to an entity that only a file elsewhere could define: its text would be lost.
+
+        Raises:
+            InputError: always.
+        """
+        raise InputError(f"an entity {name!r} that the file does not define", why="definitions outside the file are not read")
+
     def refuse(self, name: str, *_: object) -> None:
         """Refuse an entity declaration.
 
@@ -58,13 +66,13 @@ def items(part: Part, handler: Handler[T]) -> Iterator[T]:
     """Yield what a handler gathers, chunk after chunk.
 
     Raises:
-        InputError: not XML, an entity declaration, another outermost element than the handler's, an item beyond `LARGEST`
-            or elements beyond `DEEPEST` (`file:line`), a damaged file.
+        InputError: not XML, an entity declaration, an entity that is not defined, another outermost element than the handler's,
+            an item beyond `LARGEST` or elements beyond `DEEPEST` (`file:line`), a damaged file.
     """
     parser = expat.ParserCreate()
     parser.buffer_text = True
     parser.StartElementHandler, parser.EndElementHandler, parser.CharacterDataHandler = handler.start, handler.end, handler.text
-    parser.EntityDeclHandler = handler.refuse
+    parser.EntityDeclHandler, parser.SkippedEntityHandler = handler.refuse, handler.undefined
     parser.SetParamEntityParsing(expat.XML_PARAM_ENTITY_PARSING_NEVER)
     try:
         with open_part(part) as stream:

@@ -57,7 +57,11 @@ def _rows(part: Part, corpus: str, langs: Sequence[str], whole_paragraph: bool) 
         for paragraph, question in _questions(part):
             text, answers = paragraph["context"], question["answers"]
             if answers:
-                found = text if whole_paragraph else _sentence_at(paragraph, int(answers[0]["answer_start"]))
+                start = int(answers[0]["answer_start"])
+                if not 0 <= start < len(text):
+                    why = f"question {question['id']}: character {start:,} of {len(text):,}"
+                    raise InputError("an answer that begins outside its paragraph", where=part.at(), why=why)
+                found = text if whole_paragraph else _sentence_at(paragraph, start)
                 asked, answer = " ".join(question["question"].split()), " ".join(found.split())
                 if asked and answer:
                     yield f"{corpus}:{part.name}:{question['id']}", said[0], asked, said[0], answer

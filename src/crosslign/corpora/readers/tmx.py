@@ -9,11 +9,15 @@ from typing import Literal
 import pyarrow as pa
 
 from crosslign.corpora import READERS
+from crosslign.corpora.readers._left_out import INCOMPLETE, leave_out
 from crosslign.corpora.readers._parts import Members, Part, all_parts, bare_name, parts_of
 from crosslign.corpora.readers._tables import tables
 from crosslign.corpora.readers._xml import Handler, items
 from crosslign.errors import InputError
 from crosslign.languages import normalise
+
+CODES = frozenset({"bpt", "ept", "it", "ph", "ut"})
+"""Elements that hold codes of the format that a segment was taken from, no text (TMX 1.4b)."""
 
 
 @READERS.register
@@ -27,9 +31,10 @@ def read(
 ) -> Iterator[pa.Table]:
     """Yield `bitext` rows, or `multiway` rows whose group is the unit's id (`tuid`), else its first language's text.
 
-    White space is collapsed, inline elements go and their text stays. A unit that lacks a language is left out of a bitext;
-    of several segments of one language the first is taken. `pt-BR` is read as `pt`. A multiway corpus takes each
-    group's text of a language from the first file that has it.
+    White space is collapsed. Inline elements go: codes of the original format (`bpt`, `ept`, `it`, `ph`, `ut`) with what is in
+    them, others (`hi`) leave their text. A unit that lacks a language is left out of a bitext, and counted; of several segments of
+    one language the first is taken. `pt-BR` is read as `pt`. A multiway corpus takes each group's text of a language from the first
+    file that has it.
 
     Args:
         files: path by catalog name, read in that order; `.tmx`, packed or in an archive.
@@ -61,6 +66,8 @@ def _pairs(parts: Sequence[Part], corpus: str, langs: Sequence[str]) -> Iterator
         for number, (_, texts) in enumerate(items(part, _Units()), start=1):
             if texts.get(first) and texts.get(second):
                 yield f"{corpus}:{part.name}:{number}", first, texts[first], second, texts[second]
+            else:
+                leave_out(INCOMPLETE)
 
 
 def _groups(parts: Sequence[Part], corpus: str, langs: Sequence[str]) -> Iterator[tuple[str, ...]]:
@@ -85,6 +92,7 @@ class _Units(Handler[tuple[str, dict[str, str]]]):
         self._name, self._lang = "", ""
         self._texts: dict[str, str] = {}
         self._pieces: list[str] | None = None
+        self._codes = 0
 
     def start(self, tag: str, attributes: dict[str, str]) -> None:
         super().start(tag, attributes)
@@ -94,13 +102,15 @@ class _Units(Handler[tuple[str, dict[str, str]]]):
             self._lang = normalise(attributes.get("xml:lang") or attributes.get("lang", ""))
         elif tag == "seg":
             self._pieces = []
+        self._codes += tag in CODES
 
     def text(self, data: str) -> None:
-        if self._pieces is not None:
+        if self._pieces is not None and not self._codes:
             self._pieces.append(data)
 
     def end(self, tag: str) -> None:
         super().end(tag)
+        self._codes -= tag in CODES
         if tag == "seg" and self._pieces is not None:
             self._texts.setdefault(self._lang, " ".join("".join(self._pieces).split()))
             self._pieces = None

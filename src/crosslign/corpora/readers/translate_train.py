@@ -14,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from crosslign.corpora import READERS
+from crosslign.corpora.readers._fields import finite
 from crosslign.corpora.readers._left_out import BROKEN, EMPTY, SKIPPED, leave_out
 from crosslign.corpora.readers._lines import check_text, read_lines
 from crosslign.corpora.readers._parts import Part, parts_of
@@ -100,10 +101,10 @@ class _Reader:
             if text not in self.labels:
                 raise InputError(f"unknown label {text!r}", where=part.at(number), why=nearest(text, list(self.labels)))
             return float(self.labels[text])
-        try:
-            return float(text)
-        except ValueError as error:
-            raise InputError("label is no number", where=part.at(number), why=f"found {text!r}") from error
+        value = finite(text)
+        if value is None:
+            raise InputError("label is no number", where=part.at(number), why=f"found {text!r}")
+        return value
 
     def _pair(
         self, row: str, lang: str, texts: Sequence[str], label: float, group: str, part: Part, number: int

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,9 @@ import pyarrow as pa
 
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._left_out import BROKEN, EMPTY, leave_out
-from crosslign.corpora.readers._lines import check_text, read_lines
+from crosslign.corpora.readers._lines import check_text
 from crosslign.corpora.readers._parts import Members, Part, parts_of
+from crosslign.corpora.readers._quoted import quoted_records
 from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
 
@@ -65,19 +65,15 @@ def _rows(part: Part, corpus: str, lang: str, columns: Sequence[str], skip_empty
 
 def _cells(part: Part, columns: Sequence[str], skip_broken: bool) -> Iterator[tuple[int, list[str]]]:
     """Yield (line on which it begins, premise, entailed and contradicting sentence) of each triplet."""
-    reader = csv.reader((text + "\n" for _, text in read_lines(part)), strict=True)
-    try:
-        header = next(reader)
-        if missing := [column for column in columns if column not in header]:
-            raise InputError(f"no column {missing[0]!r}", where=part.at(1), why=f"found {header}")
-        places, start = [header.index(column) for column in columns], reader.line_num + 1
-        for fields in reader:
-            if len(fields) == len(header):
-                yield start, [fields[place] for place in places]
-            elif skip_broken:
-                leave_out(BROKEN)
-            else:
-                raise InputError("wrong number of columns", where=part.at(start), why=f"found {len(fields)}, expected {len(header)}")
-            start = reader.line_num + 1
-    except csv.Error as error:
-        raise InputError("broken quoting", where=part.at(reader.line_num), why=str(error)) from error
+    records = quoted_records(part)
+    _, header = next(records)
+    if missing := [column for column in columns if column not in header]:
+        raise InputError(f"no column {missing[0]!r}", where=part.at(1), why=f"found {header}")
+    places = [header.index(column) for column in columns]
+    for number, fields in records:
+        if len(fields) == len(header):
+            yield number, [fields[place] for place in places]
+        elif skip_broken:
+            leave_out(BROKEN)
+        else:
+            raise InputError("wrong number of columns", where=part.at(number), why=f"found {len(fields)}, expected {len(header)}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from crosslign.corpora.readers._fields import Form, read_fields
 from crosslign.corpora.readers._left_out import BROKEN, leave_out
 from crosslign.corpora.readers._lines import read_lines
 from crosslign.corpora.readers._parts import Members, Part, parts_of
+from crosslign.corpora.readers._quoted import quoted_records
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
@@ -84,15 +84,7 @@ def _lines(part: Part, layout: _Layout) -> Iterator[tuple[int, list[str]]]:
         for number, text in read_lines(part):
             yield number, text.split(layout.delimiter)
         return
-    lines = (text + "\n" for _, text in read_lines(part))
-    reader = csv.reader(lines, delimiter=layout.delimiter, quotechar='"', doublequote=True, strict=True)
-    start = 1
-    try:
-        for fields in reader:
-            yield start, fields
-            start = reader.line_num + 1
-    except csv.Error as error:
-        raise InputError("broken quoting", where=part.at(reader.line_num), why=str(error)) from error
+    yield from quoted_records(part, layout.delimiter)
 
 
 def _positions(first: list[str], part: Part, wanted: Sequence[str], layout: _Layout) -> list[int]:

@@ -12,6 +12,15 @@ MODEL_FILES = (".json", ".txt", ".safetensors", ".model", ".md", ".vocab", ".bpe
 """Files of a model's folder that are kept: no pickles, no code, no other framework's weights."""
 
 
+def of_the_network(error: Exception) -> bool:
+    """Tell whether an error of the hub's client is one of the network, the hub or its cache."""
+    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
+
+    known = isinstance(error, HfHubHTTPError | LocalEntryNotFoundError | OfflineModeIsEnabled | ConnectionError)
+    # A proxy that refuses comes as an error of the client's own web client, whose package has had several names.
+    return known or type(error).__module__.startswith("httpx")
+
+
 def snapshot(what: str, repository: str, revision: str | None, patterns: Sequence[str]) -> Path:
     """Return the folder of a repository's files in the hub's cache, downloaded first where the network may be used.
 
@@ -25,14 +34,11 @@ def snapshot(what: str, repository: str, revision: str | None, patterns: Sequenc
         NetworkError: the cache lacks it and the hub did not give it; says what to do.
     """
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
 
     try:
         return Path(snapshot_download(repository, revision=revision, allow_patterns=list(patterns), local_files_only=is_offline()))
     except Exception as error:
-        # A proxy that refuses comes as an error of the hub's own web client, whose package has had several names.
-        known = isinstance(error, HfHubHTTPError | LocalEntryNotFoundError | OfflineModeIsEnabled | ConnectionError)
-        if not known and not type(error).__module__.startswith("httpx"):
+        if not of_the_network(error):
             raise
         at = revision or "main"
         raise NetworkError(

@@ -9,6 +9,7 @@ from typing import Any
 
 from crosslign.corpora import SOURCES
 from crosslign.corpora.sources._network import is_offline
+from crosslign.corpora.sources._snapshot import of_the_network
 from crosslign.errors import NetworkError
 
 
@@ -22,7 +23,6 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> Non
         NetworkError: the file is not in the cache and the hub did not give it.
     """
     import huggingface_hub
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
 
     path = file.get("path", file["name"])
     revision = source.get("revision")
@@ -31,6 +31,8 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> Non
         cached = huggingface_hub.hf_hub_download(
             source["hub"], path, repo_type=source.get("repo_type", "model"), revision=revision, local_files_only=is_offline()
         )
-    except (HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled, ConnectionError) as error:
+    except Exception as error:
+        if not of_the_network(error):
+            raise
         raise NetworkError(f"{file['name']} could not be had from the hub", where=where, why=" ".join(str(error).split())[:300]) from error
     shutil.copyfile(cached, dest)

@@ -146,7 +146,7 @@ TMX = """<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE tmx SYSTEM "tmx14.dtd">
 <tmx version="1.4"><header srclang="en"/><body>
 <tu tuid="u:1"><prop type="note">not a text</prop>
-<tuv xml:lang="en"><seg>One &amp; <bpt i="1">two</bpt>
+<tuv xml:lang="en"><seg>One &amp; <bpt i="1">{\\b </bpt><hi>two</hi><ept i="1">}</ept>
  lines</seg></tuv><tuv xml:lang="pt-BR"><seg>Um</seg></tuv></tu>
 <tu tuid="u:2"><tuv xml:lang="en"><seg>Alone</seg></tuv></tu>
 <tu tuid="u:3"><tuv lang="EN"><seg>Three</seg></tuv><tuv lang="pt"><seg>Três</seg></tuv></tu>

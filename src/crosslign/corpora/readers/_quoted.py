@@ -1,0 +1,27 @@
+"""Separated columns whose fields may stand in double quotes and then hold delimiters and line ends (RFC 4180)."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator
+
+from crosslign.corpora.readers._lines import LONGEST, read_lines
+from crosslign.corpora.readers._parts import Part
+from crosslign.errors import InputError
+
+
+def quoted_records(part: Part, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
+    """Yield (line on which it begins, fields) of each record.
+
+    Raises:
+        InputError: broken quoting, a field beyond `LONGEST` (`file:line`).
+    """
+    csv.field_size_limit(LONGEST)  # the library's own bound, of 128 kB, is for all files of a process
+    lines = (text + "\n" for _, text in read_lines(part))
+    reader, start = csv.reader(lines, delimiter=delimiter, quotechar='"', doublequote=True, strict=True), 1
+    try:
+        for fields in reader:
+            yield start, fields
+            start = reader.line_num + 1
+    except csv.Error as error:
+        raise InputError("broken quoting", where=part.at(reader.line_num), why=str(error)) from error

@@ -1,0 +1,124 @@
+"""Packed streams (gz, bz2, xz) unpacked on the way, one behind another as their formats allow; damage is named with its place."""
+
+from __future__ import annotations
+
+import bz2
+import io
+import lzma
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from crosslign.errors import InputError
+
+FED = 1 << 16
+"""Packed bytes that are taken at a time."""
+
+
+class Decompressor(Protocol):
+    """One stream, as bz2 and lzma of the standard library have it."""
+
+    eof: bool
+    needs_input: bool
+    unused_data: bytes
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        """Return at most `max_length` unpacked bytes; what of `data` was not needed for them waits inside."""
+        ...
+
+
+class _Gzip:
+    """A stream of gzip in the form of the others; its length and checksum are verified at its end."""
+
+    def __init__(self) -> None:
+        self._stream = zlib.decompressobj(wbits=31)
+        self.needs_input = True
+
+    @property
+    def eof(self) -> bool:
+        return self._stream.eof
+
+    @property
+    def unused_data(self) -> bytes:
+        return self._stream.unused_data
+
+    def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        made = self._stream.decompress(self._stream.unconsumed_tail + data, max(max_length, 0))
+        self.needs_input = not self._stream.unconsumed_tail and len(made) != max_length
+        return made
+
+
+DECOMPRESSORS: dict[str, Callable[[], Decompressor]] = {".gz": _Gzip, ".bz2": bz2.BZ2Decompressor, ".xz": lzma.LZMADecompressor}
+
+
+class Unpacked(io.RawIOBase):
+    """The unpacked bytes of a file, read from its first to its last.
+
+    A stream may follow another, and zeros may fill up the end. Anything else there is an error, as is a stream that is cut: the
+    files of bz2 and lzma in the standard library end without a word where a stream behind the first one is damaged.
+
+    Args:
+        path: the file.
+        start: begins a stream.
+    """
+
+    def __init__(self, path: Path, start: Callable[[], Decompressor]) -> None:
+        self._path, self._start = path, start
+        self._file = path.open("rb")
+        self._begun, self._waiting = 0, b""
+        self._stream: Decompressor | None = None
+
+    def readable(self) -> bool:
+        """Return that it is."""
+        return True
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the beginning of a buffer; return how many bytes, 0 at the end.
+
+        Raises:
+            InputError: what follows is no stream of the format, or a damaged one; names the byte at which it begins.
+        """
+        stream = self._stream or self._next_stream()
+        while stream is not None:
+            made = self._unpack(stream, len(buffer))
+            if stream.eof:
+                self._waiting, self._stream = stream.unused_data, None
+            if made:
+                buffer[: len(made)] = made
+                return len(made)
+            stream = self._stream or self._next_stream()
+        return 0
+
+    def _next_stream(self) -> Decompressor | None:
+        """Begin the next stream; None at the end of the file."""
+        padding = b"\0" if self._file.tell() else b""  # zeros may stand behind a stream
+        while not (packed := self._waiting.lstrip(padding)):
+            self._waiting = self._file.read(FED)
+            if not self._waiting:
+                return None
+        self._waiting, self._begun = packed, self._file.tell() - len(packed)
+        self._stream = self._start()
+        return self._stream
+
+    def _unpack(self, stream: Decompressor, size: int) -> bytes:
+        """Return at most `size` bytes; none where the stream wants more packed ones, or is over."""
+        packed, self._waiting = self._waiting, b""
+        if not packed and stream.needs_input:
+            packed = self._file.read(FED)
+        try:
+            if not packed and stream.needs_input:
+                raise EOFError("the file ends before it is whole")
+            return stream.decompress(packed, size)
+        except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+            raise InputError(
+                "damaged or truncated archive",
+                where=str(self._path),
+                why=f"{error}: what begins at byte {self._begun:,} is damaged, or no packed stream",
+                do="Delete it; the next run fetches it again",
+            ) from error

@@ -1,0 +1,116 @@
+"""What publishers' files have besides: foreign entities, codes in segments, large fields, numbers that are none, names beside names."""
+
+from __future__ import annotations
+
+import io
+import json
+import tarfile
+import warnings
+import zipfile
+
+import pytest
+
+from crosslign.corpora.readers._left_out import counting
+from crosslign.errors import InputError
+
+BITEXT = {"1": "a_text", "2": "b_text"}
+TMX = '<!DOCTYPE tmx SYSTEM "tmx14.dtd"><tmx><body>\n{}\n</body></tmx>'
+
+
+def unit(*segments):
+    return "<tu>" + "".join(f'<tuv xml:lang="{lang}"><seg>{text}</seg></tuv>' for lang, text in segments) + "</tu>"
+
+
+def written(path, text):
+    path.write_text(text, encoding="utf-8", newline="")
+    return {path.name: path}
+
+
+def test_an_entity_of_a_dtd_elsewhere_is_refused_and_does_not_vanish(tmp_path, rows):
+    """Golden: expat passes over `&eacute;` where the document type names a file that is not read."""
+    files = written(tmp_path / "a.tmx", TMX.format(unit(("en", "caf&eacute;"), ("de", "Kaffee"))))
+    with pytest.raises(InputError, match=r"a\.tmx:2: an entity 'eacute' that the file does not define"):
+        rows("tmx", files, ["en", "de"])
+    files = written(tmp_path / "a.tmx", TMX.format(unit(("en", "caf&#233; &amp; tea"), ("de", "Kaffee"))))
+    assert rows("tmx", files, ["en", "de"])[0]["a_text"] == "café & tea"
+
+
+def test_codes_of_the_original_format_are_no_text(tmp_path, rows):
+    """Golden: TMX 1.4b, content markup: bpt, ept, it, ph and ut delimit native codes, hi highlighted text."""
+    codes = '<ph x="1">&lt;br/&gt;<sub>note</sub></ph><bpt i="1">{\\b </bpt>'
+    marked = f'Press {codes}now<ept i="1">}}</ept>, <hi>please</hi><it pos="end">x</it>'
+    files = written(tmp_path / "a.tmx", TMX.format(unit(("en", marked), ("de", "Jetzt"))))
+    assert rows("tmx", files, ["en", "de"])[0]["a_text"] == "Press now, please"
+
+
+def test_units_without_a_language_are_counted(tmp_path, rows):
+    files = written(tmp_path / "a.tmx", TMX.format(unit(("en", "One")) + unit(("en", "Two"), ("de", "Zwei"))))
+    with counting() as left_out:
+        assert [row["b_text"] for row in rows("tmx", files, ["en", "de"])] == ["Zwei"]
+    assert dict(left_out) == {"without a language": 1}
+
+
+@pytest.mark.parametrize("number", ["nan", "inf", "-Infinity"])
+def test_numbers_that_are_none_are_no_scores(tmp_path, rows, number):
+    files = written(tmp_path / "a.tsv", f"a\tb\t{number}\nc\td\t1\n")
+    columns = {**BITEXT, "3": "score"}
+    with pytest.raises(InputError, match=r"a\.tsv:1: score is no number"):
+        rows("tsv", files, ["en", "de"], columns=columns)
+    assert [row["score"] for row in rows("tsv", files, ["en", "de"], columns=columns, skip_broken=True)] == [1.0]
+    files = written(tmp_path / "a.jsonl", json.dumps({"t": "a", "l": float(number)}) + "\n")
+    with pytest.raises(InputError, match=r"a\.jsonl:1: label is no number"):
+        rows("json_lines", files, ["en"], columns={"t": "a_text", "l": "label"})
+
+
+def test_a_quoted_field_may_be_large(tmp_path, rows):
+    large = '"' + "word " * 40_000 + '"'
+    assert len(rows("tsv", written(tmp_path / "a.csv", f"{large},b\n"), ["en", "de"], columns=BITEXT, quoting=True, delimiter=",")) == 1
+    found = rows("triplets_csv", written(tmp_path / "b.csv", f"sent0,sent1,hard_neg\n{large},b,c\n"), ["en"])
+    assert [len(row["a_text"]) for row in found] == [200_000, 200_000]
+
+
+def test_nul_in_json_is_refused_as_in_lines(tmp_path, rows):
+    files = written(tmp_path / "a.jsonl", '{"t": "good"}\n{"t": "a\\u0000b"}\n')
+    with pytest.raises(InputError, match=r"demo:a\.jsonl:2: a NUL character"):
+        rows("json_lines", files, ["en"], columns={"t": "text"}, kind="mono")
+
+
+@pytest.mark.parametrize("start", [-1, 17, 999])
+def test_an_answer_outside_its_paragraph_is_refused(tmp_path, rows, start):
+    asked = [{"id": "q", "question": "Who?", "answers": [{"text": "Ann", "answer_start": start}]}]
+    files = written(tmp_path / "a.json", json.dumps({"data": [{"paragraphs": [{"context": "Ann. Bob is here.", "qas": asked}]}]}))
+    with pytest.raises(InputError, match=rf"outside its paragraph; question q: character {start:,} of 17"):
+        rows("squad", files, ["en"])
+
+
+def archive(path, members):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of zipfile, over two members of one name
+        if path.suffix == ".zip":
+            with zipfile.ZipFile(path, "w") as made:
+                for name, text in members:
+                    made.writestr(name, text)
+        else:
+            with tarfile.open(path, "w") as made:
+                for name, text in members:
+                    info = tarfile.TarInfo(name)
+                    info.size = len(text.encode())
+                    made.addfile(info, io.BytesIO(text.encode()))
+    return {path.name: path}
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar"])
+def test_members_with_a_leading_dot_and_what_macos_packs_beside_them(tmp_path, rows, name):
+    members = [("./x.en", "one\n"), ("./x.de", "eins\n"), ("__MACOSX/._x.en", "\1"), ("__MACOSX/._x.de", "\1"), ("./._x.de", "\1")]
+    files = archive(tmp_path / name, members)
+    assert [(row["id"], row["b_text"]) for row in rows("moses", files, ["en", "de"])] == [(f"demo:{name}/x.en:1", "eins")]
+    assert [row["text"] for row in rows("text_lines", files, ["en"], member="x.en")] == ["one"]
+
+
+@pytest.mark.parametrize("name", ["a.zip", "a.tar"])
+def test_two_members_of_one_name_are_refused(tmp_path, rows, name):
+    files = archive(tmp_path / name, [("x.txt", "old\n"), ("x.txt", "new\n")])
+    with pytest.raises(InputError, match=rf"{name}: member 'x\.txt' occurs twice"):
+        rows("text_lines", files, ["en"], member="x.txt")
+    with pytest.raises(InputError, match=r"member 'y\.txt' is not in the archive.*did you mean 'x\.txt'"):
+        rows("text_lines", archive(tmp_path / name, [("x.txt", "old\n")]), ["en"], member="y.txt")
