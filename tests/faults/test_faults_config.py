@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 
 import pytest
@@ -19,6 +20,7 @@ HOSTILE = [
     "`touch owned`",
     "a b",
     "a\nb",
+    "a\n",
     "..",
     "../up",
     "-rf",
@@ -38,6 +40,16 @@ CONFIGS = {
     "another tag": ("scale: mini", "scale: !secret mini", "config"),
     "a bomb": ("scale: mini", "scale: mini\n" + BOMB, "expands to too many values"),
     "bytes that are no UTF-8": ("scale: mini", "scale: \udcff", "not UTF-8"),
+}
+
+
+NAMED = [("config/papers/faults.yaml", section) for section in ("systems", "tables", "examples", "figures")]
+NAMED += [("config/corpora.yaml", "corpora"), ("config/corpora.yaml", "sources"), ("config/tasks.yaml", "tasks")]
+NAMED += [("config/encoders.yaml", "encoders"), ("config/encoders.yaml", "readouts"), ("config/config.yaml", "mine")]
+"""Where an entry's name becomes part of a path."""
+SMALLEST = {
+    "figures": {"curve": {"kind": "curves", "title": "Loss", "caption": "Loss.", "systems": ["F-A"]}},
+    "mine": {"mine": {"system": "F-A", "source": {"path": "a.txt", "lang": "en"}, "target": {"path": "b.txt", "lang": "de"}}},
 }
 
 
@@ -72,6 +84,22 @@ def test_f13_numbers_that_are_none_are_refused(mini, value):
         load_project(mini.folder)
 
 
+@pytest.mark.parametrize("value", ["9" * 400, "0x" + "f" * 4000, str(2**63), f"-{2**64}"])
+def test_f13_whole_numbers_that_nothing_can_hold_are_refused_and_not_printed(mini, value):
+    spoil(mini, "config/papers/faults.yaml", "seeds: [42]", f"seeds: [{value}]")
+    with pytest.raises(InputError, match=r"faults\.yaml:\d+: a number too large to count with") as error:
+        load_project(mini.folder)
+    assert len(str(error.value)) < 200
+
+
+@pytest.mark.parametrize("folder", ["/dev/null/x", "config/config.yaml", "config/config.yaml/deep/er", "{x}", "a\nb", "a\x1b[2J"])
+def test_f13_results_that_no_folder_can_be_are_refused_before_anything_is_planned(mini, monkeypatch, capsys, folder):
+    monkeypatch.chdir(mini.folder)
+    spoil(mini, "config/config.yaml", "results: results", f"results: {json.dumps(folder)}")
+    assert main(["plan"]) == 2
+    assert capsys.readouterr().err.startswith("error: ")
+
+
 def test_f13_norwegian_and_other_words_of_yaml_1_1_stay_text(tmp_path):
     path = tmp_path / "a.yaml"
     path.write_text("langs: [no, on, off, yes, y, n]\nversion: 1_0\nrate: 1e-5\ntime: 12:30:45\n", encoding="utf-8")
@@ -85,18 +113,15 @@ def test_f13_norwegian_and_other_words_of_yaml_1_1_stay_text(tmp_path):
 def test_f14_hostile_names_are_refused_wherever_an_id_stands(mini, name):
     from ruamel.yaml import YAML
 
-    for file, section in (
-        ("config/papers/faults.yaml", "systems"),
-        ("config/corpora.yaml", "corpora"),
-        ("config/papers/faults.yaml", "tables"),
-    ):
+    for file, section in NAMED:
         path = mini.folder / file
         before = path.read_bytes()
         content = YAML(typ="safe").load(before.decode())
-        content[section][name] = next(iter(content[section].values()))
+        entries = content.get(section) or SMALLEST[section]
+        content[section] = {**entries, name: next(iter(entries.values()))}
         with open(path, "w", encoding="utf-8") as out:
             YAML().dump(content, out)
-        with pytest.raises(InputError):
+        with pytest.raises(InputError, match=rf"{section}.*(does not match|no valid name|YAML|empty)"):
             load_project(mini.folder)
         path.write_bytes(before)
     assert not list(mini.folder.rglob("owned"))

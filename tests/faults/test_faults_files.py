@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -236,7 +238,6 @@ def test_f23_a_matrix_that_was_cut_and_mended_is_refused_by_its_texts(tmp_path):
 @pytest.mark.parametrize("name", ["model.bin", "pytorch_model.bin", "model.pkl", "model.pt"])
 def test_f39_pickled_weights_are_never_loaded(tmp_path, tiny_encoder, name):
     import pickle
-    import shutil
 
     from crosslign.encoders.model import Model
 
@@ -256,3 +257,51 @@ def test_f39_pickled_weights_are_never_loaded(tmp_path, tiny_encoder, name):
     with pytest.raises(InputError):
         open_vectors(tmp_path / "evil.npy")
     assert not (tmp_path / "owned").exists()
+
+
+@pytest.fixture
+def bringing_code(tmp_path, tiny_encoder):
+    """A model's folder that says it comes with code, which leaves a mark where it runs."""
+    folder = tmp_path / "main"
+    shutil.copytree(tiny_encoder / "main", folder)
+    own = {"AutoConfig": "brought.Brought", "AutoModel": "brought.Brought", "AutoTokenizer": ["brought.Brought", "brought.Brought"]}
+    for name in ("config.json", "tokenizer_config.json"):
+        content = json.loads((folder / name).read_text()) | {"auto_map": own, "model_type": "brought", "tokenizer_class": "Brought"}
+        (folder / name).write_text(json.dumps(content))
+    (folder / "brought.py").write_text(f"open({str(tmp_path / 'owned')!r}, 'w')\nclass Brought: pass\n")
+    return folder
+
+
+@pytest.mark.parametrize("program", ["encoder", "translator"])
+def test_f39_code_that_a_model_brings_is_never_run_nor_asked_about(bringing_code, program):
+    """Where it is not told, transformers asks on the terminal; here somebody would answer yes."""
+    code = {
+        "encoder": f"from crosslign.encoders.model import Member; Member.load({str(bringing_code)!r})",
+        "translator": "from crosslign.views import TRANSLATORS, TranslatorSetting as Setting; "
+        f"TRANSLATORS.get('transformers')(Setting('view', ['en'], ['de'], dict()), model={str(bringing_code)!r})._load('en', 'de')",
+    }[program]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "HF_HOME": str(bringing_code.parent / "home")}
+    done = subprocess.run(
+        [sys.executable, "-c", code], input="y\n" * 9, env=environment, capture_output=True, text=True, check=False, timeout=120
+    )
+    assert "InputError" in done.stderr, done.stderr[-2000:]
+    assert "[y/N]" not in done.stdout + done.stderr
+    assert not (bringing_code.parent / "owned").exists()
+
+
+@pytest.mark.parametrize("named", ["weights.bin", "../main/model.safetensors", "/etc/passwd", 7])
+def test_f39_an_index_of_weights_names_safetensors_beside_it_and_nothing_else(tmp_path, tiny_encoder, named):
+    import torch
+
+    from crosslign.encoders.model import Member
+
+    shutil.copytree(tiny_encoder / "main", tmp_path / "main")
+    (tmp_path / "main" / "model.safetensors").unlink()
+    torch.save({"weight": torch.ones(1)}, tmp_path / "main" / "weights.bin")
+    index = tmp_path / "main" / "model.safetensors.index.json"
+    index.write_text(json.dumps({"metadata": {}, "weight_map": {"weight": named}}))
+    with pytest.raises(InputError, match=r"index\.json: the index of weights names"):
+        Member.load(tmp_path / "main")
+    index.write_text("[]")
+    with pytest.raises(InputError, match="not an index of weights"):
+        Member.load(tmp_path / "main")

@@ -35,6 +35,8 @@ WEIGHTS_READER = "src/crosslign/encoders/formats/_torch_file.py"
 """The one place that reads what torch saved: by its weights-only reader, when an encoder is prepared."""
 YAML_READER = "src/crosslign/config/yaml_files.py"
 """The one place that PyYAML is used in: for events of its parser, of which none makes an object."""
+OWN_CLASSES = {"BertTokenizer.from_pretrained"}
+"""Classes that are named here, not by the files that are read: no code of a model can come in."""
 FORBIDDEN_MODULES = {"pickle", "dill", "cloudpickle", "marshal", "shelve", "joblib", "yaml", "commands", "xmlrpc"}
 
 
@@ -73,8 +75,9 @@ def problems(path):
                 restricted = ast.unparse(options.get("weights_only", ast.Constant(False))) == "True"
                 if not restricted or path.relative_to(ROOT).as_posix() != WEIGHTS_READER:
                     yield f"{where}: torch.load beside the weights-only reader"
-            if "trust_remote_code" in options and ast.unparse(options["trust_remote_code"]) != "False":
-                yield f"{where}: code of a model"
+            asks = isinstance(node.func, ast.Attribute) and node.func.attr == "from_pretrained" and name not in OWN_CLASSES
+            if (asks or "trust_remote_code" in options) and ast.unparse(options.get("trust_remote_code", ast.Constant(None))) != "False":
+                yield f"{where}: code of a model may run, or transformers asks whether it may"
             if name.endswith(("extractall", ".extract")) and "tar" in name:
                 yield f"{where}: an archive unpacked without a look"
 
@@ -95,6 +98,8 @@ def test_no_source_runs_text():
         "torch.load(x)",
         "torch.load(x, weights_only=False)",
         "torch.load(x, weights_only=True)",
+        "AutoModel.from_pretrained(x)",
+        "(AutoModel if a else AutoTokenizer).from_pretrained(x, trust_remote_code=None)",
     ],
 )
 def test_the_scan_finds_what_it_looks_for(tmp_path, monkeypatch, text):

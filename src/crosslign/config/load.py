@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from crosslign.config import options
+from crosslign.config.file_lists import with_listed_files
 from crosslign.config.mining import check_mining
 from crosslign.config.project import SECTIONS, Project
 from crosslign.config.recipes import check_recipes
@@ -59,23 +59,6 @@ def _name(folder: Path, name: str, kind: str) -> str:
     return f"{name}.yaml"
 
 
-def _listed(row: Mapping[str, str]) -> dict[str, Any]:
-    return {key: int(value) if key in ("bytes", "about_bytes") else value for key, value in row.items() if value}
-
-
-def _with_listed_files(root: Path, sources: Mapping[str, Any]) -> dict[str, Any]:
-    """Replace `files_from: some.csv` (name, sha256, bytes and others) by the files that the CSV lists; empty fields are not known."""
-    filled = {}
-    for name, entry in sources.items():
-        if "files_from" in entry:
-            with open(root / entry["files_from"], encoding="utf-8", newline="") as file:
-                files = [_listed(row) for row in csv.DictReader(file)]
-            filled[name] = {**{k: v for k, v in entry.items() if k != "files_from"}, "files": files}
-        else:
-            filled[name] = entry
-    return filled
-
-
 def _reading(section: str, paper: Mapping[str, Any]) -> dict[str, Any]:
     """Return the length that a paper's file gives all of its tables and figures."""
     return {"length": paper["length"]} if section in ("tables", "figures") and "length" in paper else {}
@@ -112,6 +95,19 @@ def _join_papers(
     return joined, paper_of, corpora
 
 
+def _results(settings: Mapping[str, Any]) -> Path:
+    """Return the folder of results.
+
+    Raises:
+        InputError: it, or a folder that it would lie in, is a file.
+    """
+    folder = Path(settings["results"])
+    there = next((place for place in (folder / settings["scale"], folder, *folder.parents) if place.exists()), folder)
+    if there.exists() and not there.is_dir():
+        raise InputError("no folder can be made here", where=f"results: {folder}", why=f"{there} is a file")
+    return folder
+
+
 def _mirrors(settings: Mapping[str, Any]) -> tuple[Path, ...]:
     named = settings["mirror"]
     folders = [named] if isinstance(named, str) else list(named)
@@ -142,14 +138,14 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
         root=loader.root,
         settings=settings,
         scale=scale,
-        sources=_with_listed_files(loader.root, {**corpora["sources"], **encoders["sources"]}),
+        sources=with_listed_files(loader.root, {**corpora["sources"], **encoders["sources"]}),
         corpora=entries,
         encoders=encoders["encoders"],
         readouts=encoders["readouts"],
         tasks=tasks["tasks"],
         **joined,
         paper_of=paper_of,
-        paths=Paths(Path(settings["results"]), settings["scale"], stand_in=scale["sources"] == "stand_in"),
+        paths=Paths(_results(settings), settings["scale"], stand_in=scale["sources"] == "stand_in"),
         mirrors=_mirrors(settings),
     )
     check_references(project, loader.files)

@@ -3,16 +3,49 @@
 from __future__ import annotations
 
 import functools
+import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import ValidationError, best_match
+from jsonschema.validators import extend
 from referencing import Registry, Resource
 
 from crosslign.config.yaml_files import YamlFile, load_yaml
 from crosslign.errors import InputError
 from crosslign.registry import nearest
+
+
+def _pattern(validator: Any, pattern: str, instance: Any, _: Any) -> Iterator[ValidationError]:
+    """Match as JSON schema means it: there `$` is the end, while Python's lets one more line end pass."""
+    if validator.is_type(instance, "string") and (not re.search(pattern, instance) or (pattern.endswith("$") and instance.endswith("\n"))):
+        yield ValidationError(f"{instance!r} does not match {pattern!r}")
+
+
+_WHOLE = Draft202012Validator.TYPE_CHECKER.redefine("integer", lambda _, value: isinstance(value, int) and not isinstance(value, bool))
+"""`12.0` is no integer here, as it is none of Python's."""
+_Validator = extend(Draft202012Validator, {"pattern": _pattern}, type_checker=_WHOLE)
+_FORMATS = FormatChecker(formats=())
+
+
+@_FORMATS.checks("uri", raises=ValueError)
+def _fetchable(text: Any) -> bool:
+    """Take an address of a web server without a password.
+
+    Raises:
+        ValueError: says what is wrong, and never the address: it may hold what nobody may see.
+    """
+    if not isinstance(text, str):
+        return True
+    parts = urlsplit(text)
+    if "@" in parts.netloc:
+        raise ValueError("a user or password stands in it, and would stand in lineage and logs; put the files into a mirror")
+    if parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"\s", text):
+        raise ValueError("it begins with https:// or http:// and a host, and has no spaces")
+    return True
 
 
 @functools.cache
@@ -22,12 +55,13 @@ def schemas_of(folder: Path) -> dict[str, Any]:
 
 
 @functools.cache
-def _validator(folder: Path, name: str) -> Draft202012Validator:
+def _validator(folder: Path, name: str, part: str) -> Any:
     schemas = schemas_of(folder)
     registry: Registry[Any] = Registry().with_resources(
         [(f"{stem}.yaml", Resource.from_contents(schema)) for stem, schema in schemas.items()]
     )
-    return Draft202012Validator(schemas[name], registry=registry)
+    schema = {"$ref": f"{name}.yaml#/$defs/{part}"} if part else schemas[name]
+    return _Validator(schema, registry=registry, format_checker=_FORMATS)
 
 
 def _deepest(error: ValidationError) -> ValidationError:
@@ -58,19 +92,20 @@ def _explain(error: ValidationError, file: YamlFile) -> InputError:
         )
     if error.validator == "type":
         return InputError(f"found {error.instance!r}", where=file.where(keys), why=f"must be of type {error.validator_value}")
-    if error.validator == "propertyNames":
-        return InputError(
-            f"{error.instance!r} is no valid name" if isinstance(error.instance, str) else error.message, where=file.where(keys)
-        )
-    return InputError(error.message, where=file.where(keys))
+    what, why = error.message, ""
+    if error.validator == "format":
+        what, why = "no address that files can be fetched from", str(error.cause)
+    elif error.validator == "propertyNames" and isinstance(error.instance, str):
+        what = f"{error.instance!r} is no valid name"
+    return InputError(what, where=file.where(keys), why=why)
 
 
-def check(file: YamlFile, schemas: Path, name: str) -> None:
-    """Check a file against `<schemas>/<name>.yaml`.
+def check(file: YamlFile, schemas: Path, name: str, part: str = "") -> None:
+    """Check a file against `<schemas>/<name>.yaml`, or against one of its definitions.
 
     Raises:
         InputError: the first thing wrong, in file order.
     """
-    errors = sorted(_validator(schemas, name).iter_errors(file.content), key=lambda e: [str(k) for k in e.absolute_path])
+    errors = sorted(_validator(schemas, name, part).iter_errors(file.content), key=lambda e: [str(k) for k in e.absolute_path])
     if errors:
         raise _explain(_deepest(errors[0]), file)

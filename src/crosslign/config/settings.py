@@ -83,4 +83,5 @@ def read_settings(root: Path, files: Sequence[Path], given: Mapping[str, Any]) -
         settings = _laid_over(settings, layer)
         if "papers" in layer and "targets" not in layer and layer is not layers[0] and "all" not in settings["targets"]:
             settings["targets"] = [*layer["papers"], *(target for target in settings["targets"] if target in PAGES)]
+    settings["results"] = str(Path(settings["results"]).expanduser())
     return settings

@@ -23,6 +23,8 @@ from crosslign.errors import InputError
 MAX_BYTES = 4 * 1024 * 1024
 MAX_NODES = 500_000
 MAX_DEPTH = 100
+LARGEST = 2**63 - 1
+"""Of whole numbers: what a seed or a size may be in the libraries that take it."""
 MERGE = "<<"
 
 
@@ -190,6 +192,8 @@ class _Builder:
         if isinstance(value, float) and not math.isfinite(value):
             dotted = ".".join(map(str, self._where()))
             raise InputError("not a finite number", where=f"{self._path}:{event.start_mark.line + 1}: {dotted}", why=f"found {value}")
+        if isinstance(value, int) and abs(value) > LARGEST:
+            raise self._error("a number too large to count with", event, why=f"more than {LARGEST:,}")
         self._mark(event)
         if event.anchor is not None:
             self._anchors[event.anchor] = value, 1, self._where(), []

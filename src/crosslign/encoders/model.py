@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from safetensors import SafetensorError
 from torch import Tensor, nn
 
 from crosslign.encoders.dense import BERT_KIN, Dense
@@ -18,6 +17,7 @@ from crosslign.encoders.sentence_transformers_folder import write_modules
 from crosslign.encoders.tokens import Tokens, tokenise
 from crosslign.encoders.weights import open_to_readers
 from crosslign.errors import InputError
+from crosslign.files.safetensors_only import require_safetensors
 from crosslign.languages import normalise
 
 Backbone = Callable[..., Any]
@@ -35,6 +35,31 @@ def _positions(config: Any) -> int:
     """Return the most tokens that a backbone has positions for."""
     positions = int(getattr(config, "max_position_embeddings", 1 << 30) or 1 << 30)
     return positions - config.pad_token_id - 1 if config.model_type in ROBERTA_POSITIONS else positions
+
+
+def _read(folder: Path) -> tuple[Any, Any, list[str]]:
+    """Return tokenizer and backbone of a transformers folder, and the names of weights that it lacks."""
+    from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding, AutoTokenizer
+    from transformers.utils import logging as transformers_logging
+
+    from crosslign.encoders.laser import register
+
+    register()
+    transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
+    transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]  # what is missing is said by us
+    # Where it is not told, transformers asks on the terminal whether to run the code that a model brings along.
+    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    kind = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False).model_type
+    backbone, report = (AutoModelForTextEncoding if kind in WITH_DECODER else AutoModel).from_pretrained(
+        folder,
+        dtype=torch.float32,
+        attn_implementation="sdpa",
+        local_files_only=True,
+        trust_remote_code=False,
+        use_safetensors=True,
+        output_loading_info=True,
+    )
+    return tokenizer, backbone, sorted(report["missing_keys"])
 
 
 class Member(nn.Module):
@@ -131,31 +156,17 @@ class Member(nn.Module):
         Raises:
             InputError: the folder is missing or holds no such model, or lacks weights; the message names it and what is wrong.
         """
-        from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding, AutoTokenizer
-        from transformers.utils import logging as transformers_logging
-
-        from crosslign.encoders.laser import register
-
-        register()
-        transformers_logging.disable_progress_bar()  # type: ignore[no-untyped-call]
-        transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]  # what is missing is looked at below
         folder = Path(folder)
         if not (folder / "config.json").is_file():
             raise InputError("no transformers model here", where=str(folder), why="config.json is missing")
+        require_safetensors(folder)
         try:
-            tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True)
-            kind = AutoConfig.from_pretrained(folder, local_files_only=True).model_type
-            backbone, report = (AutoModelForTextEncoding if kind in WITH_DECODER else AutoModel).from_pretrained(
-                folder,
-                dtype=torch.float32,
-                attn_implementation="sdpa",
-                local_files_only=True,
-                use_safetensors=True,
-                output_loading_info=True,
-            )
-        except (OSError, ValueError, KeyError, RuntimeError, SafetensorError) as error:
+            tokenizer, backbone, missing = _read(folder)
+            dense = Dense.load(folder)
+        except InputError:
+            raise
+        except Exception as error:  # transformers has no error of its own for each way in which a folder can be damaged
             raise InputError("model cannot be loaded", where=str(folder), why=" ".join(str(error).split())[:300]) from error
-        missing = sorted(report["missing_keys"])
         if any(not name.startswith("pooler.") for name in missing):
             raise InputError("weights are missing", where=str(folder), why=f"not in the file: {', '.join(missing[:5])}")
         if missing:
@@ -163,7 +174,7 @@ class Member(nn.Module):
         if not tokenizer.is_fast:
             raise InputError("the model has no fast tokenizer", where=str(folder), why="tokenizer.json is missing")
         use_fast_dropout(backbone)
-        dense, pooler = Dense.load(folder), Dense.of_pooler(backbone)
+        pooler = Dense.of_pooler(backbone)
         if dense is not None and pooler is not None and dense.equals(pooler):
             dense = None  # `save` wrote the backbone's own pooler for SentenceTransformer: it stays the one that is trained
         return cls(backbone, tokenizer, dense)

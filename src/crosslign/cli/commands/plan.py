@@ -35,7 +35,7 @@ class Plan:
         """Print the plan.
 
         Raises:
-            InputError: Snakemake refuses the configuration; its last line says why.
+            InputError: Snakemake refuses the configuration; says why.
         """
         from crosslign.config.data_plan import data_plan
         from crosslign.reporting.plan import plan_text
@@ -49,9 +49,7 @@ class Plan:
         done = subprocess.run(command, cwd=args.directory, capture_output=True, text=True, check=False)
         output = done.stdout + done.stderr
         if done.returncode:
-            raise InputError(
-                "Snakemake cannot plan this", where=str(args.directory), why=output.strip().splitlines()[-1] if output.strip() else ""
-            )
+            raise InputError("Snakemake cannot plan this", where=str(args.directory), why=complaint(done.stderr))
         counts, jobs = planned(output)
         print(plan_text(project, counts, jobs, data_plan(project, project.settings["targets"]), args.cores, args.gpus))
         return 0
@@ -67,6 +65,13 @@ MESSAGES = {
     "embed": r"Encoding (?P<text_set>\S+) with (?P<run>\S+) \(",
 }
 """What the rules whose jobs cost something say of themselves."""
+
+
+def complaint(said: str) -> str:
+    """Return what is wrong, of all that a dry run that failed says: our own line of it, else Snakemake's last ones."""
+    lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("Using workflow specific profile")]
+    own = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
+    return own[-1] if own else " ".join(lines[-3:])
 
 
 def planned(output: str) -> tuple[dict[str, int], list[Job]]:

@@ -10,6 +10,7 @@ from typing import Any, Literal
 from crosslign.corpora.sources._network import is_offline
 from crosslign.errors import InputError, NetworkError, ResourceError
 from crosslign.files import sha256_file
+from crosslign.files.safetensors_only import require_safetensors
 from crosslign.views import TRANSLATORS, TranslatorSetting
 from crosslign.views.hub_models import HubModel, models_of_pairs
 
@@ -167,11 +168,16 @@ class Transformers:
         if self._loaded is None or self._loaded[0] != name:
             self._loaded = None
             place = str(self._models.get(name, name))
-            options = {"revision": self._revision, "local_files_only": is_offline() or Path(place).is_dir()}
+            if Path(place).is_dir():
+                require_safetensors(Path(place))
+            here = is_offline() or Path(place).is_dir()
             device = ("cuda" if torch.cuda.is_available() else "cpu") if self._device == "auto" else self._device
             try:
-                tokenizer = AutoTokenizer.from_pretrained(place, **options)
-                model = AutoModelForSeq2SeqLM.from_pretrained(place, use_safetensors=True, dtype=getattr(torch, self._dtype), **options)
+                # Where it is not told, transformers asks on the terminal whether to run the code that a model brings along.
+                options = {"revision": self._revision, "local_files_only": here}
+                tokenizer = AutoTokenizer.from_pretrained(place, trust_remote_code=False, **options)
+                options |= {"use_safetensors": True, "dtype": getattr(torch, self._dtype)}
+                model = AutoModelForSeq2SeqLM.from_pretrained(place, trust_remote_code=False, **options)
             except (OSError, ValueError) as error:
                 raise self._not_loaded(name, error) from error
             self._loaded = name, tokenizer, self._placed(model.eval(), tokenizer, device)

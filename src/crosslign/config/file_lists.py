@@ -1,0 +1,62 @@
+"""Files of a source that a CSV lists: read, and checked as those that stand in the catalog itself."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from crosslign.config.schema import check
+from crosslign.config.yaml_files import YamlFile
+from crosslign.errors import InputError
+
+NUMBERS = ("bytes", "about_bytes")
+
+
+def _value(key: str, text: str) -> str | int:
+    return int(text) if key in NUMBERS and text.isascii() and text.isdigit() else text
+
+
+def _read(path: Path, shown: Path) -> YamlFile:
+    """Return the rows of a CSV, empty fields left out, as a file of the configuration that may be checked against a schema.
+
+    Raises:
+        InputError: it is missing, not UTF-8 or no CSV, or a row has more fields than there are columns.
+    """
+    rows, lines = [], {}
+    try:
+        with open(path, encoding="utf-8", newline="") as file:
+            reader = csv.DictReader(file, strict=True)
+            for row in reader:
+                if None in row:
+                    raise InputError(
+                        "more fields than columns", where=f"{shown}:{reader.line_num}", why=f"{len(reader.fieldnames or ())} columns"
+                    )
+                lines[(len(rows),)] = reader.line_num
+                rows.append({key: _value(key, text) for key, text in row.items() if text})
+    except FileNotFoundError as error:
+        raise InputError("file is missing", where=str(shown)) from error
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError("not a CSV file in UTF-8", where=str(shown), why=str(error)) from error
+    return YamlFile(shown, rows, lines)
+
+
+def with_listed_files(root: Path, sources: Mapping[str, Any]) -> dict[str, Any]:
+    """Replace `files_from: some.csv` (name, sha256, bytes and others) by the files that the CSV lists; empty fields are not known.
+
+    Raises:
+        InputError: the CSV cannot be read, or a row is no file of the catalog; or a source has two files of one name.
+    """
+    filled = {}
+    for name, entry in sources.items():
+        filled[name] = {key: value for key, value in entry.items() if key != "files_from"}
+        if "files_from" in entry:
+            listed = _read(root / entry["files_from"], Path(entry["files_from"]))
+            check(listed, root / "workflow" / "schemas", "common", "files")
+            filled[name]["files"] = listed.content
+        names = [file["name"] for file in filled[name].get("files", [])]
+        if len(set(names)) < len(names):
+            twice = next(file for file in names if names.count(file) > 1)
+            raise InputError("two files of one name", where=f"source {name!r}", why=f"found {twice!r} again")
+    return filled

@@ -1,0 +1,70 @@
+"""What the schemas' words mean here: where a pattern ends, what an integer and an address are."""
+
+from pathlib import Path
+
+import pytest
+
+from crosslign.config.schema import check
+from crosslign.config.yaml_files import YamlFile
+from crosslign.errors import InputError
+
+SCHEMAS = Path(__file__).resolve().parents[3] / "workflow" / "schemas"
+
+
+def checked(part, content):
+    check(YamlFile(Path("a.yaml"), content, {}), SCHEMAS, "common", part)
+
+
+@pytest.mark.parametrize("name", ["A-1", "a_b.c", "0"])
+def test_an_id_is_what_the_pattern_says(name):
+    checked("id", name)
+
+
+@pytest.mark.parametrize("name", ["a\n", "\na", "a\r", "a/b", "..", "", "a" * 81])
+def test_an_id_has_no_line_end_not_even_behind_it(name):
+    with pytest.raises(InputError, match="does not match"):
+        checked("id", name)
+
+
+@pytest.mark.parametrize("name", ["..", ".", "a/b", "a\\b", "a\0b", "a\nb", "a\n", "a\x1b[2J", "a" * 201, ""])
+def test_a_file_name_is_one_name_without_codes(name):
+    with pytest.raises(InputError, match=r"0\.name"):
+        checked("files", [{"name": name}])
+
+
+@pytest.mark.parametrize("name", ["corpus v1 (final).tar.gz", "Tatoeba é.txt", "a;b $(c)", "...", ".a"])
+def test_a_file_name_may_be_odd(name):
+    checked("files", [{"name": name}])
+
+
+@pytest.mark.parametrize("number", [12.0, True, "12", 1e3])
+def test_an_integer_is_written_as_one(number):
+    with pytest.raises(InputError, match="must be of type integer"):
+        checked("length", number)
+
+
+@pytest.mark.parametrize("url", ["https://a.org", "http://a.org:8080/b c".replace(" ", "%20"), "https://a.org/?key=%40x@y"])
+def test_an_address_may_be_any_of_a_web_server(url):
+    checked("source", {"url": url, "licence": "none"})
+
+
+@pytest.mark.parametrize(
+    "url", ["file:///etc", "not an address", "https://", "ftp://a.org/", "https://a.org/b c", "//a.org", "https://[::1"]
+)
+def test_what_cannot_be_fetched_is_no_address(url):
+    with pytest.raises(InputError, match="no address that files can be fetched from"):
+        checked("source", {"url": url, "licence": "none"})
+
+
+@pytest.mark.parametrize("user", ["me:PassWord@", "TokenOfMine@", "%61:PassWord@"])
+def test_an_address_with_a_password_is_refused_and_not_shown(user):
+    for key in ("url", "api"):
+        with pytest.raises(InputError, match="a user or password stands in it") as error:
+            checked(
+                "source",
+                {"opus": "x", "licence": "none", key: f"https://{user}a.org/x"}
+                if key == "api"
+                else {"url": f"https://{user}a.org/x", "licence": "none"},
+            )
+        assert user not in str(error.value)
+        assert "PassWord" not in str(error.value)
