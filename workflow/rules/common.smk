@@ -42,7 +42,7 @@ from crosslign.reporting.failures import FailuresHandler
 from crosslign.reporting.remaining import Remaining, RemainingHandler
 from crosslign.stages.alone import ENGINE_VARIABLE, engine_mark
 from crosslign.views.hub_models import hub_models, uses_gpu
-from snakemake.jobs import GroupJob
+from snakemake.jobs import GroupJob, Job
 
 ROOT = Path(workflow.current_basedir).parents[1]
 # Relative, so that a project that was moved has nothing to make again.
@@ -69,8 +69,17 @@ with ends_in_words():
 
 GPUS = project.gpus
 failures = FailuresHandler()
+
+
+def further_tries(job):
+    """How often a job that failed may start again: never where its input cannot be used, which no try mends."""
+    return 0 if failures.hopeless(job.jobid) else job.rule.restart_times
+
+
 if workflow.is_main_process:
     logger.addHandler(failures)
+    # Snakemake asks this of a job when it fails, and knows `retries` alone.
+    Job.restart_times = property(further_tries)
     os.environ[ENGINE_VARIABLE] = engine_mark()
     for mirror in filter(lambda folder: not folder.is_dir(), project.mirrors):
         print(

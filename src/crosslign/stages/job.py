@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosslign.errors import CrosslignError, printable
+from crosslign.errors import CrosslignError, InputError, printable
 from crosslign.files.atomic import disk_problem
 from crosslign.files.leases import lease_gpus
 from crosslign.files.lineage import Lineage, lineage_path
@@ -166,14 +166,16 @@ def execute(
         gpus: devices that the job may use, as its resources say; no setting, so that a changed number makes nothing anew.
         pace: further settings of that sort, see `Job`.
 
-    A `CrosslignError` ends the process with its exit code, its message last in the log and on the screen.
+    A `CrosslignError` ends the process with its exit code, its message last in the log and on the screen: as CRITICAL where the job's
+    input cannot be used, so that it is not tried again.
     """
     end_with_engine(os.environ)
     try:
         with only_one(Path(log)):
             _execute(stage, rule, inputs, outputs, dict(params), threads, Path(log), gpus, pace or {})
     except CrosslignError as error:
-        logging.getLogger("crosslign").error("%s", error)
+        level = logging.CRITICAL if isinstance(error, InputError) else logging.ERROR
+        logging.getLogger("crosslign").log(level, "%s", error)
         sys.exit(error.exit_code)
 
 
