@@ -78,6 +78,7 @@ def lease_gpus(count: int, wait_seconds: float = 24 * 3600.0) -> Iterator[list[s
         return
     devices = visible_gpus(os.environ)
     if not devices:
+        log.warning("%d GPU asked for, and this machine shows none: the CPU computes", count)
         yield []
         return
     if count > len(devices):

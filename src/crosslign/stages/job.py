@@ -7,7 +7,7 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -143,6 +143,18 @@ def _name_scheduler() -> None:
         logging.getLogger("crosslign").info("Slurm job %s on %s; its log: %s", number, platform.node(), place)
 
 
+def _check_devices(devices: Sequence[str]) -> None:
+    """Warn where torch cannot use the job's devices: days on a CPU look like hours on a GPU until a limit ends them."""
+    if not devices:
+        return
+    import torch
+
+    if not torch.cuda.is_available():
+        why = "its build is for CPUs" if torch.version.cuda is None else f"it wants CUDA {torch.version.cuda}: is the driver too old?"
+        log = logging.getLogger("crosslign")
+        log.warning("GPU %s is this job's, and torch %s cannot use it: the CPU computes; %s", ", ".join(devices), torch.__version__, why)
+
+
 def execute(
     stage: Callable[[Job], None],
     *,
@@ -200,7 +212,8 @@ def _execute(
         rule, settings.get("recipe"), _flat(given), Path(settings["root"]), settings.get("seed"), threads, str(settings.get("code", ""))
     )
     try:
-        with no_network(rule) if settings.get("offline", True) else nullcontext(), lease_gpus(gpus):
+        with no_network(rule) if settings.get("offline", True) else nullcontext(), lease_gpus(gpus) as devices:
+            _check_devices(devices)
             stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage, gpus, pace))
     except CrosslignError:
         raise
