@@ -71,6 +71,11 @@ GPUS = project.gpus
 failures = FailuresHandler()
 
 
+def at_once():
+    """Jobs that may run at the same time: on a cluster as many as may be in its queue, on this machine one a core."""
+    return (workflow.cores if workflow.local_exec else workflow.nodes) or 1
+
+
 def further_tries(job):
     """How often a job that failed may start again: never where its input cannot be used, which no try mends."""
     return 0 if failures.hopeless(job.jobid) else job.rule.restart_times
@@ -87,9 +92,7 @@ if workflow.is_main_process:
             file=sys.stderr,
         )
     logger.addHandler(
-        RemainingHandler(
-            Remaining(project.scale.get("expected_seconds", {}), workflow.cores or 1)
-        )
+        RemainingHandler(Remaining(project.scale.get("expected_seconds", {}), at_once))
     )
 
 paths = project.paths
@@ -249,9 +252,9 @@ def print_cost(dag):
     """Print what the jobs of this run are expected to cost, before the first of them."""
     found = list(dag.needrun_jobs())
     jobs = [(job.rule.name, dict(job.wildcards_dict)) for job in found]
-    # On a cluster as many jobs as it may have in its queue are at work at once; on this machine, as many as it has devices.
-    at_once = max(1, GPUS) if workflow.local_exec else workflow.nodes or 1
-    print(f"plan: {cost_text(cost_of(project, jobs, at_once))}", file=sys.stderr)
+    # On this machine, as many jobs as it has devices are at work on what lies on the disk for a while.
+    working = max(1, GPUS) if workflow.local_exec else at_once()
+    print(f"plan: {cost_text(cost_of(project, jobs, working))}", file=sys.stderr)
     tries = 1 + max((job.restart_times for job in found), default=0)
     if not workflow.local_exec and (note := too_long(project, jobs, tries)):
         print(f"note: {note}", file=sys.stderr)
