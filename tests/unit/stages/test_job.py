@@ -9,10 +9,8 @@ from crosslign.stages.job import execute
 
 
 @pytest.fixture
-def job(tmp_path, quiet_logging, monkeypatch):
+def job(tmp_path, quiet_logging):
     """Run a stage as a job that asks for a device; returns its log and its exit code."""
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
 
     def run(stage, gpus=0):
         log, code = tmp_path / "a.log", 0
@@ -35,8 +33,9 @@ def test_only_input_that_cannot_be_used_is_critical(job, error, level, code):
     assert re.search(rf"^\S+ \S+ {level} crosslign: a\.tsv:3: two columns$", said, flags=re.MULTILINE)
 
 
-def test_a_device_that_torch_cannot_use_is_said(job, monkeypatch):
+def test_a_device_that_torch_cannot_use_is_said(job, monkeypatch, tmp_path):
     """As with a CPU build of torch, or a driver that is too old: the job would compute for days where hours are declared."""
+    monkeypatch.setattr("crosslign.files.leases.MACHINE", tmp_path)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert re.search(r"WARNING .*GPU 3 is this job's, and torch \S+ cannot use it", job(lambda _: None, gpus=1)[0])
