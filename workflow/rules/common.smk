@@ -29,7 +29,7 @@ from crosslign.config.targets import covered, target_files, target_names
 from crosslign.errors import CrosslignError
 from crosslign.files.atomic import require_writable
 from crosslign.files.fingerprint import fingerprint
-from crosslign.files.leases import gpu_note
+from crosslign.files.leases import gpu_note, visible_gpus
 from crosslign.paths import (
     EVALUATION_FILES,
     MINED_FORMATS,
@@ -210,6 +210,15 @@ def drop_start_limit(scheduler):
     limiter = scheduler.job_rate_limiter
     if workflow.local_exec and limiter and limiter.max_jobs == 100:
         scheduler.job_rate_limiter = None
+
+
+def count_gpus(scheduler):
+    """Start no more jobs on GPUs than this machine has for them, unless the user said how many: one that waits holds its cores."""
+    found = len(visible_gpus(os.environ)) if workflow.local_exec and GPUS else 0
+    if found and "gpu" not in scheduler.global_resources:
+        scheduler.global_resources["gpu"] = scheduler.resources["gpu"] = max(
+            GPUS, found
+        )
 
 
 def rule_of_group(group):
