@@ -38,6 +38,7 @@ onstart:
     check_results()
     check_scheduler(workflow.dag)
     drop_start_limit(workflow.scheduler)
+    count_gpus(workflow.scheduler)
     print_gpu_note()
     print_cost(workflow.dag)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import re
 import shutil
 
 import pytest
@@ -11,8 +12,7 @@ from mini_project import ROOT, Mini
 from ruamel.yaml import YAML
 
 
-def test_f29_a_failed_job_is_tried_again_at_most_three_times():
-    """Whatever it failed of: the engine knows no exit codes. A job that its input fails ends in seconds, each time."""
+def test_f29_failed_jobs_are_tried_again_by_the_profile_at_most_three_times():
     profile = YAML(typ="safe").load((ROOT / "slurm" / "config.yaml").read_text(encoding="utf-8"))
     assert 1 <= profile["retries"] <= 3
     rules = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow" / "rules").glob("*.smk"))
@@ -67,7 +67,7 @@ id=$(($(ls "$0".state.* 2>/dev/null | wc -l) + 1))
 for word in "$@"; do case "$word" in --wrap=*) wrap=${word#--wrap=};; esac; done
 echo RUNNING > "$0.state.$id"
 (
-    if SLURM_JOB_ID=$id sh -c "$wrap" > "$0.log.$id" 2>&1; then echo COMPLETED; else echo FAILED; fi > "$0.new.$id"
+    if FATE && SLURM_JOB_ID=$id sh -c "$wrap" > "$0.log.$id" 2>&1; then echo COMPLETED; else echo FAILED; fi > "$0.new.$id"
     mv "$0.new.$id" "$0.state.$id"
 ) > /dev/null 2>&1 &
 echo $id
@@ -75,26 +75,60 @@ echo $id
 SRUN = 'while case "$1" in -*) true;; *) false;; esac; do shift; done\nexec "$@"\n'
 SQUEUE = """\
 echo "$*" >> "$0.calls"
-[ $(wc -l < "$0.calls") -gt 2 ] || exit 1
+[ $(wc -l < "$0.calls") -gt SILENT ] || exit 1
 for file in "$(dirname "$0")"/sbatch.state.*; do echo "${file##*.}|$(cat "$file")"; done
 """
+CORPUS = "results/mini/corpora/written_nli/all.parquet"
+
+
+@pytest.fixture
+def mini(tmp_path):
+    made = Mini(tmp_path / "mini")
+    shutil.copytree(ROOT / "slurm", made.folder / "slurm")
+    own = "slurm-init-seconds-before-status-checks: 1\nslurm-status-attempts: 1\nlatency-wait: 2\n"
+    (made.folder / "slurm" / "local.yaml").write_text(own)
+    return made
+
+
+def corpus_by_slurm(mini, fate="true", silent=0):
+    """Build a corpus by a Slurm whose jobs meet a `fate` first, and whose `squeue` is silent at first; return what was said and asked."""
+    folder = mini.folder.parent / "bin"
+    scripts = {"sbatch": SBATCH.replace("FATE", fate), "squeue": SQUEUE.replace("SILENT", str(silent))}
+    scripts |= {"srun": SRUN, "scontrol": "echo 'MinJobAge = 7200 sec'\n"}
+    path = slurm_of_scripts(folder, scripts)
+    done = mini.run(CORPUS, "--profile", "slurm", "--configfile", "config/config.yaml", check=False, PATH=path)
+    first, *asked = (folder / "sbatch.calls").read_text().splitlines()
+    assert "--test-only" in first
+    return done, asked
 
 
 @pytest.mark.workflow
 @pytest.mark.skipif(importlib.util.find_spec("snakemake_executor_plugin_slurm") is None, reason="the Slurm plugin is not installed")
-def test_f29_jobs_are_asked_after_until_slurm_answers(tmp_path):
-    mini = Mini(tmp_path / "mini")
-    shutil.copytree(ROOT / "slurm", mini.folder / "slurm")
-    (mini.folder / "slurm" / "local.yaml").write_text(
-        "slurm-init-seconds-before-status-checks: 1\nslurm-status-attempts: 1\nlatency-wait: 2\n"
-    )
-    age = "echo 'MinJobAge = 7200 sec'\n"
-    path = slurm_of_scripts(tmp_path / "bin", {"sbatch": SBATCH, "srun": SRUN, "squeue": SQUEUE, "scontrol": age})
-    target = "results/mini/corpora/written_nli/all.parquet"
-    done = mini.run(target, "--profile", "slurm", "--configfile", "config/config.yaml", PATH=path)
-    assert (mini.folder / target).exists()
+def test_f29_jobs_are_asked_after_until_slurm_answers(mini):
+    done, asked = corpus_by_slurm(mini, silent=2)
+    assert (mini.folder / CORPUS).exists()
     assert "Slurm does not answer" in done.stdout
-    asked = (tmp_path / "bin" / "sbatch.calls").read_text().splitlines()
+    assert len(asked) == 1
+    assert "--nodes=1" in asked[0]
+
+
+@pytest.mark.workflow
+@pytest.mark.skipif(importlib.util.find_spec("snakemake_executor_plugin_slurm") is None, reason="the Slurm plugin is not installed")
+def test_f29_a_job_that_is_lost_is_tried_again_with_more(mini):
+    done, asked = corpus_by_slurm(mini, fate="[ $id -gt 1 ]")
+    assert done.returncode == 0, done.stdout[-3000:]
     assert len(asked) == 2
-    assert "--test-only" in asked[0]
-    assert all("--nodes=1" in call for call in asked)
+    first, second = (int(re.search(r"--mem[ =](\d+)", call)[1]) for call in asked)
+    assert second > first
+
+
+@pytest.mark.workflow
+@pytest.mark.skipif(importlib.util.find_spec("snakemake_executor_plugin_slurm") is None, reason="the Slurm plugin is not installed")
+def test_f29_a_job_whose_input_is_wrong_is_not_tried_again_and_its_log_is_named(mini):
+    (mini.folder / "resources" / "written" / "nli_en.tsv").write_text("one column\n")
+    done, asked = corpus_by_slurm(mini)
+    assert done.returncode != 0
+    assert len(asked) == 1
+    said = done.stdout.split("failed: build_corpus ")[1]
+    (log,) = re.findall(r"  log: (\S*logs/build_corpus/\S+)", said)
+    assert "nli_en.tsv" in (mini.folder / log).read_text(encoding="utf-8")

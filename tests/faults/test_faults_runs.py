@@ -181,6 +181,17 @@ def test_f11_a_folder_without_permission_fails_before_any_download(nobody, tmp_p
     assert "Fetching" not in done.stdout
 
 
+def test_f26_no_more_jobs_start_than_there_are_devices_for(tmp_path):
+    """Where nobody says `--resources gpu=...`: a job that waited for a device would hold its cores, for a day at most."""
+    mini = Mini(tmp_path / "mini")
+    runs = [f"results/mini/systems/F-A-s{seed}" for seed in (42, 43)]
+    device = f"GPU-{tmp_path.name}-{os.getpid()}"  # that no other test has
+    said = mini.run(*runs, cores="4", config=("gpus=1", "seeds=[42,43]"), CUDA_VISIBLE_DEVICES=device).stdout
+    numbers = re.findall(r"^Job (\d+): Training F-A", said, flags=re.MULTILINE)
+    order = re.findall(rf"^(?:Job (?:{'|'.join(numbers)}): Training|Finished jobid: (?:{'|'.join(numbers)}))\b", said, flags=re.MULTILINE)
+    assert [line.split()[0] for line in order] == ["Job", "Finished", "Job", "Finished"]
+
+
 def test_f28_time_stamps_and_clocks_that_lie_make_no_needless_rerun_and_hashes_find_the_missing_one(undisturbed, copy):
     for path in (copy.results / "corpora").rglob("*"):
         os.utime(path, (4e9, 4e9))

@@ -285,9 +285,8 @@ def test_f25_a_checkpoint_of_something_else_is_never_gone_on_from_in_silence(tra
 def test_f27_a_lease_is_free_as_soon_as_its_holder_is_killed(monkeypatch, tmp_path):
     from crosslign.files.leases import lease_gpus
 
-    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "4")
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
+    device = f"GPU-{tmp_path.name}-{os.getpid()}"  # that no other test has
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", device)
     for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"):
         monkeypatch.delenv(name, raising=False)
     code = (
@@ -301,5 +300,5 @@ def test_f27_a_lease_is_free_as_soon_as_its_holder_is_killed(monkeypatch, tmp_pa
     holder.wait()
     began = time.monotonic()
     with lease_gpus(1, wait_seconds=30) as devices:
-        assert devices == ["4"]
+        assert devices == [device]
     assert time.monotonic() - began < 30

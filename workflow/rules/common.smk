@@ -30,7 +30,7 @@ from crosslign.config.targets import covered, target_files, target_names
 from crosslign.errors import CrosslignError
 from crosslign.files.atomic import require_writable
 from crosslign.files.fingerprint import fingerprint
-from crosslign.files.leases import gpu_note
+from crosslign.files.leases import gpu_note, visible_gpus
 from crosslign.paths import (
     EVALUATION_FILES,
     MINED_FORMATS,
@@ -44,7 +44,7 @@ from crosslign.reporting.failures import FailuresHandler
 from crosslign.reporting.remaining import Remaining, RemainingHandler
 from crosslign.stages.alone import ENGINE_VARIABLE, engine_mark
 from crosslign.views.hub_models import hub_models, uses_gpu
-from snakemake.jobs import GroupJob
+from snakemake.jobs import GroupJob, Job
 
 ROOT = Path(workflow.current_basedir).parents[1]
 # Relative, so that a project that was moved has nothing to make again.
@@ -71,8 +71,22 @@ with ends_in_words():
 
 GPUS = project.gpus
 failures = FailuresHandler()
+
+
+def at_once():
+    """Jobs that may run at the same time: on a cluster as many as may be in its queue, on this machine one a core."""
+    return (workflow.cores if workflow.local_exec else workflow.nodes) or 1
+
+
+def further_tries(job):
+    """How often a job that failed may start again: never where its input cannot be used, which no try mends."""
+    return 0 if failures.hopeless(job.jobid) else job.rule.restart_times
+
+
 if workflow.is_main_process:
     logger.addHandler(failures)
+    # Snakemake asks this of a job when it fails, and knows `retries` alone.
+    Job.restart_times = property(further_tries)
     os.environ[ENGINE_VARIABLE] = engine_mark()
     for mirror in filter(lambda folder: not folder.is_dir(), project.mirrors):
         print(
@@ -80,9 +94,7 @@ if workflow.is_main_process:
             file=sys.stderr,
         )
     logger.addHandler(
-        RemainingHandler(
-            Remaining(project.scale.get("expected_seconds", {}), workflow.cores or 1)
-        )
+        RemainingHandler(Remaining(project.scale.get("expected_seconds", {}), at_once))
     )
 
 paths = project.paths
@@ -202,6 +214,15 @@ def drop_start_limit(scheduler):
         scheduler.job_rate_limiter = None
 
 
+def count_gpus(scheduler):
+    """Start no more jobs on GPUs than this machine has for them, unless the user said how many: one that waits holds its cores."""
+    found = len(visible_gpus(os.environ)) if workflow.local_exec and GPUS else 0
+    if found and "gpu" not in scheduler.global_resources:
+        scheduler.global_resources["gpu"] = scheduler.resources["gpu"] = max(
+            GPUS, found
+        )
+
+
 def rule_of_group(group):
     """The rule of one of a group's jobs."""
     return next(iter(group.jobs)).rule
@@ -242,9 +263,9 @@ def print_cost(dag):
     """Print what the jobs of this run are expected to cost, before the first of them."""
     found = list(dag.needrun_jobs())
     jobs = [(job.rule.name, dict(job.wildcards_dict)) for job in found]
-    # On a cluster as many jobs as it may have in its queue are at work at once; on this machine, as many as it has devices.
-    at_once = max(1, GPUS) if workflow.local_exec else workflow.nodes or 1
-    print(f"plan: {cost_text(cost_of(project, jobs, at_once))}", file=sys.stderr)
+    # On this machine, as many jobs as it has devices are at work on what lies on the disk for a while.
+    working = max(1, GPUS) if workflow.local_exec else at_once()
+    print(f"plan: {cost_text(cost_of(project, jobs, working))}", file=sys.stderr)
     tries = 1 + max((job.restart_times for job in found), default=0)
     if not workflow.local_exec and (note := too_long(project, jobs, tries)):
         print(f"note: {note}", file=sys.stderr)

@@ -84,6 +84,16 @@ def view_corpora(entry: Mapping[str, Any]) -> list[str]:
     return [*entry["from"], *entry.get("dictionaries", {}).values(), *provided]
 
 
+def evaluated_alone(project: Project) -> set[str]:
+    """Return the corpora that evaluation sets are made of, and nothing else."""
+    trained = {name for entry in project.examples.values() for name in entry.get("from", [])}
+    trained |= {name for entry in project.views.values() for name in view_corpora(entry)}
+    read: dict[bool, set[str]] = {True: set(), False: trained}
+    for entry in project.corpora.values():
+        read[entry["kind"] == "evaluation"].update([*entry.get("from", []), *entry.get("of", [])])
+    return read[True] - read[False]
+
+
 def examples_inputs(project: Project, examples: str) -> dict[str, dict[str, Path]]:
     """Return what a training set reads: `corpora`, `evaluations` (texts to keep out) and `others` (example sets)."""
     entry = project.examples[examples]

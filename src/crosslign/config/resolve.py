@@ -31,11 +31,11 @@ CHECKPOINT_MINUTES = 10
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
-    """Return `base` with the keys of `over` put in; mappings merge key by key, all else is replaced."""
-    merged = deepcopy(dict(base))
+    """Return `base` with the keys of `over` put in; mappings merge key by key, all else is replaced and shared, so never to be changed."""
+    merged = dict(base)
     for key, value in over.items():
         inner = merged.get(key)
-        merged[key] = merge(inner, value) if isinstance(inner, Mapping) and isinstance(value, Mapping) else deepcopy(value)
+        merged[key] = merge(inner, value) if isinstance(inner, Mapping) and isinstance(value, Mapping) else value
     return merged
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crosslign.config.graph import examples_inputs, selection_sets, view_corpora
+from crosslign.config.graph import evaluated_alone, examples_inputs, selection_sets, source_file, view_corpora
 from crosslign.config.mining import mine_recipe
 from crosslign.config.project import Project
 from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained, resolve, split_run
@@ -17,7 +17,7 @@ from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained, r
 Wildcards = Mapping[str, str]
 
 UNKNOWN_MB = {False: 50.0, True: 2.0}
-"""Size of a file of which the catalog says none, by whether it is one of an evaluation set."""
+"""Size of a file of which the catalog says none, by whether evaluation sets alone are made of it."""
 STAND_IN_MB = 0.2
 PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst", ".tgz", ".whl")
 UNPACKED_BY = 4.0
@@ -107,14 +107,19 @@ def _capped(size: float, rows: int | None) -> float:
     return min(size, rows * BYTES_A_ROW / 1e6) if rows else size
 
 
-def _files_mb(project: Project, entry: Mapping[str, Any], unpacked_by: float = UNPACKED_BY) -> float:
-    """Return the size of an entry's own files: those of its source that it names, or all."""
-    unknown, wanted, size = UNKNOWN_MB[entry["kind"] == "evaluation"], entry.get("files"), 0.0
-    for file in project.sources[entry["source"]]["files"]:
-        if wanted is None or file["name"] in wanted:
-            known = file.get("bytes") or file.get("about_bytes")
-            size += known / 1e6 * (unpacked_by if file["name"].endswith(PACKED) else 1.0) if known else unknown
-    return size
+def _known_mb(file: Mapping[str, Any]) -> float:
+    """Return the size of a file as published; 0 where the catalog says none."""
+    return float(file.get("bytes") or file.get("about_bytes") or 0.0) / 1e6
+
+
+def _files_mb(project: Project, corpus: str, unpacked_by: float = UNPACKED_BY) -> float:
+    """Return the size of a corpus' own files: those of its source that it names, or all."""
+    entry = project.corpora[corpus]
+    files = [file for file in project.sources[entry["source"]]["files"] if file["name"] in entry.get("files", [file["name"]])]
+    sizes = [_known_mb(file) * (unpacked_by if file["name"].endswith(PACKED) else 1.0) for file in files]
+    unknown = sizes.count(0.0)
+    small = bool(unknown) and (entry["kind"] == "evaluation" or corpus in evaluated_alone(project))
+    return sum(sizes) + unknown * UNKNOWN_MB[small]
 
 
 def _read_mb(project: Project, corpus: str) -> float:
@@ -122,7 +127,7 @@ def _read_mb(project: Project, corpus: str) -> float:
     entry = project.corpora[corpus]
     size = sum(corpus_mb(project, name) for name in [*entry.get("from", []), *entry.get("of", [])])
     if "source" in entry:
-        size += STAND_IN_MB if project.stand_in else _files_mb(project, entry)
+        size += STAND_IN_MB if project.stand_in else _files_mb(project, corpus)
     return size
 
 
@@ -246,6 +251,7 @@ def _overall(project: Project, w: Wildcards) -> Load:
 
 
 LOADS: Mapping[str, Callable[[Project, Wildcards], Load]] = {
+    "fetch": lambda p, w: Load(_known_mb(source_file(p, w["source"], w["file"]))),
     "prepare_encoder": lambda p, w: Load(parameters=encoder_size(p, w["encoder"])),
     "build_corpus": _corpus,
     "build_evaluation": lambda p, w: Load(corpus_mb(p, w["corpus"]), read_mb=_read_mb(p, w["corpus"])),
@@ -264,7 +270,7 @@ def _asked(rule: str, load: Load) -> Need:
     text, read, model, vectors = load.text_mb, load.read_mb, load.parameters, load.vectors_mb
     rows_m = load.sentences / 1e6
     asked = {
-        "fetch": (1000, 120, 0),
+        "fetch": (1000, 120, text),
         "fetch_model": (1000, 120, 3000),  # the catalog knows no sizes of translation models
         "write_stand_in": (1000, SHORTEST, 0),
         "prepare_encoder": (2000 + 12 * model, 60, 5 * model),
@@ -299,7 +305,7 @@ def corpus_threads(project: Project, corpus: str) -> int:
     entry = project.corpora[corpus]
     if project.stand_in or "source" not in entry or not _filters(project, corpus).difference(REMEMBERING):
         return 1
-    return FILTER_PROCESSES if _files_mb(project, entry, unpacked_by=1.0) > BUSY_MB else 1
+    return FILTER_PROCESSES if _files_mb(project, corpus, unpacked_by=1.0) > BUSY_MB else 1
 
 
 def job_need(project: Project, rule: str, wildcards: Wildcards, attempt: int) -> Need:

@@ -3,13 +3,39 @@
 from __future__ import annotations
 
 import re
+import shlex
 import subprocess
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
+from crosslign.config.yaml_files import load_yaml
 from crosslign.errors import InputError
 
 SECONDS = 60.0
+OWN_PROFILE = Path("slurm/local.yaml")
+RESOURCES = "default-resources"
+
+
+def own_profile() -> dict[str, Any]:
+    """Return what the user's own file lays over the Slurm profile; nothing where there is none.
+
+    Raises:
+        InputError: it is no mapping, or gives resources elsewhere than below `default-resources`, or not as a mapping.
+    """
+    if not OWN_PROFILE.exists():
+        return {}
+    file = load_yaml(OWN_PROFILE)
+    content = {} if file.content is None else file.content
+    do = f"Write `key: value` lines, those of resources below `{RESOURCES}` (docs/cluster.md)"
+    if not isinstance(content, Mapping):
+        raise InputError("this is no mapping of keys", where=str(OWN_PROFILE), do=do)
+    for key in content:
+        if "_" in key:
+            raise InputError(f"{key!r} is a resource, no option of Snakemake", where=file.where([key]), do=do)
+    if not isinstance(content.get(RESOURCES) or {}, Mapping):
+        raise InputError("resources are a mapping here", where=file.where([RESOURCES]), why=f"found {content[RESOURCES]!r}", do=do)
+    return {**content, RESOURCES: content.get(RESOURCES) or {}}
 
 
 def asked_of(resources: Mapping[str, Any]) -> tuple[str, ...]:
@@ -36,7 +62,7 @@ def asked_of(resources: Mapping[str, Any]) -> tuple[str, ...]:
         "gpus": gpus,
         "cpus-per-task": given.get("threads"),
     }
-    return tuple(f"--{name}={value}" for name, value in options.items() if value)
+    return (*(f"--{name}={value}" for name, value in options.items() if value), *shlex.split(str(given.get("slurm_extra", ""))))
 
 
 def _number(value: Any) -> int:

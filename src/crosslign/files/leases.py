@@ -18,6 +18,8 @@ from crosslign.errors import ResourceError
 POLL_SECONDS = 1.0
 SCHEDULERS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
 """Set in the jobs of schedulers."""
+MACHINE = Path("/tmp")  # noqa: S108 (a folder of mode 0700 in it)
+"""Where the locks lie, whatever TMPDIR says: runs of two TMPDIRs would share devices, and machines of one would wait for each other's."""
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +51,8 @@ def gpu_note(count: int, environment: Mapping[str, str]) -> str:
 
 
 def _locks() -> Path:
-    folder = Path(tempfile.gettempdir()) / f"crosslign-gpus-{os.getuid()}"
+    place = MACHINE if os.access(MACHINE, os.W_OK) else Path(tempfile.gettempdir())
+    folder = place / f"crosslign-gpus-{os.getuid()}"
     folder.mkdir(mode=0o700, exist_ok=True)
     return folder
 
@@ -78,6 +81,7 @@ def lease_gpus(count: int, wait_seconds: float = 24 * 3600.0) -> Iterator[list[s
         return
     devices = visible_gpus(os.environ)
     if not devices:
+        log.warning("%d GPU asked for, and this machine shows none: the CPU computes", count)
         yield []
         return
     if count > len(devices):

@@ -12,7 +12,7 @@ from typing import Any
 from crosslign.errors import printable
 
 LAST_LINES = 6
-CAUSE = re.compile(r"^\S+ \S+ (?:ERROR|CRITICAL) [\w.]+: (?P<text>.*)$")
+CAUSE = re.compile(r"^\S+ \S+ (?P<level>ERROR|CRITICAL) [\w.]+: (?P<text>.*)$")
 SLURM_ID = re.compile(r"SLURM-job '(?P<id>[\w]+)' failed, SLURM status is: '(?P<state>\w+)'")
 REFUSED = re.compile(r"(?:SLURM sbatch failed|[Ss]ubmission failed)[^\n]*")
 ADVICE = {
@@ -33,17 +33,30 @@ class Failure:
         wildcards: of the job.
         logs: the job's own log first, then those of the scheduler.
         message: what the executor said.
+        silent: whether the job itself wrote nothing; a log that lies there is an earlier try's.
     """
 
     rule: str
     wildcards: Mapping[str, str]
     logs: tuple[Path, ...]
     message: str = ""
+    silent: bool = False
 
     @property
     def name(self) -> str:
         """Rule and wildcards, as one word each."""
         return " ".join([self.rule, *(f"{key}={value}" for key, value in self.wildcards.items())])
+
+    @property
+    def own(self) -> list[str]:
+        """Lines that the job itself wrote."""
+        return _lines(self.logs[0]) if self.logs and not self.silent else []
+
+    @property
+    def hopeless(self) -> bool:
+        """Whether the job's last error is one that no further try mends: input that cannot be used stays so."""
+        levels = [match["level"] for line in self.own if (match := CAUSE.match(line))]
+        return levels[-1:] == ["CRITICAL"]
 
 
 def _lines(path: Path) -> list[str]:
@@ -53,10 +66,18 @@ def _lines(path: Path) -> list[str]:
         return []
 
 
+def _written(fields: Mapping[str, Any]) -> int | None:
+    """Return when the log that an event names first was last written, by its file system's clock; None where there is none."""
+    try:
+        return Path(str(next(iter(fields.get("log") or [])))).stat().st_mtime_ns
+    except (OSError, StopIteration):
+        return None
+
+
 def explain(failure: Failure) -> Iterator[str]:
     """Yield the lines that explain one failure."""
     yield f"failed: {failure.name}"
-    own = _lines(failure.logs[0]) if failure.logs else []
+    own = failure.own
     causes = [match["text"] for line in own if (match := CAUSE.match(line))]
     slurm = SLURM_ID.search(failure.message)
     if slurm:
@@ -84,12 +105,15 @@ class FailuresHandler(logging.Handler):
         super().__init__(logging.INFO)
         self._failed: dict[str, Failure] = {}
         self._wildcards: dict[str, Mapping[str, Any]] = {}
+        self._before: dict[str, int | None] = {}
 
     def emit(self, record: logging.LogRecord) -> None:
         """Follow one event; records without one pass."""
         event, fields = str(getattr(record, "event", "")), record.__dict__
         if event == "job_info":
-            self._wildcards[str(fields.get("jobid"))] = dict(fields.get("wildcards") or {})
+            job = str(fields.get("jobid"))
+            self._wildcards[job] = dict(fields.get("wildcards") or {})
+            self._before[job] = _written(fields)
         elif event == "job_error":
             self._take(fields, ())
         elif event == "group_error":
@@ -103,7 +127,13 @@ class FailuresHandler(logging.Handler):
         rule, message = str(fields.get("rule_name", "?")), str(fields.get("rule_msg") or fields.get("msg") or said)
         job = str(fields.get("jobid"))
         wildcards = {key: str(value) for key, value in self._wildcards.get(job, {}).items()}
-        self._failed[job] = Failure(rule, wildcards, tuple(Path(str(log)) for log in logs if log), message)
+        silent = job in self._before and _written(fields) == self._before[job]
+        self._failed[job] = Failure(rule, wildcards, tuple(Path(str(log)) for log in logs if log), message, silent)
+
+    def hopeless(self, job: object) -> bool:
+        """Tell whether the last try of a job, named by its number, failed of what no further try mends."""
+        failure = self._failed.get(str(job))
+        return failure is not None and failure.hopeless
 
     def text(self) -> str:
         """Return what is to be said of all jobs that stayed failed; empty where there are none."""

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from crosslign.config.data_plan import FileNeed
 from crosslign.config.project import Project
-from crosslign.reporting.cost import Job, correction, cost_of, cost_text, encoding_correction
+from crosslign.reporting.cost import Job, correction, cost_of, cost_text, encoding_correction, measured_hours
 from crosslign.reporting.plan_data import data_lines
 from crosslign.training.curve import duration
 
@@ -18,6 +18,9 @@ STAGES = (
     "fetch", "write_stand_in", "prepare_encoder", "build_corpus", "build_evaluation", "fetch_model", "build_view", "build_examples",
     "train_system", "embed", "score", "count_rows", "make_table", "draw_figure", "write_overview", "measure_overlap", "write_report",
 )  # fmt: skip
+
+ON_DEVICES = ("train_system", "embed")
+"""Stages whose jobs compute on GPUs where the scale has some; a plan counts their hours by themselves."""
 
 
 @dataclass(frozen=True)
@@ -45,6 +48,11 @@ def measured(results: Path) -> dict[str, Measured]:
     return {rule: Measured(len(r), sum(s for s, _ in r), max(m for _, m in r)) for rule, r in sorted(rows.items())}
 
 
+def number_of(number: int, what: str) -> str:
+    """Return a number of things."""
+    return f"{number} {what}" + ("" if number == 1 else "s")
+
+
 def plan_text(project: Project, jobs: Mapping[str, int], costly: Sequence[Job], needs: Sequence[FileNeed], cores: int, gpus: int) -> str:
     """Return what a run would do: jobs by rule with the time that they are expected to take, GPU-hours, and files.
 
@@ -58,21 +66,22 @@ def plan_text(project: Project, jobs: Mapping[str, int], costly: Sequence[Job], 
     """
     before, expected = measured(project.paths.results), project.scale.get("expected_seconds", {})
     lines = [f"scale {project.settings['scale']}, papers {', '.join(project.settings['papers'])}", "jobs"]
-    work = 0.0
+    work, elsewhere = 0.0, ON_DEVICES if project.gpus else ()
     for rule in sorted(jobs, key=lambda name: (STAGES.index(name) if name in STAGES else len(STAGES), name)):
-        mean = before[rule].mean if rule in before else expected.get(rule)
-        origin = f"measured on {before[rule].jobs} jobs" if rule in before else "expected at this scale"
+        mean = None if rule in elsewhere else before[rule].mean if rule in before else expected.get(rule)
+        origin = f"measured on {number_of(before[rule].jobs, 'job')}" if rule in before else "expected at this scale"
         work += jobs[rule] * mean if mean else 0.0
         lines.append(f"  {rule:<18} {jobs[rule]:>5}" + (f"  {duration(jobs[rule] * mean)} in all, {origin}" if mean else ""))
     if not jobs:
         lines.append("  none: everything is there")
     cost = cost_of(project, costly, gpus)
     if work:
-        lines.append(f"about {duration(work / max(1, cores))} on {cores} cores, as far as jobs were measured")
+        which = "jobs without GPU" if elsewhere else "jobs"
+        lines.append(f"about {duration(work / max(1, cores))} on {number_of(cores, 'core')}, as far as {which} were measured")
     if costly:
         lines.append(cost_text(cost))
     if cost.hours >= 1:
-        lines.append(f"about {cost.hours / max(1, gpus):.0f} hours on {gpus} GPUs")
+        lines.append(f"about {cost.hours / max(1, gpus):.0f} hours on {number_of(gpus, 'GPU')}")
     return "\n".join([*lines, *data_lines(needs)])
 
 
@@ -90,8 +99,9 @@ def status_text(results: Path, project: Project | None = None) -> str:
     for rule in sorted(rows, key=lambda name: -rows[name].seconds):
         row = rows[rule]
         lines.append(f"  {rule:<18} {row.jobs:>5} jobs  {duration(row.seconds):>14}  mean {row.mean:8.1f} s  peak {row.peak_mb:8.0f} MB")
-    gpu = sum(row.seconds for rule, row in rows.items() if rule in ("train_system", "embed")) / 3600
-    lines.append(f"trainings and encodings took {gpu:.2f} hours on their devices")
+    encodings = rows["embed"].seconds / 3600 if "embed" in rows else 0.0
+    hours = sum(measured_hours(results).values()) + encodings
+    lines.append(f"trainings and encodings took {hours:.2f} hours on their devices")
     factor, count = correction(project) if project else (1.0, 0)
     if count:
         lines.append(f"{count} finished trainings took {factor:.2f} times their declared hours: `crosslign plan` counts with that")

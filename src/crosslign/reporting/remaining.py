@@ -6,7 +6,7 @@ import logging
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from crosslign.config.resources import stage_of
@@ -23,11 +23,11 @@ class Remaining:
 
     Args:
         expected: seconds of a job, by rule, as measured before.
-        cores: jobs that can run at once (jobs of one thread).
+        at_once: gives the number of jobs that can run at once; asked when it is needed, since it may be known only then.
     """
 
-    def __init__(self, expected: Mapping[str, float], cores: int) -> None:
-        self._cores = max(1, cores)
+    def __init__(self, expected: Mapping[str, float], at_once: Callable[[], int]) -> None:
+        self._at_once = at_once
         self._known = {rule: [float(seconds)] for rule, seconds in expected.items()}
         self._left: Counter[str] = Counter()
         self._running: dict[int, tuple[str, float]] = {}
@@ -53,12 +53,12 @@ class Remaining:
         return sum(known) / len(known) if known else UNKNOWN_SECONDS
 
     def seconds(self, now: float) -> float:
-        """Return the expected time until the last job ends: the work left shared by the cores, but no less than the longest job left."""
+        """Return the expected time until the last job ends: the work left, shared by those at once, but no less than the longest job."""
         rests = [max(0.0, self._mean(rule) - (now - start)) for rule, start in self._running.values()]
         waiting = self._left - Counter(rule for rule, _ in self._running.values())
         work = sum(rests) + sum(self._mean(rule) * count for rule, count in waiting.items())
         longest = max([*rests, *(self._mean(rule) for rule, count in waiting.items() if count)], default=0.0)
-        return max(work / self._cores, longest)
+        return max(work / max(1, self._at_once()), longest)
 
     def text(self, now: float) -> str:
         """Return the expected time in words: at least so much where kinds of jobs are left that have not run; none where all are such."""

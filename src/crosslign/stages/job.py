@@ -7,13 +7,13 @@ import os
 import platform
 import shutil
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosslign.errors import CrosslignError, printable
+from crosslign.errors import CrosslignError, InputError, printable
 from crosslign.files.atomic import disk_problem
 from crosslign.files.leases import lease_gpus
 from crosslign.files.lineage import Lineage, lineage_path
@@ -143,6 +143,18 @@ def _name_scheduler() -> None:
         logging.getLogger("crosslign").info("Slurm job %s on %s; its log: %s", number, platform.node(), place)
 
 
+def _check_devices(devices: Sequence[str]) -> None:
+    """Warn where torch cannot use the job's devices: days on a CPU look like hours on a GPU until a limit ends them."""
+    if not devices:
+        return
+    import torch
+
+    if not torch.cuda.is_available():
+        why = "its build is for CPUs" if torch.version.cuda is None else f"it wants CUDA {torch.version.cuda}: is the driver too old?"
+        log = logging.getLogger("crosslign")
+        log.warning("GPU %s is this job's, and torch %s cannot use it: the CPU computes; %s", ", ".join(devices), torch.__version__, why)
+
+
 def execute(
     stage: Callable[[Job], None],
     *,
@@ -166,14 +178,16 @@ def execute(
         gpus: devices that the job may use, as its resources say; no setting, so that a changed number makes nothing anew.
         pace: further settings of that sort, see `Job`.
 
-    A `CrosslignError` ends the process with its exit code, its message last in the log and on the screen.
+    A `CrosslignError` ends the process with its exit code, its message last in the log and on the screen: as CRITICAL where the job's
+    input cannot be used, so that it is not tried again.
     """
     end_with_engine(os.environ)
     try:
         with only_one(Path(log)):
             _execute(stage, rule, inputs, outputs, dict(params), threads, Path(log), gpus, pace or {})
     except CrosslignError as error:
-        logging.getLogger("crosslign").error("%s", error)
+        level = logging.CRITICAL if isinstance(error, InputError) else logging.ERROR
+        logging.getLogger("crosslign").log(level, "%s", error)
         sys.exit(error.exit_code)
 
 
@@ -198,7 +212,8 @@ def _execute(
         rule, settings.get("recipe"), _flat(given), Path(settings["root"]), settings.get("seed"), threads, str(settings.get("code", ""))
     )
     try:
-        with no_network(rule) if settings.get("offline", True) else nullcontext(), lease_gpus(gpus):
+        with no_network(rule) if settings.get("offline", True) else nullcontext(), lease_gpus(gpus) as devices:
+            _check_devices(devices)
             stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage, gpus, pace))
     except CrosslignError:
         raise

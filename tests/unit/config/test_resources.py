@@ -56,6 +56,23 @@ def test_only_large_corpora_with_filters_of_single_rows_get_several_processes(we
     assert {corpus_threads(project("quick", ("emma_x",)), name) for name in large} == {1}
 
 
+def test_a_file_of_unknown_size_is_small_where_evaluation_sets_alone_are_made_of_it():
+    """Golden: MTOP's twelve files have a megabyte each; the four of AmericasNLI's kind hold some hundred rows."""
+    mpcl = project("paper", ("mpcl", "emma_x"))
+    assert corpus_mb(mpcl, "mtop") == 24
+    assert corpus_mb(mpcl, "americasnli_test") == 20
+    rows = {"builder": "labelled_rows", "from": ["mtop_train_rows"]}
+    trained = replace(mpcl, examples={**mpcl.examples, "mtop_rows": rows})
+    assert corpus_mb(trained, "mtop_train_rows") == 300
+    assert corpus_mb(trained, "mtop_test_rows") == 12
+
+
+def test_a_download_asks_for_the_disk_of_its_file(web):
+    file = next(file for file in web.sources["opus_paracrawl"]["files"] if file["name"] == "en-fr.txt.zip")
+    wildcards = {"source": "opus_paracrawl", "file": "en-fr.txt.zip"}
+    assert job_need(web, "fetch", wildcards, 1).disk_mb == pytest.approx((file.get("bytes") or file["about_bytes"]) / 1e6, abs=2)
+
+
 def test_filters_that_remember_rows_get_no_processes(web):
     entry = {**web.corpora["paracrawl_en-fr"], "filters": [{"exact_duplicate": {}}]}
     assert corpus_threads(replace(web, corpora={**web.corpora, "paracrawl_en-fr": entry}), "paracrawl_en-fr") == 1

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from crosslign.config.scheduler import most, require_scheduler
+from crosslign.config.scheduler import most, own_profile, require_scheduler
 from crosslign.errors import InputError
 
 REFUSED = {"--account=closed": "Invalid account", "--mem=900000": "Requested node configuration is not available"}
@@ -24,12 +24,13 @@ def slurm(tmp_path, monkeypatch):
 
 def test_each_kind_of_job_is_asked_for_once_and_nothing_is_submitted(slurm):
     main = {"slurm_account": "open, other", "slurm_partition": "main", "runtime": 60, "mem_mb": 4000, "nodes": 1, "gpu": 0, "threads": 2}
-    require_scheduler([main, main, {"slurm_partition": "gpu", "gpu": 2, "gpu_model": "a100", "qos": "long"}, {}])
+    extra = "--signal=TERM@120 --comment='two words'"
+    require_scheduler([main, main, {"slurm_partition": "gpu", "gpu": 2, "gpu_model": "a100", "qos": "long", "slurm_extra": extra}, {}])
     calls = (slurm / "calls").read_text().splitlines()
     assert calls == [
         "sinfo --noheader --format=%P",
         "sbatch --test-only --account=open --partition=main --time=60 --mem=4000 --nodes=1 --cpus-per-task=2 --wrap=true",
-        "sbatch --test-only --partition=gpu --qos=long --gpus=a100:2 --wrap=true",
+        "sbatch --test-only --partition=gpu --qos=long --gpus=a100:2 --signal=TERM@120 --comment=two words --wrap=true",
         "sbatch --test-only --wrap=true",
     ]
 
@@ -56,3 +57,38 @@ def test_a_machine_without_slurm_is_told_so(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="no sinfo here: start the run on a login node"):
         require_scheduler([])
+
+
+def own(tmp_path, monkeypatch, text):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "slurm").mkdir(exist_ok=True)
+    (tmp_path / "slurm" / "local.yaml").write_text(text)
+    return own_profile()
+
+
+def test_ones_own_file_is_laid_over_the_profile(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert own_profile() == {}
+    wanted = {"jobs": 50, "default-resources": {"slurm_partition": "main"}, "set-resources": {"embed": {"slurm_partition": "gpu"}}}
+    text = "jobs: 50\ndefault-resources: {slurm_partition: main}\nset-resources:\n  embed: {slurm_partition: gpu}\n"
+    assert own(tmp_path, monkeypatch, text) == wanted
+    for empty in ("", "# nothing yet\n", "default-resources:\n"):
+        assert own(tmp_path, monkeypatch, empty).get("default-resources", {}) == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "default-resources: [slurm_partition=main]\n",
+            r"local\.yaml:1: default-resources: resources are a mapping here.*slurm_partition=main",
+        ),
+        ("jobs: 5\nslurm_account: mine\n", r"local\.yaml:2: slurm_account: 'slurm_account' is a resource.*below `default-resources`"),
+        ("- jobs\n", r"local\.yaml: this is no mapping"),
+        ("jobs 50\n", r"local\.yaml: this is no mapping"),
+        ("jobs: 5\njobs: 6\n", r"local\.yaml:2"),
+    ],
+)
+def test_a_file_of_other_content_is_refused_by_name_and_line(tmp_path, monkeypatch, text, said):
+    with pytest.raises(InputError, match=said):
+        own(tmp_path, monkeypatch, text)

@@ -69,3 +69,24 @@ def test_a_submission_that_is_refused_gives_the_cause_in_the_schedulers_words(tm
     message = "SLURM sbatch failed. The error message was 'sbatch: error: Invalid account'.\n    sbatch call:\n        sbatch --parsable"
     said = list(explain(Failure("embed", {}, (tmp_path / "none.log",), message)))
     assert "  cause: SLURM sbatch failed. The error message was 'sbatch: error: Invalid account'." in said
+
+
+@pytest.mark.parametrize(("level", "hopeless"), [("CRITICAL", True), ("ERROR", False)])
+def test_no_try_helps_a_job_whose_last_error_is_of_its_input(tmp_path, level, hopeless):
+    log, handler = tmp_path / "x.log", FailuresHandler()
+    event(handler, "job_info", jobid=4, log=[str(log)])
+    log.write_text(f"2026-11-21 11:00:00,000 {level} crosslign: a.tsv:3: two columns\n")
+    event(handler, "job_error", jobid=4, rule_name="embed", log=[str(log)])
+    assert handler.hopeless(4) is hopeless
+    assert "  cause: a.tsv:3: two columns" in handler.text()
+    assert not handler.hopeless(5)
+
+
+def test_what_an_earlier_try_wrote_says_nothing_of_a_job_that_never_began(tmp_path):
+    log, handler = tmp_path / "x.log", FailuresHandler()
+    log.write_text("2026-11-21 11:00:00,000 CRITICAL crosslign: a.tsv:3: two columns\n")
+    event(handler, "job_info", jobid=4, log=[str(log)])
+    event(handler, "job_error", jobid=4, rule_name="embed", rule_msg=SLURM.replace("TIMEOUT", "CANCELLED"), log=[str(log)])
+    assert not handler.hopeless(4)
+    assert "two columns" not in handler.text()
+    assert "it was cancelled" in handler.text()

@@ -8,20 +8,20 @@ import pytest
 from crosslign.reporting.remaining import Remaining, RemainingHandler
 
 
-def test_work_is_shared_by_the_cores():
-    remaining = Remaining({"score": 10.0}, cores=2)
+def test_work_is_shared_by_the_jobs_that_run_at_once():
+    remaining = Remaining({"score": 10.0}, lambda: 2)
     remaining.plan({"score": 4})
     assert remaining.seconds(0.0) == 20.0
 
 
 def test_no_run_ends_before_its_longest_job():
-    remaining = Remaining({"train": 100.0, "score": 1.0}, cores=4)
+    remaining = Remaining({"train": 100.0, "score": 1.0}, lambda: 4)
     remaining.plan({"train": 1, "score": 4})
     assert remaining.seconds(0.0) == 100.0
 
 
 def test_running_jobs_count_with_what_they_still_need():
-    remaining = Remaining({"train": 100.0}, cores=1)
+    remaining = Remaining({"train": 100.0}, lambda: 1)
     remaining.plan({"train": 2})
     remaining.start(1, "train", 0.0)
     assert remaining.seconds(30.0) == 170.0
@@ -29,7 +29,7 @@ def test_running_jobs_count_with_what_they_still_need():
 
 
 def test_finished_jobs_correct_the_expectation():
-    remaining = Remaining({"train": 100.0}, cores=1)
+    remaining = Remaining({"train": 100.0}, lambda: 1)
     remaining.plan({"train": 3})
     remaining.start(1, "train", 0.0)
     remaining.finish(1, 200.0)
@@ -40,7 +40,7 @@ def test_events_become_one_line_a_finished_job():
     out = io.StringIO()
     log = logging.getLogger("engine of a test")
     log.setLevel(logging.INFO)
-    handler = RemainingHandler(Remaining({"score": 60.0}, 1), out)
+    handler = RemainingHandler(Remaining({"score": 60.0}, lambda: 1), out)
     log.addHandler(handler)
     log.info(None, extra={"event": "run_info", "stats": {"score": 2, "total": 2}})
     log.info("no event")
@@ -53,7 +53,7 @@ def test_events_become_one_line_a_finished_job():
 
 
 def test_kinds_of_jobs_that_have_not_run_make_it_a_least_time_or_none():
-    remaining = Remaining({}, cores=1)
+    remaining = Remaining({}, lambda: 1)
     remaining.plan({"score": 2, "train": 1})
     assert remaining.text(0.0) == ""
     remaining.start(1, "score", 0.0)

@@ -2,7 +2,6 @@
 
 import errno
 import fcntl
-import logging
 
 import pytest
 
@@ -10,20 +9,6 @@ from crosslign.errors import ResourceError
 from crosslign.stages import alone
 from crosslign.stages.alone import only_one
 from crosslign.stages.job import execute
-
-
-@pytest.fixture
-def quiet_logging(monkeypatch):
-    """Keep what a job does to its process within the test."""
-    monkeypatch.setattr("crosslign.stages.job.limit_threads", lambda threads: None)
-    monkeypatch.setenv("TQDM_DISABLE", "1")
-    root = logging.getLogger()
-    handlers, level = root.handlers[:], root.level
-    yield
-    for handler in set(root.handlers) - set(handlers):
-        handler.close()
-    root.handlers[:], logging.raiseExceptions = handlers, True
-    root.setLevel(level)
 
 
 def run(folder, stage):

@@ -56,6 +56,7 @@ class Plan:
 
 
 MESSAGES = {
+    "fetch": r"Fetching (?P<file>.+) of (?P<source>\S+)$",
     "prepare_encoder": r"Preparing the base encoder (?P<encoder>\S+)",
     "build_corpus": r"Reading and filtering the corpus (?P<corpus>\S+)",
     "build_evaluation": r"Making the evaluation set (?P<corpus>\S+)",

@@ -1,0 +1,19 @@
+"""What tests of jobs share."""
+
+import logging
+
+import pytest
+
+
+@pytest.fixture
+def quiet_logging(monkeypatch):
+    """Keep what a job does to its process within the test."""
+    monkeypatch.setattr("crosslign.stages.job.limit_threads", lambda threads: None)
+    monkeypatch.setenv("TQDM_DISABLE", "1")
+    root = logging.getLogger()
+    handlers, level = root.handlers[:], root.level
+    yield
+    for handler in set(root.handlers) - set(handlers):
+        handler.close()
+    root.handlers[:], logging.raiseExceptions = handlers, True
+    root.setLevel(level)
