@@ -142,9 +142,8 @@ def compare(folder: Path, mirror: Path, args: argparse.Namespace) -> None:
     pairs = {name: sum(len(subset["score"]) for subset in columns(evaluation).values()) for name, evaluation in sets.items()}
     distinct = sum(evaluation.texts.num_rows for evaluation in sets.values())
     print(f"{machine()}, {args.threads} threads; {versions('mteb', 'sentence-transformers', 'torch')}; {args.encoder}, {args.precision}")
-    print(
-        f"{pairs['STS17']:,} pairs of STS17 and {pairs['Tatoeba']:,} of Tatoeba: {distinct:,} distinct sentences of {2 * sum(pairs.values()):,}"
-    )
+    every = 2 * sum(pairs.values())
+    print(f"{pairs['STS17']:,} pairs of STS17, {pairs['Tatoeba']:,} of Tatoeba: {distinct:,} distinct sentences of {every:,}")
     print(f"{len(apart)} scores agree to {apart[worst]:.1e}, tolerance {args.tolerance}")
     wall, processor = ({way: statistics.median(pair[at] for pair in of) for way, of in times.items()} for at in (0, 1))
     for way, seconds in wall.items():
