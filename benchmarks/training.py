@@ -7,6 +7,7 @@ time, peak memory of the processes, and as its last line `ratio: <peer / ours, p
 time, not that.
 
     python benchmarks/training.py --pairs FILE                    # a training set of shape pairs (parquet), or two columns (tsv)
+    python benchmarks/training.py --micro-batch 32 --batch 256    # in parts, as GradCache does; the peer with its cached loss
     python benchmarks/training.py --device cuda                   # our trainer on one GPU, XLM-R large's shape, random weights, bf16
 
 On a GPU it prints model FLOP utilisation: floating-point operations of the products of an encoder's forward and backward pass over
@@ -112,7 +113,7 @@ def train_peer(folder: Path, pairs: list[tuple[str, str]], options: argparse.Nam
     from datasets import Dataset
     from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
     from sentence_transformers.base.sampler import DefaultBatchSampler
-    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+    from sentence_transformers.sentence_transformer.losses import CachedMultipleNegativesRankingLoss, MultipleNegativesRankingLoss
     from torch.utils.data import SequentialSampler
     from transformers import TrainerCallback
 
@@ -124,7 +125,13 @@ def train_peer(folder: Path, pairs: list[tuple[str, str]], options: argparse.Nam
         def on_step_end(self, *_: Any, **__: Any) -> None:
             clock.mark()
 
-    class Loss(MultipleNegativesRankingLoss):
+    kind, more = (
+        (CachedMultipleNegativesRankingLoss, {"mini_batch_size": options.micro_batch})
+        if options.micro_batch
+        else (MultipleNegativesRankingLoss, {})
+    )
+
+    class Loss(kind):  # type: ignore[misc, valid-type]
         def forward(self, *given: Any, **named: Any) -> Any:
             value = super().forward(*given, **named)
             losses.append(float(value["loss"] if isinstance(value, dict) else value))
@@ -139,7 +146,7 @@ def train_peer(folder: Path, pairs: list[tuple[str, str]], options: argparse.Nam
         save_strategy="no", logging_strategy="no", report_to=[], disable_tqdm=True, seed=1, batch_sampler=in_order,
     )  # fmt: skip
     dataset = Dataset.from_dict({"anchor": [a for a, _ in pairs], "positive": [b for _, b in pairs]})
-    loss = Loss(model, scale=1 / TEMPERATURE)
+    loss = Loss(model, scale=1 / TEMPERATURE, **more)
     SentenceTransformerTrainer(model=model, args=arguments, train_dataset=dataset, loss=loss, callbacks=[Timer()]).train()
     return clock, losses
 
@@ -165,6 +172,7 @@ def run(side: str, folder: Path, data: Path, options: argparse.Namespace) -> dic
     """Run one side in a process of its own."""
     settings = ("batch", "max_length", "threads", "precision", "check")
     given = [f"--{name.replace('_', '-')}={getattr(options, name)}" for name in settings]
+    given += [f"--micro-batch={options.micro_batch}"] * bool(options.micro_batch)
     command = [sys.executable, __file__, f"--side={side}", f"--folder={folder}", f"--data={data}", *given]
     variables = {"OMP_NUM_THREADS": str(options.threads), "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     variables["OMP_WAIT_POLICY"] = "PASSIVE"  # threads that wait in a loop would count as processor time
@@ -299,8 +307,9 @@ def main() -> None:
             return
         folder = encoder_folder(options.folder or Path(temporary), "minilm_l6")
         print(
-            f"{machine()}, {versions('torch', 'sentence-transformers')}; batch {options.batch}, {options.precision}, "
-            f"at most {options.max_length} tokens, {options.threads} threads"
+            f"{machine()}, {versions('torch', 'sentence-transformers')}; batch {options.batch} in parts of "
+            f"{options.micro_batch or options.batch}, {options.precision}, at most {options.max_length} tokens, "
+            f"{options.threads} threads, seed 1"
         )
         print(f"ratio: {compare(folder, options, Path(temporary)):.2f}")
 

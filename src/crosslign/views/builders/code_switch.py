@@ -7,6 +7,7 @@ import random
 import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -18,6 +19,18 @@ from crosslign.views import VIEWS, Setting
 
 LOG = logging.getLogger(__name__)
 Dictionary = dict[str, list[str]]
+Sentence = tuple[str | None, str | None]
+"""Language and text of one side of a row."""
+
+
+@dataclass
+class _Words:
+    """Words switched into one language: all, those that the dictionary has, those replaced, those replaced by themselves."""
+
+    words: int = 0
+    covered: int = 0
+    replaced: int = 0
+    identity: int = 0
 
 
 def split_punctuation(word: str) -> tuple[str, str, str]:
@@ -82,7 +95,7 @@ class CodeSwitch:
         if not self.targets:
             raise InputError("no language to switch into has a dictionary", where=setting.view, why=f"asked for {', '.join(self.skipped)}")
         self._dictionaries = {lang: self._read(lang, dictionaries[lang]) for lang in self.targets}
-        self._words = {lang: Counter[str]() for lang in self.targets}
+        self._words = {lang: _Words() for lang in self.targets}
 
     def _read(self, target: str, corpus: str) -> Mapping[str, Dictionary]:
         """Return the translations into `target`, by source language and lower-cased word, each in file order."""
@@ -100,61 +113,86 @@ class CodeSwitch:
 
     def augment(self, batch: pa.Table, sides: Sequence[tuple[str, str]]) -> pa.Table:
         """Return `views` copies of each row that has a sentence in `langs`, next to each other."""
-        rows = batch.to_pylist()
-        copies = [
-            copy
-            for row in rows
-            if any(row[lang] in self.langs for lang, _ in sides)
-            for n in range(1, self.views + 1)
-            for copy in self._copy(row, n, sides)
-        ]
-        added = [("of", pa.string()), ("kind", pa.string()), ("n", pa.int16()), ("replaced", pa.float32())]
-        return pa.Table.from_pylist(copies, schema=pa.schema([*batch.schema, *added]))
+        ids = batch["id"].to_pylist()
+        rows = zip(*(zip(batch[lang].to_pylist(), batch[text].to_pylist(), strict=True) for lang, text in sides), strict=True)
+        taken, copies = [], []
+        for row, sentences in enumerate(rows):
+            own = {lang for lang, _ in sentences}
+            targets = [target for target in self.targets if target not in own]
+            if targets and not self.langs.isdisjoint(own):
+                for n in range(1, self.views + 1):
+                    taken.append(row)
+                    copies.append((f"{self.setting.view}:{ids[row]}:{n}", n, *self._copy(sentences, targets, ids[row], n)))
+        return _table(batch.take(pa.array(taken, pa.int64())), copies, sides)
 
-    def _copy(self, row: Mapping[str, Any], n: int, sides: Sequence[tuple[str, str]]) -> list[dict[str, Any]]:
-        draw = generator(self.setting.seed, row["id"], str(n))
-        targets = [t for t in self.targets if all(row[lang] != t for lang, _ in sides)]
-        if not targets:
-            return []
+    def _copy(self, sentences: Sequence[Sentence], targets: Sequence[str], row: str, n: int) -> tuple[list[Sentence], float]:
+        """Return the sentences of one copy, and the share of their words that were replaced."""
+        draw = generator(self.setting.seed, row, str(n))
         target = targets[int(draw.random() * len(targets))]
-        copy = {**row, "id": f"{self.setting.view}:{row['id']}:{n}", "of": row["id"], "kind": "code_switch", "n": n}
+        switched: list[Sentence] = []
         replaced = total = 0
-        for lang, text in sides:
-            if row[lang] in self.langs and row[text] is not None:
-                words, hits = self._switch(row[text].split(), row[lang], target, targets, draw)
-                copy[text], total, replaced = " ".join(words), total + len(words), replaced + hits
-                copy[lang] = row[lang] if self.per_word_language else target
-        copy["replaced"] = replaced / total if total else 0.0
-        return [copy]
+        for lang, text in sentences:
+            if lang not in self.langs or text is None:
+                switched.append((lang, text))
+                continue
+            words, hits = self._switch(text.split(), lang, target, targets, draw)
+            switched.append((lang if self.per_word_language else target, " ".join(words)))
+            replaced, total = replaced + hits, total + len(words)
+        return switched, replaced / total if total else 0.0
 
     def _switch(self, words: Sequence[str], lang: str, target: str, targets: Sequence[str], draw: random.Random) -> tuple[list[str], int]:
         """Return the new words, and how many were replaced."""
         switched, hits = [], 0
+        probability, number = self.probability, draw.random  # looked up once: the loop below is all that this stage does
+        dictionary, counted = self._dictionaries[target].get(lang, {}), self._words[target]
         for word in words:
             before, inner, after = split_punctuation(word) if self.strip_punctuation else ("", word, "")
             if self.per_word_language:
-                target = targets[int(draw.random() * len(targets))]
-            known = self._dictionaries[target].get(lang, {}).get(inner.lower(), ())
+                target = targets[int(number() * len(targets))]
+                dictionary, counted = self._dictionaries[target].get(lang, {}), self._words[target]
+            known = dictionary.get(inner.lower())
             # Two draws a word, whatever the dictionary holds: a larger dictionary changes no other word.
-            chosen, which = draw.random() < self.probability, draw.random()
-            self._words[target].update({"words": 1, "covered": bool(known)})
-            if not (chosen and known):
+            chosen, which = number() < probability, number()
+            counted.words += 1
+            if not known:
+                switched.append(word)
+                continue
+            counted.covered += 1
+            if not chosen:
                 switched.append(word)
                 continue
             new = known[int(which * len(known))]
-            self._words[target].update({"replaced": 1, "identity": new.lower() == inner.lower()})
+            counted.replaced += 1
+            counted.identity += new.lower() == inner.lower()
             switched.append(f"{before}{new}{after}")
             hits += 1
         return switched, hits
 
     def counts(self) -> dict[str, Any]:
         """Return words, those that the dictionary has, those replaced, those replaced by themselves, and the shares; also by language."""
-        whole = sum(self._words.values(), Counter[str]())
-        by_language = {lang: _shares(words) for lang, words in self._words.items()}
+        whole = sum((Counter(asdict(words)) for words in self._words.values()), Counter[str]())
+        by_language = {lang: _shares(asdict(words)) for lang, words in self._words.items()}
         return {**_shares(whole), "languages": self.targets, "without_dictionary": self.skipped, "by_language": by_language}
 
 
-def _shares(counted: Counter[str]) -> dict[str, float]:
+def _table(rows: pa.Table, copies: Sequence[tuple[str, int, list[Sentence], float]], sides: Sequence[tuple[str, str]]) -> pa.Table:
+    """Return rows, one a copy, with the copies' ids, sentences, numbers and shares in place of their own."""
+    ids, numbers, sentences, shares = zip(*copies, strict=True) if copies else ((), (), (), ())
+    of = rows["id"]
+    changed: dict[str, Sequence[str | None]] = {"id": ids}
+    for at, (lang, text) in enumerate(sides):
+        changed[lang], changed[text] = ([found[at][part] for found in sentences] for part in (0, 1))
+    for name, values in changed.items():
+        field = rows.schema.field(name)
+        rows = rows.set_column(rows.column_names.index(name), field, pa.array(values, field.type))
+    added = {"of": of, "kind": pa.array(["code_switch"] * len(copies), pa.string())}
+    added |= {"n": pa.array(numbers, pa.int16()), "replaced": pa.array(shares, pa.float32())}
+    for name, column in added.items():
+        rows = rows.append_column(name, column)
+    return rows
+
+
+def _shares(counted: Mapping[str, int]) -> dict[str, float]:
     """Return counts of words, and what they are of all words; of words replaced by themselves, what they are of those replaced."""
     numbers = {name: counted[name] for name in ("words", "covered", "replaced", "identity")}
     total = max(1, counted["words"])
