@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.files import read_json
-from crosslign.files.lineage import lineage_path
+from crosslign.files.lineage import checksum, lineage_path
 
 ORDER = ("table", "scores", "counts", "embeddings", "system", "encoder", "examples", "view", "evaluation", "corpus", "stand_in", "download")
 """Kinds of artefacts, from a table back to the bytes that were fetched."""
@@ -58,6 +58,11 @@ def _named(path: str, kind: str) -> str:
     return path.rpartition("/")[0] if kind in ONE_JOB and "/" in path else path
 
 
+def _checksum(path: Path) -> str:
+    """Return the checksum of a file that nobody has noted; empty where it is gone."""
+    return checksum(path) if path.is_file() else ""
+
+
 def _inputs(results: Path, lineage: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
     for entry in lineage["inputs"] if lineage else ():
         yield place_of(results, entry["path"], entry["sha256"]), entry["sha256"]
@@ -83,7 +88,7 @@ def chain(results: Path, paths: Iterable[str]) -> list[Link]:
         name = _named(path, kind)
         link = links.setdefault(name, Link(name, kind))
         link.files[path] = lineage
-        link.sha256[path] = sha256 or (lineage["artefact"]["sha256"] if lineage else "")
+        link.sha256[path] = sha256 or (lineage["artefact"]["sha256"] if lineage else _checksum(results / path))
         link_of[path] = name
         waiting += _inputs(results, lineage)
     order = {kind: place for place, kind in enumerate(ORDER)}

@@ -146,3 +146,13 @@ def test_an_average_of_averages_is_explained_as_the_table_shows_it(project):
     out = explain(replace(project, tables={"t": table}, paper_of={"t": "p"}), "t", "verses", "all")
     assert "ours       43.8" in out.splitlines()  # the mean of 37.5 and 50, not of 50, 25 and 50
     assert [line.split(" on ")[0] for line in out.splitlines() if " on 320 items" in line] == ["both: 0.5", "both: 0.25", "into: 0.5"]
+
+
+def test_scores_that_came_without_lineage_are_named_by_their_bytes(project):
+    results = project.paths.results
+    (results / f"{SCORE}.lineage.json").unlink()
+    (link,) = chain(results, [SCORE])
+    assert (link.kind, link.sha256) == ("input", {SCORE: checksum(results / SCORE)})
+    out = explain(project, "quickstart", "QS-P", "xx→en")
+    assert "from outside: nothing here describes it" in out
+    assert not re.search(r"^(versions|sha256) *$", out, flags=re.MULTILINE)
