@@ -7,6 +7,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def build_corpus(
         out: Parquet file to write, in the columns of the kind.
         limit: upper bound on the rows; on the groups of a multiway corpus. Labelled rows of one group stay together.
             A sample keeps source order, and a smaller one is part of a larger one of the same `seed` (default 42).
-        threads: processes that filters may use; the rows are the same.
+        threads: processes that filters may use, or a reader that takes `threads`; the rows are the same.
 
     Returns:
         Counts: `read` and `read_bytes` (rows as the reader gives them, and the UTF-8 bytes of their texts), `left_out` (records of the
@@ -65,10 +66,12 @@ def build_corpus(
     pa.set_memory_pool(pa.system_memory_pool())  # it gives freed batches back at once; the default one keeps some 40 MB of them
     kind = entry["kind"]
     limit = min((bound for bound in (entry.get("sample"), limit) if bound is not None), default=None)
-    pipeline = Pipeline(name, kind, entry.get("langs", ()), entry.get("filters", ()), references, threads=threads)
+    reader = READERS.get(entry["reader"], where=name)
+    apart = {"threads": threads} if "threads" in signature(reader).parameters else {}  # then filters take none of them
+    pipeline = Pipeline(name, kind, entry.get("langs", ()), entry.get("filters", ()), references, threads=1 if apart else threads)
 
     def read() -> Iterator[pa.Table]:
-        return READERS.get(entry["reader"], where=name)(files, name, entry.get("langs", ()), **entry.get("options", {}))
+        return reader(files, name, entry.get("langs", ()), **entry.get("options", {}), **apart)
 
     if pipeline.needs_survey:
         for batch in read():
