@@ -20,6 +20,8 @@ from crosslign.files.records import read_json, write_json
 PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "safetensors", "pyarrow", "numpy", "scipy", "scikit-learn")
 
 
+LONGEST_NAME = 255
+"""Bytes that file systems allow a name."""
 FORMAT = 1
 """Form of the lineage files that this version writes and reads; the first files had it without saying so."""
 
@@ -36,13 +38,24 @@ def checksum(path: Path) -> str:
     return sha256_folder(path) if path.is_dir() else sha256_file(path)
 
 
-def read_lineage(artefact: Path) -> dict[str, Any]:
-    """Return the lineage of a file or folder.
+def described_by(sidecar: Path) -> Path:
+    """Return the file or folder that a lineage file describes."""
+    return sidecar.parent if sidecar.name == "lineage.json" else sidecar.with_name(sidecar.name.removesuffix(".lineage.json"))
+
+
+def _names_a_file(entry: Any) -> bool:
+    """Tell whether an entry holds a path that may be one, and a checksum."""
+    if not isinstance(entry, dict) or not all(isinstance(entry.get(key), str) for key in ("path", "sha256")):
+        return False
+    return "\0" not in entry["path"] and all(len(part) <= LONGEST_NAME for part in entry["path"].split("/"))
+
+
+def read_sidecar(path: Path) -> dict[str, Any]:
+    """Return what a lineage file holds.
 
     Raises:
         InputError: it is missing, unreadable, or was written by a version of crosslign whose lineage has another form.
     """
-    path = lineage_path(artefact)
     content = read_json(path)
     if (
         not isinstance(content, dict)
@@ -56,7 +69,17 @@ def read_lineage(artefact: Path) -> dict[str, Any]:
             why=f"its lineage has form {found}, this version writes form {FORMAT}",
             do="Move the results folder away, or set another `results:`; the next run makes it anew",
         )
+    lists = isinstance(content["inputs"], list) and isinstance(content["licences"], list)
+    mappings = all(isinstance(content.get(key, {}), dict) for key in ("counts", "run", "versions"))
+    if not (lists and mappings and _names_a_file(content["artefact"]) and all(map(_names_a_file, content["inputs"]))):
+        do = "Run crosslign verify --discard, then the same command again"
+        raise InputError("not the lineage of an artefact", where=str(path), why="its values have other forms", do=do)
     return content
+
+
+def read_lineage(artefact: Path) -> dict[str, Any]:
+    """Return the lineage of a file or folder; errors as those of `read_sidecar`."""
+    return read_sidecar(lineage_path(artefact))
 
 
 def versions() -> dict[str, str]:
