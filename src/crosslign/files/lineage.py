@@ -8,6 +8,7 @@ import resource
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -20,6 +21,7 @@ from crosslign.files.records import read_json, write_json
 PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "safetensors", "pyarrow", "numpy", "scipy", "scikit-learn")
 
 
+AGAIN = "Let whatever else writes there end, then run the same command again"
 LONGEST_NAME = 255
 """Bytes that file systems allow a name."""
 FORMAT = 1
@@ -101,6 +103,24 @@ def _commit() -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
+@dataclass(frozen=True)
+class _Seen:
+    """An input as it lay there when a job began: time stamp and size of each of its files, and the checksum that its lineage names."""
+
+    stamps: tuple[tuple[str, int, int], ...]
+    named: str
+
+    @classmethod
+    def now(cls, path: Path) -> _Seen:
+        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        kept = [file for file in files if file.is_file() and not file.name.startswith(".") and file.name != "lineage.json"]
+        stamps = [(str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in kept]
+        named = ""
+        with suppress(InputError):
+            named = str(read_lineage(path)["artefact"]["sha256"])
+        return cls(tuple(stamps), named)
+
+
 @dataclass
 class Lineage:
     """What one job knows of itself; `write` puts it beside each artefact.
@@ -136,6 +156,24 @@ class Lineage:
     earlier_s: float = 0.0
     started: float = field(default_factory=time.time)
 
+    def __post_init__(self) -> None:
+        self._seen = {path: _Seen.now(path) for path in map(Path, self.inputs)}
+
+    def _checked(self, path: Path) -> str:
+        """Return the checksum of an input.
+
+        Raises:
+            InputError: it is gone, or its bytes changed while the job read it: nobody knows which of them the artefact was made of.
+        """
+        try:
+            found, before, after = checksum(path), self._seen.get(path), _Seen.now(path)
+        except FileNotFoundError as error:
+            raise InputError("an input went away while the job ran", where=str(path), do=AGAIN) from error
+        # A stamp alone says little: the engine of another run, or a settled folder, may have set it anew.
+        if before is not None and before.stamps != after.stamps and found != before.named:
+            raise InputError("an input changed while the job ran", where=str(path), do=AGAIN)
+        return found
+
     def inherit(self) -> None:
         """Take over licences and the stand-in mark from the lineage of every input."""
         licences = set(self.licences)
@@ -159,6 +197,9 @@ class Lineage:
             artefact: the file or folder to describe, where it lies now.
             kind: what it is, such as `corpus` or `embeddings`.
             final: where it will lie, when it is still in a temporary place.
+
+        Raises:
+            InputError: an input changed or went away since this record began.
         """
         artefact = Path(artefact)
         size = sum(f.stat().st_size for f in artefact.rglob("*") if f.is_file()) if artefact.is_dir() else artefact.stat().st_size
@@ -169,7 +210,7 @@ class Lineage:
             {
                 "format": FORMAT,
                 "artefact": {"path": self._relative(final or artefact), "sha256": checksum(artefact), "bytes": size, "kind": kind},
-                "inputs": [{"path": self._relative(p), "sha256": checksum(p)} for p in sorted(set(map(Path, self.inputs)))],
+                "inputs": [{"path": self._relative(p), "sha256": self._checked(p)} for p in sorted(set(map(Path, self.inputs)))],
                 "rule": self.rule,
                 "recipe": self.recipe,
                 "seed": self.seed,
