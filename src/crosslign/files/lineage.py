@@ -8,7 +8,6 @@ import resource
 import subprocess
 import time
 from collections.abc import Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -103,22 +102,14 @@ def _commit() -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
-@dataclass(frozen=True)
-class _Seen:
-    """An input as it lay there when a job began: time stamp and size of each of its files, and the checksum that its lineage names."""
+Stamps = list[tuple[str, int, int]]
+"""Path, time stamp and size of files."""
 
-    stamps: tuple[tuple[str, int, int], ...]
-    named: str
 
-    @classmethod
-    def now(cls, path: Path) -> _Seen:
-        files = sorted(path.rglob("*")) if path.is_dir() else [path]
-        kept = [file for file in files if file.is_file() and not file.name.startswith(".") and file.name != "lineage.json"]
-        stamps = [(str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in kept]
-        named = ""
-        with suppress(InputError):
-            named = str(read_lineage(path)["artefact"]["sha256"])
-        return cls(tuple(stamps), named)
+def _stamps(path: Path) -> Stamps:
+    """Return the stamps of a file, or of the files of a folder that its checksum counts."""
+    inside = [file for file in sorted(path.rglob("*")) if not file.name.startswith(".") and file.name != "lineage.json"]
+    return [(str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in inside or [path] if file.is_file()]
 
 
 @dataclass
@@ -157,7 +148,7 @@ class Lineage:
     started: float = field(default_factory=time.time)
 
     def __post_init__(self) -> None:
-        self._seen = {path: _Seen.now(path) for path in map(Path, self.inputs)}
+        self._seen = {path: (_stamps(path), _stamps(lineage_path(path))) for path in map(Path, self.inputs)}
 
     def _checked(self, path: Path) -> str:
         """Return the checksum of an input.
@@ -166,11 +157,15 @@ class Lineage:
             InputError: it is gone, or its bytes changed while the job read it: nobody knows which of them the artefact was made of.
         """
         try:
-            found, before, after = checksum(path), self._seen.get(path), _Seen.now(path)
+            found = checksum(path)
         except FileNotFoundError as error:
             raise InputError("an input went away while the job ran", where=str(path), do=AGAIN) from error
-        # A stamp alone says little: the engine of another run, or a settled folder, may have set it anew.
-        if before is not None and before.stamps != after.stamps and found != before.named:
+        files, sidecar = self._seen[path]
+        if files == _stamps(path):
+            return found
+        # The stamp may be new alone, set by the engine of another run: then its lineage is the old one, and names these bytes.
+        described = sidecar and sidecar == _stamps(lineage_path(path))
+        if not described or read_lineage(path)["artefact"]["sha256"] != found:
             raise InputError("an input changed while the job ran", where=str(path), do=AGAIN)
         return found
 

@@ -103,3 +103,8 @@ def test_a_new_time_stamp_alone_is_no_change(tmp_path):
     job = Lineage("build", {}, [tmp_path / "in.txt"], tmp_path)
     os.utime(tmp_path / "in.txt", (0, 0))
     job.write(tmp_path / "out.txt", "corpus")
+    write_text(tmp_path / "run" / "a.txt", "a")
+    Lineage("train", {}, [], tmp_path).write(tmp_path / "run", "system")
+    job = Lineage("embed", {}, [tmp_path / "run"], tmp_path)
+    os.utime(tmp_path / "run" / "a.txt", (0, 0))
+    job.write(tmp_path / "out.txt", "embeddings")
