@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosslign.files import read_json
-from crosslign.files.lineage import checksum, lineage_path
+from crosslign.files.lineage import checksum, lineage_path, read_sidecar
 
 ORDER = ("table", "scores", "counts", "embeddings", "system", "encoder", "examples", "view", "evaluation", "corpus", "stand_in", "download")
 """Kinds of artefacts, from a table back to the bytes that were fetched."""
@@ -49,7 +48,7 @@ def place_of(results: Path, path: str, sha256: str) -> str:
     if "/" in path or (results / path).exists():
         return path
     for sidecar in sorted((results.parent / "downloads").glob(f"*/{glob.escape(path)}.lineage.json")):
-        if read_json(sidecar)["artefact"]["sha256"] == sha256:
+        if read_sidecar(sidecar)["artefact"]["sha256"] == sha256:
             return f"../downloads/{sidecar.parent.name}/{path}"
     return path
 
@@ -83,7 +82,7 @@ def chain(results: Path, paths: Iterable[str]) -> list[Link]:
         if path in link_of:
             continue
         sidecar = lineage_path(results / path)
-        lineage = read_json(sidecar) if sidecar.exists() else None
+        lineage = read_sidecar(sidecar) if sidecar.exists() else None
         kind = lineage["artefact"]["kind"] if lineage else "input"
         name = _named(path, kind)
         link = links.setdefault(name, Link(name, kind))

@@ -1,5 +1,6 @@
 """One cell explained: the whole chain by hand-made lineage, and a row or column that is not the one that was meant."""
 
+import json
 import re
 from dataclasses import replace
 
@@ -43,7 +44,9 @@ def test_the_chain_ends_at_the_download_that_lies_outside_of_the_results(project
 
 
 def test_another_file_of_the_same_name_is_not_taken_for_the_download(project):
-    (project.paths.root / "downloads" / "bible" / "verses.whl.lineage.json").write_text('{"artefact": {"sha256": "of other bytes"}}')
+    sidecar = project.paths.root / "downloads" / "bible" / "verses.whl.lineage.json"
+    other = {"artefact": {"path": "bible/verses.whl", "sha256": "of other bytes"}, "inputs": [], "licences": [], "stand_in": False}
+    sidecar.write_text(json.dumps(other))
     last = chain(project.paths.results, [SCORE])[-1]
     assert (last.kind, last.path, last.lineage) == ("input", "verses.whl", None)
 
