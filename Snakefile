@@ -34,6 +34,17 @@ for name in filter(lambda name: not workflow.is_rule(name), target_names(project
         localrule: True
 
 
+# Of a misspelt name Snakemake would only say that no rule makes such a file; this names the nearest target, and ends.
+rule unknown_target:
+    input:
+        lambda wildcards: targets([wildcards.target]),
+    output:
+        "{target}",
+    wildcard_constraints:
+        target=rf"(?!({names(path.name for path in Path().iterdir())})$)\w+",
+    localrule: True
+
+
 onstart:
     check_results()
     check_scheduler(workflow.dag)

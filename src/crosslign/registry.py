@@ -16,6 +16,8 @@ Entry = TypeVar("Entry")
 
 def nearest(name: str, allowed: list[str]) -> str:
     """Return the allowed names, with the nearest one to a misspelt name put forward."""
+    if not allowed:
+        return "there are none"
     close = get_close_matches(name, allowed, n=1) or get_close_matches(_snake(name), allowed, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
     return f"allowed: {', '.join(sorted(allowed))}{hint}"

@@ -11,7 +11,7 @@ import pytest
 import crosslign
 
 FLOORS = [
-    {"errors", "registry", "threads"},
+    {"durations", "errors", "registry", "threads"},
     {"files", "languages", "paths", "vectors"},
     {"config"},
     {"corpora"},

@@ -1,6 +1,7 @@
 import pytest
 
 from crosslign.errors import InputError
+from crosslign.registry import nearest
 from crosslign.reporting.figures import FIGURES
 
 
@@ -13,3 +14,7 @@ def test_a_name_is_the_module_and_an_unknown_one_says_which_are_allowed():
 
 def test_helper_modules_are_no_implementations():
     assert not [name for name in FIGURES.names() if name.startswith("_")]
+
+
+def test_where_nothing_is_allowed_the_message_says_so():
+    assert nearest("a", []) == "there are none"

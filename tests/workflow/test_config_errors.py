@@ -1,5 +1,7 @@
 """A wrong configuration ends at once, with one line that names file, key, what was found and what is allowed."""
 
+import re
+
 import pytest
 
 from crosslign.config.load import load_project
@@ -95,6 +97,21 @@ def test_the_workflow_stops_before_any_job_with_exit_code_2(untouched):
     assert [line for line in done.stderr.splitlines() if line.startswith("error:")] != []
     assert "Traceback" not in done.stderr
     assert not untouched.results.exists()
+
+
+@pytest.mark.parametrize(
+    ("target", "message"),
+    [
+        ("quickstrat", r"unknown target 'quickstrat'.*did you mean 'quickstart'"),
+        ("five_methods", "paper 'five_methods' is a target, but switched off"),
+    ],
+)
+def test_a_misspelt_target_of_the_command_line_is_named_with_the_nearest(untouched, target, message):
+    done = untouched.run(target, check=False)
+    assert done.returncode == 2
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("error:")]
+    assert re.search(message, line)
+    assert "Traceback" not in done.stderr
 
 
 def test_norwegian_stays_norwegian(untouched):

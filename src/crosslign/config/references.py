@@ -180,13 +180,18 @@ def _exists(project: Project, kind: str, name: str, allowed: Collection[str]) ->
     return kind == "readout" and (length is not None or name.endswith(RAW)) and base.removesuffix(RAW) in allowed
 
 
+def _where(files: Mapping[str, YamlFile], file: str, keys: Sequence[str | int]) -> str:
+    """Return file, line and key for a message; the key alone where the file was not read from disk."""
+    return files[file].where(keys) if file in files else f"{file}: {'.'.join(map(str, keys))}"
+
+
 def _check_footnotes(project: Project, files: Mapping[str, YamlFile]) -> None:
     """Refuse a footnote whose row or column its table lacks, or whose row may be one of several."""
     for name, table in project.tables.items():
         for index, note in enumerate(table.get("footnotes", [])):
             at, file = note.get("at", {}), f"config/papers/{project.paper_of[name]}.yaml"
             keys = ("tables", name, "footnotes", index, "at")
-            where = files[file].where(keys) if file in files else f"{file}: {'.'.join(map(str, keys))}"
+            where = _where(files, file, keys)
             columns = [column["label"] for column in table["columns"]]
             if "column" in at and at["column"] not in columns:
                 raise InputError(f"no column {at['column']!r} for this footnote", where=where, why=nearest(at["column"], columns))
@@ -210,7 +215,7 @@ def _check_averages(project: Project, files: Mapping[str, YamlFile]) -> None:
             members = [part for part in column.get("mean_of", []) if isinstance(part, str)]
             averages |= {column["label"]: members} if members else {}
             file, keys = f"config/papers/{project.paper_of[name]}.yaml", ("tables", name, "columns", index, "mean_of")
-            where = files[file].where(keys) if file in files else f"{file}: {'.'.join(map(str, keys))}"
+            where = _where(files, file, keys)
             for label in members:
                 if label not in scored:
                     raise InputError(f"no column {label!r} to average over", where=where, why=nearest(label, scored))
@@ -248,7 +253,7 @@ def _check_checkpoints(project: Project, files: Mapping[str, YamlFile]) -> None:
         entry = project.finetunes[system] if system in project.finetunes else entry_of(project, system)
         kept = ["last", *(name for name, select in entry.get("select", {}).items() if select.get("keep", True))]
         if checkpoint not in kept:
-            where = files[file].where(keys) if file in files else f"{file}: {'.'.join(map(str, keys))}"
+            where = _where(files, file, keys)
             raise InputError(f"{system} keeps no checkpoint {checkpoint!r}", where=where, why=nearest(checkpoint, kept))
 
 
@@ -263,7 +268,7 @@ def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
         for file, keys, kind, name in uses(project):
             allowed = known.get(kind, ())
             if not _exists(project, kind, name, allowed):
-                where = files[file].where(keys) if file in files else f"{file}: {'.'.join(map(str, keys))}"
+                where = _where(files, file, keys)
                 raise InputError(f"unknown {kind} {name!r}", where=where, why=nearest(name, list(allowed)))
     _check_footnotes(project, files)
     _check_averages(project, files)

@@ -284,7 +284,6 @@ def _asked(rule: str, load: Load) -> Need:
         # Weights, gradients and AdamW's two moments are 16 bytes a parameter; momentum encoders and checkpoints in the making, more.
         "train_system": (4000 + 24 * model + 2 * text, 60 + 120 * (load.gpu_hours or 1.5), TRAINING_BYTES * model + COPY_SHARE * text),
         "embed": (3000 + 8 * model + 2 * text, 60 + 0.25 * model * rows_m, vectors),
-        "embed_large": (3000 + 8 * model + 2 * text, 60 + 0.25 * model * rows_m, vectors),
         "score": (3000 + 3 * vectors, 30 + 20 * rows_m, 0),
         "draw_figure": (4000, 60, 0),
         "count_rows": (1000, 240, 0),  # lineage names the sums of all that is counted
@@ -293,7 +292,7 @@ def _asked(rule: str, load: Load) -> Need:
         "mine_search": (8000 + 2 * vectors, 1440, vectors),
         "mine_pairs": (3000 + 2 * text, 60, text),
     }
-    memory, minutes, disk = asked.get(rule, (2000, SHORTEST, 0))
+    memory, minutes, disk = asked.get(stage_of(rule), (2000, SHORTEST, 0))
     return Need(int(min(memory, MOST_MB)), int(minutes), 1 + int(disk))
 
 

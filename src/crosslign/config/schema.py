@@ -91,7 +91,9 @@ def _explain(error: ValidationError, file: YamlFile) -> InputError:
             why=nearest(str(error.instance), [str(v) for v in error.validator_value]),
         )
     if error.validator == "type":
-        return InputError(f"found {error.instance!r}", where=file.where(keys), why=f"must be of type {error.validator_value}")
+        single = error.validator_value == "array" and not isinstance(error.instance, dict)
+        do = f"A list is written in brackets: [{error.instance}]" if single else ""
+        return InputError(f"found {error.instance!r}", where=file.where(keys), why=f"must be of type {error.validator_value}", do=do)
     what, why = error.message, ""
     if error.validator == "format":
         what, why = "no address that files can be fetched from", str(error.cause)

@@ -49,11 +49,6 @@ class Rows:
 
         return cls(columns, size, parts)
 
-    @classmethod
-    def of_table(cls, table: pa.Table) -> Rows:
-        """Return the rows of a table."""
-        return cls(table.column_names, table.num_rows, lambda names: pieces(table.select(list(names))))
-
     def table(self, columns: Sequence[str]) -> pa.Table:
         """Return some columns of all rows at once."""
         return pa.concat_tables(list(self.parts(columns)))

@@ -6,6 +6,8 @@ import logging
 import threading
 import time
 
+from crosslign.durations import duration
+
 PROGRESS_SECONDS = 5.0
 
 log = logging.getLogger(__name__)
@@ -41,11 +43,3 @@ class Progress:
             self._last = now
             left = (self.total - self.done) * (now - self._start) / (self.done - self._skipped)
         log.info("searched %d of %d rows, %s left", self.done, self.total, duration(left))
-
-
-def duration(seconds: float) -> str:
-    """Return a time as people say it: `42 s`, `7 min`, `3 h 20 min`."""
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60} min"

@@ -25,6 +25,7 @@ from crosslign.errors import InputError
 from crosslign.files import atomic_folder, atomic_path
 from crosslign.files.lineage import lineage_path, read_lineage
 from crosslign.paths import TABLE_FORMATS, resamples_path
+from crosslign.registry import nearest
 from crosslign.reporting.chain import Link, chain
 
 PROFILES = {
@@ -280,7 +281,7 @@ def write_crate(project: Project, table: str, out: Path, options: Sequence[str] 
         InputError: no such table, or it is not built; no CITATION.cff; `out` is a folder that holds something else.
     """
     if table not in project.tables:
-        raise InputError(f"unknown table {table!r}", where="crosslign crate", do=f"Name one of: {', '.join(project.tables)}")
+        raise InputError(f"unknown table {table!r}", where="crosslign crate", why=nearest(table, list(project.tables)))
     files = [project.paths.table(table, form) for form in TABLE_FORMATS]
     if absent := [path for path in [*files, *_score_files(project, table)] if not lineage_path(path).exists()]:
         raise InputError("this table is not built, or its scores have no lineage", where=str(absent[0]))

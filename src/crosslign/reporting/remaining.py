@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TextIO
 
 from crosslign.config.resources import stage_of
-from crosslign.training.curve import duration
+from crosslign.durations import duration
 
 UNKNOWN_SECONDS = 1.0
 """What a job counts of whose kind nothing is known and none has finished; the sum is then said to be a least one."""

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from crosslign.durations import duration
 from crosslign.files.lineage import read_sidecar
 from crosslign.reporting.plan import Measured, measured
 from crosslign.reporting.run_records import layers, sidecars, stage_edges
-from crosslign.training.curve import duration
 
 WIDTH, HEIGHT, GAP_X, GAP_Y = 172, 52, 20, 36
 FOLDERS = ("corpora", "views", "examples", "encoders", "systems", "embeddings", "scores", "tables", "figures", "downloads")

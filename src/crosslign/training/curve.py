@@ -13,6 +13,8 @@ from pathlib import Path
 from statistics import median
 from typing import IO, Any
 
+from crosslign.durations import duration
+
 PROGRESS_SECONDS = 5.0
 
 log = logging.getLogger(__name__)
@@ -56,14 +58,6 @@ class Curve:
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-
-def duration(seconds: float) -> str:
-    """Return a time that people read: `1 h 02 min`, `3 min 20 s`, `12 s`."""
-    whole = round(seconds)
-    if whole >= 3600:
-        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
-    return f"{whole // 60} min {whole % 60:02d} s" if whole >= 60 else f"{whole} s"
 
 
 class Progress:

@@ -119,6 +119,11 @@ def test_an_evaluation_set_cut_from_a_corpus_asks_for_what_it_reads(paper):
     assert need.disk_mb < 10
 
 
+def test_a_large_text_set_asks_for_what_any_other_does(paper):
+    wildcards = {"run": "xlm-r", "checkpoint": "base", "readout": "mean", "text_set": "tatoeba"}
+    assert job_need(paper, "embed_large", wildcards, 1) == job_need(paper, "embed", wildcards, 1)
+
+
 def test_small_scales_ask_for_little(paper, quick):
     run = {"run": "MB-base-s42"}
     small, large = job_need(quick, "train_system", run, 1), job_need(paper, "train_system", run, 1)

@@ -78,3 +78,10 @@ def test_a_mirror_may_begin_with_the_home_folder(tmp_path, monkeypatch):
     monkeypatch.setenv("HOME", str(tmp_path))
     settings = {"scale": "quick", "papers": ["quickstart"], "mirror": ["~/data"]}
     assert load_project(ROOT, settings).mirrors == (tmp_path / "data",)
+
+
+def test_one_value_in_the_place_of_a_list_is_shown_in_brackets(read):
+    with pytest.raises(InputError, match=r"papers: found 'mpcl'; must be of type array. A list is written in brackets: \[mpcl\]"):
+        read(BASE, papers="mpcl")
+    with pytest.raises(InputError, match=r"seeds: found 42.*\[42\]"):
+        read(BASE, seeds=42)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from held_rows import held
 
 from crosslign.examples import BUILDERS, Material
-from crosslign.examples.rows import Rows
 from crosslign.files.rows import SCHEMAS
 
 
@@ -26,7 +26,7 @@ def run():
 
     def build(builder, corpora=(), langs=(), seed=42, others=(), **options):
         corpora = dict(corpora) if isinstance(corpora, dict) else {f"c{n}": table for n, table in enumerate(corpora)}
-        corpora, others = ({name: Rows.of_table(table) for name, table in dict(found).items()} for found in (corpora, others))
+        corpora, others = ({name: held(table) for name, table in dict(found).items()} for found in (corpora, others))
         parts = BUILDERS.get(builder)(Material("x", corpora, others, langs, seed), **options)
         return [row for part in parts for row in part.to_pylist()]
 

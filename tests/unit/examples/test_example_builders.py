@@ -6,10 +6,10 @@ from collections import Counter
 
 import pyarrow as pa
 import pytest
+from held_rows import held
 
 from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
-from crosslign.examples.rows import Rows
 from crosslign.examples.shapes import shape_of, shaped
 
 
@@ -117,7 +117,7 @@ def test_groups_of_two_corpora_never_mix(run, multiway):
 
 def sets(multiway, nli):
     def make(builder, table, **options):
-        return pa.concat_tables(list(BUILDERS.get(builder)(Material("y", {"c": Rows.of_table(table)}, {}, ["en"], 1), **options)))
+        return pa.concat_tables(list(BUILDERS.get(builder)(Material("y", {"c": held(table)}, {}, ["en"], 1), **options)))
 
     return {"texts": make("dropout_pairs", multiway), "nli": make("nli_triplets", nli)}
 
@@ -159,7 +159,7 @@ def test_a_union_of_unique_pairs_has_each_pair_once(run):
 
 def test_unions_that_cannot_be(run, multiway, nli):
     others = sets(multiway, nli)
-    groups = next(BUILDERS.get("parallel_groups")(Material("y", {"c": Rows.of_table(multiway)}, {}, ["en", "de"], 1)))
+    groups = next(BUILDERS.get("parallel_groups")(Material("y", {"c": held(multiway)}, {}, ["en", "de"], 1)))
     with pytest.raises(InputError, match="cannot be mixed"):
         run("union", others={**others, "groups": groups})
     with pytest.raises(InputError, match="made of the training sets"):

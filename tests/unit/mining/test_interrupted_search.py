@@ -17,7 +17,6 @@ from test_knn import clusters, equal
 from crosslign.mining import knn, search
 from crosslign.mining.knn import State, neighbours
 from crosslign.mining.neighbour_files import read_neighbours, write_neighbours
-from crosslign.mining.progress import duration
 from crosslign.mining.resume import digest
 
 SHAPE = {"tile": (64, 64), "dtype": torch.bfloat16}
@@ -192,8 +191,3 @@ def test_a_digest_tells_matrices_and_choices_apart() -> None:
     ]
     assert len(set(found)) == len(found)
     assert digest(x.copy(), rows.copy()) == digest(x, rows)
-
-
-@pytest.mark.parametrize(("seconds", "text"), [(3.2, "3 s"), (119, "119 s"), (600, "10 min"), (12_000, "3 h 20 min")])
-def test_durations(seconds: float, text: str) -> None:
-    assert duration(seconds) == text
