@@ -65,6 +65,13 @@ def ends_well(process, seconds=600):
     assert code == 0, process.log.read_text()[-6000:]
 
 
+def went_on_under_its_number(project, training, job, undisturbed):
+    last = training.jobs()[-1]
+    assert (last.id, last.state, last.fields["Restarts"]) == (job.id, "COMPLETED", "1")
+    assert "going on after step" in project.job_log("train_system", RUN)
+    assert project.weights(RUN) == undisturbed
+
+
 def test_a_cancelled_training_comes_back_and_ends_in_the_same_bytes(cluster, project, undisturbed, training):
     process, job = training()
     cluster.ask("scancel", job.id)
@@ -100,10 +107,7 @@ def test_a_training_whose_node_fails_comes_back_and_ends_in_the_same_bytes(clust
     finally:
         cluster.ask("scontrol", "update", f"nodename={node}", "state=resume")
     ends_well(process)
-    last = training.jobs()[-1]
-    assert (last.id, last.state, last.fields["Restarts"]) == (job.id, "COMPLETED", "1")
-    assert "going on after step" in project.job_log("train_system", RUN)
-    assert project.weights(RUN) == undisturbed
+    went_on_under_its_number(project, training, job, undisturbed)
 
 
 @pytest.mark.long
@@ -112,10 +116,7 @@ def test_a_pre_empted_training_comes_back_and_ends_in_the_same_bytes(cluster, pr
     cluster.ask("sbatch", "--partition=urgent", "--exclusive", "--output=/dev/null", "--wrap=sleep 5")
     wait_for(lambda: training.jobs()[0].state != "RUNNING", 120, "the job is not pre-empted")
     ends_well(process)
-    last = training.jobs()[-1]
-    assert (last.id, last.state, last.fields["Restarts"]) == (job.id, "COMPLETED", "1")
-    assert "going on after step" in project.job_log("train_system", RUN)
-    assert project.weights(RUN) == undisturbed
+    went_on_under_its_number(project, training, job, undisturbed)
 
 
 @pytest.mark.long

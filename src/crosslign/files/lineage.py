@@ -112,6 +112,13 @@ class Lineage:
     devices: int = 1
     earlier_s: float = 0.0
     started: float = field(default_factory=time.time)
+    _input_checksums: dict[Path, str] = field(default_factory=dict, init=False, repr=False)
+
+    def input_checksum(self, path: Path) -> str:
+        """Return the SHA-256 of an input, from its bytes when it was first asked for: a job with several outputs reads it once."""
+        if path not in self._input_checksums:
+            self._input_checksums[path] = checksum(path)
+        return self._input_checksums[path]
 
     def inherit(self) -> None:
         """Take over licences and the stand-in mark from the lineage of every input."""
@@ -146,7 +153,7 @@ class Lineage:
             {
                 "format": FORMAT,
                 "artefact": {"path": self._relative(final or artefact), "sha256": checksum(artefact), "bytes": size, "kind": kind},
-                "inputs": [{"path": self._relative(p), "sha256": checksum(p)} for p in sorted(set(map(Path, self.inputs)))],
+                "inputs": [{"path": self._relative(p), "sha256": self.input_checksum(p)} for p in sorted(set(map(Path, self.inputs)))],
                 "rule": self.rule,
                 "recipe": self.recipe,
                 "seed": self.seed,

@@ -8,7 +8,7 @@ from typing import Any
 
 from crosslign.errors import InputError
 from crosslign.files import sha256_text
-from crosslign.files.lineage import checksum, lineage_path
+from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.files.records import read_json
 from crosslign.paths import EVALUATION_FILES
 from crosslign.stages.job import Job
@@ -24,6 +24,7 @@ def score(job: Job) -> None:
     sets = {role: {part: next(tables) for part in EVALUATION_FILES} for role in roles}
     sidecars = [read_json(lineage_path(matrices[role])) for role in roles]
     lengths = {role: int(sidecar["recipe"]["readout_entry"]["max_length"]) for role, sidecar in zip(roles, sidecars, strict=True)}
+    sets_by_corpus = {corpus: sets[role] for role, corpus in recipe["task_entry"]["texts"].items()}
     context = {
         **{key: recipe[key] for key in ("run_id", "system", "seed", "checkpoint", "readout", "profile")},
         **{key: recipe["readout_entry"][key] for key in ("pooling", "precision")},
@@ -34,7 +35,7 @@ def score(job: Job) -> None:
         "score_change": _score_change(recipe["readout_entry"]),
         "checkpoint_sha": _checkpoint_sha(dict(zip(matrices.values(), sidecars, strict=True))),
         "code_version": job.params["code"],
-        "data_manifest_sha": data_manifest_sha({corpus: sets[role] for role, corpus in recipe["task_entry"]["texts"].items()}),
+        "data_manifest_sha": _data_manifest_sha(job.lineage, sets_by_corpus),
         "collapsed": next((found for sidecar in sidecars if (found := sidecar["counts"].get("collapsed"))), ""),
     }
     with job.publish("scores") as (out, counts):
@@ -58,11 +59,12 @@ def _checkpoint_sha(sidecars: Mapping[Path, Mapping[str, Any]]) -> str:
     return next(iter(found))
 
 
-def data_manifest_sha(sets: Mapping[str, Mapping[str, Path]]) -> str:
+def _data_manifest_sha(lineage: Lineage, sets: Mapping[str, Mapping[str, Path]]) -> str:
     """Return the hash of the data that a task is scored on: of the sorted names and checksums of its texts, items and gold.
 
     Args:
+        lineage: of the job, which has the checksums.
         sets: files of each evaluation corpus, by name.
     """
-    lines = [f"{corpus}/{part} {checksum(file)}\n" for corpus, files in sets.items() for part, file in files.items()]
+    lines = [f"{corpus}/{part} {lineage.input_checksum(file)}\n" for corpus, files in sets.items() for part, file in files.items()]
     return sha256_text("".join(sorted(lines)))

@@ -20,6 +20,18 @@ def test_lineage_names_inputs_by_hash_and_inherits_licences_and_the_stand_in_mar
     assert sidecar["stand_in"] is True
 
 
+def test_a_job_with_several_outputs_reads_its_inputs_once(tmp_path, monkeypatch):
+    read = []
+    monkeypatch.setattr("crosslign.files.lineage.checksum", lambda path: read.append(path) or sha256_file(path))
+    for name in ("in.txt", "first.txt", "second.txt"):
+        write_text(tmp_path / name, name)
+    job = Lineage("score", {}, [tmp_path / "in.txt"], tmp_path)
+    for name in ("first.txt", "second.txt"):
+        job.write(tmp_path / name, "scores")
+    assert read.count(tmp_path / "in.txt") == 1
+    assert read_json(lineage_path(tmp_path / "second.txt"))["inputs"][0]["sha256"] == sha256_file(tmp_path / "in.txt")
+
+
 def test_the_licences_of_joined_data_are_named_once_each(tmp_path):
     for name, licence in {"verses": "GPL-3.0", "joined": "GPL-3.0; CC0-1.0"}.items():
         write_text(tmp_path / name, name)

@@ -8,13 +8,16 @@ import re
 import shutil
 import socket
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib import metadata, util
 from pathlib import Path
 
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
 from crosslign.config.scheduler import ask
+from crosslign.config.yaml_files import load_yaml
+from crosslign.corpora.sources._network import is_offline
+from crosslign.errors import InputError
 
 OK, NOTE, BAD = "ok", "note", "bad"
 STATUS_SECONDS = "slurm-init-seconds-before-status-checks"
@@ -24,15 +27,12 @@ Finding = tuple[str, str, str]
 
 def _status_seconds() -> int:
     """Return when a job is first asked after, in seconds: as slurm/local.yaml says, else slurm/config.yaml, else the executor."""
-    from ruamel.yaml import YAML
-    from ruamel.yaml.error import YAMLError
-
     for path in (Path("slurm/local.yaml"), Path("slurm/config.yaml")):
         try:
-            given = YAML(typ="safe").load(path) or {}
-        except (OSError, YAMLError):
+            given = load_yaml(path).content
+        except (InputError, OSError):
             continue
-        if isinstance(given, dict) and isinstance(given.get(STATUS_SECONDS), int):
+        if isinstance(given, Mapping) and isinstance(given.get(STATUS_SECONDS), int):
             return int(given[STATUS_SECONDS])
     return 40
 
@@ -88,7 +88,7 @@ def storage(results: Path, mirrors: tuple[Path, ...]) -> Iterator[Finding]:
 
 def network() -> Iterator[Finding]:
     """Check whether publishers' hosts can be reached, unless downloads are switched off."""
-    if os.environ.get("CROSSLIGN_OFFLINE", "").lower() in ("1", "true", "yes", "on"):
+    if is_offline():
         yield NOTE, "network", "switched off by CROSSLIGN_OFFLINE"
         return
     for host in ("pypi.org", "huggingface.co", "object.pouta.csc.fi"):

@@ -88,8 +88,8 @@ def _nearest(index: Any, queries: np.ndarray, base: np.ndarray, k: int, factor: 
         proposed = index.search(_unit(queries, rows, names[0]), wanted)[1]
         found.append(_rescored(queries, rows, base, proposed, min(k, len(base)), names))
         log.info("searched %d of %d rows of %s", rows[-1] + 1, len(queries), names[0])
-    indices, scores = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return indices, scores
+    indices, scores = zip(*found, strict=True)
+    return np.concatenate(indices), np.concatenate(scores)
 
 
 def _filled(found: Found, queries: np.ndarray, base: np.ndarray, k: int, devices: Sequence[str], name: str) -> Found:
