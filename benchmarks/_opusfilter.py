@@ -98,11 +98,28 @@ def lines_of(path: Path) -> int:
         return sum(1 for _ in file)
 
 
+def check_rows(folder: Path, ours: str, theirs: str) -> None:
+    """End the benchmark unless a file of ours holds the very pairs, in their order, of the peer's two files."""
+    from crosslign.files import iter_rows
+
+    left, right = (path.open(encoding="utf-8", newline="\n") for path in sides(folder, theirs).values())
+    with left, right:
+        for batch in iter_rows(folder / ours, ["a_text", "b_text"]):
+            for pair in zip(batch["a_text"].to_pylist(), batch["b_text"].to_pylist(), strict=True):
+                if pair != (other := (left.readline()[:-1], right.readline()[:-1])):
+                    raise SystemExit(f"they keep different rows: ours {pair}, OpusFilter {other}")
+        if left.readline() or right.readline():
+            raise SystemExit("OpusFilter keeps more rows")
+
+
 def opusfilter(folder: Path, given: str | None) -> Path:
     """Return the OpusFilter command, installed into a throw-away environment where none is given."""
     if given:
         return Path(given)
     subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
     print(f"installing OpusFilter {VERSION} ...", flush=True)
-    subprocess.run([folder / "venv" / "bin" / "pip", "install", "--quiet", f"opusfilter=={VERSION}"], check=True, stderr=subprocess.DEVNULL)
+    install = [folder / "venv" / "bin" / "pip", "install", "--quiet", f"opusfilter=={VERSION}"]
+    if (done := subprocess.run(install, capture_output=True, text=True, check=False)).returncode:
+        print(done.stderr.strip()[-500:], f"skipped: OpusFilter {VERSION} cannot be installed; name one with --opusfilter", sep="\n")
+        raise SystemExit(0)
     return folder / "venv" / "bin" / "opusfilter"

@@ -1,7 +1,7 @@
 """Peak memory of a whole corpus at 1 and 10 times the size: read, filter, deduplicate, write, beside OpusFilter 3.3.1.
 
 Real pairs of the mirror, nine rules (those of benchmarks/filtering.py without HTML tags) and exact duplicates; of the copies every
-second one stands behind its number, so that half of the rows of the larger size are new. Both must keep equally many rows. After that,
+second one stands behind its number, so that half of the rows of the larger size are new. Both must keep the same rows. After that,
 ours alone: the rows become a training set from which the sentences of Tatoeba's test are kept out. Prints peak memory of each step, the
 interpreter included, and as its last line `ratio: <peer memory / our memory>` of the corpus at the larger size, start-up included.
 
@@ -15,12 +15,13 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from _common import Cost, machine, parser
+from _common import Cost, machine, parser, versions
 from _opusfilter import (
     LANGS,
     VERSION,
     by_crosslign,
     by_opusfilter,
+    check_rows,
     chosen,
     lines_of,
     mirror,
@@ -93,12 +94,11 @@ def main() -> None:
         write_copies(folder, 100, 1)
         peer = opusfilter(folder, args.opusfilter)
         start = run(folder, peer, 1)
-        print(f"machine: {machine()}; OpusFilter {VERSION}; start-up: " + memory_of(start))
+        print(f"machine: {machine()}; {versions('pyarrow', 'xxhash')}, OpusFilter {VERSION}; start-up: " + memory_of(start))
         for size in SIZES:
             lines = write_copies(folder, args.pairs, size)
             found = run(folder, peer, size)
-            if found["ours"][1] != found["OpusFilter"][1]:
-                raise SystemExit(f"they keep different numbers of rows: {found}")
+            check_rows(folder, "corpus.parquet", "peer")
             print(f"{size:>2} x, {found['ours'][1]:,} of {lines:,} rows kept: " + memory_of(found), flush=True)
         print(f"ratio: {found['OpusFilter'][0].memory / found['ours'][0].memory:.2f}")
     finally:

@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from _common import Cost, measured, parser
+from _common import Cost, machine, measured, parser, versions
 
 FROM = 3
 """Inputs of a bare job, from the jobs of the rule before it."""
@@ -54,6 +54,7 @@ def main() -> None:
             if counts(peer_by_turn[-1]) != jobs:
                 sys.exit(f"the bare graph has other jobs: {counts(peer_by_turn[-1])}, {jobs}")
     ours, peer = (min(turns, key=lambda cost: cost.processor) for turns in (ours_by_turn, peer_by_turn))
+    print(f"{machine()}; {versions('snakemake')}; {args.repeats} turns each, equal numbers of jobs by rule")
     print(f"{sum(jobs.values())} jobs, {jobs['train_system']} trainings")
     print(f"ours {ours.wall:.1f} s ({ours.processor:.1f} s of the processor), bare graph {peer.wall:.1f} s ({peer.processor:.1f} s)")
     print(f"ratio: {peer.processor / ours.processor:.2f}")

@@ -26,7 +26,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from _common import Cost, machine, parser
+from _common import Cost, machine, parser, versions
 from _opusfilter import LANGS, VERSION, by_crosslign, by_opusfilter, chosen, mirror, opusfilter, rules_of_peer, sides, step, tatoeba
 
 PEER_JUDGE = """
@@ -188,7 +188,7 @@ def main() -> None:
     try:
         pairs = write_pairs(folder, args.pairs)
         peer = opusfilter(folder, args.opusfilter)
-        print(f"machine: {machine()}")
+        print(f"machine: {machine()}; {versions('pyarrow', 'numpy')}")
         print(f"{len(pairs):,} pairs, {args.threads} process(es), median of {args.repeats}, OpusFilter {VERSION}, net of start-up")
         compare(folder, peer, pairs, args, "no_html")
         print(f"ratio: {compare(folder, peer, pairs, args, 'all'):.2f}")

@@ -155,7 +155,7 @@ def main() -> None:
     median = {name: statistics.median(one.seconds for one in of) for name, of in runs.items()}
     cpu = {name: statistics.median(one.cpu for one in of) for name, of in runs.items()}
     once = 2 * len(x) * len(y) * x.shape[1] / peak
-    print(f"machine: {machine()}")
+    print(f"machine: {machine()}; seeds 1 and 2")
     print(f"versions: {versions('numpy', 'torch', 'sentence-transformers')}, faiss {faiss.__version__}")
     print(f"task: {what}, {len(x)} x {len(y)} x {x.shape[1]}, k = {args.k}, {args.threads} threads, {args.device}")
     print(f"tiles in {product_dtype(torch.device(args.device))}")

@@ -26,7 +26,7 @@ from _common import encoder_folder, machine, measured, parser, versions
 from training import LEARNING_RATE, TOLERANCE, Clock, read_pairs, recipe_of, without_dropout
 
 TEMPERATURE, MOMENTUM, SEED = 0.04, 0.999, 1
-Pairs = list[tuple[str, str]]
+Pairs = list[tuple[str, ...]]
 
 
 def ours(folder: Path, pairs: Pairs, options: argparse.Namespace, work: Path) -> tuple[Clock, list[float]]:
@@ -137,7 +137,7 @@ def run(side: str, folder: Path, data: Path, options: argparse.Namespace) -> dic
 def compare(folder: Path, options: argparse.Namespace, work: Path) -> None:
     """Check the losses of both sides, time them in turns, and print."""
     data = work / "data.json"
-    data.write_text(json.dumps(read_pairs(options.pairs, options.batch * options.steps)))
+    data.write_text(json.dumps(read_pairs(options.pairs, options.batch * options.steps, options.folder or work)))
     found: dict[str, list[dict[str, Any]]] = {"ours": [], "peer": []}
     for repeat in range(options.repeats):
         for side in ("ours", "peer")[:: -1 if repeat % 2 else 1]:
@@ -160,7 +160,9 @@ def compare(folder: Path, options: argparse.Namespace, work: Path) -> None:
 def main() -> None:
     """Compare, or run one side."""
     command = parser(__doc__)
-    command.add_argument("--pairs", type=Path, help="parquet of shape pairs, or tab-separated columns; the project's own without it")
+    command.add_argument(
+        "--pairs", type=Path, help="parquet of shape pairs, or tab-separated columns; without it, verses in English and German"
+    )
     command.add_argument("--folder", type=Path, help="where the encoder lies, or is put")
     command.add_argument("--queue", type=int, default=65_536)
     command.add_argument("--batch", type=int, default=32)

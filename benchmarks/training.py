@@ -28,24 +28,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _common import ROOT, encoder_folder, machine, measured, parser, versions
+from _common import encoder_folder, machine, measured, parser, verses, versions
 
-LEARNING_RATE, TEMPERATURE, COLD = 2e-5, 0.05, 2
+LEARNING_RATE, TEMPERATURE, COLD, SEED = 2e-5, 0.05, 2, 1
 TOLERANCE = {"fp32": 2e-3, "bf16": 3e-2}
 PEAKS = {"A100": 312.0, "H100": 989.0, "H200": 989.0, "GH200": 989.0}
 XLM_R_LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}
 
 
-def read_pairs(path: Path | None, count: int) -> list[tuple[str, str]]:
-    """Return distinct sentence pairs: of a training set, of two columns, or the project's own paraphrases."""
-    if path is not None and path.suffix == ".parquet":
+def read_pairs(path: Path | None, count: int, folder: Path) -> list[tuple[str, ...]]:
+    """Return sentence pairs: of a training set, of two columns, or distinct verses in English and German."""
+    if path is None:
+        pairs = verses(folder, ["en", "de"], count, SEED)
+    elif path.suffix == ".parquet":
         import pyarrow.parquet as pq
 
         table = pq.read_table(path, columns=["a_text", "b_text"]).to_pydict()
         pairs = list(zip(table["a_text"], table["b_text"], strict=True))
     else:
-        lines = (path or ROOT / "resources" / "written" / "nli_en.tsv").read_text(encoding="utf-8").splitlines()
-        cells = (line.split("\t") for line in lines[path is None :])
+        cells = (line.split("\t") for line in path.read_text(encoding="utf-8").splitlines())
         pairs = [(row[0], row[1]) for row in cells if len(row) > 1]
     found = list(dict.fromkeys(pair for pair in pairs if all(pair)))
     return (found * (count // len(found) + 1))[:count]
@@ -80,7 +81,7 @@ def recipe_of(options: argparse.Namespace, steps: int) -> dict[str, Any]:
     return {"system": "benchmark", "seed": 1, "parts": {}, "terms": [term], "train": train, "select": {}, "readout": readout}
 
 
-def train_ours(folder: Path, pairs: list[tuple[str, str]], options: argparse.Namespace, work: Path) -> tuple[Clock, list[float]]:
+def train_ours(folder: Path, pairs: list[tuple[str, ...]], options: argparse.Namespace, work: Path) -> tuple[Clock, list[float]]:
     """Train with the project's trainer; the pairs come in the order of `pairs`."""
     import pyarrow as pa
 
@@ -108,7 +109,7 @@ def train_ours(folder: Path, pairs: list[tuple[str, str]], options: argparse.Nam
     return clock, [json.loads(line)["loss"] for line in lines]
 
 
-def train_peer(folder: Path, pairs: list[tuple[str, str]], options: argparse.Namespace, work: Path) -> tuple[Clock, list[float]]:
+def train_peer(folder: Path, pairs: list[tuple[str, ...]], options: argparse.Namespace, work: Path) -> tuple[Clock, list[float]]:
     """Train with sentence-transformers' trainer; the pairs come in the order of `pairs`."""
     from datasets import Dataset
     from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
@@ -191,7 +192,7 @@ def without_dropout(folder: Path, copy: Path) -> Path:
 def compare(folder: Path, options: argparse.Namespace, work: Path) -> float:
     """Check the losses of both sides, time them in turns, and return the ratio of their processor times."""
     data = work / "pairs.json"
-    data.write_text(json.dumps(read_pairs(options.pairs, options.batch * options.steps)))
+    data.write_text(json.dumps(read_pairs(options.pairs, options.batch * options.steps, options.folder or work)))
     found: dict[str, list[dict[str, Any]]] = {"ours": [], "peer": []}
     for repeat in range(options.repeats):
         for side in ("ours", "peer") if repeat % 2 == 0 else ("peer", "ours"):
@@ -275,7 +276,9 @@ def on_gpu(options: argparse.Namespace, work: Path) -> None:
 def arguments() -> argparse.Namespace:
     """Return the command line's options."""
     command = parser(__doc__)
-    command.add_argument("--pairs", type=Path, help="parquet of shape pairs, or tab-separated columns; the project's own without it")
+    command.add_argument(
+        "--pairs", type=Path, help="parquet of shape pairs, or tab-separated columns; without it, verses in English and German"
+    )
     command.add_argument("--folder", type=Path, help="where the encoder lies, or is put")
     command.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     command.add_argument("--batch", type=int)
@@ -309,7 +312,7 @@ def main() -> None:
         print(
             f"{machine()}, {versions('torch', 'sentence-transformers')}; batch {options.batch} in parts of "
             f"{options.micro_batch or options.batch}, {options.precision}, at most {options.max_length} tokens, "
-            f"{options.threads} threads, seed 1"
+            f"{options.threads} threads, seed {SEED}"
         )
         print(f"ratio: {compare(folder, options, Path(temporary)):.2f}")
 

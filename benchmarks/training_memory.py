@@ -49,7 +49,7 @@ def write_examples(path: Path, rows: int) -> None:
             writer.write_table(pa.table(columns).cast(SCHEMAS["pairs"]))
 
 
-def write_store(path: Path, folder: Path, model: Any, key: Any, stop: Any) -> None:
+def write_store(path: Path, folder: Path, partial: Path, model: Any, key: Any, stop: Any) -> None:
     """Write the files of a store, with drawn token ids, in place of the store's own way."""
     import pyarrow as pa
     import pyarrow.parquet as pq

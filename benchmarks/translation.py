@@ -20,8 +20,7 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-from _common import machine, parser, timed, versions
-from encoding import own_sentences
+from _common import ROOT, machine, parser, timed, versions
 
 from crosslign.threads import limit_threads
 
@@ -29,6 +28,13 @@ BATCH = 32
 WORDS = 32_000
 
 Translate = Callable[[list[str]], list[str]]
+
+
+def own_sentences() -> list[str]:
+    """Return the distinct English sentences that the project holds."""
+    files = [ROOT / "resources" / "written" / name for name in ("sts_en.tsv", "nli_en.tsv")]
+    cells = (cell for path in files for line in path.read_text(encoding="utf-8").splitlines()[1:] for cell in line.split("\t"))
+    return list(dict.fromkeys(cell for cell in cells if " " in cell))
 
 
 def marian_folder(folder: Path, texts: list[str], seed: int) -> Path:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 EVALUATION_FILES = ("texts", "items", "gold")
@@ -48,7 +49,7 @@ class Paths:
     scale: str
     stand_in: bool = False
 
-    @property
+    @cached_property
     def results(self) -> Path:
         """Folder of this scale."""
         return self.root / self.scale

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+SLURM_CPUS = "SLURM_CPUS_PER_TASK"
+MOST_PROCESSES = 16
 VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS", "POLARS_MAX_THREADS")
 
 
@@ -25,3 +27,9 @@ def limit_threads(threads: int) -> None:
         import torch
 
         torch.set_num_threads(threads)
+
+
+def processes_given() -> int:
+    """Return how many processes may work where no byte depends on it: the CPUs that Slurm gave the job, else its threads; at most 16."""
+    given = os.environ.get(SLURM_CPUS) or os.environ.get(VARIABLES[0]) or "1"
+    return max(1, min(MOST_PROCESSES, int(given)))

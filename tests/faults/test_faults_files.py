@@ -97,12 +97,40 @@ def test_f10_a_full_disk_leaves_nothing_and_names_the_bytes(tmpfs, writer):
     assert [path.name for path in disk.iterdir()] == ["old"]
 
 
+LIMITED = """
+import resource, sys
+from pathlib import Path
+import test_faults_files as t
+resource.setrlimit(resource.RLIMIT_FSIZE, (t.MEGABYTE, t.MEGABYTE))
+try: t.WRITERS[sys.argv[1]](Path(sys.argv[2]) / "out")
+except t.ResourceError as error: print(error)
+"""
+
+
+@pytest.mark.parametrize("writer", WRITERS)
+def test_f10_a_file_that_may_not_grow_so_large_leaves_nothing_and_names_the_limit(tmp_path, writer):
+    """Python ignores the signal of such a limit: each writer meets the error in its own way, and the disk itself is not full."""
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])}
+    command = [sys.executable, "-c", LIMITED, writer, str(tmp_path)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120)
+    assert "out: a file may not become that large here" in done.stdout
+    assert "1,048,576 are the limit. Raise the limit (ulimit -f)" in done.stdout
+    assert not list(tmp_path.iterdir())
+
+
 def test_f11_a_read_only_disk_is_said_at_once(tmpfs):
     disk = tmpfs("2m")
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
     for fault in (lambda: require_writable(disk / "results"), lambda: write_text(disk / "a.txt", "x")):
         with pytest.raises(ResourceError, match="cannot be written; Read-only file system"):
             fault()
+
+
+def test_f11_results_where_no_folder_can_be_are_an_error_for_people(tmp_path):
+    (tmp_path / "file").write_text("x")
+    for place in ("file", "file/deeper", "x" * 300):
+        with pytest.raises(ResourceError, match="cannot be written"):
+            require_writable(tmp_path / place)
 
 
 def test_f11_a_folder_that_may_be_written_to_is_left_as_it_was(tmp_path):

@@ -25,6 +25,7 @@ from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.files.rows import SCHEMAS
 from crosslign.mining.knn import neighbours
 from crosslign.reporting.published import read_published
+from crosslign.reporting.values import find_record
 from crosslign.reporting.verify import verify
 from crosslign.tasks.records import Record
 from crosslign.tasks.write import HEAD, IN_EACH_RECORD, write_scores
@@ -132,6 +133,44 @@ def test_f35_a_score_that_cannot_be_is_not_written(tmp_path, metric, value):
         write_scores(tmp_path / "s.json", CONTEXT, [Record("t", "s", metric, value, 1)])
     assert not list(tmp_path.iterdir())
     write_scores(tmp_path / "s.json", CONTEXT, [Record("t", "s", metric, None, 1, status="undefined", reason="no items")])
+
+
+RECORD = {"eval": "t", "subset": "de", "metric": "f1", "protocol": "", "direction": "", "n_items": 5}
+WRONG = {
+    "a truth value": ({"value": True}, "f1 is True; it is a finite number"),
+    "a text": ({"value": "0.5"}, "f1 is '0.5'; it is a finite number"),
+    "a list": ({"value": []}, r"f1 is \[\]"),
+    "NaN": ({"value": float("nan")}, "f1 is nan"),
+    "beyond its bounds": ({"value": 93.1}, "f1 is 93.1; it lies between 0 and 1"),
+    "beyond any number": ({"value": 10**400}, "f1 is 1000"),
+    "thousands of digits": ({"value": "@"}, "not valid JSON"),
+    "an interval of text": ({"value": 0.5, "ci_low": "0.4"}, "ci_low is '0.4'"),
+    "an endless interval": ({"value": 0.5, "ci_high": float("inf")}, "ci_high is inf"),
+    "no value": ({}, "not a score file"),
+    "no record": (None, "not a score file"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_f35_a_score_file_that_cannot_be_is_refused_with_its_name(tmp_path, name):
+    change, said = WRONG[name]
+    content = {"records": [{**RECORD, **change}] if change is not None else [[1]]}
+    path = tmp_path / "s.json"
+    path.write_text(json.dumps(content).replace('"@"', "1" * 5000), encoding="utf-8")
+    select = {"task": "t", "subset": "de", "metric": "f1", "protocol": "", "direction": ""}
+    with pytest.raises(InputError, match=rf"s\.json.*{said}"):
+        find_record(path, select)
+
+
+@pytest.mark.parametrize("text", ["", "{", "[]", "null", "[" * 100_000, "1" * 5000, '{"records": 7}', "\udcff"])
+def test_f35_what_is_no_score_file_at_all_is_refused(tmp_path, text):
+    (tmp_path / "s.json").write_bytes(text.encode("utf-8", "surrogateescape"))
+    with pytest.raises(InputError, match=r"s\.json"):
+        find_record(tmp_path / "s.json", {"task": "t"})
+    (tmp_path / "s.json").unlink()
+    (tmp_path / "s.json").mkdir()
+    with pytest.raises(InputError, match=r"s\.json: cannot be read; Is a directory"):
+        find_record(tmp_path / "s.json", {"task": "t"})
 
 
 def test_f34_ties_repeats_and_empty_gold_give_the_scores_of_the_official_program():
@@ -265,8 +304,6 @@ def results(tmp_path):
 
 
 def test_f42_a_missing_part_of_a_table_is_named_with_the_target_to_run(results):
-    from crosslign.reporting.values import find_record
-
     (results / "scores" / "s.json").unlink()
     with pytest.raises(InputError, match=r"s\.json: file is missing\. Run snakemake --cores all -- \S+/scores/s\.json"):
         find_record(results / "scores" / "s.json", {"task": "t"})

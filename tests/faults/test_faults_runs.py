@@ -16,7 +16,9 @@ from pathlib import Path
 import pytest
 from mini_project import ROOT, Mini, alive, kill_all, tree
 
-from crosslign.reporting.verify import discard, settle, verify
+from crosslign.reporting.discard import discard
+from crosslign.reporting.settle import settle
+from crosslign.reporting.verify import verify
 
 pytestmark = pytest.mark.workflow
 

@@ -29,7 +29,7 @@ def add(workflow, file, block):
 
 
 def test_a_model_of_ones_own_is_one_more_row_and_nothing_else_runs(changed):
-    encoder, row, _ = blocks("add-a-system.md")
+    encoder, row, *_ = blocks("add-a-system.md")
     model = changed.folder / "my_encoder"
     shutil.copytree(changed.results / "encoders" / "tiny_bert" / "main", model, dirs_exist_ok=True)
     encoder["encoders"]["my_encoder"]["path"] = str(model)
@@ -51,7 +51,7 @@ def test_a_model_of_ones_own_is_one_more_row_and_nothing_else_runs(changed):
 
 
 def test_a_recipe_of_ones_own_resolves(untouched):
-    *_, recipe = blocks("add-a-system.md")
+    _, _, recipe, _ = blocks("add-a-system.md")
     add(untouched, "config/papers/quickstart.yaml", recipe)
     jobs = untouched.planned("results/quick/systems/QS-P-cold-s42")
     assert ("train_system", "run=QS-P-cold-s42") in jobs

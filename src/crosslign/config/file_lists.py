@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.schema import check
-from crosslign.config.yaml_files import YamlFile
+from crosslign.config.yaml_files import Keys, YamlFile
 from crosslign.errors import InputError
 
 NUMBERS = ("bytes", "about_bytes")
@@ -24,7 +24,8 @@ def _read(path: Path, shown: Path) -> YamlFile:
     Raises:
         InputError: it is missing, not UTF-8 or no CSV, or a row has more fields than there are columns.
     """
-    rows, lines = [], {}
+    rows: list[dict[str, Any]] = []
+    lines: dict[Keys, int] = {}
     try:
         with open(path, encoding="utf-8", newline="") as file:
             reader = csv.DictReader(file, strict=True)

@@ -42,6 +42,8 @@ BUSY_MB = 200.0
 FILTER_PROCESSES = 4
 REMEMBERING = ("exact_duplicate", "near_duplicate", "not_near")
 """Filters that worker processes cannot take over: they remember rows."""
+PARSING = ("wikipedia_dump",)
+"""Readers that parse in processes of their own."""
 STAGING = ("exact_duplicate", "near_duplicate")
 """Filters that let all rows before them wait on disk."""
 TRAINED_BYTES = 8
@@ -216,11 +218,11 @@ def encoder_size(project: Project, encoder: str) -> float:
 def _corpus(project: Project, w: Wildcards) -> Load:
     """Return the load of a corpus: all that its files hold goes through the filters, of which `language_id` takes as long as all others.
 
-    Wiki markup is parsed in the reading process, which takes as long again.
+    Parsing wiki markup takes as long again.
     """
     read, filters = _read_mb(project, w["corpus"]), _filters(project, w["corpus"])
     staged = read if filters.intersection(STAGING) else 0.0
-    slowness = 1.0 + ("language_id" in filters) + (project.corpora[w["corpus"]].get("reader") == "wikipedia_dump")
+    slowness = 1.0 + ("language_id" in filters) + (project.corpora[w["corpus"]].get("reader") in PARSING)
     return Load(corpus_mb(project, w["corpus"]), read_mb=read, staged_mb=staged, slowness=slowness)
 
 
@@ -300,9 +302,10 @@ def load_of(project: Project, rule: str, wildcards: Wildcards) -> Load:
 
 
 def corpus_threads(project: Project, corpus: str) -> int:
-    """Return the processes that a corpus' filters get: more than one only where its own files, as published, keep them busy."""
+    """Return the processes that a corpus' filters or reader get: more than one only where its own files, as published, keep them busy."""
     entry = project.corpora[corpus]
-    if project.stand_in or "source" not in entry or not _filters(project, corpus).difference(REMEMBERING):
+    apart = _filters(project, corpus).difference(REMEMBERING) or entry.get("reader") in PARSING
+    if project.stand_in or "source" not in entry or not apart:
         return 1
     return FILTER_PROCESSES if _files_mb(project, corpus, unpacked_by=1.0) > BUSY_MB else 1
 

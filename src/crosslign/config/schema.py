@@ -31,7 +31,7 @@ _Validator = extend(Draft202012Validator, {"pattern": _pattern}, type_checker=_W
 _FORMATS = FormatChecker(formats=())
 
 
-@_FORMATS.checks("uri", raises=ValueError)
+@_FORMATS.checks("uri", raises=ValueError)  # type: ignore[untyped-decorator]
 def _fetchable(text: Any) -> bool:
     """Take an address of a web server without a password.
 

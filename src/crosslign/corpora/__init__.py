@@ -28,7 +28,7 @@ class Reader(Protocol):
     """An official file format, read into rows."""
 
     def __call__(self, files: Mapping[str, Path], corpus: str, langs: Sequence[str], **options: Any) -> Iterator[pa.Table]:
-        """Yield the rows of a corpus in source order, at most 8,192 a table."""
+        """Yield the rows of a corpus in source order, at most 8,192 a table; one that takes `threads` may use as many processes."""
 
 
 class EvaluationReader(Protocol):

@@ -7,6 +7,7 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import reduce
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -51,7 +52,7 @@ def build_corpus(
         out: Parquet file to write, in the columns of the kind.
         limit: upper bound on the rows; on the groups of a multiway corpus. Labelled rows of one group stay together.
             A sample keeps source order, and a smaller one is part of a larger one of the same `seed` (default 42).
-        threads: processes that filters may use; the rows are the same.
+        threads: processes that filters may use, or a reader that takes `threads`; the rows are the same.
 
     Returns:
         Counts: `read` and `read_bytes` (rows as the reader gives them, and the UTF-8 bytes of their texts), `left_out` (records of the
@@ -65,10 +66,12 @@ def build_corpus(
     pa.set_memory_pool(pa.system_memory_pool())  # it gives freed batches back at once; the default one keeps some 40 MB of them
     kind = entry["kind"]
     limit = min((bound for bound in (entry.get("sample"), limit) if bound is not None), default=None)
-    pipeline = Pipeline(name, kind, entry.get("langs", ()), entry.get("filters", ()), references, threads=threads)
+    reader = READERS.get(entry["reader"], where=name)
+    apart = {"threads": threads} if "threads" in signature(reader).parameters else {}  # then filters take none of them
+    pipeline = Pipeline(name, kind, entry.get("langs", ()), entry.get("filters", ()), references, threads=1 if apart else threads)
 
     def read() -> Iterator[pa.Table]:
-        return READERS.get(entry["reader"], where=name)(files, name, entry.get("langs", ()), **entry.get("options", {}))
+        return reader(files, name, entry.get("langs", ()), **entry.get("options", {}), **apart)
 
     if pipeline.needs_survey:
         for batch in read():
@@ -144,28 +147,32 @@ def _counted(batches: Iterator[pa.Table], kind: str, counts: dict[str, Any], lab
     """Pass tables on and fill `counts` with sentences by language, groups, and rows and groups of each class."""
     langs: Counter[str] = Counter()
     first: Counter[str] = Counter()
-    groups: set[str] = set()
+    groups = KeySet()
     sizes = dict.fromkeys(labels, 0)
-    members: dict[str, set[str]] = {label: set() for label in labels}
+    members = {label: KeySet() for label in labels}
     for batch in batches:
         for side, (lang, _) in enumerate(SIDES[kind]):
             found = {row["values"]: row["counts"] for row in batch[lang].drop_null().value_counts().to_pylist()}
             langs.update(found)
             first.update(found if side == 0 else {})
         if "group" in batch.column_names:
-            groups.update(batch["group"].drop_null().unique().to_pylist())
+            groups.insert(_group_keys(batch))
         for number, label in enumerate(labels):
             of_class = batch.filter(pc.equal(pc.list_element(batch["label"], 0), float(number)))
             sizes[label] += of_class.num_rows
             if "group" in of_class.column_names:
-                members[label].update(of_class["group"].drop_null().unique().to_pylist())
+                members[label].insert(_group_keys(of_class))
         yield batch
     counts["per_language"] = dict(sorted(langs.items()))
     counts["rows_per_language"] = dict(sorted(first.items()))
-    if groups:
+    if len(groups):
         counts["groups"] = len(groups)
     if labels:
         counts["labels"] = {"rows": sizes, "groups": {label: len(found) for label, found in members.items()}}
+
+
+def _group_keys(batch: pa.Table) -> NDArray[np.bytes_]:
+    return keys_array(digest(group) for group in batch["group"].drop_null().unique().to_pylist())
 
 
 def _sampled(rows: Iterator[pa.Table], staged: Path, kind: str, limit: int, seed: int) -> Iterator[pa.Table]:
@@ -177,29 +184,31 @@ def _sampled(rows: Iterator[pa.Table], staged: Path, kind: str, limit: int, seed
 
 
 def _sampled_groups(path: Path, kind: str, limit: int, seed: int) -> Iterator[pa.Table]:
-    ids, units = ([value for batch in iter_rows(path, [name]) for value in batch[name].to_pylist()] for name in ("id", "group"))
-    mask = _chosen([unit or row for unit, row in zip(units, ids, strict=True)], limit, seed, by_rows=kind != "multiway")
-    start = 0
+    """Yield the rows of the groups of least priority, whole; memory is 8 bytes a row, some 40 while they are sorted."""
+    parts = [priorities(_units(batch), seed) for batch in iter_rows(path, ["id", "group"])]
+    values = np.concatenate([np.empty(0, np.uint64), *parts])
+    bound, start = _bound(values, limit, by_rows=kind != "multiway"), 0
     for batch in iter_rows(path):
-        yield batch.filter(pa.array(mask[start : start + batch.num_rows]))
+        yield batch.filter(pa.array(values[start : start + batch.num_rows] <= bound))
         start += batch.num_rows
 
 
-def _chosen(units: list[str], limit: int, seed: int, *, by_rows: bool) -> NDArray[np.bool_]:
-    """Return which rows belong to the sampled units, whole.
+def _units(batch: pa.Table) -> list[str]:
+    """Return the group of each row, or its id where it stands alone."""
+    return [group or row for group, row in zip(batch["group"].to_pylist(), batch["id"].to_pylist(), strict=True)]
+
+
+def _bound(values: NDArray[np.uint64], limit: int, *, by_rows: bool) -> np.uint64:
+    """Return the greatest priority of the units that are chosen, whole.
 
     Args:
-        units: group of each row, or its id where it stands alone.
+        values: priority of each row's group, or of the row where it stands alone.
         limit: bound on the units; with `by_rows`, on their rows (but one unit is always taken).
-        seed: of the draw.
         by_rows: what the limit counts.
     """
-    sizes = Counter(units)
-    names = list(sizes)
-    order = [names[place] for place in np.argsort(priorities(names, seed), kind="stable")]
-    taken = np.cumsum([sizes[name] for name in order]) <= limit if by_rows else np.arange(len(order)) < limit
-    chosen = set(order[: max(1, int(taken.sum()))])
-    return np.fromiter((unit in chosen for unit in units), bool, len(units))
+    units, sizes = np.unique(values, return_counts=True)
+    taken = np.cumsum(sizes) <= limit if by_rows else np.arange(len(units)) < limit
+    return np.uint64(units[max(1, int(taken.sum())) - 1] if len(units) else 0)
 
 
 class Tables(Mapping[str, pa.Table]):

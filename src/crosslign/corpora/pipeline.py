@@ -58,7 +58,7 @@ class Pipeline:
         self._pivot_lang = PIVOT if PIVOT in langs or not langs else langs[0]
         self._pivots: dict[str, tuple[str, str]] = {}
         self._threads = threads
-        self._task = {"name": name, "kind": kind, "langs": list(langs), "steps": [dict(step) for step in steps]}
+        self._task = {"work": "filters", "name": name, "kind": kind, "langs": list(langs), "steps": [dict(step) for step in steps]}
         setting = Setting(langs, references, name)
         for step in steps:
             ((rule, options),) = step.items()

@@ -1,6 +1,6 @@
-"""Filters in processes of their own: batches go out and come back as Arrow streams, in order.
+"""Work on batches in processes of their own: they go out and come back as Arrow streams, in order.
 
-A worker is `python -m crosslign.corpora.worker`: it reads one line of JSON (what to filter, and how), then batch after batch from its
+A worker is `python -m crosslign.corpora.worker`: it reads one line of JSON (what to do, and how), then batch after batch from its
 standard input. Nothing is pickled, and nothing of the calling process is forked.
 """
 
@@ -49,7 +49,7 @@ class Workers:
 
     Args:
         count: how many.
-        task: what each is told at its start: the arguments of `Pipeline` but its references.
+        task: what each is told at its start: `work`, one of those in `crosslign.corpora.worker`, `name` of the corpus, and what that needs.
     """
 
     def __init__(self, count: int, task: Mapping[str, Any]) -> None:
@@ -89,7 +89,7 @@ class Workers:
             answer = receive(process.stdout)
         except (pa.ArrowInvalid, OSError, ValueError) as error:
             raise ResourceError(
-                "a filter's worker process ended before its work did",
+                "a worker process ended before its work did",
                 where=self._where,
                 why=f"exit status {process.poll()}",
                 do="Its own message stands above, if it left one; a process that was killed often ran out of memory",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import logging
 import os
+import resource
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -32,6 +33,11 @@ def _is_full(error: BaseException) -> bool:
     return "No space left" in said or "quota exceeded" in said or (isinstance(error, OSError) and "requested and" in said)
 
 
+def _is_too_large(error: BaseException) -> bool:
+    """Tell whether a file met the largest size that a limit or its file system allows; Arrow and safetensors say so in words."""
+    return (isinstance(error, OSError) and error.errno == errno.EFBIG) or "File too large" in str(error)
+
+
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
     """Yield an error and those that led to it."""
     seen: set[int] = set()
@@ -42,13 +48,22 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def disk_problem(error: BaseException, path: Path, written: int = 0) -> ResourceError | None:
-    """Return the error for people where a disk is full or may not be written to, and None for every other error.
+    """Return the error for people where a disk is full, a file too large or a place not to be written to, and None for every other error.
 
     Args:
         error: what a writer raised.
         path: what was being written.
         written: bytes of it that had been written.
     """
+    limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
+    met = limit != resource.RLIM_INFINITY and written >= limit > 0 and any(map(_is_full, _chain(error)))
+    if met or any(map(_is_too_large, _chain(error))):
+        return ResourceError(
+            "a file may not become that large here",
+            where=str(path),
+            why=f"{written:,} bytes were written" + (f", {limit:,} are the limit" if limit != resource.RLIM_INFINITY else ""),
+            do="Raise the limit (ulimit -f), or put results on a file system that takes larger files, then run the same command again",
+        )
     if any(map(_is_full, _chain(error))):
         free = shutil.disk_usage(next(folder for folder in path.absolute().parents if folder.exists())).free
         return ResourceError(
@@ -94,7 +109,8 @@ def require_writable(folder: Path) -> None:
         probe.touch()
         probe.unlink()
     except OSError as error:
-        raise disk_problem(error, Path(folder)) or error from error
+        problem = disk_problem(error, Path(folder))
+        raise problem or ResourceError("cannot be written", where=str(folder), why=str(error.strerror)) from error
 
 
 def _size(path: Path) -> int:

@@ -20,6 +20,9 @@ from crosslign.files.records import read_json, write_json
 PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "safetensors", "pyarrow", "numpy", "scipy", "scikit-learn")
 
 
+AGAIN = "Let whatever else writes there end, then run the same command again"
+LONGEST_NAME = 255
+"""Bytes that file systems allow a name."""
 FORMAT = 1
 """Form of the lineage files that this version writes and reads; the first files had it without saying so."""
 
@@ -36,13 +39,24 @@ def checksum(path: Path) -> str:
     return sha256_folder(path) if path.is_dir() else sha256_file(path)
 
 
-def read_lineage(artefact: Path) -> dict[str, Any]:
-    """Return the lineage of a file or folder.
+def described_by(sidecar: Path) -> Path:
+    """Return the file or folder that a lineage file describes."""
+    return sidecar.parent if sidecar.name == "lineage.json" else sidecar.with_name(sidecar.name.removesuffix(".lineage.json"))
+
+
+def _names_a_file(entry: Any) -> bool:
+    """Tell whether an entry holds a path that may be one, and a checksum."""
+    if not isinstance(entry, dict) or not all(isinstance(entry.get(key), str) for key in ("path", "sha256")):
+        return False
+    return "\0" not in entry["path"] and all(len(part) <= LONGEST_NAME for part in entry["path"].split("/"))
+
+
+def read_sidecar(path: Path) -> dict[str, Any]:
+    """Return what a lineage file holds.
 
     Raises:
         InputError: it is missing, unreadable, or was written by a version of crosslign whose lineage has another form.
     """
-    path = lineage_path(artefact)
     content = read_json(path)
     if (
         not isinstance(content, dict)
@@ -56,7 +70,17 @@ def read_lineage(artefact: Path) -> dict[str, Any]:
             why=f"its lineage has form {found}, this version writes form {FORMAT}",
             do="Move the results folder away, or set another `results:`; the next run makes it anew",
         )
+    lists = isinstance(content["inputs"], list) and isinstance(content["licences"], list)
+    mappings = all(isinstance(content.get(key, {}), dict) for key in ("counts", "run", "versions"))
+    if not (lists and mappings and _names_a_file(content["artefact"]) and all(map(_names_a_file, content["inputs"]))):
+        do = "Run crosslign verify --discard, then the same command again"
+        raise InputError("not the lineage of an artefact", where=str(path), why="its values have other forms", do=do)
     return content
+
+
+def read_lineage(artefact: Path) -> dict[str, Any]:
+    """Return the lineage of a file or folder; errors as those of `read_sidecar`."""
+    return read_sidecar(lineage_path(artefact))
 
 
 def versions() -> dict[str, str]:
@@ -76,6 +100,16 @@ def _commit() -> str:
     except (OSError, subprocess.TimeoutExpired):
         return ""
     return done.stdout.strip() if done.returncode == 0 else ""
+
+
+Stamps = list[tuple[str, int, int]]
+"""Path, time stamp and size of files."""
+
+
+def _stamps(path: Path) -> Stamps:
+    """Return the stamps of a file, or of the files of a folder that its checksum counts."""
+    inside = [file for file in sorted(path.rglob("*")) if not file.name.startswith(".") and file.name != "lineage.json"]
+    return [(str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in inside or [path] if file.is_file()]
 
 
 @dataclass
@@ -112,13 +146,31 @@ class Lineage:
     devices: int = 1
     earlier_s: float = 0.0
     started: float = field(default_factory=time.time)
-    _input_checksums: dict[Path, str] = field(default_factory=dict, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        self._seen = {path: (_stamps(path), _stamps(lineage_path(path))) for path in map(Path, self.inputs)}
+        self._checksums: dict[Path, str] = {}
 
     def input_checksum(self, path: Path) -> str:
-        """Return the SHA-256 of an input, from its bytes when it was first asked for: a job with several outputs reads it once."""
-        if path not in self._input_checksums:
-            self._input_checksums[path] = checksum(path)
-        return self._input_checksums[path]
+        """Return the SHA-256 of an input, read once while its stamps stay what they were when the job began.
+
+        Raises:
+            InputError: it is gone, or its bytes changed while the job read it: nobody knows which of them the artefact was made of.
+        """
+        files, sidecar = self._seen[path]
+        unchanged = files == _stamps(path)
+        if unchanged and path in self._checksums:
+            return self._checksums[path]
+        try:
+            found = checksum(path)
+        except FileNotFoundError as error:
+            raise InputError("an input went away while the job ran", where=str(path), do=AGAIN) from error
+        # The stamp may be new alone, set by the engine of another run: then its lineage is the old one, and names these bytes.
+        described = sidecar and sidecar == _stamps(lineage_path(path))
+        if not unchanged and (not described or read_lineage(path)["artefact"]["sha256"] != found):
+            raise InputError("an input changed while the job ran", where=str(path), do=AGAIN)
+        self._checksums[path] = found
+        return found
 
     def inherit(self) -> None:
         """Take over licences and the stand-in mark from the lineage of every input."""
@@ -143,6 +195,9 @@ class Lineage:
             artefact: the file or folder to describe, where it lies now.
             kind: what it is, such as `corpus` or `embeddings`.
             final: where it will lie, when it is still in a temporary place.
+
+        Raises:
+            InputError: an input changed or went away since this record began.
         """
         artefact = Path(artefact)
         size = sum(f.stat().st_size for f in artefact.rglob("*") if f.is_file()) if artefact.is_dir() else artefact.stat().st_size

@@ -19,7 +19,7 @@ def read_json(path: Path) -> Any:
     """Read one JSON document.
 
     Raises:
-        InputError: the file is missing, not UTF-8 or not JSON; the message names file and line.
+        InputError: the file is missing, cannot be read, is not UTF-8 or not JSON; the message names file and line.
     """
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
@@ -29,6 +29,10 @@ def read_json(path: Path) -> Any:
         raise InputError("not valid JSON", where=f"{path}:{error.lineno}", why=error.msg) from error
     except UnicodeDecodeError as error:
         raise InputError("not UTF-8", where=str(path), why=str(error)) from error
+    except (ValueError, RecursionError) as error:  # thousands of digits, or of brackets within each other
+        raise InputError("not valid JSON", where=str(path), why=str(error)[:120]) from error
+    except OSError as error:
+        raise InputError("cannot be read", where=str(path), why=str(error.strerror)) from error
 
 
 def read_json_lines(path: Path) -> list[dict[str, Any]]:

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crosslign.files import read_json
-from crosslign.files.lineage import lineage_path
+from crosslign.files.lineage import lineage_path, read_sidecar
 from crosslign.reporting.chain import place_of
 
 LONGEST = 60
@@ -79,7 +78,7 @@ class Causes:
             one = any(sidecar.exists() for sidecar in sidecars)
             yield f"{path}: only one side has lineage" if one else f"{path}: no lineage on either side"
             return
-        old, new = (read_json(sidecar) for sidecar in sidecars)
+        old, new = (read_sidecar(sidecar) for sidecar in sidecars)
         if old["artefact"]["sha256"] == new["artefact"]["sha256"]:
             return
         # The three tables of an evaluation set are made by one job: what differs is said once, of their folder.

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosslign.files import read_json
-from crosslign.files.lineage import lineage_path
+from crosslign.files.lineage import checksum, lineage_path, read_sidecar
 
 ORDER = ("table", "scores", "counts", "embeddings", "system", "encoder", "examples", "view", "evaluation", "corpus", "stand_in", "download")
 """Kinds of artefacts, from a table back to the bytes that were fetched."""
@@ -49,13 +48,18 @@ def place_of(results: Path, path: str, sha256: str) -> str:
     if "/" in path or (results / path).exists():
         return path
     for sidecar in sorted((results.parent / "downloads").glob(f"*/{glob.escape(path)}.lineage.json")):
-        if read_json(sidecar)["artefact"]["sha256"] == sha256:
+        if read_sidecar(sidecar)["artefact"]["sha256"] == sha256:
             return f"../downloads/{sidecar.parent.name}/{path}"
     return path
 
 
 def _named(path: str, kind: str) -> str:
     return path.rpartition("/")[0] if kind in ONE_JOB and "/" in path else path
+
+
+def _checksum(path: Path) -> str:
+    """Return the checksum of a file that nobody has noted; empty where it is gone."""
+    return checksum(path) if path.is_file() else ""
 
 
 def _inputs(results: Path, lineage: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
@@ -78,12 +82,12 @@ def chain(results: Path, paths: Iterable[str]) -> list[Link]:
         if path in link_of:
             continue
         sidecar = lineage_path(results / path)
-        lineage = read_json(sidecar) if sidecar.exists() else None
+        lineage = read_sidecar(sidecar) if sidecar.exists() else None
         kind = lineage["artefact"]["kind"] if lineage else "input"
         name = _named(path, kind)
         link = links.setdefault(name, Link(name, kind))
         link.files[path] = lineage
-        link.sha256[path] = sha256 or (lineage["artefact"]["sha256"] if lineage else "")
+        link.sha256[path] = sha256 or (lineage["artefact"]["sha256"] if lineage else _checksum(results / path))
         link_of[path] = name
         waiting += _inputs(results, lineage)
     order = {kind: place for place, kind in enumerate(ORDER)}

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from crosslign.errors import InputError, printable
-from crosslign.files import read_json
-from crosslign.files.lineage import lineage_path
+from crosslign.files.lineage import lineage_path, read_sidecar
 from crosslign.reporting.causes import Causes
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.console import as_columns
 from crosslign.reporting.significance import LEVEL, holm, paired_bootstrap, resamples_of
-from crosslign.reporting.values import cell_parts, fill_cell, fill_cells, layout_of, run_values
+from crosslign.reporting.values import cell_parts, fill_cell, fill_cells, layout_of, records_of, run_values, scores_behind
 
 PAIRED, SEEDS, INTERVALS = "paired", "seeds", "intervals"
 LEGEND = {
@@ -70,7 +69,7 @@ def score_files(results: Path) -> set[str]:
 def tables(results: Path) -> dict[str, Mapping[str, Any]]:
     """Return the tables of a results folder as they were resolved when they were made, by id."""
     sidecars = (lineage_path(path) for path in sorted((results / "tables").glob("*.csv")))
-    recipes = [read_json(sidecar)["recipe"] for sidecar in sidecars if sidecar.exists()]
+    recipes = [read_sidecar(sidecar)["recipe"] for sidecar in sidecars if sidecar.exists()]
     return {recipe["id"]: recipe for recipe in recipes}
 
 
@@ -97,7 +96,7 @@ def _items(parts: Iterable[Mapping[str, Any]], results: Path) -> list[Any]:
     found: list[Any] = []
     for part in parts:
         sidecar = lineage_path(results / part["scores"][0])
-        inputs = read_json(sidecar)["inputs"] if sidecar.exists() else []
+        inputs = read_sidecar(sidecar)["inputs"] if sidecar.exists() else []
         read = sorted(entry["sha256"] for entry in inputs if entry["path"].startswith("corpora/"))
         found.append(read or [record["n_items"] for record in fill_cell(part, results).records][:1])
     return found
@@ -180,9 +179,7 @@ def record_moves(before: Path, after: Path, files: Iterable[str]) -> list[Move]:
     keys = ("subset", "metric", "direction", "protocol")
     found = []
     for file in sorted(files):
-        old, new = (
-            {tuple(r.get(key, "") for key in keys): r["value"] for r in read_json(folder / file)["records"]} for folder in (before, after)
-        )
+        old, new = ({tuple(r.get(key, "") for key in keys): r["value"] for r in records_of(folder / file)} for folder in (before, after))
         for name in [name for name in new if name in old and old[name] != new[name]]:
             part = {"scores": [file], "select": dict(zip(keys, name, strict=True))}
             cells = [fill_cell(part, folder) for folder in (before, after)]
@@ -284,5 +281,4 @@ def compare(before: Path, after: Path) -> str:
 
 def _in_tables(resolved: Iterable[Mapping[str, Any]]) -> set[str]:
     """Return the score files that tables read."""
-    cells = [cell for table in resolved for row in table["cells"] for cell in row]
-    return {score for cell in cells for part in cell.get("parts", [cell]) for score in part.get("scores", [])}
+    return {score for table in resolved for row in table["cells"] for cell in row for score in scores_behind(cell)}

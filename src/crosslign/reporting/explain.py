@@ -236,5 +236,5 @@ def explain(project: Project, table: str, row: str, column: str, options: Sequen
     lines += ["", "Each of them"]
     lines += [line for link in links for line in _link(link, numbers, versions, command, shown)]
     licences = sorted({licence for link in links for lineage in link.files.values() if lineage for licence in lineage["licences"]})
-    lines += ["", f"versions   {versions}", *(f"licence    {licence}" for licence in licences)]
+    lines += ["", *([f"versions   {versions}"] if versions else []), *(f"licence    {licence}" for licence in licences)]
     return "\n".join(map(printable, lines))

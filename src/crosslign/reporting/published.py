@@ -18,6 +18,8 @@ Place = tuple[str, str, str]
 """Task, subset and metric of a figure."""
 GAIN = re.compile(r"(?:^|;)\s*printed delta ([+-][\d.]+)")
 """How the note of a figure names the improvement that an arrow beside it prints."""
+COLUMNS = {"group", "model", "task", "subset", "metric", "value", "direction"}
+"""What a file of published figures has, among others."""
 ERRATA = "errata.csv"
 """Which figures do not add up, and why: table, group, model, model_label, task, subset, metric and the text of the footnote."""
 
@@ -134,7 +136,8 @@ def read_published(folder: Path, table: str) -> Published:
     Settings and sizes (rows without a direction, such as `409k`) are facts of the paper, no scores: they may be no numbers.
 
     Raises:
-        InputError: a score that is no number, or one that its metric cannot have; an erratum that names no figure; names file and line.
+        InputError: a score that is no number, or one that its metric cannot have; a figure that stands twice; a line or column too few;
+            an erratum that names no figure; names file and line.
     """
     path = folder / f"{table}.csv"
     figures: dict[tuple[str, str, str], dict[Place, Figure]] = {}
@@ -144,7 +147,13 @@ def read_published(folder: Path, table: str) -> Published:
     errata = _read_errata(folder / ERRATA, table)
     used: set[str] = set()
     with open(path, encoding="utf-8", newline="") as file:
-        for number, row in enumerate(csv.DictReader(file), start=2):
+        reader = csv.DictReader(file)
+        missing = COLUMNS - set(reader.fieldnames or ())
+        if missing:
+            raise InputError(f"column {min(missing)!r} is missing", where=str(path), why=f"published figures have {sorted(COLUMNS)}")
+        for number, row in enumerate(reader, start=2):
+            if None in row or None in row.values():
+                raise InputError("a line has more or fewer fields than the first", where=f"{path}:{number}")
             if row["direction"]:
                 scores.append((number, row["metric"], _number(row["value"], f"{path}:{number}")))
             place = (row["task"], row["subset"], row["metric"])
@@ -152,7 +161,11 @@ def read_published(folder: Path, table: str) -> Published:
             used.update(notes)
             gain = GAIN.search(row.get("note", ""))
             figure = Figure(row["value"], row.get("std", ""), tuple(notes.values()), gain[1] if gain else "")
-            figures.setdefault((row["group"], row.get("model_label", ""), row["model"]), {}).setdefault(place, figure)
+            of_row = figures.setdefault((row["group"], row.get("model_label", ""), row["model"]), {})
+            if place in of_row:
+                why = f"{row['model']} has {'/'.join(place)} = {of_row[place].value} above"
+                raise InputError("a figure stands twice", where=f"{path}:{number}", why=why)
+            of_row[place] = figure
     _check_ranges(path, scores)
     unused = [where for where, _ in errata if where not in used]
     if unused:

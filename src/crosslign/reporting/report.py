@@ -17,6 +17,7 @@ from crosslign.reporting.plan import measured
 from crosslign.reporting.readings import from_paper, seen
 from crosslign.reporting.run_records import sidecars, system_costs
 from crosslign.reporting.stage_graph import stage_graph
+from crosslign.reporting.values import scores_behind
 
 
 def filter_steps(results: Path) -> list[dict[str, Any]]:
@@ -75,8 +76,7 @@ def overlap_rows(path: Path) -> list[dict[str, str]]:
 
 def scores_of(tables: Sequence[Mapping[str, Any]], results: Path) -> list[Path]:
     """Return every score file behind resolved tables, those of averages included."""
-    cells = [part for table in tables for row in table["cells"] for cell in row for part in cell.get("parts", [cell])]
-    return sorted({results / score for cell in cells for score in cell.get("scores", [])})
+    return sorted({results / score for table in tables for row in table["cells"] for cell in row for score in scores_behind(cell)})
 
 
 def by_paper(recipe: Mapping[str, Any], results: Path, published: Path, figures: Sequence[Path]) -> list[dict[str, Any]]:

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.resources import stage_of
-from crosslign.files import read_json
-from crosslign.files.lineage import gpu_hours, wall_seconds
+from crosslign.files.lineage import gpu_hours, read_sidecar, wall_seconds
 from crosslign.reporting.plan import STAGES
 
 SEED = re.compile(r"-s\d+$")
@@ -22,7 +21,7 @@ SECONDS = {"train_system": "train_s", "embed": "encode_s", "score": "score_s"}
 def sidecars(folder: Path) -> list[dict[str, Any]]:
     """Return the lineage of every artefact below a folder, in path order."""
     found = [*folder.rglob("*.lineage.json"), *folder.rglob("lineage.json")]
-    return [read_json(path) for path in sorted(found) if ".part/" not in path.as_posix()]
+    return [read_sidecar(path) for path in sorted(found) if ".part/" not in path.as_posix()]
 
 
 @dataclass

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from crosslign.durations import duration
-from crosslign.files import read_json
+from crosslign.files.lineage import read_sidecar
 from crosslign.reporting.plan import Measured, measured
 from crosslign.reporting.run_records import layers, sidecars, stage_edges
 
 WIDTH, HEIGHT, GAP_X, GAP_Y = 172, 52, 20, 36
-FOLDERS = ("corpora", "views", "examples", "encoders", "systems", "embeddings", "scores", "counts", "tables", "figures", "downloads")
+FOLDERS = ("corpora", "views", "examples", "encoders", "systems", "embeddings", "scores", "tables", "figures", "downloads")
 
 
 @dataclass(frozen=True)
@@ -84,5 +84,5 @@ def draw_stages(done: Mapping[str, Measured], edges: set[tuple[str, str]]) -> St
 def stage_graph(results: Path) -> StageGraph:
     """Return the graph of what ran in a results folder; lineage gives the edges, benchmark files the times."""
     found = [lineage for folder in FOLDERS for lineage in sidecars(results / folder)]
-    found += [read_json(path) for path in sorted(results.glob("*.lineage.json"))]
+    found += [read_sidecar(path) for path in sorted(results.glob("*.lineage.json"))]
     return draw_stages(measured(results), stage_edges(found))

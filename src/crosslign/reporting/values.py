@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import statistics
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,6 +17,9 @@ from crosslign.reporting.cell import Cell, Grid
 from crosslign.reporting.published import Published
 from crosslign.reporting.significance import TESTS, mark_differences
 from crosslign.tasks.records import check_value
+
+RECORD = {"eval", "subset", "metric", "value"}
+"""What each record of a score file has."""
 
 
 class NoRecordError(InputError):
@@ -35,23 +39,45 @@ def cell_parts(resolved: Mapping[str, Any], row: int, column: int) -> list[tuple
     return [(labels[column], part) for part in cell.get("parts", [cell])]
 
 
+def scores_behind(cell: Mapping[str, Any]) -> list[str]:
+    """Return the score files that a resolved cell reads, those of its parts included, relative to `{results}`."""
+    return [*cell.get("scores", []), *(score for part in cell.get("parts", []) for score in scores_behind(part))]
+
+
+def records_of(path: Path) -> list[dict[str, Any]]:
+    """Return the records of a score file.
+
+    Raises:
+        InputError: the file is missing, or is none; names it, and the target to run.
+    """
+    if not path.exists():
+        raise InputError("file is missing", where=str(path), do=f"Run snakemake --cores all -- {shlex.quote(str(path))}")
+    content = read_json(path)
+    records = content.get("records") if isinstance(content, dict) else None
+    if not isinstance(records, list) or not all(isinstance(record, dict) and record.keys() >= RECORD for record in records):
+        why = f"it holds `records`, each with {', '.join(sorted(RECORD))}"
+        raise InputError("not a score file", where=str(path), why=why, do="Delete it; the next run makes it again")
+    return records
+
+
 def find_record(path: Path, select: Mapping[str, str]) -> dict[str, Any]:
     """Return the one record of a score file that fits `select` (task, subset, metric, protocol, direction).
 
     Raises:
         InputError: the file is missing; none fits, or more than one; names the file, what it holds and the target to run.
     """
-    if not path.exists():
-        raise InputError("file is missing", where=str(path), do=f"Run snakemake --cores all -- {path}")
+    records = records_of(path)
     wanted = {("eval" if key == "task" else key): value for key, value in select.items()}
-    records = read_json(path)["records"]
     found = [record for record in records if all(record.get(key) == value for key, value in wanted.items())]
     if len(found) != 1:
         held = sorted({f"{r['metric']}/{r['subset']}/{r.get('protocol', '')}/{r.get('direction', '')}" for r in records})
         why = f"it holds (metric/subset/protocol/direction): {', '.join(held[:12])}"
-        do = f"Name subset, metric, protocol and direction of the column; if the file lost records, snakemake --cores all --forcerun {path}"
+        place = shlex.quote(str(path))
+        do = "Name subset, metric, protocol and direction of the column; if the file lost records, "
         kind = InputError if found else NoRecordError
-        raise kind(f"{len(found)} records fit {wanted}", where=str(path), why=why, do=f"{do} -- {path}")
+        raise kind(
+            f"{len(found)} records fit {wanted}", where=str(path), why=why, do=f"{do}snakemake --cores all --forcerun {place} -- {place}"
+        )
     check_value(found[0], str(path))
     return dict(found[0])
 
@@ -86,7 +112,7 @@ def fill_cell(cell: Mapping[str, Any], results: Path) -> Cell:
     filled.notes = [f"Scores of {origin}, not computed here." for origin in origins(results, cell["scores"])]
     undefined = [record for record in records if record["value"] is None]
     if undefined:
-        filled.reason = undefined[0]["reason"] or "undefined"
+        filled.reason = undefined[0].get("reason") or "undefined"
         return filled
     filled.notes += list(dict.fromkeys(_collapse_note(record) for record in records if record.get("status") == "collapsed"))
     filled.notes += list(dict.fromkeys(record["note"] for record in records if record.get("note")))

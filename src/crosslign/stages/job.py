@@ -16,7 +16,7 @@ from typing import Any
 from crosslign.errors import CrosslignError, InputError, printable
 from crosslign.files.atomic import disk_problem
 from crosslign.files.leases import lease_gpus
-from crosslign.files.lineage import Lineage, lineage_path
+from crosslign.files.lineage import AGAIN, Lineage, lineage_path
 from crosslign.stages.alone import end_with_engine, only_one
 from crosslign.stages.offline import no_network
 from crosslign.threads import limit_threads
@@ -220,5 +220,7 @@ def _execute(
     except Exception as error:
         if problem := disk_problem(error, Path(getattr(error, "filename", None) or settings["root"])):
             raise problem from error
+        if gone := next((path for path in lineage.inputs if not path.exists()), None):
+            raise InputError("an input went away while the job ran", where=str(gone), do=AGAIN) from error
         logging.getLogger("crosslign").exception("unexpected error in rule %s: please report it with this log", rule)
         sys.exit(1)  # the log has it, clean; the interpreter would print its text as it stands

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -30,23 +31,23 @@ def check_value(record: Mapping[str, Any], where: str) -> None:
     """Refuse a score that its metric cannot have.
 
     Args:
-        record: `metric`, `value`, and `eval` and `subset` for the message; a value of None is an undefined score and passes.
+        record: `metric`, `value`, `ci_low` and `ci_high`, and `eval` and `subset` for the message; None is undefined, and passes.
         where: the score file.
 
     Raises:
-        InputError: NaN, infinity, or a value beyond the bounds of the metric.
+        InputError: what is no finite number (a truth value, a text), or a value beyond the bounds of the metric.
     """
-    value = record["value"]
-    if value is None:
-        return
     low, high = bounds_of(str(record["metric"]))
-    if not math.isfinite(value) or not low - ROUNDING <= value <= high + ROUNDING:
-        raise InputError(
-            f"{record['metric']} is {value}",
-            where=f"{where}: {record['eval']}/{record['subset']}",
-            why=f"it lies between {low:g} and {high:g}",
-            do="Delete the score file, so that the next run makes it again; report it if it comes back",
-        )
+    for key, least, most in (("value", low, high), ("ci_low", -math.inf, math.inf), ("ci_high", -math.inf, math.inf)):
+        found = record.get(key)
+        number = isinstance(found, int | float) and not isinstance(found, bool) and abs(found) <= sys.float_info.max
+        if found is not None and not (number and least - ROUNDING <= found <= most + ROUNDING):
+            raise InputError(
+                f"{record['metric'] if key == 'value' else key} is {repr(found)[:40]}",
+                where=f"{where}: {record['eval']}/{record['subset']}",
+                why=f"it lies between {least:g} and {most:g}" if number else "it is a finite number",
+                do="Delete the score file, so that the next run makes it again; report it if it comes back",
+            )
 
 
 @dataclass(frozen=True)

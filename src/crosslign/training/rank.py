@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import ctypes
 import logging
 import os
-import signal
 import sys
 from pathlib import Path
 
@@ -13,23 +11,18 @@ from crosslign.errors import CrosslignError
 from crosslign.files.records import read_json, write_json
 from crosslign.training.launch import LAUNCHER_VARIABLE
 from crosslign.training.run import train_run
-
-PR_SET_PDEATHSIG = 1
-"""Of Linux's prctl: the signal that a process gets when its parent ends."""
+from crosslign.training.signals import end_with
 
 
 def end_with_launcher() -> None:
-    """Have the kernel kill this process when the one that started it ends, however that happens.
+    """Have this process end with the one that started it.
 
     A rank that went on alone would keep its device, whose lease is free again, and write into the working folder of the run beside
     those that the next start makes. Where the kernel has no such call a rank ends when the others do.
     """
     launcher = os.environ.get(LAUNCHER_VARIABLE)
-    if launcher is None or sys.platform != "linux":
-        return
-    ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != int(launcher):  # it ended before the call
-        os.kill(os.getpid(), signal.SIGKILL)
+    if launcher is not None:
+        end_with(int(launcher))
 
 
 def main(folder: Path) -> int:

@@ -3,23 +3,31 @@
 from __future__ import annotations
 
 import logging
+import multiprocessing
 import os
 import shutil
+import signal
 import time
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from crosslign.encoders.model import Model
 from crosslign.encoders.tokens import Ids, Tokens
-from crosslign.errors import InputError, StoppedError
+from crosslign.errors import InputError, ResourceError, StoppedError
 from crosslign.files import atomic_folder, read_json, write_json
-from crosslign.training.signals import StopFlag
+from crosslign.threads import processes_given
+from crosslign.training.signals import STOPPING, StopFlag, end_with
 
 CHUNK = 16384
 """Rows of one record batch, and what a stopped or killed process loses at most."""
@@ -81,8 +89,8 @@ class _Progress:
 class _Writer:
     """Appends the token ids of rows to flat files; those of a stopped process with the same key are gone on with."""
 
-    def __init__(self, folder: Path, model: Model, key: Mapping[str, Any]) -> None:
-        self.folder, self.model, self.key = folder, model, key
+    def __init__(self, folder: Path, key: Mapping[str, Any]) -> None:
+        self.folder, self.key = folder, key
         self.files = flat_files(key["forms"])
         self.done = self._found() or self._fresh()
 
@@ -110,41 +118,114 @@ class _Writer:
             self._place(name).write_bytes(bytes(8) if name in ("starts", "rows") else b"")
         return _Progress()
 
-    def _tokenise(self, texts: Sequence[Text]) -> Tokens:
-        """Tokenise texts, those of one member and kind together; segments of single sentences are zeros."""
-        kinds = np.array([f"{self.model.member_of(lang)}\0{int(second is not None)}" for lang, _, second in texts], dtype=object)
-        ids: list[Ids] = [np.empty(0, np.int32)] * len(texts)
-        segments, truncated = list(ids), 0
-        for kind in sorted(set(kinds)):
-            places, member = np.flatnonzero(kinds == kind).tolist(), kind.split("\0")[0]
-            firsts = [self.key["prefix"] + texts[i][1] for i in places]
-            seconds = [str(texts[i][2]) for i in places] if kind.endswith("1") else None
-            tokens = self.model.member(member).tokenise(firsts, seconds, self.key["max_length"])
-            truncated += tokens.truncated
-            for at, place in enumerate(places):
-                ids[place] = tokens.ids[at]
-                segments[place] = tokens.segments[at] if tokens.segments is not None else np.zeros_like(tokens.ids[at])
-        return Tokens(ids, segments, truncated)
+    def check(self, total: int, name: str, stop: StopFlag | None) -> None:
+        """Stop where this process was asked to, unless all of so many examples of a set of this name are tokenised."""
+        if stop and self.done.rows < total:
+            raise StoppedError(
+                "training was asked to stop",
+                where=f"{self.done.rows} of {total} examples of {name} are tokenised",
+                why=str(stop.signal),
+                do="Run the same command again: it goes on from here",
+            )
 
-    def add(self, columns: Mapping[str, Sequence[Any]], rows: int) -> None:
+    def add(self, chunk: Chunk) -> None:
         """Append a chunk, and put it on the disk."""
-        per_row = [list(row_texts(columns, row, self.key["forms"])) for row in range(rows)]
-        tokens, done = self._tokenise([text for texts in per_row for text in texts]), self.done
-        ends = done.tokens + np.cumsum([0, *(len(array) for array in tokens.ids)], dtype=np.int64)
-        row_ends = done.texts + np.cumsum([len(texts) for texts in per_row], dtype=np.int64)
-        added = {
-            "tokens": np.concatenate([np.empty(0, np.int32), *tokens.ids]),
-            "segments": np.concatenate([np.empty(0, np.uint8), *(array.astype(np.uint8) for array in tokens.segments or ())]),
-            "starts": ends[1:],
-            "rows": row_ends,
-        }
+        done = self.done
+        ends = done.tokens + np.cumsum(chunk.lengths)
+        row_ends = done.texts + np.cumsum(chunk.texts)
+        added = {"tokens": chunk.tokens, "segments": chunk.segments, "starts": ends, "rows": row_ends}
         for name in self.files:
             with open(self._place(name), "ab") as file:
                 file.write(added[name].tobytes())
                 file.flush()
                 os.fsync(file.fileno())
-        self.done = _Progress(done.rows + rows, int(row_ends[-1]), int(ends[-1]), done.truncated + tokens.truncated)
+        totals = done.texts + len(chunk.lengths), done.tokens + len(chunk.tokens), done.truncated + chunk.truncated
+        self.done = _Progress(done.rows + len(chunk.texts), *totals)
         write_json(self.folder / "progress.json", {"key": self.key, "done": vars(self.done)})
+
+
+def _tokenise(model: Model, key: Mapping[str, Any], texts: Sequence[Text]) -> Tokens:
+    """Tokenise texts, those of one member and kind together; segments of single sentences are zeros."""
+    kinds = np.array([f"{model.member_of(lang)}\0{int(second is not None)}" for lang, _, second in texts], dtype=object)
+    ids: list[Ids] = [np.empty(0, np.int32)] * len(texts)
+    segments, truncated = list(ids), 0
+    for kind in sorted(set(kinds)):
+        places, member = np.flatnonzero(kinds == kind).tolist(), kind.split("\0")[0]
+        firsts = [key["prefix"] + texts[i][1] for i in places]
+        seconds = [str(texts[i][2]) for i in places] if kind.endswith("1") else None
+        tokens = model.member(member).tokenise(firsts, seconds, key["max_length"])
+        truncated += tokens.truncated
+        for at, place in enumerate(places):
+            ids[place] = tokens.ids[at]
+            segments[place] = tokens.segments[at] if tokens.segments is not None else np.zeros_like(tokens.ids[at])
+    return Tokens(ids, segments, truncated)
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some rows, tokenised.
+
+    Attributes:
+        texts: int64 [rows], texts of each row.
+        lengths: int64 [texts], tokens of each text.
+        tokens, segments: int32 and uint8, of all texts one behind another.
+        truncated: texts that were cut.
+    """
+
+    texts: NDArray[np.int64]
+    lengths: NDArray[np.int64]
+    tokens: Ids
+    segments: NDArray[np.uint8]
+    truncated: int
+
+
+def make_chunk(model: Model, key: Mapping[str, Any], columns: Mapping[str, Sequence[Any]], rows: int) -> Chunk:
+    """Tokenise rows, given by their columns."""
+    per_row = [list(row_texts(columns, row, key["forms"])) for row in range(rows)]
+    tokens = _tokenise(model, key, [text for texts in per_row for text in texts])
+    return Chunk(
+        np.array([len(texts) for texts in per_row], np.int64),
+        np.array([len(ids) for ids in tokens.ids], np.int64),
+        np.concatenate([np.empty(0, np.int32), *tokens.ids]),
+        np.concatenate([np.empty(0, np.uint8), *(array.astype(np.uint8) for array in tokens.segments or ())]),
+        tokens.truncated,
+    )
+
+
+_given: list[Any] = []
+"""Model and key of a process that tokenises for another one."""
+
+
+def _begin(parent: int, *given: Any) -> None:
+    end_with(parent)
+    for number in STOPPING:
+        signal.signal(number, signal.SIG_DFL)
+    os.environ["TOKENIZERS_PARALLELISM"] = "false"  # threads do not outlive a fork
+    _given[:] = given
+
+
+def _work(columns: Mapping[str, Sequence[Any]], rows: int) -> Chunk:
+    return make_chunk(*_given, columns, rows)
+
+
+def _chunks(model: Model, key: Mapping[str, Any], pieces: Iterator[pa.RecordBatch], processes: int) -> Iterator[Chunk]:
+    """Tokenise pieces in their order, by so many processes where that is more than one."""
+    if processes < 2:
+        yield from (make_chunk(model, key, piece.to_pydict(), piece.num_rows) for piece in pieces)
+        return
+    waiting: deque[Future[Chunk]] = deque()
+    begin = (os.getpid(), model, key)
+    with ProcessPoolExecutor(processes, multiprocessing.get_context("fork"), _begin, begin) as pool:
+        try:
+            for piece in pieces:
+                waiting.append(pool.submit(_work, piece.to_pydict(), piece.num_rows))
+                if len(waiting) > processes:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
 
 
 def open_examples(path: Path) -> pq.ParquetFile:
@@ -167,10 +248,28 @@ def open_examples(path: Path) -> pq.ParquetFile:
     return source
 
 
-def _pieces(source: pq.ParquetFile) -> Iterator[pa.RecordBatch]:
+def _pieces(source: pq.ParquetFile, done: int = 0) -> Iterator[pa.RecordBatch]:
+    """Yield the rows behind the first `done`, which are whole pieces."""
+    seen = 0
     for batch in source.iter_batches(CHUNK):
         for start in range(0, batch.num_rows, CHUNK):
-            yield batch.slice(start, CHUNK)
+            piece = batch.slice(start, CHUNK)
+            seen += piece.num_rows
+            if seen > done:
+                yield piece
+
+
+def _fill(writer: _Writer, source: pq.ParquetFile, model: Model, name: str, stop: StopFlag | None) -> None:
+    """Tokenise what the writer does not have yet."""
+    total, last = source.metadata.num_rows, time.monotonic()
+    writer.check(total, name, stop)
+    processes = min(processes_given(), ceil((total - writer.done.rows) / CHUNK))
+    for chunk in _chunks(model, writer.key, _pieces(source, writer.done.rows), processes):
+        writer.add(chunk)
+        writer.check(total, name, stop)
+        if time.monotonic() - last > PROGRESS_SECONDS:
+            last = time.monotonic()
+            log.info("tokenised %d of %d examples of %s", writer.done.rows, total, name)
 
 
 def write_tokenised(path: Path, folder: Path, partial: Path, model: Model, key: Mapping[str, Any], stop: StopFlag | None = None) -> None:
@@ -187,25 +286,15 @@ def write_tokenised(path: Path, folder: Path, partial: Path, model: Model, key: 
     Raises:
         StoppedError: this process was asked to stop; the finished chunks are kept.
         InputError: no examples, a column is missing, or a language without member.
+        ResourceError: a process that tokenises was killed.
     """
-    source, last, seen = open_examples(path), time.monotonic(), 0
-    total = source.metadata.num_rows
-    writer = _Writer(partial, model, key)
-    for piece in _pieces(source):
-        seen += piece.num_rows
-        if seen <= writer.done.rows:
-            continue
-        if stop:
-            raise StoppedError(
-                "training was asked to stop",
-                where=f"{writer.done.rows} of {total} examples of {path.name} are tokenised",
-                why=str(stop.signal),
-                do="Run the same command again: it goes on from here",
-            )
-        writer.add(piece.to_pydict(), piece.num_rows)
-        if time.monotonic() - last > PROGRESS_SECONDS:
-            last = time.monotonic()
-            log.info("tokenised %d of %d examples of %s", writer.done.rows, total, path.name)
+    source = open_examples(path)
+    writer = _Writer(partial, key)
+    try:
+        _fill(writer, source, model, path.name, stop)
+    except BrokenProcessPool as error:
+        writer.check(source.metadata.num_rows, path.name, stop)  # a scheduler's signal to stop goes to all processes of a job
+        raise ResourceError("a process that tokenises was killed", where=str(path), do="Ask for more memory, or for fewer CPUs") from error
     with atomic_folder(folder) as temporary:
         with pa.OSFile(str(temporary / "rows.arrow"), "wb") as sink, pa.ipc.new_file(sink, source.schema_arrow) as arrow:
             for piece in _pieces(source):

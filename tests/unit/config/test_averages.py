@@ -1,9 +1,14 @@
 """Averages of tables: each names columns of scores that are there, once, and never itself."""
 
+import re
+from dataclasses import replace
+
 import pytest
-from test_papers import project
+from ruamel.yaml import YAML
+from test_papers import ROOT, project
 
 from crosslign.config import references
+from crosslign.config.cells import resolve_table
 from crosslign.errors import InputError
 
 SCORED = {"task": "tatoeba", "subset": "deu", "metric": "accuracy"}
@@ -44,3 +49,12 @@ def check(loaded, monkeypatch, columns, averages, said):
     monkeypatch.setitem(loaded.paper_of, "t", "quickstart")
     with pytest.raises(InputError, match=said):
         references.check_references(loaded, {})
+
+
+def test_the_table_of_the_page_on_tables_is_one(loaded):
+    page = (ROOT / "docs" / "add-a-system.md").read_text(encoding="utf-8")
+    block = YAML(typ="safe").load(re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)[-1])
+    own = replace(loaded, tables=block["tables"], paper_of={**loaded.paper_of, "mine": "mine"})
+    references.check_references(own, {})
+    cells = resolve_table(own, "mine")["cells"]
+    assert all("scores" in row[0] and row[2] == {"mean_of": ["into English", "out of English"]} for row in cells)

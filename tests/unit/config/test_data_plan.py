@@ -147,9 +147,7 @@ UNPRINTED = {
     "muse",
     "sts17_extended",
     "mtop_mteb",
-    "tnews",
     "americasnli",
-    "copa",
     "multiarc",
 }
 """Public sources of training text of whose files no printed size was found; those of a `local` folder are counted where they lie."""

@@ -99,7 +99,7 @@ def test_language_identification_takes_longer(web):
 
 
 def test_the_dump_of_wikipedia_asks_for_the_longest_time(paper):
-    """22 GB of packed markup, parsed in one process."""
+    """22 GB of packed markup."""
     assert job_need(paper, "build_corpus", {"corpus": "wikipedia_dump_en"}, 1).runtime == LONGEST
 
 

@@ -1,15 +1,19 @@
-"""Filters in worker processes: the same rows and counts as in one process, and no silence when a worker dies."""
+"""Filters and parsing in worker processes: the same rows and counts as in one process, and no silence when a worker dies."""
 
 from __future__ import annotations
 
+import bz2
 import os
 import signal
 
 import pyarrow as pa
 import pytest
 
+from crosslign.corpora import READERS
 from crosslign.corpora import pipeline as pipeline_module
+from crosslign.corpora.build import build_corpus
 from crosslign.corpora.pipeline import Pipeline
+from crosslign.corpora.readers import wikipedia_dump
 from crosslign.corpora.workers import Workers
 from crosslign.errors import ResourceError
 from crosslign.files.rows import SCHEMAS
@@ -88,7 +92,7 @@ def test_pivots_reach_the_workers(started):
 
 
 def test_a_worker_that_dies_ends_the_work():
-    task = {"name": "c", "kind": "bitext", "langs": ["en", "de"], "steps": STEPS}
+    task = {"work": "filters", "name": "c", "kind": "bitext", "langs": ["en", "de"], "steps": STEPS}
     with Workers(1, task) as workers:
         answers = workers.map(bitext(), [0, 2])
         next(answers)
@@ -105,3 +109,31 @@ def test_work_that_is_broken_off_leaves_no_process(started):
     assert [process.poll() for process in processes] == [None, None]
     rows.close()
     assert all(process.returncode is not None for process in processes)
+
+
+@pytest.fixture
+def dump(tmp_path):
+    """Forty articles, packed in two streams as a multistream dump is."""
+    text = "Town {n} is old. It has {n} '''wells'''! &lt;ref&gt;A note.&lt;/ref&gt;"
+    pages = [f"<page><ns>0</ns><id>{n}</id><revision><text>{text.format(n=n)}</text></revision></page>" for n in range(40)]
+    halves = f"<mediawiki>{''.join(pages[:20])}", f"{''.join(pages[20:])}</mediawiki>"
+    path = tmp_path / "aa-pages-articles-multistream.xml.bz2"
+    path.write_bytes(b"".join(bz2.compress(half.encode()) for half in halves))
+    return {path.name: path}
+
+
+def test_a_dump_is_parsed_alike_by_one_process_and_by_several(dump, tmp_path, monkeypatch):
+    monkeypatch.setattr(wikipedia_dump, "ARTICLES_AT_ONCE", 3)
+    read = READERS.get("wikipedia_dump")
+    alone, together = (list(read(dump, "c", ["en"], min_words=2, threads=threads)) for threads in (1, 2))
+    assert [table.to_pylist() for table in together] == [table.to_pylist() for table in alone]
+    found = pa.concat_tables(alone).to_pylist()
+    assert found[4:6] == [
+        {"id": "c:aa-pages-articles-multistream.xml.bz2:2.1", "lang": "en", "text": "Town 2 is old."},
+        {"id": "c:aa-pages-articles-multistream.xml.bz2:2.2", "lang": "en", "text": "It has 2 wells!"},
+    ]
+    assert len(found) == 80
+    entry = {"kind": "mono", "reader": "wikipedia_dump", "langs": ["en"], "filters": [{"length": {"min_words": 4}}]}
+    counts = [build_corpus("c", entry, dump, {}, tmp_path / f"{threads}.parquet", threads=threads) for threads in (1, 2)]
+    assert counts[0] == counts[1]
+    assert (tmp_path / "1.parquet").read_bytes() == (tmp_path / "2.parquet").read_bytes()

@@ -12,20 +12,23 @@ from crosslign.encoders.pooling import POOLINGS, pool, resolve_layer
 STATES = torch.tensor([[[1.0, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]])
 MASK = torch.tensor([[True, True, True, False]])
 SPECIAL = torch.tensor([[True, False, True, False]])
+TYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 
 
 @pytest.mark.parametrize(
     ("pooling", "expected"),
     [("cls", [1, 2]), ("cls_before_mlp", [1, 2]), ("mean", [3, 4]), ("mean_no_special", [3, 4]), ("max", [5, 6])],
 )
-def test_golden_padding_never_enters(pooling, expected):
-    assert pool(STATES, MASK, SPECIAL, pooling).tolist() == [expected]
+@TYPES
+def test_golden_padding_never_enters(pooling, expected, dtype):
+    assert pool(STATES.to(dtype), MASK, SPECIAL, pooling).tolist() == [expected]
 
 
-def test_golden_two_means_differ():
-    states = torch.tensor([[[1.0, 2.0], [3.0, 4.0], [9.0, 0.0]]], dtype=torch.float64)
+@TYPES
+def test_golden_two_means_differ(dtype):
+    states = torch.tensor([[[1.0, 2.0], [3.0, 4.0], [9.0, 0.0]]], dtype=dtype)
     mask, special = torch.ones(1, 3, dtype=torch.bool), torch.tensor([[True, False, True]])
-    assert pool(states, mask, special, "mean")[0].tolist() == pytest.approx([4.3333333333, 2], abs=1e-9)
+    assert pool(states, mask, special, "mean")[0].tolist() == pytest.approx([4.3333333333, 2], abs=1e-9 if dtype is torch.float64 else 1e-6)
     assert pool(states, mask, special, "mean_no_special")[0].tolist() == [3, 4]
 
 

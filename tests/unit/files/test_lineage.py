@@ -1,7 +1,12 @@
+import os
 import resource
 import subprocess
 import sys
+from pathlib import Path
 
+import pytest
+
+from crosslign.errors import InputError
 from crosslign.files import read_json, sha256_file, sha256_folder, write_text
 from crosslign.files.lineage import Lineage, licences_of, lineage_path
 
@@ -67,3 +72,51 @@ def test_a_folder_is_summed_without_its_lineage_and_hidden_files(tmp_path):
     assert sha256_folder(tmp_path / "run") == before
     write_text(tmp_path / "run" / "b.txt", "b")
     assert sha256_folder(tmp_path / "run") != before
+
+
+def changed(path):
+    path.write_text("other")
+
+
+def replaced_with_its_lineage(path):
+    changed(path)
+    Lineage("build", {}, [], path.parent).write(path, "corpus")
+
+
+@pytest.mark.parametrize("described", [True, False])
+@pytest.mark.parametrize("change", [changed, replaced_with_its_lineage, Path.unlink])
+def test_an_input_that_changed_or_went_while_the_job_ran_fails_the_job(tmp_path, change, described):
+    for name in ("in.txt", "out.txt"):
+        write_text(tmp_path / name, "before")
+    if described:
+        Lineage("fetch", {}, [], tmp_path).write(tmp_path / "in.txt", "download")
+    job = Lineage("build", {}, [tmp_path / "in.txt"], tmp_path)
+    change(tmp_path / "in.txt")
+    with pytest.raises(InputError, match=r"in\.txt: an input (changed|went away) while the job ran.*run the same command again"):
+        job.write(tmp_path / "out.txt", "corpus")
+    assert not lineage_path(tmp_path / "out.txt").exists()
+
+
+def test_a_file_of_an_input_folder_that_changed_fails_the_job(tmp_path):
+    write_text(tmp_path / "run" / "a.txt", "a")
+    write_text(tmp_path / "out.txt", "output")
+    job = Lineage("embed", {}, [tmp_path / "run"], tmp_path)
+    write_text(tmp_path / "run" / ".timestamp", "now")
+    job.write(tmp_path / "out.txt", "embeddings")
+    write_text(tmp_path / "run" / "b.txt", "b")
+    with pytest.raises(InputError, match="run: an input changed while the job ran"):
+        job.write(tmp_path / "out.txt", "embeddings")
+
+
+def test_a_new_time_stamp_alone_is_no_change(tmp_path):
+    for name in ("in.txt", "out.txt"):
+        write_text(tmp_path / name, "before")
+    Lineage("fetch", {}, [], tmp_path).write(tmp_path / "in.txt", "download")
+    job = Lineage("build", {}, [tmp_path / "in.txt"], tmp_path)
+    os.utime(tmp_path / "in.txt", (0, 0))
+    job.write(tmp_path / "out.txt", "corpus")
+    write_text(tmp_path / "run" / "a.txt", "a")
+    Lineage("train", {}, [], tmp_path).write(tmp_path / "run", "system")
+    job = Lineage("embed", {}, [tmp_path / "run"], tmp_path)
+    os.utime(tmp_path / "run" / "a.txt", (0, 0))
+    job.write(tmp_path / "out.txt", "embeddings")

@@ -42,8 +42,9 @@ def test_golden_rank_terms(ranks, temperatures, mean, expected, total, dtype, to
     assert float(found.sum()) == pytest.approx(total, abs=tolerance)
 
 
-def test_a_rank_that_no_anchor_has_is_skipped():
-    terms = terms_of([2, 2, 2, 3, 3, 4, 4, 4], [0.05, 0.075, 0.10])
+@pytest.mark.parametrize("dtype", [DOUBLE, torch.float32])
+def test_a_rank_that_no_anchor_has_is_skipped(dtype):
+    terms = terms_of([2, 2, 2, 3, 3, 4, 4, 4], [0.05, 0.075, 0.10], dtype=dtype)
     assert float(terms[0]) == 0
     assert all(torch.isfinite(term) for term in terms)
 

@@ -11,6 +11,7 @@ from test_multi_positive_infonce import GROUPS, HARD
 from test_supervised_contrastive import ANCHORS, LABELS, PARAPHRASES, VIEWS
 
 from crosslign.objectives.similarity import cosines
+from crosslign.objectives.terms import infonce, multi_positive_infonce, supervised_contrastive
 
 TYPES = [torch.float64, torch.float32]
 A_KEY, B_KEY, A, B = (VECTORS[name] for name in ("a_key", "b_key", "a", "b"))
@@ -114,6 +115,73 @@ def test_losses_of_single_anchors(case, dtype):
     losses, expected = ANCHOR_LOSSES[case]
     tolerance = 1e-9 if dtype is torch.float64 else 1e-4
     assert [float(value) for value in losses(lambda vectors: vectors.to(dtype))] == pytest.approx(expected, abs=tolerance)
+
+
+@pytest.fixture
+def rows_of(monkeypatch):
+    """What an objective's sums over its rows gave, and what stood in them, as it computed them."""
+
+    def watch(module):
+        sums = []
+
+        def watched(logits, keep):
+            found = kept_logsumexp(logits, keep)
+            sums.append((logits.detach(), keep, found.detach()))
+            return found
+
+        kept_logsumexp = module.kept_logsumexp
+        monkeypatch.setattr(module, "kept_logsumexp", watched)
+        return sums
+
+    return watch
+
+
+THROUGH_INFONCE = {
+    "G5": ({"a": Z1, "b": Z2}, {}, ANCHOR_LOSSES["G5 τ 0.05"][1]),
+    "G5 hard": ({"a": Z1, "b": Z2, "c": Z3}, {}, ANCHOR_LOSSES["G5 hard"][1]),
+    "G5 own column + 1": ({"a": Z1, "b": Z2, "c": Z3}, {"hard_negative_weight": 1.0}, ANCHOR_LOSSES["G5 own column + 1"][1]),
+    "G5 other direction": ({"a": Z2, "b": Z1}, {}, ANCHOR_LOSSES["G5 other direction"][1]),
+    "G5 τ 1": ({"a": Z1, "b": Z2}, {"temperature": 1.0}, ANCHOR_LOSSES["G5 τ 1"][1]),
+}
+
+
+@pytest.mark.parametrize("case", THROUGH_INFONCE)
+def test_anchors_of_infonce_itself(case, term, batch, typed, rows_of):
+    vectors, options, expected = THROUGH_INFONCE[case]
+    sums = rows_of(infonce)
+    term("infonce", **options).loss(typed(vectors), batch(3, "abc" if "c" in vectors else "ab"), {})
+    ((logits, _, found),) = sums
+    assert (found - logits.diagonal()).tolist() == typed.near(expected)
+
+
+@pytest.mark.parametrize(("temperature", "name"), [(1.0, "G7 SCL, τ 1"), (0.1, "G7 SCL, τ 0.1")])
+def test_anchors_and_mask_of_scl_itself(temperature, name, term, batch, typed, rows_of):
+    views = [[{"kind": "full", "lang": "de", "a_text": f"view {i}", "b_text": None}] for i in range(4)]
+    labels = [[float(label)] for label in LABELS]
+    rows = batch(4, "a", b_text=[None] * 4, b_lang=[None] * 4, label=labels, views=views)
+    sums = rows_of(supervised_contrastive)
+    term("supervised_contrastive", temperature=temperature).loss(typed({"row": ANCHORS, "view_0": VIEWS}), rows, {})
+    ((logits, keep, found),) = sums
+    assert [row.nonzero().flatten().tolist() for row in keep] == [[0, 1, 3], [0, 1, 2, 3], [1, 2, 3], [0, 1, 2, 3]]
+    assert (found - logits.diagonal()).tolist() == typed.near(ANCHOR_LOSSES[name][1])
+
+
+@pytest.mark.parametrize(
+    ("options", "name"),
+    [
+        ({"rescale": "none"}, "G8 none"),
+        ({"rescale": "global"}, "G8 global"),
+        ({"rescale": "row"}, "G8 row"),
+        ({"rescale": "none", "denominator": "positives_only"}, "G8 positives only"),
+    ],
+)
+def test_anchors_of_mpcl_itself(options, name, term, batch, typed, rows_of):
+    rows = batch(3, "", texts=[[f"g{i} {k}" for k in range(3)] for i in range(3)], langs=[["en", "de", "fr"]] * 3)
+    sums = rows_of(multi_positive_infonce)
+    term("multi_positive_infonce", **options).loss(typed({"group": GROUPS}), rows, {})
+    (_, _, below), (_, own, above) = sums
+    assert [row.nonzero().flatten().tolist() for row in own] == [[1, 2], [4, 5], [7, 8]]
+    assert (below - above).tolist() == typed.near(ANCHOR_LOSSES[name][1])
 
 
 def test_averaging_outside_the_logarithm_is_another_loss():

@@ -53,8 +53,9 @@ def test_golden(term, batch, queue, temperature, ab, ba, total, dtype, tolerance
     assert float(loss.total) == pytest.approx(total, abs=tolerance)
 
 
-def test_empty_queue_is_exactly_zero_without_gradient(term, batch, queue):
-    vectors = {name: v.clone().requires_grad_(not name.endswith("_key")) for name, v in VECTORS.items()}
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
+def test_empty_queue_is_exactly_zero_without_gradient(term, batch, queue, dtype):
+    vectors = {name: v.to(dtype, copy=True).requires_grad_(not name.endswith("_key")) for name, v in VECTORS.items()}
     loss = term("momentum_contrast", queue="q").loss(vectors, batch(2), {"q": queue(4)})
     loss.total.backward()
     assert float(loss.total.detach()) == 0
@@ -194,19 +195,20 @@ def test_a_random_queue_is_full_of_unit_vectors(queue):
     assert queue(3, store="float16").ring.dtype == torch.float16
 
 
+@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float64, 1e-12), (torch.float32, 1e-6)])
 @pytest.mark.parametrize(("momentum", "expected"), [(0.999, [1.001, 1.002999, 1.005996001]), (0.5, [1.5, 2.25, 3.125]), (0.0, [2, 3, 4])])
-def test_moving_average(queue, momentum, expected):
+def test_moving_average(queue, momentum, expected, dtype, tolerance):
     part = queue(2, ("main",), momentum=momentum)
     online, key = part._model[0].member("main"), part.key_member("main")
     for p in (*online.parameters(), *key.parameters()):
-        p.data = torch.ones_like(p, dtype=torch.float64)
+        p.data = torch.ones_like(p, dtype=dtype)
     for query, wanted in zip((2, 3, 4), expected, strict=True):
         for p in online.parameters():
             p.data.fill_(query)
         online.backbone.seen.fill_(query)
         part.before_keys()
         for p in key.parameters():
-            assert torch.allclose(p, torch.full_like(p, wanted), rtol=0, atol=1e-12)
+            assert torch.allclose(p, torch.full_like(p, wanted), rtol=0, atol=tolerance)
             assert not p.requires_grad
         assert float(key.backbone.seen) == query
 

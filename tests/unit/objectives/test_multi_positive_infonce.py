@@ -70,15 +70,16 @@ def test_golden_rescaled_scores(term, typed):
     )
 
 
-def test_golden_gradient_of_the_scaled_scores():
+def test_golden_gradient_of_the_scaled_scores(typed):
     from crosslign.objectives.similarity import kept_logsumexp
 
-    scores = (cosines(GROUPS[:1], GROUPS[1:]) / 0.05).detach().requires_grad_()
+    groups = GROUPS.to(typed.dtype)
+    scores = (cosines(groups[:1], groups[1:]) / 0.05).detach().requires_grad_()
     own = torch.arange(8).unsqueeze(0) < 2
     (kept_logsumexp(scores, torch.ones_like(own)) - kept_logsumexp(scores, own)).sum().backward()
     wanted = [-0.2308400978, -0.2776442557, 0.0001665907, 0.0311418886, 0.0755981370, 0.0090955436, 0.3924819168, 0.0000002768]
-    assert scores.grad[0].tolist() == pytest.approx(wanted, abs=1e-9)
-    assert float(scores.grad.sum()) == pytest.approx(0, abs=1e-12)
+    assert scores.grad[0].tolist() == pytest.approx(wanted, abs=1e-9 if typed.tolerance < 1e-6 else 1e-5)
+    assert float(scores.grad.sum()) == pytest.approx(0, abs=1e-12 if typed.tolerance < 1e-6 else 1e-6)
 
 
 @pytest.mark.parametrize("rescale", ["global", "row", "none"])

@@ -2,10 +2,10 @@
 
 from crosslign.files import read_json, write_json
 from crosslign.files.lineage import Lineage, lineage_path
+from crosslign.reporting.cell_states import cells
 from crosslign.reporting.counts import write_counts
 from crosslign.reporting.layout import lay_out
 from crosslign.reporting.published import read_published
-from crosslign.reporting.verify import cells
 
 HEAD = "paper,table,group,model,model_label,task,subset,metric,value,std,direction,note\n"
 CORPUS = {
@@ -29,7 +29,7 @@ def records(tmp_path, **counts):
     """Return the value of every record by (id, metric, subset)."""
     named = []
     for name, content in counts.items():
-        lineage = {"artefact": {}, "inputs": [], "licences": [], "stand_in": False, "counts": content}
+        lineage = {"artefact": {"path": name, "sha256": ""}, "inputs": [], "licences": [], "stand_in": False, "counts": content}
         write_json(lineage_path(tmp_path / f"{name}.parquet"), lineage)
         named.append(("corpora", name))
     out = tmp_path / "counts" / "t.json"

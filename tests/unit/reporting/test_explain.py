@@ -1,5 +1,6 @@
 """One cell explained: the whole chain by hand-made lineage, and a row or column that is not the one that was meant."""
 
+import json
 import re
 from dataclasses import replace
 
@@ -43,7 +44,9 @@ def test_the_chain_ends_at_the_download_that_lies_outside_of_the_results(project
 
 
 def test_another_file_of_the_same_name_is_not_taken_for_the_download(project):
-    (project.paths.root / "downloads" / "bible" / "verses.whl.lineage.json").write_text('{"artefact": {"sha256": "of other bytes"}}')
+    sidecar = project.paths.root / "downloads" / "bible" / "verses.whl.lineage.json"
+    other = {"artefact": {"path": "bible/verses.whl", "sha256": "of other bytes"}, "inputs": [], "licences": [], "stand_in": False}
+    sidecar.write_text(json.dumps(other))
     last = chain(project.paths.results, [SCORE])[-1]
     assert (last.kind, last.path, last.lineage) == ("input", "verses.whl", None)
 
@@ -146,3 +149,13 @@ def test_an_average_of_averages_is_explained_as_the_table_shows_it(project):
     out = explain(replace(project, tables={"t": table}, paper_of={"t": "p"}), "t", "verses", "all")
     assert "ours       43.8" in out.splitlines()  # the mean of 37.5 and 50, not of 50, 25 and 50
     assert [line.split(" on ")[0] for line in out.splitlines() if " on 320 items" in line] == ["both: 0.5", "both: 0.25", "into: 0.5"]
+
+
+def test_scores_that_came_without_lineage_are_named_by_their_bytes(project):
+    results = project.paths.results
+    (results / f"{SCORE}.lineage.json").unlink()
+    (link,) = chain(results, [SCORE])
+    assert (link.kind, link.sha256) == ("input", {SCORE: checksum(results / SCORE)})
+    out = explain(project, "quickstart", "QS-P", "xx→en")
+    assert "from outside: nothing here describes it" in out
+    assert not re.search(r"^(versions|sha256) *$", out, flags=re.MULTILINE)

@@ -74,3 +74,22 @@ def test_a_row_says_what_was_printed_for_it_under_another_table_and_is_refused_w
     assert published_of({**resolved, "published_from": "t"}, tmp_path).at(resolved["rows"][0], COLUMN).value == "50.0"
     with pytest.raises(InputError, match="nothing is published for the row 'M'"):
         published_of(resolved, tmp_path)
+
+
+ROW = "p,1,,m,M,xnli,avg,accuracy,74.9,,higher,"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (f"{HEAD}{ROW}\n{ROW.replace('74.9', '47.9')}\n", r"t\.csv:3: a figure stands twice; m has xnli/avg/accuracy = 74\.9 above"),
+        (HEAD.replace(",value", ""), r"t\.csv: column 'value' is missing"),
+        (f"{HEAD}p,1,,m,M,xnli,avg,accuracy,74.9\n", r"t\.csv:2: a line has more or fewer fields"),
+        (f"{HEAD}{ROW},7\n", r"t\.csv:2: a line has more or fewer fields"),
+    ],
+    ids=["twice", "a column gone", "fields gone", "a comma too many"],
+)
+def test_a_file_of_figures_with_a_slip_is_refused(tmp_path, text, said):
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError, match=said):
+        read_published(tmp_path, "t")

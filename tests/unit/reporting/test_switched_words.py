@@ -10,7 +10,9 @@ def test_each_language_has_a_line_and_those_without_a_dictionary_are_named(tmp_p
     shares = {"words": 1200, "covered_share": 0.5, "replaced_share": 0.375, "identity_share": 0.1}
     counts = {"by_language": {"de": shares}, "without_dictionary": ["sw"]}
     for name, found in (("switched", counts), ("full", {"rows": 3})):
-        write_json(lineage_path(tmp_path / "views" / name / "all.parquet"), {"recipe": {"view": name}, "counts": found})
+        view = tmp_path / "views" / name / "all.parquet"
+        lineage = {"artefact": {"path": name, "sha256": ""}, "inputs": [], "licences": [], "stand_in": False}
+        write_json(lineage_path(view), {**lineage, "recipe": {"view": name}, "counts": found})
     rows = switched_words(tmp_path)
     assert rows == [{"view": "switched", "lang": "de", **shares}, {"view": "switched", "lang": "sw"}]
     empty = dict.fromkeys(["corpora", "overlap", "decontamination"], ())

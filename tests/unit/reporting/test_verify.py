@@ -1,12 +1,16 @@
 """Results that were changed behind the workflow's back are found, and whole ones pass."""
 
+import errno
+import json
+
 import pytest
 
 from crosslign.cli.main import main
 from crosslign.errors import InputError
 from crosslign.files import write_json
 from crosslign.files.lineage import Lineage, lineage_path
-from crosslign.reporting.verify import discard, verify
+from crosslign.reporting.discard import discard
+from crosslign.reporting.verify import verify
 
 SCORE = "scores/A-s1/last/mean/task.json"
 SELECT = {"task": "task", "subset": "de", "metric": "f1", "protocol": "", "direction": ""}
@@ -202,3 +206,79 @@ def test_control_codes_in_the_names_of_rows_do_not_reach_the_terminal(results):
     text = verify(results)[0]
     assert "A[2J / x: 0.9" in text
     assert "\x1b" not in text
+
+
+def forged(**changes):
+    """Return what changes keys of a lineage file."""
+
+    def change(results):
+        sidecar = lineage_path(results / SCORE)
+        sidecar.write_text(json.dumps({**json.loads(sidecar.read_text()), **changes}))
+
+    return change
+
+
+def replaced(name, text):
+    """Return what writes a text in the place of a file."""
+    return lambda results: (results / name).write_text(text)
+
+
+def folder_in_place(results):
+    (results / SCORE).unlink()
+    (results / SCORE).mkdir()
+
+
+DAMAGED = {
+    "brackets without end": (replaced(f"{SCORE}.lineage.json", "[" * 100_000), "its lineage cannot be read"),
+    "a number of thousands of digits": (replaced(f"{SCORE}.lineage.json", "1" * 5000), "its lineage cannot be read"),
+    "inputs that are none": (forged(inputs=[7]), "its lineage cannot be read"),
+    "a path that is none": (forged(inputs=[{"path": "a/\0", "sha256": ""}]), "its lineage cannot be read"),
+    "a path that no disk has": (forged(inputs=[{"path": "a/" + "b" * 5000, "sha256": ""}]), "its lineage cannot be read"),
+    "an artefact without a path": (forged(artefact={}), "its lineage cannot be read"),
+    "a recipe that names no source": (forged(recipe={"entry": {"source": {}}}, inputs=[{"path": "x", "sha256": ""}]), ""),
+    "an unreadable lineage of nothing": (replaced("scores/gone.json.lineage.json", "{"), "its lineage cannot be read"),
+    "no run": (forged(run={}), ""),
+    "a folder in the place of a file": (folder_in_place, "has changed since"),
+    "a field without end": (replaced("tables/t.csv", HEAD + "x" * 200_000), "touched by hand: tables/t.csv"),
+    "a score without records": (replaced(SCORE, "{}"), "not a score file"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_what_was_tampered_with_is_named_and_taken_away_and_never_ends_the_command(results, capsys, name):
+    damage, said = DAMAGED[name]
+    damage(results)
+    assert main(["verify", str(results)]) == (1 if said else 0)
+    assert said in capsys.readouterr().out
+    assert main(["verify", str(results), "--settle"]) == 0
+    assert main(["verify", str(results), "--discard"]) == 0
+    capsys.readouterr()
+    assert main(["verify", str(results)]) == 0, capsys.readouterr().out
+    assert "everything is whole" in capsys.readouterr().out
+
+
+def test_a_name_with_a_line_end_adds_no_line_to_the_screen(results):
+    (results / "tables" / "x\neverything is whole").write_text("x")
+    text, whole = verify(results)
+    assert not whole
+    assert "everything is whole" not in text.splitlines()
+
+
+def test_a_file_of_the_user_s_own_is_named_and_never_taken_away(results, tmp_path_factory):
+    own = tmp_path_factory.mktemp("own") / "mine.tsv"
+    own.write_text("mine")
+    Lineage("rule", {}, [], own.parent).write(own, "kind")
+    Lineage("rule", {"file": str(own)}, [own], results).write(results / "corpora/c.parquet", "corpus")
+    own.write_text("changed")
+    assert any(line.startswith("touched by hand: ") and "mine.tsv" in line for line in verify(results)[0].splitlines())
+    gone = discard(results, own.parent)
+    assert "corpora/c.parquet" in gone
+    assert own.read_text() == "changed"
+    assert not any("mine.tsv" in path for path in gone)
+
+
+def test_a_download_on_another_disk_is_taken_away_too(results, monkeypatch):
+    monkeypatch.setattr("os.rename", lambda *_: (_ for _ in ()).throw(OSError(errno.EXDEV, "Invalid cross-device link")))
+    (results / "corpora/c.parquet").write_text("other")
+    assert "corpora/c.parquet" in discard(results)
+    assert (results / ".discarded/corpora/c.parquet").read_text() == "other"

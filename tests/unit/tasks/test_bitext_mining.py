@@ -5,12 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from build_sets import build, matrix, with_cosines
+from sklearn.metrics import f1_score
 
 from crosslign.errors import InputError
 from crosslign.mining import knn
+from crosslign.tasks.measures import Bootstrap
 from crosslign.tasks.score import score
 from crosslign.tasks.scorers import _mined
-from crosslign.tasks.scorers._mined import nearest_item_scores
+from crosslign.tasks.scorers._mined import nearest_item_scores, resampled_item_scores
 
 TASK = {
     "scorer": "bitext_mining",
@@ -189,6 +191,20 @@ def test_intervals_resample_sources():
     assert record.ci_low < record.value < record.ci_high
     # Every source has one gold pair, so that recall is a share of 300 sources.
     assert record.ci_high - record.ci_low == pytest.approx(2 * 1.96 * np.sqrt(record.value * (1 - record.value) / n), rel=0.15)
+
+
+def test_mteb_scores_of_resamples_are_those_of_the_drawn_queries():
+    rng = np.random.default_rng(0)
+    gold, predicted = rng.integers(0, 9, 30), rng.integers(0, 12, 30)  # several queries share a partner, some find nobody's
+    bootstrap = Bootstrap("bucc", 50, 42)
+    found = resampled_item_scores(gold, predicted, bootstrap, "mteb")
+    draws = np.concatenate(list(bootstrap.draws(30, "mteb")))
+    for metric, values in found.items():
+        expected = [nearest_item_scores(gold[draw], predicted[draw])[metric] for draw in draws]
+        assert values == pytest.approx(expected, abs=1e-12)
+    f1 = [f1_score(gold[draw], predicted[draw], average="weighted", zero_division=0) for draw in draws]
+    assert found["weighted_f1"] == pytest.approx(f1, abs=1e-12)
+    assert resampled_item_scores(gold, predicted, Bootstrap("bucc", 0, 42)) == {}
 
 
 def test_golden_mteb_scores():

@@ -79,8 +79,9 @@ def test_golden_isotropy_and_its_range(dtype):
     assert found["all", "isotropy_high"].value == pytest.approx(0.4317638089)
 
 
-def test_golden_ratios_of_all_signs():
-    unit = np.array([[0.6, 0.8], [0.8, 0.6], [1, 0]])
+@TYPES
+def test_golden_ratios_of_all_signs(dtype):
+    unit = np.array([[0.6, 0.8], [0.8, 0.6], [1, 0]], dtype)
     values, directions = np.linalg.eigh(unit.T @ unit)
     assert values == pytest.approx([0.4175952698, 2.5824047302])
     plus, minus = np.exp(unit @ directions).sum(0), np.exp(-unit @ directions).sum(0)

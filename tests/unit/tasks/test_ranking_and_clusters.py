@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.errors import InputError
+from crosslign.tasks.measures import Bootstrap
 from crosslign.tasks.score import score
 from crosslign.tasks.scorers._labels import few_shot_draws, first_of_each
 from crosslign.tasks.scorers.average_precision import judge_rankings
-from crosslign.tasks.scorers.clustering_purity import purities
+from crosslign.tasks.scorers.clustering_purity import _resampled, purities
 
 
 def ap(relevant, ranking, k):
@@ -94,6 +95,14 @@ def test_golden_purity():
     assert purities(labels[::-1], 9 - 4 * clusters[::-1]) == pytest.approx((0.7777777778, 0.75))
 
 
+def test_purities_of_resamples_are_those_of_the_drawn_items():
+    rng = np.random.default_rng(1)
+    labels, clusters = rng.integers(0, 4, 25), rng.integers(0, 6, 25)
+    bootstrap = Bootstrap("tnews", 40, 42)
+    expected = [purities(labels[draw], clusters[draw]) for draw in np.concatenate(list(bootstrap.draws(25)))]
+    assert _resampled(labels, clusters, bootstrap) == pytest.approx(np.array(expected))
+
+
 def labelled(counts, split="test", lang="zh"):
     builder = EvaluationBuilder("tnews")
     for label, count in enumerate(counts):
@@ -111,6 +120,10 @@ def test_purity_of_separable_and_of_random_clusters():
     found = {(r.metric, r.protocol): r.value for r in records}
     assert found["mean_cluster_purity", ""] == found["purity", ""] == 1
     assert 1 / 3 < found["purity", "random"] < 0.6
+    assert next(r for r in records if r.metric == "purity" and not r.protocol).ci_low == 1
+    drawn = next(r for r in records if r.metric == "purity" and r.protocol == "random")
+    assert drawn.ci_low < drawn.ci_high
+    assert score("tnews", {**task, "resamples": 0}, {"test": vectors}, {"test": evaluation})[0].ci_low is None
     few = score("tnews", {**task, "k": 100}, {"test": vectors}, {"test": evaluation})
     assert few[0].reason == "90 items are fewer than 100 clusters"
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
+import signal
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from crosslign.errors import InputError, StoppedError
-from crosslign.files import write_rows
+from crosslign.errors import InputError, ResourceError, StoppedError
+from crosslign.files import read_json, write_rows
 from crosslign.files.locks import locked
 from crosslign.training import store as module
 from crosslign.training import tokenised
@@ -94,9 +98,9 @@ def test_stopped_between_chunks_it_goes_on_to_the_same_files(tiny_model, pairs_f
     Store.open(pairs_file, tmp_path / "whole", tiny_model, 9)
     stop, added, real = StopFlag(), [], tokenised._Writer.add
 
-    def add(self, columns, rows):
-        real(self, columns, rows)
-        added.append(rows)
+    def add(self, chunk):
+        real(self, chunk)
+        added.append(len(chunk.texts))
         stop.signal = "SIGTERM"
 
     monkeypatch.setattr(tokenised._Writer, "add", add)
@@ -151,6 +155,53 @@ def test_pairs_that_are_read_as_one_are_stored_and_nothing_else(tiny_model, pair
     assert store.lengths.tolist() == [12, 11]
     store = Store.open(pairs_file, tmp_path / "w", tiny_model, 9, "", [tokenised.PAIR_VIEWS])
     assert {second for _, _, second in store.batch(np.array([1, 0]), 0)[1]} == {None}
+
+
+def test_several_processes_write_the_bytes_of_one(tiny_model, pairs_file, tmp_path, monkeypatch):
+    monkeypatch.setattr(tokenised, "CHUNK", 3)
+    monkeypatch.setenv("SLURM_CPUS_PER_TASK", "1")
+    Store.open(pairs_file, tmp_path / "one", tiny_model, 9)
+    monkeypatch.setenv("SLURM_CPUS_PER_TASK", "2")
+    makers, make, add = [], tokenised.make_chunk, tokenised._Writer.add
+
+    def added(self, chunk):
+        makers.append(chunk.truncated)
+        add(self, replace(chunk, truncated=1))
+
+    monkeypatch.setattr(tokenised, "make_chunk", lambda *given: replace(make(*given), truncated=os.getpid()))
+    monkeypatch.setattr(tokenised._Writer, "add", added)
+    Store.open(pairs_file, tmp_path / "two", tiny_model, 9)
+    assert len(makers) == 7
+    assert os.getpid() not in makers
+    for name in ("tokens.bin", "starts.bin", "rows.bin", "rows.arrow"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+    one, two = (read_json(tmp_path / name / "facts.json") for name in ("one", "two"))
+    assert {**one, "truncated": 7} == two
+
+
+@pytest.mark.parametrize(
+    ("asked", "error", "said"), [(False, ResourceError, "was killed.*memory"), (True, StoppedError, "0 of 20 examples")]
+)
+def test_a_process_that_dies_ends_the_run_in_words(tiny_model, pairs_file, tmp_path, monkeypatch, asked, error, said):
+    """All processes of a job get its scheduler's signal to stop; one that was killed alone lacked memory."""
+    monkeypatch.setattr(tokenised, "CHUNK", 3)
+    monkeypatch.setenv("SLURM_CPUS_PER_TASK", "2")
+    stop, parent = StopFlag(), os.getpid()
+
+    def die(*given):
+        assert os.getpid() != parent
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def chunks(*given, real=tokenised._chunks):
+        if asked:
+            stop.raise_by(signal.SIGTERM, None)
+        yield from real(*given)
+
+    monkeypatch.setattr(tokenised, "make_chunk", die)
+    monkeypatch.setattr(tokenised, "_chunks", chunks)
+    with pytest.raises(error, match=said):
+        Store.open(pairs_file, tmp_path / "s", tiny_model, 9, stop=stop)
+    assert not (tmp_path / "s").exists()
 
 
 def test_runs_share_one_copy_of_what_they_read_alike(tiny_model, pairs_file, tmp_path, monkeypatch):

@@ -12,12 +12,16 @@ import pyarrow as pa
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._parts import Part
 from crosslign.corpora.readers._prose import sentences
-from crosslign.corpora.readers._tables import tables
+from crosslign.corpora.readers._tables import ROWS, tables
 from crosslign.corpora.readers._xml import Handler, items
+from crosslign.corpora.workers import Workers
 from crosslign.errors import InputError
+from crosslign.files.rows import SCHEMAS, pieces
 
 ARTICLES = "0"
 """Name space of articles."""
+ARTICLES_AT_ONCE, CHARACTERS_AT_ONCE = 256, 1 << 22
+"""Articles that are parsed together, and the length of their markup from which on fewer are."""
 NOT_PROSE = frozenset({"ref", "table", "gallery", "math", "timeline", "score", "syntaxhighlight", "source", "code", "imagemap"})
 MEDIA = re.compile(r"\s*[^\W\d_][\w ]*:", re.UNICODE)
 LISTS = ("*", "#", ":", ";")
@@ -27,7 +31,7 @@ LEFTOVERS = ("|", "!", "{", "}", "__")
 
 
 @READERS.register
-def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, min_words: int = 1) -> Iterator[pa.Table]:
+def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, min_words: int = 1, threads: int = 1) -> Iterator[pa.Table]:
     """Yield `mono` rows: the sentences of articles, without redirects, headings, lists, tables, notes and captions.
 
     Args:
@@ -35,21 +39,51 @@ def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, min_wo
         corpus: id of the corpus; row ids are `<corpus>:<file>:<article>.<sentence>`, counted from 1.
         langs: the language of the dump.
         min_words: sentences of fewer words are left out.
+        threads: processes that parse markup, beside this one, which unpacks; the rows are the same.
 
     Raises:
         InputError: several languages, not XML, an entity declaration, a damaged file.
+        ResourceError: one of the processes died.
     """
     if len(langs) != 1:
         raise InputError("articles are of one language", where=corpus, why=f"found {list(langs)}")
-    rows = (row for name, path in files.items() for row in _rows(Part(name, Path(path)), corpus, langs[0], min_words))
-    yield from tables(rows, "mono", ("id", "lang", "text"))
+    articles = (table for name, path in files.items() for table in _articles(Part(name, Path(path)), corpus))
+    for table in _parsed(articles, corpus, langs[0], min_words, threads):
+        yield from pieces(table, ROWS) if table.num_rows else ()
 
 
-def _rows(part: Part, corpus: str, lang: str, min_words: int) -> Iterator[tuple[str, str, str]]:
+def _parsed(articles: Iterator[pa.Table], corpus: str, lang: str, min_words: int, threads: int) -> Iterator[pa.Table]:
+    if threads == 1:
+        yield from (article_rows(table, lang, min_words) for table in articles)
+        return
+    with Workers(threads, {"work": "articles", "name": corpus, "lang": lang, "min_words": min_words}) as workers:
+        yield from (table for table, _ in workers.map(articles, None))
+
+
+def _articles(part: Part, corpus: str) -> Iterator[pa.Table]:
+    """Yield tables of id (of the rows, up to the article) and markup, of some hundred articles or some megabytes each."""
+    ids, texts, size = list[str](), list[str](), 0
     for page, markup in items(part, _Pages()):
-        for number, sentence in enumerate(sentences(prose(markup)), start=1):
-            if len(sentence.split()) >= min_words:
-                yield f"{corpus}:{part.name}:{page}.{number}", lang, sentence
+        ids.append(f"{corpus}:{part.name}:{page}")
+        texts.append(markup)
+        size += len(markup)
+        if len(ids) == ARTICLES_AT_ONCE or size > CHARACTERS_AT_ONCE:
+            yield pa.table({"id": ids, "markup": texts})
+            ids, texts, size = [], [], 0
+    if ids:
+        yield pa.table({"id": ids, "markup": texts})
+
+
+def article_rows(articles: pa.Table, lang: str, min_words: int) -> pa.Table:
+    """Return the `mono` rows of articles, given as id and markup."""
+    rows = [
+        (f"{article}.{number}", lang, sentence)
+        for article, markup in zip(articles["id"].to_pylist(), articles["markup"].to_pylist(), strict=True)
+        for number, sentence in enumerate(sentences(prose(markup)), start=1)
+        if len(sentence.split()) >= min_words
+    ]
+    found = list(tables(rows, "mono", ("id", "lang", "text")))
+    return pa.concat_tables(found) if found else SCHEMAS["mono"].empty_table()
 
 
 def prose(markup: str) -> str:

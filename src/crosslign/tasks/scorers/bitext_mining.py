@@ -14,7 +14,7 @@ from crosslign.mining.threshold import Ties
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData, TextSet
 from crosslign.tasks.measures import Bootstrap, Measure, ThresholdFrom
-from crosslign.tasks.scorers._mined import Mined, Split, judge, nearest_item_scores, search, unify_split
+from crosslign.tasks.scorers._mined import Mined, Split, judge, nearest_item_scores, resampled_item_scores, search, unify_split
 
 Protocol = Literal["xtreme", "train_oracle", "sample_oracle", "official", "mteb"]
 
@@ -156,6 +156,6 @@ def _nearest(candidates: _Candidates, bootstrap: Bootstrap) -> Iterator[Measure]
     mined = candidates.mined("test", "id")
     sources, targets = mined.split.sources, mined.split.targets
     predicted = mined.neighbours.forward_indices[sources, 0]
-    drawn = bootstrap.mean(targets == predicted, "mteb")
+    drawn = resampled_item_scores(targets, predicted, bootstrap, "mteb")
     for metric, value in nearest_item_scores(targets, predicted).items():
-        yield Measure(candidates.subset, metric, value, len(sources), protocol="mteb", resamples=drawn if metric == "accuracy" else None)
+        yield Measure(candidates.subset, metric, value, len(sources), protocol="mteb", resamples=drawn.get(metric))

@@ -8,14 +8,21 @@ import numpy as np
 
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData
-from crosslign.tasks.measures import Measure
+from crosslign.tasks.measures import Bootstrap, Measure
 from crosslign.tasks.scorers._labels import classes
 from crosslign.vectors import normalised
 
 
 @SCORERS.register
 def clustering_purity(
-    task: TaskData, *, k: int | None = None, seeds: Sequence[int] = (0, 1, 2, 3, 4), n_init: int = 10, max_iter: int = 300
+    task: TaskData,
+    *,
+    k: int | None = None,
+    seeds: Sequence[int] = (0, 1, 2, 3, 4),
+    n_init: int = 10,
+    max_iter: int = 300,
+    resamples: int = 1000,
+    seed: int = 42,
 ) -> Iterator[Measure]:
     """Yield for each subset `mean_cluster_purity` and `purity` of k-means on normalised vectors, means over seeds.
 
@@ -25,10 +32,12 @@ def clustering_purity(
         k: number of clusters; default: the number of classes.
         seeds: of k-means++ and of the random assignment.
         n_init, max_iter: starts and steps of each k-means.
+        resamples: bootstrap resamples of the items for intervals, each in the cluster that it is in; 0 for none.
+        seed: of the bootstrap.
     """
     from sklearn.cluster import KMeans
 
-    data = task.only_set()
+    data, bootstrap = task.only_set(), Bootstrap(task.name, resamples, seed)
     for subset in data.subsets:
         items = data.items(subset)
         labels = classes(items, task.name, subset)
@@ -38,14 +47,42 @@ def clustering_purity(
             yield from (Measure(subset, metric, None, len(items), reason=reason) for metric in ("mean_cluster_purity", "purity"))
             continue
         vectors = normalised(data.matrix, items.rows)
-        found = {"": [], "random": []}  # type: dict[str, list[tuple[float, float]]]
-        for seed in seeds:
-            means = KMeans(clusters, init="k-means++", n_init=n_init, max_iter=max_iter, random_state=seed).fit(vectors)
-            found[""].append(purities(labels, means.labels_))
-            found["random"].append(purities(labels, np.random.default_rng(seed).integers(0, clusters, len(labels))))
-        for protocol, values in found.items():
-            for metric, value in zip(("mean_cluster_purity", "purity"), np.mean(values, axis=0), strict=True):
-                yield Measure(subset, metric, float(value), len(items), protocol=protocol)
+        found: dict[str, list[np.ndarray]] = {"": [], "random": []}
+        for start in seeds:
+            means = KMeans(clusters, init="k-means++", n_init=n_init, max_iter=max_iter, random_state=start).fit(vectors)
+            found[""].append(means.labels_)
+            found["random"].append(np.random.default_rng(start).integers(0, clusters, len(labels)))
+        for protocol, assigned in found.items():
+            values = np.mean([purities(labels, one) for one in assigned], axis=0)
+            drawn = [_resampled(labels, one, bootstrap) for one in assigned] if resamples else []
+            for at, metric in enumerate(("mean_cluster_purity", "purity")):
+                kept = np.mean([one[:, at] for one in drawn], axis=0) if drawn else None
+                yield Measure(subset, metric, float(values[at]), len(items), protocol=protocol, resamples=kept)
+
+
+def _cells(labels: np.ndarray, clusters: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:
+    """Return the number of each item's cell in the table of clusters and classes, and the table's shape."""
+    _, rows = np.unique(clusters, return_inverse=True)
+    _, columns = np.unique(labels, return_inverse=True)
+    shape = int(rows.max()) + 1, int(columns.max()) + 1
+    return rows * shape[1] + columns, shape
+
+
+def _of_tables(tables: np.ndarray) -> np.ndarray:
+    """Return both purities of tables [r, clusters, classes]: float64 [r, 2]; clusters without items do not count."""
+    majority, sizes = tables.max(2), tables.sum(2)
+    shares = np.divide(majority, sizes, out=np.zeros(sizes.shape), where=sizes > 0)
+    return np.stack([shares.sum(1) / (sizes > 0).sum(1), majority.sum(1) / sizes.sum(1)], 1)
+
+
+def _resampled(labels: np.ndarray, clusters: np.ndarray, bootstrap: Bootstrap) -> np.ndarray:
+    """Return both purities on resamples of the items: float64 [r, 2]."""
+    cells, shape = _cells(labels, clusters)
+    size, parts = shape[0] * shape[1], []
+    for draw in bootstrap.draws(len(labels)):
+        codes = cells[draw] + np.arange(len(draw))[:, None] * size
+        parts.append(_of_tables(np.bincount(codes.ravel(), minlength=len(draw) * size).reshape(-1, *shape)))
+    return np.concatenate(parts)
 
 
 def purities(labels: np.ndarray, clusters: np.ndarray) -> tuple[float, float]:
@@ -55,9 +92,6 @@ def purities(labels: np.ndarray, clusters: np.ndarray) -> tuple[float, float]:
         labels: [n], class of each item.
         clusters: [n], its cluster; clusters without items do not count.
     """
-    _, rows = np.unique(clusters, return_inverse=True)
-    _, columns = np.unique(labels, return_inverse=True)
-    table = np.zeros((rows.max() + 1, columns.max() + 1), dtype=np.int64)
-    np.add.at(table, (rows, columns), 1)
-    majority = table.max(1)
-    return float((majority / table.sum(1)).mean()), float(majority.sum() / len(labels))
+    cells, shape = _cells(labels, clusters)
+    mean, standard = _of_tables(np.bincount(cells, minlength=shape[0] * shape[1]).reshape(1, *shape))[0].tolist()
+    return mean, standard

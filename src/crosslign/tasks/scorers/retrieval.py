@@ -10,7 +10,7 @@ from crosslign.mining import Neighbours, neighbours
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import LEFT, RIGHT, Items, TaskData
 from crosslign.tasks.measures import Bootstrap, Measure
-from crosslign.tasks.scorers._mined import nearest_item_scores
+from crosslign.tasks.scorers._mined import nearest_item_scores, resampled_item_scores
 
 PROTOCOLS = ("", "strict", "string_equal")
 
@@ -39,9 +39,11 @@ def retrieval(task: TaskData, *, resamples: int = 1000, seed: int = 42) -> Itera
             continue
         near = neighbours(data.matrix, data.matrix, 2, source_rows=left.rows, target_rows=right.rows)
         verdicts = _verdicts(near, left, right, sources, targets)
-        yield from _measures(subset, verdicts, Bootstrap(task.name, resamples, seed))
-        f1 = nearest_item_scores(targets, near.forward_indices[sources, 0])["weighted_f1"]
-        yield Measure(subset, "weighted_f1", f1, len(sources), "xx2en", "mteb")
+        bootstrap, nearest = Bootstrap(task.name, resamples, seed), near.forward_indices[sources, 0]
+        yield from _measures(subset, verdicts, bootstrap)
+        f1 = nearest_item_scores(targets, nearest)["weighted_f1"]
+        drawn = resampled_item_scores(targets, nearest, bootstrap, "mteb", "xx2en").get("weighted_f1")
+        yield Measure(subset, "weighted_f1", f1, len(sources), "xx2en", "mteb", resamples=drawn)
 
 
 def _verdicts(

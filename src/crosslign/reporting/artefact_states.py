@@ -1,0 +1,155 @@
+"""What state every artefact of a results folder is in: hashed again, and compared with what lineage says of it and of its inputs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from crosslign.errors import InputError
+from crosslign.files.lineage import checksum, described_by, lineage_path, read_lineage, read_sidecar
+from crosslign.paths import ORIGIN, origin_files
+
+WHOLE, REMOVED, STALE, MISSING, TOUCHED = "whole", "removed", "stale", "missing", "touched by hand"
+SOUND = (WHOLE, REMOVED)
+"""States that nothing has to be done about."""
+OF_FILES = ("corpora", "views", "examples", "embeddings", "scores", "mined", "tables", "figures")
+OF_FOLDERS = ("encoders", "systems")
+"""Folders of results in which every file, or every folder, has lineage."""
+PAGES = ("overlap", "overview", "report")
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The state of one artefact or cell.
+
+    Attributes:
+        path: relative to the results folder; absolute where it lies outside of it (downloads and models, which scales share).
+        state: whole, removed (vectors that nobody needs any more), stale (made of inputs that have changed since), missing, or touched
+            by hand.
+        why: what differs.
+    """
+
+    path: str
+    state: str
+    why: str = ""
+
+
+def sidecars_of(results: Path) -> Iterator[Path]:
+    """Yield the lineage files of a results folder, without those of unfinished and of discarded work."""
+    for path in sorted(results.rglob("*lineage.json")):
+        if not any(part.endswith(".part") or part == ".discarded" for part in path.parts):
+            yield path
+
+
+def _hashed(results: Path, path: str, known: dict[str, str | None]) -> str | None:
+    """Return the SHA-256 of an artefact as it lies there now, once; None where it is not there."""
+    if path not in known:
+        file = results / path
+        try:
+            known[path] = checksum(file) if file.exists() else None
+        except OSError:
+            known[path] = "cannot be read"
+    return known[path]
+
+
+def _place(results: Path, project: Path, path: str, recipe: Any) -> str:
+    """Return where an input lies: as lineage names it; absolute where lineage knows its name alone, because it lies outside."""
+    if "/" in path or (results / path).exists():
+        return path
+    settings = recipe if isinstance(recipe, Mapping) else {}
+    entry = settings.get("entry")
+    source = entry.get("source") if isinstance(entry, Mapping) else None
+    own = settings.get("file")
+    places = [
+        *([results.parent / "downloads" / source / path] if isinstance(source, str) else []),
+        results.parent / "models" / path,
+        project / "resources" / "published" / path,
+        *([project / own] if isinstance(own, str) and Path(own).name == path else []),
+    ]
+    return next((str(place.absolute()) for place in places if place.exists()), path)
+
+
+def read_described(results: Path, project: Path, sidecar: Path) -> tuple[str, dict[str, Any], list[dict[str, Any]]]:
+    """Return where an artefact lies, what its lineage says of it, and its inputs, each with the place where it lies.
+
+    Raises:
+        InputError: the lineage cannot be read.
+    """
+    lineage = read_sidecar(sidecar)
+    inputs = [{**entry, "path": _place(results, project, entry["path"], lineage.get("recipe"))} for entry in lineage["inputs"]]
+    # Where it lies counts, not where its lineage saw it: the root of a download's lineage is the folder of downloads.
+    return described_by(sidecar).relative_to(results).as_posix(), lineage["artefact"], inputs
+
+
+def artefacts(results: Path, project: Path = Path()) -> Iterator[Finding]:
+    """Yield the state of every artefact that has lineage, of what should have some, and of downloads that they were made of.
+
+    Args:
+        results: the results folder with its scale.
+        project: the project's folder, for its own files and the user's.
+
+    Raises:
+        InputError: the folder holds no lineage at all.
+    """
+    known: dict[str, str | None] = {}
+    sidecars = list(sidecars_of(results))
+    if not sidecars:
+        raise InputError("no results here", where=str(results), do="Give a results folder with its scale, such as results/laptop")
+    wanted: dict[str, str] = {}
+    for sidecar in sidecars:
+        try:
+            path, artefact, inputs = read_described(results, project, sidecar)
+            yield _state(results, path, artefact, inputs, known)
+            wanted.update({entry["path"]: path for entry in inputs})
+        except InputError as error:
+            why = "it was made by another version" if "another version" in error.what else "its lineage cannot be read"
+            yield Finding(sidecar.relative_to(results).as_posix(), TOUCHED, why)
+    for path, user in sorted(wanted.items()):
+        described = lineage_path(results / path).exists()
+        # A name alone, without a folder, lies outside, and nobody knows where.
+        if "/" in path and not described and not (results / path).exists():
+            yield Finding(path, MISSING, f"{user} was made of it")
+        elif Path(path).is_absolute() and described:
+            with suppress(InputError):
+                yield from _touched_outside(results, path, known)
+    yield from _undescribed(results)
+
+
+def _touched_outside(results: Path, path: str, known: dict[str, str | None]) -> Iterator[Finding]:
+    """Yield a download or model whose bytes are not those that were fetched."""
+    if _hashed(results, path, known) != read_lineage(Path(path))["artefact"]["sha256"]:
+        yield Finding(path, TOUCHED, "its bytes are not those that its lineage names")
+
+
+def _undescribed(results: Path) -> Iterator[Finding]:
+    """Yield what no lineage describes where everything should have some; scores of others say so by their `origin.txt`."""
+    found = [path for folder in OF_FILES for path in (results / folder).rglob("*") if path.is_file()]
+    found += [path for folder in OF_FOLDERS for path in (results / folder).glob("*") if path.is_dir()]
+    found += [path for page in PAGES for path in results.glob(f"{page}.*")]
+    for path in sorted(found):
+        name = path.relative_to(results)
+        if any(part.startswith(".") for part in name.parts) or path.name == ORIGIN or path.name.endswith("lineage.json"):
+            continue
+        if not lineage_path(path).exists() and not (name.parts[0] == "scores" and origin_files(results, name.as_posix())):
+            yield Finding(name.as_posix(), TOUCHED, "no lineage describes it")
+
+
+def _state(
+    results: Path, path: str, artefact: Mapping[str, Any], inputs: Sequence[Mapping[str, Any]], known: dict[str, str | None]
+) -> Finding:
+    now = _hashed(results, path, known)
+    # Vectors of large sets are removed after their last score (docs/cluster.md), and any can be made again.
+    if now is None and artefact.get("kind") != "embeddings":
+        return Finding(path, MISSING, "its lineage is there, it is not")
+    if now is not None and now != artefact["sha256"]:
+        return Finding(path, TOUCHED, "its bytes are not those that its lineage names")
+    for entry in inputs:
+        found = _hashed(results, entry["path"], known)
+        if found is not None and found != entry["sha256"]:
+            shown = os.path.relpath(entry["path"]) if Path(entry["path"]).is_absolute() else entry["path"]
+            return Finding(path, STALE, f"{shown} has changed since")
+    return Finding(path, WHOLE if now else REMOVED)

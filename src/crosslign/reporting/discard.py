@@ -1,0 +1,63 @@
+"""Taking away what its hashes refute, so that the next run makes it again."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+from crosslign.errors import InputError
+from crosslign.reporting.artefact_states import STALE, TOUCHED, artefacts, read_described, sidecars_of
+from crosslign.reporting.cell_states import cells
+
+SHARED = ("downloads", "models")
+"""Folders beside those of the scales, which share them."""
+ENDS = ("", ".lineage.json")
+"""An artefact and what describes it; a folder has that inside."""
+
+
+def discard(results: Path, project: Path = Path()) -> list[str]:
+    """Take away what is stale or was touched by hand, and all that was made of it, with its lineage: the next run makes it again.
+
+    Files move to `<results>/.discarded/`; nothing is lost. Time stamps play no part: what is taken away is what its hashes refute.
+
+    Returns:
+        the paths, relative to the results; those of downloads absolute.
+    """
+    found = [*artefacts(results, project), *cells(results)]
+    # Where lineage itself cannot be read, what it describes goes. What is missing refutes nothing that was made of it.
+    names = {re.sub(r"(\.|/)lineage\.json$", "", finding.path) for finding in found if finding.state in (STALE, TOUCHED)}
+    bad = _with_all_made_of(results, project, names)
+    gone = [path for path in sorted(bad) if _kept_at(results, path) and any(Path(f"{results / path}{end}").exists() for end in ENDS)]
+    for path in gone:
+        target = results / ".discarded" / str(_kept_at(results, path))
+        target.parent.mkdir(parents=True, exist_ok=True)
+        for end in ENDS:
+            file = Path(f"{results / path}{end}")
+            if file.exists():
+                shutil.rmtree(f"{target}{end}", ignore_errors=True)
+                shutil.move(file, f"{target}{end}")  # downloads may lie on another disk
+    return gone
+
+
+def _kept_at(results: Path, path: str) -> Path | None:
+    """Return where below the discarded ones a result, a download or a model is put; None for what is the user's own."""
+    shared, place = results.parent.absolute(), results / path
+    if place.is_relative_to(results):
+        return place.relative_to(results)
+    own = place.relative_to(shared) if place.is_relative_to(shared) else Path()
+    return own if own.parts and own.parts[0] in SHARED else None
+
+
+def _with_all_made_of(results: Path, project: Path, bad: set[str]) -> set[str]:
+    """Add every artefact that was made of a bad one, directly or not."""
+    made_of: dict[str, set[str]] = {}
+    for sidecar in sidecars_of(results):
+        with suppress(InputError):
+            path, _, inputs = read_described(results, project, sidecar)
+            made_of[path] = {entry["path"] for entry in inputs}
+    reached = set(bad)
+    while more := {path for path, inputs in made_of.items() if path not in reached and inputs & reached}:
+        reached |= more
+    return reached
