@@ -1,12 +1,10 @@
 """multilingual-e5-small from its wheel: the package's own vectors and tokens, and figures that the world publishes for it."""
 
 import json
-import os
 import platform
 import subprocess
 import sys
 import zipfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -78,14 +76,6 @@ def encoder(project, wheel, tmp_path_factory):
     facts = prepare_encoder("me5_small", project.encoders["me5_small"], {wheel.name: wheel}, out)
     assert (facts["dimension"], facts["blocks"], facts["vocabulary"]) == (384, 12, 250002)
     return {"main": out / "main"}
-
-
-@pytest.fixture(scope="module")
-def mirror():
-    for folder in (os.environ.get("CROSSLIGN_MIRROR", ""), ROOT.parent / "shared" / "mirror"):
-        if folder and (Path(folder) / "MANIFEST.csv").exists():
-            return Path(folder)
-    pytest.skip("no mirror with STS17 and Tatoeba v1: set CROSSLIGN_MIRROR to a folder with MANIFEST.csv")
 
 
 @pytest.mark.skipif(

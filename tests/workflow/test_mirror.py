@@ -1,8 +1,5 @@
 """Real data from a mirror: all 112 languages of Tatoeba v1, scored with the real base encoder."""
 
-import os
-from pathlib import Path
-
 import pytest
 from project_copy import ROOT
 
@@ -13,14 +10,6 @@ from crosslign.encoders.prepare import prepare_encoder
 from crosslign.encoders.text_sets import embed_text_set
 from crosslign.errors import NetworkError
 from crosslign.tasks.write import score_run
-
-
-@pytest.fixture
-def mirror():
-    for folder in (os.environ.get("CROSSLIGN_MIRROR", ""), ROOT.parent / "shared" / "mirror"):
-        if folder and (Path(folder) / "MANIFEST.csv").exists():
-            return Path(folder)
-    pytest.skip("no mirror with Tatoeba v1: set CROSSLIGN_MIRROR to a folder with MANIFEST.csv")
 
 
 @pytest.fixture

@@ -19,9 +19,20 @@ FED = 1 << 16
 class Decompressor(Protocol):
     """One stream, as bz2 and lzma of the standard library have it."""
 
-    eof: bool
-    needs_input: bool
-    unused_data: bytes
+    @property
+    def eof(self) -> bool:
+        """Tell whether the stream has ended."""
+        ...
+
+    @property
+    def needs_input(self) -> bool:
+        """Tell whether more packed bytes must be given first."""
+        ...
+
+    @property
+    def unused_data(self) -> bytes:
+        """Return what followed the stream's end."""
+        ...
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
         """Return at most `max_length` unpacked bytes; what of `data` was not needed for them waits inside."""

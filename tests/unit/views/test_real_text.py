@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import zipfile
 from itertools import pairwise
-from pathlib import Path
 
 import pytest
 
@@ -34,14 +32,6 @@ FILTERS_OF_ALL = [
     {"near_duplicate": {}},
     {"language_id": {"low_accuracy": True, "min_confidence": 0.3}},
 ]
-
-
-@pytest.fixture(scope="module")
-def mirror():
-    folder = Path(os.environ.get("CROSSLIGN_MIRROR") or Path(__file__).parents[4] / "shared" / "mirror")
-    if not (folder / "MANIFEST.csv").is_file():
-        pytest.skip(f"no mirror of real data at {folder}; set CROSSLIGN_MIRROR")
-    return folder
 
 
 def part_of_tatoeba(mirror, folder, code, lang, every=80):

@@ -7,6 +7,7 @@ import tarfile
 from collections import Counter
 
 import pytest
+from gold_pairs import pairs_of
 
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation
@@ -24,14 +25,6 @@ def write(folder, **files):
 
 def read(kind, files, langs=(), limit=None, **options) -> Evaluation:
     return EVALUATIONS.get(kind)(files, {}, "demo", list(langs), limit, 0, **options)
-
-
-def pairs_of(evaluation, subset):
-    """(left lang, left text, right lang, right text, score) of each gold link."""
-    texts = {row["text_id"]: (row["lang"], row["text"]) for row in evaluation.texts.to_pylist()}
-    items = {(row["subset"], row["item_id"]): texts[row["text_id"]] for row in evaluation.items.to_pylist()}
-    gold = [row for row in evaluation.gold.to_pylist() if row["subset"] == subset]
-    return [(*items[subset, row["left"]], *items[subset, row["right"]], round(row["score"], 4)) for row in gold]
 
 
 def test_every_evaluation_has_a_module_of_its_name():
