@@ -22,7 +22,7 @@ import tempfile
 import unicodedata
 import zipfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -38,26 +38,28 @@ json.dump([[bool(rule.accept(next(iter(rule.score([pair]))))) for rule in made] 
 """
 
 
-def _has(text: str, wanted: object) -> bool:
-    return any(wanted(character) for character in text)  # type: ignore[operator]
+def _foreign_digit(character: str) -> bool:
+    return not character.isascii() and bool(unicodedata.decimal(character, 0))
+
+
+def _shared_letter(character: str) -> bool:
+    return character.isalpha() and not unicodedata.name(character, "").startswith("LATIN")
+
+
+KNOWN: tuple[tuple[str, str, Callable[[str], bool]], ...] = (
+    ("html_tags", "an end tag without a beginning or a comment, which the peer does not count", lambda t: "</" in t or "<!" in t),
+    ("html_tags", "a `<` that begins no tag: the peer's parser repairs it into one", lambda t: "<" in t),
+    ("longest_common_substring", "200 characters or more: the peer's search leaves out frequent characters", lambda t: len(t) >= 200),
+    ("non_zero_numerals", "digits of another script, which the peer does not see", lambda t: any(map(_foreign_digit, t))),
+    ("terminal_punctuation", "marks of another script, which the peer does not see", lambda t: any(map("。．？！؟۔।".__contains__, t))),
+    ("character_script", "letters that all scripts share, which we leave out", lambda t: any(map(_shared_letter, t))),
+)
+"""Rule, why the two may judge a pair differently by it, and whether a side is such a text; the first that fits holds."""
 
 
 def reason(rule: str, a: str, b: str) -> str | None:
     """Return why the two may judge a pair differently by one rule, None where nothing is known."""
-    both = a + b
-    if rule == "html_tags" and any(mark in both for mark in ("</", "<!")):
-        return "an end tag without a beginning or a comment, which the peer does not count"
-    if rule == "html_tags" and "<" in both:
-        return "a `<` that begins no tag: the peer's parser repairs it into one"
-    if rule == "longest_common_substring" and max(len(a), len(b)) >= 200:
-        return "200 characters or more: the peer's search leaves out frequent characters"
-    if rule == "non_zero_numerals" and _has(both, lambda c: not c.isascii() and unicodedata.decimal(c, 0)):
-        return "digits of another script, which the peer does not see"
-    if rule == "terminal_punctuation" and _has(both, "。．？！؟۔।".__contains__):
-        return "marks of another script, which the peer does not see"
-    if rule == "character_script" and _has(both, lambda c: c.isalpha() and not unicodedata.name(c, "").startswith("LATIN")):
-        return "letters that all scripts share, which we leave out"
-    return None
+    return next((why for known, why, fits in KNOWN if known == rule and (fits(a) or fits(b))), None)
 
 
 def tico(folder: Path, code: str) -> Iterator[tuple[str, str]]:

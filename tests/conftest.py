@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+BESIDE = Path(__file__).parents[2] / "shared" / "mirror"
+
 
 @pytest.fixture(scope="session")
 def mirror():
-    """The folder of real data that CROSSLIGN_MIRROR names; without it the test is skipped."""
-    folder = Path(os.environ.get("CROSSLIGN_MIRROR", ""))
+    """The folder of real data: what CROSSLIGN_MIRROR names, else `shared/mirror` beside the checkout; without one the test is skipped."""
+    folder = Path(os.environ.get("CROSSLIGN_MIRROR") or BESIDE)
     if not (folder / "MANIFEST.csv").is_file():
-        pytest.skip("no real data: set CROSSLIGN_MIRROR to a folder with MANIFEST.csv")
+        pytest.skip(f"no real data at {folder}: set CROSSLIGN_MIRROR to a folder with MANIFEST.csv")
     return folder
