@@ -73,7 +73,8 @@ class SlurmProject:
         path = self.folder / log
         with open(path, "w") as out:
             process = subprocess.Popen(
-                self.command(*more, config=config, targets=targets),
+                # Of what is started in the background SIGINT is ignored, by all that it starts, too.
+                ["env", "--default-signal=INT", *self.command(*more, config=config, targets=targets)],
                 cwd=self.folder,
                 env=self.environment,
                 stdin=subprocess.DEVNULL,

@@ -5,7 +5,7 @@ import shutil
 import signal
 
 import pytest
-from conftest import SlurmProject, wait_for
+from conftest import PATIENCE, SlurmProject, wait_for
 
 RUN = "MB-base-s42"
 TARGET = f"results/quick/systems/{RUN}"
@@ -130,6 +130,18 @@ def test_a_killed_snakemake_leaves_a_lock_that_is_explained_and_goes_on(cluster,
     assert code != 0
     assert "--unlock" in said
     project.run("--unlock")
+    project.run(targets=[TARGET])
+    assert "going on after step" in project.job_log("train_system", RUN)
+    assert project.weights(RUN) == undisturbed
+
+
+@pytest.mark.long
+def test_ctrl_c_ends_the_jobs_too_and_the_same_command_goes_on(cluster, project, undisturbed, training):
+    process, job = training()
+    os.killpg(process.pid, signal.SIGINT)
+    assert process.wait(timeout=120 * PATIENCE) != 0
+    wait_for(lambda: not cluster.active(), 60, "the job runs on")
+    assert [(each.id, each.state) for each in training.jobs()] == [(job.id, "CANCELLED")]
     project.run(targets=[TARGET])
     assert "going on after step" in project.job_log("train_system", RUN)
     assert project.weights(RUN) == undisturbed
