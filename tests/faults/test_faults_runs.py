@@ -106,7 +106,7 @@ renames, real = 0, Path.replace
 def replace(self, target):
     global renames
     parts = Path(target).parts
-    renames += "checkpoints" not in parts and not any(part.endswith(".part") for part in parts)
+    renames += not {"checkpoints", "tokenised"} & set(parts) and not any(part.endswith(".part") for part in parts)
     if renames == int(os.environ["KILLED_AT"]):
         Path(os.environ["KILLED_NOTE"]).touch()
         os.kill(os.getpid(), signal.SIGKILL)

@@ -64,9 +64,9 @@ def checksum_of(*modules: nn.Module) -> str:
     return digest.hexdigest()
 
 
-def remove_leftovers(folder: Path) -> None:
-    """Remove what a killed process was still writing below a working folder."""
-    for path in sorted(Path(folder).rglob(".*.part")):
+def remove_leftovers(folder: Path, name: str = "") -> None:
+    """Remove what a killed process was still writing below a folder: all, or what was to have one name."""
+    for path in sorted(Path(folder).rglob(f".{name}*.part")):
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ from crosslign.files import read_json, sha256_file, sha256_text
 from crosslign.files.locks import locked
 from crosslign.objectives.contract import Batch
 from crosslign.training import tokenised
+from crosslign.training.checkpoint import remove_leftovers
 from crosslign.training.signals import StopFlag
 from crosslign.training.tokenised import PAIR_VIEWS, SENTENCES, VIEWS, flat_files, open_examples, row_texts, write_tokenised
 
@@ -59,6 +60,8 @@ def _alone(place: Path, stop: StopFlag | None) -> Iterator[None]:
             waited = True
     with lock:
         list(place.parent.iterdir())  # on NFS, what another machine has finished is seen only then
+        if not isinstance(lock, nullcontext):
+            remove_leftovers(place.parent, place.name)
         yield
 
 

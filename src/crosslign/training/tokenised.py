@@ -133,7 +133,7 @@ class _Writer:
         done = self.done
         ends = done.tokens + np.cumsum(chunk.lengths)
         row_ends = done.texts + np.cumsum(chunk.texts)
-        added = {"tokens": chunk.tokens, "segments": chunk.segments, "starts": ends, "rows": row_ends}
+        added: dict[str, NDArray[Any]] = {"tokens": chunk.tokens, "segments": chunk.segments, "starts": ends, "rows": row_ends}
         for name in self.files:
             with open(self._place(name), "ab") as file:
                 file.write(added[name].tobytes())
@@ -205,7 +205,8 @@ def _begin(parent: int, *given: Any) -> None:
 
 
 def _work(columns: Mapping[str, Sequence[Any]], rows: int) -> Chunk:
-    return make_chunk(*_given, columns, rows)
+    model, key = _given
+    return make_chunk(model, key, columns, rows)
 
 
 def _chunks(model: Model, key: Mapping[str, Any], pieces: Iterator[pa.RecordBatch], processes: int) -> Iterator[Chunk]:

@@ -238,6 +238,11 @@ def test_a_run_that_waits_for_the_shared_copy_of_another_can_be_stopped(tiny_mod
     Store.open(pairs_file, tmp_path / "a" / "pairs", tiny_model, 9, shared=shared)
     (place,) = (path for path in shared.iterdir() if path.is_dir())
     place.rename(tmp_path / "not yet")
+    half = shared / f".{place.name}.0123.part"  # a killed process was putting it there
+    half.mkdir()
+    Store.open(pairs_file, tmp_path / "b" / "pairs", tiny_model, 9, shared=shared)
+    assert not half.exists()
+    place.rename(tmp_path / "not yet, either")
     stop.raise_by(15, None)
     with locked(shared / f".{place.name}.lock"), pytest.raises(StoppedError, match="another run tokenises pairs-"):
         Store.open(pairs_file, tmp_path / "b" / "pairs", tiny_model, 9, stop=stop, shared=shared)
