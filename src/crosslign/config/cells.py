@@ -260,7 +260,8 @@ def figure_inputs(project: Project, figure: str) -> dict[str, Any]:
         under, paths = panel_of(project, entry, base)
         panel["against"] = {"label": base, **under}
         declared += paths
-    inputs: dict[str, Any] = {"panels": panels, "results": str(project.paths.results)}
+    shared = {"results": str(project.paths.results), "scale": project.settings["scale"], "stand_in": project.stand_in}
+    inputs: dict[str, Any] = {"panels": panels, **shared}
     if entry["kind"] in OF_VECTORS:
         tables = {part: project.paths.evaluation(entry["text_set"], part) for part in ("texts", "items")}
         declared += tables.values() if declared else ()

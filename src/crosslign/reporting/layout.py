@@ -200,11 +200,11 @@ def _licence_line(grid: Grid, results: Path) -> str:
     return line + (f" Non-commercial: {'; '.join(restricted)}." if restricted else " None of them is marked non-commercial.")
 
 
-def _title(resolved: Mapping[str, Any]) -> str:
-    title = str(resolved["title"])
-    if resolved["scale"] != "paper":
-        title += f" (scale {resolved['scale']}, reduced)"
-    return title + (" – stand-in data, scores mean nothing" if resolved["stand_in"] else "")
+def scaled_title(title: str, scale: str, stand_in: bool) -> str:
+    """Return the title of a table or figure with what must be said of its scale."""
+    if scale != "paper":
+        title += f" (scale {scale}, reduced)"
+    return title + (" – stand-in data, scores mean nothing" if stand_in else "")
 
 
 def _scale_notes(resolved: Mapping[str, Any], rows: list[PrintedRow]) -> list[str]:
@@ -260,7 +260,7 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
     footnotes += _verdicts(rows, str(layout.get("significance", "")), baseline)
     return PrintedTable(
         id=resolved["id"],
-        title=one_line(_title(resolved)),
+        title=one_line(scaled_title(str(resolved["title"]), resolved["scale"], resolved["stand_in"])),
         caption=one_line(resolved.get("caption", "")),
         columns=[
             {"group": one_line(c.get("group", "")), "label": one_line(c["label"]), "name": name}

@@ -10,6 +10,7 @@ import pytest
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.errors import InputError
 from crosslign.files import write_rows
+from crosslign.reporting.figures import FIGURES
 from crosslign.reporting.figures._draw import draw
 
 
@@ -35,7 +36,7 @@ def out(tmp_path):
 
 
 def drawn(kind, inputs, out, **entry):
-    draw({"kind": kind, "title": "A title", **entry}, inputs, out)
+    draw({"kind": kind, "title": "A title", **entry}, {"scale": "paper", "stand_in": False, **inputs}, out)
     assert out["png"].read_bytes().startswith(b"\x89PNG")
     assert "<svg" in out["svg"].read_text(encoding="utf-8")
     with open(out["csv"], encoding="utf-8", newline="") as file:
@@ -112,3 +113,13 @@ def test_a_system_whose_data_lacks_is_left_out_and_named(inputs, out):
 def test_bars_of_systems_without_scores_say_why(out):
     panels = [{"label": name, "cells": [{"reason": "no weights"}, {"reason": "withdrawn"}]} for name in ("a", "b")]
     assert drawn("bars", {"panels": panels}, out) == [{"system": name, "reason": "no weights"} for name in ("a", "b")]
+
+
+@pytest.mark.parametrize(
+    ("scale", "stand_in", "said"), [("paper", False, ""), ("quick", True, "\n(scale quick, reduced) – stand-in data, scores mean nothing")]
+)
+def test_a_figure_of_a_reduced_scale_says_so_in_its_title(out, monkeypatch, scale, stand_in, said):
+    shown = []
+    monkeypatch.setattr(FIGURES, "get", lambda kind: lambda entry, inputs, out: shown.append(entry["title"]))
+    draw({"kind": "bars", "title": "A title"}, {"panels": [{"label": "a"}], "scale": scale, "stand_in": stand_in}, out)
+    assert shown == [f"A title{said}"]

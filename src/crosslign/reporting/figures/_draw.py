@@ -8,25 +8,30 @@ from textwrap import fill
 from typing import Any
 
 from crosslign.reporting.figures import FIGURES
+from crosslign.reporting.layout import scaled_title
 
-WIDTH = 100
-"""Characters of a line of a title."""
+WIDTH = 60
+"""Characters of a line below a title, which the narrowest figure has room for."""
 
 
 def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
-    """Draw one figure; its title says which systems are left out and why, and nothing else is shown where none is left.
+    """Draw one figure; its title says of a reduced scale and of stand-ins that it is one, and which systems are left out and why.
+
+    Where none is left, nothing else is shown.
 
     Args:
         entry: the figure's entry: `kind`, `title` and what its kind wants.
-        inputs: `panels`, each with its `label` and either what its kind reads or the `reason` why that cannot be had; and what they share.
+        inputs: `panels`, each with its `label` and either what its kind reads or the `reason` why that cannot be had; `scale`,
+            `stand_in`, and what the panels share.
         out: png, svg, csv.
     """
     absent: dict[str, list[str]] = {}
     for panel in inputs["panels"]:
         if reason := _reason(panel):
             absent.setdefault(reason, []).append(panel["label"])
-    notes = [fill(f"Without {', '.join(labels)}: {reason}.", WIDTH) for reason, labels in absent.items()]
-    shown = {**entry, "title": "\n".join([entry["title"], *notes])}
+    notes = [scaled_title("", inputs["scale"], inputs["stand_in"]).strip(" –")]
+    notes += [f"Without {', '.join(labels)}: {reason}." for reason, labels in absent.items()]
+    shown = {**entry, "title": "\n".join([entry["title"], *(fill(note, WIDTH) for note in notes if note)])}
     left = [panel for panel in inputs["panels"] if "reason" not in panel]  # bars and lines keep the place of a system without scores
     if sum(map(len, absent.values())) < len(inputs["panels"]):
         FIGURES.get(entry["kind"])(shown, {**inputs, "panels": left}, out)

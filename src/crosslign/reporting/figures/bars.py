@@ -76,15 +76,17 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     """Draw the bars; systems that are set against one base share an axis.
 
     Args:
-        entry: `title`; `cells`, the evaluations; `seen`, languages of the training data, where names of others are marked.
+        entry: `title`; `cells`, the evaluations, each with a `label` where its task and subset are no name; `seen`, languages of the
+            training data, where names of others are marked.
         inputs: `panels`, a list of `label`, `cells` (resolved) and, where changes are shown, `against` (label and cells of the base);
             `results`.
         out: png, svg, csv.
     """
-    names = [f"{cell['task']} {cell['subset']}" for cell in entry["cells"]]
+    names = [cell.get("label", f"{cell['task']} {cell['subset']}") for cell in entry["cells"]]
     results, seen = Path(inputs["results"]), entry.get("seen", [])
     blocks = [list(found) for _, found in groupby(inputs["panels"], key=lambda panel: panel.get("against", {}).get("label"))]
     widest = max(len(block) for block in blocks)
+    labels = {tuple(panel["label"] for panel in block) for block in blocks}
     size = (min(14.0, max(6.0, 0.28 * len(names) * (widest + 1))), 0.6 + 3.6 * len(blocks))
     palette = [colour for colour in PALETTE if not seen or colour != ORANGE]
     figure, axes = subplots(len(blocks), 1, figsize=size, squeeze=False)
@@ -102,7 +104,10 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
                 rows.append((panel["label"], names[place], cell.ours, cell.std, cell.ci_low, cell.ci_high, reason, *changes))
         _draw_names(axis, entry["cells"], seen, names)
         axis.set_ylabel(f"change from {base['label']}, × 100" if base else "score × 100")
-        axis.legend(fontsize=7)
+        if len(labels) > 1:
+            axis.legend(fontsize=7)
+    if len(labels) == 1:  # one for all axes, where it covers no bar
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=min(4, widest), fontsize=7)
     figure.suptitle(entry["title"], fontsize=10)
     save(figure, out)
     columns = ("system", "evaluation", "value", "std", "ci_low", "ci_high", "reason")
