@@ -137,12 +137,15 @@ class CodeSwitch:
             known = self._dictionaries[target].get(lang, {}).get(inner.lower(), ())
             # Two draws a word, whatever the dictionary holds: a larger dictionary changes no other word.
             chosen, which = draw.random() < self.probability, draw.random()
-            self._words[target].update({"words": 1, "covered": bool(known)})
+            counted = self._words[target]
+            counted["words"] += 1
+            counted["covered"] += bool(known)
             if not (chosen and known):
                 switched.append(word)
                 continue
             new = known[int(which * len(known))]
-            self._words[target].update({"replaced": 1, "identity": new.lower() == inner.lower()})
+            counted["replaced"] += 1
+            counted["identity"] += new.lower() == inner.lower()
             switched.append(f"{before}{new}{after}")
             hits += 1
         return switched, hits
