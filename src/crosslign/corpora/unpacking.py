@@ -19,9 +19,20 @@ FED = 1 << 16
 class Decompressor(Protocol):
     """One stream, as bz2 and lzma of the standard library have it."""
 
-    eof: bool
-    needs_input: bool
-    unused_data: bytes
+    @property
+    def eof(self) -> bool:
+        """Whether the stream is over."""
+        ...
+
+    @property
+    def needs_input(self) -> bool:
+        """Whether nothing comes before more packed bytes do."""
+        ...
+
+    @property
+    def unused_data(self) -> bytes:
+        """What follows the stream."""
+        ...
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
         """Return at most `max_length` unpacked bytes; what of `data` was not needed for them waits inside."""
@@ -37,13 +48,16 @@ class _Gzip:
 
     @property
     def eof(self) -> bool:
+        """Whether the stream is over."""
         return self._stream.eof
 
     @property
     def unused_data(self) -> bytes:
+        """What follows the stream."""
         return self._stream.unused_data
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        """Return at most `max_length` unpacked bytes."""
         made = self._stream.decompress(self._stream.unconsumed_tail + data, max(max_length, 0))
         self.needs_input = not self._stream.unconsumed_tail and len(made) != max_length
         return made
