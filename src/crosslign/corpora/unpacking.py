@@ -21,17 +21,17 @@ class Decompressor(Protocol):
 
     @property
     def eof(self) -> bool:
-        """Tell whether the stream has ended."""
+        """Whether the stream is over."""
         ...
 
     @property
     def needs_input(self) -> bool:
-        """Tell whether more packed bytes must be given first."""
+        """Whether nothing comes before more packed bytes do."""
         ...
 
     @property
     def unused_data(self) -> bytes:
-        """Return what followed the stream's end."""
+        """What follows the stream."""
         ...
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
@@ -48,13 +48,16 @@ class _Gzip:
 
     @property
     def eof(self) -> bool:
+        """Whether the stream is over."""
         return self._stream.eof
 
     @property
     def unused_data(self) -> bytes:
+        """What follows the stream."""
         return self._stream.unused_data
 
     def decompress(self, data: bytes, max_length: int = -1) -> bytes:
+        """Return at most `max_length` unpacked bytes."""
         made = self._stream.decompress(self._stream.unconsumed_tail + data, max(max_length, 0))
         self.needs_input = not self._stream.unconsumed_tail and len(made) != max_length
         return made
