@@ -84,7 +84,7 @@ test-papers: $(VENV)/.installed
 
 # Without it the tests of its translator are skipped; where there is no apt-get, or no right to use it, this says so and goes on.
 apertium:
-	@command -v apertium >/dev/null || { apt-get update -q && apt-get install -y -q apertium apertium-eng-spa apertium-fr-es apertium-es-pt; } \
+	@apertium -l 2>/dev/null | grep -q es-pt || { apt-get update -q && apt-get install -y -q apertium apertium-eng-spa apertium-fr-es apertium-es-pt; } \
 		>/dev/null 2>&1 || echo "Apertium is not installed and cannot be: its tests are skipped"
 
 # The pictures of the README: a figure at scale quick and the top of its report, in headless Chromium (apt-get install chromium).

@@ -223,7 +223,7 @@ def test_f17_packed_files_are_whole_or_refused(tmp_path):
 
 
 def test_f18_a_filter_worker_that_dies_fails_the_step(tmp_path):
-    task = {"name": "c", "kind": "mono", "langs": ["en"], "steps": [{"length": {"min_words": 1}}]}
+    task = {"work": "filters", "name": "c", "kind": "mono", "langs": ["en"], "steps": [{"length": {"min_words": 1}}]}
     rows = [pa.Table.from_pylist([{"id": str(n), "lang": "en", "text": "a b"}], schema=SCHEMAS["mono"]) for n in range(9)]
     with Workers(2, task) as workers:
         answers = workers.map(rows, [0, 1])

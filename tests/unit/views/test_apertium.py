@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from types import SimpleNamespace
 
 import pytest
+from apertium_pairs import needs_apertium
 
 from crosslign.errors import InputError, ResourceError
 from crosslign.views import TRANSLATORS, TranslatorSetting
 from crosslign.views.translators import apertium
 
-INSTALLED = shutil.which("apertium") is not None
 MODES = {("en", "es"): "eng-spa", ("es", "fr"): "es-fr", ("es", "pt"): "es-pt", ("fr", "es"): "fr-es", ("pt", "fr"): "pt-fr"}
 
 
@@ -66,7 +65,7 @@ def test_without_apertium_it_says_what_to_install(monkeypatch):
         translator()
 
 
-@pytest.mark.skipif(not INSTALLED, reason="apertium is not installed")
+@needs_apertium
 def test_the_engine_itself():
     made = translator(("es", "fr"), chains={"en-fr": ["eng-spa", "es-fr"]})
     texts = ["I live in Madrid.", "Why not? Well... yes", "The cat drinks water", "100 % <b> & [x] ^a$ @ ~ \\ / done", "…"]
@@ -80,7 +79,7 @@ def test_the_engine_itself():
     assert made.identity["modes"].keys() == {"eng-spa", "es-fr"}
 
 
-@pytest.mark.skipif(not INSTALLED, reason="apertium is not installed")
+@needs_apertium
 def test_a_language_that_no_pair_reaches():
     with pytest.raises(InputError, match="cannot translate from 'en' into 'zh'"):
         translator(("zh",))

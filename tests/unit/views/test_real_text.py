@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
 import zipfile
 from itertools import pairwise
 
 import pytest
+from apertium_pairs import needs_apertium
 
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.build import build_corpus
@@ -139,7 +139,7 @@ def test_provided_translation(corpora, tmp_path):
     assert counts["untranslated"] == len(english) - len(rows)
 
 
-@pytest.mark.skipif(shutil.which("apertium") is None, reason="apertium is not installed")
+@needs_apertium
 def test_apertium_translates_and_a_rerun_asks_nothing(corpora, tmp_path, monkeypatch):
     paths, _ = corpora
     few = read_rows(paths["tico19"]).slice(0, 150)
