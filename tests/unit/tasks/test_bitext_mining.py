@@ -9,7 +9,7 @@ from sklearn.metrics import f1_score
 
 from crosslign.errors import InputError
 from crosslign.mining import knn
-from crosslign.tasks.measures import Bootstrap
+from crosslign.tasks.measures import Bootstrap, centred, interval
 from crosslign.tasks.score import score
 from crosslign.tasks.scorers import _mined
 from crosslign.tasks.scorers._mined import nearest_item_scores, resampled_item_scores
@@ -205,6 +205,19 @@ def test_mteb_scores_of_resamples_are_those_of_the_drawn_queries():
     f1 = [f1_score(gold[draw], predicted[draw], average="weighted", zero_division=0) for draw in draws]
     assert found["weighted_f1"] == pytest.approx(f1, abs=1e-12)
     assert resampled_item_scores(gold, predicted, Bootstrap("bucc", 0, 42)) == {}
+
+
+def test_the_interval_of_a_weighted_score_lies_around_it():
+    """With one partner a query, whoever is not drawn takes wrong neighbours away from the others: resamples of F1 lie above it."""
+    rng = np.random.default_rng(0)
+    gold = np.arange(300)
+    predicted = np.where(rng.random(300) < 0.3, gold, rng.integers(0, 60, 300))
+    f1 = nearest_item_scores(gold, predicted)["weighted_f1"]
+    drawn = resampled_item_scores(gold, predicted, Bootstrap("bucc", 400, 42))["weighted_f1"]
+    assert np.mean(drawn) > f1 + np.std(drawn) / 4
+    low, high = interval(centred(drawn, f1))
+    assert low < f1 < high
+    assert np.mean(centred(drawn, f1)) == pytest.approx(f1)
 
 
 def test_golden_mteb_scores():

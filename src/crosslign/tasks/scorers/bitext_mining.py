@@ -13,7 +13,7 @@ from crosslign.mining.margin import Margin, Retrieval
 from crosslign.mining.threshold import Ties
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData, TextSet
-from crosslign.tasks.measures import Bootstrap, Measure, ThresholdFrom
+from crosslign.tasks.measures import Bootstrap, Measure, ThresholdFrom, centred
 from crosslign.tasks.scorers._mined import Mined, Split, judge, nearest_item_scores, resampled_item_scores, search, unify_split
 
 Protocol = Literal["xtreme", "train_oracle", "sample_oracle", "official", "mteb"]
@@ -158,4 +158,5 @@ def _nearest(candidates: _Candidates, bootstrap: Bootstrap) -> Iterator[Measure]
     predicted = mined.neighbours.forward_indices[sources, 0]
     drawn = resampled_item_scores(targets, predicted, bootstrap, "mteb")
     for metric, value in nearest_item_scores(targets, predicted).items():
-        yield Measure(candidates.subset, metric, value, len(sources), protocol="mteb", resamples=drawn.get(metric))
+        resamples = drawn.get(metric) if metric == "accuracy" else centred(drawn.get(metric), value)
+        yield Measure(candidates.subset, metric, value, len(sources), protocol="mteb", resamples=resamples)

@@ -8,7 +8,7 @@ import numpy as np
 
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData
-from crosslign.tasks.measures import Bootstrap, Measure
+from crosslign.tasks.measures import Bootstrap, Measure, centred
 from crosslign.tasks.scorers._labels import classes
 from crosslign.vectors import normalised
 
@@ -57,7 +57,8 @@ def clustering_purity(
             drawn = [_resampled(labels, one, bootstrap) for one in assigned] if resamples else []
             for at, metric in enumerate(("mean_cluster_purity", "purity")):
                 kept = np.mean([one[:, at] for one in drawn], axis=0) if drawn else None
-                yield Measure(subset, metric, float(values[at]), len(items), protocol=protocol, resamples=kept)
+                value = float(values[at])
+                yield Measure(subset, metric, value, len(items), protocol=protocol, resamples=centred(kept, value))
 
 
 def _cells(labels: np.ndarray, clusters: np.ndarray) -> tuple[np.ndarray, tuple[int, int]]:

@@ -9,7 +9,7 @@ import numpy as np
 from crosslign.mining import Neighbours, neighbours
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import LEFT, RIGHT, Items, TaskData
-from crosslign.tasks.measures import Bootstrap, Measure
+from crosslign.tasks.measures import Bootstrap, Measure, centred
 from crosslign.tasks.scorers._mined import nearest_item_scores, resampled_item_scores
 
 PROTOCOLS = ("", "strict", "string_equal")
@@ -43,7 +43,7 @@ def retrieval(task: TaskData, *, resamples: int = 1000, seed: int = 42) -> Itera
         yield from _measures(subset, verdicts, bootstrap)
         f1 = nearest_item_scores(targets, nearest)["weighted_f1"]
         drawn = resampled_item_scores(targets, nearest, bootstrap, "mteb", "xx2en").get("weighted_f1")
-        yield Measure(subset, "weighted_f1", f1, len(sources), "xx2en", "mteb", resamples=drawn)
+        yield Measure(subset, "weighted_f1", f1, len(sources), "xx2en", "mteb", resamples=centred(drawn, f1))
 
 
 def _verdicts(
