@@ -8,14 +8,11 @@ from typing import Any
 
 from crosslign.config.options import options_of
 from crosslign.config.project import Project
-from crosslign.config.resolve import entry_of, is_untrained
+from crosslign.config.resolve import LAST, entry_of, is_untrained, kept_checkpoints
 from crosslign.config.schema import schemas_of
-from crosslign.config.yaml_files import YamlFile
+from crosslign.config.yaml_files import YamlFile, where_of
 from crosslign.errors import InputError
 from crosslign.registry import nearest
-
-LAST = "last"
-"""Checkpoint that every trained system has."""
 
 Place = tuple[str | int, ...]
 
@@ -31,9 +28,7 @@ class _Recipe:
     def refuse(self, what: str, place: Place, why: str = "", do: str = "") -> InputError:
         """Return the error of one place of the recipe, which may stand in the recipe that it is `like`."""
         relative = f"config/papers/{self.project.paper_of[self.name]}.yaml"
-        keys = (self.section, self.name, *place)
-        where = self.files[relative].where(keys) if relative in self.files else f"{relative}: {'.'.join(map(str, keys))}"
-        return InputError(what, where=where, why=why, do=do)
+        return InputError(what, where=where_of(self.files, relative, (self.section, self.name, *place)), why=why, do=do)
 
     def look_up(self, kind: str, name: str, allowed: Collection[str], place: Place) -> None:
         """Refuse a name that stands for nothing."""
@@ -62,11 +57,6 @@ def _check_parts(recipe: _Recipe, objectives: Mapping[str, Any]) -> None:
         raise recipe.refuse(f"no term uses the part {name!r}", ("parts", name), do=do)
 
 
-def _kept(entry: Mapping[str, Any]) -> list[str]:
-    """Return the checkpoints that a run of a recipe has."""
-    return [LAST, *(name for name, select in entry.get("select", {}).items() if select.get("keep", True))]
-
-
 def _check_checkpoints(recipe: _Recipe) -> None:
     if LAST in recipe.entry.get("select", {}):
         raise recipe.refuse(f"{LAST!r} is the checkpoint after the last step", ("select", LAST), do="Give the selection another name")
@@ -75,7 +65,7 @@ def _check_checkpoints(recipe: _Recipe) -> None:
         place = ("checkpoint",) if task is None else ("checkpoint", task)
         if task is not None:
             recipe.look_up("task", task, ["default", *recipe.project.tasks], place)
-        recipe.look_up(f"checkpoint of {recipe.name}", name, _kept(recipe.entry), place)
+        recipe.look_up(f"checkpoint of {recipe.name}", name, kept_checkpoints(recipe.entry), place)
 
 
 def _check_base(recipe: _Recipe) -> None:
@@ -88,7 +78,7 @@ def _check_base(recipe: _Recipe) -> None:
         return
     under = entry_of(recipe.project, base["system"])
     if "checkpoint" in base:
-        recipe.look_up(f"checkpoint of {base['system']}", base["checkpoint"], _kept(under), ("base", "checkpoint"))
+        recipe.look_up(f"checkpoint of {base['system']}", base["checkpoint"], kept_checkpoints(under), ("base", "checkpoint"))
     for name in started:
         recipe.look_up(f"part of {base['system']}", name, under.get("parts", {}), ("parts", name, "start_from"))
 

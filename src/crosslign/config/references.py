@@ -10,8 +10,8 @@ from crosslign.config.cells import system_of
 from crosslign.config.graph import view_corpora
 from crosslign.config.project import Project
 from crosslign.config.readouts import RAW, split_length
-from crosslign.config.resolve import entry_of
-from crosslign.config.yaml_files import YamlFile
+from crosslign.config.resolve import LAST, entry_of, kept_checkpoints
+from crosslign.config.yaml_files import YamlFile, where_of
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
@@ -180,18 +180,13 @@ def _exists(project: Project, kind: str, name: str, allowed: Collection[str]) ->
     return kind == "readout" and (length is not None or name.endswith(RAW)) and base.removesuffix(RAW) in allowed
 
 
-def _where(files: Mapping[str, YamlFile], file: str, keys: Sequence[str | int]) -> str:
-    """Return file, line and key for a message; the key alone where the file was not read from disk."""
-    return files[file].where(keys) if file in files else f"{file}: {'.'.join(map(str, keys))}"
-
-
 def _check_footnotes(project: Project, files: Mapping[str, YamlFile]) -> None:
     """Refuse a footnote whose row or column its table lacks, or whose row may be one of several."""
     for name, table in project.tables.items():
         for index, note in enumerate(table.get("footnotes", [])):
             at, file = note.get("at", {}), f"config/papers/{project.paper_of[name]}.yaml"
             keys = ("tables", name, "footnotes", index, "at")
-            where = _where(files, file, keys)
+            where = where_of(files, file, keys)
             columns = [column["label"] for column in table["columns"]]
             if "column" in at and at["column"] not in columns:
                 raise InputError(f"no column {at['column']!r} for this footnote", where=where, why=nearest(at["column"], columns))
@@ -215,7 +210,7 @@ def _check_averages(project: Project, files: Mapping[str, YamlFile]) -> None:
             members = [part for part in column.get("mean_of", []) if isinstance(part, str)]
             averages |= {column["label"]: members} if members else {}
             file, keys = f"config/papers/{project.paper_of[name]}.yaml", ("tables", name, "columns", index, "mean_of")
-            where = _where(files, file, keys)
+            where = where_of(files, file, keys)
             for label in members:
                 if label not in scored:
                     raise InputError(f"no column {label!r} to average over", where=where, why=nearest(label, scored))
@@ -229,11 +224,11 @@ def _checkpoint_uses(project: Project) -> Iterator[tuple[str, Sequence[str | int
     for section in ("systems", "finetunes"):
         for name in getattr(project, section):
             file, entry = f"config/papers/{project.paper_of[name]}.yaml", getattr(project, section)[name]
-            named = entry.get("checkpoint", "last")
+            named = entry.get("checkpoint", LAST)
             for checkpoint in named.values() if isinstance(named, Mapping) else [named]:
                 yield file, (section, name, "checkpoint"), name, checkpoint
             if "system" in entry.get("base", {}):
-                yield file, (section, name, "base", "checkpoint"), entry["base"]["system"], entry["base"].get("checkpoint", "last")
+                yield file, (section, name, "base", "checkpoint"), entry["base"]["system"], entry["base"].get("checkpoint", LAST)
     for name, table in project.tables.items():
         for index, column in enumerate(table["columns"]):
             systems = {system_of(row, column) for row in table["rows"] if "system" in row} if "checkpoint" in column else set()
@@ -251,9 +246,9 @@ def _check_checkpoints(project: Project, files: Mapping[str, YamlFile]) -> None:
         if system in project.encoders:
             continue
         entry = project.finetunes[system] if system in project.finetunes else entry_of(project, system)
-        kept = ["last", *(name for name, select in entry.get("select", {}).items() if select.get("keep", True))]
+        kept = kept_checkpoints(entry)
         if checkpoint not in kept:
-            where = _where(files, file, keys)
+            where = where_of(files, file, keys)
             raise InputError(f"{system} keeps no checkpoint {checkpoint!r}", where=where, why=nearest(checkpoint, kept))
 
 
@@ -268,7 +263,7 @@ def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
         for file, keys, kind, name in uses(project):
             allowed = known.get(kind, ())
             if not _exists(project, kind, name, allowed):
-                where = _where(files, file, keys)
+                where = where_of(files, file, keys)
                 raise InputError(f"unknown {kind} {name!r}", where=where, why=nearest(name, list(allowed)))
     _check_footnotes(project, files)
     _check_averages(project, files)

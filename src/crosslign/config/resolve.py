@@ -28,6 +28,8 @@ TRAIN_DEFAULTS: dict[str, Any] = {
 PACE = ("checkpoint_minutes", "checkpoint_every")
 """Keys of `train:` that say when a run is saved: they change no bytes, so no recipe has them and no change makes a system anew."""
 CHECKPOINT_MINUTES = 10
+LAST = "last"
+"""Checkpoint that every trained system has."""
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -245,14 +247,19 @@ def dev_readouts(project: Project, system: str, select: Mapping[str, Any]) -> di
     return found
 
 
+def kept_checkpoints(entry: Mapping[str, Any]) -> list[str]:
+    """Return the checkpoints that a run of a recipe keeps."""
+    return [LAST, *(name for name, select in entry.get("select", {}).items() if select.get("keep", True))]
+
+
 def checkpoint_name(project: Project, system: str, task: str, column: Mapping[str, Any] | None = None) -> str:
     """Return the checkpoint of a cell: the column's, else the system's for that task, else `last`; `base` when untrained."""
     if is_untrained(project, system):
         return "base"
     if column and "checkpoint" in column:
         return str(column["checkpoint"])
-    named = entry_of(project, system).get("checkpoint", "last")
-    return str(named.get(task, named.get("default", "last"))) if isinstance(named, Mapping) else str(named)
+    named = entry_of(project, system).get("checkpoint", LAST)
+    return str(named.get(task, named.get("default", LAST))) if isinstance(named, Mapping) else str(named)
 
 
 def scored_entry(project: Project, task: str) -> dict[str, Any]:

@@ -52,6 +52,11 @@ class YamlFile:
         return f"{self.path}: {dotted}" if dotted else str(self.path)
 
 
+def where_of(files: Mapping[str, YamlFile], file: str, keys: Sequence[str | int]) -> str:
+    """Return file, line and key for a message; the key alone where the file was not read from disk."""
+    return files[file].where(keys) if file in files else f"{file}: {'.'.join(map(str, keys))}"
+
+
 Keys = tuple[str | int, ...]
 Line = tuple[Keys, int]
 
