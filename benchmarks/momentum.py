@@ -14,52 +14,28 @@ from __future__ import annotations
 import argparse
 import copy
 import json
-import resource
 import statistics
-import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _common import encoder_folder, machine, measured, parser, versions
-from training import LEARNING_RATE, TOLERANCE, Clock, read_pairs, recipe_of, without_dropout
+from _common import encoder_folder, machine, parser, versions
+from training import LEARNING_RATE, TOLERANCE, Clock, Pairs, fit_timed, one_side, read_pairs, recipe_of, run
 
 TEMPERATURE, MOMENTUM, SEED = 0.04, 0.999, 1
-Pairs = list[tuple[str, ...]]
 
 
 def ours(folder: Path, pairs: Pairs, options: argparse.Namespace, work: Path) -> tuple[Clock, list[float]]:
     """Train with the project's trainer."""
-    import pyarrow as pa
-
     from crosslign.encoders.model import Model
-    from crosslign.files import write_rows
     from crosslign.objectives import PARTS
-    from crosslign.training import fit as module
-    from crosslign.training.order import Order
 
-    ids = [f"pair:{n}" for n in range(len(pairs))]
-    columns = {"id": ids, "rows": [[n] for n in ids], "a_text": [a for a, _ in pairs], "a_lang": ["en"] * len(ids)}
-    write_rows(work / "pairs.parquet", pa.table({**columns, "b_text": [b for _, b in pairs], "b_lang": ["de"] * len(ids)}), "pairs")
-    Order.at = lambda self, step: np.arange(step * self.batch, (step + 1) * self.batch)  # type: ignore[method-assign]
-    clock, step = Clock(), module._Run.step
-
-    def timed(run: Any) -> Any:
-        result = step(run)
-        clock.mark()
-        return result
-
-    module._Run.step = timed  # type: ignore[method-assign]
     model = Model.load({"main": folder})
     queue = PARTS.get("momentum_queue")(size=options.queue, momentum=MOMENTUM, queue_init="random")  # type: ignore[call-arg]
     queue.attach(model, SEED)
-    recipe = recipe_of(options, len(pairs) // options.batch)
     term = {"objective": "momentum_contrast", "examples": "pairs", "batch": options.batch, "queue": "queue", "temperature": TEMPERATURE}
-    module.fit({**recipe, "terms": [term]}, {"pairs": work / "pairs.parquet"}, model, {"queue": queue}, None, work / "run", work / "work")
-    module._Run.step = step  # type: ignore[method-assign]
-    lines = (work / "run" / "curve.jsonl").read_text(encoding="utf-8").splitlines()
-    return clock, [json.loads(line)["loss"] for line in lines]
+    return fit_timed({**recipe_of(options, len(pairs) // options.batch), "terms": [term]}, model, {"queue": queue}, pairs, work)
 
 
 def peer(folder: Path, pairs: Pairs, options: argparse.Namespace, work: Path) -> tuple[Clock, list[float]]:
@@ -108,32 +84,6 @@ def peer(folder: Path, pairs: Pairs, options: argparse.Namespace, work: Path) ->
     return clock, losses
 
 
-def one_side(options: argparse.Namespace) -> None:
-    """Train one side, first without dropout, and print its figures as JSON."""
-    import torch
-
-    torch.set_num_threads(options.threads)
-    pairs = [tuple(pair) for pair in json.loads(options.data.read_text())]
-    train = {"ours": ours, "peer": peer}[options.side]
-    with tempfile.TemporaryDirectory() as work:
-        plain = without_dropout(options.folder, Path(work) / "plain")
-        _, checked = train(plain, pairs[: options.batch * options.check], options, Path(work))
-    with tempfile.TemporaryDirectory() as work:
-        clock, _ = train(options.folder, pairs, options, Path(work))
-    wall, processor = clock.per_step()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({"wall": wall, "processor": processor, "peak_mb": peak, "checked": checked}))
-
-
-def run(side: str, folder: Path, data: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Run one side in a process of its own."""
-    settings = ("batch", "max_length", "threads", "precision", "check", "queue")
-    given = [f"--{name.replace('_', '-')}={getattr(options, name)}" for name in settings]
-    command = [sys.executable, __file__, f"--side={side}", f"--folder={folder}", f"--data={data}", *given]
-    variables = {"OMP_NUM_THREADS": str(options.threads), "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
-    return dict(json.loads(measured(command, **variables, OMP_WAIT_POLICY="PASSIVE").out.splitlines()[-1]))
-
-
 def compare(folder: Path, options: argparse.Namespace, work: Path) -> None:
     """Check the losses of both sides, time them in turns, and print."""
     data = work / "data.json"
@@ -141,7 +91,7 @@ def compare(folder: Path, options: argparse.Namespace, work: Path) -> None:
     found: dict[str, list[dict[str, Any]]] = {"ours": [], "peer": []}
     for repeat in range(options.repeats):
         for side in ("ours", "peer")[:: -1 if repeat % 2 else 1]:
-            found[side].append(run(side, folder, data, options))
+            found[side].append(run(__file__, side, folder, data, options, "queue"))
         own, theirs = (np.array(found[side][-1]["checked"]) for side in ("ours", "peer"))
         apart = float(np.abs(own - theirs).max())
         print(f"without dropout: losses of {options.check} steps agree to {apart:.1e}, {own[0]:.4f} to {own[-1]:.4f}", flush=True)
@@ -177,7 +127,7 @@ def main() -> None:
     options = command.parse_args()
     options.micro_batch = None
     if options.side:
-        one_side(options)
+        one_side(options, {"ours": ours, "peer": peer})
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = encoder_folder(options.folder or Path(temporary), "minilm_l6")

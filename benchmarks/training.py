@@ -24,6 +24,7 @@ import statistics
 import sys
 import tempfile
 import time
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -31,12 +32,13 @@ import numpy as np
 from _common import encoder_folder, machine, measured, parser, verses, versions
 
 LEARNING_RATE, TEMPERATURE, COLD, SEED = 2e-5, 0.05, 2, 1
+Pairs = list[tuple[str, ...]]
 TOLERANCE = {"fp32": 2e-3, "bf16": 3e-2}
 PEAKS = {"A100": 312.0, "H100": 989.0, "H200": 989.0, "GH200": 989.0}
 XLM_R_LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}
 
 
-def read_pairs(path: Path | None, count: int, folder: Path) -> list[tuple[str, ...]]:
+def read_pairs(path: Path | None, count: int, folder: Path) -> Pairs:
     """Return sentence pairs: of a training set, of two columns, or distinct verses in English and German."""
     if path is None:
         pairs = verses(folder, ["en", "de"], count, SEED)
@@ -68,6 +70,10 @@ class Clock:
         return tuple(np.median(steps, axis=0).tolist())  # type: ignore[return-value]
 
 
+Train = Callable[[Path, Pairs, argparse.Namespace, Path], tuple[Clock, list[float]]]
+"""One side: encoder's folder, pairs, options and a working folder give the times and losses of the steps."""
+
+
 def recipe_of(options: argparse.Namespace, steps: int) -> dict[str, Any]:
     """Return our recipe: the sides' common settings."""
     readout = {"pooling": "mean", "layer": -1, "max_length": options.max_length, "normalise": True, "precision": "fp32", "prefix": ""}
@@ -81,11 +87,10 @@ def recipe_of(options: argparse.Namespace, steps: int) -> dict[str, Any]:
     return {"system": "benchmark", "seed": 1, "parts": {}, "terms": [term], "train": train, "select": {}, "readout": readout}
 
 
-def train_ours(folder: Path, pairs: list[tuple[str, ...]], options: argparse.Namespace, work: Path) -> tuple[Clock, list[float]]:
-    """Train with the project's trainer; the pairs come in the order of `pairs`."""
+def fit_timed(recipe: dict[str, Any], model: Any, parts: dict[str, Any], pairs: Pairs, work: Path) -> tuple[Clock, list[float]]:
+    """Train with the project's trainer; the pairs come in the order of `pairs`. Return the times and the loss of each step."""
     import pyarrow as pa
 
-    from crosslign.encoders.model import Model
     from crosslign.files import write_rows
     from crosslign.training import fit as module
     from crosslign.training.order import Order
@@ -102,14 +107,20 @@ def train_ours(folder: Path, pairs: list[tuple[str, ...]], options: argparse.Nam
         return result
 
     module._Run.step = timed  # type: ignore[method-assign]
-    model = Model.load({"main": folder})
-    recipe = recipe_of(options, len(pairs) // options.batch)
-    module.fit(recipe, {"pairs": work / "pairs.parquet"}, model, {}, None, work / "run", work / "work")
-    lines = (work / "run" / "curve.jsonl").read_text().splitlines()
+    module.fit(recipe, {"pairs": work / "pairs.parquet"}, model, parts, None, work / "run", work / "work")
+    module._Run.step = step  # type: ignore[method-assign]
+    lines = (work / "run" / "curve.jsonl").read_text(encoding="utf-8").splitlines()
     return clock, [json.loads(line)["loss"] for line in lines]
 
 
-def train_peer(folder: Path, pairs: list[tuple[str, ...]], options: argparse.Namespace, work: Path) -> tuple[Clock, list[float]]:
+def train_ours(folder: Path, pairs: Pairs, options: argparse.Namespace, work: Path) -> tuple[Clock, list[float]]:
+    """Train by InfoNCE with the project's trainer."""
+    from crosslign.encoders.model import Model
+
+    return fit_timed(recipe_of(options, len(pairs) // options.batch), Model.load({"main": folder}), {}, pairs, work)
+
+
+def train_peer(folder: Path, pairs: Pairs, options: argparse.Namespace, work: Path) -> tuple[Clock, list[float]]:
     """Train with sentence-transformers' trainer; the pairs come in the order of `pairs`."""
     from datasets import Dataset
     from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
@@ -152,13 +163,13 @@ def train_peer(folder: Path, pairs: list[tuple[str, ...]], options: argparse.Nam
     return clock, losses
 
 
-def one_side(options: argparse.Namespace) -> None:
-    """Train one side and print its figures as JSON."""
+def one_side(options: argparse.Namespace, sides: Mapping[str, Train]) -> None:
+    """Train one side, first without dropout, and print its figures as JSON."""
     import torch
 
     torch.set_num_threads(options.threads)
     pairs = [tuple(pair) for pair in json.loads(options.data.read_text())]
-    train = {"ours": train_ours, "peer": train_peer}[options.side]
+    train = sides[options.side]
     with tempfile.TemporaryDirectory() as work:
         plain = without_dropout(options.folder, Path(work) / "plain")
         _, checked = train(plain, pairs[: options.batch * options.check], options, Path(work))
@@ -169,12 +180,11 @@ def one_side(options: argparse.Namespace) -> None:
     print(json.dumps({"wall": wall, "processor": processor, "peak_mb": peak, "losses": losses, "checked": checked}))
 
 
-def run(side: str, folder: Path, data: Path, options: argparse.Namespace) -> dict[str, Any]:
-    """Run one side in a process of its own."""
-    settings = ("batch", "max_length", "threads", "precision", "check")
-    given = [f"--{name.replace('_', '-')}={getattr(options, name)}" for name in settings]
-    given += [f"--micro-batch={options.micro_batch}"] * bool(options.micro_batch)
-    command = [sys.executable, __file__, f"--side={side}", f"--folder={folder}", f"--data={data}", *given]
+def run(script: str, side: str, folder: Path, data: Path, options: argparse.Namespace, *more: str) -> dict[str, Any]:
+    """Run one side of a script in a process of its own; `more` names further options that it has."""
+    settings = ("batch", "max_length", "threads", "precision", "check", *more)
+    given = [f"--{name.replace('_', '-')}={getattr(options, name)}" for name in settings if getattr(options, name) is not None]
+    command = [sys.executable, script, f"--side={side}", f"--folder={folder}", f"--data={data}", *given]
     variables = {"OMP_NUM_THREADS": str(options.threads), "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     variables["OMP_WAIT_POLICY"] = "PASSIVE"  # threads that wait in a loop would count as processor time
     return dict(json.loads(measured(command, **variables).out.splitlines()[-1]))
@@ -196,7 +206,7 @@ def compare(folder: Path, options: argparse.Namespace, work: Path) -> float:
     found: dict[str, list[dict[str, Any]]] = {"ours": [], "peer": []}
     for repeat in range(options.repeats):
         for side in ("ours", "peer") if repeat % 2 == 0 else ("peer", "ours"):
-            found[side].append(run(side, folder, data, options))
+            found[side].append(run(__file__, side, folder, data, options, "micro_batch"))
         ours, theirs = (np.array(found[side][-1]["checked"]) for side in ("ours", "peer"))
         apart = float(np.abs(ours - theirs).max())
         print(f"without dropout: losses of {options.check} steps agree to {apart:.1e}, {ours[0]:.4f} to {ours[-1]:.4f}", flush=True)
@@ -302,7 +312,7 @@ def main() -> None:
     """Compare both sides, or measure ours on a GPU."""
     options = arguments()
     if options.side:
-        one_side(options)
+        one_side(options, {"ours": train_ours, "peer": train_peer})
         return
     with tempfile.TemporaryDirectory() as temporary:
         if options.device == "cuda":
