@@ -3,6 +3,10 @@ from snakemake.utils import min_version
 
 min_version("9.0")
 
+from crosslign.collector import collect_rarely
+
+collect_rarely()
+
 
 include: "workflow/rules/common.smk"
 include: "workflow/rules/inputs.smk"

@@ -10,6 +10,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from typing import TextIO, cast
 
 from crosslign.cli import COMMANDS
+from crosslign.collector import collect_rarely
 from crosslign.errors import CrosslignError, PrintableStream
 
 
@@ -30,6 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
     Names, licences, logs and results come from anywhere: no code in them that a terminal would obey is printed.
     """
+    collect_rarely()
     out, err = (cast(TextIO, PrintableStream(stream)) for stream in (sys.stdout, sys.stderr))
     with redirect_stdout(out), redirect_stderr(err):
         return _run(arguments)

@@ -26,6 +26,7 @@ import torch
 from torch import nn
 
 from crosslign import errors
+from crosslign.collector import collect_rarely
 from crosslign.encoders.encode import apply_head, encode_counted, text_columns, token_budget
 from crosslign.encoders.model import Model
 from crosslign.errors import CrosslignError, InputError, ResourceError
@@ -228,6 +229,7 @@ def side_by_side(
 
 def main() -> None:
     """Encode the shards that standard input names until it ends."""
+    collect_rarely()
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints is no answer
     logging.basicConfig(level=logging.WARNING, format="%(message)s")

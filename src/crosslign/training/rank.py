@@ -7,6 +7,7 @@ import os
 import sys
 from pathlib import Path
 
+from crosslign.collector import collect_rarely
 from crosslign.errors import CrosslignError
 from crosslign.files.records import read_json, write_json
 from crosslign.training.launch import LAUNCHER_VARIABLE
@@ -27,6 +28,7 @@ def end_with_launcher() -> None:
 
 def main(folder: Path) -> int:
     """Train, as the folder's `arguments.json` says; leave `counts.json` (rank 0) or `error-<rank>.json` there."""
+    collect_rarely()
     end_with_launcher()
     rank = int(os.environ["RANK"])
     level = logging.INFO if rank == 0 else logging.WARNING

@@ -1,0 +1,28 @@
+"""The collector of unreachable objects: rare in our processes, as it was in a program that imports the library."""
+
+import subprocess
+import sys
+
+import pytest
+
+CYCLE = "class Cycle:\n    def __del__(self): print('looked at', flush=True)\n\nring = Cycle()\nring.me = ring\n"
+
+
+def printed(program):
+    """What a program of its own prints."""
+    return subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split("\n")[:-1]
+
+
+def test_the_end_of_a_process_looks_at_no_cycle():
+    assert printed(f"import gc\ngc.disable()\n{CYCLE}del ring") == ["looked at"]
+    assert printed(f"from crosslign.collector import collect_rarely\ncollect_rarely()\n{CYCLE}del ring") == []
+
+
+@pytest.mark.parametrize(("imported", "first"), [("crosslign.stages.count_rows", 50_000), ("crosslign.encoders", 700)])
+def test_jobs_collect_rarely_and_the_library_leaves_the_setting_alone(imported, first):
+    assert printed(f"import gc, {imported}\nprint(gc.get_threshold()[0])") == [str(first)]
+
+
+def test_unreachable_objects_still_go():
+    made = f"from crosslign.collector import collect_rarely\ncollect_rarely()\n{CYCLE}del ring\nkept = [[] for _ in range(60_000)]"
+    assert printed(made) == ["looked at"]
