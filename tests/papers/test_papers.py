@@ -101,6 +101,15 @@ def test_some_cell_rests_on_a_system_that_was_trained_here(built, table):
     assert all(lineage["stand_in"] and lineage["rule"] == "train_system" for lineage in trained)
 
 
+def test_training_moves_what_is_scored(built):
+    """Each trained row of SCL's table has scores of its own: a checkpoint that was mixed up, or never moved, has those of another."""
+    rows = {}
+    for cell in cells_of(built, "scl_table7"):
+        rows.setdefault(cell["row"], []).append(cell["ours"])
+    found = [tuple(rows[row]) for row in ("XLMR-base", "MVA", "CL", "SCL")]
+    assert len(set(found)) == len(found), found
+
+
 def test_a_changed_published_figure_makes_its_table_again_and_nothing_else(built):
     path = built.folder / "resources" / "published" / "scl_table7.csv"
     text = path.read_text(encoding="utf-8")
