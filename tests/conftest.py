@@ -1,9 +1,14 @@
-"""Shared by all tests: the folder of real data."""
+"""Shared by all tests: one thread a process, and the folder of real data."""
 
 import os
 from pathlib import Path
 
 import pytest
+
+from crosslign.threads import limit_threads
+
+# Where several tests run side by side, the threads of tiny products wait for each other: ten times the processor's time.
+limit_threads(1)
 
 BESIDE = Path(__file__).parents[2] / "shared" / "mirror"
 
