@@ -1,9 +1,10 @@
-"""Shared by all tests: one thread a process, and the folder of real data."""
+"""Shared by all tests: one thread a process, processes that cost no imports, and the folder of real data."""
 
 import os
 from pathlib import Path
 
 import pytest
+from forks import Forks
 
 from crosslign.threads import limit_threads
 
@@ -20,3 +21,11 @@ def mirror():
     if not (folder / "MANIFEST.csv").is_file():
         pytest.skip(f"no real data at {folder}: set CROSSLIGN_MIRROR to a folder with MANIFEST.csv")
     return folder
+
+
+@pytest.fixture(scope="session")
+def forks(tmp_path_factory):
+    """Run programs in processes of their own that need not load torch and transformers first."""
+    made = Forks(tmp_path_factory.mktemp("forks"))
+    yield made
+    made.stop()
