@@ -25,7 +25,6 @@ LOADED = (
     "transformers.modeling_utils",
 )
 SECONDS = 300
-"""A child that takes longer is ended by the kernel (SIGALRM)."""
 
 
 class Done(NamedTuple):
@@ -57,21 +56,31 @@ class Forks:
         self._process.stdin.flush()
         return int(self._process.stdout.readline())
 
-    def start(self, code: str, *arguments: object, environment: Mapping[str, str] | None = None) -> tuple[int, Path]:
-        """Start a program as `python -c` would, `environment` added to this process's own; `wait` takes what this returns."""
+    def start(
+        self, code: str, *arguments: object, environment: Mapping[str, str] | None = None, seconds: int = SECONDS
+    ) -> tuple[int, Path]:
+        """Start a program as `python -c` would; `wait` takes what this returns.
+
+        Args:
+            code: the program.
+            arguments: its words, behind `-c`.
+            environment: added to this process's own.
+            seconds: a child that takes longer is ended by the kernel (SIGALRM).
+        """
         self._count += 1
         said = self._folder / str(self._count)
         given = {**os.environ, "HF_HUB_OFFLINE": "1", **(environment or {})}
-        return self._ask(code=code, arguments=list(map(str, arguments)), environment=given, folder=str(Path.cwd()), said=str(said)), said
+        asked = {"code": code, "arguments": list(map(str, arguments)), "environment": given, "seconds": seconds}
+        return self._ask(**asked, folder=str(Path.cwd()), said=str(said)), said
 
     def wait(self, child: tuple[int, Path]) -> Done:
         """Wait for a child."""
         pid, said = child
         return Done(self._ask(wait=pid), *(said.with_suffix(end).read_text(errors="replace") for end in (".out", ".err")))
 
-    def run(self, code: str, *arguments: object, environment: Mapping[str, str] | None = None) -> Done:
+    def run(self, code: str, *arguments: object, environment: Mapping[str, str] | None = None, seconds: int = SECONDS) -> Done:
         """Start a program and wait for it."""
-        return self.wait(self.start(code, *arguments, environment=environment))
+        return self.wait(self.start(code, *arguments, environment=environment, seconds=seconds))
 
     def stop(self) -> None:
         """End the process that forks."""
@@ -80,7 +89,7 @@ class Forks:
 
 def _child(asked: dict) -> int:
     """Run a program in this process, and return its exit code."""
-    signal.alarm(SECONDS)
+    signal.alarm(asked["seconds"])
     os.chdir(asked["folder"])
     os.environ.clear()
     os.environ.update(asked["environment"])
