@@ -5,14 +5,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: apertium demo gallery methods mirror test test-unit test-workflow test-quick test-papers test-cluster test-cluster-short test-faults \
-	test-faults-workflow soak soak-short lint format bench clean help
+.PHONY: apertium demo gallery methods mirror test test-all test-unit test-workflow test-quick test-papers test-cluster test-cluster-short \
+	test-faults test-faults-workflow soak soak-short lint format bench clean help
 
 help:
 	@echo "make demo        build the quick-start table, figures and report from real text (about ten minutes on two cores)"
 	@echo "make methods     build the second table, all five methods, from the same text (docs/methods.md)"
 	@echo "make mirror      score multilingual-e5-small on every real set of the mirror (docs/mirror.md)"
 	@echo "make test        run the test suite"
+	@echo "make test-all    run it with the faults of whole runs, the papers' tables, the cluster and the short soak, two parts at a time"
 	@echo "make test-cluster build a table on a real Slurm of this machine, and disturb it in every way (docs/cluster.md)"
 	@echo "make test-faults inject the 42 faults of docs/faults.md"
 	@echo "make soak        kill the run at scale quick at 25 random moments; its tables must stay byte-equal"
@@ -47,6 +48,12 @@ mirror: $(VENV)/.installed
 # Both at once, one process each: together they take two cores. Their output comes when each is done.
 test: $(VENV)/.installed
 	@$(MAKE) --no-print-directory -j 2 -O test-unit test-workflow
+
+# What CI runs: whatever one part waits for, another computes meanwhile. The longest begin; a part that fails does not stop the others.
+# The tests of the cluster, beside others, are given more time before they call something late.
+test-all: $(VENV)/.installed
+	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 2 -k -O \
+		test-workflow test-unit test-papers test-faults-workflow test-cluster-short soak-short
 
 test-unit: $(VENV)/.installed
 	$(BIN)/pytest tests/unit tests/faults -m "not workflow"

@@ -1,9 +1,15 @@
-"""Shared by all tests: the folder of real data."""
+"""Shared by all tests: one thread a process, processes that cost no imports, and the folder of real data."""
 
 import os
 from pathlib import Path
 
 import pytest
+from forks import Forks
+
+from crosslign.threads import limit_threads
+
+# Where several tests run side by side, the threads of tiny products wait for each other: ten times the processor's time.
+limit_threads(1)
 
 from crosslign.collector import collect_rarely
 
@@ -19,3 +25,11 @@ def mirror():
     if not (folder / "MANIFEST.csv").is_file():
         pytest.skip(f"no real data at {folder}: set CROSSLIGN_MIRROR to a folder with MANIFEST.csv")
     return folder
+
+
+@pytest.fixture(scope="session")
+def forks(tmp_path_factory):
+    """Run programs in processes of their own that need not load torch and transformers first."""
+    made = Forks(tmp_path_factory.mktemp("forks"))
+    yield made
+    made.stop()

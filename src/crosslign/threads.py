@@ -1,4 +1,4 @@
-"""Threads declared are threads used: one call limits every library that a job may load."""
+"""What a job's libraries may take: threads declared are threads used, and nothing is loaded that no job needs."""
 
 from __future__ import annotations
 
@@ -27,6 +27,26 @@ def limit_threads(threads: int) -> None:
         import torch
 
         torch.set_num_threads(threads)
+
+
+class _NoPandas:
+    """A finder of modules that knows of no pandas."""
+
+    @staticmethod
+    def find_spec(name: str, path: object = None, target: object = None) -> None:
+        if name == "pandas":
+            raise ModuleNotFoundError(name)
+
+
+def do_without_pandas() -> None:
+    """Let pyarrow do without pandas: it looks for it once, with its first array, and to load it takes longer than most jobs compute."""
+    import pyarrow
+
+    sys.meta_path.insert(0, _NoPandas)
+    try:
+        pyarrow.array([0])
+    finally:
+        sys.meta_path.remove(_NoPandas)
 
 
 def processes_given() -> int:

@@ -74,10 +74,9 @@ t.WRITERS[sys.argv[1]](Path(sys.argv[3]) / "out")
 
 @pytest.mark.parametrize("moment", ["in the middle", "before the flush", "before the rename"])
 @pytest.mark.parametrize("writer", WRITERS)
-def test_f01_a_killed_writer_leaves_no_final_name(tmp_path, writer, moment):
+def test_f01_a_killed_writer_leaves_no_final_name(forks, tmp_path, writer, moment):
     """In the middle the kernel kills it, at the byte where a limit of file sizes ends: in Python, Arrow and safetensors alike."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])}
-    done = subprocess.run([sys.executable, "-c", KILLED, writer, moment, str(tmp_path)], env=environment, check=False)
+    done = forks.run(KILLED, writer, moment, tmp_path)
     assert done.returncode == -(signal.SIGXFSZ if moment == "in the middle" else signal.SIGKILL)
     assert not (tmp_path / "out").exists()
     left = max(path.stat().st_size for path in tmp_path.rglob("*") if path.is_file())
@@ -108,11 +107,10 @@ except t.ResourceError as error: print(error)
 
 
 @pytest.mark.parametrize("writer", WRITERS)
-def test_f10_a_file_that_may_not_grow_so_large_leaves_nothing_and_names_the_limit(tmp_path, writer):
+def test_f10_a_file_that_may_not_grow_so_large_leaves_nothing_and_names_the_limit(forks, tmp_path, writer):
     """Python ignores the signal of such a limit: each writer meets the error in its own way, and the disk itself is not full."""
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(Path(__file__).parent), *filter(None, sys.path)])}
-    command = [sys.executable, "-c", LIMITED, writer, str(tmp_path)]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=120)
+    done = forks.run(LIMITED, writer, tmp_path)
+    assert done.returncode == 0, done.stderr
     assert "out: a file may not become that large here" in done.stdout
     assert "1,048,576 are the limit. Raise the limit (ulimit -f)" in done.stdout
     assert not list(tmp_path.iterdir())

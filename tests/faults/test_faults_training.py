@@ -25,24 +25,26 @@ READOUT = {"pooling": "mean", "layer": -1, "max_length": 16, "normalise": True, 
 RECIPE = {"train": {"steps": 8, "checkpoint_every": 2}, "select": {}}
 
 
-@pytest.fixture
-def program(tiny_encoder, pairs_file, tmp_path):
-    """Run a training in a process of its own, with `before` run in it first; that may say `begun` and be sent a signal for it."""
+@pytest.fixture(scope="module")
+def program(forks, tiny_encoder, pairs_file):
+    """Run a training in a process of its own, with `before` run in it first; where that says `begun`, it is sent a signal for it."""
 
-    def start(name, recipe, before="", number=None, **arguments):
+    def start(folder, before="", number=None):
         settings = {
             "encoder": str(tiny_encoder),
             "examples": {"pairs": str(pairs_file)},
-            "recipe": recipe,
-            "out": str(tmp_path / name),
-            "checkpoints": str(tmp_path / f"{name}-work"),
-            **arguments,
+            "recipe": trial.recipe(**RECIPE),
+            "out": str(folder / "run"),
+            "checkpoints": str(folder / "run-work"),
         }
-        (tmp_path / f"{name}.json").write_text(json.dumps(settings))
-        environment = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONUNBUFFERED": "1"}
-        code = f"import logging, runpy, sys; logging.basicConfig(level=20); sys.argv = ['t', {str(tmp_path / f'{name}.json')!r}]\n"
-        code += f"{before}\nrunpy.run_path({trial.__file__!r}, run_name='__main__')"
-        process = subprocess.Popen([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True, env=environment)
+        (folder / "run.json").write_text(json.dumps(settings))
+        code = f"import logging, sys; logging.basicConfig(level=20)\n{before}\n{trial.PROGRAM}"
+        if "begun" not in before:
+            done = forks.run(code, folder / "run.json")
+            return done.returncode, done.stderr
+        # A whole interpreter: the signal is to come while it loads the libraries.
+        command = [sys.executable, "-c", code, str(folder / "run.json")]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"})
         said = []
         for line in process.stderr:
             said.append(line)
@@ -80,22 +82,28 @@ MOMENTS = {
 """What sends the signal, from within but for the first import: no moment is missed."""
 
 
+@pytest.fixture(scope="module")
+def whole(program, tmp_path_factory):
+    """The weights of a training that nothing disturbed."""
+    folder = tmp_path_factory.mktemp("whole")
+    code, said = program(folder)
+    assert code == 0, said
+    return trial.weights(folder / "run")
+
+
 @pytest.mark.workflow
 @pytest.mark.parametrize("moment", MOMENTS)
-def test_f02_a_training_told_to_stop_goes_on_to_the_same_weights(program, tmp_path, moment):
-    recipe = trial.recipe(**RECIPE)
-    code, said = program("whole", recipe)
-    assert code == 0, said
+def test_f02_a_training_told_to_stop_goes_on_to_the_same_weights(program, whole, tmp_path, moment):
     before, said, number = MOMENTS[moment]
-    code, said = program("stopped", recipe, before.format(said=said, number=int(number)), number)
+    code, said = program(tmp_path, before.format(said=said, number=int(number)), number)
     # Before the trainer has begun there is nothing to save: the signal ends the process as it ends any.
     assert code in ((75, -number) if moment == "first import" else (75,)), said
     if code == 75:
-        assert (tmp_path / "stopped-work" / "current").is_file()
-        assert not (tmp_path / "stopped").exists()
-    code, said = program("stopped", recipe)
+        assert (tmp_path / "run-work" / "current").is_file()
+        assert not (tmp_path / "run").exists()
+    code, said = program(tmp_path)
     assert code == 0, said
-    assert trial.weights(tmp_path / "stopped") == trial.weights(tmp_path / "whole")
+    assert trial.weights(tmp_path / "run") == whole
 
 
 def test_f03_two_signals_and_one_in_the_rename_leave_an_old_or_a_new_checkpoint(train, monkeypatch, tmp_path):

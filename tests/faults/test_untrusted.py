@@ -6,7 +6,6 @@ import ast
 import gzip
 import resource
 import struct
-import subprocess
 import sys
 import tracemalloc
 from functools import cache, partial
@@ -345,7 +344,7 @@ except InputError as error:
 
 
 @pytest.mark.parametrize("case", GREEDY)
-def test_f12_input_that_grows_without_end_is_refused_within_a_bound_of_memory_and_time(tmp_path, case):
+def test_f12_input_that_grows_without_end_is_refused_within_a_bound_of_memory_and_time(forks, tmp_path, case):
     """400 MB beside the interpreter and its modules: what Arrow, torch and expat take counts too."""
     name, files, said = GREEDY[case]
     paths = []
@@ -353,7 +352,7 @@ def test_f12_input_that_grows_without_end_is_refused_within_a_bound_of_memory_an
         data = content()
         paths.append(tmp_path / (file if data[:2] != b"\x1f\x8b" or file.endswith(".gz") else file + ".packed.gz"))
         paths[-1].write_bytes(data)
-    done = subprocess.run([sys.executable, "-c", READ, name, *map(str, paths)], capture_output=True, text=True, timeout=120, check=False)
+    done = forks.run(READ, name, *paths, seconds=120)
     assert done.returncode == 0, done.stderr[-2000:]
     assert done.stdout.startswith("refused:"), done.stdout[:300]
     assert said in done.stdout

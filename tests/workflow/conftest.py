@@ -3,7 +3,7 @@
 import shutil
 
 import pytest
-from project_copy import Workflow, copy_project
+from project_copy import Pristine, Workflow, copy_project
 
 
 @pytest.fixture(scope="session")
@@ -12,6 +12,12 @@ def finished(tmp_path_factory):
     workflow = Workflow(copy_project(tmp_path_factory.mktemp("quick")))
     workflow.first = workflow.run()
     return workflow
+
+
+@pytest.fixture(scope="session")
+def pristine(tmp_path_factory):
+    """A copy of the project without results that all tests share: they ask it for dry runs and change nothing."""
+    return Pristine(copy_project(tmp_path_factory.mktemp("pristine") / "project"))
 
 
 @pytest.fixture

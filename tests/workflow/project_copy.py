@@ -56,6 +56,12 @@ def job_of(message):
     raise AssertionError(f"no rule says {message!r}")
 
 
+def jobs_of(done):
+    """Return (rule, name) of every job that a run started, or that a dry run would start."""
+    found = re.findall(r"^Job \d+: (.*)$", done.stdout + done.stderr, flags=re.MULTILINE)
+    return [job_of(message) for message in found]
+
+
 def environment(**more):
     """Return the variables that every command of these tests runs with: no network, and no mirror of the person who runs them."""
     given = {name: value for name, value in os.environ.items() if name != "CROSSLIGN_MIRROR"}
@@ -79,12 +85,24 @@ class Workflow:
 
     def planned(self, *arguments, scale="quick", config=()):
         """Return (rule, name) of every job that a dry run would start."""
-        done = self.run("-n", *arguments, scale=scale, config=config)
-        found = re.findall(r"^Job \d+: (.*)$", done.stdout + done.stderr, flags=re.MULTILINE)
-        return [job_of(message) for message in found]
+        return jobs_of(self.run("-n", *arguments, scale=scale, config=config))
 
     def edit(self, file, old, new):
         path = self.folder / file
         text = path.read_text(encoding="utf-8")
         assert old in text
         path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+
+class Pristine(Workflow):
+    """A project that no test changes: what a dry run of it would start is asked once."""
+
+    def __init__(self, folder):
+        super().__init__(folder)
+        self._plans = {}
+
+    def planned(self, *arguments, scale="quick", config=()):
+        key = (arguments, scale, tuple(config))
+        if key not in self._plans:
+            self._plans[key] = super().planned(*arguments, scale=scale, config=config)
+        return self._plans[key]

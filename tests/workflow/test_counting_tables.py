@@ -4,9 +4,9 @@ import csv
 import shutil
 
 
-def test_nothing_is_trained_for_a_table_that_counts(untouched):
+def test_nothing_is_trained_for_a_table_that_counts(pristine):
     wanted = "targets=[moco_bert_table7,emma_x_table7,emma_x_table8,emma_x_table9]"
-    jobs = untouched.planned(config=("papers=[moco_bert,emma_x]", wanted))
+    jobs = pristine.planned(config=("papers=[moco_bert,emma_x]", wanted))
     rules = {rule for rule, _ in jobs}
     assert {"build_corpus", "build_evaluation", "build_examples", "count_rows", "make_table"} <= rules
     assert not rules & {"train_system", "embed", "score", "prepare_encoder"}

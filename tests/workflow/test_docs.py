@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 
-from project_copy import ROOT
+from project_copy import ROOT, jobs_of
 from ruamel.yaml import YAML
 
 
@@ -37,14 +37,13 @@ def test_a_model_of_ones_own_is_one_more_row_and_nothing_else_runs(changed):
     add(changed, "config/papers/quickstart.yaml", row)
     changed.edit("config/scales/quick.yaml", 'encoders: {"*": tiny_bert}', 'encoders: {"*": tiny_bert, my_encoder: my_encoder}')
     table = changed.results / "tables" / "quickstart.csv"
-    jobs = changed.planned(str(table.relative_to(changed.folder)))
+    before = table.read_text(encoding="utf-8").splitlines()
+    jobs = jobs_of(changed.run(str(table.relative_to(changed.folder))))
     assert {name.split(",")[0] for rule, name in jobs if rule in ("embed", "score", "prepare_encoder")} == {
         "run=my_encoder",
         "encoder=my_encoder",
     }
     assert {rule for rule, _ in jobs} == {"prepare_encoder", "embed", "score", "make_table"}
-    before = table.read_text(encoding="utf-8").splitlines()
-    changed.run(str(table.relative_to(changed.folder)))
     after = table.read_text(encoding="utf-8").splitlines()
     assert len(after) == len(before) + 12
     assert sum(",my encoder," in line for line in after) == 12

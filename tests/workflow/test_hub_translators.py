@@ -67,8 +67,8 @@ def test_each_model_is_fetched_before_the_view(untouched, engine):
     assert jobs.index(("build_view", "view=hub_view")) > max(jobs.index(("fetch_model", name)) for name in fetched)
 
 
-def test_views_of_other_translators_fetch_no_model(untouched):
-    jobs = untouched.planned("scl_table3")
+def test_views_of_other_translators_fetch_no_model(pristine):
+    jobs = pristine.planned("scl_table3")
     assert [rule for rule, _ in jobs if rule == "build_view"]
     assert not [name for rule, name in jobs if rule == "fetch_model"]
 

@@ -6,23 +6,29 @@ import ast
 import functools
 import hashlib
 import importlib.util
+from collections.abc import Iterator
 from pathlib import Path
 
 PACKAGE = "crosslign"
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+"""Where a node of a syntax tree has statements."""
 
 
-def _strip_docstrings(tree: ast.Module) -> ast.Module:
-    for node in ast.walk(tree):
+def _statements(tree: ast.Module) -> Iterator[ast.AST]:
+    """Yield a module and the statements below it, taking docstrings out; expressions, which are most nodes, are passed over."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-            body = node.body
-            node.body = [
-                statement
-                for statement in body
-                if not (
-                    isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
-                )
-            ] or [ast.Pass()]
-    return tree
+            node.body = [statement for statement in node.body if not _is_text(statement)] or [ast.Pass()]
+        yield node
+        for name in BLOCKS:
+            block = getattr(node, name, None)
+            waiting += block if isinstance(block, list) else []
+
+
+def _is_text(statement: ast.stmt) -> bool:
+    return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
 
 
 @functools.cache
@@ -43,9 +49,9 @@ def _parsed(module: str) -> tuple[str, frozenset[str]]:
     """Return the dump of a module's syntax tree and the project modules that it imports."""
     path = _source(module)
     assert path is not None
-    tree = _strip_docstrings(ast.parse(path.read_text(encoding="utf-8")))
+    tree = ast.parse(path.read_text(encoding="utf-8"))
     imported: set[str] = set()
-    for node in ast.walk(tree):
+    for node in _statements(tree):
         names: list[str] = []
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]

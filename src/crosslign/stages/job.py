@@ -19,7 +19,7 @@ from crosslign.files.leases import lease_gpus
 from crosslign.files.lineage import AGAIN, Lineage, lineage_path
 from crosslign.stages.alone import end_with_engine, only_one
 from crosslign.stages.offline import no_network
-from crosslign.threads import limit_threads
+from crosslign.threads import do_without_pandas, limit_threads
 
 Paths = dict[str, Any]
 
@@ -206,6 +206,7 @@ def _execute(
     _start_log(log, rule)
     _name_scheduler()
     limit_threads(threads)
+    do_without_pandas()
     os.environ["TQDM_DISABLE"] = "1"  # other libraries' bars; the stages report their own progress
     given = _as_paths(inputs)
     lineage = Lineage(

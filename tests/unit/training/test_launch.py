@@ -18,23 +18,47 @@ from crosslign.training.accelerator import start_accelerator
 from crosslign.training.launch import MODULE, train_on
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _on_cpus():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ACCELERATE_USE_CPU", "true")
+        yield
+
+
+@pytest.fixture(scope="module")
+def arguments_in(tiny_encoder, pairs_file):
+    """Arguments of a training of two processes on a CPU, in a folder."""
+
+    def make(folder, **train):
+        terms = [{"objective": "infonce", "weight": 1.0, "examples": "pairs", "batch": 8, "temperature": 0.05}]
+        return {
+            "recipe": trial.recipe(terms=terms, train={"steps": 60, "epsilon": 1.0, "checkpoint_minutes": 10, **train}),
+            "examples": {"pairs": str(pairs_file)},
+            "base": {"main": str(tiny_encoder / "main")},
+            "sets": {},
+            "tasks": {},
+            "out": str(folder / "run"),
+            "checkpoints": str(folder / "work"),
+            "context": {"code": "abc"},
+        }
+
+    return make
+
+
 @pytest.fixture
-def arguments(tiny_encoder, pairs_file, tmp_path, monkeypatch):
-    """Arguments of a training of two processes on a CPU."""
-    monkeypatch.setenv("ACCELERATE_USE_CPU", "true")
-    monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    terms = [{"objective": "infonce", "weight": 1.0, "examples": "pairs", "batch": 8, "temperature": 0.05}]
-    recipe = trial.recipe(terms=terms, train={"steps": 60, "epsilon": 1.0, "checkpoint_minutes": 1e-4})
-    return {
-        "recipe": recipe,
-        "examples": {"pairs": str(pairs_file)},
-        "base": {"main": str(tiny_encoder / "main")},
-        "sets": {},
-        "tasks": {},
-        "out": str(tmp_path / "run"),
-        "checkpoints": str(tmp_path / "work"),
-        "context": {"code": "abc"},
-    }
+def arguments(arguments_in, tmp_path):
+    return arguments_in(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(arguments_in, tmp_path_factory):
+    """What a whole training of two processes counts, and its folder; torchrun starts the two."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    (folder / "arguments.json").write_text(json.dumps(arguments_in(folder)))
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", MODULE, str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads((folder / "counts.json").read_text()), folder / "run"
 
 
 def stop_in_the_middle(pointer):
@@ -58,24 +82,26 @@ def alive(process):
         return False
 
 
-def kill_the_launcher(arguments, tmp_path):
+def kill_the_launcher(forks, arguments, tmp_path):
     """Train on two processes below one of their own, and kill that one after the first checkpoint; return its ranks, which end too."""
     (tmp_path / "given.json").write_text(json.dumps(arguments))
     code = "import json, sys; from crosslign.training.launch import train_on; train_on(2, json.load(open(sys.argv[1])))"
-    with subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "given.json")]) as launcher:
-        deadline = time.monotonic() + 240
-        while not (tmp_path / "work" / "current").exists() and launcher.poll() is None and time.monotonic() < deadline:
-            time.sleep(0.01)
-        ranks = [int(rank) for rank in open(f"/proc/{launcher.pid}/task/{launcher.pid}/children").read().split()]  # noqa: SIM115
-        launcher.kill()
+    launcher = forks.start(code, tmp_path / "given.json")
+    deadline = time.monotonic() + 240
+    while not (tmp_path / "work" / "current").exists() and alive(launcher[0]) and time.monotonic() < deadline:
+        time.sleep(0.01)
+    ranks = [int(rank) for rank in open(f"/proc/{launcher[0]}/task/{launcher[0]}/children").read().split()]  # noqa: SIM115
+    os.kill(launcher[0], signal.SIGKILL)
+    forks.wait(launcher)
     deadline = time.monotonic() + 10
     while any(map(alive, ranks)) and time.monotonic() < deadline:
         time.sleep(0.05)
     return ranks
 
 
-def test_a_killed_then_stopped_training_of_two_goes_on_to_the_same_bytes(arguments, tmp_path):
-    ranks = kill_the_launcher(arguments, tmp_path)
+def test_a_killed_then_stopped_training_of_two_goes_on_to_the_bytes_that_torchrun_makes(forks, arguments_in, undisturbed, tmp_path):
+    arguments = arguments_in(tmp_path, checkpoint_minutes=1e-4)
+    ranks = kill_the_launcher(forks, arguments, tmp_path)
     assert len(ranks) == 2
     assert not any(map(alive, ranks))
     assert not (tmp_path / "run").exists()
@@ -84,27 +110,11 @@ def test_a_killed_then_stopped_training_of_two_goes_on_to_the_same_bytes(argumen
         train_on(2, arguments)
     state = json.loads(max((tmp_path / "work").glob("step-*/state.json")).read_text())
     assert 0 < state["step"] < 60
-    arguments["recipe"]["train"]["checkpoint_minutes"] = 10
-    counts = train_on(2, arguments)
+    counts, (whole, folder) = train_on(2, arguments_in(tmp_path)), undisturbed
     assert (counts["ranks"], counts["steps"]) == (2, 60)
-    undisturbed = train_on(2, {**arguments, "out": str(tmp_path / "other"), "checkpoints": str(tmp_path / "other_work")})
-    assert counts.pop("earlier_s") > undisturbed.pop("earlier_s") == 0.0
-    assert undisturbed == counts
-    for file in ("curve.jsonl", "last/main/model.safetensors"):
-        assert (tmp_path / "run" / file).read_bytes() == (tmp_path / "other" / file).read_bytes()
-
-
-def test_torchrun_trains_to_the_same_bytes(arguments, tmp_path):
-    arguments["recipe"]["train"]["steps"] = 5
-    counts = train_on(2, arguments)
-    given = {**arguments, "out": str(tmp_path / "torchrun"), "checkpoints": str(tmp_path / "torchrun_work")}
-    (tmp_path / "arguments.json").write_text(json.dumps(given))
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", MODULE, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr[-2000:]
-    assert json.loads((tmp_path / "counts.json").read_text()) == counts
-    assert counts["ranks"] == 2
-    assert trial.weights(tmp_path / "torchrun") == trial.weights(tmp_path / "run")
+    assert counts["earlier_s"] > whole["earlier_s"] == 0.0
+    assert {**counts, "earlier_s": 0.0} == whole
+    assert trial.weights(tmp_path / "run") == trial.weights(folder)
 
 
 def test_what_a_process_raises_is_raised_and_nobody_waits_for_it(arguments):

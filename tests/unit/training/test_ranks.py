@@ -3,11 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import socket
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import trial
@@ -21,11 +17,11 @@ def _free_port():
         return bound.getsockname()[1]
 
 
-def _start(settings, path, ranks, code=0):
+def _start(forks, settings, path, ranks, code=0):
     path.write_text(json.dumps(settings))
     port, processes = _free_port(), []
     for rank in range(ranks):
-        environment = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "ACCELERATE_USE_CPU": "true"}
+        environment = {"ACCELERATE_USE_CPU": "true"}
         if ranks > 1:
             environment |= {
                 "RANK": str(rank),
@@ -34,15 +30,13 @@ def _start(settings, path, ranks, code=0):
                 "MASTER_ADDR": "127.0.0.1",
                 "MASTER_PORT": str(port),
             }
-        processes.append(
-            subprocess.Popen([sys.executable, str(Path(trial.__file__)), str(path)], env=environment, stderr=subprocess.PIPE, text=True)
-        )
-    said = [process.communicate(timeout=300)[1] for process in processes]
-    assert [process.returncode for process in processes] == [code] * ranks, said
-    return said[0]
+        processes.append(forks.start(trial.PROGRAM, path, environment=environment))
+    done = [forks.wait(process) for process in processes]
+    assert [one.returncode for one in done] == [code] * ranks, [one.stderr for one in done]
+    return done[0].stderr
 
 
-def test_two_processes_equal_one(tiny_encoder, pairs_file, tmp_path):
+def test_two_processes_equal_one(forks, tiny_encoder, pairs_file, tmp_path):
     terms = [
         {"objective": "trial_paired", "examples": "pairs", "batch": 7, "head": "head", "micro_batch": 2},
         {"objective": "trial_keyed", "examples": "more", "batch": 5, "weight": 0.5},
@@ -58,7 +52,7 @@ def test_two_processes_equal_one(tiny_encoder, pairs_file, tmp_path):
     }
     for ranks in (1, 2):
         out = tmp_path / f"ranks{ranks}"
-        _start(settings | {"out": str(out), "checkpoints": f"{out}-work"}, tmp_path / f"{ranks}.json", ranks)
+        _start(forks, settings | {"out": str(out), "checkpoints": f"{out}-work"}, tmp_path / f"{ranks}.json", ranks)
     curves = [[json.loads(line) for line in (tmp_path / f"ranks{r}" / "curve.jsonl").read_text().splitlines()] for r in (1, 2)]
     for one, two in zip(*curves, strict=True):
         assert abs(one["loss"] - two["loss"]) < 1e-6 * max(1.0, one["loss"])
@@ -73,7 +67,7 @@ def test_two_processes_equal_one(tiny_encoder, pairs_file, tmp_path):
             assert max(float((one[name] - start[name]).abs().max()) for name in one) > 1e-3
 
 
-def test_a_look_that_a_signal_cuts_short_on_one_rank_stops_all_and_is_taken_later(tiny_encoder, pairs_file, tmp_path):
+def test_a_look_that_a_signal_cuts_short_on_one_rank_stops_all_and_is_taken_later(forks, tiny_encoder, pairs_file, tmp_path):
     select = {"best": {"task": "t", "subset": "s", "metric": "m", "every": 2}}
     settings = {
         "encoder": str(tiny_encoder),
@@ -82,11 +76,11 @@ def test_a_look_that_a_signal_cuts_short_on_one_rank_stops_all_and_is_taken_late
     }
     for name, number, code in (("whole", 0, 0), ("run", 2, 75), ("run", 0, 0)):
         given = {"cut_short": number, "out": str(tmp_path / name), "checkpoints": str(tmp_path / f"{name}-work")}
-        _start(settings | given, tmp_path / "settings.json", 2, code)
+        _start(forks, settings | given, tmp_path / "settings.json", 2, code)
     assert trial.weights(tmp_path / "run") == trial.weights(tmp_path / "whole")
 
 
-def test_another_number_of_processes_starts_anew_and_says_so(tiny_encoder, pairs_file, tmp_path):
+def test_another_number_of_processes_starts_anew_and_says_so(forks, tiny_encoder, pairs_file, tmp_path):
     select = {"best": {"task": "t", "subset": "s", "metric": "m", "every": 2}}
     settings = {
         "encoder": str(tiny_encoder),
@@ -96,7 +90,7 @@ def test_another_number_of_processes_starts_anew_and_says_so(tiny_encoder, pairs
     said = ""
     for name, ranks, number, code in (("whole", 1, 0, 0), ("run", 2, 2, 75), ("run", 1, 0, 0)):
         given = {"cut_short": number, "out": str(tmp_path / name), "checkpoints": str(tmp_path / f"{name}-work")}
-        said = _start(settings | given, tmp_path / "settings.json", ranks, code)
+        said = _start(forks, settings | given, tmp_path / "settings.json", ranks, code)
     assert "checkpoint at step 4 was made with another ranks: training starts anew" in said
     assert trial.weights(tmp_path / "run") == trial.weights(tmp_path / "whole")
 
@@ -105,7 +99,7 @@ METHODS = list(SYSTEMS)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory, tiny_encoder, sentence_pairs, pairs_file, groups_file):
+def folder(forks, tmp_path_factory, tiny_encoder, sentence_pairs, pairs_file, groups_file):
     """Runs of the methods by one process and by two, each number of them started once: `ranks<n>/<method>`."""
     folder = tmp_path_factory.mktemp("methods")
     examples = write_examples(folder, sentence_pairs, pairs_file, groups_file)
@@ -127,7 +121,7 @@ def folder(tmp_path_factory, tiny_encoder, sentence_pairs, pairs_file, groups_fi
                     "checkpoints": f"{out}-work",
                 }
             )
-        _start(settings, folder / f"{ranks}.json", ranks)
+        _start(forks, settings, folder / f"{ranks}.json", ranks)
     return folder
 
 

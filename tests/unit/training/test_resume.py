@@ -5,9 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import torch
@@ -26,7 +23,7 @@ PARTS = {"head": {"kind": "trial_head"}, "momentum": {"kind": "trial_momentum", 
 
 
 @pytest.fixture
-def program(tiny_encoder, pairs_file, tmp_path):
+def program(forks, tiny_encoder, pairs_file, tmp_path):
     """Train in a process of its own; return its exit code and what it said."""
 
     def run(name, recipe, **arguments):
@@ -39,9 +36,7 @@ def program(tiny_encoder, pairs_file, tmp_path):
             **arguments,
         }
         (tmp_path / f"{name}.json").write_text(json.dumps(settings))
-        environment = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
-        command = [sys.executable, str(Path(trial.__file__)), str(tmp_path / f"{name}.json")]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+        done = forks.run(trial.PROGRAM, tmp_path / f"{name}.json")
         return done.returncode, done.stderr
 
     return run

@@ -131,6 +131,8 @@ class Grouped:
         return Loss(F.mse_loss(vectors["member0"], vectors["member1"]))
 
 
+PROGRAM = f"import runpy; runpy.run_path({__file__!r}, run_name='__main__')"
+"""This file as a program, for a process of its own."""
 KINDS = {"trial_paired": Paired, "trial_keyed": Keyed, "trial_grouped": Grouped}
 PART_KINDS = {"trial_head": Head, "trial_momentum": Momentum}
 

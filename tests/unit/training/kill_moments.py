@@ -1,7 +1,6 @@
-"""Trains in processes that can be killed: imports once, then forks a child for every line on its input.
+"""A training that sends itself a signal: what `test_kills` runs in processes of their own.
 
-A line is a JSON object: recipe, members (folders by name), examples, out, checkpoints, and `kill`: signal, step and moment at which
-the child sends the signal to itself. Answers one line each: the child's exit code, or minus the signal that killed it.
+Its one argument is a JSON object: recipe, members (folders by name), examples, out, checkpoints, and `kill`: signal, step and moment.
 """
 
 from __future__ import annotations
@@ -74,19 +73,5 @@ def train(settings: dict) -> int:
     return 0
 
 
-def main() -> None:
-    """Answer lines until the input ends."""
-    for line in sys.stdin:
-        child = os.fork()
-        if child == 0:
-            try:
-                code = train(json.loads(line))
-            except BaseException as error:
-                print(repr(error), file=sys.stderr, flush=True)
-                code = 99
-            os._exit(code)
-        print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(train(json.loads(sys.argv[1])))

@@ -1,0 +1,26 @@
+"""What a job's libraries may take."""
+
+import subprocess
+import sys
+
+import pytest
+
+PROGRAM = """
+import sys
+from pathlib import Path
+from crosslign.stages.job import execute
+def stage(job):
+    import pyarrow
+    pyarrow.Table.from_pylist([{"text": "Ja."}])
+    if job.params["asked"]:
+        import pandas
+execute(stage, rule="r", inputs=[], outputs=[], params=[("root", "."), ("asked", bool(sys.argv[1]))], threads=1, log=sys.argv[2])
+sys.exit("pandas" in sys.modules)
+"""
+
+
+@pytest.mark.parametrize("asked", [False, True])
+def test_a_job_loads_pandas_only_where_it_is_asked_for(tmp_path, asked):
+    """pyarrow loads it with the first array that it makes, wherever it is installed."""
+    command = [sys.executable, "-c", PROGRAM, "yes" if asked else "", str(tmp_path / "job.log")]
+    assert subprocess.run(command, cwd=tmp_path, check=False).returncode == int(asked)
