@@ -1,20 +1,25 @@
-"""What a recipe names of itself: the parts of its terms, the checkpoints of its selection; found before any data is made."""
+"""What a recipe must say, and what it names of itself: the parts of its terms and of its base; found before any data is made."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
+from crosslign.config.cells import system_of
 from crosslign.config.options import options_of
 from crosslign.config.project import Project
-from crosslign.config.resolve import LAST, entry_of, is_untrained, kept_checkpoints
+from crosslign.config.resolve import entry_of, head_of, is_untrained
 from crosslign.config.schema import schemas_of
 from crosslign.config.yaml_files import YamlFile, where_of
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
 Place = tuple[str | int, ...]
+NEEDED: Final = {"systems": ("base", "terms", "train", "readout"), "finetunes": ("terms", "train", "readout")}
+"""Keys that a recipe has, of its own or by `like`: a fine-tune stands on whatever it is put on."""
+VIEW_KINDS: Final = {"full_translation": "full", "partial_translation": "partial"}
+"""What the views of a builder are called, where not by its own name."""
 
 
 class _Recipe:
@@ -34,6 +39,16 @@ class _Recipe:
         """Refuse a name that stands for nothing."""
         if name not in allowed:
             raise self.refuse(f"unknown {kind} {name!r}", place, nearest(name, list(allowed)))
+
+
+def _check_keys(recipe: _Recipe) -> None:
+    if recipe.section == "finetunes" and (given := sorted({"base", "like"} & set(recipe.entry))):
+        raise recipe.refuse(f"a fine-tune has no {given[0]!r}", (given[0],), "it goes on from any system: <system>+<fine-tune>")
+    missing = [(key,) for key in NEEDED[recipe.section] if key not in recipe.entry]
+    missing += [("train", "learning_rate")] if "learning_rate" not in recipe.entry.get("train", {"learning_rate": 0}) else []
+    if missing:
+        do = "Write it, or start from a recipe that has it: `like:`" if recipe.section == "systems" else "Write it"
+        raise recipe.refuse(f"{recipe.name} has no `{': '.join(missing[0])}`", (), do=do)
 
 
 def _named_parts(recipe: _Recipe, objectives: Mapping[str, Any]) -> Iterator[tuple[str, list[str], Place]]:
@@ -57,30 +72,63 @@ def _check_parts(recipe: _Recipe, objectives: Mapping[str, Any]) -> None:
         raise recipe.refuse(f"no term uses the part {name!r}", ("parts", name), do=do)
 
 
-def _check_checkpoints(recipe: _Recipe) -> None:
-    if LAST in recipe.entry.get("select", {}):
-        raise recipe.refuse(f"{LAST!r} is the checkpoint after the last step", ("select", LAST), do="Give the selection another name")
-    named = recipe.entry.get("checkpoint", LAST)
-    for task, name in named.items() if isinstance(named, Mapping) else [(None, named)]:
-        place = ("checkpoint",) if task is None else ("checkpoint", task)
-        if task is not None:
-            recipe.look_up("task", task, ["default", *recipe.project.tasks], place)
-        recipe.look_up(f"checkpoint of {recipe.name}", name, kept_checkpoints(recipe.entry), place)
+def _check_ranks(recipe: _Recipe, kinds: Mapping[str, Any]) -> None:
+    """Refuse rank scores for another number of ranks than their term's classifier has."""
+    for index, term in enumerate(recipe.entry["terms"]):
+        named = [recipe.parts[term[key]] for key in ("classifier", "scores") if key in term]
+        ranks = [part.get("ranks", kinds[part["kind"]]["properties"]["ranks"]["default"]) for part in named]
+        if len(set(ranks)) > 1:
+            why = f"the classifier has {ranks[0]} ranks, the scores {ranks[1]}"
+            raise recipe.refuse(f"the part {term['scores']!r} does not fit the classifier", ("terms", index, "scores"), why)
+
+
+def _check_views(recipe: _Recipe, objectives: Mapping[str, Any]) -> None:
+    """Refuse a term on views that its labelled rows are built without: it would train on nothing, in silence where it names kinds."""
+    for index, term in enumerate(recipe.entry["terms"]):
+        entry = recipe.project.examples[term["examples"]]
+        if entry["builder"] != "labelled_rows" or "kinds" not in objectives[term["objective"]]["properties"]:
+            continue
+        builders = [recipe.project.views[name]["builder"] for name in entry["from"] if name in recipe.project.views]
+        held = sorted({VIEW_KINDS.get(builder, builder) for builder in builders})
+        missing = sorted(set(term.get("kinds", held)) - set(held))
+        if missing or not held:
+            what = f"the examples {term['examples']!r} hold no views" + (f" of the kind {missing[0]!r}" if missing else "")
+            raise recipe.refuse(what, ("terms", index), f"views in their `from`: {', '.join(held) or 'none'}")
+
+
+def _check_logits(recipe: _Recipe) -> None:
+    for name, select in recipe.entry.get("select", {}).items():
+        if recipe.project.tasks[select["task"]]["output"] == "logits" and head_of(recipe.entry) is None:
+            what = f"{select['task']} needs a classification head"
+            raise recipe.refuse(what, ("select", name, "task"), "no term is a cross_entropy over whole rows")
 
 
 def _check_base(recipe: _Recipe) -> None:
     base = recipe.entry.get("base", {})
-    started = [name for name, part in recipe.parts.items() if part.get("start_from") == "base"]
-    if "system" not in base or is_untrained(recipe.project, base["system"]):
-        if started and recipe.section == "systems":
-            place, why = ("parts", started[0], "start_from"), "it is an encoder, not a system"
-            raise recipe.refuse("the base has no parts to start from", place, why)
-        return
-    under = entry_of(recipe.project, base["system"])
-    if "checkpoint" in base:
-        recipe.look_up(f"checkpoint of {base['system']}", base["checkpoint"], kept_checkpoints(under), ("base", "checkpoint"))
-    for name in started:
-        recipe.look_up(f"part of {base['system']}", name, under.get("parts", {}), ("parts", name, "start_from"))
+    if "system" in base and is_untrained(recipe.project, base["system"]):
+        do = f"Write base: {{encoder: {base['system']}}}"
+        raise recipe.refuse(f"{base['system']!r} is an encoder, not a trained system", ("base", "system"), do=do)
+    if recipe.section == "systems":
+        _check_started(recipe, base.get("system"))
+
+
+def _check_started(recipe: _Recipe, base: str | None) -> None:
+    """Refuse parts to start from that the system below, or the encoder (None), does not have."""
+    under = entry_of(recipe.project, base).get("parts", {}) if base is not None else {}
+    for name, part in recipe.parts.items():
+        if part.get("start_from") != "base":
+            continue
+        if base is None:
+            raise recipe.refuse("the base has no parts to start from", ("parts", name, "start_from"), "it is an encoder, not a system")
+        recipe.look_up(f"part of {base}", name, under, ("parts", name, "start_from"))
+
+
+def _chains(project: Project) -> set[str]:
+    """Return every system with fine-tunes that a table or a recipe names, and those below it (`X+siqa` of `X+siqa+copa`)."""
+    tables = [(row, column) for t in project.tables.values() for row in t["rows"] if "system" in row for column in t["columns"]]
+    named = {system_of(row, column) for row, column in tables if "task" in column}
+    named |= {entry_of(project, name)["base"].get("system", "") for name in project.systems}
+    return {"+".join(parts[: count + 1]) for parts in (name.split("+") for name in named) for count in range(1, len(parts))}
 
 
 def _check_batches(recipe: _Recipe) -> None:
@@ -102,11 +150,18 @@ def check_recipes(project: Project, files: Mapping[str, YamlFile], schemas: Path
     Raises:
         InputError: file, key, what is wrong and what there is instead.
     """
-    objectives = schemas_of(schemas)["options"]["$defs"]["objectives"]["properties"]
+    seams = schemas_of(schemas)["options"]["$defs"]
+    objectives, kinds = (seams[seam]["properties"] for seam in ("objectives", "parts"))
     for section in ("systems", "finetunes"):
         for name in getattr(project, section):
             recipe = _Recipe(project, section, name, files)
+            _check_keys(recipe)
             _check_parts(recipe, objectives)
-            _check_checkpoints(recipe)
+            _check_ranks(recipe, kinds)
+            _check_views(recipe, objectives)
+            _check_logits(recipe)
             _check_base(recipe)
             _check_batches(recipe)
+    for chain in sorted(_chains(project)):
+        base, finetune = chain.rsplit("+", 1)
+        _check_started(_Recipe(project, "finetunes", finetune, files), None if is_untrained(project, base) else base)

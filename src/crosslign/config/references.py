@@ -10,7 +10,7 @@ from crosslign.config.cells import system_of
 from crosslign.config.graph import view_corpora
 from crosslign.config.project import Project
 from crosslign.config.readouts import RAW, split_length
-from crosslign.config.resolve import LAST, entry_of, kept_checkpoints
+from crosslign.config.resolve import entry_of
 from crosslign.config.yaml_files import YamlFile, where_of
 from crosslign.errors import InputError
 from crosslign.registry import nearest
@@ -165,8 +165,9 @@ def _check_cycles(kind: str, edges: Mapping[str, Sequence[str]]) -> None:
 
 
 def _base_systems(recipe: Mapping[str, Any]) -> list[str]:
+    """Return the system that a recipe goes on from, that below its fine-tunes (`X+siqa`)."""
     base = recipe.get("base", {}).get("system")
-    return [base] if base else []
+    return [base.partition("+")[0]] if base else []
 
 
 def _exists(project: Project, kind: str, name: str, allowed: Collection[str]) -> bool:
@@ -219,39 +220,6 @@ def _check_averages(project: Project, files: Mapping[str, YamlFile]) -> None:
         _check_cycles(f"column of {name}:", averages)
 
 
-def _checkpoint_uses(project: Project) -> Iterator[tuple[str, Sequence[str | int], str, str]]:
-    """Yield (file, keys, system, checkpoint) of every checkpoint of a trained system that something names."""
-    for section in ("systems", "finetunes"):
-        for name in getattr(project, section):
-            file, entry = f"config/papers/{project.paper_of[name]}.yaml", getattr(project, section)[name]
-            named = entry.get("checkpoint", LAST)
-            for checkpoint in named.values() if isinstance(named, Mapping) else [named]:
-                yield file, (section, name, "checkpoint"), name, checkpoint
-            if "system" in entry.get("base", {}):
-                yield file, (section, name, "base", "checkpoint"), entry["base"]["system"], entry["base"].get("checkpoint", LAST)
-    for name, table in project.tables.items():
-        for index, column in enumerate(table["columns"]):
-            systems = {system_of(row, column) for row in table["rows"] if "system" in row} if "checkpoint" in column else set()
-            for system in sorted(systems):
-                file = f"config/papers/{project.paper_of[name]}.yaml"
-                yield file, ("tables", name, "columns", index, "checkpoint"), system, column["checkpoint"]
-    for name, figure in project.figures.items():
-        for system in figure["systems"] if "checkpoint" in figure else ():
-            yield f"config/papers/{project.paper_of[name]}.yaml", ("figures", name, "checkpoint"), system, figure["checkpoint"]
-
-
-def _check_checkpoints(project: Project, files: Mapping[str, YamlFile]) -> None:
-    """Refuse a checkpoint that the training of its system does not keep."""
-    for file, keys, system, checkpoint in _checkpoint_uses(project):
-        if system in project.encoders:
-            continue
-        entry = project.finetunes[system] if system in project.finetunes else entry_of(project, system)
-        kept = kept_checkpoints(entry)
-        if checkpoint not in kept:
-            where = where_of(files, file, keys)
-            raise InputError(f"{system} keeps no checkpoint {checkpoint!r}", where=where, why=nearest(checkpoint, kept))
-
-
 def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
     """Check every name that an entry uses, and that nothing is made from itself.
 
@@ -267,14 +235,13 @@ def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
                 raise InputError(f"unknown {kind} {name!r}", where=where, why=nearest(name, list(allowed)))
     _check_footnotes(project, files)
     _check_averages(project, files)
-    _check_checkpoints(project, files)
     filters = {
         n: [c for step in e.get("filters", []) for o in step.values() for c in (o or {}).get("corpora", [])]
         for n, e in project.corpora.items()
     }
     _check_cycles("corpus", {n: [*e.get("from", []), *e.get("of", []), *filters[n]] for n, e in project.corpora.items()})
     _check_cycles("examples", {n: list(e.get("of", [])) for n, e in project.examples.items()})
-    _check_cycles("system", {n: _base_systems(r) for n, r in project.systems.items()})
+    _check_cycles("system", {n: _base_systems(entry_of(project, n)) for n in project.systems})
     for name, recipe in project.systems.items():
         if "like" in recipe and "like" in project.systems.get(recipe["like"], {}):
             where = files[f"config/papers/{project.paper_of[name]}.yaml"].where(["systems", name, "like"])

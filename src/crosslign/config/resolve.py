@@ -52,9 +52,11 @@ def is_untrained(project: Project, system: str) -> bool:
     return system in project.encoders
 
 
-def _without_other_warmup(parent: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a parent's entry without its place, and without its warm-up where the entry has one of its own."""
-    kept = {key: value for key, value in parent.items() if key != "place"}
+def _taken_over(parent: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what an entry takes over of its parent: no place, and no base, warm-up or part of another kind where it has its own."""
+    kept = {key: value for key, value in parent.items() if key not in ("place", *(["base"] if "base" in entry else []))}
+    own = entry.get("parts", {})
+    kept["parts"] = {name: part for name, part in parent.get("parts", {}).items() if own.get(name, part)["kind"] == part["kind"]}
     if {"warmup_steps", "warmup_share"} & set(entry.get("train", {})):
         kept["train"] = {key: value for key, value in parent["train"].items() if not key.startswith("warmup_")}
     return kept
@@ -69,8 +71,7 @@ def entry_of(project: Project, system: str) -> dict[str, Any]:
         raise InputError(f"unknown system {system!r}", where="config/papers", do="Name one of the systems of the papers in config.yaml")
     entry = dict(project.systems[system])
     if "like" in entry:
-        parent = project.systems[entry["like"]]
-        entry = merge(_without_other_warmup(parent, entry), {k: v for k, v in entry.items() if k != "like"})
+        entry = merge(_taken_over(project.systems[entry["like"]], entry), {k: v for k, v in entry.items() if k != "like"})
     return entry
 
 

@@ -68,7 +68,7 @@ def _interface(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, att
 
 
 def use_fast_dropout(backbone: Any) -> None:
-    """Put the dropout and the attention of this module into a transformers model that was loaded with `sdpa`."""
+    """Put the dropout of this module into a transformers model, and its attention in the place of `sdpa`, where the model has that."""
     from transformers import AttentionInterface, AttentionMaskInterface
     from transformers.masking_utils import sdpa_mask
 
@@ -76,6 +76,8 @@ def use_fast_dropout(backbone: Any) -> None:
         for name, child in module.named_children():
             if type(child) is nn.Dropout:
                 setattr(module, name, Dropout(child.p))
+    if backbone.config._attn_implementation != "sdpa":
+        return
     AttentionInterface.register(NAME, _interface)
     AttentionMaskInterface.register(NAME, sdpa_mask)
     backbone.set_attn_implementation(NAME)

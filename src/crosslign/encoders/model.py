@@ -25,7 +25,9 @@ Backbone = Callable[..., Any]
 
 MAIN = "main"
 OTHER = "other"
-ROBERTA_POSITIONS = frozenset({"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert"})
+ROBERTA_POSITIONS = frozenset(
+    {"roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "camembert", "xmod", "mpnet", "data2vec-text", "longformer"}
+)
 """Model types whose positions begin behind the padding id."""
 WITH_DECODER = frozenset({"t5", "mt5", "umt5"})
 """Model types that AutoModel reads with a decoder; here only their encoder is."""
@@ -49,11 +51,12 @@ def _read(folder: Path) -> tuple[Any, Any, list[str]]:
     transformers_logging.set_verbosity_error()  # type: ignore[no-untyped-call]  # what is missing is said by us
     # Where it is not told, transformers asks on the terminal whether to run the code that a model brings along.
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    if tokenizer.pad_token is None:  # SentenceTransformer asks for one; what is padded is masked, so any will do
+        tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token or tokenizer.convert_ids_to_tokens(0)
     kind = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False).model_type
     backbone, report = (AutoModelForTextEncoding if kind in WITH_DECODER else AutoModel).from_pretrained(
         folder,
         dtype=torch.float32,
-        attn_implementation="sdpa",
         local_files_only=True,
         trust_remote_code=False,
         use_safetensors=True,
@@ -111,8 +114,18 @@ class Member(nn.Module):
         return resolve_layer(1 if pooling == "avg_first_last" and layer < 0 else layer, self.blocks)
 
     def tokenise(self, texts: Sequence[str], pair_texts: Sequence[str] | None, max_length: int) -> Tokens:
-        """Tokenise sentences or pairs; never to more tokens than there are positions."""
-        return tokenise(self.tokenizer, texts, pair_texts, min(max_length, self.positions))
+        """Tokenise sentences or pairs; never to more tokens than there are positions.
+
+        Raises:
+            InputError: a text holds a token that the tokenizer knows and the encoder does not.
+        """
+        tokens = tokenise(self.tokenizer, texts, pair_texts, min(max_length, self.positions))
+        rows = int(getattr(self.backbone.config, "vocab_size", 1 << 30))
+        if len(self.tokenizer) > rows and (beyond := [int(ids.max()) for ids in tokens.ids if ids.max(initial=0) >= rows]):
+            what = f"the encoder has no embedding of the token {self.tokenizer.convert_ids_to_tokens(beyond[0])!r}"
+            why = f"its tokenizer knows {len(self.tokenizer)} tokens, its embeddings have {rows} rows"
+            raise InputError(what, where="tokenizer", why=why, do="Take the tokenizer of these weights, or enlarge their embeddings")
+        return tokens
 
     def forward(self, features: Mapping[str, Tensor], pooling: str, layer: int = -1, backbone: Backbone | None = None) -> Tensor:
         """Encode a padded batch.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -87,7 +87,7 @@ class Checkpoints:
     def _newest_first(self) -> list[Path]:
         """Return the checkpoints, that which the pointer names and older ones; a newer one was never finished."""
         pointer = self.folder / POINTER
-        last = pointer.read_text(encoding="utf-8").strip() if pointer.is_file() else ""
+        last = pointer.read_text(encoding="utf-8", errors="replace").strip() if pointer.is_file() else ""
         return sorted((path for path in self.folder.glob("step-*") if path.name <= last), reverse=True)
 
     def states(self) -> list[dict[str, Any]]:
@@ -122,11 +122,19 @@ class Checkpoints:
     def _stale(self, found: Mapping[str, Any]) -> list[str]:
         return sorted(name for name in self.key.keys() | found.keys() if self.key.get(name) != found.get(name))
 
-    def load(self, model: Model, parts: Mapping[str, Part], optimiser: Optimiser) -> dict[str, Any] | None:
+    def load(
+        self, model: Model, parts: Mapping[str, Part], optimiser: Optimiser, check: Callable[[Mapping[str, Any]], None]
+    ) -> dict[str, Any] | None:
         """Take over the last checkpoint, if there is one of this very run.
 
         One that is damaged is left aside with a warning, and the one before it is taken. One that was made with another recipe,
         data, version or thread count is left aside with a warning that says which, and training starts anew.
+
+        Args:
+            model: the encoder.
+            parts: named state of the terms.
+            optimiser: AdamW.
+            check: raises InputError where what a state counts on, beside its own folder, is not there as it was.
 
         Returns:
             The `state` that was saved, or None.
@@ -134,10 +142,13 @@ class Checkpoints:
         for folder in self._newest_first():
             try:
                 state, tensors = self._read(folder)
+                stale = self._stale(state.pop("key"))
+                if not stale:
+                    check(state)
             except (InputError, SafetensorError, OSError, KeyError, TypeError, AttributeError) as error:
                 log.warning("the checkpoint in %s cannot be read (%s): the one before it is used, or training starts anew", folder, error)
                 continue
-            if stale := self._stale(state.pop("key")):
+            if stale:
                 log.warning("the checkpoint at step %s was made with another %s: training starts anew", state["step"], ", ".join(stale))
                 break
             return self._take_over(state, tensors, model, parts, optimiser)

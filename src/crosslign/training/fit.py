@@ -16,7 +16,7 @@ import torch
 from crosslign.config.resolve import without_pace
 from crosslign.encoders.memory import is_out_of_memory
 from crosslign.encoders.model import Model
-from crosslign.errors import ResourceError, StoppedError
+from crosslign.errors import InputError, ResourceError, StoppedError
 from crosslign.files import atomic_folder, sha256_file, sha256_text
 from crosslign.files.lineage import versions
 from crosslign.objectives.contract import Part
@@ -40,8 +40,8 @@ OVERFLOWS = 20
 LEAST_SCALE = 2.0**-10
 """Scale of the loss below which no overflow can be to blame."""
 
-EXAMPLES = "examples"
-"""Folder of the tokenised training sets below the working folder."""
+EXAMPLES, CURVE = "examples", "curve.jsonl"
+"""Folder of the tokenised training sets, and file of the learning curve, below the working folder."""
 
 log = logging.getLogger(__name__)
 
@@ -107,7 +107,7 @@ class _Run:
         self.selection = Selection(recipe["select"], dev, checkpoints / "best", readout, order.steps_per_epoch)
         self.guards = Guards(train.get("guards", {}))
         self.checkpoints = Checkpoints(checkpoints, self.key)
-        name = "curve.jsonl" if self.writes else f".curve-{self.accelerator.process_index}.jsonl"
+        name = CURVE if self.writes else f".curve-{self.accelerator.process_index}.jsonl"
         self.curve = Curve(checkpoints / name)
         self.done, self.started = 0, time.monotonic()
         self.skipped = 0  # updates in a row that the scaler left out
@@ -131,7 +131,7 @@ class _Run:
     def _load(self) -> float:
         """Take over the last checkpoint, where there is one; return the seconds that the run had taken until then."""
         self._saved = -1
-        state = self.checkpoints.load(self.model, self.parts, self.optimiser)
+        state = self.checkpoints.load(self.model, self.parts, self.optimiser, self._check)
         self.curve.cut(state["curve_bytes"] if state else 0)
         if state is None:
             return 0.0
@@ -143,6 +143,13 @@ class _Run:
             self.skipped = int(state["skipped"])
         self.done = self._saved = int(state["step"])
         return float(state.get("seconds", 0.0))
+
+    def _check(self, state: Mapping[str, Any]) -> None:
+        """Refuse a checkpoint whose best models, or whose lines of the curve, are no longer there."""
+        self.selection.check(state["selection"])
+        curve = self.checkpoints.folder / CURVE
+        if curve.stat().st_size < state["curve_bytes"]:
+            raise InputError("lines of the curve are gone", where=str(curve))
 
     def save(self) -> None:
         """Write a checkpoint for resume, unless this very state has one."""
@@ -285,7 +292,7 @@ class _Run:
             with atomic_folder(out) as temporary:
                 write_system(temporary / "last", self.model, self.parts, self.recipe["readout"])
                 self.selection.write(temporary, temporary / "last")
-                shutil.copyfile(self.curve.path, temporary / "curve.jsonl")
+                shutil.copyfile(self.curve.path, temporary / CURVE)
             self.checkpoints.clear()
         self.accelerator.wait_for_everyone()
 

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.encoders.model import Model
-from crosslign.files import atomic_folder, write_json
+from crosslign.errors import InputError
+from crosslign.files import atomic_folder, sha256_folder, write_json
 from crosslign.objectives.contract import Part
 from crosslign.training.checkpoint import write_system
 from crosslign.training.curve import finite
@@ -43,14 +44,26 @@ class Selection:
         self._dev, self._folder, self._readout = dev, folder, readout
         self.looks: list[dict[str, Any]] = []
         self.best: dict[str, dict[str, Any]] = {}
+        self._sums: dict[str, str] = {}
 
     def state(self) -> dict[str, Any]:
         """Return what `restore` needs."""
-        return {"looks": self.looks, "best": self.best}
+        return {"looks": self.looks, "best": self.best, "sha256": self._sums}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Go back to a saved state; a better model found after it is found again."""
-        self.looks, self.best = list(state["looks"]), dict(state["best"])
+        self.looks, self.best, self._sums = list(state["looks"]), dict(state["best"]), dict(state["sha256"])
+
+    def check(self, state: Mapping[str, Any]) -> None:
+        """Check that the best models of a saved state lie there as they were written.
+
+        Raises:
+            InputError: one is gone, or holds other bytes.
+        """
+        for name, expected in state["sha256"].items():
+            place = self._place(name, state["best"][name]["step"])
+            if not place.is_dir() or sha256_folder(place) != expected:
+                raise InputError(f"the best model by {name} is not the one that was written", where=str(place))
 
     def _place(self, name: str, step: int) -> Path:
         return self._folder / f"{name}-{step:08d}"
@@ -91,6 +104,7 @@ class Selection:
         for name in kept:
             with atomic_folder(self._place(name, done)) as temporary:
                 write_system(temporary, model, parts, self._readout)
+                self._sums[name] = sha256_folder(temporary)
             self.best[name] = {"step": done, "value": scores[name]}
         self.looks.append({"step": done, "scores": finite({name: scores.get(name) for name in due}), "kept": kept})
         log.info("step %d: %s; kept for: %s", done, ", ".join(f"{name} {scores.get(name)}" for name in due), ", ".join(kept) or "none")

@@ -24,7 +24,7 @@ from crosslign.objectives.contract import Batch
 from crosslign.training import tokenised
 from crosslign.training.checkpoint import remove_leftovers
 from crosslign.training.signals import StopFlag
-from crosslign.training.tokenised import PAIR_VIEWS, SENTENCES, VIEWS, flat_files, open_examples, row_texts, write_tokenised
+from crosslign.training.tokenised import PAIR_VIEWS, SENTENCES, VIEWS, flat_files, open_examples, row_texts, sizes, write_tokenised
 
 Lookup = dict[tuple[str, str, str | None], tuple[Ids, Ids | None]]
 """Token ids of a batch's texts, and segment numbers of pairs, by (member, sentence, second sentence of a pair or None)."""
@@ -34,8 +34,20 @@ log = logging.getLogger(__name__)
 
 
 def _is_made(place: Path, key: Mapping[str, Any]) -> bool:
-    facts = place / "facts.json"
-    return facts.exists() and bool(read_json(facts)["key"] == key)
+    """Tell whether a copy made with a key lies there; one that has lost bytes since is made again."""
+    if not place.exists():
+        return False
+    try:
+        facts = read_json(place / "facts.json")
+        if facts["key"] != key:
+            return False
+        whole = all((place / f"{name}.bin").stat().st_size == size for name, size in sizes(facts, key["forms"]).items())
+        pa.ipc.open_file(pa.memory_map(str(place / "rows.arrow")))
+    except (InputError, OSError, pa.ArrowInvalid, KeyError, TypeError):
+        whole = False
+    if not whole:
+        log.warning("the tokenised copy in %s is damaged: it is made again", place)
+    return whole
 
 
 @contextmanager

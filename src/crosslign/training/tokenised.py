@@ -80,10 +80,11 @@ class _Progress:
     tokens: int = 0
     truncated: int = 0
 
-    def sizes(self) -> dict[str, int]:
-        """Return the bytes of each flat file."""
-        entries = {"tokens": self.tokens, "segments": self.tokens, "starts": self.texts + 1, "rows": self.rows + 1}
-        return {name: count * WIDTHS[name] for name, count in entries.items()}
+
+def sizes(counts: Mapping[str, int], forms: Sequence[str]) -> dict[str, int]:
+    """Return the bytes of each flat file of a copy that holds so many rows, texts and tokens."""
+    entries = {"tokens": counts["tokens"], "segments": counts["tokens"], "starts": counts["texts"] + 1, "rows": counts["rows"] + 1}
+    return {name: entries[name] * WIDTHS[name] for name in flat_files(forms)}
 
 
 class _Writer:
@@ -101,12 +102,12 @@ class _Writer:
         try:
             state = read_json(self.folder / "progress.json")
             done = _Progress(**state["done"])
-            sizes = {name: size for name, size in done.sizes().items() if name in self.files}
-            if state["key"] != self.key or any(self._place(name).stat().st_size < size for name, size in sizes.items()):
+            written = sizes(vars(done), self.key["forms"])
+            if state["key"] != self.key or any(self._place(name).stat().st_size < size for name, size in written.items()):
                 return None
         except (InputError, OSError, KeyError, TypeError):
             return None
-        for name, size in sizes.items():
+        for name, size in written.items():
             os.truncate(self._place(name), size)
         log.info("%d examples are tokenised already", done.rows)
         return done

@@ -1,4 +1,4 @@
-"""What a recipe names of itself is looked up when the configuration is read: parts, their kinds, checkpoints, batches."""
+"""What a recipe must say, and what it names of itself, is looked up when the configuration is read: keys, parts, their kinds, batches."""
 
 from copy import deepcopy
 from dataclasses import replace
@@ -8,7 +8,7 @@ import pytest
 
 from crosslign.config.load import load_project
 from crosslign.config.recipes import check_recipes
-from crosslign.config.resolve import resolve
+from crosslign.config.resolve import entry_of, resolve
 from crosslign.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -74,14 +74,19 @@ def change(systems, place, value):
         (("terms", 0, "scores"), "label", r"terms\.0\.scores: the part 'label' is of another kind; classification, not rank_scores"),
         (("terms", 1, "part"), "gmm", r"gaussian_mixture, not classification"),
         (("parts", "mlp"), {"kind": "mlp_train_only"}, r"parts\.mlp: no term uses the part 'mlp'.*projection"),
-        (("checkpoint", "sts_writen"), "best", r"unknown task 'sts_writen'.*did you mean 'sts_written'"),
-        (("checkpoint", "default"), "bets", r"unknown checkpoint of second 'bets'.*did you mean 'best'"),
-        (("checkpoint",), "bets", r"checkpoint: unknown checkpoint of second 'bets'"),
-        (("select", "last"), SYSTEM["select"]["best"], r"'last' is the checkpoint after the last step"),
-        (("select", "best", "keep"), False, r"unknown checkpoint of second 'best'"),
-        (("base", "checkpoint"), "bets", r"base\.checkpoint: unknown checkpoint of first 'bets'"),
         (("base",), {"encoder": "minilm_l6"}, r"parts\.gmm\.start_from: the base has no parts to start from"),
         (("terms", 1, "examples"), "verses_parallel", r"share one batch; 8 and 4"),
+        (
+            ("parts", "scores", "ranks"),
+            2,
+            r"terms\.0\.scores: the part 'scores' does not fit.*has 4 ranks, the scores 2",
+        ),
+        (("base",), {"system": "minilm_l6"}, r"base\.system: 'minilm_l6' is an encoder.*Write base: \{encoder: minilm_l6\}"),
+        (("base",), None, r"second has no `base`.*like:"),
+        (("terms",), None, r"second has no `terms`"),
+        (("train",), None, r"second has no `train`"),
+        (("readout",), None, r"second has no `readout`"),
+        (("train", "learning_rate"), None, r"second has no `train: learning_rate`"),
     ],
 )
 def test_what_a_recipe_lacks_is_said_with_its_place(loaded, systems, place, value, said):
@@ -95,6 +100,74 @@ def test_a_part_to_start_from_must_be_in_the_base(loaded, systems):
     systems["second"]["terms"][0]["classifier"] = "gmm2"
     with pytest.raises(InputError, match=r"parts\.gmm2\.start_from: unknown part of first 'gmm2'"):
         checked(loaded, systems)
+
+
+def test_a_selection_by_logits_needs_a_head(loaded, systems):
+    logits = replace(project(loaded, systems), tasks={**loaded.tasks, "sts_written": {**loaded.tasks["sts_written"], "output": "logits"}})
+    check_recipes(logits, {}, ROOT / "workflow" / "schemas")
+    systems["second"]["terms"][1]["encode"] = "sentences"
+    with pytest.raises(InputError, match=r"select\.best\.task: sts_written needs a classification head"):
+        check_recipes(logits, {}, ROOT / "workflow" / "schemas")
+
+
+@pytest.mark.parametrize(
+    ("views", "kinds", "said"),
+    [
+        (["full"], ["full"], ""),
+        (["full"], ["partial", "full"], r"hold no views of the kind 'partial'; views in their `from`: full"),
+        ([], None, r"terms\.0: the examples 'rows' hold no views; views in their `from`: none"),
+    ],
+)
+def test_a_term_on_views_needs_them_in_its_examples(loaded, systems, views, kinds, said):
+    term = {"objective": "supervised_contrastive", "examples": "rows", "batch": 8} | ({"kinds": kinds} if kinds else {})
+    systems = {"first": {**SYSTEM, "parts": {}, "terms": [term]}}
+    rows = {"rows": {"builder": "labelled_rows", "from": ["written_nli", *views]}}
+    made = replace(project(loaded, systems), examples=rows, views={"full": {"builder": "full_translation", "from": ["written_nli"]}})
+    if not said:
+        check_recipes(made, {}, ROOT / "workflow" / "schemas")
+        return
+    with pytest.raises(InputError, match=said):
+        check_recipes(made, {}, ROOT / "workflow" / "schemas")
+
+
+@pytest.mark.parametrize("key", ["base", "like"])
+def test_a_fine_tune_stands_on_no_base_of_its_own(loaded, systems, key):
+    own = {name: value for name, value in SYSTEM.items() if name != "base"} | {key: {"encoder": "minilm_l6"}}
+    tuned = replace(project(loaded, systems), finetunes={"nli": own})
+    tuned.paper_of["nli"] = "quickstart"
+    with pytest.raises(InputError, match=rf"finetunes\.nli\.{key}: a fine-tune has no '{key}'"):
+        check_recipes(tuned, {}, ROOT / "workflow" / "schemas")
+
+
+@pytest.mark.parametrize(
+    ("below", "said"),
+    [("first", ""), ("minilm_l6", "the base has no parts to start from"), ("first+other", r"unknown part of first\+other 'label'")],
+)
+def test_what_a_fine_tune_starts_from_must_be_in_every_system_that_a_table_puts_it_on(loaded, systems, below, said):
+    own = {name: value for name, value in SYSTEM.items() if name not in ("base", "select", "checkpoint")}
+    head = {"label": PARTS["label"] | {"start_from": "base"}}
+    finetunes = {
+        "nli": {**own, "parts": head, "terms": [SYSTEM["terms"][1]]},
+        "other": {**own, "parts": {}, "terms": [{"objective": "infonce", "examples": "verses_parallel", "batch": 8}]},
+    }
+    column = {"label": "c", "task": "sts_written", "subset": "en-en", "metric": "spearman", "finetune": "nli"}
+    tables = {"t": {"title": "", "columns": [column], "rows": [{"label": "r", "system": below}]}}
+    tuned = replace(project(loaded, systems), finetunes=finetunes, tables=tables)
+    tuned.paper_of.update({"nli": "quickstart", "other": "quickstart", "t": "quickstart"})
+    if not said:
+        check_recipes(tuned, {}, ROOT / "workflow" / "schemas")
+        return
+    with pytest.raises(InputError, match=rf"finetunes\.nli\.parts\.label\.start_from: {said}"):
+        check_recipes(tuned, {}, ROOT / "workflow" / "schemas")
+
+
+def test_a_recipe_like_another_goes_on_from_its_own_base_and_has_its_own_parts(loaded, systems):
+    own = {"base": {"system": "first", "checkpoint": "last"}, "parts": {"scores": {"kind": "rank_network"}}}
+    systems["third"] = {"like": "first", **own}
+    entry = entry_of(project(loaded, systems), "third")
+    assert entry["base"] == own["base"]
+    assert entry["parts"] == {**PARTS, "scores": {"kind": "rank_network"}}
+    assert resolve(project(loaded, systems), "third", 42)["base"] == {"run": "first-s42", "checkpoint": "last"}
 
 
 def test_a_recipe_may_take_its_parts_over_from_another_one(loaded, systems):

@@ -189,3 +189,45 @@ def test_other_reads_the_languages_without_a_member_of_their_own(tiny_model):
     assert [model.member_of(lang) for lang in ("en", "eng", "de", "zh-CN")] == ["en", "en", "other", "other"]
     with pytest.raises(InputError, match="'de'"):
         Model({"en": member}).member_of("de")
+
+
+SIZES = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 32, "max_position_embeddings": 20}
+KINDS = {
+    "MPNet": SIZES,  # no fused attention; positions begin behind the padding id
+    "DebertaV2": SIZES | {"relative_attention": True, "position_buckets": 8, "pos_att_type": ["c2p", "p2c"]},
+    "RobertaPreLayerNorm": SIZES,
+    "Albert": SIZES | {"embedding_size": 8},  # one block, used twice
+    "ModernBert": SIZES | {"pad_token_id": 0, "cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3},
+    "Electra": SIZES | {"embedding_size": 8},
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_models_of_other_kinds_are_read_to_their_last_position_and_saved_with_equal_vectors(tiny_model, tmp_path, kind):
+    import transformers
+    from sentence_transformers import SentenceTransformer
+
+    tokenizer = tiny_model.member("main").tokenizer
+    config = getattr(transformers, f"{kind}Config")(vocab_size=len(tokenizer) + 8, **KINDS[kind])
+    torch.manual_seed(3)
+    getattr(transformers, f"{kind}Model")(config).save_pretrained(tmp_path / "published")
+    tokenizer.save_pretrained(tmp_path / "published")
+    if kind == "Electra":  # as some, without a padding token
+        settings = json.loads((tmp_path / "published" / "tokenizer_config.json").read_text())
+        (tmp_path / "published" / "tokenizer_config.json").write_text(json.dumps(settings | {"pad_token": None}))
+    model = Model.load({"main": tmp_path / "published"})
+    texts = [*TEXTS, "a very long text " * 20]
+    ours = encode(model, texts, ["en"] * 4, {"pooling": "mean"})
+    model.train()
+    model.member("main")(collate(tokenise(tokenizer, texts, None, 12).ids, None, model.member("main").pad), "mean").sum().backward()
+    model.save(tmp_path / "saved", {"pooling": "mean"})
+    theirs = SentenceTransformer(str(tmp_path / "saved" / "main"), device="cpu").encode(texts)
+    assert np.abs(theirs - ours).max() < 1e-6
+
+
+def test_a_token_that_the_encoder_has_no_embedding_of_is_named(tiny_model, tiny_encoder):
+    member = Member.load(tiny_encoder / "main")
+    member.tokenizer.add_tokens(["zebra"])
+    assert encode(Model({"main": member}), TEXTS, ["en"] * 3, {"pooling": "mean"}).shape == (3, member.dimension)
+    with pytest.raises(InputError, match=r"no embedding of the token 'zebra'.*embeddings have \d+ rows"):
+        encode(Model({"main": member}), ["the zebra"], ["en"], {"pooling": "mean"})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 
 import pytest
@@ -145,6 +146,46 @@ def test_damaged_checkpoint_starts_anew(train, monkeypatch, caplog, tmp_path, da
     assert trial.weights(folder) == trial.weights(fresh)
 
 
+def _sum_of_weights(model):
+    return {"best": -abs(float(next(model.parameters()).detach().double().sum()))}
+
+
+def _cut(path):
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+def _remove(path):
+    shutil.rmtree(path) if path.is_dir() else path.unlink()
+
+
+@pytest.mark.parametrize(
+    ("damaged", "damage"),
+    [
+        ("best", _remove),
+        ("best/*/main/model.safetensors", _cut),
+        ("curve.jsonl", _remove),
+        ("curve.jsonl", lambda path: path.write_bytes(path.read_bytes()[:300])),
+        ("current", lambda path: path.write_bytes(b"\xff")),
+        ("examples/pairs/tokens.bin", _cut),
+        ("examples/pairs/starts.bin", _cut),
+        ("examples/pairs/rows.arrow", _cut),
+        ("examples/pairs/rows.arrow", _remove),
+        ("examples/pairs/facts.json", lambda path: path.write_text("{")),
+    ],
+)
+def test_whatever_is_damaged_in_the_working_folder_the_run_ends_in_the_same_bytes(train, monkeypatch, tmp_path, damaged, damage):
+    recipe = trial.recipe(select={"best": {"task": "t", "subset": "s", "metric": "m", "every": 2}})
+    _, whole = train(recipe, "whole", dev=_sum_of_weights)
+    with monkeypatch.context() as patch:
+        _stop_after(patch, 4)
+        with pytest.raises(StoppedError):
+            train(recipe, dev=_sum_of_weights)
+    (path,) = (tmp_path / "run-work").glob(damaged)
+    damage(path)
+    _, folder = train(recipe, dev=_sum_of_weights)
+    assert trial.weights(folder) == trial.weights(whole)
+
+
 def test_crash_while_a_checkpoint_is_written_leaves_the_old_one(train, monkeypatch, tmp_path):
     from crosslign.training import checkpoint as module
 
@@ -187,10 +228,11 @@ def test_checkpoint_holds_parts_and_optimiser(train, monkeypatch, tiny_encoder, 
     optimiser.step(0)
     checkpoints = Checkpoints(tmp_path / "work", {"recipe": "x"})
     checkpoints.save(model, parts, optimiser, {"step": 1})
+    looked_at = []
     other = Model.load({"main": tiny_encoder / "main"})
     other_parts = build_parts(recipe | {"seed": 5}, other)
     other_optimiser = Optimiser(recipe, other, other_parts, 6)
-    assert checkpoints.load(other, other_parts, other_optimiser) == {"step": 1}
+    assert checkpoints.load(other, other_parts, other_optimiser, looked_at.append) == {"step": 1} == looked_at[0]
     assert torch.equal(parts["head"].dense.weight, other_parts["head"].dense.weight)
     assert all(torch.equal(v, other_optimiser.state()[k]) for k, v in optimiser.state().items())
     assert len(optimiser.state()) == 3 * (len(list(model.parameters())) + 2)

@@ -3,7 +3,7 @@
 import pytest
 from test_papers import project
 
-from crosslign.config import references
+from crosslign.config.checkpoints import check_checkpoints
 from crosslign.errors import InputError
 
 COLUMN = {"label": "c", "task": "tatoeba", "subset": "deu", "metric": "accuracy"}
@@ -23,7 +23,16 @@ def table(system, **column):
     [
         ("tables", table("MS-E", checkpoint="bset"), "MS-E keeps no checkpoint 'bset'.*allowed: best, last; did you mean 'best'"),
         ("tables", table("MS-E+pawsx_transfer", checkpoint="dev"), "keeps no checkpoint 'dev'"),
-        ("systems", {"like": "MS-E", "checkpoint": {"sts": "last", "default": "other"}}, "t keeps no checkpoint 'other'"),
+        (
+            "systems",
+            {"like": "MS-E", "checkpoint": {"stsb": "last", "default": "other"}},
+            r"t\.checkpoint\.default: t keeps no",
+        ),
+        ("systems", {"like": "MS-E", "checkpoint": {"stbs": "last", "default": "best"}}, "unknown task 'stbs'.*did you mean 'stsb'"),
+        ("systems", {"like": "MS-E", "checkpoint": "bets"}, r"t\.checkpoint: t keeps no checkpoint 'bets'.*did you mean 'best'"),
+        ("systems", {"like": "MS-E", "select": {"best": {"keep": False}}}, "t keeps no checkpoint 'best'"),
+        ("systems", {"like": "MS-E", "select": {"last": {}}}, r"select\.last: 'last' is the checkpoint after the last step"),
+        ("finetunes", {"select": {}, "checkpoint": "best"}, r"finetunes\.t\.checkpoint: t keeps no checkpoint 'best'"),
         ("systems", {"like": "MS-E", "base": {"system": "MS-U", "checkpoint": "first"}}, "MS-U keeps no checkpoint 'first'"),
         ("figures", {"systems": ["xlm-r", "MS-E"], "checkpoint": "first"}, "MS-E keeps no checkpoint 'first'"),
     ],
@@ -32,11 +41,11 @@ def test_a_checkpoint_that_is_not_kept_is_refused(loaded, monkeypatch, section, 
     monkeypatch.setitem(getattr(loaded, section), "t", entry)
     monkeypatch.setitem(loaded.paper_of, "t", "msimcse")
     with pytest.raises(InputError, match=said):
-        references.check_references(loaded, {})
+        check_checkpoints(loaded, {})
 
 
 @pytest.mark.parametrize("checkpoint", ["best", "last"])
 def test_what_is_kept_may_be_named(loaded, monkeypatch, checkpoint):
     monkeypatch.setitem(loaded.tables, "t", table("MS-E", checkpoint=checkpoint))
     monkeypatch.setitem(loaded.paper_of, "t", "msimcse")
-    references.check_references(loaded, {})
+    check_checkpoints(loaded, {})
