@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crosslign.config.graph import evaluated_alone, examples_inputs, selection_sets, source_file, view_corpora
+from crosslign.config.graph import examples_inputs, selection_sets, source_file
 from crosslign.config.mining import mine_recipe
-from crosslign.config.project import Project
+from crosslign.config.project import Project, view_corpora
 from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained, resolve, split_run
 
 Wildcards = Mapping[str, str]
@@ -120,7 +120,7 @@ def _files_mb(project: Project, corpus: str, unpacked_by: float = UNPACKED_BY) -
     files = [file for file in project.sources[entry["source"]]["files"] if file["name"] in entry.get("files", [file["name"]])]
     sizes = [_known_mb(file) * (unpacked_by if file["name"].endswith(PACKED) else 1.0) for file in files]
     unknown = sizes.count(0.0)
-    small = bool(unknown) and (entry["kind"] == "evaluation" or corpus in evaluated_alone(project))
+    small = bool(unknown) and (entry["kind"] == "evaluation" or corpus in project.evaluated_alone)
     return sum(sizes) + unknown * UNKNOWN_MB[small]
 
 
@@ -143,7 +143,7 @@ def corpus_mb(project: Project, corpus: str) -> float:
         entry = project.views[corpus]
         return sum(corpus_mb(project, name) for name in view_corpora(entry)) * (1 + int(entry.get("views", 1)))
     entry = project.corpora[corpus]
-    size = _capped(_read_mb(project, corpus), entry.get("sample") or entry.get("options", {}).get("size"))
+    size = _capped(_read_mb(project, corpus), entry.get("sample") or entry.get("options", {}).get("size") or entry.get("about_rows"))
     return size if entry["kind"] == "evaluation" or entry.get("whole") else _capped(size, project.scale["limits"].get("corpus_rows"))
 
 
