@@ -23,6 +23,7 @@ from crosslign.config.resources import (
     corpus_threads,
     job_need,
     large_sets,
+    training_cpus,
 )
 from crosslign.config.scheduler import most, require_scheduler
 from crosslign.config.settings import own_file, read_settings

@@ -37,6 +37,8 @@ STAND_IN_RULE = "write_stand_in"
 """Each source has a rule of its own for its stand-ins, which appends the source's id."""
 EMBED_RULES = ("embed", "embed_large")
 """Rules that write vectors."""
+CPUS_A_GPU = 4
+"""Which a training's job asks for: they tokenise its examples, while the GPU waits; where one is to be had, so many mostly are."""
 BUSY_MB = 200.0
 """A corpus' own files, as published, from which on worker processes earn more than their start takes."""
 FILTER_PROCESSES = 4
@@ -308,6 +310,12 @@ def corpus_threads(project: Project, corpus: str) -> int:
     if project.stand_in or "source" not in entry or not apart:
         return 1
     return FILTER_PROCESSES if _files_mb(project, corpus, unpacked_by=1.0) > BUSY_MB else 1
+
+
+def training_cpus(project: Project, run: str) -> int:
+    """Return the CPUs that a training's job asks a scheduler for; the training itself keeps to its recipe's threads."""
+    system, seed = split_run(project, run)
+    return max(int(resolve(project, system, int(seed or 0))["train"]["threads"]), CPUS_A_GPU * project.gpus)
 
 
 def job_need(project: Project, rule: str, wildcards: Wildcards, attempt: int) -> Need:

@@ -18,6 +18,7 @@ from crosslign.config.resources import (
     examples_mb,
     job_need,
     parameters,
+    training_cpus,
 )
 from crosslign.corpora.filters import FILTERS
 
@@ -110,6 +111,11 @@ def test_an_evaluation_set_that_is_a_part_of_an_archive_asks_for_what_it_reads(w
     assert need.mem_mb > 2 * 1536
     assert need.runtime > 120
     assert corpus_mb(web, "multi_eurlex_test") == pytest.approx(115_000 * BYTES_A_ROW / 1e6)
+
+
+def test_a_training_asks_for_cpus_with_its_devices(paper):
+    assert [training_cpus(project("paper", gpus=gpus), "MS-E-s42") for gpus in (1, 4)] == [4, 16]
+    assert training_cpus(project("paper", gpus=0), "MS-E-s42") == 1
 
 
 def test_wikipedia_can_be_trained_on(paper):
