@@ -35,12 +35,13 @@ def test_never_more_gpu_jobs_than_devices(first):
     assert most_at_once(jobs) == GPUS
 
 
-def test_memory_and_time_are_as_declared(first):
+def test_memory_time_and_cpus_are_as_declared(first):
     project = load_project(first.folder, {"scale": "quick", "papers": ["moco_bert"], "targets": ["all"], "gpus": 1})
     for run in ("MB-base-s42", "MB-nomom-s42"):
         (job,) = (job for job in first.first_jobs if job.comment == f"rule_train_system_wildcards_{run}")
         need = job_need(project, "train_system", {"run": run}, 1)
         assert (job.megabytes, job.minutes) == (need.mem_mb, need.runtime)
+        assert job.fields["NumCPUs"] == "4"
 
 
 def test_each_job_is_found_from_the_main_log(first):

@@ -63,6 +63,7 @@ def test_f29_submissions_that_are_refused_later_are_said_and_leave_nothing(tmp_p
 SBATCH = """\
 echo "$*" >> "$0.calls"
 case "$*" in *--test-only*) exit 0;; esac
+[ $(cat "$(dirname "$0")/scontrol.pings" 2>/dev/null | wc -l) -gt DOWN ] || { echo "Unable to contact slurm controller" >&2; exit 1; }
 id=$(($(ls "$0".state.* 2>/dev/null | wc -l) + 1))
 for word in "$@"; do case "$word" in --wrap=*) wrap=${word#--wrap=};; esac; done
 echo RUNNING > "$0.state.$id"
@@ -78,6 +79,12 @@ echo "$*" >> "$0.calls"
 [ $(wc -l < "$0.calls") -gt SILENT ] || exit 1
 for file in "$(dirname "$0")"/sbatch.state.*; do echo "${file##*.}|$(cat "$file")"; done
 """
+SCONTROL = """\
+[ "$1" = ping ] || exec echo 'MinJobAge = 7200 sec'
+echo >> "$0.pings"
+[ $(wc -l < "$0.pings") -gt DOWN ] && state=UP || state=DOWN
+echo "Slurmctld(primary) at node is $state"
+"""
 CORPUS = "results/mini/corpora/written_nli/all.parquet"
 
 
@@ -90,11 +97,14 @@ def mini(tmp_path):
     return made
 
 
-def corpus_by_slurm(mini, fate="true", silent=0):
-    """Build a corpus by a Slurm whose jobs meet a `fate` first, and whose `squeue` is silent at first; return what was said and asked."""
+def corpus_by_slurm(mini, fate="true", silent=0, down=-1):
+    """Build a corpus by a Slurm whose jobs meet a `fate` first; return what was said and asked.
+
+    `squeue` is silent so many times; so many times the controller is said to be down, and takes no jobs meanwhile.
+    """
     folder = mini.folder.parent / "bin"
-    scripts = {"sbatch": SBATCH.replace("FATE", fate), "squeue": SQUEUE.replace("SILENT", str(silent))}
-    scripts |= {"srun": SRUN, "scontrol": "echo 'MinJobAge = 7200 sec'\n"}
+    scripts = {"sbatch": SBATCH.replace("FATE", fate), "squeue": SQUEUE.replace("SILENT", str(silent)), "srun": SRUN, "scontrol": SCONTROL}
+    scripts = {name: script.replace("DOWN ]", f"{down} ]") for name, script in scripts.items()}
     path = slurm_of_scripts(folder, scripts)
     done = mini.run(CORPUS, "--profile", "slurm", "--configfile", "config/config.yaml", check=False, PATH=path)
     first, *asked = (folder / "sbatch.calls").read_text().splitlines()
@@ -110,6 +120,15 @@ def test_f29_jobs_are_asked_after_until_slurm_answers(mini):
     assert "Slurm does not answer" in done.stdout
     assert len(asked) == 1
     assert "--nodes=1" in asked[0]
+
+
+@pytest.mark.workflow
+@pytest.mark.skipif(importlib.util.find_spec("snakemake_executor_plugin_slurm") is None, reason="the Slurm plugin is not installed")
+def test_f29_nothing_is_submitted_until_slurm_answers(mini):
+    done, asked = corpus_by_slurm(mini, down=1)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert "no jobs are submitted until it does" in done.stdout
+    assert len(asked) == 1
 
 
 @pytest.mark.workflow

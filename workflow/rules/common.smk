@@ -23,9 +23,11 @@ from crosslign.config.resources import (
     corpus_threads,
     job_need,
     large_sets,
+    training_cpus,
 )
 from crosslign.config.scheduler import most, require_scheduler
 from crosslign.config.settings import own_file, read_settings
+from crosslign.config.submissions import Submissions
 from crosslign.config.targets import covered, target_files, target_names
 from crosslign.errors import CrosslignError
 from crosslign.files.atomic import require_writable
@@ -228,6 +230,11 @@ def rule_of_group(group):
     return next(iter(group.jobs)).rule
 
 
+def finish_submissions():
+    """Wait until the executor has no submission under way."""
+    workflow.scheduler._executor._job_submission_executor.shutdown(wait=True)
+
+
 def check_scheduler(dag):
     """End at once where Slurm would refuse jobs; and let its executor name a group of jobs that is refused later."""
     if workflow.executor_plugin.name != "slurm":
@@ -240,6 +247,13 @@ def check_scheduler(dag):
     # The plugin (2.8) loses every job when one round of asking after them fails.
     if not isinstance(plugin.query_job_status, JobStates):
         plugin.query_job_status = JobStates(plugin.query_job_status, logger.warning)
+    # It takes an outage for a failure of all that is ready, and submits on when the run was told to end.
+    if not isinstance(plugin.get_submit_command, Submissions):
+        submissions = Submissions(plugin.get_submit_command, logger.warning)
+        plugin.get_submit_command = submissions
+        plugin.cancel_slurm_jobs = submissions.ending(
+            plugin.cancel_slurm_jobs, finish_submissions
+        )
     settings = workflow.executor_settings
     own = {name: getattr(settings, name, None) for name in ("qos", "reservation")}
     own = {name: value for name, value in own.items() if value}

@@ -59,7 +59,8 @@ def corpus_recipe(limit):
         entry = project.corpora[wildcards.corpus]
         return {
             "corpus": wildcards.corpus,
-            "entry": entry,
+            # without what only plans look at
+            "entry": {k: v for k, v in entry.items() if k != "about_rows"},
             "limit": None if entry.get("whole") else LIMITS.get(limit),
         }
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.project import Project
+from crosslign.config.project import Project, view_corpora
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.resolve import encoder_at_scale, head_of, is_untrained, resolve, role_readout, split_run
 from crosslign.errors import InputError
@@ -76,22 +76,6 @@ def encoder_corpora(project: Project, encoder: str) -> list[Path]:
 def view_inputs(project: Project, view: str) -> dict[str, Path]:
     """Return the corpora and dictionaries that a view reads, by id."""
     return {name: corpus_path(project, name) for name in view_corpora(project.views[view])}
-
-
-def view_corpora(entry: Mapping[str, Any]) -> list[str]:
-    """Return the ids of the corpora, dictionaries and provided translations that a view's entry names."""
-    provided = [corpus for options in entry.get("translator", {}).values() for corpus in (options or {}).get("corpora", [])]
-    return [*entry["from"], *entry.get("dictionaries", {}).values(), *provided]
-
-
-def evaluated_alone(project: Project) -> set[str]:
-    """Return the corpora that evaluation sets are made of, and nothing else."""
-    trained = {name for entry in project.examples.values() for name in entry.get("from", [])}
-    trained |= {name for entry in project.views.values() for name in view_corpora(entry)}
-    read: dict[bool, set[str]] = {True: set(), False: trained}
-    for entry in project.corpora.values():
-        read[entry["kind"] == "evaluation"].update([*entry.get("from", []), *entry.get("of", [])])
-    return read[True] - read[False]
 
 
 def examples_inputs(project: Project, examples: str) -> dict[str, dict[str, Path]]:

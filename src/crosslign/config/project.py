@@ -14,6 +14,12 @@ SECTIONS = ("views", "examples", "systems", "finetunes", "tables", "figures")
 """Sections of a paper's file; an id stands in one file only."""
 
 
+def view_corpora(entry: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the corpora, dictionaries and provided translations that a view's entry names."""
+    provided = [corpus for options in entry.get("translator", {}).values() for corpus in (options or {}).get("corpora", [])]
+    return [*entry["from"], *entry.get("dictionaries", {}).values(), *provided]
+
+
 @dataclass(frozen=True)
 class Project:
     """All settings of one run.
@@ -51,6 +57,16 @@ class Project:
     def missing(self) -> dict[tuple[str, str], str]:
         """Why data cannot be had, by kind and id of what needs it, as far as it was asked for (`crosslign.config.uses.why_missing`)."""
         return {}
+
+    @cached_property
+    def evaluated_alone(self) -> frozenset[str]:
+        """Corpora that evaluation sets are made of, and nothing else."""
+        trained = {name for entry in self.examples.values() for name in entry.get("from", [])}
+        trained |= {name for entry in self.views.values() for name in view_corpora(entry)}
+        read: dict[bool, set[str]] = {True: set(), False: trained}
+        for entry in self.corpora.values():
+            read[entry["kind"] == "evaluation"].update([*entry.get("from", []), *entry.get("of", [])])
+        return frozenset(read[True] - read[False])
 
     @property
     def gpus(self) -> int:

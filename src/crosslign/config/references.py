@@ -7,8 +7,7 @@ from typing import Any
 
 from crosslign.config.baselines import named_rows
 from crosslign.config.cells import system_of
-from crosslign.config.graph import view_corpora
-from crosslign.config.project import Project
+from crosslign.config.project import Project, view_corpora
 from crosslign.config.readouts import RAW, split_length
 from crosslign.config.resolve import entry_of
 from crosslign.config.yaml_files import YamlFile, where_of

@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crosslign.config.graph import evaluated_alone, examples_inputs, selection_sets, source_file, view_corpora
+from crosslign.config.graph import examples_inputs, selection_sets, source_file
 from crosslign.config.mining import mine_recipe
-from crosslign.config.project import Project
+from crosslign.config.project import Project, view_corpora
 from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained, resolve, split_run
 
 Wildcards = Mapping[str, str]
@@ -37,6 +37,8 @@ STAND_IN_RULE = "write_stand_in"
 """Each source has a rule of its own for its stand-ins, which appends the source's id."""
 EMBED_RULES = ("embed", "embed_large")
 """Rules that write vectors."""
+CPUS_A_GPU = 4
+"""Which a training's job asks for: they tokenise its examples, while the GPU waits; where one is to be had, so many mostly are."""
 BUSY_MB = 200.0
 """A corpus' own files, as published, from which on worker processes earn more than their start takes."""
 FILTER_PROCESSES = 4
@@ -120,7 +122,7 @@ def _files_mb(project: Project, corpus: str, unpacked_by: float = UNPACKED_BY) -
     files = [file for file in project.sources[entry["source"]]["files"] if file["name"] in entry.get("files", [file["name"]])]
     sizes = [_known_mb(file) * (unpacked_by if file["name"].endswith(PACKED) else 1.0) for file in files]
     unknown = sizes.count(0.0)
-    small = bool(unknown) and (entry["kind"] == "evaluation" or corpus in evaluated_alone(project))
+    small = bool(unknown) and (entry["kind"] == "evaluation" or corpus in project.evaluated_alone)
     return sum(sizes) + unknown * UNKNOWN_MB[small]
 
 
@@ -143,7 +145,7 @@ def corpus_mb(project: Project, corpus: str) -> float:
         entry = project.views[corpus]
         return sum(corpus_mb(project, name) for name in view_corpora(entry)) * (1 + int(entry.get("views", 1)))
     entry = project.corpora[corpus]
-    size = _capped(_read_mb(project, corpus), entry.get("sample") or entry.get("options", {}).get("size"))
+    size = _capped(_read_mb(project, corpus), entry.get("sample") or entry.get("options", {}).get("size") or entry.get("about_rows"))
     return size if entry["kind"] == "evaluation" or entry.get("whole") else _capped(size, project.scale["limits"].get("corpus_rows"))
 
 
@@ -308,6 +310,12 @@ def corpus_threads(project: Project, corpus: str) -> int:
     if project.stand_in or "source" not in entry or not apart:
         return 1
     return FILTER_PROCESSES if _files_mb(project, corpus, unpacked_by=1.0) > BUSY_MB else 1
+
+
+def training_cpus(project: Project, run: str) -> int:
+    """Return the CPUs that a training's job asks a scheduler for; the training itself keeps to its recipe's threads."""
+    system, seed = split_run(project, run)
+    return max(int(resolve(project, system, int(seed or 0))["train"]["threads"]), CPUS_A_GPU * project.gpus)
 
 
 def job_need(project: Project, rule: str, wildcards: Wildcards, attempt: int) -> Need:

@@ -15,13 +15,18 @@ from crosslign.errors import InputError
 SECONDS = 60.0
 OWN_PROFILE = Path("slurm/local.yaml")
 RESOURCES = "default-resources"
+NAMES = ("slurm_account", "slurm_partition", "clusters", "constraint", "gpu_model", "gres", "qos", "reservation")
+"""Resources whose texts are a cluster's own words."""
+WORDS = ("account", "partition", "time", "mem", "gpu", "gpus", "nodes", "runtime", *(name for name in NAMES if "_" not in name))
+"""What people write beside `default-resources`, and Snakemake knows no option for."""
+PER_CPU = "mem_mb_per_cpu"
 
 
-def own_profile() -> dict[str, Any]:
-    """Return what the user's own file lays over the Slurm profile; nothing where there is none.
+def own_settings() -> dict[str, Any]:
+    """Return what the user's own file lays over the Slurm profile, as it stands there; nothing where there is none.
 
     Raises:
-        InputError: it is no mapping, or gives resources elsewhere than below `default-resources`, or not as a mapping.
+        InputError: it is no mapping, or gives resources elsewhere than below `default-resources`, or not as a mapping, or memory by CPU.
     """
     if not OWN_PROFILE.exists():
         return {}
@@ -31,11 +36,33 @@ def own_profile() -> dict[str, Any]:
     if not isinstance(content, Mapping):
         raise InputError("this is no mapping of keys", where=str(OWN_PROFILE), do=do)
     for key in content:
-        if "_" in key:
+        if "_" in key or key in WORDS:
             raise InputError(f"{key!r} is a resource, no option of Snakemake", where=file.where([key]), do=do)
-    if not isinstance(content.get(RESOURCES) or {}, Mapping):
-        raise InputError("resources are a mapping here", where=file.where([RESOURCES]), why=f"found {content[RESOURCES]!r}", do=do)
-    return {**content, RESOURCES: content.get(RESOURCES) or {}}
+    resources = content.get(RESOURCES) or {}
+    if not isinstance(resources, Mapping):
+        raise InputError("resources are a mapping here", where=file.where([RESOURCES]), why=f"found {resources!r}", do=do)
+    if PER_CPU in resources:
+        why = "it would replace the memory that each rule declares, and no further try would get more"
+        do = "Leave it out: where Slurm limits memory by CPU, it gives a job as many CPUs as its memory needs"
+        raise InputError(f"no {PER_CPU} for all rules", where=file.where([RESOURCES, PER_CPU]), why=why, do=do)
+    return {**content, RESOURCES: resources}
+
+
+def own_profile() -> dict[str, Any]:
+    """Return the user's own settings as Snakemake must get them: it takes the text of a resource for Python, so names are quoted.
+
+    A partition `all` would be a function, an account `2021-5-12` a number. A text with quotes in it is an expression, and stays.
+    """
+    settings = own_settings()
+    rules = settings.get("set-resources")
+    if isinstance(rules, Mapping):
+        settings["set-resources"] = {rule: _quoted(given) if isinstance(given, Mapping) else given for rule, given in rules.items()}
+    return {**settings, RESOURCES: _quoted(settings[RESOURCES])} if settings else {}
+
+
+def _quoted(resources: Mapping[str, Any]) -> dict[str, Any]:
+    plain = {name for name, value in resources.items() if name in NAMES and isinstance(value, str) and not set("'\"") & set(value)}
+    return {name: repr(value) if name in plain else value for name, value in resources.items()}
 
 
 def asked_of(resources: Mapping[str, Any]) -> tuple[str, ...]:
@@ -49,18 +76,21 @@ def asked_of(resources: Mapping[str, Any]) -> tuple[str, ...]:
     gpus = given.get("gpu")
     if model := given.get("gpu_model"):
         gpus = f"{model}:{gpus or 1}"
+    cpus = given.get("cpus_per_task", given.get("threads"))
     options = {
+        "clusters": given.get("clusters"),
         "account": accounts[0],
         "partition": given.get("slurm_partition"),
         "time": given.get("runtime"),
         "constraint": given.get("constraint"),
         "qos": given.get("qos"),
         "reservation": given.get("reservation"),
-        "mem": given.get("mem_mb"),
+        "mem-per-cpu": given.get(PER_CPU),
+        "mem": None if PER_CPU in given else given.get("mem_mb"),
         "nodes": given.get("nodes"),
         "gres": given.get("gres"),
         "gpus": gpus,
-        "cpus-per-task": given.get("threads"),
+        "cpus-per-task": cpus if isinstance(cpus, int) and cpus > 0 else None,  # a negative number asks for none
     }
     return (*(f"--{name}={value}" for name, value in options.items() if value), *shlex.split(str(given.get("slurm_extra", ""))))
 

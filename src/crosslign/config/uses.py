@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.catalog import describe, source_kind
-from crosslign.config.graph import view_corpora
-from crosslign.config.project import Project
+from crosslign.config.project import Project, view_corpora
 from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained
 from crosslign.files.mirrors import mirrored
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from itertools import takewhile
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -18,21 +20,34 @@ from crosslign.errors import ResourceError
 POLL_SECONDS = 1.0
 SCHEDULERS = ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID")
 """Set in the jobs of schedulers."""
-MACHINE = Path("/tmp")  # noqa: S108 (a folder of mode 0700 in it)
+MACHINE = Path("/tmp")  # noqa: S108 (the lock follows no links, and writes nothing into its file)
 """Where the locks lie, whatever TMPDIR says: runs of two TMPDIRs would share devices, and machines of one would wait for each other's."""
+FOR_ALL = 0o666
+"""Mode of a lock's file: another user's job must open it, to find that the device is taken."""
+NO_MORE = ("", "-1", "NoDevFiles")
+"""What stands in CUDA_VISIBLE_DEVICES instead of a device: CUDA shows nothing from there on. The last is an old Slurm's word for none."""
 
 log = logging.getLogger(__name__)
 
 
 def visible_gpus(environment: Mapping[str, str]) -> list[str]:
-    """Return the devices that this process may use: those of CUDA_VISIBLE_DEVICES, else all that the driver lists."""
+    """Return the devices that this process may use: those of CUDA_VISIBLE_DEVICES, else all that the driver lists.
+
+    A GPU that is cut into slices (MIG) is no device: its slices are, and have no numbers of their own.
+    """
     if "CUDA_VISIBLE_DEVICES" in environment:
-        return [device.strip() for device in environment["CUDA_VISIBLE_DEVICES"].split(",") if device.strip() not in ("", "-1")]
+        devices = (device.strip() for device in environment["CUDA_VISIBLE_DEVICES"].split(","))
+        return list(dict.fromkeys(takewhile(lambda device: device not in NO_MORE, devices)))
     try:
         done = subprocess.run(["nvidia-smi", "--list-gpus"], capture_output=True, text=True, check=False, timeout=60)
     except (OSError, subprocess.TimeoutExpired):
         return []
-    return [str(number) for number, _ in enumerate(done.stdout.splitlines())] if done.returncode == 0 else []
+    listed = re.findall(r"^(GPU|\s+MIG) .*\(UUID: (.+)\)", done.stdout if done.returncode == 0 else "", flags=re.MULTILINE)
+    kinds = [kind.strip() for kind, _ in listed]
+    if "MIG" not in kinds:
+        return [str(number) for number in range(len(listed))]
+    cut = {number for number, kind in enumerate(kinds[1:]) if kind == "MIG"}
+    return [name for number, (_, name) in enumerate(listed) if kinds[number] == "MIG" or number not in cut]
 
 
 def gpu_note(count: int, environment: Mapping[str, str]) -> str:
@@ -50,16 +65,15 @@ def gpu_note(count: int, environment: Mapping[str, str]) -> str:
     return f"the scale asks for {count} GPUs a job and this machine shows {found}: such jobs will be refused" if count > found else ""
 
 
-def _locks() -> Path:
+def lock_of(device: str) -> Path:
+    """Return the file whose lock a job holds while a device is its own; the same for all users of this machine."""
     place = MACHINE if os.access(MACHINE, os.W_OK) else Path(tempfile.gettempdir())
-    folder = place / f"crosslign-gpus-{os.getuid()}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return folder
+    return place / f"crosslign-gpu-{_of_allocation()}{device.replace('/', '_')}.lock"
 
 
 @contextmanager
 def lease_gpus(count: int, wait_seconds: float = 24 * 3600.0) -> Iterator[list[str]]:
-    """Hold `count` devices that no other job of this user on this machine holds, and show this process no others.
+    """Hold `count` devices that no other job on this machine holds, whoever started it, and show this process no others.
 
     A lock is the kernel's: it goes with its process, however that ends. Devices that a scheduler gave are leased among the jobs that
     share its allocation (the workstation's profile inside an `salloc`); an allocation of the job's own is never contested. A job that
@@ -73,7 +87,7 @@ def lease_gpus(count: int, wait_seconds: float = 24 * 3600.0) -> Iterator[list[s
         the devices, as CUDA_VISIBLE_DEVICES names them.
 
     Raises:
-        ResourceError: the machine has fewer, or they stay taken.
+        ResourceError: the machine has fewer, they stay taken, or a lock's file cannot be used.
     """
     if not count:
         with _shown([]):
@@ -104,11 +118,20 @@ def lease_gpus(count: int, wait_seconds: float = 24 * 3600.0) -> Iterator[list[s
 
 def _take(held: ExitStack, device: str) -> bool:
     """Lock a device; tell whether it is ours now."""
+    path = lock_of(device)
     try:
-        held.enter_context(FileLock(_locks() / f"{_of_allocation()}{device.replace('/', '_')}.lock", timeout=0))
+        held.enter_context(FileLock(path, timeout=0, mode=FOR_ALL))
     except Timeout:
         return False
+    except OSError as error:  # a link, or a file that its owner keeps to himself
+        raise ResourceError(f"GPU {device} cannot be leased", where=str(path), why=str(error), do="Remove this file") from error
+    held.callback(_tidy, path)  # before the lock goes: who opened the file meanwhile finds it gone, and makes it anew
     return True
+
+
+def _tidy(path: Path) -> None:
+    with suppress(OSError):  # another user's
+        path.unlink()
 
 
 def _of_allocation() -> str:

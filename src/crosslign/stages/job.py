@@ -6,6 +6,7 @@ import logging
 import os
 import platform
 import shutil
+import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
@@ -143,6 +144,27 @@ def _name_scheduler() -> None:
         logging.getLogger("crosslign").info("Slurm job %s on %s; its log: %s", number, platform.node(), place)
 
 
+TOLD_TO_END = "told to end by SIGTERM: the job's time is up, or it was cancelled; another try asks for more time (docs/cluster.md)"
+
+
+@contextmanager
+def _end_explained() -> Iterator[None]:
+    """Let SIGTERM, of which a process dies without a word, leave one in the job's log first; what is forked dies in silence."""
+    own = os.getpid()
+
+    def end(number: int, frame: object) -> None:
+        if os.getpid() == own:
+            logging.getLogger("crosslign").error(TOLD_TO_END)
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    before = signal.signal(signal.SIGTERM, end)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def _check_devices(devices: Sequence[str]) -> None:
     """Warn where torch cannot use the job's devices: days on a CPU look like hours on a GPU until a limit ends them."""
     if not devices:
@@ -213,7 +235,8 @@ def _execute(
         rule, settings.get("recipe"), _flat(given), Path(settings["root"]), settings.get("seed"), threads, str(settings.get("code", ""))
     )
     try:
-        with no_network(rule) if settings.get("offline", True) else nullcontext(), lease_gpus(gpus) as devices:
+        network = no_network(rule) if settings.get("offline", True) else nullcontext()
+        with _end_explained(), network, lease_gpus(gpus) as devices:
             _check_devices(devices)
             stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage, gpus, pace))
     except CrosslignError:

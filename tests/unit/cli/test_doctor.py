@@ -1,8 +1,10 @@
 """What `doctor` says of a Slurm, told by stand-ins for its commands."""
 
+import socket
+
 import pytest
 
-from crosslign.cli.commands.doctor import BAD, NOTE, OK, scheduler
+from crosslign.cli.commands.doctor import BAD, NOTE, OK, network, python_and_packages, scheduler
 
 
 @pytest.fixture
@@ -55,7 +57,7 @@ def test_jobs_that_are_forgotten_too_early_are_bad(slurm, tmp_path):
     (tmp_path / "slurm" / "local.yaml").write_text("jobs: 5\n")
     found = {what: (state, text) for state, what, text in scheduler()}
     assert found["Slurm MinJobAge"] == (BAD, "30 s: set slurm-init-seconds-before-status-checks to 10 or less in slurm/local.yaml")
-    assert found["slurm/local.yaml"] == (OK, "found")
+    assert found["slurm/local.yaml"] == (OK, "found: Slurm takes a job with its names")
     (tmp_path / "slurm" / "local.yaml").write_text("slurm-init-seconds-before-status-checks: 10\n")  # as it was told
     assert (OK, "Slurm MinJobAge", "30 s") in list(scheduler())
 
@@ -65,3 +67,40 @@ def test_where_accounting_answers_jobs_may_be_forgotten_early(slurm):
     found = {what: (state, text) for state, what, text in scheduler()}
     assert "Slurm accounting" not in found
     assert found["Slurm MinJobAge"] == (OK, "30 s")
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ("- jobs\n", "this is no mapping"),
+        ("default-resources: [slurm_partition=main]\n", "resources are a mapping here"),
+        ("default-resources: {slurm_partition: nowhere}\n", "invalid partition specified"),
+    ],
+)
+def test_ones_own_file_that_cannot_work_is_bad(slurm, tmp_path, own, said):
+    slurm("accounting_storage/none", 300)
+    (tmp_path / "sbatch").write_text('#!/bin/sh\ncase "$*" in *nowhere*) echo "invalid partition specified" >&2; exit 1;; esac\n')
+    (tmp_path / "slurm").mkdir()
+    (tmp_path / "slurm" / "local.yaml").write_text(own)
+    state, text = {what: (state, text) for state, what, text in scheduler()}["slurm/local.yaml"]
+    assert (state, said in text) == (BAD, True), text
+
+
+@pytest.mark.parametrize(("version", "state"), [((3, 9, 18), BAD), ((3, 11, 0), OK), ((3, 14, 1), OK)])
+def test_an_old_python_is_bad(monkeypatch, version, state):
+    monkeypatch.setattr("sys.version_info", version)
+    assert {what: state for state, what, _ in python_and_packages()}["python"] == state
+
+
+def test_behind_a_proxy_the_proxy_is_asked(monkeypatch):
+    monkeypatch.delenv("CROSSLIGN_OFFLINE", raising=False)
+    for name in ("no_proxy", "NO_PROXY", "HTTPS_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        port = server.getsockname()[1]
+        monkeypatch.setenv("https_proxy", f"http://user:secret@127.0.0.1:{port}")
+        found = list(network())
+    assert {state for state, *_ in found} == {OK}
+    assert f"huggingface.co, by its proxy 127.0.0.1:{port}, answers" in [text for *_, text in found]
+    assert {state for state, *_ in network()} == {NOTE}  # it is gone
+    assert "secret" not in str([*found, *network()])

@@ -7,6 +7,7 @@ import pytest
 
 from crosslign.config.load import load_project
 from crosslign.config.resources import (
+    BYTES_A_ROW,
     LONGEST,
     MOST_MB,
     REMEMBERING,
@@ -17,6 +18,7 @@ from crosslign.config.resources import (
     examples_mb,
     job_need,
     parameters,
+    training_cpus,
 )
 from crosslign.corpora.filters import FILTERS
 
@@ -101,6 +103,19 @@ def test_language_identification_takes_longer(web):
 def test_the_dump_of_wikipedia_asks_for_the_longest_time(paper):
     """22 GB of packed markup."""
     assert job_need(paper, "build_corpus", {"corpus": "wikipedia_dump_en"}, 1).runtime == LONGEST
+
+
+def test_an_evaluation_set_that_is_a_part_of_an_archive_asks_for_what_it_reads(web):
+    """MultiEURLEX's 2.8 GB hold 5,000 laws in 23 languages that are tested on, 1.5 GB of text: the job holds all of it."""
+    need = job_need(web, "build_evaluation", {"corpus": "multi_eurlex_test"}, 1)
+    assert need.mem_mb > 2 * 1536
+    assert need.runtime > 120
+    assert corpus_mb(web, "multi_eurlex_test") == pytest.approx(115_000 * BYTES_A_ROW / 1e6)
+
+
+def test_a_training_asks_for_cpus_with_its_devices(paper):
+    assert [training_cpus(project("paper", gpus=gpus), "MS-E-s42") for gpus in (1, 4)] == [4, 16]
+    assert training_cpus(project("paper", gpus=0), "MS-E-s42") == 1
 
 
 def test_wikipedia_can_be_trained_on(paper):

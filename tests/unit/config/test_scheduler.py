@@ -3,6 +3,7 @@
 import os
 
 import pytest
+from snakemake.resources import Resource
 
 from crosslign.config.scheduler import most, own_profile, require_scheduler
 from crosslign.errors import InputError
@@ -69,16 +70,55 @@ def own(tmp_path, monkeypatch, text):
 def test_ones_own_file_is_laid_over_the_profile(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert own_profile() == {}
-    wanted = {"jobs": 50, "default-resources": {"slurm_partition": "main"}, "set-resources": {"embed": {"slurm_partition": "gpu"}}}
+    wanted = {"jobs": 50, "default-resources": {"slurm_partition": "'main'"}, "set-resources": {"embed": {"slurm_partition": "'gpu'"}}}
     text = "jobs: 50\ndefault-resources: {slurm_partition: main}\nset-resources:\n  embed: {slurm_partition: gpu}\n"
     assert own(tmp_path, monkeypatch, text) == wanted
     for empty in ("", "# nothing yet\n", "default-resources:\n"):
         assert own(tmp_path, monkeypatch, empty).get("default-resources", {}) == {}
 
 
+def as_snakemake_reads(name, value):
+    found = Resource.from_cli_expression(name, str(value), with_threads_arg=False)
+    return found.evaluate(rulename="", wildcards=None, input=None, attempt=2, async_run=None).value if found.is_evaluable() else found.value
+
+
+def test_the_clusters_own_words_reach_slurm_as_they_are(tmp_path, monkeypatch):
+    given = {"slurm_partition": "all", "slurm_account": "2021-5-12", "qos": "max", "constraint": "a100|h100", "gres": "nvme:1"}
+    lines = "".join(f'  {name}: "{value}"\n' for name, value in given.items())
+    found = own(tmp_path, monkeypatch, f"default-resources:\n{lines}set-resources:\n  embed: {{slurm_partition: open, runtime: 60}}\n")
+    assert {name: as_snakemake_reads(name, value) for name, value in found["default-resources"].items()} == given
+    embed = found["set-resources"]["embed"]
+    assert (as_snakemake_reads("slurm_partition", embed["slurm_partition"]), embed["runtime"]) == ("open", 60)
+
+
+def test_an_expression_stays_one(tmp_path, monkeypatch):
+    text = (
+        """default-resources: {slurm_partition: "'long' if attempt > 1 else 'short'", slurm_extra: "'--nice=5'", mem_mb: 100 * attempt}\n"""
+    )
+    found = own(tmp_path, monkeypatch, text)["default-resources"]
+    assert {name: as_snakemake_reads(name, value) for name, value in found.items()} == {
+        "slurm_partition": "long",
+        "slurm_extra": "--nice=5",
+        "mem_mb": 200,
+    }
+
+
+def test_what_is_asked_for_is_what_is_submitted(slurm):
+    require_scheduler([{"mem_mb": 4000, "mem_mb_per_cpu": 900, "threads": 1, "cpus_per_task": 8, "clusters": "big"}, {"cpus_per_task": -1}])
+    assert (slurm / "calls").read_text().splitlines()[1:] == [
+        "sbatch --test-only --clusters=big --mem-per-cpu=900 --cpus-per-task=8 --wrap=true",
+        "sbatch --test-only --wrap=true",
+    ]
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("jobs: 5\nqos: long\n", r"local\.yaml:2: qos: 'qos' is a resource.*below `default-resources`"),
+        (
+            "default-resources:\n  mem_mb_per_cpu: 4000\n",
+            r"local\.yaml:2: .*no mem_mb_per_cpu.*as many CPUs",
+        ),
         (
             "default-resources: [slurm_partition=main]\n",
             r"local\.yaml:1: default-resources: resources are a mapping here.*slurm_partition=main",

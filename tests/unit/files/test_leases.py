@@ -4,13 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-import time
+from threading import Timer
 from uuid import uuid4
 
 import pytest
 
 from crosslign.errors import ResourceError
-from crosslign.files.leases import _locks, lease_gpus, visible_gpus
+from crosslign.files.leases import lease_gpus, lock_of, visible_gpus
 
 HOLD = """
 import sys, time
@@ -30,12 +30,12 @@ def two(monkeypatch):
         monkeypatch.delenv(name, raising=False)
     yield devices
     for device in devices:
-        for lock in _locks().glob(f"*{device}.lock"):
+        for lock in lock_of(device).parent.glob(f"crosslign-gpu-*{device}.lock"):
             lock.unlink()
 
 
-def hold(seconds):
-    return subprocess.Popen([sys.executable, "-c", HOLD, str(seconds)], stdout=subprocess.PIPE, text=True)
+def hold(seconds, first=""):
+    return subprocess.Popen([sys.executable, "-c", first + HOLD, str(seconds)], stdout=subprocess.PIPE, text=True)
 
 
 def test_jobs_on_one_machine_never_share_a_device(two):
@@ -48,6 +48,8 @@ def test_jobs_on_one_machine_never_share_a_device(two):
         jobs[0].wait()
         with lease_gpus(1, wait_seconds=20) as devices:
             assert os.environ["CUDA_VISIBLE_DEVICES"] == devices[0]
+            assert lock_of(devices[0]).exists()
+        assert not lock_of(devices[0]).exists()
         assert os.environ["CUDA_VISIBLE_DEVICES"] == ",".join(two)
     finally:
         for job in jobs:
@@ -69,14 +71,92 @@ def test_jobs_of_another_temporary_folder_share_no_device_either(two, monkeypatc
         job.wait()
 
 
+ANOTHER_USER = """
+import os
+import crosslign.files.leases
+os.umask(0o077)
+os.setgid(65534)
+os.setuid(65534)
+"""
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")
+def test_another_users_jobs_share_no_device_either(two):
+    theirs = hold(300, ANOTHER_USER)
+    try:
+        assert theirs.stdout.readline().strip() == two[0]  # its file is theirs
+        with lease_gpus(1, wait_seconds=0) as devices:
+            assert devices == two[1:]
+        theirs.kill()
+        theirs.wait()
+        ours = hold(300)
+        assert ours.stdout.readline().strip() == two[0]
+        second = hold(300)
+        assert second.stdout.readline().strip() == two[1]  # its file is ours
+        second.kill()
+        second.wait()
+        theirs = hold(300, ANOTHER_USER)
+        assert theirs.stdout.readline().strip() == two[1]
+        ours.kill()
+        ours.wait()
+    finally:
+        theirs.kill()
+        theirs.wait()
+
+
+def test_a_link_in_the_place_of_a_lock_is_not_followed(two, tmp_path):
+    own = tmp_path / "own.txt"
+    own.write_text("kept")
+    lock_of(two[0]).symlink_to(own)
+    with pytest.raises(ResourceError, match="cannot be leased"), lease_gpus(1):
+        pass
+    assert own.read_text() == "kept"
+    assert own.stat().st_mode & 0o777 != 0o666
+
+
+@pytest.mark.parametrize(
+    ("shown", "devices"),
+    [
+        ("0,1", ["0", "1"]),
+        ("1,1,0", ["1", "0"]),
+        ("0,-1,1", ["0"]),
+        ("NoDevFiles", []),
+        (" GPU-8a, MIG-GPU-5d/1/0", ["GPU-8a", "MIG-GPU-5d/1/0"]),
+    ],
+)
+def test_devices_are_those_that_cuda_would_show(shown, devices):
+    assert visible_gpus({"CUDA_VISIBLE_DEVICES": shown}) == devices
+
+
+WHOLE = "GPU {}: NVIDIA A100-SXM4-40GB (UUID: GPU-{})\n"
+SLICE = "  MIG 1g.5gb      Device  {}: (UUID: MIG-{})\n"
+
+
+@pytest.mark.parametrize(
+    ("listed", "devices"),
+    [
+        ("", []),
+        (WHOLE.format(0, "aa") + WHOLE.format(1, "bb"), ["0", "1"]),
+        (WHOLE.format(0, "aa") + SLICE.format(0, "x") + SLICE.format(1, "y"), ["MIG-x", "MIG-y"]),
+        (WHOLE.format(0, "aa") + WHOLE.format(1, "bb") + SLICE.format(0, "x") + WHOLE.format(2, "cc"), ["GPU-aa", "MIG-x", "GPU-cc"]),
+    ],
+)
+def test_the_slices_of_a_gpu_are_the_devices(listed, devices, tmp_path, monkeypatch):
+    (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\nprintf '%s' '{listed}'\n")
+    (tmp_path / "nvidia-smi").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert visible_gpus({}) == devices
+
+
 def test_a_job_waits_until_a_device_is_free(two):
-    first, second = hold(1), hold(1)
-    assert {first.stdout.readline().strip(), second.stdout.readline().strip()} == set(two)
-    start = time.monotonic()
-    with lease_gpus(2, wait_seconds=60) as devices:
+    jobs = [hold(300), hold(300)]
+    assert {job.stdout.readline().strip() for job in jobs} == set(two)
+    ends = [Timer(seconds, job.kill) for seconds, job in enumerate(jobs, start=1)]
+    for end in ends:
+        end.start()
+    with lease_gpus(2, wait_seconds=120) as devices:
         assert devices == two
-    assert time.monotonic() - start < 60
-    assert first.wait() == second.wait() == 0
+        assert all(job.wait() for job in jobs)
 
 
 def test_more_than_there_are_is_an_error(two):

@@ -1,12 +1,14 @@
 """What a job says of itself: that its input cannot be used or was changed, that it has no GPU, or one that torch cannot use."""
 
 import re
+import signal
 import subprocess
 import sys
 
 import pytest
 
 from crosslign.errors import InputError, ResourceError
+from crosslign.reporting.failures import Failure, explain
 from crosslign.stages.job import execute
 
 JOB = """
@@ -69,6 +71,31 @@ def test_a_job_that_asks_for_a_device_where_there_is_none_says_so(job, monkeypat
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     assert re.search(r"WARNING .*1 GPU asked for, and this machine shows none", job(lambda _: None, gpus=1)[0])
     assert "WARNING" not in job(lambda _: None)[0]
+
+
+KILL = "import os, signal, time; os.kill({pid}, signal.SIGTERM); time.sleep(100)"
+
+
+def told_to_end(tmp_path, work):
+    (tmp_path / "in.txt").write_text("rows")
+    command = [sys.executable, "-c", JOB.format(work=work), str(tmp_path)]
+    code = subprocess.run(command, capture_output=True, check=False, timeout=120).returncode
+    failure = Failure("build", {}, (tmp_path / "job.log",), "SLURM-job '7' failed, SLURM status is: 'FAILED'")
+    return code, [line for line in explain(failure) if "SIGTERM" in line and "cause" in line]
+
+
+def test_a_job_whose_time_is_up_says_what_ended_it(tmp_path):
+    """The scheduler's signal before the end: what it says of the job afterwards is FAILED, of which nobody learns anything."""
+    code, (cause,) = told_to_end(tmp_path, KILL.format(pid="os.getpid()"))
+    assert code == -signal.SIGTERM
+    assert "time is up, or it was cancelled" in cause
+    assert not (tmp_path / "out.txt").exists()
+
+
+def test_what_a_job_has_forked_ends_in_silence(tmp_path):
+    work = f"import os; child = os.fork(); child and os.waitpid(child, 0)\n        if not child: {KILL.format(pid='os.getpid()')}"
+    code, said = told_to_end(tmp_path, f"{work}\n        {WRITES}")
+    assert (code, said) == (0, [])
 
 
 @pytest.mark.parametrize("name", WORK)

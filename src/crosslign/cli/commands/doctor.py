@@ -7,14 +7,17 @@ import platform
 import re
 import shutil
 import socket
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from importlib import metadata, util
 from pathlib import Path
+from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
-from crosslign.config.scheduler import ask
+from crosslign.config.scheduler import NAMES, OWN_PROFILE, RESOURCES, ask, own_settings, require_scheduler
 from crosslign.config.yaml_files import load_yaml
 from crosslign.corpora.sources._network import is_offline
 from crosslign.errors import InputError
@@ -39,8 +42,8 @@ def _status_seconds() -> int:
 
 def python_and_packages() -> Iterator[Finding]:
     """Check Python and the packages that compute."""
-    version = platform.python_version()
-    yield (OK if version >= "3.11" else BAD, "python", version if version >= "3.11" else f"{version}: 3.11 or newer is needed")
+    version, new = platform.python_version(), sys.version_info >= (3, 11)
+    yield (OK if new else BAD, "python", version if new else f"{version}: 3.11 or newer is needed")
     for package in ("torch", "transformers", "snakemake", "faiss-cpu", "snakemake-executor-plugin-slurm"):
         try:
             yield OK, package, metadata.version(package)
@@ -92,11 +95,14 @@ def network() -> Iterator[Finding]:
         yield NOTE, "network", "switched off by CROSSLIGN_OFFLINE"
         return
     for host in ("pypi.org", "huggingface.co", "object.pouta.csc.fi"):
+        proxy = urlsplit("" if proxy_bypass(host) else getproxies().get("https", ""))
+        asked = (proxy.hostname, proxy.port or 80) if proxy.hostname else (host, 443)
+        name = f"{host}, by its proxy {asked[0]}:{asked[1]}," if proxy.hostname else host  # the rest of its address may hold a password
         try:
-            socket.create_connection((host, 443), timeout=3).close()
-            yield OK, "network", f"{host} answers"
+            socket.create_connection(asked, timeout=3).close()
+            yield OK, "network", f"{name} answers"
         except OSError as error:
-            yield NOTE, "network", f"{host} does not ({error}): put files into a mirror (docs/add-a-corpus.md)"
+            yield NOTE, "network", f"{name} does not ({error}): put files into a mirror (docs/add-a-corpus.md)"
 
 
 def scheduler() -> Iterator[Finding]:
@@ -127,8 +133,21 @@ def _slurm_settings() -> Iterator[Finding]:
         short = int(age[0]) < 3 * _status_seconds() and not accounting  # with accounting the executor then asks that
         more = f": set slurm-init-seconds-before-status-checks to {max(1, int(age[0]) // 3)} or less in slurm/local.yaml" if short else ""
         yield (BAD if short else OK), "Slurm MinJobAge", f"{age[0]} s{more}"
-    own = Path("slurm/local.yaml")
-    yield (OK if own.exists() else NOTE), "slurm/local.yaml", "found" if own.exists() else "not there: partition and account are guessed"
+    yield _own_file()
+
+
+def _own_file() -> Finding:
+    """Check that slurm/local.yaml can be read, and that Slurm takes a small job with the names in it."""
+    name = str(OWN_PROFILE)
+    if not OWN_PROFILE.exists():
+        return NOTE, name, "not there: partition and account are guessed"
+    try:
+        given = own_settings()[RESOURCES]
+        plain = {key: given[key] for key in NAMES if key in given and not set("'\"") & set(str(given[key]))}  # others are expressions
+        require_scheduler([plain])
+    except InputError as error:
+        return BAD, name, str(error)
+    return OK, name, "found: Slurm takes a job with its names"
 
 
 @COMMANDS.register
