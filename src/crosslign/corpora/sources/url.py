@@ -39,7 +39,7 @@ def url_of(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
 
 
 def state_path(dest: Path) -> Path:
-    """Return the path of the note beside a broken download: its URL, the validator to resume it with, and its bytes where they were said."""
+    """Return the path of the note beside a broken download: its URL, the validator to resume it with, its bytes where said."""
     return dest.with_name(dest.name + ".state")
 
 
@@ -125,7 +125,7 @@ def _check_status(response: httpx2.Response, url: str, name: str) -> None:
 def _is_another(response: httpx2.Response, known: Mapping[str, Any], total: int | None) -> bool:
     """Tell whether a range is of another file than the one that was begun: a server may ignore `If-Range`."""
     said = response.headers.get("ETag" if str(known.get("validator", "")).startswith('"') else "Last-Modified")
-    return bool(said and said != known.get("validator")) or None not in (total, known.get("bytes")) and total != known.get("bytes")
+    return bool(said and said != known.get("validator")) or (None not in (total, known.get("bytes")) and total != known.get("bytes"))
 
 
 def _span_of(response: httpx2.Response, dest: Path, url: str, *, packed: bool) -> tuple[int, int | None]:
