@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import tarfile
@@ -114,3 +115,39 @@ def test_two_members_of_one_name_are_refused(tmp_path, rows, name):
         rows("text_lines", files, ["en"], member="x.txt")
     with pytest.raises(InputError, match=r"member 'y\.txt' is not in the archive.*did you mean 'x\.txt'"):
         rows("text_lines", archive(tmp_path / name, [("x.txt", "old\n")]), ["en"], member="y.txt")
+
+
+@pytest.mark.parametrize(("langs", "found"), [(["en", "zh"], "s"), (["en", "zh-TW"], "t")])
+def test_a_region_is_told_from_others_where_it_is_asked_for(tmp_path, rows, langs, found):
+    files = written(tmp_path / "a.tmx", TMX.format(unit(("en-GB", "e"), ("zh_CN", "s"), ("ZH-tw", "t"))))
+    assert [row["b_text"] for row in rows("tmx", files, langs)] == [found]
+
+
+def test_packed_members_of_an_archive_are_unpacked(tmp_path, rows):
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        for name, text in (("a.de.gz", "eins\nzwei\n"), ("a.en.gz", "one\ntwo\n")):
+            packed = gzip.compress(text.encode())
+            info = tarfile.TarInfo(name)
+            info.size = len(packed)
+            archive.addfile(info, io.BytesIO(packed))
+    found = rows("moses", {"a.tar": tmp_path / "a.tar"}, ["de", "en"])
+    assert [(row["a_text"], row["b_text"]) for row in found] == [("eins", "one"), ("zwei", "two")]
+
+
+def test_a_number_with_an_underscore_is_none(tmp_path, rows):
+    """Golden: Python reads `1_5` as 15."""
+    files = written(tmp_path / "a.tsv", "a\tb\t1_5\n")
+    with pytest.raises(InputError, match=r"a\.tsv:1: score is no number; found '1_5'"):
+        rows("tsv", files, ["de", "en"], columns={**BITEXT, "3": "score"})
+
+
+def test_a_truth_value_is_no_text_and_no_number(tmp_path, rows):
+    files = written(tmp_path / "a.jsonl", '{"text": true}\n')
+    with pytest.raises(InputError, match=r"a\.jsonl:1: key 'text' holds no text and no number; found True"):
+        rows("json_lines", files, ["en"], columns={"text": "text"}, kind="mono")
+
+
+def test_files_whose_names_say_no_language_are_to_be_named(tmp_path, rows):
+    files = {**written(tmp_path / "de.txt", "a\n"), **written(tmp_path / "en.txt", "b\n")}
+    with pytest.raises(InputError, match=r"one file must end in \.de.*`sides`"):
+        rows("moses", files, ["de", "en"])
