@@ -14,6 +14,9 @@ from crosslign.files.safetensors_only import require_safetensors
 from crosslign.views import TRANSLATORS, TranslatorSetting
 from crosslign.views.hub_models import HubModel, models_of_pairs
 
+OUT_OF_MEMORY = ("out of memory", "allocate memory", "not enough memory", "bad_alloc")
+"""What torch says on a GPU, and on a CPU."""
+
 
 @TRANSLATORS.register
 class Transformers:
@@ -108,7 +111,7 @@ class Transformers:
         try:
             return self._generated(model, tokenizer, rows, forced)
         except RuntimeError as error:
-            if "out of memory" not in str(error):
+            if not any(words in str(error).lower() for words in OUT_OF_MEMORY):
                 raise
             if len(rows) == 1:
                 advice = "Lower `beam` or `max_length`"
