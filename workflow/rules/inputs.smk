@@ -56,7 +56,11 @@ def part_tables(wildcards):
 
 def corpus_recipe(limit):
     def recipe(wildcards):
-        entry = project.corpora[wildcards.corpus]
+        entry = {
+            key: value
+            for key, value in project.corpora[wildcards.corpus].items()
+            if key != "share"  # only plans look at it
+        }
         return {
             "corpus": wildcards.corpus,
             "entry": entry,
