@@ -54,7 +54,9 @@ def _part_of(parts: Sequence[Part], lang: str, name: str, code: str, corpus: str
     if len(found) != 1:
         wanted = f"one file must be called {name}" if name else f"one file must end in .{code}"
         why = f"found {[part.name for part in found]} among {[part.name for part in parts]}"
-        raise InputError(wanted, where=corpus, why=why, do="Name the file of each language in the option `sides`")
+        raise InputError(
+            wanted, where=corpus, why=why, do="Name the file of each language in `sides`, or what stands for it in the names in `codes`"
+        )
     return found[0]
 
 
