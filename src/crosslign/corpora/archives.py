@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
-from crosslign.corpora.unpacking import CHUNK, PACKED, unpacked
+from crosslign.corpora.unpacking import CHUNK, PACKED, damaged, unpacked
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, atomic_path
 
@@ -49,20 +49,13 @@ def damage_named(path: Path) -> Iterator[None]:
     try:
         yield
     except DAMAGED as error:
-        raise InputError(
-            "damaged or truncated archive",
-            where=str(path),
-            why=str(error) or type(error).__name__,
-            do="Delete it; the next run fetches it again",
-        ) from error
+        raise damaged(str(path), str(error) or type(error).__name__) from error
     except FileNotFoundError as error:
         raise InputError("file is missing", where=str(path)) from error
     except OSError as error:
         if error.errno is not None:
             raise
-        raise InputError(
-            "damaged or truncated archive", where=str(path), why=str(error), do="Delete it; the next run fetches it again"
-        ) from error
+        raise damaged(str(path), str(error)) from error
 
 
 def _zip_stream(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> IO[bytes]:

@@ -74,8 +74,13 @@ DECOMPRESSORS: dict[str, Callable[[], Decompressor]] = {".gz": _Gzip, ".bz2": bz
 PACKED = (*DECOMPRESSORS, ".zst")
 
 
-def _damaged(where: str, why: str) -> InputError:
-    return InputError("damaged or truncated archive", where=where, why=why, do="Delete it; the next run fetches it again")
+AGAIN = "Delete it; the next run fetches it again, or copies it from `local`: mend it there first"
+"""What to do about a download, or a copy of a file of one's own, that cannot be read."""
+
+
+def damaged(where: str, why: str) -> InputError:
+    """Return the error for packed bytes that cannot be read."""
+    return InputError("damaged or truncated archive", where=where, why=why, do=AGAIN)
 
 
 class Unpacked(io.RawIOBase):
@@ -142,7 +147,7 @@ class Unpacked(io.RawIOBase):
                 raise EOFError("the file ends before it is whole")
             return stream.decompress(packed, size)
         except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-            raise _damaged(self._where, f"{error}: what begins at byte {self._begun:,} is damaged, or no packed stream") from error
+            raise damaged(self._where, f"{error}: what begins at byte {self._begun:,} is damaged, or no packed stream") from error
 
 
 class Zstandard(io.RawIOBase):
@@ -176,7 +181,7 @@ class Zstandard(io.RawIOBase):
             made: bytes = self._stream.read(len(buffer))
         except OSError as error:
             why = f"{str(error).removesuffix('.')}: damaged before byte {self._file.tell():,}, or no packed stream"
-            raise _damaged(self._where, why) from error
+            raise damaged(self._where, why) from error
         buffer[: len(made)] = made
         return len(made)
 

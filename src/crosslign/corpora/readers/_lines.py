@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 
 from crosslign.corpora.readers._parts import Part, open_part
+from crosslign.corpora.unpacking import AGAIN
 from crosslign.errors import InputError
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -46,7 +47,7 @@ def read_lines(source: Path | Part) -> Iterator[tuple[int, str]]:
                 raise InputError("a NUL character", where=part.at(number), why="the file is not plain UTF-8 text")
             yield number, text
     if not number:
-        raise InputError("the file is empty", where=part.at(), do="Delete it; the next run fetches it again")
+        raise InputError("the file is empty", where=part.at(), do=AGAIN)
 
 
 def check_text(text: str, source: Path | Part, number: int, what: str = "line") -> str:
