@@ -76,7 +76,7 @@ class _Header(tarfile.TarInfo):
     """A header of a tar that is not followed by more than memory may hold."""
 
     @classmethod
-    def frombuf(cls, buf: bytes, encoding: str, errors: str) -> _Header:
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Header:
         """Read one.
 
         Raises:

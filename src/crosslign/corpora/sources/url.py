@@ -16,7 +16,7 @@ from urllib.parse import quote
 import httpx2
 
 from crosslign.corpora import SOURCES
-from crosslign.corpora.sources._network import SlowError, TransientError, require_network
+from crosslign.corpora.sources._network import SlowError, TransientError, require_network, require_space
 from crosslign.errors import InputError, NetworkError
 from crosslign.files import read_json, write_json
 
@@ -193,6 +193,7 @@ def _receive(response: httpx2.Response, file: Mapping[str, Any], url: str, dest:
     if start < 0:
         return
     _check_length(total, file, url)
+    require_space(dest, (total or 0) - start)
     if not start:
         validator = "" if packing else _validator(response)
         write_json(state_path(dest), {"url": url, "validator": validator, "bytes": total})
@@ -217,6 +218,7 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> Non
     Raises:
         TransientError: the connection broke, the server is busy (408, 425, 429, 5xx), sent too little or too slowly.
         NetworkError: any other refusal, such as 404, or a forbidden network.
+        ResourceError: the disk cannot hold what the server announces.
     """
     url = url_of(source, file)
     require_network(file["name"], url)

@@ -7,7 +7,7 @@ import gzip
 import pytest
 
 from crosslign.corpora.fetch import fetch_file
-from crosslign.errors import NetworkError
+from crosslign.errors import NetworkError, ResourceError
 
 OLD, NEW = b"old " * 500, b"new " * 500
 FILE = {"name": "mine.txt"}
@@ -116,3 +116,11 @@ def test_a_file_of_another_length_is_refused_before_it_comes(site, dest, waits):
     with pytest.raises(NetworkError, match="expected 999 bytes, found 2,000"):
         get(site, dest, {"name": "mine.txt", "bytes": 999})
     assert not dest.with_name(".mine.txt.wrong").exists()
+
+
+def test_a_file_that_the_disk_cannot_hold_is_not_begun(site, dest, waits):
+    site.answers = [(200, {"Content_Length": str(10**18)}, OLD)]
+    with pytest.raises(ResourceError, match=r"no space left.*1,000,000,000,000,000,000 bytes are needed"):
+        get(site, dest)
+    assert len(site.requests) == 1
+    assert not dest.exists()
