@@ -83,7 +83,7 @@ def _question(part: Part, number: int, record: dict[str, Any], asked: Mapping[st
     else:
         premise, question = value(record, "context", place), value(record, "question", place)
         choices = [value(record, f"answer{letter}", place) for letter in "ABC"]
-        right = int(key) - 1 if key is not None and key.isdigit() else value(record, "label", place)
+        right = int(key) - 1 if key is not None and key.isdecimal() else value(record, "label", place)
     if right not in range(len(choices)):
         raise InputError("the label is none of the choices", where=place, why=f"found {right!r}, {len(choices)} choices")
     check_text(premise, part, number, "premise")

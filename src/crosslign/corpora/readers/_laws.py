@@ -47,7 +47,7 @@ def read_laws(files: Mapping[str, Path], split: str, where: str) -> Iterator[Law
 def _classes(concepts: Sequence[str], source: Part, number: int) -> list[int]:
     classes = []
     for concept in concepts:
-        if not str(concept).isdigit() or not FIRST <= int(concept) <= LAST:
+        if not str(concept).isdecimal() or not FIRST <= int(concept) <= LAST:
             raise InputError(f"{concept!r} is no concept of level 1", where=source.at(number), why=f"they are {FIRST} to {LAST}")
         classes.append(int(concept) - FIRST)
     return sorted(classes)

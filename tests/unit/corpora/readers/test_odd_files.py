@@ -151,3 +151,11 @@ def test_files_whose_names_say_no_language_are_to_be_named(tmp_path, rows):
     files = {**written(tmp_path / "de.txt", "a\n"), **written(tmp_path / "en.txt", "b\n")}
     with pytest.raises(InputError, match=r"one file must end in \.de.*`sides`"):
         rows("moses", files, ["de", "en"])
+
+
+@pytest.mark.parametrize("change", [{"premise": None}, {"choice1": ["a"]}, {"choice2": 2}])
+def test_a_value_of_json_that_is_no_text_is_named(tmp_path, rows, change):
+    question = {"premise": "It rained.", "choice1": "It was wet.", "choice2": "It was dry.", "question": "effect", "label": 0, **change}
+    files = written(tmp_path / "train.jsonl", json.dumps(question) + "\n")
+    with pytest.raises(InputError, match=r"train\.jsonl:1: the (premise|choice) is no text; found"):
+        rows("multiple_choice", files, ["en"])
