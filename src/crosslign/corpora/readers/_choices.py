@@ -76,7 +76,7 @@ def _question(part: Part, number: int, record: dict[str, Any], asked: Mapping[st
     place = part.at(number)
     if "premise" in record:
         premise, kind = value(record, "premise", place), value(record, "question", place)
-        if kind not in asked:
+        if check_text(kind, part, number, "kind of question") not in asked:
             raise InputError(f"unknown kind of question {kind!r}", where=place, why=f"allowed: {', '.join(asked)}")
         question, choices = asked[kind], [value(record, f"choice{at}", place) for at in (1, 2)]
         right = value(record, "label", place)

@@ -153,9 +153,17 @@ def test_files_whose_names_say_no_language_are_to_be_named(tmp_path, rows):
         rows("moses", files, ["de", "en"])
 
 
-@pytest.mark.parametrize("change", [{"premise": None}, {"choice1": ["a"]}, {"choice2": 2}])
+@pytest.mark.parametrize("change", [{"premise": None}, {"choice1": ["a"]}, {"choice2": 2}, {"question": []}])
 def test_a_value_of_json_that_is_no_text_is_named(tmp_path, rows, change):
     question = {"premise": "It rained.", "choice1": "It was wet.", "choice2": "It was dry.", "question": "effect", "label": 0, **change}
     files = written(tmp_path / "train.jsonl", json.dumps(question) + "\n")
-    with pytest.raises(InputError, match=r"train\.jsonl:1: the (premise|choice) is no text; found"):
+    with pytest.raises(InputError, match=r"train\.jsonl:1: the (premise|choice|kind of question) is no text; found"):
         rows("multiple_choice", files, ["en"])
+
+
+@pytest.mark.parametrize("change", [{"celex_id": 7}, {"text": None}, {"text": {"en": 5}}, {"eurovoc_concepts": {"level_1": 7}}])
+def test_a_law_of_another_form_is_named(tmp_path, rows, change):
+    law = {"celex_id": "32006D0213", "text": {"en": "Decision"}, "eurovoc_concepts": {"level_1": ["100142"]}, **change}
+    files = written(tmp_path / "train.jsonl", json.dumps(law) + "\n")
+    with pytest.raises(InputError, match=r"train\.jsonl:1: (not in the form of MultiEURLEX|the celex_id is no text)"):
+        rows("multi_eurlex", files, ["en"])
