@@ -6,12 +6,11 @@ from pathlib import Path
 import pytest
 from forks import Forks
 
+from crosslign.collector import collect_rarely
 from crosslign.threads import limit_threads
 
 # Where several tests run side by side, the threads of tiny products wait for each other: ten times the processor's time.
 limit_threads(1)
-
-from crosslign.collector import collect_rarely
 
 collect_rarely()  # a tenth of what the tests cost
 

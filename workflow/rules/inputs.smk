@@ -60,7 +60,7 @@ def corpus_recipe(limit):
         return {
             "corpus": wildcards.corpus,
             # without what only plans look at
-            "entry": {k: v for k, v in entry.items() if k != "about_rows"},
+            "entry": {key: value for key, value in entry.items() if key != "share"},
             "limit": None if entry.get("whole") else LIMITS.get(limit),
         }
 

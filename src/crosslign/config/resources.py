@@ -145,7 +145,7 @@ def corpus_mb(project: Project, corpus: str) -> float:
         entry = project.views[corpus]
         return sum(corpus_mb(project, name) for name in view_corpora(entry)) * (1 + int(entry.get("views", 1)))
     entry = project.corpora[corpus]
-    size = _capped(_read_mb(project, corpus), entry.get("sample") or entry.get("options", {}).get("size") or entry.get("about_rows"))
+    size = _capped(_read_mb(project, corpus) * entry.get("share", 1.0), entry.get("sample") or entry.get("options", {}).get("size"))
     return size if entry["kind"] == "evaluation" or entry.get("whole") else _capped(size, project.scale["limits"].get("corpus_rows"))
 
 

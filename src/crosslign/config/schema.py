@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import parse_qsl, urlsplit
 
 from jsonschema import Draft202012Validator, FormatChecker
 from jsonschema.exceptions import ValidationError, best_match
@@ -31,6 +31,25 @@ _Validator = extend(Draft202012Validator, {"pattern": _pattern}, type_checker=_W
 _FORMATS = FormatChecker(formats=())
 
 
+SECRET = re.compile(
+    r"token|secret|passw|signature|credential|auth(?!ors?$)|(?:api|access)[_-]?key|^(?:sig|sas|pwd)$", re.IGNORECASE | re.ASCII
+)
+"""What parameters of an address are called that let their bearer in."""
+
+
+@_FORMATS.checks("query", raises=ValueError)  # type: ignore[untyped-decorator]
+def _open_to_all(text: Any) -> bool:
+    """Take a path, or an address, whose query holds no secret.
+
+    Raises:
+        ValueError: names the parameter, and never its value.
+    """
+    query = text.partition("?")[2] if isinstance(text, str) else ""
+    if found := next((name for name, _ in parse_qsl(query, keep_blank_values=True) if SECRET.search(name)), ""):
+        raise ValueError(f"its {found[:40]!r} looks like a secret, and would stand in lineage and logs; put the file into a mirror")
+    return True
+
+
 @_FORMATS.checks("uri", raises=ValueError)  # type: ignore[untyped-decorator]
 def _fetchable(text: Any) -> bool:
     """Take an address of a web server without a password.
@@ -45,7 +64,7 @@ def _fetchable(text: Any) -> bool:
         raise ValueError("a user or password stands in it, and would stand in lineage and logs; put the files into a mirror")
     if parts.scheme not in ("http", "https") or not parts.hostname or re.search(r"\s", text):
         raise ValueError("it begins with https:// or http:// and a host, and has no spaces")
-    return True
+    return bool(_open_to_all(text))
 
 
 @functools.cache

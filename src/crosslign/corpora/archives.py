@@ -16,18 +16,16 @@ from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
-import pyarrow as pa
-
-from crosslign.corpora.unpacking import DECOMPRESSORS, Unpacked
+from crosslign.corpora.unpacking import CHUNK, PACKED, damaged, unpacked
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, atomic_path
 
 GIGABYTE = 1 << 30
-CHUNK = 1 << 20
+LONGEST_HEADER = 1 << 20
+"""Bytes of a tar's extended header, a long name or notes, which tarfile holds in memory."""
+EXTENDED = frozenset({tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK})
 TAR_SUFFIXES = (".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")
 DAMAGED = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, EOFError, RuntimeError, NotImplementedError)
-FORMATS = {".tgz": ".gz", ".tbz2": ".bz2", ".txz": ".xz"}
-"""Of a packed tar, the suffix of its packing."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +40,7 @@ class _Member:
 
 def open_stream(path: Path) -> IO[bytes]:
     """Open a file for reading bytes; `.gz`, `.bz2`, `.xz` and `.zst` are unpacked on the way."""
-    if path.suffix == ".zst":
-        return io.BufferedReader(pa.input_stream(str(path), compression="zstd"), CHUNK)
-    start = DECOMPRESSORS.get(FORMATS.get(path.suffix, path.suffix))
-    return io.BufferedReader(Unpacked(path, start), CHUNK) if start else path.open("rb")
+    return unpacked(path.open("rb"), path.name, str(path))
 
 
 @contextmanager
@@ -54,20 +49,13 @@ def damage_named(path: Path) -> Iterator[None]:
     try:
         yield
     except DAMAGED as error:
-        raise InputError(
-            "damaged or truncated archive",
-            where=str(path),
-            why=str(error) or type(error).__name__,
-            do="Delete it; the next run fetches it again",
-        ) from error
+        raise damaged(str(path), str(error) or type(error).__name__) from error
     except FileNotFoundError as error:
         raise InputError("file is missing", where=str(path)) from error
     except OSError as error:
         if error.errno is not None:
             raise
-        raise InputError(
-            "damaged or truncated archive", where=str(path), why=str(error), do="Delete it; the next run fetches it again"
-        ) from error
+        raise damaged(str(path), str(error)) from error
 
 
 def _zip_stream(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> IO[bytes]:
@@ -84,8 +72,24 @@ def _zip_members(path: Path) -> Iterator[_Member]:
                 yield _Member(name, kind in (0, stat.S_IFREG), info.file_size, partial(_zip_stream, archive, info))
 
 
+class _Header(tarfile.TarInfo):
+    """A header of a tar that is not followed by more than memory may hold."""
+
+    @classmethod
+    def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Header:
+        """Read one.
+
+        Raises:
+            tarfile.ReadError: a long name, or the notes about a member, of more than `LONGEST_HEADER` bytes.
+        """
+        header = super().frombuf(buf, encoding, errors)
+        if header.type in EXTENDED and header.size > LONGEST_HEADER:
+            raise tarfile.ReadError(f"a header of {header.size:,} bytes, {LONGEST_HEADER:,} allowed")
+        return header
+
+
 def _tar_members(path: Path) -> Iterator[_Member]:
-    with open_stream(path) as stream, tarfile.open(fileobj=stream, mode="r|") as archive:
+    with open_stream(path) as stream, tarfile.open(fileobj=stream, mode="r|", tarinfo=_Header) as archive:
         for info in archive:
             if not info.isdir():
                 name = info.name.removeprefix("./")  # as in the archive of FLORES-200
@@ -98,7 +102,7 @@ def _members(path: Path) -> Iterator[_Member]:
         yield from _zip_members(path)
     elif path.name.endswith(TAR_SUFFIXES):
         yield from _tar_members(path)
-    elif path.suffix in (*DECOMPRESSORS, ".zst"):
+    elif path.suffix in PACKED:
         with open_stream(path) as stream:
             yield _Member(path.stem, True, -1, lambda: stream)
     else:

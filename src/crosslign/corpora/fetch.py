@@ -14,8 +14,8 @@ from typing import Any
 
 from crosslign.config.catalog import describe, size_of, source_kind
 from crosslign.corpora import SOURCES
-from crosslign.corpora.sources._network import SlowError, TransientError
-from crosslign.errors import NetworkError, ResourceError
+from crosslign.corpora.sources._network import SlowError, TransientError, require_space
+from crosslign.errors import NetworkError
 from crosslign.files import atomic_path, sha256_file, write_text
 from crosslign.files.locks import locked
 from crosslign.files.mirrors import mirrored
@@ -121,28 +121,12 @@ def _remove(dest: Path, *endings: str) -> None:
             left.unlink(missing_ok=True)
 
 
-def _require_space(dest: Path, needed: int) -> None:
-    """Refuse what the disk cannot hold before its first byte comes.
-
-    Raises:
-        ResourceError: says how many bytes are needed and how many are free.
-    """
-    free = shutil.disk_usage(dest.parent).free
-    if needed > free:
-        raise ResourceError(
-            "no space left on the disk",
-            where=str(dest),
-            why=f"{needed:,} bytes are needed and {free:,} bytes are free",
-            do="Free space (crosslign plan says what a run needs), then run the same command again",
-        )
-
-
 def _bring(name: str, source: Mapping[str, Any], wanted: _Wanted, dest: Path, mirrors: Sequence[Path]) -> None:
     """Bring a file to `dest`, under its lock; what a killed job left of a copy goes, what it left of a download is gone on with."""
     _remove(dest, "[0-9a-f]" * 8 + ".part")
     found, problems = _in_mirrors(name, wanted, mirrors)
     part = dest.with_name(f".{dest.name}.download")
-    _require_space(dest, found.stat().st_size if found else wanted.file.get("bytes", 0) - (part.stat().st_size if part.exists() else 0))
+    require_space(dest, found.stat().st_size if found else wanted.file.get("bytes", 0) - (part.stat().st_size if part.exists() else 0))
     if found:
         with atomic_path(dest) as temporary:
             shutil.copyfile(found, temporary)

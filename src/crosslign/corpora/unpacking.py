@@ -1,4 +1,4 @@
-"""Packed streams (gz, bz2, xz) unpacked on the way, one behind another as their formats allow; damage is named with its place."""
+"""Packed streams (gz, bz2, xz, zst) unpacked on the way, one behind another as their formats allow; damage is named with its place."""
 
 from __future__ import annotations
 
@@ -7,13 +7,18 @@ import io
 import lzma
 import zlib
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, Protocol
+from pathlib import PurePath
+from typing import IO, Any, Protocol
+
+import pyarrow as pa
 
 from crosslign.errors import InputError
 
 FED = 1 << 16
 """Packed bytes that are taken at a time."""
+CHUNK = 1 << 20
+FORMATS = {".tgz": ".gz", ".tbz2": ".bz2", ".txz": ".xz"}
+"""Of a packed tar, the suffix of its packing."""
 
 
 class Decompressor(Protocol):
@@ -66,20 +71,32 @@ class _Gzip:
 DECOMPRESSORS: dict[str, Callable[[], Decompressor]] = {".gz": _Gzip, ".bz2": bz2.BZ2Decompressor, ".xz": lzma.LZMADecompressor}
 
 
+PACKED = (*DECOMPRESSORS, ".zst")
+
+
+AGAIN = "Delete it; the next run fetches it again, or copies it from `local`: mend it there first"
+"""What to do about a download, or a copy of a file of one's own, that cannot be read."""
+
+
+def damaged(where: str, why: str) -> InputError:
+    """Return the error for packed bytes that cannot be read."""
+    return InputError("damaged or truncated archive", where=where, why=why, do=AGAIN)
+
+
 class Unpacked(io.RawIOBase):
-    """The unpacked bytes of a file, read from its first to its last.
+    """The unpacked bytes of a stream, read from its first to its last.
 
     A stream may follow another, and zeros may fill up the end. Anything else there is an error, as is a stream that is cut: the
     files of bz2 and lzma in the standard library end without a word where a stream behind the first one is damaged.
 
     Args:
-        path: the file.
+        file: the packed bytes; closed with it.
+        where: what messages call them.
         start: begins a stream.
     """
 
-    def __init__(self, path: Path, start: Callable[[], Decompressor]) -> None:
-        self._path, self._start = path, start
-        self._file = path.open("rb")
+    def __init__(self, file: IO[bytes], where: str, start: Callable[[], Decompressor]) -> None:
+        self._file, self._where, self._start = file, where, start
         self._begun, self._waiting = 0, b""
         self._stream: Decompressor | None = None
 
@@ -130,9 +147,56 @@ class Unpacked(io.RawIOBase):
                 raise EOFError("the file ends before it is whole")
             return stream.decompress(packed, size)
         except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-            raise InputError(
-                "damaged or truncated archive",
-                where=str(self._path),
-                why=f"{error}: what begins at byte {self._begun:,} is damaged, or no packed stream",
-                do="Delete it; the next run fetches it again",
-            ) from error
+            raise damaged(self._where, f"{error}: what begins at byte {self._begun:,} is damaged, or no packed stream") from error
+
+
+class Zstandard(io.RawIOBase):
+    """The unpacked bytes of a stream of zstd; Arrow unpacks them, a bounded number at a time.
+
+    Args:
+        file: the packed bytes; closed with it.
+        where: what messages call them.
+    """
+
+    def __init__(self, file: IO[bytes], where: str) -> None:
+        self._file, self._where = file, where
+        self._stream = pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd")
+
+    def readable(self) -> bool:
+        """Return that it is."""
+        return True
+
+    def close(self) -> None:
+        """Close the stream of packed bytes."""
+        self._file.close()
+        super().close()
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the beginning of a buffer; return how many bytes, 0 at the end.
+
+        Raises:
+            InputError: damage, an end before the stream is whole, or no stream of zstd; names the byte before which it lies.
+        """
+        try:
+            made: bytes = self._stream.read(len(buffer))
+        except OSError as error:
+            why = f"{str(error).removesuffix('.')}: damaged before byte {self._file.tell():,}, or no packed stream"
+            raise damaged(self._where, why) from error
+        buffer[: len(made)] = made
+        return len(made)
+
+
+def unpacked(file: IO[bytes], name: str, where: str) -> IO[bytes]:
+    """Return the bytes of a stream, unpacked where its name says that they are packed.
+
+    Args:
+        file: the stream; closed with what is returned.
+        name: a file's name; `.gz`, `.bz2`, `.xz`, `.zst` and `.tgz`, `.tbz2`, `.txz` are packed.
+        where: what messages call it.
+    """
+    suffix = PurePath(name).suffix
+    suffix = FORMATS.get(suffix, suffix)
+    if suffix not in PACKED:
+        return file
+    raw = Zstandard(file, where) if suffix == ".zst" else Unpacked(file, where, DECOMPRESSORS[suffix])
+    return io.BufferedReader(raw, CHUNK)

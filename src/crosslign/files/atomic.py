@@ -48,7 +48,7 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
 
 
 def disk_problem(error: BaseException, path: Path, written: int = 0) -> ResourceError | None:
-    """Return the error for people where a disk is full, a file too large or a place not to be written to, and None for every other error.
+    """Return the error for people where a disk is full, a file too large, or a right is lacking; None for every other error.
 
     Args:
         error: what a writer raised.
@@ -73,6 +73,8 @@ def disk_problem(error: BaseException, path: Path, written: int = 0) -> Resource
             do="Free space (crosslign plan says what a run needs), then run the same command again",
         )
     if isinstance(error, OSError) and error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        if isinstance(error.filename, str) and Path(error.filename).exists() and not os.access(error.filename, os.R_OK):
+            return ResourceError("cannot be read", where=error.filename, why=str(error.strerror), do="Get the right to read it")
         return ResourceError(
             "cannot be written", where=str(path), why=str(error.strerror), do="Check that the folder exists and may be written to"
         )

@@ -40,11 +40,20 @@ def is_folder(name: str) -> bool:
     return name.startswith((".", "/", "~")) or Path(name).is_dir()
 
 
-def models_of_pairs(options: Mapping[str, Any], langs: Sequence[str], targets: Sequence[str]) -> list[HubModel]:
-    """Return the models that options with `model`, `revision` and `codes` name for every pair of languages; none for folders."""
+def model_name(model: str, codes: Mapping[str, str], source: str, target: str) -> str:
+    """Return the name of the model of a pair: `{source}` and `{target}` stand for the model's codes of the languages."""
+    return model.replace("{source}", codes.get(source, source)).replace("{target}", codes.get(target, target))
+
+
+def names_of_pairs(options: Mapping[str, Any], langs: Sequence[str], targets: Sequence[str]) -> list[str]:
+    """Return the models that options with `model` and `codes` name for every pair of languages, hub ids or folders, each once."""
     codes, pairs = options.get("codes") or {}, [(source, target) for source in langs for target in targets if source != target]
-    names = [str(options["model"]).format(source=codes.get(source, source), target=codes.get(target, target)) for source, target in pairs]
-    return [HubModel(name, options.get("revision")) for name in dict.fromkeys(names) if not is_folder(name)]
+    return list(dict.fromkeys(model_name(str(options["model"]), codes, source, target) for source, target in pairs))
+
+
+def models_of_pairs(options: Mapping[str, Any], langs: Sequence[str], targets: Sequence[str]) -> list[HubModel]:
+    """Return the models of the hub that options with `model`, `revision` and `codes` name for every pair of languages."""
+    return [HubModel(name, options.get("revision")) for name in names_of_pairs(options, langs, targets) if not is_folder(name)]
 
 
 def _translators(entry: Mapping[str, Any]) -> Iterable[tuple[Any, Mapping[str, Any]]]:

@@ -142,7 +142,6 @@ def test_the_quick_start_fetches_nothing():
 
 
 UNPRINTED = {
-    "wikipedia_20231101_en",
     "news_commentary_v15",
     "muse",
     "sts17_extended",
@@ -151,8 +150,6 @@ UNPRINTED = {
     "multiarc",
 }
 """Public sources of training text of whose files no printed size was found; those of a `local` folder are counted where they lie."""
-SHARED = {"senteval"}
-"""An archive that evaluation sets are small parts of: its size would count as theirs."""
 
 
 def test_every_source_of_training_text_has_sizes():
@@ -161,7 +158,7 @@ def test_every_source_of_training_text_has_sizes():
     training = {entry["source"] for entry in project.corpora.values() if entry["kind"] != "evaluation" and "source" in entry}
     sized = {name: [file.get("bytes") or file.get("about_bytes") for file in project.sources[name]["files"]] for name in training}
     unsized = {name for name, sizes in sized.items() if not all(sizes)}
-    assert {name for name in unsized if "local" not in project.sources[name]} == UNPRINTED | SHARED
+    assert {name for name in unsized if "local" not in project.sources[name]} == UNPRINTED
     cc100 = {file["name"]: file["about_bytes"] for file in project.sources["cc100"]["files"]}
     assert (cc100["en.txt.xz"], cc100["af.txt.xz"]) == (82 * 2**30, 305 * 2**20)
     assert sum(cc100.values()) > 500e9

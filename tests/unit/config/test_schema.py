@@ -56,6 +56,20 @@ def test_what_cannot_be_fetched_is_no_address(url):
         checked("source", {"url": url, "licence": "none"})
 
 
+@pytest.mark.parametrize("name", ["token", "X-Amz-Signature", "AWSAccessKeyId", "sig", "api_key", "Authorization", "%74oken"])
+def test_an_address_with_a_secret_in_its_query_is_refused_and_not_shown(name):
+    query = f"?download=1&{name}=WhatNobodyMaySee"
+    source = {"url": "https://a.org/", "licence": "none", "files": [{"name": "a.zip", "path": f"a.zip{query}"}]}
+    for entry in (source, {"url": f"https://a.org/x{query}", "licence": "none"}):
+        with pytest.raises(InputError, match="looks like a secret") as error:
+            checked("source", entry)
+        assert "WhatNobodyMaySee" not in str(error.value)
+
+
+def test_a_query_without_a_secret_is_part_of_an_address():
+    checked("source", {"url": "https://a.org/", "licence": "none", "files": [{"name": "a", "path": "a?download=1&author=b&keyword=c"}]})
+
+
 @pytest.mark.parametrize("user", ["me:PassWord@", "TokenOfMine@", "%61:PassWord@"])
 def test_an_address_with_a_password_is_refused_and_not_shown(user):
     for key in ("url", "api"):

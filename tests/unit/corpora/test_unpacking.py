@@ -6,6 +6,7 @@ import bz2
 import gzip
 import lzma
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -56,3 +57,16 @@ def test_a_second_stream_that_is_cut_or_changed_is_no_end(tmp_path, suffix):
     for broken in (second[:-3], second[:9], bytes(changed)):
         with pytest.raises(InputError, match=rf"at byte {len(first)} is damaged"):
             unpacked(tmp_path, suffix, first + broken)
+
+
+def zst(data):
+    return bytes(pa.Codec("zstd").compress(data, asbytes=True))
+
+
+def test_damage_of_zstd_is_named_with_the_byte_before_which_it_lies(tmp_path):
+    body = bytes(range(256)) * 20_000
+    packed = zst(body)
+    assert unpacked(tmp_path, ".zst", packed + packed) == body + body
+    for broken in (packed[:-3], packed + b"garbage", b"no packing at all"):
+        with pytest.raises(InputError, match=rf"a\.zst: damaged or truncated archive; .*damaged before byte {len(broken):,}"):
+            unpacked(tmp_path, ".zst", broken)

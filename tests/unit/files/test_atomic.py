@@ -71,3 +71,10 @@ def test_a_full_disk_is_named_however_it_was_reported(tmp_path, report):
     error.__cause__ = report
     assert disk_problem(error, tmp_path / "file").exit_code == 4
     assert disk_problem(ValueError("could not write"), tmp_path / "file") is None
+
+
+def test_a_source_without_the_right_to_read_it_is_not_taken_for_the_target(tmp_path, monkeypatch):
+    (tmp_path / "mine.de").write_text("x")
+    monkeypatch.setattr("crosslign.files.atomic.os.access", lambda path, mode: False)
+    with pytest.raises(ResourceError, match=r"mine\.de: cannot be read; Permission denied"), atomic_path(tmp_path / "copy"):
+        raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path / "mine.de"))

@@ -35,7 +35,7 @@ def test_a_line_that_crashes_is_found_and_left_out(monkeypatch):
         kept = [line.upper() for line in lines]
         if "bad" in lines:  # the engine stops there, some pairs with a good exit status
             kept = kept[: lines.index("bad")]
-        return SimpleNamespace(stdout="".join(f" {line}\n\n" for line in kept), returncode=0)
+        return SimpleNamespace(stdout="".join(f" {line}\n\n" for line in kept), stderr="", returncode=0)
 
     monkeypatch.setattr(apertium.subprocess, "run", run)
     lines = [f"line {n}" for n in range(9)]
@@ -47,7 +47,7 @@ def test_a_line_that_crashes_is_found_and_left_out(monkeypatch):
 
 def test_words_that_move_over_a_line_end_are_not_believed(monkeypatch):
     answers = iter(["a b\nc\n\n\n", "A\n\n", "B\n\n"])
-    monkeypatch.setattr(apertium.subprocess, "run", lambda *a, **k: SimpleNamespace(stdout=next(answers), returncode=0))
+    monkeypatch.setattr(apertium.subprocess, "run", lambda *a, **k: SimpleNamespace(stdout=next(answers), stderr="", returncode=0))
     assert apertium._translate("eng-spa", ["a", "b"]) == ["A", "B"]
 
 
@@ -57,6 +57,56 @@ def test_a_call_that_hangs_is_as_a_crash(monkeypatch):
 
     monkeypatch.setattr(apertium.subprocess, "run", run)
     assert apertium._translate("eng-spa", ["a"]) == [None]
+
+
+@pytest.fixture
+def engine(tmp_path, monkeypatch):
+    """An Apertium of three modes: upper case, a mark of its own for the next, and one that always fails."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / "apertium").write_text(
+        """#!/bin/sh
+case "$*" in
+-l) printf 'eng-spa\\nes-fr\\neng-cat\\nfr-es\\n' ;;
+-V) echo 1.0 ;;
+*eng-spa) tr a-z A-Z ;;
+*es-fr) sed 's/[A-Z]$/&?/' ;;
+*) cat > /dev/null; echo "no such file: fr-es.bin" >&2; exit 1 ;;
+esac
+"""
+    )
+    (folder / "apertium").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+
+
+def test_chains_that_are_named_are_gone_through(engine):
+    assert translator(("fr",), chains={"en-fr": ["eng-spa", "es-fr"]}).translate(["a b", "c"], "en", "fr") == ["A B?", "C?"]
+    assert translator(("ca",), chains={"en-ca": ["eng-cat"]}).identity["chains"] == {"en-ca": ["eng-cat"]}
+
+
+@pytest.mark.parametrize(
+    ("chain", "said"),
+    [
+        (["eng-spa"], r"v: the chain ends in 'es', not in 'fr'"),
+        (["es-fr"], r"v: the mode 'es-fr' does not translate from 'en'"),
+        (["eng-spa", "fr-es"], r"v: the mode 'fr-es' does not translate from 'es'"),
+        (["eng-sp"], r"v: apertium has no mode 'eng-sp'.*eng-spa"),
+    ],
+)
+def test_a_chain_that_leads_elsewhere_is_refused(engine, chain, said):
+    with pytest.raises(InputError, match=said):
+        translator(("fr",), chains={"en-fr": chain})
+
+
+def test_a_chain_for_a_pair_that_nobody_translates_is_refused(engine):
+    with pytest.raises(InputError, match=r"v: a chain for 'en_fr', which nobody translates.*en-fr"):
+        translator(("fr",), chains={"en_fr": ["eng-spa", "es-fr"]})
+
+
+def test_a_mode_that_always_fails_is_told_at_its_first_sentence(engine):
+    made = translator(("es",), langs=("fr",))
+    with pytest.raises(ResourceError, match=r"mode 'fr-es' does not work; exit status 1.*no such file: fr-es\.bin"):
+        made.translate(["bonjour"] * 3, "fr", "es")
 
 
 def test_without_apertium_it_says_what_to_install(monkeypatch):

@@ -143,3 +143,19 @@ def test_a_fetched_model_is_read_from_its_folder_without_the_hub(folder, engine,
     assert fetched.identity["revision"] == translator(folder, engine).identity["revision"] is not None
     with pytest.raises(NetworkError, match="could not be had from the hub"):
         TRANSLATORS.get(engine)(TranslatorSetting("v", ["en"], ["de"], {}), **options).translate(TEXTS, "en", "de")
+
+
+def test_translations_hang_on_the_weights_of_each_pairs_folder(tmp_path):
+    identities = []
+    for weights in (b"a", b"b"):
+        (tmp_path / "mt-en-de").mkdir(exist_ok=True)
+        (tmp_path / "mt-en-de" / "model.safetensors").write_bytes(weights)
+        identities.append(translator(tmp_path / "mt-{source}-{target}").identity["revision"])
+    assert None not in identities
+    assert identities[0] != identities[1]
+
+
+def test_a_folder_of_the_home_is_found_and_other_braces_are_letters(folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / "{x}-en").symlink_to(folder)
+    assert translator("~/{x}-{source}").translate(["cat sat"], "en", "de") == translator(folder).translate(["cat sat"], "en", "de")

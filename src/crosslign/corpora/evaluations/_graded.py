@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
+from crosslign.corpora.readers._fields import finite
 from crosslign.errors import InputError
 
 
@@ -29,11 +30,8 @@ def grade_of(text: str, place: str, low: float = -math.inf, high: float = math.i
     """
     if not text.strip():
         return None
-    try:
-        grade = float(text)
-    except ValueError:
-        grade = math.nan
-    if not low <= grade <= high or math.isinf(grade):
+    grade = finite(text)
+    if grade is None or not low <= grade <= high:
         bounds = f" from {low:g} to {high:g}" if math.isfinite(low) and math.isfinite(high) else ""
         raise InputError(f"a grade is a number{bounds}", where=place, why=f"found {text.strip()!r}")
     return grade

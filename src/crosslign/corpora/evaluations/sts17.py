@@ -11,6 +11,7 @@ import pyarrow as pa
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
+from crosslign.corpora.readers._fields import finite
 from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
 from crosslign.errors import InputError
 from crosslign.languages import pair_of
@@ -76,11 +77,8 @@ def _graded(subset: str, inputs: Path, grades: Path) -> list[tuple[int, str, str
 
 
 def _grade(score: str, path: Path, number: int) -> float:
-    try:
-        grade = float(score)
-    except ValueError:
-        grade = -1.0
-    if not 0 <= grade <= 5:
+    grade = finite(score)
+    if grade is None or not 0 <= grade <= 5:
         raise InputError("a grade is a number from 0 to 5", where=f"{path}:{number}", why=f"found {score!r}")
     return grade
 

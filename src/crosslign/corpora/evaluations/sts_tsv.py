@@ -10,6 +10,7 @@ import pyarrow as pa
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
+from crosslign.corpora.readers._fields import finite
 from crosslign.corpora.written import STS_COLUMNS, Items, files_by_lang, read_aligned
 from crosslign.errors import InputError
 from crosslign.languages import pair_of
@@ -62,11 +63,8 @@ def grade_of(items: Items, item: str, path: Path) -> float:
         InputError: it is no number from 0 to 5.
     """
     number, row = items[item]
-    try:
-        grade = float(row["score"])
-    except ValueError:
-        grade = -1.0
-    if not 0 <= grade <= 5:
+    grade = finite(row["score"])
+    if grade is None or not 0 <= grade <= 5:
         raise InputError("a grade is a number from 0 to 5", where=f"{path}:{number}", why=f"found {row['score']!r}")
     return grade
 

@@ -76,14 +76,14 @@ def _question(part: Part, number: int, record: dict[str, Any], asked: Mapping[st
     place = part.at(number)
     if "premise" in record:
         premise, kind = value(record, "premise", place), value(record, "question", place)
-        if kind not in asked:
+        if check_text(kind, part, number, "kind of question") not in asked:
             raise InputError(f"unknown kind of question {kind!r}", where=place, why=f"allowed: {', '.join(asked)}")
         question, choices = asked[kind], [value(record, f"choice{at}", place) for at in (1, 2)]
         right = value(record, "label", place)
     else:
         premise, question = value(record, "context", place), value(record, "question", place)
         choices = [value(record, f"answer{letter}", place) for letter in "ABC"]
-        right = int(key) - 1 if key is not None and key.isdigit() else value(record, "label", place)
+        right = int(key) - 1 if key is not None and key.isdecimal() else value(record, "label", place)
     if right not in range(len(choices)):
         raise InputError("the label is none of the choices", where=place, why=f"found {right!r}, {len(choices)} choices")
     check_text(premise, part, number, "premise")

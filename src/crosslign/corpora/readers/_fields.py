@@ -117,7 +117,9 @@ class _Row:
 
 
 def finite(text: str) -> float | None:
-    """Return the finite number that a text writes out, None where it is another."""
+    """Return the finite number that a text writes out, None where it is another; `1_5` is one in Python alone."""
+    if "_" in text:
+        return None
     try:
         value = float(text)
     except ValueError:

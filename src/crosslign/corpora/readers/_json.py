@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from crosslign.corpora.archives import CHUNK
 from crosslign.corpora.readers._lines import read_lines
 from crosslign.corpora.readers._parts import Part, open_part
+from crosslign.corpora.unpacking import CHUNK
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 

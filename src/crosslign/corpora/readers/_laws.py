@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from crosslign.corpora.readers._json import records, value
+from crosslign.corpora.readers._lines import check_text
 from crosslign.corpora.readers._parts import Part, all_parts
 from crosslign.errors import InputError
 
@@ -34,20 +36,28 @@ def read_laws(files: Mapping[str, Path], split: str, where: str) -> Iterator[Law
     if source is None:
         raise InputError(f"file {split}.jsonl is missing", where=where, why=f"found {sorted(files)}")
     seen: set[str] = set()
-    for number, law in records(source, ("celex_id", "text", "eurovoc_concepts.level_1")):
-        identity = law["celex_id"]
-        if identity in seen:
-            raise InputError(f"law {identity!r} occurs twice", where=source.at(number))
-        seen.add(identity)
-        classes = _classes(value(law, "eurovoc_concepts.level_1", ""), source, number)
-        if classes:
-            yield Law(identity, {lang: text for lang, text in law["text"].items() if text and text.strip()}, classes)
+    for number, record in records(source, ("celex_id", "text", "eurovoc_concepts.level_1")):
+        try:
+            law = _law(record, source, number)
+        except (AttributeError, TypeError) as error:
+            raise InputError("not in the form of MultiEURLEX", where=source.at(number), why=f"{type(error).__name__} {error}") from error
+        if law.id in seen:
+            raise InputError(f"law {law.id!r} occurs twice", where=source.at(number))
+        seen.add(law.id)
+        if law.classes:
+            yield law
+
+
+def _law(record: Mapping[str, Any], source: Part, number: int) -> Law:
+    texts = {lang: text for lang, text in record["text"].items() if text and text.strip()}
+    classes = _classes(value(record, "eurovoc_concepts.level_1", source.at(number)), source, number)
+    return Law(check_text(record["celex_id"], source, number, "celex_id"), texts, classes)
 
 
 def _classes(concepts: Sequence[str], source: Part, number: int) -> list[int]:
     classes = []
     for concept in concepts:
-        if not str(concept).isdigit() or not FIRST <= int(concept) <= LAST:
+        if not str(concept).isdecimal() or not FIRST <= int(concept) <= LAST:
             raise InputError(f"{concept!r} is no concept of level 1", where=source.at(number), why=f"they are {FIRST} to {LAST}")
         classes.append(int(concept) - FIRST)
     return sorted(classes)

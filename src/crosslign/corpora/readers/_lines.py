@@ -12,8 +12,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from crosslign.corpora.readers._parts import Part, open_part
+from crosslign.corpora.unpacking import AGAIN
 from crosslign.errors import InputError
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
@@ -46,19 +48,21 @@ def read_lines(source: Path | Part) -> Iterator[tuple[int, str]]:
                 raise InputError("a NUL character", where=part.at(number), why="the file is not plain UTF-8 text")
             yield number, text
     if not number:
-        raise InputError("the file is empty", where=part.at(), do="Delete it; the next run fetches it again")
+        raise InputError("the file is empty", where=part.at(), do=AGAIN)
 
 
-def check_text(text: str, source: Path | Part, number: int, what: str = "line") -> str:
+def check_text(text: Any, source: Path | Part, number: int, what: str = "line") -> str:
     """Return `text` as it is.
 
     Raises:
-        InputError: it is empty or white space only.
+        InputError: it is empty or white space only, or no text, as a value of JSON may be.
     """
-    if not text.strip():
-        where = source.at(number) if isinstance(source, Part) else f"{source}:{number}"
+    if isinstance(text, str) and text.strip():
+        return text
+    where = source.at(number) if isinstance(source, Part) else f"{source}:{number}"
+    if isinstance(text, str):
         raise InputError(f"the {what} is empty", where=where)
-    return text
+    raise InputError(f"the {what} is no text", where=where, why=f"found {text!r}"[:80])
 
 
 def first_missing(lines: Mapping[Path | Part, int]) -> str:

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import IO
 
 from crosslign.corpora.archives import damage_named, member_names, open_member, open_stream
+from crosslign.corpora.unpacking import PACKED, unpacked
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
 ARCHIVES = (".zip", ".whl", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")
-PACKED = (".gz", ".bz2", ".xz", ".zst")
 ANY = "*"
 BESIDE = re.compile(r"(?:^|/)(?:__MACOSX/|\._)")
 """Resource forks, which macOS packs into its archives under the name of each file."""
@@ -51,7 +51,7 @@ def open_part(part: Part) -> Iterator[IO[bytes]]:
     """Open a part for reading bytes; packed files and members are unpacked on the way, damage is named."""
     if part.member:
         with open_member(part.path, part.member) as stream:
-            yield stream
+            yield unpacked(stream, part.member, part.at())
     else:
         with damage_named(part.path), open_stream(part.path) as stream:
             yield stream

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from typing import Generic, TypeVar
 from xml.parsers import expat
 
-from crosslign.corpora.archives import CHUNK
 from crosslign.corpora.readers._parts import Part, open_part
+from crosslign.corpora.unpacking import CHUNK
 from crosslign.errors import InputError
 
 T = TypeVar("T")

@@ -62,7 +62,7 @@ def _value(record: dict[str, object], name: str, part: Part, number: int) -> str
         found = found[key]
     if isinstance(found, str):
         return found
-    if isinstance(found, int | float):
+    if isinstance(found, int | float) and not isinstance(found, bool):
         return repr(float(found)) if isinstance(found, float) else str(int(found))
     raise InputError(f"key {name!r} holds no text and no number", where=part.at(number), why=f"found {str(found)[:60]}")
 

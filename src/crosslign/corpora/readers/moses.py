@@ -53,7 +53,10 @@ def _part_of(parts: Sequence[Part], lang: str, name: str, code: str, corpus: str
     found = [part for part in parts if (name in (part.name, part.member) if name else bare_name(part.name).endswith(f".{code}"))]
     if len(found) != 1:
         wanted = f"one file must be called {name}" if name else f"one file must end in .{code}"
-        raise InputError(wanted, where=corpus, why=f"found {[part.name for part in found]} among {[part.name for part in parts]}")
+        why = f"found {[part.name for part in found]} among {[part.name for part in parts]}"
+        raise InputError(
+            wanted, where=corpus, why=why, do="Name the file of each language in `sides`, or what stands for it in the names in `codes`"
+        )
     return found[0]
 
 

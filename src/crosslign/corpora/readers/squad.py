@@ -65,7 +65,7 @@ def _rows(part: Part, corpus: str, langs: Sequence[str], whole_paragraph: bool) 
                 asked, answer = " ".join(question["question"].split()), " ".join(found.split())
                 if asked and answer:
                     yield f"{corpus}:{part.name}:{question['id']}", said[0], asked, said[0], answer
-    except (KeyError, TypeError, AttributeError, IndexError) as error:
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
         raise InputError("not in the form of SQuAD", where=part.at(), why=f"{type(error).__name__} {error}") from error
 
 

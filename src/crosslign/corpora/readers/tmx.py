@@ -33,8 +33,8 @@ def read(
 
     White space is collapsed. Inline elements go: codes of the original format (`bpt`, `ept`, `it`, `ph`, `ut`) with what is in
     them, others (`hi`) leave their text. A unit that lacks a language is left out of a bitext, and counted; of several segments of
-    one language the first is taken. `pt-BR` is read as `pt`. A multiway corpus takes each group's text of a language from the first
-    file that has it.
+    one language the first is taken. `pt-BR` is read as `pt` unless `langs` has it. A multiway corpus takes each group's text of a
+    language from the first file that has it.
 
     Args:
         files: path by catalog name, read in that order; `.tmx`, packed or in an archive.
@@ -63,7 +63,7 @@ def read(
 def _pairs(parts: Sequence[Part], corpus: str, langs: Sequence[str]) -> Iterator[tuple[str, ...]]:
     first, second = langs
     for part in parts:
-        for number, (_, texts) in enumerate(items(part, _Units()), start=1):
+        for number, (_, texts) in enumerate(items(part, _Units(langs)), start=1):
             if texts.get(first) and texts.get(second):
                 yield f"{corpus}:{part.name}:{number}", first, texts[first], second, texts[second]
             else:
@@ -73,7 +73,7 @@ def _pairs(parts: Sequence[Part], corpus: str, langs: Sequence[str]) -> Iterator
 def _groups(parts: Sequence[Part], corpus: str, langs: Sequence[str]) -> Iterator[tuple[str, ...]]:
     met: set[tuple[str, str]] = set()
     for part in parts:
-        for number, (name, texts) in enumerate(items(part, _Units()), start=1):
+        for number, (name, texts) in enumerate(items(part, _Units(langs)), start=1):
             group = name or next(iter(texts.values()), "")
             for lang in langs:
                 if texts.get(lang) and (group, lang) not in met:
@@ -82,13 +82,18 @@ def _groups(parts: Sequence[Part], corpus: str, langs: Sequence[str]) -> Iterato
 
 
 class _Units(Handler[tuple[str, dict[str, str]]]):
-    """Gathers (its id or nothing, text by language) of each unit."""
+    """Gathers (its id or nothing, text by language) of each unit.
+
+    Args:
+        langs: languages that are wanted; those with a region or script (`zh-TW`) are told from those without.
+    """
 
     root_tag = "tmx"
     item_tag = "tu"
 
-    def __init__(self) -> None:
+    def __init__(self, langs: Sequence[str]) -> None:
         super().__init__()
+        self._wanted = {lang.lower(): lang for lang in langs}
         self._name, self._lang = "", ""
         self._texts: dict[str, str] = {}
         self._pieces: list[str] | None = None
@@ -99,7 +104,8 @@ class _Units(Handler[tuple[str, dict[str, str]]]):
         if tag == "tu":
             self._name, self._texts = attributes.get("tuid", ""), {}
         elif tag == "tuv":
-            self._lang = normalise(attributes.get("xml:lang") or attributes.get("lang", ""))
+            code = attributes.get("xml:lang") or attributes.get("lang", "")
+            self._lang = self._wanted.get(code.replace("_", "-").lower()) or normalise(code)
         elif tag == "seg":
             self._pieces = []
         self._codes += tag in CODES

@@ -1,11 +1,13 @@
-"""What the sources share: the offline switch and failures that are worth another try."""
+"""What the sources share: the offline switch, failures that are worth another try, and the disk that a file needs."""
 
 from __future__ import annotations
 
 import os
+import shutil
+from pathlib import Path
 from typing import Any
 
-from crosslign.errors import NetworkError
+from crosslign.errors import NetworkError, ResourceError
 
 OFFLINE_VARIABLE = "CROSSLIGN_OFFLINE"
 
@@ -37,4 +39,20 @@ def require_network(name: str, where: str) -> None:
     if is_offline():
         raise NetworkError(
             f"{name} is not here and the network is switched off", where=where, why=f"{OFFLINE_VARIABLE}={os.environ[OFFLINE_VARIABLE]}"
+        )
+
+
+def require_space(dest: Path, needed: int) -> None:
+    """Refuse what the disk cannot hold before its first byte comes.
+
+    Raises:
+        ResourceError: says how many bytes are needed and how many are free.
+    """
+    free = shutil.disk_usage(dest.parent).free
+    if needed > free:
+        raise ResourceError(
+            "no space left on the disk",
+            where=str(dest),
+            why=f"{needed:,} bytes are needed and {free:,} bytes are free",
+            do="Free space (crosslign plan says what a run needs), then run the same command again",
         )

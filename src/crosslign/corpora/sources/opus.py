@@ -86,6 +86,14 @@ def _latest(query: Wanted) -> dict[str, str]:
     return {**rest, "latest": "True"} if query["version"] == "latest" else dict(query)
 
 
+def _known(query: Wanted) -> list[dict[str, Any]]:
+    """Return what the catalogue has for a query; opustools asks for codes in alphabetical order, which a few files do not bear."""
+    if found := catalogued(_latest(query)):
+        return found
+    wider = _latest({key: query[key] for key in ("corpus", "version", "preprocessing")})
+    return [row for row in catalogued(wider) if {row["source"], row["target"]} == {query["source"], query["target"]}]
+
+
 def _absent(query: Wanted, where: str) -> InputError:
     """Return the error for what OPUS has not: which versions, pairs or corpora it has instead."""
     pair = {key: query[key] for key in ("corpus", "source", "target", "preprocessing")}
@@ -108,7 +116,7 @@ def find(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
         TransientError, NetworkError: the API could not be asked.
     """
     query = wanted(source, file)
-    found = [] if "api" in source else catalogued(_latest(query))
+    found = [] if "api" in source else _known(query)
     if not found:
         found = asked(query, str(source.get("api", API)))
     where = describe(source, file)

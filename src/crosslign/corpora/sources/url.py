@@ -16,7 +16,7 @@ from urllib.parse import quote
 import httpx2
 
 from crosslign.corpora import SOURCES
-from crosslign.corpora.sources._network import SlowError, TransientError, require_network
+from crosslign.corpora.sources._network import SlowError, TransientError, require_network, require_space
 from crosslign.errors import InputError, NetworkError
 from crosslign.files import read_json, write_json
 
@@ -28,6 +28,9 @@ SLOW_S, SLOW_BYTES = 60.0, 60_000
 """A server that sends fewer bytes than that in that time hangs, whether or not each read ends within `TIMEOUT`."""
 BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
 HEADERS = {"User-Agent": "crosslign", "Accept-Encoding": "identity"}  # ranges count the bytes of the file, not of a packed transfer
+UNPACKED = frozenset({"gzip", "deflate"})
+"""Packings of a transfer, asked for or not, that the web client undoes."""
+SPAN = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
 
 
 def url_of(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
@@ -36,7 +39,7 @@ def url_of(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
 
 
 def state_path(dest: Path) -> Path:
-    """Return the note beside a broken download: which URL it came from and the validator to resume it with."""
+    """Return the path of the note beside a broken download: its URL, the validator to resume it with, its bytes where said."""
     return dest.with_name(dest.name + ".state")
 
 
@@ -83,15 +86,21 @@ def _retry_after(response: httpx2.Response) -> float | None:
         return None
 
 
-def _resume_headers(url: str, dest: Path) -> dict[str, str]:
-    """Return range headers for what is already there, when the server can tell whether it is still the same file."""
-    state, size = state_path(dest), dest.stat().st_size if dest.exists() else 0
-    if not size or not state.exists():
-        return {}
+def _noted(dest: Path) -> dict[str, Any]:
+    """Return the note beside a broken download, empty where it cannot be read."""
     try:
-        known = read_json(state)
+        known: dict[str, Any] = read_json(state_path(dest))
     except InputError:
         return {}
+    return known
+
+
+def _resume_headers(url: str, dest: Path) -> dict[str, str]:
+    """Return range headers for what is already there, when the server can tell whether it is still the same file."""
+    size = dest.stat().st_size if dest.exists() else 0
+    if not size or not state_path(dest).exists():
+        return {}
+    known = _noted(dest)
     if known.get("url") != url or not known.get("validator"):
         return {}
     return {"Range": f"bytes={size}-", "If-Range": known["validator"]}
@@ -113,54 +122,90 @@ def _check_status(response: httpx2.Response, url: str, name: str) -> None:
         raise NetworkError(f"{name} could not be fetched", where=url, why=f"the server answered {status} {response.reason_phrase}")
 
 
-def _start_of(response: httpx2.Response, dest: Path, url: str) -> int:
-    """Return the offset at which the body begins; 0 when the server ignored the range, -1 when nothing is left to send.
+def _is_another(response: httpx2.Response, known: Mapping[str, Any], total: int | None) -> bool:
+    """Tell whether a range is of another file than the one that was begun: a server may ignore `If-Range`."""
+    said = response.headers.get("ETag" if str(known.get("validator", "")).startswith('"') else "Last-Modified")
+    return bool(said and said != known.get("validator")) or (None not in (total, known.get("bytes")) and total != known.get("bytes"))
 
-    An answer to another range than the one asked for cannot be joined: what is here goes, and the next try starts over.
+
+def _span_of(response: httpx2.Response, dest: Path, url: str, *, packed: bool) -> tuple[int, int | None]:
+    """Return the offset at which the body begins, -1 when nothing is left to send, and the bytes of the whole file where they are said.
+
+    An answer to another range than the one asked for, or of another file, cannot be joined: what is here goes, and the next
+    try starts over.
     """
+    length = response.headers.get("Content-Length")
     if response.status_code == 200:
-        return 0
+        return 0, int(length) if length and not packed else None
     have = dest.stat().st_size if dest.exists() else 0
     said = response.headers.get("Content-Range", "").strip()
     if response.status_code == 416 and said == f"bytes */{have}":
-        return -1
-    found = re.fullmatch(r"bytes (\d+)-\d+/(?:\d+|\*)", said)
-    if response.status_code == 416 or not found or int(found[1]) != have:
+        return -1, have
+    found = SPAN.fullmatch(said)
+    total = int(found[2]) if found and found[2] != "*" else have + int(length) if length else None
+    fits = response.status_code == 206 and found and int(found[1]) == have and not packed
+    if not fits or (have and _is_another(response, _noted(dest), total)):
         dest.unlink(missing_ok=True)
         raise TransientError(
             f"{dest.name} could not be resumed",
             where=url,
             why=f"{have:,} bytes are here, the server answered {response.status_code} {said!r}",
         )
-    return have
+    return have, total
+
+
+def _packing(response: httpx2.Response, file: Mapping[str, Any], url: str) -> str:
+    """Return how the transfer is packed, empty where its bytes are those of the file.
+
+    Raises:
+        NetworkError: it is packed in a way that the web client cannot undo.
+    """
+    packing = str(response.headers.get("Content-Encoding", "")).strip().lower()
+    if packing in ("", "identity") or (packing in ("gzip", "x-gzip") and str(file["name"]).endswith((".gz", ".tgz"))):
+        return ""  # some servers say so of the packed file itself
+    if packing not in UNPACKED:
+        raise NetworkError(f"the server sent {file['name']} packed as {packing!r}", where=url, why="it was asked for as it is")
+    return packing
 
 
 def _refuse_page(response: httpx2.Response, file: Mapping[str, Any], url: str) -> None:
     """Refuse a web page in place of a file that no hash would unmask."""
-    page = response.headers.get("Content-Type", "").startswith("text/html")
+    page = response.headers.get("Content-Type", "").lower().startswith("text/html")
     if page and not file.get("sha256") and not str(file["name"]).endswith((".html", ".htm")):
         raise NetworkError(
             f"the server sent a web page in place of {file['name']}", where=url, do="Open the address in a browser to see what it wants"
         )
 
 
+def _check_length(total: int | None, file: Mapping[str, Any], url: str) -> None:
+    """Refuse a file of another length than the catalog's before its first byte comes, where no hash decides."""
+    expected = None if file.get("sha256") else file.get("bytes")
+    if expected is not None and total is not None and total != expected:
+        why = f"expected {expected:,} bytes, found {total:,}"
+        raise TransientError(f"{file['name']} is not what the catalog says", where=url, why=why)
+
+
 def _receive(response: httpx2.Response, file: Mapping[str, Any], url: str, dest: Path) -> None:
     _check_status(response, url, file["name"])
     _refuse_page(response, file, url)
-    start = _start_of(response, dest, url)
+    packing = _packing(response, file, url)
+    start, total = _span_of(response, dest, url, packed=bool(packing))
     if start < 0:
         return
+    _check_length(total, file, url)
+    require_space(dest, (total or 0) - start)
     if not start:
-        write_json(state_path(dest), {"url": url, "validator": _validator(response)})
-    length = response.headers.get("Content-Length")
-    total = start + int(length) if length else file.get("bytes")
-    progress = _Progress(file["name"], url, start, total)
+        validator = "" if packing else _validator(response)
+        write_json(state_path(dest), {"url": url, "validator": validator, "bytes": total})
+    progress = _Progress(file["name"], url, start, total or file.get("bytes"))
     with open(dest, "ab" if start else "wb") as out:
-        for chunk in response.iter_raw():
+        for chunk in response.iter_bytes() if packing else response.iter_raw():
             out.write(chunk)
             progress.add(len(chunk))
-    if length and progress.done != total:
+    if total is not None and progress.done != total:
         raise TransientError(f"{file['name']} broke off", where=url, why=f"{progress.done:,} of {total:,} bytes came")
+    if not progress.done and file.get("bytes") != 0:
+        raise TransientError(f"the server sent nothing in place of {file['name']}", where=url)
 
 
 @SOURCES.register
@@ -173,6 +218,7 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> Non
     Raises:
         TransientError: the connection broke, the server is busy (408, 425, 429, 5xx), sent too little or too slowly.
         NetworkError: any other refusal, such as 404, or a forbidden network.
+        ResourceError: the disk cannot hold what the server announces.
     """
     url = url_of(source, file)
     require_network(file["name"], url)

@@ -12,7 +12,10 @@ from crosslign.errors import InputError, NetworkError, ResourceError
 from crosslign.files import sha256_file
 from crosslign.files.safetensors_only import require_safetensors
 from crosslign.views import TRANSLATORS, TranslatorSetting
-from crosslign.views.hub_models import HubModel, models_of_pairs
+from crosslign.views.hub_models import HubModel, model_name, models_of_pairs, names_of_pairs
+
+OUT_OF_MEMORY = ("out of memory", "allocate memory", "not enough memory", "bad_alloc")
+"""What torch says on a GPU, and on a CPU."""
 
 
 @TRANSLATORS.register
@@ -58,11 +61,13 @@ class Transformers:
         self._beam, self._batch_tokens, self._max_length = beam, batch_tokens, max_length
         self._dtype, self._device = dtype, device
         self._loaded: tuple[str, Any, Any] | None = None
+        named = names_of_pairs({"model": model, "codes": codes}, setting.langs, setting.targets)
+        folders = sorted(setting.models.values()) or [Path(name).expanduser() for name in named]
         self.identity: Mapping[str, Any] | None = {
             "engine": "transformers",
             "version": importlib.metadata.version("transformers"),
             "model": model,
-            "revision": revision or _weights_hash(sorted(setting.models.values()) or [Path(model)]),
+            "revision": revision or _weights_hash(folders),
             "codes": dict(sorted(self._codes.items())),
             "beam": beam,
             "max_length": max_length,
@@ -108,7 +113,7 @@ class Transformers:
         try:
             return self._generated(model, tokenizer, rows, forced)
         except RuntimeError as error:
-            if "out of memory" not in str(error):
+            if not any(words in str(error).lower() for words in OUT_OF_MEMORY):
                 raise
             if len(rows) == 1:
                 advice = "Lower `beam` or `max_length`"
@@ -164,10 +169,10 @@ class Transformers:
         import torch
         from transformers import AutoModelForSeq2SeqLM, AutoTokenizer
 
-        name = self._name.format(source=self._codes.get(source, source), target=self._codes.get(target, target))
+        name = model_name(self._name, self._codes, source, target)
         if self._loaded is None or self._loaded[0] != name:
             self._loaded = None
-            place = str(self._models.get(name, name))
+            place = str(self._models.get(name) or Path(name).expanduser())
             if Path(place).is_dir():
                 require_safetensors(Path(place))
             here = is_offline() or Path(place).is_dir()

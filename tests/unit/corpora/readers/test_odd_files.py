@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import tarfile
@@ -114,3 +115,55 @@ def test_two_members_of_one_name_are_refused(tmp_path, rows, name):
         rows("text_lines", files, ["en"], member="x.txt")
     with pytest.raises(InputError, match=r"member 'y\.txt' is not in the archive.*did you mean 'x\.txt'"):
         rows("text_lines", archive(tmp_path / name, [("x.txt", "old\n")]), ["en"], member="y.txt")
+
+
+@pytest.mark.parametrize(("langs", "found"), [(["en", "zh"], "s"), (["en", "zh-TW"], "t")])
+def test_a_region_is_told_from_others_where_it_is_asked_for(tmp_path, rows, langs, found):
+    files = written(tmp_path / "a.tmx", TMX.format(unit(("en-GB", "e"), ("zh_CN", "s"), ("ZH-tw", "t"))))
+    assert [row["b_text"] for row in rows("tmx", files, langs)] == [found]
+
+
+def test_packed_members_of_an_archive_are_unpacked(tmp_path, rows):
+    with tarfile.open(tmp_path / "a.tar", "w") as archive:
+        for name, text in (("a.de.gz", "eins\nzwei\n"), ("a.en.gz", "one\ntwo\n")):
+            packed = gzip.compress(text.encode())
+            info = tarfile.TarInfo(name)
+            info.size = len(packed)
+            archive.addfile(info, io.BytesIO(packed))
+    found = rows("moses", {"a.tar": tmp_path / "a.tar"}, ["de", "en"])
+    assert [(row["a_text"], row["b_text"]) for row in found] == [("eins", "one"), ("zwei", "two")]
+
+
+def test_a_number_with_an_underscore_is_none(tmp_path, rows):
+    """Golden: Python reads `1_5` as 15."""
+    files = written(tmp_path / "a.tsv", "a\tb\t1_5\n")
+    with pytest.raises(InputError, match=r"a\.tsv:1: score is no number; found '1_5'"):
+        rows("tsv", files, ["de", "en"], columns={**BITEXT, "3": "score"})
+
+
+def test_a_truth_value_is_no_text_and_no_number(tmp_path, rows):
+    files = written(tmp_path / "a.jsonl", '{"text": true}\n')
+    with pytest.raises(InputError, match=r"a\.jsonl:1: key 'text' holds no text and no number; found True"):
+        rows("json_lines", files, ["en"], columns={"text": "text"}, kind="mono")
+
+
+def test_files_whose_names_say_no_language_are_to_be_named(tmp_path, rows):
+    files = {**written(tmp_path / "de.txt", "a\n"), **written(tmp_path / "en.txt", "b\n")}
+    with pytest.raises(InputError, match=r"one file must end in \.de.*`sides`"):
+        rows("moses", files, ["de", "en"])
+
+
+@pytest.mark.parametrize("change", [{"premise": None}, {"choice1": ["a"]}, {"choice2": 2}, {"question": []}])
+def test_a_value_of_json_that_is_no_text_is_named(tmp_path, rows, change):
+    question = {"premise": "It rained.", "choice1": "It was wet.", "choice2": "It was dry.", "question": "effect", "label": 0, **change}
+    files = written(tmp_path / "train.jsonl", json.dumps(question) + "\n")
+    with pytest.raises(InputError, match=r"train\.jsonl:1: the (premise|choice|kind of question) is no text; found"):
+        rows("multiple_choice", files, ["en"])
+
+
+@pytest.mark.parametrize("change", [{"celex_id": 7}, {"text": None}, {"text": {"en": 5}}, {"eurovoc_concepts": {"level_1": 7}}])
+def test_a_law_of_another_form_is_named(tmp_path, rows, change):
+    law = {"celex_id": "32006D0213", "text": {"en": "Decision"}, "eurovoc_concepts": {"level_1": ["100142"]}, **change}
+    files = written(tmp_path / "train.jsonl", json.dumps(law) + "\n")
+    with pytest.raises(InputError, match=r"train\.jsonl:1: (not in the form of MultiEURLEX|the celex_id is no text)"):
+        rows("multi_eurlex", files, ["en"])

@@ -17,10 +17,12 @@ class Site:
 
     `plan` holds one behaviour a request, the last one for all that follow: `ok`, `drop:<n>` (n bytes of the body, then
     the line goes dead), `<status>`, `norange`, `short:<n>` (n bytes, no length said), `html`, `wrong` (other bytes of the same length).
+    `answers` are given as they stand in its place, one a request: status, headers, bytes.
     """
 
     body: bytes = b""
     plan: list[str] = field(default_factory=lambda: ["ok"])
+    answers: list[tuple[int, dict[str, str], bytes]] = field(default_factory=list)
     etag: str = '"v1"'
     modified: str = ""
     retry_after: str = ""
@@ -46,6 +48,11 @@ class _Handler(BaseHTTPRequestHandler):
         site = self.site
         act = site.plan[min(len(site.requests), len(site.plan) - 1)]
         site.requests.append({name.lower(): value for name, value in self.headers.items()} | {"path": self.path})
+        if site.answers:
+            status, headers, body = site.answers[min(len(site.requests), len(site.answers)) - 1]
+            self._head(status, **headers)
+            self.wfile.write(body)
+            return
         name, _, number = act.partition(":")
         if name.isdigit():
             self._head(int(name), Retry_After=site.retry_after)

@@ -259,3 +259,22 @@ def test_a_member_with_flipped_bits_is_named(tmp_path):
     archive.write_bytes(raw)
     with pytest.raises(InputError, match=r"a\.zip: damaged or truncated archive"):
         opened(archive, "a.txt")
+
+
+@pytest.mark.parametrize("kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK])
+def test_a_header_that_would_fill_the_memory_is_refused(tmp_path, kind):
+    header = tarfile.TarInfo("x")
+    header.type, header.size = kind, 3 << 20
+    archive = tmp_path / "a.tar.gz"
+    archive.write_bytes(gzip.compress(header.tobuf() + bytes(header.size) + tarfile.TarInfo("a").tobuf() + bytes(1024)))
+    with pytest.raises(InputError, match=r"a\.tar\.gz: .*a header of 3,145,728 bytes, 1,048,576 allowed"):
+        member_names(archive)
+
+
+def test_names_longer_than_a_header_has_place_for_are_read(tmp_path):
+    for form in (tarfile.PAX_FORMAT, tarfile.GNU_FORMAT):
+        name, stream = "deep/" * 60 + "a.txt", io.BytesIO()
+        with tarfile.open(fileobj=stream, mode="w", format=form) as archive:
+            archive.addfile(tarfile.TarInfo(name))
+        (tmp_path / "a.tar").write_bytes(stream.getvalue())
+        assert member_names(tmp_path / "a.tar") == [name]

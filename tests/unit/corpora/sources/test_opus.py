@@ -32,6 +32,8 @@ def test_every_kind_of_source_has_a_module():
         ("UNPC", "v1.0", "en-zh.txt.zip", "OPUS-UNPC/v1.0/moses/en-zh.txt.zip"),
         ("CCAligned", "v1", "en-zh_CN.txt.zip", "OPUS-CCAligned/v1/moses/en-zh_CN.txt.zip"),
         ("CCMatrix", "v1", "af-en.txt.zip", "OPUS-CCMatrix/v1/moses/af-en.txt.zip"),
+        ("News-Commentary", "latest", "ja-pt.txt.zip", "OPUS-News-Commentary/v16/moses/pt-ja.txt.zip"),
+        ("PHP", "v1", "zh-zh_TW.tmx.gz", "OPUS-PHP/v1/tmx/zh_TW-zh.tmx.gz"),
         ("Tatoeba", "v2022-03-03", "cmn-en.txt.zip", "OPUS-Tatoeba/v2022-03-03/moses/cmn-en.txt.zip"),
     ],
 )

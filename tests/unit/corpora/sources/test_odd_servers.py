@@ -1,0 +1,126 @@
+"""Servers that do not keep to the rules of HTTP: no file is put together of two, cut, or stored in its packing."""
+
+from __future__ import annotations
+
+import gzip
+
+import pytest
+
+from crosslign.corpora.fetch import fetch_file
+from crosslign.errors import NetworkError, ResourceError
+
+OLD, NEW = b"old " * 500, b"new " * 500
+FILE = {"name": "mine.txt"}
+
+
+@pytest.fixture
+def dest(tmp_path):
+    return tmp_path / "mine.txt"
+
+
+def get(site, dest, file=FILE):
+    return fetch_file("demo", {"url": site.url}, file, dest, ())
+
+
+def whole(body, **headers):
+    return 200, {"ETag": '"old"', "Content_Length": str(len(body)), **headers}, body
+
+
+def broken(body, sent, **headers):
+    return 200, {"ETag": '"old"', "Content_Length": str(len(body)), **headers}, body[:sent]
+
+
+def span(body, start, end, **headers):
+    headers = {"Content_Length": str(end - start), "Content_Range": f"bytes {start}-{end - 1}/{len(body)}", **headers}
+    return 206, headers, body[start:end]
+
+
+@pytest.mark.parametrize(
+    ("begun", "other"),
+    [
+        ({}, {"ETag": '"new"'}),
+        ({"ETag": "", "Last_Modified": "Sat, 01 Jan 2022 00:00:00 GMT"}, {"Last_Modified": "Sun, 02 Jan 2022 00:00:00 GMT"}),
+    ],
+)
+def test_a_range_of_another_file_is_not_joined_to_the_first(site, dest, waits, begun, other):
+    site.answers = [broken(OLD, 800, **begun), span(NEW, 800, 2000, **other), whole(NEW)]
+    get(site, dest)
+    assert dest.read_bytes() == NEW
+    assert ["range" in request for request in site.requests] == [False, True, False]
+
+
+def test_a_range_of_a_file_of_another_length_is_not_joined_either(site, dest, waits):
+    site.answers = [broken(OLD, 800), span(NEW * 2, 800, 4000), whole(NEW)]
+    get(site, dest)
+    assert dest.read_bytes() == NEW
+
+
+def test_ranges_that_a_server_cuts_short_are_asked_for_until_all_is_there(site, dest, waits):
+    site.answers = [broken(OLD, 800), *(span(OLD, start, start + 400, ETag='"old"') for start in (800, 1200, 1600))]
+    get(site, dest)
+    assert dest.read_bytes() == OLD
+    assert [request.get("range") for request in site.requests[1:]] == ["bytes=800-", "bytes=1200-", "bytes=1600-"]
+
+
+def test_a_part_that_nobody_asked_for_is_not_the_file(site, dest, waits):
+    site.answers = [span(OLD, 0, 400, ETag='"old"'), span(OLD, 400, 2000, ETag='"old"')]
+    get(site, dest)
+    assert dest.read_bytes() == OLD
+
+
+@pytest.mark.parametrize("name", ["mine.txt", "mine.zip"])
+def test_a_packed_transfer_is_unpacked(site, dest, waits, name):
+    packed = gzip.compress(OLD)
+    site.answers = [whole(packed, Content_Encoding="gzip")]
+    get(site, dest, {"name": name})
+    assert dest.read_bytes() == OLD
+
+
+def test_a_packed_transfer_that_broke_is_begun_again(site, dest, waits):
+    packed = gzip.compress(bytes(range(256)) * 40)
+    site.answers = [broken(packed, 100, Content_Encoding="gzip"), whole(packed, Content_Encoding="gzip")]
+    get(site, dest)
+    assert dest.read_bytes() == bytes(range(256)) * 40
+    assert "range" not in site.requests[1]
+
+
+@pytest.mark.parametrize("packing", ["gzip", "x-gzip"])
+def test_of_a_packed_file_servers_say_that_the_transfer_is_packed(site, tmp_path, waits, packing):
+    packed = gzip.compress(bytes(range(256)) * 40)
+    site.answers = [broken(packed, 100, Content_Encoding=packing), span(packed, 100, len(packed), ETag='"old"', Content_Encoding=packing)]
+    get(site, tmp_path / "mine.txt.gz", {"name": "mine.txt.gz"})
+    assert (tmp_path / "mine.txt.gz").read_bytes() == packed
+
+
+def test_a_packing_that_cannot_be_undone_is_named(site, dest, waits):
+    site.answers = [whole(OLD, Content_Encoding="compress")]
+    with pytest.raises(NetworkError, match="packed as 'compress'"):
+        get(site, dest)
+    assert not dest.exists()
+
+
+def test_an_empty_answer_is_no_file(site, dest, waits):
+    site.answers = [whole(b""), whole(OLD)]
+    get(site, dest)
+    assert dest.read_bytes() == OLD
+
+
+def test_a_web_page_is_known_by_any_spelling(site, dest, waits):
+    site.answers = [whole(b"<HTML>", Content_Type="Text/HTML; charset=utf-8")]
+    with pytest.raises(NetworkError, match="web page"):
+        get(site, dest)
+
+
+def test_a_file_of_another_length_is_refused_before_it_comes(site, dest, waits):
+    site.answers = [whole(OLD)]
+    with pytest.raises(NetworkError, match="expected 999 bytes, found 2,000"):
+        get(site, dest, {"name": "mine.txt", "bytes": 999})
+    assert not dest.with_name(".mine.txt.wrong").exists()
+
+
+def test_a_file_that_the_disk_cannot_hold_is_not_begun(site, dest, waits):
+    site.answers = [(200, {"Content_Length": str(10**18)}, OLD)]
+    with pytest.raises(ResourceError, match=r"no space left.*1,000,000,000,000,000,000 bytes are needed"):
+        get(site, dest)
+    assert len(site.requests) == 1
+    assert not dest.exists()
