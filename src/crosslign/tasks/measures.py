@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from crosslign.tasks.records import ROUNDING
 from crosslign.vectors import blocks
 
 ThresholdFrom = Literal["dev", "train", "same_gold", "none"]
@@ -16,6 +17,8 @@ ThresholdFrom = Literal["dev", "train", "same_gold", "none"]
 
 _CHUNK = 1 << 22
 """Items that are drawn at once."""
+ONE_SIDED = 0.025
+"""Share of the resamples that each end of a 95 % interval leaves out."""
 
 
 @dataclass(frozen=True)
@@ -109,12 +112,22 @@ def centred(resamples: np.ndarray | None, value: float) -> np.ndarray | None:
     return None if resamples is None else np.clip(resamples + (value - np.mean(resamples)), 0.0, 1.0)
 
 
-def interval(resamples: np.ndarray | None) -> tuple[float | None, float | None]:
-    """Return the 95 % percentile interval, or (None, None) where fewer than half of the resamples are defined."""
+def interval(resamples: np.ndarray | None, share_of: int = 0) -> tuple[float | None, float | None]:
+    """Return the 95 % percentile interval, or (None, None) where fewer than half of the resamples are defined.
+
+    Args:
+        resamples: values on bootstrap resamples, or None.
+        share_of: number of items that the score is a share of, in 0 ... 1; 0 for any other score. Where all items are right, or all
+            wrong, they are so in every resample, and these would claim certainty: the interval then ends where the exact one of a share
+            does (Clopper and Pearson, 1934), at 0.025^(1/n) below 1, or as far above 0.
+    """
     if resamples is None:
         return None, None
     defined = resamples[~np.isnan(resamples)]
     if 2 * len(defined) < len(resamples):
         return None, None
-    low, high = np.percentile(defined, [2.5, 97.5])
-    return float(low), float(high)
+    low, high = (float(end) for end in np.quantile(defined, [ONE_SIDED, 1 - ONE_SIDED]))
+    if share_of and np.ptp(defined) < ROUNDING and min(abs(low), abs(1 - low)) < ROUNDING:
+        least = float(ONE_SIDED ** (1 / share_of))
+        return (0.0, 1 - least) if low < ROUNDING else (least, 1.0)
+    return low, high
