@@ -80,6 +80,12 @@ class Bootstrap:
         for block in blocks(self.resamples if n else 0, max(1, _CHUNK // max(1, n))):
             yield rng.integers(0, n, (block.stop - block.start, n), dtype=np.int32)
 
+    def counts(self, n: int, *names: str) -> Iterator[np.ndarray]:
+        """Yield the same blocks as how often each item is drawn: float64 [block, n]."""
+        for draw in self.draws(n, *names):
+            rows = np.arange(len(draw), dtype=np.int64)[:, None] * n
+            yield np.bincount((draw + rows).ravel(), minlength=len(draw) * n).reshape(len(draw), n).astype(np.float64)
+
     def means(self, values: np.ndarray, *names: str) -> np.ndarray | None:
         """Return the means of several values an item in each resample.
 
@@ -91,10 +97,7 @@ class Bootstrap:
             float64 [resamples, c], or None.
         """
         n, values = len(values), np.asarray(values, dtype=np.float64)
-        parts = []
-        for draw in self.draws(n, *names):
-            rows = np.arange(len(draw), dtype=np.int64)[:, None] * n
-            parts.append(np.bincount((draw + rows).ravel(), minlength=len(draw) * n).reshape(len(draw), n) @ values)
+        parts = [times @ values for times in self.counts(n, *names)]
         return np.concatenate(parts) / n if parts else None
 
     def mean(self, values: np.ndarray, *names: str) -> np.ndarray | None:
@@ -103,13 +106,13 @@ class Bootstrap:
         return None if found is None else found[:, 0]
 
 
-def centred(resamples: np.ndarray | None, value: float) -> np.ndarray | None:
-    """Return resamples of a score in 0 … 1, shifted so that their mean is its value.
+def centred(resamples: np.ndarray | None, value: float, most: float = 1.0) -> np.ndarray | None:
+    """Return resamples of a score in 0 ... `most`, shifted so that their mean is its value.
 
     What is drawn twice makes a maximum, or a share among few, look better than it is: the resamples of a purity or a weighted F1 lie above
     the score, and their interval might leave it out.
     """
-    return None if resamples is None else np.clip(resamples + (value - np.mean(resamples)), 0.0, 1.0)
+    return None if resamples is None else np.clip(resamples + (value - np.nanmean(resamples)), 0.0, most)
 
 
 def interval(resamples: np.ndarray | None, share_of: int = 0) -> tuple[float | None, float | None]:
