@@ -9,6 +9,7 @@ import pytest
 from sklearn.metrics import calinski_harabasz_score
 
 from crosslign.corpora.evaluation import EvaluationBuilder
+from crosslign.errors import InputError
 from crosslign.tasks.data import members
 from crosslign.tasks.measures import Bootstrap
 from crosslign.tasks.score import score, score_with_resamples
@@ -192,6 +193,9 @@ def test_all_languages_but_some():
     averages = {"head": ["de", "fr"], "tail": {"all_but": ["head", "en"]}, "all": "all"}
     assert members(averages, "tail", ["en", "de", "sw", "yo"]) == ["sw", "yo"]
     assert members(averages, "all", ["en", "de"]) == ["en", "de"]
+    # A misspelt name would leave nothing out.
+    with pytest.raises(InputError, match=r"'tail' leaves out 'haed'.*did you mean 'head'"):
+        members({**averages, "tail": {"all_but": ["haed", "en"]}}, "tail", ["en", "de", "sw"])
 
 
 def test_sentences_of_a_pivot_count_once():
