@@ -6,11 +6,14 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.graph import run_members
 from crosslign.config.project import Project
 from crosslign.config.readouts import readout
-from crosslign.config.resolve import checkpoint_name, entry_of, is_untrained, runs_of
+from crosslign.config.resolve import checkpoint_name, entry_of, is_untrained, kept_checkpoints, runs_of
 from crosslign.config.targets import GROUPS
 from crosslign.errors import InputError
+from crosslign.languages import normalise
+from crosslign.paths import MINED_SIDES
 from crosslign.registry import nearest
 
 DEFAULTS: dict[str, Any] = {
@@ -50,6 +53,29 @@ def _run(project: Project, named: str, where: str) -> tuple[str, str]:
     return (named if system != named else runs[0]), system
 
 
+def _checkpoint(project: Project, system: str, entry: Mapping[str, Any], where: str) -> str:
+    """Return the checkpoint that is read, the entry's or the system's own.
+
+    Raises:
+        InputError: the system keeps none of that name.
+    """
+    own = checkpoint_name(project, system, "mine")
+    chosen = str(entry.get("checkpoint", own))
+    kept = [own] if is_untrained(project, system) else kept_checkpoints(entry_of(project, system))
+    if chosen not in kept:
+        raise InputError(f"{system} keeps no checkpoint {chosen!r}", where=f"{where}.checkpoint", why=nearest(chosen, kept))
+    return chosen
+
+
+def _check_languages(members: Mapping[str, Path], run: str, entry: Mapping[str, Any], where: str) -> None:
+    """Refuse a side in a language that the model has no member for."""
+    for side in MINED_SIDES:
+        lang = entry[side]["lang"]
+        if not members.keys() & {"main", "other", normalise(lang)}:
+            why = f"it has one each for {', '.join(members)}"
+            raise InputError(f"no encoder of {run} reads the language {lang!r}", where=f"{where}.{side}.lang", why=why)
+
+
 def mine_recipe(project: Project, name: str) -> dict[str, Any]:
     """Return the resolved recipe of one mining: what enters `params:` and lineage.
 
@@ -58,7 +84,8 @@ def mine_recipe(project: Project, name: str) -> dict[str, Any]:
         reads, or None), and all of `DEFAULTS`.
 
     Raises:
-        InputError: no such entry, or a system, seed or readout that does not exist; names key and value.
+        InputError: no such entry, a system, seed, checkpoint or readout that does not exist, or a language that the system does not
+            read; names key and value.
     """
     if name not in project.settings["mine"]:
         raise InputError(f"nothing is called {name!r}", where="config/config.yaml: mine", why=nearest(name, list(project.settings["mine"])))
@@ -71,12 +98,14 @@ def mine_recipe(project: Project, name: str) -> dict[str, Any]:
     untrained = is_untrained(project, system)
     own = project.encoders[system]["readout"] if untrained else entry_of(project, system)["readout"]
     chosen = entry.get("readout", own)
+    checkpoint = _checkpoint(project, system, entry, where)
+    _check_languages(run_members(project, run, checkpoint), run, entry, where)
     return {
         **entry,
         "mine": name,
         "run": run,
         "system": system,
-        "checkpoint": "base" if untrained else entry.get("checkpoint", checkpoint_name(project, system, "mine")),
+        "checkpoint": checkpoint,
         "readout": chosen,
         "readout_entry": readout(project, chosen),
         "limit": project.scale["limits"].get("corpus_rows"),
@@ -84,8 +113,8 @@ def mine_recipe(project: Project, name: str) -> dict[str, Any]:
 
 
 def side_file(project: Project, recipe: Mapping[str, Any], side: str) -> Path:
-    """Return the user's file of one side; relative ones are relative to the project."""
-    return project.root / str(recipe[side]["file"])
+    """Return the user's file of one side; relative ones are relative to the project, `~` is the home folder."""
+    return project.root / Path(recipe[side]["file"]).expanduser()
 
 
 def check_mining(project: Project) -> None:

@@ -43,8 +43,9 @@ def _catalog_uses(project: Project) -> Iterator[Use]:
         for corpus in entry.get("prune", {}).get("corpora", []):
             yield "config/encoders.yaml", ("encoders", name, "prune", "corpora"), "corpus", corpus
     for name, task in project.tasks.items():
-        for role in task.get("lengths", {}):
-            yield "config/tasks.yaml", ("tasks", name, "lengths", role), f"text set of {name}", role
+        for key in ("lengths", "splits"):
+            for role in task.get(key, {}):
+                yield "config/tasks.yaml", ("tasks", name, key, role), f"text set of {name}", role
         for role, corpus in task["texts"].items():
             yield "config/tasks.yaml", ("tasks", name, "texts", role), "corpus", corpus
             parts = project.corpora.get(corpus, {}).get("of", [])
@@ -234,6 +235,10 @@ def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
                 raise InputError(f"unknown {kind} {name!r}", where=where, why=nearest(name, list(allowed)))
     _check_footnotes(project, files)
     _check_averages(project, files)
+    for name, task in project.tasks.items():
+        for key in ("averages", "languages"):
+            named = {n: value["all_but"] for n, value in task.get(key, {}).items() if isinstance(value, Mapping)}
+            _check_cycles(f"{key} of {name}:", named)
     filters = {
         n: [c for step in e.get("filters", []) for o in step.values() for c in (o or {}).get("corpora", [])]
         for n, e in project.corpora.items()

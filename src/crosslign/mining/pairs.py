@@ -31,8 +31,8 @@ RECALL = pa.field("recall_at_k", pa.float64())
 """Last column of pairs that rest on an approximate search: the same number beside every score."""
 
 BATCH = 65_536
-BREAKS = str.maketrans("\t\r", "  ")
-"""A tab or a carriage return inside a sentence is a space in the TSV; Parquet keeps the sentence as it is."""
+BREAKS = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029], " ")
+"""Control codes and what some programs end a line at are spaces in the TSV; Parquet keeps the sentence as it is."""
 
 
 class _Side:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.errors import InputError
+from crosslign.registry import nearest
 
 LEFT = frozenset({"source", "query", "first"})
 RIGHT = frozenset({"target", "candidate", "second"})
@@ -175,9 +176,19 @@ class TaskData:
 
 
 def members(averages: Averages, name: str, subsets: Sequence[str]) -> list[str]:
-    """Return the subsets of a named average, of those that there are where it takes all or all but some."""
+    """Return the subsets of a named average, of those that there are where it takes all or all but some.
+
+    Raises:
+        InputError: what it leaves out is neither a named average nor a subset.
+    """
     value = averages[name]
     if isinstance(value, Mapping):
+        for other in value["all_but"]:
+            if other not in averages and other not in subsets:
+                why = nearest(other, [*(one for one in averages if one != name), *subsets])
+                raise InputError(
+                    f"{name!r} leaves out {other!r}, which is no subset and no other name", where="`all_but` of a task", why=why
+                )
         others = (members(averages, other, subsets) if other in averages else [other] for other in value["all_but"])
         left_out = {subset for other in others for subset in other}
         return [subset for subset in subsets if subset not in left_out]

@@ -9,6 +9,7 @@ from typing import Literal
 
 import numpy as np
 
+from crosslign.tasks.records import ROUNDING
 from crosslign.vectors import blocks
 
 ThresholdFrom = Literal["dev", "train", "same_gold", "none"]
@@ -16,6 +17,8 @@ ThresholdFrom = Literal["dev", "train", "same_gold", "none"]
 
 _CHUNK = 1 << 22
 """Items that are drawn at once."""
+ONE_SIDED = 0.025
+"""Share of the resamples that each end of a 95 % interval leaves out."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +80,12 @@ class Bootstrap:
         for block in blocks(self.resamples if n else 0, max(1, _CHUNK // max(1, n))):
             yield rng.integers(0, n, (block.stop - block.start, n), dtype=np.int32)
 
+    def counts(self, n: int, *names: str) -> Iterator[np.ndarray]:
+        """Yield the same blocks as how often each item is drawn: float64 [block, n]."""
+        for draw in self.draws(n, *names):
+            rows = np.arange(len(draw), dtype=np.int64)[:, None] * n
+            yield np.bincount((draw + rows).ravel(), minlength=len(draw) * n).reshape(len(draw), n).astype(np.float64)
+
     def means(self, values: np.ndarray, *names: str) -> np.ndarray | None:
         """Return the means of several values an item in each resample.
 
@@ -88,10 +97,7 @@ class Bootstrap:
             float64 [resamples, c], or None.
         """
         n, values = len(values), np.asarray(values, dtype=np.float64)
-        parts = []
-        for draw in self.draws(n, *names):
-            rows = np.arange(len(draw), dtype=np.int64)[:, None] * n
-            parts.append(np.bincount((draw + rows).ravel(), minlength=len(draw) * n).reshape(len(draw), n) @ values)
+        parts = [times @ values for times in self.counts(n, *names)]
         return np.concatenate(parts) / n if parts else None
 
     def mean(self, values: np.ndarray, *names: str) -> np.ndarray | None:
@@ -100,21 +106,31 @@ class Bootstrap:
         return None if found is None else found[:, 0]
 
 
-def centred(resamples: np.ndarray | None, value: float) -> np.ndarray | None:
-    """Return resamples of a score in 0 … 1, shifted so that their mean is its value.
+def centred(resamples: np.ndarray | None, value: float, most: float = 1.0) -> np.ndarray | None:
+    """Return resamples of a score in 0 ... `most`, shifted so that their mean is its value.
 
     What is drawn twice makes a maximum, or a share among few, look better than it is: the resamples of a purity or a weighted F1 lie above
     the score, and their interval might leave it out.
     """
-    return None if resamples is None else np.clip(resamples + (value - np.mean(resamples)), 0.0, 1.0)
+    return None if resamples is None else np.clip(resamples + (value - np.nanmean(resamples)), 0.0, most)
 
 
-def interval(resamples: np.ndarray | None) -> tuple[float | None, float | None]:
-    """Return the 95 % percentile interval, or (None, None) where fewer than half of the resamples are defined."""
+def interval(resamples: np.ndarray | None, share_of: int = 0) -> tuple[float | None, float | None]:
+    """Return the 95 % percentile interval, or (None, None) where fewer than half of the resamples are defined.
+
+    Args:
+        resamples: values on bootstrap resamples, or None.
+        share_of: number of items that the score is a share of, in 0 ... 1; 0 for any other score. Where all items are right, or all
+            wrong, they are so in every resample, and these would claim certainty: the interval then ends where the exact one of a share
+            does (Clopper and Pearson, 1934), at 0.025^(1/n) below 1, or as far above 0.
+    """
     if resamples is None:
         return None, None
     defined = resamples[~np.isnan(resamples)]
     if 2 * len(defined) < len(resamples):
         return None, None
-    low, high = np.percentile(defined, [2.5, 97.5])
-    return float(low), float(high)
+    low, high = (float(end) for end in np.quantile(defined, [ONE_SIDED, 1 - ONE_SIDED]))
+    if share_of and np.ptp(defined) < ROUNDING and min(abs(low), abs(1 - low)) < ROUNDING:
+        least = float(ONE_SIDED ** (1 / share_of))
+        return (0.0, 1 - least) if low < ROUNDING else (least, 1.0)
+    return low, high

@@ -14,7 +14,7 @@ from crosslign.errors import InputError
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Averages, TaskData, TextSet, members
 from crosslign.tasks.measures import Measure, interval
-from crosslign.tasks.records import Record
+from crosslign.tasks.records import Record, bounds_of
 
 Scored = tuple[Record, np.ndarray | None]
 
@@ -69,7 +69,8 @@ def averages_of(measures: Sequence[Measure], averages: Averages) -> list[Measure
 
 
 def _record(name: str, measure: Measure, main: bool, collapsed: str) -> Record:
-    low, high = interval(measure.resamples) if measure.defined else (None, None)
+    share_of = measure.n_items if bounds_of(measure.metric) == (0.0, 1.0) else 0
+    low, high = interval(measure.resamples, share_of) if measure.defined else (None, None)
     status, reason = ("ok", "") if measure.defined else ("undefined", measure.reason or "not defined on these items")
     if collapsed or measure.collapsed:
         status, reason = "collapsed", measure.collapsed or collapsed

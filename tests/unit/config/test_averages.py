@@ -42,6 +42,25 @@ def test_an_average_over_one_of_two_columns_of_a_name_is_refused(loaded, monkeyp
     check(loaded, monkeypatch, [{"label": "a", **SCORED}, {"label": "a", **SCORED}], {"m": ["a"]}, "2 columns are called 'a'")
 
 
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        (
+            {"splits": {"tset": "devtest"}},
+            "tasks.flores200.splits.tset: unknown text set of flores200 'tset'; allowed: test; did you mean 'test'",
+        ),
+        ({"lengths": {"tset": 8}}, "unknown text set of flores200 'tset'"),
+        ({"averages": {"tail": {"all_but": ["head"]}, "head": {"all_but": ["tail"]}}}, "averages of flores200: 'tail' is made from itself"),
+        ({"languages": {"tail": {"all_but": ["tail"]}}}, "languages of flores200: 'tail' is made from itself"),
+    ],
+)
+def test_a_task_names_its_text_sets_and_no_average_leaves_out_itself(loaded, monkeypatch, changed, said):
+    """A split of a role that the task lacks was passed over, and all splits were scored."""
+    monkeypatch.setitem(loaded.tasks, "flores200", {**loaded.tasks["flores200"], **changed})
+    with pytest.raises(InputError, match=said):
+        references.check_references(loaded, {})
+
+
 def check(loaded, monkeypatch, columns, averages, said):
     """Check a table of these columns and averages; it is refused with these words."""
     made = [*columns, *({"label": label, "mean_of": members} for label, members in averages.items())]

@@ -13,8 +13,8 @@ ROOT = Path(__file__).resolve().parents[3]
 SIDES = {"source": {"file": "a.de", "lang": "de"}, "target": {"file": "/data/b.en", "lang": "en"}}
 
 
-def project(name="my_mine", scale="laptop", **entry):
-    return load_project(ROOT, {"scale": scale, "mine": {name: {**SIDES, **entry}}})
+def project(name="my_mine", scale="laptop", papers=("quickstart",), **entry):
+    return load_project(ROOT, {"scale": scale, "papers": list(papers), "mine": {name: {**SIDES, **entry}}})
 
 
 def test_the_schema_names_the_defaults_that_the_code_fills_in():
@@ -32,11 +32,18 @@ def test_a_trained_system_an_encoder_and_a_run_resolve():
     assert mine_recipe(project(system="minilm_l6", scale="quick"), "my_mine")["limit"] == 600
 
 
-def test_files_are_relative_to_the_project():
+def test_files_are_relative_to_the_project_or_lie_at_home(monkeypatch):
+    monkeypatch.setenv("HOME", "/home/anna")
     loaded = project(system="QS-P")
     recipe = mine_recipe(loaded, "my_mine")
     assert side_file(loaded, recipe, "source") == ROOT / "a.de"
     assert side_file(loaded, recipe, "target") == Path("/data/b.en")
+    assert side_file(loaded, {"source": {"file": "~/news.de.gz", "lang": "de"}}, "source") == Path("/home/anna/news.de.gz")
+
+
+def test_a_model_of_one_encoder_a_language_reads_its_languages():
+    chinese = {"file": "a.zh", "lang": "cmn"}
+    assert mine_recipe(project(papers=["moco_bert"], system="MB-main", source=chinese), "my_mine")["run"] == "MB-main-s42"
 
 
 @pytest.mark.parametrize(
@@ -45,6 +52,12 @@ def test_files_are_relative_to_the_project():
         ({"system": "QS-Q"}, r"mine\.my_mine\.system: unknown system 'QS-Q'.*did you mean"),
         ({"system": "QS-P-s7"}, r"run 'QS-P-s7' does not exist.*QS-P-s42"),
         ({"system": "QS-P+xnli"}, r"unknown fine-tune 'xnli'"),
+        ({"system": "QS-P", "checkpoint": "bset"}, r"mine\.my_mine\.checkpoint: QS-P keeps no checkpoint 'bset'.*last"),
+        ({"system": "minilm_l6", "checkpoint": "best"}, r"minilm_l6 keeps no checkpoint 'best'.*base"),
+        (
+            {"papers": ["moco_bert"], "system": "MB-main"},
+            r"mine\.my_mine\.source\.lang: no encoder of MB-main-s42 reads the language 'de'; it has one each for en, zh",
+        ),
         ({"system": "QS-P", "readout": "mean_t65x"}, r"unknown readout 'mean_t65x'"),
         ({"system": "QS-P", "k": 0}, r"less than the minimum"),
         ({"system": "QS-P", "margin": "ration"}, r"'ration' is not allowed.*did you mean 'ratio'"),

@@ -109,6 +109,20 @@ def test_pairs_by_hand(tmp_path: Path) -> None:
     assert counts["written"] == pq.read_table(outputs[1]).num_rows == 1
 
 
+def test_nothing_in_a_sentence_breaks_a_row(tmp_path: Path) -> None:
+    """Whatever splits lines or cells, in Python or on a terminal, is one space in the TSV; Parquet has the sentence."""
+    texts = [f"ein{chr(code)}s" for code in (*range(1, 10), *range(11, 0x20), 0x7F, 0x85, 0x9B, 0x2028, 0x2029)] + ['"zwei', "dr\\ei'"]
+    near = neighbours(*(np.random.default_rng(0).standard_normal((len(texts), 16)) for _ in range(2)), 2)
+    paths = write_texts(tmp_path / "s.parquet", texts, "de"), write_texts(tmp_path / "t.parquet", texts)
+    outputs = tmp_path / "out.tsv", tmp_path / "out.parquet"
+    write_pairs(near, paths, outputs, margin="distance", retrieval="fwd", threshold=None)
+    header, *rows = [line.split("\t") for line in outputs[0].read_text(encoding="utf-8").splitlines()]
+    assert {len(row) for row in rows} == {len(header)}
+    expected = {str(number): "ein s" if text.startswith("ein") else text for number, text in enumerate(texts, start=1)}
+    assert {row[2]: row[4] for row in rows} == expected
+    assert sorted(pq.read_table(outputs[1])["source_text"].to_pylist()) == sorted(texts)
+
+
 def test_batches_change_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(1)
     near = neighbours(rng.standard_normal((50, 8)), rng.standard_normal((40, 8)), 3)

@@ -168,6 +168,9 @@ def test_golden_interpolation_ranks():
     shares = [0, 1e-9, 0.1, 1 / 3, 0.34, 0.5, 2 / 3, 0.67, 1]
     # Shares are float64 always: 1/3 rounded to float32 is above 1/3, and belongs to the next rank.
     assert interpolation_ranks(torch.tensor(shares, dtype=torch.float64), 4, "ceil").tolist() == [1, 2, 2, 2, 3, 3, 3, 4, 4]
+    # All others are what they are in float32, too.
+    single = [share for share in shares if share not in (1 / 3, 2 / 3)]
+    assert interpolation_ranks(torch.tensor(single, dtype=torch.float32), 4, "ceil").tolist() == [1, 2, 2, 3, 3, 4, 4]
     assert interpolation_ranks(torch.tensor([0.4], dtype=torch.float64), 6, "ceil").tolist() == [3]
     equal = torch.tensor([0, 0.1, 0.25, 0.5, 0.75, 1.0], dtype=torch.float64)
     assert interpolation_ranks(equal, 4, "equal_width").tolist() == [1, 1, 2, 3, 4, 4]

@@ -17,7 +17,7 @@ from crosslign.tasks.score import score
 ROOT = Path(__file__).resolve().parents[3]
 PAPERS = sorted(path.stem for path in (ROOT / "config" / "papers").glob("*.yaml"))
 PAIRED = {"sts": ("first", "second"), "pair_classification": ("first", "second"), "average_precision": ("query", "candidate")}
-WITHOUT_RESAMPLES = {"geometry", "nearest_sentences"}
+WITHOUT_RESAMPLES = {"nearest_sentences"}
 
 
 @pytest.fixture(scope="module")

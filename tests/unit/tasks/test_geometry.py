@@ -9,8 +9,10 @@ import pytest
 from sklearn.metrics import calinski_harabasz_score
 
 from crosslign.corpora.evaluation import EvaluationBuilder
+from crosslign.errors import InputError
 from crosslign.tasks.data import members
-from crosslign.tasks.score import score
+from crosslign.tasks.measures import Bootstrap
+from crosslign.tasks.score import score, score_with_resamples
 from crosslign.tasks.scorers._gaussians import diagonal_kl, full_kl, mean_symmetric
 from crosslign.tasks.scorers.geometry import calinski_harabasz, ratio_range
 
@@ -56,7 +58,8 @@ def test_golden_full_kl(dtype):
 @TYPES
 def test_golden_calinski_harabasz(dtype):
     points, clusters = np.array([[0, 0], [0, 2], [4, 0], [4, 2], [10, 1], [10, 3]], dtype), np.array([0, 0, 1, 1, 2, 2])
-    index = calinski_harabasz([points], [clusters])
+    once = np.ones((1, 3))
+    (index,) = calinski_harabasz([points], [clusters], once)
     assert index == pytest.approx(25.6666666667)
     centres = np.stack([points[clusters == number].mean(0) for number in range(3)])
     between = 2 * ((centres - points.mean(0)) ** 2).sum()
@@ -65,9 +68,9 @@ def test_golden_calinski_harabasz(dtype):
     assert index * (3 - 1) / (6 - 3) == pytest.approx(between / within) == pytest.approx(17.1111111111)
     # Equation 17 as printed sums over all points for each cluster: values that the paper's table cannot hold.
     assert between / literal == pytest.approx(0.1619348055)
-    split = calinski_harabasz([points[::2], points[1::2]], [np.array([0, 1, 2]), np.array([0, 1, 2])])
+    split = calinski_harabasz([points[::2], points[1::2]], [np.array([0, 1, 2]), np.array([0, 1, 2])], once)
     assert split == pytest.approx(25.6666666667)
-    assert calinski_harabasz([points], [np.zeros(6, dtype=int)]) is None
+    assert np.isnan(calinski_harabasz([points], [np.zeros(6, dtype=int)], np.ones((1, 1))))
 
 
 @TYPES
@@ -130,6 +133,50 @@ def test_a_space_of_three_languages_against_plain_formulas():
     assert {r.n_items for r in found.values()} == {180}
 
 
+def test_resamples_are_the_scores_of_the_sentences_that_they_draw():
+    """A sentence comes with its translations; drawn twice it is two clusters. KL-D and index of each draw anew, by plain formulas."""
+    rng = np.random.default_rng(1)
+    n, d, langs = 40, 5, ["aa", "bb", "cc"]
+    base = rng.standard_normal((n, d))
+    raw = np.concatenate([base + 0.4 * rng.standard_normal((n, d)) + 0.5 * shift for shift in range(3)])
+    evaluation, task = sentences(langs, n), {**TASK, "resamples": 30}
+    scored = score_with_resamples("geometry", task, {"test": raw}, {"test": evaluation})
+    found = {record.metric: (record, values) for record, values in scored}
+    unit = (raw / np.linalg.norm(raw, axis=1)[:, None]).reshape(3, n, d)
+    indices, divergences = [], []
+    for draw in np.concatenate(list(Bootstrap("geometry", 30, 42).draws(n))):
+        drawn = unit[:, draw]
+        indices.append(calinski_harabasz_score(drawn.reshape(-1, d), np.tile(np.arange(n), 3)))
+        divergences.append(mean_symmetric(diagonal_kl(drawn.mean(1), drawn.var(1))) / d)
+    for metric, expected, tolerance in (("calinski_harabasz", indices, 1e-9), ("kl_diagonal", divergences, 1e-5)):
+        record, values = found[metric]
+        assert values == pytest.approx(np.array(expected) + record.value - np.mean(expected), rel=tolerance)
+        assert record.ci_low < record.value < record.ci_high
+    record, values = found["isotropy"]
+    assert values.mean() == pytest.approx(record.value)
+    assert record.ci_low < record.value < record.ci_high
+    assert found["isotropy_low"][1] is None
+    whole = {record.metric: record.value for record in score("geometry", {**task, "resamples": 0}, {"test": raw}, {"test": evaluation})}
+    assert whole == pytest.approx({metric: record.value for metric, (record, _) in found.items()})
+
+
+def test_the_ratio_of_a_resample_is_that_of_its_vectors_along_the_same_directions():
+    rng = np.random.default_rng(2)
+    n, d = 30, 3
+    raw = rng.standard_normal((2 * n, d)) + np.array([2.0, 0, 0])
+    unit = raw / np.linalg.norm(raw, axis=1)[:, None]
+    _, directions = np.linalg.eigh(unit.T @ unit)
+    directions *= np.where((unit @ directions).sum(0) < 0, -1.0, 1.0)
+    scored = score_with_resamples("geometry", {**TASK, "resamples": 20}, {"test": raw}, {"test": sentences(["aa", "bb"], n)})
+    record, values = next((record, values) for record, values in scored if record.metric == "isotropy")
+    sums = [
+        np.exp(unit.reshape(2, n, d)[:, draw] @ directions).sum((0, 1))
+        for draw in np.concatenate(list(Bootstrap("geometry", 20, 42).draws(n)))
+    ]
+    ratios = np.array([one.min() / one.max() for one in sums])
+    assert values == pytest.approx(ratios + record.value - ratios.mean())
+
+
 def test_groups_of_languages():
     vectors = np.random.default_rng(0).standard_normal((12, 3))
     found = run(
@@ -146,6 +193,9 @@ def test_all_languages_but_some():
     averages = {"head": ["de", "fr"], "tail": {"all_but": ["head", "en"]}, "all": "all"}
     assert members(averages, "tail", ["en", "de", "sw", "yo"]) == ["sw", "yo"]
     assert members(averages, "all", ["en", "de"]) == ["en", "de"]
+    # A misspelt name would leave nothing out.
+    with pytest.raises(InputError, match=r"'tail' leaves out 'haed'.*did you mean 'head'"):
+        members({**averages, "tail": {"all_but": ["haed", "en"]}}, "tail", ["en", "de", "sw"])
 
 
 def test_sentences_of_a_pivot_count_once():

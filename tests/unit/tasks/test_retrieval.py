@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from build_sets import build, matrix, with_cosines
+from scipy.stats import binomtest
 
 from crosslign.errors import InputError
 from crosslign.mining import neighbours
@@ -137,6 +138,22 @@ def test_intervals_hold_the_value_and_do_not_depend_on_other_subsets():
     # Both subsets are the same sentences with the same vectors: two of them tell no more than one.
     average = next(r for r in records[1] if (r.subset, r.direction, r.metric, r.protocol) == ("avg", "xx2en", "accuracy", ""))
     assert (average.ci_low, average.value, average.ci_high) == pytest.approx((low, value, high), abs=1e-12)
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_no_interval_claims_certainty(right):
+    """All of 40 queries are right, or none is, in every resample: the interval ends where the exact binomial one does (SciPy)."""
+    n = 40
+    names = [f"s{i}" for i in range(n)]
+    evaluation = build({"de": (names, names, [(i, i if right else n - 1 - i) for i in range(n)])})
+    vectors = {(lang, name): np.eye(n)[i] for lang in ("en", "xx") for i, name in enumerate(names)}
+    records = score("tatoeba", TASK, {"test": matrix(evaluation, vectors)}, {"test": evaluation})
+    for record in records:
+        hits = round(record.value * n)
+        assert hits in (0, n)
+        exact = binomtest(hits, n).proportion_ci(0.95, method="exact")
+        assert (record.ci_low, record.ci_high) == pytest.approx((exact.low, exact.high), abs=1e-12), record
+        assert isinstance(record.ci_low, float)
 
 
 @pytest.mark.parametrize("sizes", [(200, 200), (200, 201)])

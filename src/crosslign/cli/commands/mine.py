@@ -42,6 +42,8 @@ class Mine:
             if not side_file(project, recipe, side).is_file():
                 where = f"config/config.yaml: mine.{args.name}.{side}.file"
                 raise InputError("file is missing", where=where, why=str(side_file(project, recipe, side)))
+        if recipe["limit"]:
+            print(f"the scale {project.settings['scale']} reads the first {recipe['limit']:,} lines of each file alone", file=sys.stderr)
         outputs = [project.paths.mined(args.name, form) for form in MINED_FORMATS]
         # A profile for a cluster brings a configuration of its own, which a file that is named here takes the place of.
         file = args.configfile or own_file(args.directory, args.directory)
@@ -54,6 +56,8 @@ class Mine:
         if not code and not args.dry_run:
             counts = read_json(lineage_path(outputs[0]))["counts"]
             print(f"{counts['above_threshold']} of {counts['pairs']} pairs above the threshold ({counts['threshold']}); best first:")
+            if recipe["limit"]:
+                print(f"  of the first {recipe['limit']:,} lines of each file alone: the scale is {project.settings['scale']}")
             if counts["recall_at_k"] < 1:
                 print(f"  the search was approximate: recall@{recipe['k']} {counts['recall_at_k']:.4f} on a sample")
             for output in outputs:

@@ -9,17 +9,21 @@ import numpy as np
 
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Averages, TaskData, TextSet, members
-from crosslign.tasks.measures import Measure
+from crosslign.tasks.measures import Bootstrap, Measure, centred
 from crosslign.tasks.scorers._gaussians import diagonal_kl, full_kl, mean_symmetric
-from crosslign.vectors import normalised
+from crosslign.vectors import blocks, normalised
 
 Variant = Literal["diagonal", "full", "scatter"]
 SHRINKAGE = 1e-3
 ISOTROPY = ("isotropy", "isotropy_low", "isotropy_high")
+BYTES = 1 << 29
+"""Means and variances of the languages on as many resamples as fit are held at once."""
 
 
 @SCORERS.register
-def geometry(task: TaskData, *, languages: Averages, kl: Sequence[Variant] = ("diagonal",)) -> Iterator[Measure]:
+def geometry(
+    task: TaskData, *, languages: Averages, kl: Sequence[Variant] = ("diagonal",), resamples: int = 1000, seed: int = 42
+) -> Iterator[Measure]:
     """Yield KL-D, Calinski-Harabasz index and principal ratio of the normalised vectors of each named group of languages.
 
     Items are sentences; those with the same `group` are translations of each other. Metrics: `kl_diagonal` (diagonal Gaussians, mean
@@ -30,8 +34,12 @@ def geometry(task: TaskData, *, languages: Averages, kl: Sequence[Variant] = ("d
     Args:
         languages: languages of each group, written as a task's averages are.
         kl: variants of KL-D; `full` and `scatter` hold one d x d matrix a language in memory.
+        resamples: bootstrap resamples of the sentences, each with its translations, for the intervals of `kl_diagonal`,
+            `calinski_harabasz`, and `isotropy` along the eigenvectors of the whole set; 0 for none. The other variants would factor one
+            d x d matrix a language and resample, and have no interval.
+        seed: of the bootstrap.
     """
-    data = task.only_set()
+    data, bootstrap = task.only_set(), Bootstrap(task.name, resamples, seed)
     space = _Space(data)
     for name in languages:
         langs = members(languages, name, list(space.rows))
@@ -42,11 +50,23 @@ def geometry(task: TaskData, *, languages: Averages, kl: Sequence[Variant] = ("d
             yield from (Measure(name, metric, None, 0, reason=reason) for metric in metrics)
             continue
         n = sum(len(space.rows[lang]) for lang in langs)
-        values = {f"kl_{variant}": space.divergence(langs, variant) for variant in kl}
-        values["calinski_harabasz"] = space.calinski_harabasz(langs)
-        values |= dict(zip(ISOTROPY, space.isotropy(langs), strict=True))
+        found = _values(space, langs, kl, bootstrap)
         for metric in metrics:
-            yield Measure(name, metric, values[metric], n, reason="the vectors have no spread in some direction")
+            value, drawn = float(found[metric][0]), found[metric][1:]
+            kept = None if not len(drawn) or np.isnan(value) else centred(drawn, value, 1.0 if metric in ISOTROPY else np.inf)
+            yield Measure(name, metric, value, n, reason="the vectors have no spread in some direction", resamples=kept)
+
+
+def _values(space: _Space, langs: Sequence[str], kl: Sequence[Variant], bootstrap: Bootstrap) -> dict[str, np.ndarray]:
+    """Return of each metric its value and, where it has an interval, those on the resamples behind it: float64; NaN where undefined."""
+    clusters = space.clusters(langs)
+    number = 1 + max(int(cluster.max()) for cluster in clusters)
+    times = np.concatenate([np.ones((1, number)), *bootstrap.counts(number)])  # first each sentence once
+    values = {f"kl_{variant}": np.array([space.divergence(langs, variant)], dtype=np.float64) for variant in kl}
+    if "diagonal" in kl:
+        values["kl_diagonal"] = np.append(values["kl_diagonal"], space.resampled_divergence(langs, clusters, times[1:]))
+    values["calinski_harabasz"] = calinski_harabasz((space.vectors(lang) for lang in langs), clusters, times)
+    return values | dict(zip(ISOTROPY, space.isotropy(langs, clusters, times), strict=True))
 
 
 class _Space:
@@ -95,47 +115,80 @@ class _Space:
             return None
         return value if variant == "scatter" else value / d
 
-    def calinski_harabasz(self, langs: Sequence[str]) -> float | None:
-        """Return the index with one cluster for each group of translations."""
-        number = {group: at for at, group in enumerate(dict.fromkeys(group for lang in langs for group in self._groups[lang]))}
-        clusters = [np.array([number[group] for group in self._groups[lang]]) for lang in langs]
-        return calinski_harabasz((self.vectors(lang) for lang in langs), clusters)
+    def resampled_divergence(self, langs: Sequence[str], clusters: Sequence[np.ndarray], times: np.ndarray) -> np.ndarray:
+        """Return the diagonal KL-D of resamples that draw each group of translations so many times: float64 [r], from [r, groups]."""
+        d = self._data.matrix.shape[1]
+        found = np.full(len(times), np.nan)
+        for at in blocks(len(times), max(1, BYTES // (16 * len(langs) * d))):
+            means, variances = np.empty((2, at.stop - at.start, len(langs), d))
+            for place, (lang, cluster) in enumerate(zip(langs, clusters, strict=True)):
+                x = self.vectors(lang)
+                centre = x.mean(0)
+                # Without their centre the vectors are short: float32, at half the time, loses nothing that an interval shows.
+                spread, drawn = (x - centre).astype(np.float32), times[at][:, cluster].astype(np.float32)
+                with np.errstate(divide="ignore", invalid="ignore"):  # a resample may hold no sentence of a language
+                    drawn /= drawn.sum(1, keepdims=True)
+                shift = drawn @ spread
+                means[:, place] = centre + shift
+                variances[:, place] = drawn @ spread**2 - shift**2
+            for number, (mean, variance) in enumerate(zip(means, variances, strict=True), start=at.start):
+                if variance.min() > 0:
+                    found[number] = mean_symmetric(diagonal_kl(mean, variance)) / d
+        return found
 
-    def isotropy(self, langs: Sequence[str]) -> tuple[float, float, float]:
-        """Return the principal ratio, and its range over all eigenvector signs."""
+    def clusters(self, langs: Sequence[str]) -> list[np.ndarray]:
+        """Return for each language the number of each sentence's group of translations: int64, from 0, counted as they come."""
+        number = {group: at for at, group in enumerate(dict.fromkeys(group for lang in langs for group in self._groups[lang]))}
+        return [np.array([number[group] for group in self._groups[lang]]) for lang in langs]
+
+    def isotropy(
+        self, langs: Sequence[str], clusters: Sequence[np.ndarray], times: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the principal ratio of each resample, float64 [r], and the ratio's range over all eigenvector signs, [1] each.
+
+        The eigenvectors are those of all vectors, each counted once, whatever the resample.
+        """
         gram, total = np.zeros(()), np.zeros(())
         for lang in langs:
             x = self.vectors(lang)
             gram, total = gram + x.T @ x, total + x.sum(0)
         _, directions = np.linalg.eigh(gram)
         directions = directions * np.where(total @ directions < 0, -1.0, 1.0)
-        plus, minus = np.zeros(len(directions)), np.zeros(len(directions))
-        for lang in langs:
+        plus, minus = np.zeros((times.shape[1], len(directions))), np.zeros(len(directions))
+        for lang, cluster in zip(langs, clusters, strict=True):
             projections = self.vectors(lang) @ directions
-            plus += np.exp(projections).sum(0)
+            np.add.at(plus, cluster, np.exp(projections))
             minus += np.exp(-projections).sum(0)
-        return float(plus.min() / plus.max()), *ratio_range(plus, minus)
+        drawn = times @ plus
+        low, high = ratio_range(plus.sum(0), minus)
+        return drawn.min(1) / drawn.max(1), np.array([low]), np.array([high])
 
 
-def calinski_harabasz(blocks: Iterator[np.ndarray] | Sequence[np.ndarray], clusters: Sequence[np.ndarray]) -> float | None:
-    """Return [B / (K - 1)] / [W / (n - K)]; None where there is one cluster only, or nothing varies within clusters.
+def calinski_harabasz(
+    vectors: Iterator[np.ndarray] | Sequence[np.ndarray], clusters: Sequence[np.ndarray], times: np.ndarray
+) -> np.ndarray:
+    """Return [B / (K - 1)] / [W / (n - K)]; NaN where there is one cluster only, or nothing varies within clusters.
 
     Args:
-        blocks: vectors, float64 [n_i, d].
+        vectors: blocks of vectors, float64 [n_i, d].
         clusters: for each block, the cluster numbers of its rows, int64 from 0; every number up to the largest occurs.
+        times: [r, clusters], how often each cluster counts; as many clusters of equal members.
+
+    Returns:
+        float64 [r].
     """
-    k, n = max(int(block.max()) for block in clusters) + 1, sum(len(block) for block in clusters)
-    counts = np.bincount(np.concatenate(clusters), minlength=k)
-    squares, sums = 0.0, np.zeros((k, 0))
-    for x, cluster in zip(blocks, clusters, strict=True):
+    k = times.shape[1]
+    sizes = np.bincount(np.concatenate(clusters), minlength=k)
+    squares, sums = np.zeros(k), np.zeros((k, 0))
+    for x, cluster in zip(vectors, clusters, strict=True):
         sums = sums if sums.size else np.zeros((k, x.shape[1]))
         np.add.at(sums, cluster, x)
-        squares += float((x**2).sum())
-    explained = float(((sums**2).sum(1) / counts).sum())
-    between, within = explained - float((sums.sum(0) ** 2).sum() / n), squares - explained
-    if k < 2 or n <= k or within <= 1e-12 * squares:
-        return None
-    return (between / (k - 1)) / (within / (n - k))
+        squares += np.bincount(cluster, (x**2).sum(1), minlength=k)
+    number, n, total, explained = times.sum(1), times @ sizes, times @ squares, times @ ((sums**2).sum(1) / sizes)
+    between, within = explained - ((times @ sums) ** 2).sum(1) / n, total - explained
+    out = np.full(len(times), np.nan)
+    defined = (number > 1) & (n > number) & (within > 1e-12 * total)
+    return np.divide(between * (n - number), within * (number - 1), out=out, where=defined)
 
 
 def ratio_range(plus: np.ndarray, minus: np.ndarray) -> tuple[float, float]:

@@ -38,8 +38,7 @@ def pair_classification(task: TaskData, *, resamples: int = 1000, seed: int = 42
             yield from (Measure(subset, metric, None, n, reason=reason) for metric in METRICS)
             continue
         cosines = pair_cosines(data.matrix, left.rows[first], right.rows[second]).astype(np.float64)
-        counts = (_counts(draw) for draw in bootstrap.draws(n))
-        drawn = [average_precision(cosines, same, times) for times in counts]
+        drawn = [average_precision(cosines, same, times) for times in bootstrap.counts(n)]
         value = float(average_precision(cosines, same, np.ones((1, n)))[0])
         yield Measure(subset, METRICS[0], value, n, resamples=np.concatenate(drawn) if drawn else None)
         threshold = best_accuracy_threshold(cosines, same)
@@ -47,13 +46,6 @@ def pair_classification(task: TaskData, *, resamples: int = 1000, seed: int = 42
         resampled = bootstrap.mean(right_ones)
         value = float(right_ones.mean())
         yield Measure(subset, METRICS[1], value, n, threshold=threshold, threshold_from="same_gold", resamples=resampled)
-
-
-def _counts(draws: np.ndarray) -> np.ndarray:
-    """Return how often each of n items stands in each resample: float64 [resamples, n]."""
-    size, n = draws.shape
-    rows = np.arange(size, dtype=np.int64)[:, None] * n
-    return np.bincount((draws + rows).ravel(), minlength=size * n).reshape(size, n).astype(np.float64)
 
 
 def average_precision(cosines: np.ndarray, same: np.ndarray, times: np.ndarray) -> np.ndarray:
