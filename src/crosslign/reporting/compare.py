@@ -98,7 +98,7 @@ def _items(parts: Iterable[Mapping[str, Any]], results: Path) -> list[Any]:
         sidecar = lineage_path(results / part["scores"][0])
         inputs = read_sidecar(sidecar)["inputs"] if sidecar.exists() else []
         read = sorted(entry["sha256"] for entry in inputs if entry["path"].startswith("corpora/"))
-        found.append(read or [record["n_items"] for record in fill_cell(part, results).records][:1])
+        found.append(read or [record.get("n_items") for record in fill_cell(part, results).records][:1])
     return found
 
 
