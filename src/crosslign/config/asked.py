@@ -118,9 +118,9 @@ def _refused(project: Project, asked: Mapping[str, str]) -> tuple[str, str, Coll
         if not kept:
             return kind, asked[kind], {name for records in left for name in records[place]}
         left = kept
-    named, subset = _named(task), asked["subset"]
+    named, subset = _named(task), asked.get("subset")
     sets = [] if "languages" in task else _sets(project, task)
-    if subset in named or any(_is_subset(project, entry, subset) for entry in sets):
+    if subset is None or subset in named or any(_is_subset(project, entry, subset) for entry in sets):
         return None
     return "subset", subset, named
 
@@ -138,7 +138,7 @@ def _of_tables(project: Project) -> Iterator[Asked]:
             parts = [column] if "task" in column else [part for part in column.get("mean_of", []) if not isinstance(part, str)]
             for part in parts:
                 for direction in dict.fromkeys(row.get("direction", part.get("direction", "")) for row in run):
-                    yield file, keys, {"subset": "", "metric": "", "protocol": "", **part, "direction": direction}
+                    yield file, keys, {"protocol": "", **part, "direction": direction}
 
 
 def _of_figures(project: Project) -> Iterator[Asked]:

@@ -26,6 +26,7 @@ REDUCED = (
 STAND_IN = "Built on stand-in data, written by the project in the official formats: the scores mean nothing."
 DELTA = "In brackets: ours less the published figure."
 GAIN = "In brackets with an arrow: the improvement that the paper prints beside its figure."
+ERRATA = "ERRATA and a number: the section of resources/published/ERRATA.md that says more."
 TESTED = {
     "paired_bootstrap": "{} {}: paired bootstrap over items and seeds, p < 0.05 after Holm's correction for the rows of the column.",
     "paired_t": "{} {}: paired t-test over seeds, p < 0.05 after Holm's correction for the rows of the column.",
@@ -266,6 +267,7 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         rows.append(PrintedRow(one_line(heading), block, label, letters, printed, names[number], one_line(entry.get("system", ""))))
     footnotes = [(letter, text) for text, letter in notes.letters.items()]
     footnotes += [("", one_line(note)) for note in [*_notes_at(resolved, None, None), *_scale_notes(resolved, rows)]]
+    footnotes += [("", ERRATA)] if any("ERRATA" in text for _, text in footnotes) else []
     baseline = one_line(baseline_words(resolved["rows"]))
     footnotes += _verdicts(rows, str(layout.get("significance", "")), baseline)
     return PrintedTable(

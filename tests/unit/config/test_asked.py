@@ -42,7 +42,7 @@ WRONG = [
 RIGHT = [
     TATOEBA, BUCC, {"task": "sts12", "subset": "a track of its own", "metric": "pearson"}, {**TATOEBA, "protocol": "strict"},
     {"task": "paws_x", "subset": "ja", "metric": "accuracy", "protocol": "clean"},
-    {"task": "sts17", "subset": "tr-en", "metric": "spearman"},
+    {"task": "sts17", "subset": "tr-en", "metric": "spearman"}, {"task": "language_identity", "subset": "far"},
     {"task": "flores200", "subset": "deu_Latn", "metric": "accuracy", "direction": "mean"},
     {"task": "tatoeba_bible", "subset": "de", "metric": "accuracy", "direction": "en2xx"},
 ]  # fmt: skip

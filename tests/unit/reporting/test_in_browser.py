@@ -153,3 +153,10 @@ def test_a_paper_is_reached_from_the_contents(page, files):
     page.js("document.querySelector('nav.bar a[href=\"#paper-second\"]').click()")
     assert page.js("location.hash") == "#paper-second"
     assert 0 <= page.js("document.querySelector('#paper-second').getBoundingClientRect().top") < 844
+
+
+def test_the_bar_of_parts_stays_in_sight_below(page, files):
+    page.open(files["report"], 390)
+    page.js("document.querySelector('#licences').scrollIntoView()")
+    assert page.js("scrollY") > 844
+    assert page.js("document.querySelector('nav.bar').getBoundingClientRect().top") == 0

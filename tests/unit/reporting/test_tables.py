@@ -361,3 +361,10 @@ def test_brackets_with_arrows_are_explained_where_there_are_any(tmp_path):
         )
         texts = [text for _, text in lay_out(entry, tmp_path, tmp_path).footnotes]
         assert ("In brackets with an arrow: the improvement that the paper prints beside its figure." in texts) is shown
+
+
+def test_a_footnote_that_names_the_errata_says_where_they_are(tmp_path):
+    rows = [({"label": "A"}, [{"reason": "not run"}])]
+    for note, said in (("does not add up (ERRATA 3).", 1), ("adds up", 0)):
+        table = lay_out(resolved(rows, [{"label": "x"}], [{"at": {"row": "A"}, "text": note}]), tmp_path, tmp_path)
+        assert sum("resources/published/ERRATA.md" in text for _, text in table.footnotes) == said

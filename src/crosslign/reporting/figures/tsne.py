@@ -162,7 +162,8 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
 
     Args:
         entry: `title`; `groups`, the number of parallel groups; `split`, where the text set holds several; `perplexity`;
-            `marked`, numbers of groups that are picked out (as many others where there are fewer groups); `aspects`, rows of panels (of `ASPECTS`).
+            `marked`, numbers of groups that are picked out (as many others where there are fewer groups); `aspects`, rows of panels (of
+            `ASPECTS`).
         inputs: `panels` (label, matrix), `texts`, `items`.
         out: png, svg, csv.
     """
