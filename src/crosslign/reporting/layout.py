@@ -142,7 +142,11 @@ class _Footnotes:
 
 
 def _number(value: float | None, scale_by: float, decimals: int) -> str:
-    return DASH if value is None else f"{value * scale_by:.{decimals}f}"
+    """Return a number as printed: a true minus, which LaTeX does not print as a hyphen, and none before zero."""
+    if value is None:
+        return DASH
+    text = f"{value * scale_by:.{decimals}f}"
+    return text.replace("-", MINUS) if float(text) else text.lstrip("-")
 
 
 def _details(cell: Cell, scale_by: float, decimals: int) -> str:

@@ -368,3 +368,12 @@ def test_a_footnote_that_names_the_errata_says_where_they_are(tmp_path):
     for note, said in (("does not add up (ERRATA 3).", 1), ("adds up", 0)):
         table = lay_out(resolved(rows, [{"label": "x"}], [{"at": {"row": "A"}, "text": note}]), tmp_path, tmp_path)
         assert sum("resources/published/ERRATA.md" in text for _, text in table.footnotes) == said
+
+
+@pytest.mark.parametrize(("value", "shown", "latex"), [(-0.199, "−19.9", "$-$19.9"), (-0.0001, "0.0", "0.0"), (0.0, "0.0", "0.0")])
+def test_negative_numbers_have_a_minus_and_zero_has_none(tmp_path, value, shown, latex):
+    row = ({"label": "A"}, [foreign(tmp_path, metric="spearman", value=value)])
+    row[1][0]["select"]["metric"] = "spearman"
+    table = lay_out(resolved([row], [{"label": "x", "task": "bucc"}]), tmp_path, tmp_path)
+    assert f"| A | {shown} |" in as_markdown(table)
+    assert f"A & {latex} " in as_latex(table)
