@@ -155,13 +155,20 @@ def _of_selections(project: Project) -> Iterator[Asked]:
                 yield f"config/papers/{project.paper_of[name]}.yaml", (section, name, "select", choice), select
 
 
+def _of_tasks(project: Project) -> Iterator[Asked]:
+    """Yield what tasks name as their main score; its subset may be any, since a task's own names are known by it."""
+    for name, task in project.tasks.items():
+        main = {key: value for key, value in task["main"].items() if key != "subset"}
+        yield "config/tasks.yaml", ("tasks", name, "main"), {"task": name, "protocol": "", "direction": "", **main}
+
+
 def check_asked(project: Project, files: Mapping[str, YamlFile]) -> None:
-    """Refuse what a column, a figure or a selection asks of an evaluation that its scorer does not give.
+    """Refuse what a column, a figure, a selection or a task's main score asks of an evaluation that its scorer does not give.
 
     Raises:
         InputError: file, key, the subset, metric, protocol or direction, and those that there are.
     """
-    for asked_by in (_of_tables, _of_figures, _of_selections):
+    for asked_by in (_of_tasks, _of_tables, _of_figures, _of_selections):
         for file, keys, asked in asked_by(project):
             if wrong := _refused(project, asked):
                 kind, value, allowed = wrong

@@ -74,6 +74,16 @@ def test_a_row_may_name_the_direction(loaded, monkeypatch):
     check_asked(loaded, {})
 
 
+@pytest.mark.parametrize(
+    ("main", "said"),
+    [({"metric": "f2", "protocol": "xtreme"}, "bucc gives no metric 'f2'"), ({"metric": "f1"}, "bucc gives nothing without a protocol")],
+)
+def test_a_main_score_that_its_scorer_does_not_give_is_refused(loaded, monkeypatch, main, said):
+    monkeypatch.setitem(loaded.tasks, "bucc", {**loaded.tasks["bucc"], "main": {"subset": "avg", **main}})
+    with pytest.raises(InputError, match=rf"config/tasks.yaml: tasks.bucc.main\..*{said}"):
+        check_asked(loaded, {})
+
+
 def declare(loaded, monkeypatch, asked, form, rows=()):
     """Put an entry that asks for this among those of the project."""
     entries = {
