@@ -229,13 +229,11 @@ def overview(project: Project) -> dict[str, Any]:
     }
 
 
-def _label(project: Project, system: str) -> str:
-    """Return how a table calls a system, or its id where none shows it."""
-    for table in project.tables.values():
-        for row in table["rows"]:
-            if row.get("system") == system:
-                return str(row["label"])
-    return system
+def _label(project: Project, system: str, paper: str) -> str:
+    """Return how a table calls a system, one of this paper before others, or its id where none shows it."""
+    tables = sorted(project.tables, key=lambda name: project.paper_of[name] != paper)
+    rows = (row for name in tables for row in project.tables[name]["rows"])
+    return next((str(row["label"]) for row in rows if row.get("system") == system), system)
 
 
 OF_VECTORS = ("tsne", "nearest", "similarities", "pair_cosines")
@@ -247,18 +245,20 @@ def figure_inputs(project: Project, figure: str) -> dict[str, Any]:
 
     A panel whose data cannot be had holds its `reason` in place of a path.
     """
-    entry = project.figures[figure]
+    entry, paper = project.figures[figure], project.paper_of[figure]
     panel_of = {"curves": _curve_panel, **dict.fromkeys(OF_VECTORS, _matrix_panel)}.get(entry["kind"], _score_panel)
     panels: list[dict[str, Any]] = []
     declared: list[Path] = []
-    labels = entry.get("labels") or [_label(project, system) for system in entry["systems"]]
+    labels = entry.get("labels") or [_label(project, system, paper) for system in entry["systems"]]
     for system, label in zip(entry["systems"], labels, strict=True):
         panel, paths = panel_of(project, entry, system)
         panels.append({"label": label, **panel})
         declared += paths
-    for panel, base in zip(panels, entry.get("against", []), strict=False):
+    bases = entry.get("against", [])
+    names = entry.get("against_labels") or [_label(project, base, paper) for base in bases]
+    for panel, base, name in zip(panels if bases else [], bases, names, strict=True):
         under, paths = panel_of(project, entry, base)
-        panel["against"] = {"label": base, **under}
+        panel["against"] = {"label": name, **under}
         declared += paths
     shared = {"results": str(project.paths.results), "scale": project.settings["scale"], "stand_in": project.stand_in}
     inputs: dict[str, Any] = {"panels": panels, **shared}

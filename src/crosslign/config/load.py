@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config import options
+from crosslign.config.asked import check_asked
 from crosslign.config.checkpoints import check_checkpoints
 from crosslign.config.file_lists import with_listed_files
 from crosslign.config.mining import check_mining
@@ -151,6 +152,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
     )
     check_references(project, loader.files)
     check_checkpoints(project, loader.files)
+    check_asked(project, loader.files)
     check_recipes(project, loader.files, loader.schemas)
     check_mining(project)
     return with_seeded_examples(project)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from crosslign.config.baselines import named_rows
-from crosslign.config.cells import system_of
+from crosslign.config.cells import OF_VECTORS, system_of
 from crosslign.config.project import Project, view_corpora
 from crosslign.config.readouts import RAW, split_length
 from crosslign.config.resolve import entry_of
@@ -220,6 +220,20 @@ def _check_averages(project: Project, files: Mapping[str, YamlFile]) -> None:
         _check_cycles(f"column of {name}:", averages)
 
 
+def _check_figures(project: Project, files: Mapping[str, YamlFile]) -> None:
+    """Refuse a figure that lacks what its kind reads, or that names more or fewer labels, places or bases than systems."""
+    needs = {"bars": ("cells",), "lines": ("cells", "x"), **dict.fromkeys(OF_VECTORS, ("text_set",))}
+    for name, figure in project.figures.items():
+        file = f"config/papers/{project.paper_of[name]}.yaml"
+        for key in needs.get(figure["kind"], ()):
+            if key not in figure:
+                raise InputError(f"a figure of kind {figure['kind']} needs `{key}`", where=where_of(files, file, ("figures", name)))
+        for key in ("labels", "x", "against", "against_labels"):
+            if key in figure and len(figure[key]) != len(figure["systems"]):
+                what = f"{len(figure[key])} entries for {len(figure['systems'])} systems"
+                raise InputError(what, where=where_of(files, file, ("figures", name, key)), do="Name one for each system, in their order")
+
+
 def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
     """Check every name that an entry uses, and that nothing is made from itself.
 
@@ -235,6 +249,7 @@ def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
                 raise InputError(f"unknown {kind} {name!r}", where=where, why=nearest(name, list(allowed)))
     _check_footnotes(project, files)
     _check_averages(project, files)
+    _check_figures(project, files)
     for name, task in project.tasks.items():
         for key in ("averages", "languages"):
             named = {n: value["all_but"] for n, value in task.get(key, {}).items() if isinstance(value, Mapping)}

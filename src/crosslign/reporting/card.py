@@ -11,6 +11,7 @@ from ruamel.yaml import YAML
 
 from crosslign.files import read_json, write_text
 from crosslign.files.lineage import lineage_path
+from crosslign.tasks.records import check_value
 
 PAPERS = {
     "msimcse": "Wang, Wu and Neubig (2022): English Contrastive Learning Can Learn Universal Cross-lingual Sentence Embeddings. EMNLP.",
@@ -93,15 +94,22 @@ def _selection(run: Path, checkpoint: str) -> list[str]:
 
 
 def score_lines(files: Iterable[Path]) -> list[str]:
-    """Return a table of the main scores in score files; empty where there is none."""
+    """Return a table of the main scores in score files; empty where there is none.
+
+    Raises:
+        InputError: a score is no number, or one that its metric cannot have.
+    """
     rows = []
     for path in sorted(files):
         content = read_json(path)
         for record in content["records"]:
-            if record["main"]:
+            if record.get("main"):
+                check_value(record, str(path))
                 value = "undefined" if record["value"] is None else f"{record['value']:.4f}"
-                note = "" if record["status"] == "ok" else f" ({record['status']}: {record['reason']})"
-                rows.append(f"| {content['task']} | {record['subset']} | {record['metric']} | {content['readout']} | {value}{note} |")
+                status = record.get("status", "ok")
+                note = "" if status == "ok" else f" ({status}: {record.get('reason', '')})"
+                readout = content.get("readout", path.parent.name)
+                rows.append(f"| {content.get('task', path.stem)} | {record['subset']} | {record['metric']} | {readout} | {value}{note} |")
     return ["| task | subset | metric | readout | value |", "|---|---|---|---|---|", *rows] if rows else []
 
 

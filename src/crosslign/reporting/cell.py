@@ -22,8 +22,8 @@ class Cell:
         records: the record of each run that the value rests on.
         score_files: their files, relative to `{results}`.
         parts: what an average was made of.
-        marks: `best` in its column, unless all are equal; `above` or `below` when it differs from the row that it is compared with: by a
-            paired test where the table asks for one, else where its interval lies wholly beside that row's.
+        marks: `best` in its column, unless all are equal or a run of it has collapsed; `above` or `below` when it differs from the row
+            that it is compared with: by a paired test where the table asks for one, else where its interval lies wholly beside that row's.
         p_value: of no difference to that row, corrected for the rows of the column; None without a test.
         against: label of that row, where there was a test.
         notes: texts of the footnotes that concern this cell alone.

@@ -98,7 +98,7 @@ def _items(parts: Iterable[Mapping[str, Any]], results: Path) -> list[Any]:
         sidecar = lineage_path(results / part["scores"][0])
         inputs = read_sidecar(sidecar)["inputs"] if sidecar.exists() else []
         read = sorted(entry["sha256"] for entry in inputs if entry["path"].startswith("corpora/"))
-        found.append(read or [record["n_items"] for record in fill_cell(part, results).records][:1])
+        found.append(read or [record.get("n_items") for record in fill_cell(part, results).records][:1])
     return found
 
 
@@ -174,20 +174,33 @@ def table_moves(before: Side, after: Side) -> tuple[list[Move], int]:
     return _corrected(found), len(shared)
 
 
-def record_moves(before: Path, after: Path, files: Iterable[str]) -> list[Move]:
-    """Return the records of score files whose values differ, for scores that stand in no table of both folders."""
+def _record_moves(before: Path, after: Path, file: str) -> Iterator[Move]:
+    """Yield the records of a score file whose values differ.
+
+    Raises:
+        InputError: one side is no score file.
+    """
     keys = ("subset", "metric", "direction", "protocol")
-    found = []
+    old, new = ({tuple(r.get(key, "") for key in keys): r["value"] for r in records_of(folder / file)} for folder in (before, after))
+    for name in [name for name in new if name in old and old[name] != new[name]]:
+        part = {"scores": [file], "select": dict(zip(keys, name, strict=True))}
+        cells = [fill_cell(part, folder) for folder in (before, after)]
+        shown = [_number(cell, 100, 2) for cell in cells]
+        delta = "–" if None in (old[name], new[name]) else f"{100 * (new[name] - old[name]):+.2f}"
+        move = Move(file.removeprefix("scores/"), " ".join(filter(None, name)), shown[0], shown[1], delta, (file,))
+        yield _tested(move, (before, cells[0], [part]), (after, cells[1], [part]), counted=False)
+
+
+def record_moves(before: Path, after: Path, files: Iterable[str]) -> tuple[list[Move], list[str]]:
+    """Return the records of score files whose values differ, for scores that no compared table shows, and what is wrong with files."""
+    found: list[Move] = []
+    complaints: list[str] = []
     for file in sorted(files):
-        old, new = ({tuple(r.get(key, "") for key in keys): r["value"] for r in records_of(folder / file)} for folder in (before, after))
-        for name in [name for name in new if name in old and old[name] != new[name]]:
-            part = {"scores": [file], "select": dict(zip(keys, name, strict=True))}
-            cells = [fill_cell(part, folder) for folder in (before, after)]
-            shown = [_number(cell, 100, 2) for cell in cells]
-            delta = "–" if None in (old[name], new[name]) else f"{100 * (new[name] - old[name]):+.2f}"
-            move = Move(file.removeprefix("scores/"), " ".join(filter(None, name)), shown[0], shown[1], delta, (file,))
-            found.append(_tested(move, (before, cells[0], [part]), (after, cells[1], [part]), counted=False))
-    return _corrected(found)
+        try:
+            found += list(_record_moves(before, after, file))
+        except InputError as error:
+            complaints.append(f"{file}: not compared, {error}")
+    return _corrected(found), complaints
 
 
 def _verdict(move: Move) -> str:
@@ -264,11 +277,13 @@ def compare(before: Path, after: Path) -> str:
             lines += ["", f"{title}: not compared, {complaint}"]
         elif moves:
             lines += ["", title, *_listed(moves, reasons, shared)]
-    outside = record_moves(before, after, shared - _in_tables(after_side[1] for _, after_side in pairs.values()))
+    compared = [side[1] for (_, side), (*_, complaint) in zip(pairs.values(), found, strict=True) if not complaint]
+    outside, complaints = record_moves(before, after, shared - _in_tables(compared))
+    lines += ["", *complaints[:SHOWN]] if complaints else []
     if outside:
         lines += [
             "",
-            f"{_count(len(outside), 'record')} moved in scores that no table of both sides shows",
+            f"{_count(len(outside), 'record')} moved in scores that no compared table shows",
             *_listed(outside[:SHOWN], reasons, shared),
         ]
         lines += [f"... and {len(outside) - SHOWN} more"] if len(outside) > SHOWN else []
@@ -276,7 +291,8 @@ def compare(before: Path, after: Path) -> str:
     lines += ["", *(text for test, text in LEGEND.items() if test in tests)] if tests - {""} else []
     if reasons.numbers:
         lines += ["", "What differs first behind them", *(f"[{number}] {cause}" for cause, number in reasons.numbers.items())]
-    return "\n".join(map(printable, lines if all_moves or outside else [*lines, "", "no score differs"]))
+    said = all_moves or outside or complaints or any(complaint for *_, complaint in found)
+    return "\n".join(map(printable, lines if said else [*lines, "", "no score differs"]))
 
 
 def _in_tables(resolved: Iterable[Mapping[str, Any]]) -> set[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ from crosslign.errors import InputError, printable
 from crosslign.registry import nearest
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.chain import Link, chain
+from crosslign.reporting.layout import unique_names
 from crosslign.reporting.published import Figure, published_of
 from crosslign.reporting.values import cell_parts, cell_value, fill_cell, layout_of
 
@@ -60,37 +62,51 @@ class Place:
 
 
 def _names(entry: Mapping[str, Any]) -> set[str]:
-    group = entry.get("group", "")
-    return {entry["label"], entry.get("system", entry["label"]), f"{group} / {entry['label']}"}
+    """Return what a row or column may be called, beside its name in the CSV: `crosslign diff` writes heading and system, too."""
+    system = entry.get("system", entry["label"])
+    full = f"{entry.get('group', '')} / {entry['label']}"
+    return {entry["label"], system, full, f"{full} ({system})"}
 
 
 def _one(table: str, kind: str, wanted: str, entries: Sequence[Mapping[str, Any]]) -> int:
-    """Return the number of the one row or column of that name.
+    """Return the number of the one row or column of that name: the one that the CSV calls so, else by label, system or heading.
 
     Raises:
         InputError: none has it, or more than one; names what there is.
     """
+    names = unique_names(entries)
+    if wanted in names:
+        return names.index(wanted)
     found = [index for index, entry in enumerate(entries) if wanted in _names(entry)]
     if not found:
-        raise InputError(f"unknown {kind} {wanted!r}", where=f"table {table}", why=nearest(wanted, [entry["label"] for entry in entries]))
+        raise InputError(f"unknown {kind} {wanted!r}", where=f"table {table}", why=nearest(wanted, names))
     if len(found) > 1:
-        ways = [
-            f"'{e.get('group', '')} / {e['label']}'" + (f" or {e['system']}" if "system" in e else "")
-            for e in map(entries.__getitem__, found)
-        ]
-        raise InputError(f"{len(found)} {kind}s are called {wanted!r}", where=f"table {table}", do=f"Say which: {'; '.join(ways)}")
+        ways = "; ".join(repr(names[index]) for index in found)
+        raise InputError(f"{len(found)} {kind}s are called {wanted!r}", where=f"table {table}", do=f"Say which: {ways}")
     return found[0]
 
 
+def _table(project: Project, table: str) -> str:
+    """Return the name of a table.
+
+    Raises:
+        InputError: there is none of that name, or it is a figure.
+    """
+    if table in project.figures:
+        path = project.paths.figure(table, "csv")
+        raise InputError(f"{table} is a figure, and has no cells", where="crosslign explain", why=f"its numbers stand in {path}")
+    if table not in project.tables:
+        raise InputError(f"unknown table {table!r}", where="crosslign explain", why=nearest(table, list(project.tables)))
+    return table
+
+
 def find_cell(project: Project, table: str, row: str, column: str) -> Place:
-    """Return a cell by its row (label, system, or `group / label`) and its column (label, or `group / label`).
+    """Return a cell by its row (as the CSV calls it, label, system, or `group / label`) and its column (the same).
 
     Raises:
         InputError: no such table, row or column, or more than one; names what there is.
     """
-    if table not in project.tables:
-        raise InputError(f"unknown table {table!r}", where="crosslign explain", why=nearest(table, list(project.tables)))
-    resolved = resolve_table(project, table)
+    resolved = resolve_table(project, _table(project, table))
     at, to = _one(table, "row", row, resolved["rows"]), _one(table, "column", column, resolved["columns"])
     return Place(resolved, resolved["rows"][at], resolved["columns"][to], resolved["cells"][at][to], (at, to), cell_parts(resolved, at, to))
 
@@ -190,7 +206,7 @@ def _link(link: Link, numbers: Mapping[str, int], versions: str, command: str, s
         yield from _block("source", _yaml(entry) if entry else [])
     if _versions(lineage) != versions:
         yield from _block("versions", textwrap.wrap(_versions(lineage), WIDTH))
-    target = os.path.normpath(shown / next(iter(link.files)))
+    target = shlex.quote(os.path.normpath(shown / next(iter(link.files))))
     # By its path: lineage may name a kind of rules, of which Snakemake knows each by another name.
     yield from _block("again", [f"{command} --forcerun {target} -- {target}"])
 
@@ -218,15 +234,16 @@ def explain(project: Project, table: str, row: str, column: str, options: Sequen
     place, results = find_cell(project, table, row, column), project.paths.results
     shown = results.relative_to(project.root) if results.is_relative_to(project.root) else results
     command = " ".join(["snakemake --cores all", *options])
+    target = shlex.quote(f"{shown}/tables/{table}.md")
     scores = [score for _, part in place.parts for score in part.get("scores", [])]
     for score in scores:
         if not (results / score).exists():
-            raise InputError("this cell is not built yet", where=str(results / score), do=f"Run {command} -- {shown}/tables/{table}.md")
+            raise InputError("this cell is not built yet", where=str(results / score), do=f"Run {command} -- {target}")
     published = published_of(place.resolved, project.root / "resources" / "published").at(place.row, place.column)
     lines = list(_heading(place, cell_value(place.resolved, results, *place.numbers), published))
     if not scores:
         return "\n".join(map(printable, lines))
-    lines.append(f"again      {command} -- {shown}/tables/{table}.md")
+    lines.append(f"again      {command} -- {target}")
     lines += ["", "Records", *_records(place, results)]
     links = chain(results, dict.fromkeys(scores))
     numbers = {link.path: number for number, link in enumerate(links, start=1)}

@@ -16,12 +16,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 
 from crosslign.files import write_text
 from crosslign.reporting.cell import Cell
-from crosslign.reporting.layout import PrintedCell, PrintedTable, lay_out
+from crosslign.reporting.layout import PrintedCell, PrintedTable, by_letter, lay_out
 
 CSV_COLUMNS = (
     "table", "row", "column", "ours", "ours_std", "n_seeds", "published", "ci_low", "ci_high", "mark", "footnotes", "score_file", "record",
-    "p_value", "delta", "published_std", "published_gain", "group", "system",
+    "p_value", "delta", "published_std", "published_gain", "group", "system", "scale_by",
 )  # fmt: skip
+"""Of a table's CSV. `ours`, its deviation and its interval are unscaled; times `scale_by` they are what `published` and `delta` are in."""
 PAGE_ROWS = 45
 """Rows of a table that a page of print holds."""
 LATEX = {
@@ -109,7 +110,7 @@ def _csv_line(cell: PrintedCell, letters: Sequence[str]) -> list[Any]:
     value, leaves = cell.value, cell.value.leaves
     files = dict.fromkeys(file for leaf in leaves for file in leaf.score_files)
     records = dict.fromkeys(filter(None, map(_record, leaves)))
-    notes = dict.fromkeys(letter for part in (*letters, cell.letters) if part for letter in part.split(","))
+    notes = sorted({letter for part in (*letters, cell.letters) if part for letter in part.split(",")}, key=by_letter)
     return [
         *(value.text or _repr(value.ours), _repr(value.std), value.seeds or "", value.printed, _repr(value.ci_low), _repr(value.ci_high)),
         *(";".join(value.marks), ",".join(notes), ";".join(files), ";".join(records), _repr(value.p_value)),
@@ -124,7 +125,9 @@ def as_csv(table: PrintedTable) -> str:
     writer.writerow(CSV_COLUMNS)
     for row in table.rows:
         for column, letters, cell in zip(table.columns, table.column_letters, row.cells, strict=True):
-            writer.writerow([table.id, row.name, column["name"], *_csv_line(cell, (letters, row.letters)), row.block, row.system])
+            scale_by = "" if cell.value.text else f"{cell.scale_by:g}"
+            line = _csv_line(cell, (letters, row.letters))
+            writer.writerow([table.id, row.name, column["name"], *line, row.block, row.system, scale_by])
     return out.getvalue()
 
 

@@ -25,6 +25,8 @@ REDUCED = (
 )
 STAND_IN = "Built on stand-in data, written by the project in the official formats: the scores mean nothing."
 DELTA = "In brackets: ours less the published figure."
+GAIN = "In brackets with an arrow: the improvement that the paper prints beside its figure."
+ERRATA = "ERRATA and a number: the section of resources/published/ERRATA.md that says more."
 TESTED = {
     "paired_bootstrap": "{} {}: paired bootstrap over items and seeds, p < 0.05 after Holm's correction for the rows of the column.",
     "paired_t": "{} {}: paired t-test over seeds, p < 0.05 after Holm's correction for the rows of the column.",
@@ -116,6 +118,11 @@ def unique_names(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     return [one_line(f"{n}, {named[:at].count(n) + 1}" if n in named[:at] else n) for at, n in enumerate(named)]
 
 
+def by_letter(letters: str) -> tuple[int, str]:
+    """Return what footnotes are sorted by: a to z, then aa, ab and so on."""
+    return len(letters), letters
+
+
 class _Footnotes:
     """Gives footnotes their letters in reading order; equal texts share one."""
 
@@ -131,23 +138,29 @@ class _Footnotes:
         return self.letters[text]
 
     def join(self, texts: list[str]) -> str:
-        return ",".join(dict.fromkeys(self.of(text) for text in texts))
+        return ",".join(sorted({self.of(text) for text in texts}, key=by_letter))
 
 
 def _number(value: float | None, scale_by: float, decimals: int) -> str:
-    return DASH if value is None else f"{value * scale_by:.{decimals}f}"
+    """Return a number as printed: a true minus, which LaTeX does not print as a hyphen, and none before zero."""
+    if value is None:
+        return DASH
+    text = f"{value * scale_by:.{decimals}f}"
+    return text.replace("-", MINUS) if float(text) else text.lstrip("-")
 
 
-def _details(cell: Cell, scale_by: float) -> str:
+def _details(cell: Cell, scale_by: float, decimals: int) -> str:
     if not cell.records:
         return cell.reason
     record = cell.records[0]
-    facts = [f"runs {', '.join(r['run_id'] for r in cell.records)}", f"checkpoint {record['checkpoint']}" if "checkpoint" in record else ""]
-    facts.append(f"{record['n_items']} items")
+    runs = ", ".join(filter(None, (known.get("run_id") for known in cell.records)))
+    facts = [f"runs {runs}" if runs else "", f"checkpoint {record['checkpoint']}" if record.get("checkpoint") else ""]
+    facts.append(f"{record['n_items']} items" if "n_items" in record else "")
     if record.get("threshold") is not None:
-        facts.append(f"threshold {record['threshold']:.4f} from {record['threshold_from']}")
+        origin = record.get("threshold_from")
+        facts.append(f"threshold {record['threshold']:.4f}" + (f" from {origin}" if origin else ""))
     if cell.ci_low is not None and cell.ci_high is not None:
-        facts.append(f"95 % interval {cell.ci_low * scale_by:.1f} to {cell.ci_high * scale_by:.1f}")
+        facts.append(f"95 % interval {_number(cell.ci_low, scale_by, decimals)} to {_number(cell.ci_high, scale_by, decimals)}")
     if cell.p_value is not None:
         facts.append(f"p = {cell.p_value:.3f} against {cell.against}")
     facts.append(", ".join(cell.score_files))
@@ -176,7 +189,7 @@ def _printed_cell(cell: Cell, notes: _Footnotes, table_notes: list[str], *, scal
     sign = "↑" if "above" in cell.marks else "↓" if "below" in cell.marks else ""
     published = _published(cell)
     delta = "" if reduced else _delta(cell, scale_by, decimals)
-    details = printable(_details(cell, scale_by))
+    details = printable(_details(cell, scale_by, decimals))
     return PrintedCell(ours, published, notes.join(texts), sign, "best" in cell.marks, details, cell, scale_by, delta)
 
 
@@ -208,11 +221,13 @@ def scaled_title(title: str, scale: str, stand_in: bool) -> str:
 
 
 def _scale_notes(resolved: Mapping[str, Any], rows: list[PrintedRow]) -> list[str]:
-    """Return what must be said of the whole table: its scale, stand-ins, what the brackets hold."""
+    """Return what must be said of the whole table: its scale, stand-ins, what brackets hold."""
     notes = [STAND_IN] if resolved["stand_in"] else []
     if resolved["scale"] != "paper":
         notes.append(REDUCED.format(resolved["scale"]))
-    return notes + ([DELTA] if any(cell.delta for row in rows for cell in row.cells) else [])
+    cells = [cell for row in rows for cell in row.cells]
+    notes += [GAIN] if any(cell.value.published_gain for cell in cells) else []
+    return notes + ([DELTA] if any(cell.delta for cell in cells) else [])
 
 
 def _numbers_of(column: Mapping[str, Any], layout: Mapping[str, Any]) -> dict[str, Any]:
@@ -256,6 +271,7 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         rows.append(PrintedRow(one_line(heading), block, label, letters, printed, names[number], one_line(entry.get("system", ""))))
     footnotes = [(letter, text) for text, letter in notes.letters.items()]
     footnotes += [("", one_line(note)) for note in [*_notes_at(resolved, None, None), *_scale_notes(resolved, rows)]]
+    footnotes += [("", ERRATA)] if any("ERRATA" in text for _, text in footnotes) else []
     baseline = one_line(baseline_words(resolved["rows"]))
     footnotes += _verdicts(rows, str(layout.get("significance", "")), baseline)
     return PrintedTable(

@@ -131,15 +131,18 @@ def _alike(found: Sequence[np.ndarray | None], joined: Callable[..., Any]) -> np
 def runs_of(cell: Cell) -> dict[int, float]:
     """Return a cell's value of each run by seed, of an average the mean over its parts; empty for seeds that a part lacks."""
     if not cell.parts:
-        return {record["seed"]: float(record["value"]) for record in cell.records if record["value"] is not None}
+        return {record["seed"]: float(record["value"]) for record in cell.records if record["value"] is not None and "seed" in record}
     parts = [runs_of(part) for part in cell.parts]
     common = set.intersection(*map(set, parts))
     return {seed: math.fsum(part[seed] for part in parts) / len(parts) for seed in sorted(common)}
 
 
 def _items_of(cell: Cell) -> list[set[int]]:
-    """Return how many items each part of a cell was measured on."""
-    return [items for part in cell.parts for items in _items_of(part)] or [{record["n_items"] for record in cell.records}]
+    """Return how many items each part of a cell was measured on; an empty set where a record does not say it."""
+    if cell.parts:
+        return [items for part in cell.parts for items in _items_of(part)]
+    known = all("n_items" in record for record in cell.records)
+    return [{record["n_items"] for record in cell.records} if known else set()]
 
 
 def _by_items(results: Path) -> Test:

@@ -20,6 +20,9 @@ from crosslign.tasks.records import check_value
 
 RECORD = {"eval", "subset", "metric", "value"}
 """What each record of a score file has."""
+TEXTS = ("run_id", "checkpoint", "threshold_from", "status", "reason", "note")
+COUNTS = ("n_items", "seed")
+"""Further fields that are read where a record has them: texts, and whole numbers."""
 
 
 class NoRecordError(InputError):
@@ -60,25 +63,44 @@ def records_of(path: Path) -> list[dict[str, Any]]:
     return records
 
 
+def _check_fields(record: Mapping[str, Any], where: str) -> None:
+    """Refuse a record whose fields are of the wrong kind.
+
+    Raises:
+        InputError: names file, evaluation, subset and field.
+    """
+    wrong = [(key, "a text") for key in TEXTS if not isinstance(record.get(key) or "", str)]
+    wrong += [(key, "a whole number") for key in COUNTS if not isinstance(record.get(key) or 0, int)]
+    if not isinstance(record.get("threshold") or 0.0, int | float):
+        wrong.append(("threshold", "a number"))
+    if wrong:
+        key, kind = wrong[0]
+        what, place = f"{key} is {repr(record[key])[:40]}", f"{where}: {record['eval']}/{record['subset']}"
+        raise InputError(
+            what, where=place, why=f"it is {kind}", do="Ask those who made the scores, or delete the file: the next run makes ours"
+        )
+
+
 def find_record(path: Path, select: Mapping[str, str]) -> dict[str, Any]:
-    """Return the one record of a score file that fits `select` (task, subset, metric, protocol, direction).
+    """Return the one record of a score file that fits `select` (task, subset, metric, protocol, direction); what it lacks is empty.
 
     Raises:
         InputError: the file is missing; none fits, or more than one; names the file, what it holds and the target to run.
     """
     records = records_of(path)
     wanted = {("eval" if key == "task" else key): value for key, value in select.items()}
-    found = [record for record in records if all(record.get(key) == value for key, value in wanted.items())]
+    found = [record for record in records if all(record.get(key, "") == value for key, value in wanted.items())]
     if len(found) != 1:
         held = sorted({f"{r['metric']}/{r['subset']}/{r.get('protocol', '')}/{r.get('direction', '')}" for r in records})
         why = f"it holds (metric/subset/protocol/direction): {', '.join(held[:12])}"
-        place = shlex.quote(str(path))
+        place, asked = shlex.quote(str(path)), ", ".join(f"{key} {value}" for key, value in wanted.items() if value)
         do = "Name subset, metric, protocol and direction of the column; if the file lost records, "
         kind = InputError if found else NoRecordError
         raise kind(
-            f"{len(found)} records fit {wanted}", where=str(path), why=why, do=f"{do}snakemake --cores all --forcerun {place} -- {place}"
+            f"{len(found)} records fit {asked}", where=str(path), why=why, do=f"{do}snakemake --cores all --forcerun {place} -- {place}"
         )
     check_value(found[0], str(path))
+    _check_fields(found[0], str(path))
     return dict(found[0])
 
 
@@ -159,9 +181,14 @@ def _total(cells: Sequence[Cell]) -> Cell:
     return Cell(ours=math.fsum(cell.ours or 0.0 for cell in cells), score_files=files)
 
 
+def _records(cell: Cell) -> list[dict[str, Any]]:
+    """Return the records behind a cell, those of its parts included."""
+    return [record for leaf in cell.leaves for record in leaf.records]
+
+
 def _mark_best(columns: Sequence[Mapping[str, Any]], grid: Grid) -> None:
     for index, column in enumerate(columns):
-        cells = [row[index] for row in grid]
+        cells = [row[index] for row in grid if not any(record.get("status") == "collapsed" for record in _records(row[index]))]
         values = [cell.ours for cell in cells if cell.ours is not None]
         if len(set(values)) > 1 and "count" not in column:
             best = min(values) if column.get("better") == "lower" else max(values)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from ruamel.yaml import YAML
 
+from crosslign.errors import InputError
 from crosslign.files import write_json, write_text
 from crosslign.reporting.card import model_card, score_lines, write_cards
 
@@ -72,7 +73,7 @@ def test_collapses_and_stand_ins_are_said(run):
 
 
 def test_scores_that_are_known_stand_in_a_table(run, tmp_path):
-    record = {"main": True, "subset": "avg", "metric": "accuracy", "value": 0.25, "status": "ok", "reason": ""}
+    record = {"main": True, "eval": "any", "subset": "avg", "metric": "accuracy", "value": 0.25, "status": "ok", "reason": ""}
     bad = record | {"value": 0.002, "status": "collapsed", "reason": "all vectors are alike"}
     for task, found in (("tatoeba", record), ("bucc", bad)):
         write_json(tmp_path / "scores" / f"{task}.json", {"task": task, "readout": "default", "records": [found, found | {"main": False}]})
@@ -84,6 +85,15 @@ def test_scores_that_are_known_stand_in_a_table(run, tmp_path):
     folder, examples = run
     assert "| tatoeba | avg |" in model_card(RECIPE, folder, "last", "main", KNOWN, examples, lines)
     assert score_lines([]) == []
+
+
+def test_scores_of_another_group_need_no_more_than_their_values(tmp_path):
+    record = {"main": True, "eval": "bucc", "subset": "avg", "metric": "f1", "value": 0.5}
+    write_json(tmp_path / "cls_t32" / "bucc.json", {"records": [record]})
+    assert score_lines([tmp_path / "cls_t32" / "bucc.json"])[2:] == ["| bucc | avg | f1 | cls_t32 | 0.5000 |"]
+    write_json(tmp_path / "cls_t32" / "bucc.json", {"records": [record | {"value": "0.5"}]})
+    with pytest.raises(InputError, match=r"bucc/avg: f1 is '0.5'"):
+        score_lines([tmp_path / "cls_t32" / "bucc.json"])
 
 
 @pytest.mark.parametrize(("pooling", "library"), [("mean", "sentence-transformers"), ("mean_no_special", "transformers")])

@@ -197,7 +197,7 @@ def test_scores_without_tables_are_compared_record_by_record(tmp_path):
     (before / TABLE).unlink()
     text = compare(before, after)
     assert "0 cells of 0 tables on both sides" in text
-    assert "1 record moved in scores that no table of both sides shows" in text
+    assert "1 record moved in scores that no compared table shows" in text
     assert re.search(r"^A-s1/task\.json +x accuracy +50\.00 +70\.00 +\+20\.00  yes, intervals +\[1\]$", text, flags=re.MULTILINE)
 
 
@@ -205,6 +205,17 @@ def test_a_table_whose_scores_are_gone_is_not_compared_and_says_so(tmp_path):
     before, after = folder(tmp_path / "a"), folder(tmp_path / "b", x=(0.7,))
     (before / "scores/B-s1/task.json").unlink()
     assert "t: not compared, " in compare(before, after)
+
+
+def test_scores_of_a_table_that_cannot_be_compared_are_compared_one_by_one(tmp_path):
+    before, after = folder(tmp_path / "a"), folder(tmp_path / "b", x=(0.75,))
+    write_json(after / "scores" / "B-s1" / "task.json", [])
+    lines = compare(before, after).splitlines()
+    assert any(line.startswith("t: not compared, ") for line in lines)
+    assert any(re.match(r"scores/B-s1/task.json: not compared, .*: not a score file", line) for line in lines)
+    assert any(line.split()[:5] == ["A-s1/task.json", "x", "accuracy", "50.00", "75.00"] for line in lines)
+    write_json(after / "scores" / "A-s1" / "task.json", read_json(before / "scores" / "A-s1" / "task.json"))
+    assert "no score differs" not in compare(before, after)
 
 
 def test_a_folder_without_scores_is_refused(tmp_path):

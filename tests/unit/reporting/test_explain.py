@@ -14,6 +14,7 @@ from crosslign.files.lineage import checksum
 from crosslign.paths import Paths
 from crosslign.reporting.chain import chain
 from crosslign.reporting.explain import explain, find_cell
+from crosslign.reporting.layout import unique_names
 
 
 @pytest.fixture(scope="module")
@@ -100,10 +101,33 @@ def papers(tmp_path_factory):
 def test_a_row_is_found_by_its_system_or_under_its_heading_where_several_have_its_label(papers):
     with pytest.raises(InputError, match="2 rows are called 'DuEAM'") as caught:
         find_cell(papers, "msimcse_table1", "DuEAM", papers.tables["msimcse_table1"]["columns"][0]["label"])
-    ways = [f"{row['group']} / DuEAM" for row in papers.tables["msimcse_table1"]["rows"] if row["label"] == "DuEAM"]
+    groups = [row["group"] for row in papers.tables["msimcse_table1"]["rows"] if row["label"] == "DuEAM"]
     column = papers.tables["msimcse_table1"]["columns"][0]["label"]
-    assert all(way in caught.value.do for way in ways)
-    assert [find_cell(papers, "msimcse_table1", way, column).row["group"] for way in ways] == [way.split(" / ")[0] for way in ways]
+    assert all(f"'{group}: DuEAM'" in caught.value.do for group in groups)
+    for form in ("{}: DuEAM", "{} / DuEAM"):
+        assert [find_cell(papers, "msimcse_table1", form.format(group), column).row["group"] for group in groups] == groups
+
+
+def test_every_name_of_a_csv_finds_its_cell(papers):
+    """`row` and `column` of a table's CSV are what a reader has before him."""
+    for name, table in papers.tables.items():
+        columns = unique_names(table["columns"])
+        places = [(row, columns[0]) for row in unique_names(table["rows"])] + [(unique_names(table["rows"])[0], name) for name in columns]
+        found = [find_cell(papers, name, row, column).numbers for row, column in places]
+        assert found == [(at, 0) for at in range(len(table["rows"]))] + [(0, at) for at in range(len(columns))]
+
+
+def test_a_name_that_fits_two_rows_is_answered_by_names_that_fit_one(papers):
+    table, column = "msimcse_table3", papers.tables["msimcse_table3"]["columns"][0]["label"]
+    with pytest.raises(InputError, match="2 rows are called 'xlm-r'") as caught:
+        find_cell(papers, table, "xlm-r", column)
+    assert "'XLM-R'; 'XLM-R, block 1 and last'" in caught.value.do
+    assert find_cell(papers, table, "XLM-R, block 1 and last", column).row["readout"] == "first1_last"
+
+
+def test_a_figure_is_named_as_one(papers):
+    with pytest.raises(InputError, match="mpcl_figure4 is a figure"):
+        find_cell(papers, "mpcl_figure4", "any", "any")
 
 
 def test_a_published_figure_alone_is_shown_with_its_reason_and_its_file(papers):

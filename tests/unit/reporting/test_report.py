@@ -6,6 +6,7 @@ import pytest
 from small_report import RUN, VALUES, table, write_report, write_results
 
 from crosslign.files import read_json, write_json
+from crosslign.reporting import report
 from crosslign.reporting.formats import templates
 from crosslign.reporting.layout import lay_out
 from crosslign.reporting.readings import distance, from_paper, seen
@@ -107,3 +108,12 @@ def test_what_readers_left_out_stands_before_the_filters():
     assert re.findall(r"<td[^>]*>([^<]*)</td>", first) == ["c", "as published, without 3 broken, 2 empty", "105", "100", "5"]
     assert re.findall(r"<td[^>]*>([^<]*)</td>", second) == ["", "length", "100", "90", "10"]
     assert re.findall(r"<td[^>]*>([^<]*)</td>", third) == ["d", "no filter", "7", "7", "0"]
+
+
+@pytest.mark.parametrize(
+    ("best", "said"), [(("B", 0.6), "10.0 for A, 60.0 for B."), (("A", 0.1), "10.0 for A, and no system lies above it.")]
+)
+def test_before_and_after_does_not_name_the_first_system_twice(tmp_path, monkeypatch, best, said):
+    found = {"column": "Retrieval, x", "first": ("A", 0.1), "best": best, "bars": []}
+    monkeypatch.setattr(report, "headline", lambda table: found)
+    assert f"<p>Retrieval, x: {said}</p>" in write_report(tmp_path).read_text(encoding="utf-8")

@@ -291,3 +291,89 @@ def test_labels_of_several_lines_stay_in_their_row(tmp_path):
     lines = as_markdown(lay_out({**table, "title": "T\nt"}, tmp_path, tmp_path)).splitlines()
     assert lines[0] == "### T t"
     assert {"| | x y |", "| *g* | |", "| two lines | 50.0 |", "a b  "} <= set(lines)
+
+
+def foreign(folder, **fields):
+    """A cell of scores that hold no more than the fields of a record that a table needs, and these."""
+    record = {"eval": "bucc", "subset": "de-en", "metric": "f1", "value": 0.5, **fields}
+    write_json(folder / "scores" / "theirs.json", {"records": [record]})
+    return {
+        "scores": ["scores/theirs.json"],
+        "select": {"task": "bucc", "subset": "de-en", "metric": "f1", "protocol": "", "direction": ""},
+    }
+
+
+@pytest.mark.parametrize("test", ["paired_t", "paired_bootstrap"])
+def test_scores_that_hold_no_more_than_values_are_shown(tmp_path, test):
+    rows = [({"label": name, "system": name}, [foreign(tmp_path)]) for name in "AB"]
+    table = lay_out(resolved(rows, [{"label": "x", "task": "bucc"}], print={"significance": test}), tmp_path, tmp_path)
+    assert [(row.cells[0].ours, row.cells[0].details) for row in table.rows] == [("50.0", "scores/theirs.json")] * 2
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"run_id": 5}, {"note": ["a"]}, {"n_items": "ten"}, {"threshold": "1.05"}, {"seed": 1.5}, {"reason": [1]}]
+)
+def test_a_record_with_fields_of_another_kind_is_refused_by_name(tmp_path, wrong):
+    key = next(iter(wrong))
+    entry = resolved([({"label": "A"}, [foreign(tmp_path, **wrong)])], [{"label": "x", "task": "bucc"}])
+    with pytest.raises(InputError, match=rf"theirs.json: bucc/de-en: {key} is .*; it is a "):
+        lay_out(entry, tmp_path, tmp_path)
+
+
+def test_a_collapsed_run_is_not_the_best_of_its_column(tmp_path):
+    paths = [score(tmp_path, "a-s1", 0.9, status="collapsed"), score(tmp_path, "b-s1", 0.5), score(tmp_path, "c-s1", 0.4)]
+    rows = [({"label": path}, [cell(path), {"mean_of": ["x"]}]) for path in paths]
+    table = lay_out(resolved(rows, [{"label": "x", "task": "bucc"}, {"label": "m", "mean_of": ["x"]}]), tmp_path, tmp_path)
+    assert [[c.best for c in row.cells] for row in table.rows] == [[False, False], [True, True], [False, False]]
+
+
+def test_intervals_in_details_have_the_decimals_of_their_column(tmp_path):
+    columns = [{"label": "x", "task": "bucc", "decimals": 4, "scale_by": 1}]
+    table = lay_out(resolved([({"label": "A"}, [cell(score(tmp_path, "a", 0.5, 0.4321, 0.5678))])], columns), tmp_path, tmp_path)
+    assert "95 % interval 0.4321 to 0.5678" in table.rows[0].cells[0].details
+
+
+def test_a_csv_says_by_what_a_value_becomes_the_printed_one(tmp_path):
+    columns = [{"label": "x", "task": "bucc"}, {"label": "y", "task": "bucc", "scale_by": 1}]
+    path = score(tmp_path, "a", 0.5)
+    (tmp_path / "t.csv").write_text("group,model,task,subset,metric,value,direction\n,m,bucc,avg,f1,48.5,higher\n", encoding="utf-8")
+    columns[0]["published"] = {"task": "bucc", "subset": "avg", "metric": "f1"}
+    table = lay_out(resolved([({"label": "A", "published": "m"}, [cell(path), cell(path)])], columns), tmp_path, tmp_path)
+    first, second = csv.DictReader(io.StringIO(as_csv(table)))
+    assert float(first["ours"]) * float(first["scale_by"]) - float(first["published"]) == float(first["delta"]) == 1.5
+    assert second["scale_by"] == "1"
+
+
+def test_letters_of_a_cell_stand_in_their_order(tmp_path):
+    rows = [({"label": "A"}, [{"reason": "z"}, {"reason": "y"}])]
+    notes = [{"at": {"row": "A", "column": "y"}, "text": "z"}, {"at": {"column": "y"}, "text": "y"}]
+    table = lay_out(resolved(rows, [{"label": "x"}, {"label": "y"}], notes), tmp_path, tmp_path)
+    assert table.footnotes[:2] == [("a", "y"), ("b", "z")]
+    assert [c.letters for c in table.rows[0].cells] == ["b", "a,b"]
+
+
+def test_brackets_with_arrows_are_explained_where_there_are_any(tmp_path):
+    columns = [{"label": "x", "task": "bucc", "published": {"task": "bucc", "subset": "avg", "metric": "f1"}}]
+    entry = resolved([({"label": "A", "published": "m"}, [cell(score(tmp_path, "a", 0.9))])], columns)
+    for note, shown in (("printed delta +1.2", True), ("", False)):
+        (tmp_path / "t.csv").write_text(
+            f"group,model,task,subset,metric,value,direction,note\n,m,bucc,avg,f1,93.6,higher,{note}\n", encoding="utf-8"
+        )
+        texts = [text for _, text in lay_out(entry, tmp_path, tmp_path).footnotes]
+        assert ("In brackets with an arrow: the improvement that the paper prints beside its figure." in texts) is shown
+
+
+def test_a_footnote_that_names_the_errata_says_where_they_are(tmp_path):
+    rows = [({"label": "A"}, [{"reason": "not run"}])]
+    for note, said in (("does not add up (ERRATA 3).", 1), ("adds up", 0)):
+        table = lay_out(resolved(rows, [{"label": "x"}], [{"at": {"row": "A"}, "text": note}]), tmp_path, tmp_path)
+        assert sum("resources/published/ERRATA.md" in text for _, text in table.footnotes) == said
+
+
+@pytest.mark.parametrize(("value", "shown", "latex"), [(-0.199, "−19.9", "$-$19.9"), (-0.0001, "0.0", "0.0"), (0.0, "0.0", "0.0")])
+def test_negative_numbers_have_a_minus_and_zero_has_none(tmp_path, value, shown, latex):
+    row = ({"label": "A"}, [foreign(tmp_path, metric="spearman", value=value)])
+    row[1][0]["select"]["metric"] = "spearman"
+    table = lay_out(resolved([row], [{"label": "x", "task": "bucc"}]), tmp_path, tmp_path)
+    assert f"| A | {shown} |" in as_markdown(table)
+    assert f"A & {latex} " in as_latex(table)

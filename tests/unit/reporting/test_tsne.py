@@ -43,8 +43,9 @@ def test_whole_groups_stand_in_the_order_of_the_set(inputs):
     assert groups[::3] == ["g0", "g7", "g4", "g1", "g8", "g5", "g2", "g9", "g6"]
 
 
-def test_named_places_are_marked_and_those_beyond_the_last_are_not():
-    assert tsne.marked_of(list("abcdef"), [1, 4, 130]) == ["b", "e"]
+def test_named_places_are_marked_and_as_many_others_where_one_is_not_there():
+    assert tsne.marked_of(list("abcdef"), [1, 4, 5]) == ["b", "e", "f"]
+    assert tsne.marked_of(list("abcdef"), [1, 130]) == ["a", "d"]  # a reduced scale has fewer, and shows as many
     assert tsne.marked_of(list("abcdef"), None) == ["a", "c", "e"]
 
 

@@ -2,11 +2,13 @@
 
 import math
 from collections import defaultdict
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from crosslign.config.asked import given
 from crosslign.config.cells import SELECT, figure_inputs, resolve_table
 from crosslign.config.load import load_project
 from crosslign.config.resolve import entry_of
@@ -111,6 +113,14 @@ def test_every_metric_that_is_no_count_or_divergence_has_bounds(project):
     assert unbounded - {"calinski_harabasz", "mae", "extracted"} == {metric for metric in unbounded if metric.startswith("kl_")}
     assert bounds_of("cosine") == bounds_of("spearman") == (-1.0, 1.0)
     assert bounds_of("mrr_at_20") == bounds_of("map@20") == (0.0, 1.0)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_the_configuration_takes_for_given_is_what_scorers_give(project):
+    for name, task in project.tasks.items():
+        expected = {record for metrics, protocols, directions in given(task) for record in product(metrics, protocols, directions)}
+        few = {"k": 2} if task["scorer"] == "clustering_purity" else {}  # clusters for which the small set has items enough
+        assert {record[1:] for record in emitted(name, {**task, **few})} == expected, name
 
 
 @pytest.mark.filterwarnings("ignore")

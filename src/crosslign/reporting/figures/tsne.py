@@ -19,6 +19,9 @@ from crosslign.reporting.figures._style import PALETTE, colours_of, save, subplo
 
 PERPLEXITY = 30
 HIGHLIGHTED = 3
+INK = "#222222"
+MARKS = ("#C00000", INK, "#6B4C9A")
+"""Colours of the groups that are picked out, none of a language's."""
 
 
 def parallel_rows(
@@ -92,18 +95,18 @@ class Panel:
             axis.scatter(x, y, s=size, color=[colour], alpha=0.8, linewidths=0, label=lang)
 
 
-def _join(axis: Axes, points: np.ndarray, width: float) -> None:
+def _join(axis: Axes, points: np.ndarray, width: float, colour: str = INK) -> None:
     for point in points:
-        axis.plot(*zip(points.mean(axis=0), point, strict=True), color="#222222", linewidth=width, alpha=0.7, zorder=3)
+        axis.plot(*zip(points.mean(axis=0), point, strict=True), color=colour, linewidth=width, alpha=0.7, zorder=3)
 
 
 def draw_marked(axis: Axes, panel: Panel) -> None:
-    """Draw points by language and join a few groups of translations."""
+    """Draw points by language and join a few groups of translations, each in a colour of its own."""
     panel.scatter(axis)
-    for group in panel.marked:
-        mine = panel.of(panel.groups, group)
-        _join(axis, mine, 0.8)
-        axis.scatter(mine[:, 0], mine[:, 1], s=34, facecolors="none", edgecolors="#222222", linewidths=1.0, zorder=4)
+    for number, group in enumerate(panel.marked):
+        mine, colour = panel.of(panel.groups, group), MARKS[number % len(MARKS)]
+        _join(axis, mine, 0.9, colour)
+        axis.scatter(mine[:, 0], mine[:, 1], s=34, facecolors="none", edgecolors=colour, linewidths=1.2, zorder=4)
 
 
 def draw_languages(axis: Axes, panel: Panel) -> None:
@@ -146,10 +149,11 @@ def project(vectors: np.ndarray, perplexity: float) -> np.ndarray:
 
 
 def marked_of(groups: Sequence[str], places: Sequence[int] | None) -> list[str]:
-    """Return the groups that are picked out: those at the places that there are, or a few, evenly."""
-    if places is not None:
-        return [groups[at] for at in places if at < len(groups)]
-    return list(groups[:: max(1, len(groups) // HIGHLIGHTED)][:HIGHLIGHTED])
+    """Return the groups that are picked out: those at the places, or where one of them is not there or none is named, a few, evenly."""
+    if places is not None and max(places) < len(groups):
+        return [groups[at] for at in places]
+    wanted = HIGHLIGHTED if places is None else len(places)
+    return list(groups[:: max(1, len(groups) // wanted)][:wanted])
 
 
 @FIGURES.register
@@ -158,7 +162,8 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
 
     Args:
         entry: `title`; `groups`, the number of parallel groups; `split`, where the text set holds several; `perplexity`;
-            `marked`, numbers of groups that are picked out (those beyond the last are not); `aspects`, rows of panels (of `ASPECTS`).
+            `marked`, numbers of groups that are picked out (as many others where there are fewer groups); `aspects`, rows of panels (of
+            `ASPECTS`).
         inputs: `panels` (label, matrix), `texts`, `items`.
         out: png, svg, csv.
     """

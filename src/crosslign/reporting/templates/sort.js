@@ -13,9 +13,11 @@ document.querySelectorAll("table.sortable").forEach((table) => {
       printed.forEach((row) => { row.hidden = order !== null && row.classList.contains("group"); body.append(row); });
       if (order === null) return;
       head.setAttribute("aria-sort", order);
-      const value = (row) => { const text = row.cells[index].dataset.value; return text === "" || text === undefined ? -Infinity : Number(text); };
+      const known = (row) => Boolean(row.cells[index].dataset.value);
+      const value = (row) => Number(row.cells[index].dataset.value) * (order === "descending" ? -1 : 1);
       const rows = printed.filter((row) => !row.hidden);
-      rows.sort((a, b) => (order === "descending" ? value(b) - value(a) : value(a) - value(b))).forEach((row) => body.append(row));
+      rows.filter(known).sort((a, b) => value(a) - value(b)).forEach((row) => body.append(row));
+      rows.filter((row) => !known(row)).forEach((row) => body.append(row));
     });
   });
   const details = table.closest(".scroll").nextElementSibling;

@@ -1,0 +1,177 @@
+"""What tables, figures and selections ask of an evaluation is what its scorer gives: found when the configuration is read.
+
+The scores would say it, too, but they come after every training. What scorers give is written down here, since importing them takes
+seconds; a test asks each of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Any
+
+from crosslign.config.project import Project
+from crosslign.config.yaml_files import YamlFile, where_of
+from crosslign.errors import InputError
+from crosslign.registry import nearest
+
+Given = tuple[Sequence[str], Sequence[str], Sequence[str]]
+"""Metrics, protocols and directions of records: each of one with each of the others."""
+NONE = ("",)
+AT_THRESHOLD = ("f1", "precision", "recall", "extracted", "recall_cap")
+OF_PROTOCOL = {"mteb": ("accuracy", "weighted_f1", "weighted_precision", "weighted_recall"), "official": ("extracted",)}
+DIRECTIONS = ("xx2en", "en2xx", "mean")
+FIXED: Mapping[str, Sequence[Given]] = {
+    "retrieval": (
+        (("accuracy",), ("", "strict", "string_equal"), DIRECTIONS),
+        (("error_rate",), NONE, DIRECTIONS),
+        (("weighted_f1",), ("mteb",), ("xx2en",)),
+    ),
+    "nearest_sentences": ((("cosine",), NONE, NONE),),
+    "clustering_purity": ((("mean_cluster_purity", "purity"), ("", "random"), NONE),),
+    "linear_classification": ((("accuracy",), NONE, NONE),),
+    "language_probe": ((("accuracy",), ("", "linear_svm"), NONE),),
+    "multiple_choice": ((("accuracy",), NONE, NONE),),
+    "pair_classification": ((("average_precision", "accuracy"), NONE, NONE),),
+    "multi_label": ((("mean_r_precision", "exact_match", "top1_in_gold", "micro_f1"), NONE, NONE),),
+}
+"""What scorers give whatever their options are."""
+BY_LANGUAGE = {
+    "bucc", "flores200", "graded", "labelled", "mewsli_x", "mlqe_pe", "mteb_sts", "multi_eurlex", "parallel_retrieval", "planted_bitext",
+    "sts17", "sts_retrieval", "sts_tsv", "tatoeba", "xcopa", "xquad_r",
+}  # fmt: skip
+"""Readers whose subsets are languages or pairs of them; what others call theirs is known when the text is read."""
+PAIRS = {"bucc", "mlqe_pe", "planted_bitext", "sts17", "sts_tsv"}
+"""Those of them whose subsets are pairs alone."""
+LANGUAGES = re.compile(r"[a-z]{2,3}([-_][A-Za-z]{2,4})?")
+"""A language or pair, with a script or not, where an evaluation corpus does not list its own."""
+KINDS = ("metric", "protocol", "direction")
+
+
+def given(task: Mapping[str, Any]) -> list[Given] | None:
+    """Return what a task's scorer gives; None for one that is not known here."""
+    options: Mapping[str, Sequence[Given]] = {
+        "bitext_mining": [(OF_PROTOCOL.get(name, AT_THRESHOLD), (name,), NONE) for name in task.get("protocols", ())],
+        "sts": [(("spearman", "pearson"), ("", *task.get("aggregation", ())), NONE)],
+        "average_precision": [([f"{metric}_at_{task.get('cutoff', 20)}" for metric in ("map", "mrr")], NONE, NONE)],
+        "classification": [(task.get("metrics", ("accuracy",)), ("", "clean") if "placeholder" in task else NONE, NONE)],
+        "geometry": [
+            (
+                [
+                    *(f"kl_{kind}" for kind in task.get("kl", ["diagonal"])),
+                    "calinski_harabasz",
+                    "isotropy",
+                    "isotropy_low",
+                    "isotropy_high",
+                ],
+                NONE,
+                NONE,
+            )
+        ],
+    }
+    found = {**FIXED, **options}.get(task["scorer"])
+    return None if found is None else list(found)
+
+
+def _sets(project: Project, task: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Yield the evaluation corpora that a task reads, parts of unions in place of these, with the union's languages where it has any."""
+    for role, name in task["texts"].items():
+        entry = project.corpora[name]
+        parts = [part for part in entry.get("of", []) if task.get("splits", {}).get(role, part) == part] or [name]
+        for part in parts:
+            own = project.corpora[part]
+            yield {**own, "langs": entry.get("langs") or own.get("langs", [])}
+
+
+def _is_subset(project: Project, entry: Mapping[str, Any], subset: str) -> bool:
+    """Tell whether a corpus may have a subset of this name; yes where that is not known before it is read."""
+    if entry.get("reader") not in BY_LANGUAGE:
+        return True
+    if entry["reader"] in PAIRS and "-" not in subset:
+        return False
+    options = entry.get("options", {})
+    listed = [*options.get("subsets", []), *options.get("pairs", []), *filter(None, [options.get("subset")])]
+    if listed:
+        return subset in listed
+    if entry["reader"] == "tatoeba":
+        files = entry.get("files") or [file["name"] for file in project.sources[entry["source"]].get("files", [])]
+        return not files or subset in {file.rpartition(".")[2] for file in files}
+    langs = {lang.replace("-", "_") for lang in entry["langs"]}
+    return set(subset.split("-")) <= langs | {"all"} if langs else LANGUAGES.fullmatch(subset) is not None
+
+
+def _named(task: Mapping[str, Any]) -> set[str]:
+    """Return the subsets that a task names itself: its averages, what they are made of, its groups of languages, its main one."""
+    groups = {**task.get("averages", {}), **task.get("languages", {})}
+    members = {subset for value in groups.values() if isinstance(value, list) for subset in value}
+    return {*groups, *(set() if "languages" in task else members), task["main"]["subset"]}
+
+
+def _refused(project: Project, asked: Mapping[str, str]) -> tuple[str, str, Collection[str]] | None:
+    """Return what a task does not give of what is asked: its kind, its name, and what there is; None where all is there."""
+    task = project.tasks[asked["task"]]
+    left = given(task)
+    for place, kind in enumerate(KINDS):
+        if left is None or kind not in asked:
+            continue
+        kept = [records for records in left if asked[kind] in records[place]]
+        if not kept:
+            return kind, asked[kind], {name for records in left for name in records[place]}
+        left = kept
+    named, subset = _named(task), asked.get("subset")
+    sets = [] if "languages" in task else _sets(project, task)
+    if subset is None or subset in named or any(_is_subset(project, entry, subset) for entry in sets):
+        return None
+    return "subset", subset, named
+
+
+Asked = tuple[str, Sequence[str | int], Mapping[str, str]]
+"""(file, keys, what is asked)"""
+
+
+def _of_tables(project: Project) -> Iterator[Asked]:
+    for name, table in project.tables.items():
+        file = f"config/papers/{project.paper_of[name]}.yaml"
+        run = [row for row in table["rows"] if "system" in row] or [{}]
+        for index, column in enumerate(table["columns"]):
+            keys = ("tables", name, "columns", index)
+            parts = [column] if "task" in column else [part for part in column.get("mean_of", []) if not isinstance(part, str)]
+            for part in parts:
+                for direction in dict.fromkeys(row.get("direction", part.get("direction", "")) for row in run):
+                    yield file, keys, {"protocol": "", **part, "direction": direction}
+
+
+def _of_figures(project: Project) -> Iterator[Asked]:
+    for name, figure in project.figures.items():
+        for index, cell in enumerate(figure.get("cells", [])):
+            keys = ("figures", name, "cells", index)
+            yield f"config/papers/{project.paper_of[name]}.yaml", keys, {"protocol": "", "direction": "", **cell}
+
+
+def _of_selections(project: Project) -> Iterator[Asked]:
+    for section in ("systems", "finetunes"):
+        for name, recipe in getattr(project, section).items():
+            for choice, select in recipe.get("select", {}).items():
+                yield f"config/papers/{project.paper_of[name]}.yaml", (section, name, "select", choice), select
+
+
+def _of_tasks(project: Project) -> Iterator[Asked]:
+    """Yield what tasks name as their main score; its subset may be any, since a task's own names are known by it."""
+    for name, task in project.tasks.items():
+        main = {key: value for key, value in task["main"].items() if key != "subset"}
+        yield "config/tasks.yaml", ("tasks", name, "main"), {"task": name, "protocol": "", "direction": "", **main}
+
+
+def check_asked(project: Project, files: Mapping[str, YamlFile]) -> None:
+    """Refuse what a column, a figure, a selection or a task's main score asks of an evaluation that its scorer does not give.
+
+    Raises:
+        InputError: file, key, the subset, metric, protocol or direction, and those that there are.
+    """
+    for asked_by in (_of_tasks, _of_tables, _of_figures, _of_selections):
+        for file, keys, asked in asked_by(project):
+            if wrong := _refused(project, asked):
+                kind, value, allowed = wrong
+                what = f"{asked['task']} gives no {kind} {value!r}" if value else f"{asked['task']} gives nothing without a {kind}"
+                names = sorted(filter(None, allowed))
+                raise InputError(what, where=where_of(files, file, (*keys, kind)), why=nearest(value, names))
