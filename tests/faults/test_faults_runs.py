@@ -183,6 +183,35 @@ def test_f11_a_folder_without_permission_fails_before_any_download(nobody, tmp_p
     assert "Fetching" not in done.stdout
 
 
+DAMAGED = (
+    ("scores/**/sts_written.json", "make_table"),
+    ("embeddings/**/sts_written.npy", "score"),
+    ("systems/F-A-s42/last/main/model.safetensors", "embed"),
+    ("encoders/tiny/main/model.safetensors", "train_system"),
+    ("examples/nli.parquet", "train_system"),
+    ("corpora/written_nli/*.parquet", "build_examples"),
+    ("corpora/sts_written/texts.parquet", "build_examples"),
+    ("../downloads/written/nli_en.tsv", "build_corpus"),
+)
+"""One file of each kind of artefact, from the last to the first, and the rule that reads it."""
+
+
+def test_f23_one_damaged_byte_of_any_artefact_is_refused_by_name_and_mended_by_discarding_it(undisturbed, copy):
+    for number, (pattern, rule) in enumerate(DAMAGED):
+        (path,) = copy.results.glob(pattern)
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content if number % 2 else content[:-1])
+        done = copy.run("--until", rule, check=False)
+        assert done.returncode != 0, done.stdout[-3000:]
+        assert "not what its lineage says; damaged, or changed by hand" in done.stdout, done.stdout[-3000:]
+        assert not verify(copy.results)[1]
+        assert discard(copy.results)
+    copy.finish()
+    assert copy.tables() == undisturbed.tables()
+    assert copy.artefacts() == undisturbed.artefacts()
+
+
 def test_f26_no_more_jobs_start_than_there_are_devices_for(tmp_path):
     """Where nobody says `--resources gpu=...`: a job that waited for a device would hold its cores, for a day at most."""
     mini = Mini(tmp_path / "mini")

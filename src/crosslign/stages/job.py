@@ -211,6 +211,7 @@ def _execute(
     lineage = Lineage(
         rule, settings.get("recipe"), _flat(given), Path(settings["root"]), settings.get("seed"), threads, str(settings.get("code", ""))
     )
+    lineage.check_inputs()
     try:
         with no_network(rule) if settings.get("offline", True) else nullcontext(), lease_gpus(gpus) as devices:
             _check_devices(devices)
