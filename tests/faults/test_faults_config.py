@@ -43,11 +43,13 @@ CONFIGS = {
 }
 
 
-NAMED = [("config/papers/faults.yaml", section) for section in ("systems", "tables", "examples", "figures")]
+NAMED = [("config/papers/faults.yaml", section) for section in ("systems", "finetunes", "tables", "views", "examples", "figures")]
 NAMED += [("config/corpora.yaml", "corpora"), ("config/corpora.yaml", "sources"), ("config/tasks.yaml", "tasks")]
 NAMED += [("config/encoders.yaml", "encoders"), ("config/encoders.yaml", "readouts"), ("config/config.yaml", "mine")]
 """Where an entry's name becomes part of a path."""
 SMALLEST = {
+    "finetunes": {"finetune": {}},
+    "views": {"view": {}},
     "figures": {"curve": {"kind": "curves", "title": "Loss", "caption": "Loss.", "systems": ["F-A"]}},
     "mine": {"mine": {"system": "F-A", "source": {"path": "a.txt", "lang": "en"}, "target": {"path": "b.txt", "lang": "de"}}},
 }

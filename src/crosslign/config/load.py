@@ -10,6 +10,7 @@ from typing import Any
 from crosslign.config import options
 from crosslign.config.file_lists import with_listed_files
 from crosslign.config.mining import check_mining
+from crosslign.config.names import check_names
 from crosslign.config.project import SECTIONS, Project
 from crosslign.config.recipes import check_recipes
 from crosslign.config.references import check_references
@@ -148,6 +149,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
         paths=Paths(_results(settings), settings["scale"], stand_in=scale["sources"] == "stand_in"),
         mirrors=_mirrors(settings),
     )
+    check_names(project, loader.files)
     check_references(project, loader.files)
     check_recipes(project, loader.files, loader.schemas)
     check_mining(project)
