@@ -112,14 +112,6 @@ def names(ids):
     return "|".join(sorted(map(re.escape, ids), key=len, reverse=True)) or "none"
 
 
-RUN = (
-    names([*project.encoders, *project.systems])
-    + "|("
-    + names(project.systems)
-    + r")(\+[a-z0-9_]+)*-s\d+"
-)
-
-
 wildcard_constraints:
     source=names(project.sources),
     file=r"[^/]+",
