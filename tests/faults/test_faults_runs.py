@@ -282,6 +282,12 @@ EDITS = {
     "an average": ("config/tasks.yaml", "mono: [en-en, de-de]", "mono: [en-en]", {"score", "make_table"}),
     "a title": ("config/papers/faults.yaml", "The table of the", "A table of the", {"make_table"}),
     "a comment": ("config/papers/faults.yaml", "# One system", "# A system", set()),
+    "a comment of a script": ("workflow/scripts/train_system.py", "Train one run.", "Train a run.", set()),
+    "a citation": ("config/corpora.yaml", "Written for crosslign; in the form", "Written by hand, in the form", set()),
+    "a citation of a source": ("config/corpora.yaml", "crosslign, resources/written", "resources/written", set()),
+    "a citation of an encoder": ("config/encoders.yaml", "random weights", "weights at random", set()),
+    "a rough size": ("config/corpora.yaml", "{name: nli_en.tsv}", "{name: nli_en.tsv, about_bytes: 50000}", set()),
+    "how often a training is saved": ("config/papers/faults.yaml", "checkpoint_every: 2", "checkpoint_every: 3", set()),
 }
 
 
