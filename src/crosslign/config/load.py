@@ -21,7 +21,7 @@ from crosslign.config.sizes import renamed, sized, with_dependants
 from crosslign.config.templates import expand
 from crosslign.config.yaml_files import YamlFile, load_yaml
 from crosslign.errors import InputError
-from crosslign.paths import Paths
+from crosslign.paths import Paths, with_home
 from crosslign.registry import nearest
 
 
@@ -100,12 +100,16 @@ def _results(settings: Mapping[str, Any]) -> Path:
     """Return the folder of results.
 
     Raises:
-        InputError: it, or a folder that it would lie in, is a file.
+        InputError: it, or a folder that it would lie in, is a file, or cannot be.
     """
     folder = Path(settings["results"])
-    there = next((place for place in (folder / settings["scale"], folder, *folder.parents) if place.exists()), folder)
+    what, where = "no folder can be made here", f"results: {folder}"
+    try:
+        there = next((place for place in (folder / settings["scale"], folder, *folder.parents) if place.exists()), folder)
+    except OSError as error:
+        raise InputError(what, where=where, why=str(error.strerror)) from error
     if there.exists() and not there.is_dir():
-        raise InputError("no folder can be made here", where=f"results: {folder}", why=f"{there} is a file")
+        raise InputError(what, where=where, why=f"{there} is a file")
     return folder
 
 
@@ -113,7 +117,7 @@ def _mirrors(settings: Mapping[str, Any]) -> tuple[Path, ...]:
     named = settings["mirror"]
     folders = [named] if isinstance(named, str) else list(named)
     folders += [part for part in os.environ.get("CROSSLIGN_MIRROR", "").split(os.pathsep) if part]
-    return tuple(Path(folder).expanduser() for folder in folders)
+    return tuple(with_home(folder) for folder in folders)
 
 
 def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
