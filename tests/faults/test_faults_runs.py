@@ -287,6 +287,12 @@ EDITS = {
     "a citation of a source": ("config/corpora.yaml", "crosslign, resources/written", "resources/written", set()),
     "a citation of an encoder": ("config/encoders.yaml", "random weights", "weights at random", set()),
     "a rough size": ("config/corpora.yaml", "{name: nli_en.tsv}", "{name: nli_en.tsv, about_bytes: 50000}", set()),
+    "a file of the user's own": (
+        "resources/written/nli_en.tsv",
+        "Marta simmered",
+        "Marta stirred",
+        {"fetch", "prepare_encoder", "build_corpus", *ALL},
+    ),
     "how often a training is saved": ("config/papers/faults.yaml", "checkpoint_every: 2", "checkpoint_every: 3", set()),
 }
 
@@ -296,6 +302,11 @@ def test_f32_an_edited_value_reruns_its_rules_and_no_others(copy, name):
     file, old, new, expected = EDITS[name]
     copy.edit(file, old, new)
     assert planned(copy) == expected
+
+
+def test_f32_a_file_of_the_users_own_that_is_gone_once_it_was_copied_makes_nothing_anew(copy):
+    shutil.rmtree(copy.folder / "resources" / "written")
+    assert planned(copy) == set()
 
 
 def test_f38_tokens_of_the_environment_stand_nowhere(undisturbed):

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from crosslign.config import cells, graph
-from crosslign.config.catalog import source_kind
+from crosslign.config.catalog import describe, source_kind
 from crosslign.config.load import load_project
 from crosslign.config.job_states import JobStates
 from crosslign.config.mining import mine_recipe, side_file
@@ -37,6 +37,7 @@ from crosslign.paths import (
     MINED_SIDES,
     OVERVIEW_FORMATS,
     tokenised_folder,
+    with_home,
 )
 from crosslign.reporting.console import summary
 from crosslign.reporting.cost import cost_of, cost_text, too_long

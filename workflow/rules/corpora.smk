@@ -7,6 +7,8 @@ localrules:
 
 
 rule fetch:
+    input:
+        own_file_of,
     output:
         file=paths.download("{source}", "{file}"),
     log:

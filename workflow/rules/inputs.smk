@@ -24,6 +24,17 @@ def source_recipe(wildcards):
     }
 
 
+def own_file_of(wildcards):
+    """The user's own file that a `local` source copies, so that an edited one is copied again; once copied, it may go."""
+    source = project.sources[wildcards.source]
+    if source_kind(source) != "local":
+        return []
+    file = graph.source_file(project, wildcards.source, wildcards.file)
+    own = with_home(describe(source, file))
+    copy = paths.download(wildcards.source, wildcards.file)
+    return [own] if own.is_file() or copy.is_file() else []
+
+
 def stand_in_recipe(source):
     return {
         "source": source,
