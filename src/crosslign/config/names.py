@@ -12,24 +12,19 @@ from crosslign.errors import InputError
 
 RUN_END = re.compile(r"-s\d+$")
 """End of the name of a run, and of a training set that is drawn for a run's seed."""
-OTHERS = {
-    "systems": ("encoders", "base encoder"),
-    "views": ("corpora", "corpus"),
-}
+OTHERS = {"systems": ("encoders", "base encoder"), "views": ("corpora", "corpus")}
 """Sections whose names stand where those of another may stand."""
-FILES = {"encoders": "config/encoders.yaml", "mine": "config/config.yaml"}
 
 
 def _taken(project: Project) -> Iterator[tuple[str, str, str]]:
     """Yield section, name, and what else the name stands for."""
     for section in ("encoders", "systems", "finetunes", "examples"):
-        yield from ((section, name, "a run, as <system>-s<seed>") for name in getattr(project, section) if RUN_END.search(name))
+        yield from ((section, name, "the name of a run") for name in getattr(project, section) if RUN_END.search(name))
     for section, (other, kind) in OTHERS.items():
         same: Collection[str] = getattr(project, other)
         yield from ((section, name, f"a {kind}") for name in getattr(project, section) if name in same)
-    targets = {"tables": project.tables, "figures": project.figures, "mine": project.settings["mine"]}
-    for section, names in targets.items():
-        yield from ((section, name, "a group of targets") for name in names if name in GROUPS)
+    for section in ("tables", "figures"):
+        yield from ((section, name, "a word of targets") for name in getattr(project, section) if name in GROUPS)
 
 
 def check_names(project: Project, files: Mapping[str, YamlFile]) -> None:
@@ -39,5 +34,5 @@ def check_names(project: Project, files: Mapping[str, YamlFile]) -> None:
         InputError: file, key, and what the name stands for.
     """
     for section, name, meaning in _taken(project):
-        file = FILES.get(section) or f"config/papers/{project.paper_of[name]}.yaml"
-        raise InputError(f"{name!r} already stands for {meaning}", where=where_of(files, file, (section, name)), do="Choose another name")
+        file = "config/encoders.yaml" if section == "encoders" else f"config/papers/{project.paper_of[name]}.yaml"
+        raise InputError(f"{name!r} is also {meaning}", where=where_of(files, file, (section, name)), do="Choose another name")
