@@ -96,6 +96,16 @@ def _join_papers(
     return joined, paper_of, corpora
 
 
+def _own_folders(root: Path, sources: Mapping[str, Any]) -> dict[str, Any]:
+    """Return sources with their `local` folders: the one of the working directory, or the project's where that has none."""
+    found = {}
+    for name, entry in sources.items():
+        found[name], own = dict(entry), entry.get("local", ".")
+        if not Path(own).exists() and (root / own).exists():
+            found[name]["local"] = os.path.relpath(root / own)
+    return found
+
+
 def _results(settings: Mapping[str, Any]) -> Path:
     """Return the folder of results.
 
@@ -143,7 +153,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
         root=loader.root,
         settings=settings,
         scale=scale,
-        sources=with_listed_files(loader.root, {**corpora["sources"], **encoders["sources"]}),
+        sources=_own_folders(loader.root, with_listed_files(loader.root, {**corpora["sources"], **encoders["sources"]})),
         corpora=entries,
         encoders=encoders["encoders"],
         readouts=encoders["readouts"],

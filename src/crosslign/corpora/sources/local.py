@@ -14,7 +14,7 @@ from crosslign.paths import with_home
 
 @SOURCES.register
 def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> None:
-    """Copy one file; a relative folder is relative to the working directory, which is the project's root.
+    """Copy one file; a relative folder is relative to the working directory.
 
     Raises:
         InputError: the file is not there.
