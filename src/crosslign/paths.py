@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from crosslign.errors import InputError
+
 EVALUATION_FILES = ("texts", "items", "gold")
 MINED_FORMATS = ("tsv", "parquet")
 MINED_SIDES = ("source", "target")
@@ -17,6 +19,18 @@ FIGURE_FORMATS = ("png", "svg", "csv")
 OVERVIEW_FORMATS = ("html", "md")
 ORIGIN = "origin.txt"
 """Names the group that a folder of scores came from."""
+
+
+def with_home(text: str) -> Path:
+    """Return a path that a user wrote, with the home folder for `~`.
+
+    Raises:
+        InputError: nobody knows that home folder.
+    """
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise InputError("no home folder is known", where=text, do="Write the path out") from error
 
 
 def resamples_path(score: Path) -> Path:

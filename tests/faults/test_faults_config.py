@@ -43,11 +43,13 @@ CONFIGS = {
 }
 
 
-NAMED = [("config/papers/faults.yaml", section) for section in ("systems", "tables", "examples", "figures")]
+NAMED = [("config/papers/faults.yaml", section) for section in ("systems", "finetunes", "tables", "views", "examples", "figures")]
 NAMED += [("config/corpora.yaml", "corpora"), ("config/corpora.yaml", "sources"), ("config/tasks.yaml", "tasks")]
 NAMED += [("config/encoders.yaml", "encoders"), ("config/encoders.yaml", "readouts"), ("config/config.yaml", "mine")]
 """Where an entry's name becomes part of a path."""
 SMALLEST = {
+    "finetunes": {"finetune": {}},
+    "views": {"view": {}},
     "figures": {"curve": {"kind": "curves", "title": "Loss", "caption": "Loss.", "systems": ["F-A"]}},
     "mine": {"mine": {"system": "F-A", "source": {"path": "a.txt", "lang": "en"}, "target": {"path": "b.txt", "lang": "de"}}},
 }
@@ -92,12 +94,27 @@ def test_f13_whole_numbers_that_nothing_can_hold_are_refused_and_not_printed(min
     assert len(str(error.value)) < 200
 
 
-@pytest.mark.parametrize("folder", ["/dev/null/x", "config/config.yaml", "config/config.yaml/deep/er", "{x}", "a\nb", "a\x1b[2J"])
+@pytest.mark.parametrize(
+    "folder",
+    ["/dev/null/x", "config/config.yaml", "config/config.yaml/deep/er", "{x}", "a\nb", "a\x1b[2J", "x" * 300, "~nobody-of-this-name/x"],
+)
 def test_f13_results_that_no_folder_can_be_are_refused_before_anything_is_planned(mini, monkeypatch, capsys, folder):
     monkeypatch.chdir(mini.folder)
     spoil(mini, "config/config.yaml", "results: results", f"results: {json.dumps(folder)}")
     assert main(["plan"]) == 2
     assert capsys.readouterr().err.startswith("error: ")
+
+
+@pytest.mark.parametrize(
+    "options", [["--configfile", "config"], ["--configfile", "loop.yaml"], ["--config", "mirror=~nobody-of-this-name/x"]]
+)
+def test_f13_what_cannot_be_read_is_named_in_one_line(mini, monkeypatch, capsys, options):
+    monkeypatch.chdir(mini.folder)
+    (mini.folder / "loop.yaml").symlink_to("loop.yaml")
+    assert main(["plan", *options]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith("error: ")
+    assert said.count("\n") == 1
 
 
 def test_f13_norwegian_and_other_words_of_yaml_1_1_stay_text(tmp_path):

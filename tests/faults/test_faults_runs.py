@@ -183,6 +183,35 @@ def test_f11_a_folder_without_permission_fails_before_any_download(nobody, tmp_p
     assert "Fetching" not in done.stdout
 
 
+DAMAGED = (
+    ("scores/**/sts_written.json", "make_table"),
+    ("embeddings/**/sts_written.npy", "score"),
+    ("systems/F-A-s42/last/main/model.safetensors", "embed"),
+    ("encoders/tiny/main/model.safetensors", "train_system"),
+    ("examples/nli.parquet", "train_system"),
+    ("corpora/written_nli/*.parquet", "build_examples"),
+    ("corpora/sts_written/texts.parquet", "build_examples"),
+    ("../downloads/written/nli_en.tsv", "build_corpus"),
+)
+"""One file of each kind of artefact, from the last to the first, and the rule that reads it."""
+
+
+def test_f23_one_damaged_byte_of_any_artefact_is_refused_by_name_and_mended_by_discarding_it(undisturbed, copy):
+    for number, (pattern, rule) in enumerate(DAMAGED):
+        (path,) = copy.results.glob(pattern)
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        path.write_bytes(content if number % 2 else content[:-1])
+        done = copy.run("--until", rule, check=False)
+        assert done.returncode != 0, done.stdout[-3000:]
+        assert "not what its lineage says; damaged, or changed by hand" in done.stdout, done.stdout[-3000:]
+        assert not verify(copy.results)[1]
+        assert discard(copy.results)
+    copy.finish()
+    assert copy.tables() == undisturbed.tables()
+    assert copy.artefacts() == undisturbed.artefacts()
+
+
 def test_f26_no_more_jobs_start_than_there_are_devices_for(tmp_path):
     """Where nobody says `--resources gpu=...`: a job that waited for a device would hold its cores, for a day at most."""
     mini = Mini(tmp_path / "mini")
@@ -253,6 +282,18 @@ EDITS = {
     "an average": ("config/tasks.yaml", "mono: [en-en, de-de]", "mono: [en-en]", {"score", "make_table"}),
     "a title": ("config/papers/faults.yaml", "The table of the", "A table of the", {"make_table"}),
     "a comment": ("config/papers/faults.yaml", "# One system", "# A system", set()),
+    "a comment of a script": ("workflow/scripts/train_system.py", "Train one run.", "Train a run.", set()),
+    "a citation": ("config/corpora.yaml", "Written for crosslign; in the form", "Written by hand, in the form", set()),
+    "a citation of a source": ("config/corpora.yaml", "crosslign, resources/written", "resources/written", set()),
+    "a citation of an encoder": ("config/encoders.yaml", "random weights", "weights at random", set()),
+    "a rough size": ("config/corpora.yaml", "{name: nli_en.tsv}", "{name: nli_en.tsv, about_bytes: 50000}", set()),
+    "a file of the user's own": (
+        "resources/written/nli_en.tsv",
+        "Marta simmered",
+        "Marta stirred",
+        {"fetch", "prepare_encoder", "build_corpus", *ALL},
+    ),
+    "how often a training is saved": ("config/papers/faults.yaml", "checkpoint_every: 2", "checkpoint_every: 3", set()),
 }
 
 
@@ -261,6 +302,11 @@ def test_f32_an_edited_value_reruns_its_rules_and_no_others(copy, name):
     file, old, new, expected = EDITS[name]
     copy.edit(file, old, new)
     assert planned(copy) == expected
+
+
+def test_f32_a_file_of_the_users_own_that_is_gone_once_it_was_copied_makes_nothing_anew(copy):
+    shutil.rmtree(copy.folder / "resources" / "written")
+    assert planned(copy) == set()
 
 
 def test_f38_tokens_of_the_environment_stand_nowhere(undisturbed):

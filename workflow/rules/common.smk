@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from crosslign.config import cells, graph
-from crosslign.config.catalog import source_kind
+from crosslign.config.catalog import describe, source_kind
 from crosslign.config.load import load_project
 from crosslign.config.job_states import JobStates
 from crosslign.config.mining import mine_recipe, side_file
@@ -39,6 +39,7 @@ from crosslign.paths import (
     MINED_SIDES,
     OVERVIEW_FORMATS,
     tokenised_folder,
+    with_home,
 )
 from crosslign.reporting.console import summary
 from crosslign.reporting.cost import cost_of, cost_text, too_long
@@ -112,14 +113,6 @@ COVERED_SCORES = sorted(
 def names(ids):
     """A wildcard constraint that allows exactly these ids."""
     return "|".join(sorted(map(re.escape, ids), key=len, reverse=True)) or "none"
-
-
-RUN = (
-    names([*project.encoders, *project.systems])
-    + "|("
-    + names(project.systems)
-    + r")(\+[a-z0-9_]+)*-s\d+"
-)
 
 
 wildcard_constraints:

@@ -7,6 +7,8 @@ localrules:
 
 
 rule fetch:
+    input:
+        own_file_of,
     output:
         file=paths.download("{source}", "{file}"),
     log:
@@ -90,7 +92,10 @@ rule prepare_encoder:
     resources:
         **needs("prepare_encoder"),
     params:
-        recipe=lambda w: {"encoder": w.encoder, "entry": encoder_entry(w.encoder)},
+        recipe=lambda w: {
+            "encoder": w.encoder,
+            "entry": graph.settings_of(project.encoders[w.encoder]),
+        },
         root=lambda w: str(paths.results),
         offline=lambda w: "hub" not in project.encoders[w.encoder],
         code=lambda w: code(

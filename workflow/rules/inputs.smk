@@ -11,24 +11,35 @@ def stand_in_sources():
 
 def source_entry(source):
     """A source's entry without its files, which recipes name one by one."""
-    return {
-        key: value for key, value in project.sources[source].items() if key != "files"
-    }
+    entry = graph.settings_of(project.sources[source])
+    return {key: value for key, value in entry.items() if key != "files"}
 
 
 def source_recipe(wildcards):
+    file = graph.source_file(project, wildcards.source, wildcards.file)
     return {
         "source": wildcards.source,
         "entry": source_entry(wildcards.source),
-        "file": graph.source_file(project, wildcards.source, wildcards.file),
+        "file": graph.settings_of(file),
     }
+
+
+def own_file_of(wildcards):
+    """The user's own file that a `local` source copies, so that an edited one is copied again; once copied, it may go."""
+    source = project.sources[wildcards.source]
+    if source_kind(source) != "local":
+        return []
+    file = graph.source_file(project, wildcards.source, wildcards.file)
+    own = with_home(describe(source, file))
+    copy = paths.download(wildcards.source, wildcards.file)
+    return [own] if own.is_file() or copy.is_file() else []
 
 
 def stand_in_recipe(source):
     return {
         "source": source,
         "entry": source_entry(source),
-        "files": project.sources[source]["files"],
+        "files": [graph.settings_of(file) for file in project.sources[source]["files"]],
     }
 
 
@@ -36,13 +47,6 @@ def stand_in_code(source):
     return code(
         "fetch", f"crosslign.corpora.stand_ins.{project.sources[source]['stand_in']}"
     )
-
-
-def encoder_entry(encoder):
-    """An encoder's entry without what only plans and readouts look at."""
-    entry = project.encoders[encoder]
-    left_out = {"parameters_m", "readout", "longest", "normalises"}
-    return {key: value for key, value in entry.items() if key not in left_out}
 
 
 def reference_inputs(wildcards):
@@ -59,8 +63,7 @@ def corpus_recipe(limit):
         entry = project.corpora[wildcards.corpus]
         return {
             "corpus": wildcards.corpus,
-            # without what only plans look at
-            "entry": {key: value for key, value in entry.items() if key != "share"},
+            "entry": graph.settings_of(entry),
             "limit": None if entry.get("whole") else LIMITS.get(limit),
         }
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import sys
 import traceback
 from argparse import ArgumentParser
@@ -27,14 +29,26 @@ def parser() -> ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code (2 wrong input, 3 network, 4 resources; see docs/architecture.md).
+    """Run one command; return its exit code (2 wrong input, 3 network, 4 resources, 130 Ctrl-C; see docs/architecture.md).
 
     Names, licences, logs and results come from anywhere: no code in them that a terminal would obey is printed.
     """
     collect_rarely()
-    out, err = (cast(TextIO, PrintableStream(stream)) for stream in (sys.stdout, sys.stderr))
-    with redirect_stdout(out), redirect_stderr(err):
-        return _run(arguments)
+    with open(os.devnull, "w", encoding="utf-8") as nowhere:  # Python has no stream where a shell closed it (`>&-`)
+        out, err = (cast(TextIO, PrintableStream(stream or nowhere)) for stream in (sys.stdout, sys.stderr))
+        try:
+            with redirect_stdout(out), redirect_stderr(err):
+                return _run(arguments)
+        finally:
+            _flush(sys.stdout or nowhere)
+
+
+def _flush(stream: TextIO) -> None:
+    """Write what is left; where its reader has gone (`| head -1`), the interpreter would try again and complain: let it find no pipe."""
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def _run(arguments: Sequence[str] | None) -> int:
@@ -46,6 +60,8 @@ def _run(arguments: Sequence[str] | None) -> int:
         return error.exit_code
     except BrokenPipeError:
         return 0
+    except KeyboardInterrupt:
+        return 128 + signal.SIGINT
     except Exception:  # the interpreter would print its text as it stands
         traceback.print_exc()
         return 1

@@ -15,6 +15,7 @@ from crosslign.config.settings import PAGES
 from crosslign.config.targets import GROUPS, covered, figures_of, tables_of
 from crosslign.config.uses import Uses, file_state
 from crosslign.errors import InputError
+from crosslign.paths import with_home
 from crosslign.registry import nearest
 
 STATES = ("here", "stand-in", "mirror", "fetch", "by hand", "withdrawn")
@@ -139,7 +140,7 @@ def data_plan(project: Project, targets: Sequence[str]) -> list[FileNeed]:
         access = next((value for value in users.values() if value != "open"), "open")
         state = file_state(project, name, file, access)
         if source_kind(source) == "local" and state in ("here", "by hand"):
-            path = Path(describe(source, file)).expanduser()
+            path = with_home(describe(source, file))
         needs.append(
             FileNeed(
                 source=name,
@@ -168,7 +169,7 @@ def _weights(project: Project, name: str) -> FileNeed | None:
         state, path = ("here" if prepared.exists() else "fetch"), prepared
         origin, file = f"hub:{entry['hub']}@{entry.get('revision', 'main')}", entry["hub"]
     elif "path" in entry:
-        path = Path(entry["path"]).expanduser()
+        path = with_home(entry["path"])
         state, origin, file = ("here" if path.exists() else "by hand"), entry["path"], path.name
     else:
         return None

@@ -12,6 +12,16 @@ from crosslign.config.resolve import encoder_at_scale, head_of, is_untrained, re
 from crosslign.errors import InputError
 from crosslign.paths import EVALUATION_FILES
 
+NO_SETTINGS = frozenset(
+    {"about_bytes", "access", "citation", "expect_none", "how", "longest", "normalises", "parameters_m", "readout", "share"}
+)
+"""Keys of catalog entries on which no byte of what is made of them depends: words for people, rough sizes, what others look at."""
+
+
+def settings_of(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a recipe takes of an entry of the catalog, so that a corrected citation fetches and trains nothing anew."""
+    return {key: value for key, value in entry.items() if key not in NO_SETTINGS}
+
 
 def source_file(project: Project, source: str, name: str) -> dict[str, Any]:
     """Return the catalog's entry of one file of a source."""

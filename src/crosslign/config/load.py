@@ -12,6 +12,7 @@ from crosslign.config.asked import check_asked
 from crosslign.config.checkpoints import check_checkpoints
 from crosslign.config.file_lists import with_listed_files
 from crosslign.config.mining import check_mining
+from crosslign.config.names import check_names
 from crosslign.config.project import SECTIONS, Project
 from crosslign.config.recipes import check_recipes
 from crosslign.config.references import check_references
@@ -22,7 +23,7 @@ from crosslign.config.sizes import renamed, sized, with_dependants
 from crosslign.config.templates import expand
 from crosslign.config.yaml_files import YamlFile, load_yaml
 from crosslign.errors import InputError
-from crosslign.paths import Paths
+from crosslign.paths import Paths, with_home
 from crosslign.registry import nearest
 
 
@@ -97,16 +98,30 @@ def _join_papers(
     return joined, paper_of, corpora
 
 
+def _own_folders(root: Path, sources: Mapping[str, Any]) -> dict[str, Any]:
+    """Return sources with their `local` folders: the one of the working directory, or the project's where that has none."""
+    found = {}
+    for name, entry in sources.items():
+        found[name], own = dict(entry), entry.get("local", ".")
+        if not Path(own).exists() and (root / own).exists():
+            found[name]["local"] = os.path.relpath(root / own)
+    return found
+
+
 def _results(settings: Mapping[str, Any]) -> Path:
     """Return the folder of results.
 
     Raises:
-        InputError: it, or a folder that it would lie in, is a file.
+        InputError: it, or a folder that it would lie in, is a file, or cannot be.
     """
     folder = Path(settings["results"])
-    there = next((place for place in (folder / settings["scale"], folder, *folder.parents) if place.exists()), folder)
+    what, where = "no folder can be made here", f"results: {folder}"
+    try:
+        there = next((place for place in (folder / settings["scale"], folder, *folder.parents) if place.exists()), folder)
+    except OSError as error:
+        raise InputError(what, where=where, why=str(error.strerror)) from error
     if there.exists() and not there.is_dir():
-        raise InputError("no folder can be made here", where=f"results: {folder}", why=f"{there} is a file")
+        raise InputError(what, where=where, why=f"{there} is a file")
     return folder
 
 
@@ -114,7 +129,7 @@ def _mirrors(settings: Mapping[str, Any]) -> tuple[Path, ...]:
     named = settings["mirror"]
     folders = [named] if isinstance(named, str) else list(named)
     folders += [part for part in os.environ.get("CROSSLIGN_MIRROR", "").split(os.pathsep) if part]
-    return tuple(Path(folder).expanduser() for folder in folders)
+    return tuple(with_home(folder) for folder in folders)
 
 
 def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
@@ -140,7 +155,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
         root=loader.root,
         settings=settings,
         scale=scale,
-        sources=with_listed_files(loader.root, {**corpora["sources"], **encoders["sources"]}),
+        sources=_own_folders(loader.root, with_listed_files(loader.root, {**corpora["sources"], **encoders["sources"]})),
         corpora=entries,
         encoders=encoders["encoders"],
         readouts=encoders["readouts"],
@@ -150,6 +165,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
         paths=Paths(_results(settings), settings["scale"], stand_in=scale["sources"] == "stand_in"),
         mirrors=_mirrors(settings),
     )
+    check_names(project, loader.files)
     check_references(project, loader.files)
     check_checkpoints(project, loader.files)
     check_asked(project, loader.files)

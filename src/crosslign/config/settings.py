@@ -11,6 +11,7 @@ from typing import Any
 
 from crosslign.config.schema import check
 from crosslign.config.yaml_files import YamlFile, load_yaml, parse_yaml, plain_value
+from crosslign.paths import with_home
 
 DEFAULTS: Mapping[str, Any] = {
     "scale": "laptop",
@@ -83,5 +84,5 @@ def read_settings(root: Path, files: Sequence[Path], given: Mapping[str, Any]) -
         settings = _laid_over(settings, layer)
         if "papers" in layer and "targets" not in layer and layer is not layers[0] and "all" not in settings["targets"]:
             settings["targets"] = [*layer["papers"], *(target for target in settings["targets"] if target in PAGES)]
-    settings["results"] = str(Path(settings["results"]).expanduser())
+    settings["results"] = str(with_home(settings["results"]))
     return settings

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from crosslign.config.catalog import describe, source_kind
 from crosslign.config.project import Project, view_corpora
 from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained
 from crosslign.files.mirrors import mirrored
+from crosslign.paths import with_home
 
 
 @dataclass
@@ -113,7 +113,7 @@ def file_state(project: Project, name: str, file: Mapping[str, Any], access: str
     if mirrored(name, file, project.mirrors):
         return "mirror"
     local = source_kind(source) == "local"
-    if local and Path(describe(source, file)).expanduser().is_file():
+    if local and with_home(describe(source, file)).is_file():
         return "here"
     if access == "withdrawn":
         return "withdrawn"

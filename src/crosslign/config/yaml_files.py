@@ -240,7 +240,7 @@ def load_yaml(path: Path, shown: Path | None = None) -> YamlFile:
         shown: the name that messages use, where it differs (relative to the project).
 
     Raises:
-        InputError: missing, too large, not YAML 1.2, a duplicate key, a tag, a non-text key; names file and line.
+        InputError: missing, unreadable, too large, not YAML 1.2, a duplicate key, a tag, a non-text key; names file and line.
     """
     shown = shown or path
     try:
@@ -249,6 +249,8 @@ def load_yaml(path: Path, shown: Path | None = None) -> YamlFile:
         raise InputError("file is missing", where=str(shown)) from error
     except UnicodeDecodeError as error:
         raise InputError("not UTF-8", where=str(shown), why=str(error)) from error
+    except OSError as error:
+        raise InputError("cannot be read", where=str(shown), why=str(error.strerror)) from error
     if len(text) > MAX_BYTES:
         raise InputError("file is too large for a configuration", where=str(shown), why=f"{len(text):,} characters")
     return parse_yaml(text, shown)

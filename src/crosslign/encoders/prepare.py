@@ -17,6 +17,7 @@ from crosslign.encoders.prune import prune, replace_saved, texts_of
 from crosslign.encoders.sentence_transformers_folder import write_modules
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, read_json, write_json
+from crosslign.paths import with_home
 
 BERT_CLASSES = {"bert": {"model_type": "bert", "architectures": ["BertModel"]}}
 
@@ -48,7 +49,7 @@ def _from_hub(name: str, entry: Mapping[str, Any], convert: Format, dest: Path) 
 
 
 def _from_path(name: str, entry: Mapping[str, Any], convert: Format, dest: Path) -> None:
-    path = Path(entry["path"]).expanduser()
+    path = with_home(entry["path"])
     if not path.exists():
         raise InputError(f"encoder {name!r}: the folder or file does not exist", where="config/encoders.yaml: path", why=str(path))
     convert(path, dest)

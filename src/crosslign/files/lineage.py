@@ -21,6 +21,7 @@ PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "safetensors", 
 
 
 AGAIN = "Let whatever else writes there end, then run the same command again"
+DISCARD = "Run crosslign verify --discard, then the same command again"
 LONGEST_NAME = 255
 """Bytes that file systems allow a name."""
 FORMAT = 1
@@ -73,8 +74,7 @@ def read_sidecar(path: Path) -> dict[str, Any]:
     lists = isinstance(content["inputs"], list) and isinstance(content["licences"], list)
     mappings = all(isinstance(content.get(key, {}), dict) for key in ("counts", "run", "versions"))
     if not (lists and mappings and _names_a_file(content["artefact"]) and all(map(_names_a_file, content["inputs"]))):
-        do = "Run crosslign verify --discard, then the same command again"
-        raise InputError("not the lineage of an artefact", where=str(path), why="its values have other forms", do=do)
+        raise InputError("not the lineage of an artefact", where=str(path), why="its values have other forms", do=DISCARD)
     return content
 
 
@@ -155,7 +155,8 @@ class Lineage:
         """Return the SHA-256 of an input, read once while its stamps stay what they were when the job began.
 
         Raises:
-            InputError: it is gone, or its bytes changed while the job read it: nobody knows which of them the artefact was made of.
+            InputError: it is gone, or its bytes changed while the job read it: nobody knows which of them the artefact was made of; or
+                they are not those that its own lineage names.
         """
         files, sidecar = self._seen[path]
         unchanged = files == _stamps(path)
@@ -167,10 +168,22 @@ class Lineage:
             raise InputError("an input went away while the job ran", where=str(path), do=AGAIN) from error
         # The stamp may be new alone, set by the engine of another run: then its lineage is the old one, and names these bytes.
         described = sidecar and sidecar == _stamps(lineage_path(path))
-        if not unchanged and (not described or read_lineage(path)["artefact"]["sha256"] != found):
+        whole = described and read_lineage(path)["artefact"]["sha256"] == found
+        if not unchanged and not whole:
             raise InputError("an input changed while the job ran", where=str(path), do=AGAIN)
+        if described and not whole:
+            raise InputError("not what its lineage says", where=str(path), why="damaged, or changed by hand", do=DISCARD)
         self._checksums[path] = found
         return found
+
+    def check_inputs(self) -> None:
+        """Read all inputs once, before any work: one byte of a file that is not as it was made goes into results in silence.
+
+        Raises:
+            InputError: as `input_checksum`.
+        """
+        for path in self._seen:
+            self.input_checksum(path)
 
     def inherit(self) -> None:
         """Take over licences and the stand-in mark from the lineage of every input."""

@@ -234,6 +234,7 @@ def _execute(
     lineage = Lineage(
         rule, settings.get("recipe"), _flat(given), Path(settings["root"]), settings.get("seed"), threads, str(settings.get("code", ""))
     )
+    lineage.check_inputs()
     try:
         network = no_network(rule) if settings.get("offline", True) else nullcontext()
         with _end_explained(), network, lease_gpus(gpus) as devices:

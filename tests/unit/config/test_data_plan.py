@@ -162,3 +162,11 @@ def test_every_source_of_training_text_has_sizes():
     cc100 = {file["name"]: file["about_bytes"] for file in project.sources["cc100"]["files"]}
     assert (cc100["en.txt.xz"], cc100["af.txt.xz"]) == (82 * 2**30, 305 * 2**20)
     assert sum(cc100.values()) > 500e9
+
+
+def test_the_projects_own_folders_are_found_from_anywhere(tmp_path, monkeypatch):
+    """As with `snakemake --directory elsewhere`, or `crosslign plan --directory` of another project."""
+    monkeypatch.chdir(tmp_path)
+    assert (tmp_path / load_project(ROOT, {"papers": ["quickstart"]}).sources["written"]["local"]).samefile(ROOT / "resources" / "written")
+    monkeypatch.chdir(ROOT)
+    assert load_project(ROOT, {"papers": ["quickstart"]}).sources["written"]["local"] == "resources/written"

@@ -97,6 +97,28 @@ def test_an_input_that_changed_or_went_while_the_job_ran_fails_the_job(tmp_path,
     assert not lineage_path(tmp_path / "out.txt").exists()
 
 
+def flipped(path):
+    content = bytearray(path.read_bytes())
+    content[len(content) // 2] ^= 1
+    path.write_bytes(content)
+
+
+def cut(path):
+    path.write_bytes(path.read_bytes()[:-1])
+
+
+@pytest.mark.parametrize("damage", [flipped, cut])
+@pytest.mark.parametrize("name", ["in.txt", "run"])
+def test_an_input_that_is_not_what_its_lineage_says_is_refused(tmp_path, name, damage):
+    file = tmp_path / name if name.endswith(".txt") else tmp_path / name / "weights"
+    write_text(file, "before")
+    Lineage("fetch", {}, [], tmp_path).write(tmp_path / name, "download")
+    Lineage("build", {}, [tmp_path / name], tmp_path).check_inputs()
+    damage(file)
+    with pytest.raises(InputError, match=rf"{name}: not what its lineage says.*verify --discard"):
+        Lineage("build", {}, [tmp_path / name], tmp_path).check_inputs()
+
+
 def test_a_file_of_an_input_folder_that_changed_fails_the_job(tmp_path):
     write_text(tmp_path / "run" / "a.txt", "a")
     write_text(tmp_path / "out.txt", "output")

@@ -92,6 +92,7 @@ def test_hashes_are_those_of_the_checkpoint_and_of_the_data(results):
     results.run("B-s42")
     save = results.folder / "systems" / "B-s42" / "last" / "main" / "model.safetensors"
     save_file({name: tensor * 1.5 for name, tensor in load_file(save).items()}, save, metadata={"format": "pt"})
+    Lineage("train_system", {}, [], results.folder).write(results.folder / "systems" / "B-s42", "system")
     files = {"tatoeba": results.evaluation("tatoeba", ["deu", "nld"]), "six": results.evaluation("six", ["deu"])}
     first = results.score("A-s42", "last", "tatoeba", {"test": "tatoeba"}, files)
     other_task = results.score("A-s42", "last", "tatoeba_six", {"test": "six"}, files)

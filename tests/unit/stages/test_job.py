@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from crosslign.errors import InputError, ResourceError
+from crosslign.files.lineage import Lineage
 from crosslign.reporting.failures import Failure, explain
 from crosslign.stages.job import execute
 
@@ -112,3 +113,15 @@ def test_an_input_that_another_process_takes_or_changes_fails_the_job_in_one_lin
     again = [*command[:2], JOB.format(work=WRITES), str(tmp_path)]
     assert subprocess.run(again, capture_output=True, check=False, timeout=120).returncode == 0
     assert (tmp_path / "out.txt").read_text() == "x"
+
+
+def test_an_input_that_was_damaged_is_refused_before_any_work(tmp_path):
+    (tmp_path / "in.txt").write_text("rows")
+    Lineage("fetch", {}, [], tmp_path).write(tmp_path / "in.txt", "download")
+    (tmp_path / "in.txt").write_text("rovs")
+    command = [sys.executable, "-c", JOB.format(work=f"{WRITES}(root / 'worked').touch()"), str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert done.returncode == 2, done.stderr
+    assert "in.txt: not what its lineage says" in done.stderr
+    assert not (tmp_path / "worked").exists()
+    assert not (tmp_path / "out.txt").exists()

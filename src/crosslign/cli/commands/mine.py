@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import shlex
+import signal
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from pathlib import Path
 
 from crosslign.cli import COMMANDS
 from crosslign.config.mining import mine_recipe, side_file
@@ -14,6 +17,20 @@ from crosslign.errors import InputError
 from crosslign.files.lineage import lineage_path
 from crosslign.files.records import read_json
 from crosslign.paths import MINED_FORMATS, MINED_SIDES
+
+
+def _run(command: Sequence[str], folder: Path) -> int:
+    """Run Snakemake to its end, which comes after its jobs', however this process is asked to stop; return its exit code.
+
+    Ctrl-C reaches both from the terminal; other signals are passed on. A killed Snakemake would leave its lock behind.
+    """
+    with subprocess.Popen(command, cwd=folder) as process:
+        before = signal.signal(signal.SIGINT, signal.SIG_IGN), signal.signal(signal.SIGTERM, lambda *_: process.terminate())
+        try:
+            return process.wait()
+        finally:
+            signal.signal(signal.SIGINT, before[0])
+            signal.signal(signal.SIGTERM, before[1])
 
 
 @COMMANDS.register
@@ -52,7 +69,7 @@ class Mine:
         command += ["--profile", args.profile] if args.profile else []
         command += ["--dry-run"] if args.dry_run else []
         print(f"+ {shlex.join(command[2:])}", file=sys.stderr, flush=True)
-        code = subprocess.run(command, cwd=args.directory, check=False).returncode
+        code = _run(command, args.directory)
         if not code and not args.dry_run:
             counts = read_json(lineage_path(outputs[0]))["counts"]
             print(f"{counts['above_threshold']} of {counts['pairs']} pairs above the threshold ({counts['threshold']}); best first:")

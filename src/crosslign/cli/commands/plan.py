@@ -6,7 +6,7 @@ import os
 import re
 import subprocess
 import sys
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from crosslign.reporting.cost import Job
 
 
+def _count(text: str) -> int:
+    """Read a number of devices, one or more."""
+    if not text.isdecimal() or not int(text):
+        raise ArgumentTypeError(f"{text!r} is no number of 1 or more")
+    return int(text)
+
+
 @COMMANDS.register
 class Plan:
     """Asks Snakemake for a dry run, and prints jobs by stage, time, GPU-hours and files."""
@@ -27,8 +34,8 @@ class Plan:
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare targets and the machine."""
         parser.add_argument("targets", nargs="*", help="targets, as in config.yaml (default: those of the configuration)")
-        parser.add_argument("--cores", type=int, default=os.cpu_count() or 1, help="cores to plan for (default: those of this machine)")
-        parser.add_argument("--gpus", type=int, default=1, help="GPUs to plan for (default: 1)")
+        parser.add_argument("--cores", type=_count, default=os.cpu_count() or 1, help="cores to plan for (default: those of this machine)")
+        parser.add_argument("--gpus", type=_count, default=1, help="GPUs to plan for (default: 1)")
         project_arguments(parser)
 
     def run(self, args: Namespace) -> int:

@@ -9,16 +9,17 @@ from typing import Any
 
 from crosslign.corpora import SOURCES
 from crosslign.errors import InputError
+from crosslign.paths import with_home
 
 
 @SOURCES.register
 def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> None:
-    """Copy one file; a relative folder is relative to the working directory, which is the project's root.
+    """Copy one file; a relative folder is relative to the working directory.
 
     Raises:
         InputError: the file is not there.
     """
-    path = Path(source["local"]).expanduser() / file.get("path", file["name"])
+    path = with_home(source["local"]) / file.get("path", file["name"])
     if not path.is_file():
         raise InputError(f"{file['name']} is missing", where=str(path), do="Put it there, or change `local` in config/corpora.yaml")
     shutil.copyfile(path, dest)

@@ -1,0 +1,71 @@
+"""The command line as shells use it: closed streams, readers that go, signals, numbers that are none."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from crosslign.cli.main import main
+
+ROOT = Path(__file__).parents[3]
+COMMAND = [sys.executable, "-c", "import sys; from crosslign.cli.main import main; sys.exit(main(sys.argv[1:]))"]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONUNBUFFERED": ""}
+SNAKEMAKE = """
+import pathlib, signal, sys, time
+def stop(number, frame):
+    time.sleep(1)
+    pathlib.Path("stopped").touch()
+    sys.exit(7)
+signal.signal(signal.SIGINT, stop), signal.signal(signal.SIGTERM, stop)
+pathlib.Path("started").touch()
+time.sleep(100)
+"""
+
+
+def test_a_reader_that_goes_is_no_error():
+    with subprocess.Popen([*COMMAND, "--help"], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.close()
+        assert (process.stderr.read(), process.wait(timeout=120)) == ("", 0)
+
+
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&-", ">&- 2>&- <&-"])
+def test_closed_streams_are_no_error(closed):
+    done = subprocess.run(
+        ["sh", "-c", f'"$@" {closed}', "sh", *COMMAND, "--help"], env=ENVIRONMENT, capture_output=True, text=True, check=False
+    )
+    assert (done.stderr, done.returncode) == ("", 0)
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "x", "1.5", ""])
+@pytest.mark.parametrize("option", ["--cores", "--gpus"])
+def test_a_plan_is_for_one_device_or_more(capsys, option, number):
+    with pytest.raises(SystemExit) as ended:
+        main(["plan", f"{option}={number}"])
+    assert ended.value.code == 2
+    assert "is no number of 1 or more" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("number", "to_all"), [(signal.SIGINT, True), (signal.SIGTERM, False)])
+def test_a_mining_that_is_stopped_waits_for_snakemake(tmp_path, number, to_all):
+    """As Ctrl-C does, which a terminal sends to both, and `kill`; a Snakemake that is killed would leave its lock behind."""
+    (tmp_path / "config").mkdir()
+    for path in (*(ROOT / "config").iterdir(), ROOT / "workflow", ROOT / "resources"):
+        (tmp_path / path.relative_to(ROOT)).symlink_to(path)
+    (tmp_path / "config" / "config.yaml").unlink()
+    side = "{{file: {0}.txt, lang: {0}}}"
+    mine = f"{{system: tiny_bert, source: {side.format('en')}, target: {side.format('de')}}}"
+    (tmp_path / "config" / "config.yaml").write_text(f"scale: quick\nmine: {{m: {mine}}}\n", encoding="utf-8")
+    for lang in ("en", "de"):
+        (tmp_path / f"{lang}.txt").write_text("text\n", encoding="utf-8")
+    (tmp_path / "snakemake.py").write_text(SNAKEMAKE, encoding="utf-8")
+    with subprocess.Popen([*COMMAND, "mine", "m"], cwd=tmp_path, env=ENVIRONMENT, start_new_session=True) as process:
+        end = time.monotonic() + 120
+        while not (tmp_path / "started").exists() and time.monotonic() < end:
+            time.sleep(0.05)
+        (os.killpg if to_all else os.kill)(process.pid, number)
+        assert process.wait(timeout=120) == 7
+    assert (tmp_path / "stopped").exists()
