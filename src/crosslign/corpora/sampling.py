@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 
 from crosslign.corpora.staged import Staged
 
+GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+"""2^64 over the golden ratio: what a counter is multiplied by."""
+
 
 def priorities(keys: Sequence[str], seed: int) -> NDArray[np.uint64]:
     """Return one pseudo-random uint64 a key: equal for equal (key, seed), whatever stands around it."""
@@ -66,6 +69,26 @@ class Lowest:
 def generator(seed: int, *names: str) -> random.Random:
     """Return a generator of its own for one named thing (a row, a group)."""
     return random.Random(xxhash.xxh3_64_intdigest("\x1f".join(names).encode("utf-8", "surrogatepass"), seed))
+
+
+def scrambled(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Return 64 bits that look drawn for each number, in its place: the output function of SplitMix64 (Steele, Lea and Flood 2014)."""
+    values ^= values >> np.uint64(30)
+    values *= np.uint64(0xBF58476D1CE4E5B9)
+    values ^= values >> np.uint64(27)
+    values *= np.uint64(0x94D049BB133111EB)
+    values ^= values >> np.uint64(31)
+    return values
+
+
+def draws(keys: NDArray[np.uint64], counters: NDArray[np.int64] | int) -> NDArray[np.uint64]:
+    """Return the draw of each counter from 0 in the stream of each key: any of them without those before it (SplitMix64)."""
+    return scrambled(keys + (np.atleast_1d(counters).astype(np.uint64) + np.uint64(1)) * GOLDEN)
+
+
+def below(numbers: NDArray[np.uint64], bounds: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return a whole number from 0 to bound - 1 (bounds up to 2^31) by the upper half of each draw, all equally likely."""
+    return (((numbers >> np.uint64(32)) * bounds.astype(np.uint64)) >> np.uint64(32)).astype(np.int64)
 
 
 def sampled(tables: Iterable[pa.Table], path: Path, limit: int, seed: int) -> Iterator[pa.Table]:

@@ -32,7 +32,7 @@ TAKEN = {
         r"select.*'\.\./\.\./best' does not match",
     ),
     "a checkpoint of capitals": (PAPER, [("readout: mean", SELECT.format(name="Best"))], r"select.*'Best' does not match"),
-    "the last checkpoint": (PAPER, [("readout: mean", SELECT.format(name="last"))], r"select.*'last' is the checkpoint after the last step"),
+    "the last checkpoint": (PAPER, [("readout: mean", SELECT.format(name="last"))], r"select.*'last' is the checkpoint after"),
     "a part that leads elsewhere": (
         PAPER,
         [("readout: mean", "readout: mean\n    parts: {../x: {kind: mlp}}")],

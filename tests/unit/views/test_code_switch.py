@@ -7,11 +7,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from crosslign.corpora.columns import SIDES
 from crosslign.errors import InputError
 from crosslign.files import read_rows, sha256_file, write_rows
 from crosslign.files.rows import SCHEMAS
+from crosslign.views import Setting
 from crosslign.views.build import build_view
-from crosslign.views.builders.code_switch import split_punctuation
+from crosslign.views.builders import code_switch
+from crosslign.views.builders._words import split_punctuation
+from crosslign.views.builders.code_switch import CodeSwitch
 
 DICTIONARY = {"de": [("house", "Haus"), ("cat", "Katze"), ("cat", "Kater"), ("taxi", "Taxi")], "fr": [("house", "maison"), ("cat", "chat")]}
 
@@ -168,3 +172,113 @@ def test_punctuation_is_taken_off_and_put_back(word):
 
 def test_punctuation_inside_a_word_stays():
     assert split_punctuation("“don't!”") == ("“", "don't", "!”")
+
+
+MASK = 2**64 - 1
+GOLDEN = 0x9E3779B97F4A7C15
+HALF = 2**32
+
+
+def scrambled(value):
+    value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+    value = ((value ^ (value >> 27)) * 0x94D049BB133111EB) & MASK
+    return value ^ (value >> 31)
+
+
+def drawn(key, counter):
+    return scrambled((key + (counter + 1) * GOLDEN) & MASK)
+
+
+def fingerprint(word):
+    data = word.encode()
+    found = scrambled(int.from_bytes(data[:8], "little") ^ (len(data) * GOLDEN & MASK))
+    for start in range(8, len(data), 8):
+        found = scrambled(((found + GOLDEN) & MASK) ^ int.from_bytes(data[start : start + 8], "little"))
+    return found
+
+
+def below(number, bound):
+    return (number // HALF) * bound // HALF
+
+
+def slowly(row, number, dictionaries, probability, seed, langs, per_word, strip):
+    """Return (language, text) of each side of one copy, the share replaced and the counts by language, one word after another."""
+    targets = [target for target in sorted(dictionaries) if target not in {row["a_lang"], row["b_lang"]}]
+    key = drawn(drawn(fingerprint(row["id"]), seed), number)
+    whole, sides, counts = targets[below(drawn(key, 0), len(targets))], [], {}
+    for side, (lang, text) in enumerate(((row["a_lang"], row["a_text"]), (row["b_lang"], row["b_text"])), 1):
+        if lang not in langs or text is None:
+            sides.append((lang, text))
+            continue
+        words = []
+        for place, word in enumerate(text.split()):
+            draw = drawn(drawn(key, side), place)
+            target = targets[below(drawn(draw, 0), len(targets))] if per_word else whole
+            before, inner, after = split_punctuation(word) if strip else ("", word, "")
+            ways = dictionaries[target].get(inner.lower(), [])
+            new = ways[(draw % HALF) * len(ways) // HALF] if ways and draw // HALF < probability * HALF else None
+            found = counts.setdefault(target, [0, 0, 0, 0])
+            for at, holds in enumerate((True, bool(ways), new is not None, new is not None and new.lower() == inner.lower())):
+                found[at] += holds
+            words.append(word if new is None else f"{before}{new}{after}")
+        sides.append((lang if per_word else whole, " ".join(words)))
+    return sides, counts
+
+
+WORDS = [
+    "a",
+    "house",
+    "HOUSE",
+    "cat",
+    "Straße",
+    "ΟΔΟΣ",
+    "İzmir",
+    "counterrevolutionary",
+    "12345678",
+    "123456789",
+    "“cat”",
+    "don't",
+    "…",
+    "ﬁsh",
+]
+SPACES = [" ", " ", " ", "  ", "\t", "\u00a0", "\u3000", "\u2028", "\x1c", "\u0085", "\r"]
+TEXTS = st.lists(st.tuples(st.sampled_from(WORDS), st.sampled_from(SPACES)), max_size=8).map(lambda parts: "".join(a + b for a, b in parts))
+ROWS = st.lists(
+    st.tuples(st.sampled_from(["en", "ru"]), TEXTS.filter(str.strip), st.sampled_from(["en", "de", None]), TEXTS), min_size=1, max_size=6
+)
+
+
+@settings(max_examples=150, deadline=None)
+@given(ROWS, st.booleans(), st.booleans(), st.sampled_from([0.0, 0.3, 1.0]), st.integers(0, 3), st.integers(1, 5))
+def test_copies_are_those_of_a_loop_over_words(tmp_path_factory, rows, per_word, strip, probability, seed, at_once):
+    folder = tmp_path_factory.mktemp("slow")
+    known = {
+        "de": {"house": ["Haus", "House", "ein Gebäude"], "cat": ["Katze"], "straße": ["Weg"], "12345678": ["acht"]},
+        "fr": {"house": ["maison"], "οδος": ["rue"], "i̇zmir": ["Smyrne"], "counterrevolutionary": ["x"], "123456789": ["neuf", "9"]},
+    }
+    known["it"] = {**known["fr"], "don't": ["non"], "ﬁsh": ["pesce"]}
+    paths = {}
+    for lang, words in known.items():
+        pairs = [("en", word, other) for word, others in words.items() for other in others]
+        table = [{"id": f"d:{n}", "a_lang": own, "a_text": a, "b_lang": lang, "b_text": b} for n, (own, a, b) in enumerate(pairs)]
+        paths[lang] = folder / f"{lang}.parquet"
+        write_rows(paths[lang], pa.Table.from_pylist(table, schema=SCHEMAS["bitext"]), "bitext")
+    given_rows = [
+        {"id": f"korpus:Zeile {n}", "a_lang": a, "a_text": one, "b_lang": b, "b_text": two if b else None}
+        for n, (a, one, b, two) in enumerate(rows)
+    ]
+    options = {"dictionaries": {lang: lang for lang in known}, "probability": probability, "views": 2}
+    made = CodeSwitch(Setting("v", paths, seed), **options, per_word_language=per_word, strip_punctuation=strip)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(code_switch, "AT_ONCE", at_once)
+        found = made.augment(pa.Table.from_pylist(given_rows, schema=SCHEMAS["labelled"]), SIDES["labelled"]).to_pylist()
+    expected, counts = [], {lang: [0, 0, 0, 0] for lang in known}
+    for row in given_rows:
+        for number in (1, 2) if "en" in (row["a_lang"], row["b_lang"]) else ():
+            sides, counted = slowly(row, number, known, probability, seed, {"en"}, per_word, strip)
+            expected.append((f"v:{row['id']}:{number}", *sides))
+            for lang, numbers in counted.items():
+                counts[lang] = [old + new for old, new in zip(counts[lang], numbers, strict=True)]
+    assert [(row["id"], (row["a_lang"], row["a_text"]), (row["b_lang"], row["b_text"])) for row in found] == expected
+    by_language = made.counts()["by_language"]
+    assert {lang: [by_language[lang][name] for name in code_switch.COUNTED] for lang in known} == counts

@@ -1,0 +1,59 @@
+"""Translations of words into several languages, looked up for whole arrays of words at once."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from crosslign.views.builders._words import characters, fingerprints
+
+Dictionary = Mapping[str, Sequence[str]]
+"""Translations of each lower-cased word."""
+
+
+class Lexicon:
+    """The words of one language with their translations into each target.
+
+    Args:
+        dictionaries: one a target, in the order of their numbers.
+
+    Attributes:
+        translations: all of them, by target, then by number of the word, then in the order of its dictionary.
+        identity: whether a translation is its word itself but for case, shape [translations].
+    """
+
+    def __init__(self, dictionaries: Sequence[Dictionary]) -> None:
+        words = list(dict.fromkeys(word for dictionary in dictionaries for word in dictionary))
+        data, offsets = characters(pa.array(words, pa.large_string()))
+        values = fingerprints(data, offsets[:-1], offsets[1:])
+        order = np.argsort(values)
+        words = [words[place] for place in order.tolist()]
+        self._fingerprints = np.append(values[order], np.uint64(np.iinfo(np.uint64).max))
+        bits = len(words).bit_length() + 1  # two to four times as many stretches of fingerprints as words
+        self._shift = np.uint64(64 - bits)
+        starts = np.searchsorted(values[order], np.arange(1 << bits, dtype=np.uint64) << self._shift)
+        self._starts = starts.astype(np.int32)  # of the caches' size
+        listed = [
+            (word, dictionary.get(word, ()) if word else ()) for dictionary in dictionaries for word in [*words, None]
+        ]  # None: all other words
+        self._first = np.cumsum([0, *(len(others) for _, others in listed)])
+        self.translations = pa.array([other for _, others in listed for other in others], pa.large_string())
+        self.identity = np.array([other.lower() == word for word, others in listed for other in others], bool)
+
+    def find(self, values: NDArray[np.uint64]) -> NDArray[np.int64]:
+        """Return the number of each word by its fingerprint; all that are in no dictionary have one number."""
+        at = self._starts[values >> self._shift].astype(np.int64)
+        behind = np.flatnonzero(self._fingerprints[at] < values)
+        while len(behind):
+            at[behind] += 1
+            behind = behind[self._fingerprints[at[behind]] < values[behind]]
+        return np.where(self._fingerprints[at] == values, at, len(self._fingerprints) - 1)
+
+    def ways(self, targets: NDArray[np.int64], words: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return, for numbers of targets and words, the number of the first translation, and how many there are."""
+        places = targets * len(self._fingerprints) + words
+        first = self._first[places]
+        return first, self._first[places + 1] - first
