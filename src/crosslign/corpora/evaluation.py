@@ -61,8 +61,8 @@ class EvaluationBuilder:
 
     def text(self, lang: str, text: str, pair_text: str | None = None) -> str:
         """Return the text id of a string, giving it one when it is new."""
-        if not text:
-            raise InputError("empty text in an evaluation set", where=self.name)
+        if not text or not isinstance(text, str):
+            raise InputError("empty text in an evaluation set" if isinstance(text, str) else f"{text!r} is no text", where=self.name)
         return self._texts.setdefault((lang, text, pair_text), f"{self.name}:{len(self._texts)}")
 
     def item(

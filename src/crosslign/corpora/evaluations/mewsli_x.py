@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
-from crosslign.corpora.readers._json import records, value
+from crosslign.corpora.readers._json import in_form, records, value
 from crosslign.corpora.readers._mentions import description, query
 from crosslign.corpora.readers._parts import all_parts
 from crosslign.errors import InputError
@@ -66,12 +66,13 @@ def read(
         return builder.build()
     wanted, room, seen = {entity for *_, entity in chosen}, None if limit is None else 100 * limit, set[str]()
     for number, record in records(entities, ("entity_id", "description", "description_language", "sentence_spans")):
-        identity = record["entity_id"]
+        identity = str(record["entity_id"])
         if identity in seen:
             raise InputError(f"entity {identity!r} occurs twice", where=entities.at(number))
         seen.add(identity)
         if identity in wanted or room is None or len(seen) <= room:
-            builder.item(identity, "all", "candidate", record["description_language"], description(record))
+            with in_form("Mewsli-X", entities.at(number)):
+                builder.item(identity, "all", "candidate", record["description_language"], description(record))
     return builder.build()
 
 
@@ -84,12 +85,13 @@ def _mentions(
         place, context = f"{file}:{number}", record["context"]
         lang = context["language"]
         for mention in record["mentions"] if "mentions" in record else [value(record, "mention", place)]:
-            identity = value(mention, "example_id", place)
+            identity = str(value(mention, "example_id", place))
             if identity in seen:
                 raise InputError(f"mention {identity!r} occurs twice", where=place)
             seen.add(identity)
             if (langs and lang not in langs) or (limit is not None and counts.get(lang, 0) >= limit):
                 continue
             counts[lang] = counts.get(lang, 0) + 1
-            chosen.append((lang, identity, query(context, mention, place), value(mention, "entity_id", place)))
+            with in_form("Mewsli-X", place):
+                chosen.append((lang, identity, query(context, mention, place), value(mention, "entity_id", place)))
     return chosen

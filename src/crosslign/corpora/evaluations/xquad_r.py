@@ -13,7 +13,7 @@ import pyarrow as pa
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
-from crosslign.corpora.readers._json import document, value
+from crosslign.corpora.readers._json import document, in_form, value
 from crosslign.corpora.readers._parts import Part, all_parts
 from crosslign.errors import InputError
 
@@ -74,7 +74,10 @@ def read(
     lacking = [lang for lang in chosen if lang not in found]
     if lacking or not chosen:
         raise InputError(f"no file of {', '.join(lacking) or 'any language'}", where=name, why=f"found {', '.join(sorted(found))}")
-    sets = {lang: _read(found[lang], lang) for lang in chosen}
+    sets = {}
+    for lang in chosen:
+        with in_form("LAReQA", found[lang].at()):
+            sets[lang] = _read(found[lang], lang)
     builder = EvaluationBuilder(name)
     if part == "candidates":
         for lang, (sentences, _) in sets.items():
@@ -109,7 +112,7 @@ def _read(source: Part, lang: str) -> tuple[list[_Sentence], dict[str, _Question
         ids = [f"{lang}:{number}:{at}" for at in range(len(breaks))]
         sentences += [_Sentence(i, context[start:end], context) for i, (start, end) in zip(ids, breaks, strict=True)]
         for asked in value(paragraph, "qas", place):
-            identity = value(asked, "id", place)
+            identity = str(value(asked, "id", place))
             if identity in questions:
                 raise InputError(f"question {identity!r} occurs twice", where=place)
             start = value(value(asked, "answers", place)[0], "answer_start", place)

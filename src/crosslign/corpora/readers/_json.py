@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from crosslign.corpora.readers._lines import read_lines
@@ -39,6 +40,23 @@ def value(record: Any, key: str, place: str) -> Any:
             raise InputError(f"no key {key!r}", where=place, why=nearest(part, [*record] if isinstance(record, dict) else []))
         record = record[part]
     return record
+
+
+@contextmanager
+def in_form(of: str, place: str) -> Iterator[None]:
+    """Turn what values of another type than expected lead to into an error that names the place.
+
+    Args:
+        of: the form that was expected, for messages.
+        place: the file, or the line of it.
+
+    Raises:
+        InputError: a value in the `with` block was not of that form.
+    """
+    try:
+        yield
+    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"not in the form of {of}", where=place, why=f"{type(error).__name__} {error}") from error
 
 
 def records(part: Part, keys: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, Any]]]:

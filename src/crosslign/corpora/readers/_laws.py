@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosslign.corpora.readers._json import records, value
+from crosslign.corpora.readers._json import in_form, records, value
 from crosslign.corpora.readers._lines import check_text
 from crosslign.corpora.readers._parts import Part, all_parts
 from crosslign.errors import InputError
@@ -37,10 +37,8 @@ def read_laws(files: Mapping[str, Path], split: str, where: str) -> Iterator[Law
         raise InputError(f"file {split}.jsonl is missing", where=where, why=f"found {sorted(files)}")
     seen: set[str] = set()
     for number, record in records(source, ("celex_id", "text", "eurovoc_concepts.level_1")):
-        try:
+        with in_form("MultiEURLEX", source.at(number)):
             law = _law(record, source, number)
-        except (AttributeError, TypeError) as error:
-            raise InputError("not in the form of MultiEURLEX", where=source.at(number), why=f"{type(error).__name__} {error}") from error
         if law.id in seen:
             raise InputError(f"law {law.id!r} occurs twice", where=source.at(number))
         seen.add(law.id)

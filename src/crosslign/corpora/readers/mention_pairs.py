@@ -8,7 +8,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from crosslign.corpora import READERS
-from crosslign.corpora.readers._json import records
+from crosslign.corpora.readers._json import in_form, records
 from crosslign.corpora.readers._lines import check_text
 from crosslign.corpora.readers._mentions import description, query
 from crosslign.corpora.readers._parts import Part
@@ -42,6 +42,7 @@ def _rows(part: Part, corpus: str, langs: Sequence[str]) -> Iterator[tuple[str, 
     for number, record in records(part, KEYS):
         mention, entity = record["contextual_mention"], record["entity"]
         lang = mention["context"]["language"]
-        if lang in langs:
-            asked = check_text(query(mention["context"], mention["mention"], part.at(number)), part, number, "mention")
-            yield f"{corpus}:{part.name}:{number}", lang, asked, entity["description_language"], description(entity)
+        with in_form("Mewsli-X", part.at(number)):
+            if lang in langs:
+                asked = check_text(query(mention["context"], mention["mention"], part.at(number)), part, number, "mention")
+                yield f"{corpus}:{part.name}:{number}", lang, asked, entity["description_language"], description(entity)

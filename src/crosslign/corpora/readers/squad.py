@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from crosslign.corpora import READERS
-from crosslign.corpora.readers._json import document
+from crosslign.corpora.readers._json import document, in_form
 from crosslign.corpora.readers._parts import Members, Part, parts_of
 from crosslign.corpora.readers._prose import sentences
 from crosslign.corpora.readers._tables import tables
@@ -53,7 +53,7 @@ def _rows(part: Part, corpus: str, langs: Sequence[str], whole_paragraph: bool) 
         raise InputError(f"the language of {part.name!r} is not known", where=corpus, do="Name it in `file_langs`")
     if said[0] not in langs:
         return
-    try:
+    with in_form("SQuAD", part.at()):
         for paragraph, question in _questions(part):
             text, answers = paragraph["context"], question["answers"]
             if answers:
@@ -65,8 +65,6 @@ def _rows(part: Part, corpus: str, langs: Sequence[str], whole_paragraph: bool) 
                 asked, answer = " ".join(question["question"].split()), " ".join(found.split())
                 if asked and answer:
                     yield f"{corpus}:{part.name}:{question['id']}", said[0], asked, said[0], answer
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        raise InputError("not in the form of SQuAD", where=part.at(), why=f"{type(error).__name__} {error}") from error
 
 
 def _questions(part: Part) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

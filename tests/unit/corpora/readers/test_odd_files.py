@@ -8,9 +8,11 @@ import json
 import tarfile
 import warnings
 import zipfile
+from contextlib import suppress
 
 import pytest
 
+from crosslign.corpora import EVALUATIONS, READERS
 from crosslign.corpora.readers._left_out import counting
 from crosslign.errors import InputError
 
@@ -167,3 +169,34 @@ def test_a_law_of_another_form_is_named(tmp_path, rows, change):
     files = written(tmp_path / "train.jsonl", json.dumps(law) + "\n")
     with pytest.raises(InputError, match=r"train\.jsonl:1: (not in the form of MultiEURLEX|the celex_id is no text)"):
         rows("multi_eurlex", files, ["en"])
+
+
+def changed(value, path, new):
+    """Return JSON with another value at a path."""
+    if not path:
+        return new
+    parts = dict(value) if isinstance(value, dict) else dict(enumerate(value))
+    parts[path[0]] = changed(parts[path[0]], path[1:], new)
+    return parts if isinstance(value, dict) else list(parts.values())
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        ("data",),
+        ("data", 0, "paragraphs"),
+        *(("data", 0, "paragraphs", 0, key) for key in ("context", "sentence_breaks", "qas")),
+        *(("data", 0, "paragraphs", 0, "qas", 0, key) for key in ("id", "question", "answers")),
+        ("data", 0, "paragraphs", 0, "qas", 0, "answers", 0, "answer_start"),
+    ],
+)
+@pytest.mark.parametrize("new", [None, 7, [], {}, ["x"], "abc"])
+def test_questions_of_another_form_end_in_words_or_are_questions(tmp_path, path, new):
+    paragraph = {"context": "Ab cd. Ef gh.", "sentence_breaks": [[0, 6], [7, 13]]}
+    asked = {"id": "1", "question": "Why?", "answers": [{"text": "Ab", "answer_start": 0}]}
+    content = changed({"data": [{"paragraphs": [{**paragraph, "qas": [asked]}]}]}, path, new)
+    files = written(tmp_path / "en.json", json.dumps(content))
+    with suppress(InputError):  # all else is an error of ours
+        list(READERS.get("squad")(files, "c", ["en"]))
+    with suppress(InputError):
+        EVALUATIONS.get("xquad_r")(files, {}, "e", ["en"], None, 1, part="questions")
