@@ -188,7 +188,7 @@ def calinski_harabasz(
     between, within = explained - ((times @ sums) ** 2).sum(1) / n, total - explained
     out = np.full(len(times), np.nan)
     defined = (number > 1) & (n > number) & (within > 1e-12 * total)
-    return np.divide(between * (n - number), within * (number - 1), out=out, where=defined)
+    return np.asarray(np.divide(between * (n - number), within * (number - 1), out=out, where=defined))
 
 
 def ratio_range(plus: np.ndarray, minus: np.ndarray) -> tuple[float, float]:
