@@ -41,6 +41,7 @@ def test_two_files_of_ones_own_become_scored_pairs(mining):
     done = command(mining, "my_mine", "--cores", "2", "--config", "scale=quick")
     assert done.returncode == 0, done.stderr[-6000:]
     assert "results/quick/mined/my_mine.tsv" in done.stdout
+    assert "of the first 600 lines of each file alone: the scale is quick" in done.stdout
 
     with open(mining.results / "mined" / "my_mine.tsv", encoding="utf-8", newline="") as file:
         lines = list(csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE))
