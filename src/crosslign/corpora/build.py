@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from crosslign.corpora import EVALUATIONS, READERS, dedup
 from crosslign.corpora.columns import SIDES, kind_of
-from crosslign.corpora.dedup import KeySet, digest, keys_array
+from crosslign.corpora.dedup import KeySet, digests
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.corpora.joined import join
 from crosslign.corpora.pipeline import PIVOT, Pipeline
@@ -128,7 +128,7 @@ def _unique(batches: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
         later = dedup.KeysOnDisk(Path(folder))
         for batch in batches:
             ids = batch["id"].to_pylist()
-            keys = keys_array(digest(row or "") for row in ids)
+            keys = digests(row or "" for row in ids)
             if len(seen) < dedup.IN_MEMORY:
                 new = seen.insert(keys)
                 for part in seen.parts() if len(seen) >= dedup.IN_MEMORY else ():
@@ -172,7 +172,7 @@ def _counted(batches: Iterator[pa.Table], kind: str, counts: dict[str, Any], lab
 
 
 def _group_keys(batch: pa.Table) -> NDArray[np.bytes_]:
-    return keys_array(digest(group) for group in batch["group"].drop_null().unique().to_pylist())
+    return digests(batch["group"].drop_null().unique().to_pylist())
 
 
 def _sampled(rows: Iterator[pa.Table], staged: Path, kind: str, limit: int, seed: int) -> Iterator[pa.Table]:

@@ -16,6 +16,7 @@ from crosslign.corpora.segments import SortedKeys
 KEY_TYPE = np.dtype("S16")
 """128 bits a key."""
 
+_HASH = xxhash.xxh3_128_digest
 _LOWER = bytes(range(256)).lower()
 _WORDLESS = bytes(code for code in range(128) if not chr(code).isalnum())
 
@@ -34,7 +35,12 @@ def bare(text: str) -> str:
 
 def digest(text: str) -> bytes:
     """Return 128 bits (xxh3) of a text as it stands."""
-    return xxhash.xxh3_128_digest(text.encode("utf-8", "surrogatepass"))
+    return _HASH(text.encode("utf-8", "surrogatepass"))
+
+
+def digests(texts: Iterable[str]) -> NDArray[np.bytes_]:
+    """Return the digest of each text, shape [texts], type S16."""
+    return np.array([_HASH(text.encode("utf-8", "surrogatepass")) for text in texts], KEY_TYPE)
 
 
 def key(text: str) -> bytes:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from crosslign.corpora import dedup
 from crosslign.corpora.columns import SIDES, kind_of
-from crosslign.corpora.dedup import KeySet, KeysOnDisk, bare, digest, keys_array
+from crosslign.corpora.dedup import KeySet, KeysOnDisk, bare, digests
 from crosslign.corpora.filters import FILTERS, Filter, Mask, Setting, Sides
 from crosslign.corpora.staged import Staged
 from crosslign.errors import InputError
@@ -98,4 +98,4 @@ class ExactDuplicate(Filter):
             for texts, langs in sides
         ]
         rows = ("\x1f".join(row).rstrip("\x1f") for row in zip(*columns, strict=True))  # a side that is not there adds nothing
-        return keys_array(map(digest, rows))
+        return digests(rows)

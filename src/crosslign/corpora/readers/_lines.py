@@ -10,13 +10,16 @@ r"""Lines of text, read by one policy.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from functools import partial
+from io import BytesIO
 from pathlib import Path
+from typing import IO
 
 from crosslign.corpora.readers._parts import Part, open_part
 from crosslign.errors import InputError
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+AT_ONCE = 1 << 18
+"""Bytes that are unpacked, decoded and checked at once: as Python strings they take some megabytes."""
 LONGEST = 1 << 26
 """Bytes of a line, as unpacked: some kilobytes of a packed file could else fill all memory."""
 
@@ -30,23 +33,58 @@ def read_lines(source: Path | Part) -> Iterator[tuple[int, str]]:
     part = source if isinstance(source, Part) else Part(source.name, source)
     number = 0
     with open_part(part) as stream:
-        for number, raw in enumerate(iter(partial(stream.readline, LONGEST + 1), b""), start=1):
-            if len(raw) > LONGEST:
-                raise InputError(f"a line of more than {LONGEST:,} bytes", where=part.at(number), why="the file is not text in lines")
-            line = raw.removeprefix(BYTE_ORDER_MARK) if number == 1 else raw
-            if line.endswith(b"\n"):
-                line = line[:-1].removesuffix(b"\r")
-            try:
-                text = line.decode("utf-8")
-            except UnicodeDecodeError as error:
-                raise InputError(
-                    "not UTF-8", where=part.at(number), why=f"byte {error.object[error.start]:#04x} at column {error.start + 1}"
-                ) from error
-            if "\0" in text:
-                raise InputError("a NUL character", where=part.at(number), why="the file is not plain UTF-8 text")
-            yield number, text
+        for block in _blocks(stream):
+            own = block if number else block.removeprefix(BYTE_ORDER_MARK)
+            for text in _split(own) or _checked(own, part, number):
+                number += 1
+                yield number, text
     if not number:
         raise InputError("the file is empty", where=part.at(), do="Delete it; the next run fetches it again")
+
+
+def _blocks(stream: IO[bytes]) -> Iterator[bytes]:
+    """Yield whole lines, some thousands at a time; of a line beyond `LONGEST` its beginning."""
+    rest = b""
+    while len(rest) <= LONGEST and (read := stream.read(AT_ONCE)):
+        end = read.rfind(b"\n") + 1
+        if end:
+            yield rest + read[:end]
+            rest = read[end:]
+        else:
+            rest += read
+    if rest:
+        yield rest
+
+
+def _split(block: bytes) -> list[str]:
+    """Return the lines of a block; none where one of them is bad, or may be: then each is to be looked at."""
+    try:
+        text = block.decode("utf-8")
+    except UnicodeDecodeError:
+        return []
+    if "\0" in text or len(block) > LONGEST:
+        return []
+    *lines, last = text.split("\n")
+    if "\r" in text:
+        lines = [line.removesuffix("\r") for line in lines]
+    return [*lines, last] if last or not lines else lines
+
+
+def _checked(block: bytes, part: Part, before: int) -> Iterator[str]:
+    """Yield the lines of a block until a bad one, which is named."""
+    for number, raw in enumerate(BytesIO(block), before + 1):
+        if len(raw) > LONGEST:
+            raise InputError(f"a line of more than {LONGEST:,} bytes", where=part.at(number), why="the file is not text in lines")
+        line = raw[:-1].removesuffix(b"\r") if raw.endswith(b"\n") else raw
+        try:
+            text = line.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise InputError(
+                "not UTF-8", where=part.at(number), why=f"byte {error.object[error.start]:#04x} at column {error.start + 1}"
+            ) from error
+        if "\0" in text:
+            raise InputError("a NUL character", where=part.at(number), why="the file is not plain UTF-8 text")
+        yield text
 
 
 def check_text(text: str, source: Path | Part, number: int, what: str = "line") -> str:

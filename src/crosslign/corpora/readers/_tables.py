@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -27,21 +27,29 @@ def tables(rows: Iterable[Sequence[Any]], kind: str, columns: Sequence[str]) -> 
     Raises:
         InputError: half a character (an escaped surrogate in JSON) or NUL, which no file of text can hold; names the row.
     """
-    schema = SCHEMAS[kind]
     waiting = iter(rows)
     while chunk := list(islice(waiting, ROWS)):
-        filled = dict(zip(columns, zip(*chunk, strict=True), strict=True))
-        try:
-            arrays = [
-                pa.array(filled[field.name], field.type) if field.name in filled else pa.nulls(len(chunk), field.type) for field in schema
-            ]
-        except UnicodeEncodeError as error:
-            row = next(row for row in chunk if any(isinstance(value, str) and not _whole(value) for value in row))
-            raise InputError("a text with half a character", where=str(row[0]), why=str(error)) from error
-        if any(pa.types.is_string(array.type) and pc.any(pc.match_substring(array, "\0")).as_py() for array in arrays):
-            row = next(row for row in chunk if any(isinstance(value, str) and "\0" in value for value in row))
-            raise InputError("a NUL character", where=str(row[0]), why="no sentence holds one")
-        yield pa.table(arrays, schema=schema)
+        yield table_of(dict(zip(columns, zip(*chunk, strict=True), strict=True)), kind)
+
+
+def table_of(columns: Mapping[str, Sequence[Any]], kind: str) -> pa.Table:
+    """Return a table of a kind of corpus from some of its columns, its rows' ids first; errors as those of `tables`."""
+    ids = next(iter(columns.values()))
+    try:
+        arrays = [
+            pa.array(columns[field.name], field.type) if field.name in columns else pa.nulls(len(ids), field.type)
+            for field in SCHEMAS[kind]
+        ]
+    except UnicodeEncodeError as error:
+        raise InputError("a text with half a character", where=_first(columns, lambda text: not _whole(text)), why=str(error)) from error
+    if any(pa.types.is_string(array.type) and pc.any(pc.match_substring(array, "\0")).as_py() for array in arrays):
+        raise InputError("a NUL character", where=_first(columns, lambda text: "\0" in text), why="no sentence holds one")
+    return pa.table(arrays, schema=SCHEMAS[kind])
+
+
+def _first(columns: Mapping[str, Sequence[Any]], bad: Callable[[str], bool]) -> str:
+    """Return the id of the first row that has a bad text."""
+    return next(str(row[0]) for row in zip(*columns.values(), strict=True) if any(isinstance(value, str) and bad(value) for value in row))
 
 
 def _whole(text: str) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import zip_longest
+from itertools import compress, count, islice
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,7 +12,7 @@ from crosslign.corpora import READERS
 from crosslign.corpora.readers._left_out import EMPTY, leave_out
 from crosslign.corpora.readers._lines import check_text, read_lines
 from crosslign.corpora.readers._parts import Part, all_parts, bare_name
-from crosslign.corpora.readers._tables import tables
+from crosslign.corpora.readers._tables import ROWS, table_of
 from crosslign.errors import InputError
 
 
@@ -45,8 +45,20 @@ def read(
         raise InputError("a bitext has two languages", where=corpus, why=f"found {list(langs)}")
     parts = all_parts(files)
     first, second = (_part_of(parts, lang, (sides or {}).get(lang, ""), (codes or {}).get(lang, lang), corpus) for lang in langs)
-    columns = ("id", "a_lang", "a_text", "b_lang", "b_text")
-    yield from tables(_rows(first, second, corpus, langs, skip_empty), "bitext", columns)
+    number = 0
+    for own, other in _in_step(first, second, corpus):
+        there = [bool(a.strip() and b.strip()) for a, b in zip(own, other, strict=True)]
+        for at in (at for at, both in enumerate(there) if not both):
+            if not skip_empty:
+                check_text(own[at], first, number + at + 1)
+                check_text(other[at], second, number + at + 1)
+            leave_out(EMPTY)
+        ids = [f"{corpus}:{first.name}:{line}" for line in compress(count(number + 1), there)]
+        texts = [list(compress(side, there)) for side in (own, other)]
+        number += len(own)
+        if ids:
+            columns = {"id": ids, "a_lang": [langs[0]] * len(ids), "a_text": texts[0], "b_lang": [langs[1]] * len(ids), "b_text": texts[1]}
+            yield table_of(columns, "bitext")
 
 
 def _part_of(parts: Sequence[Part], lang: str, name: str, code: str, corpus: str) -> Part:
@@ -57,17 +69,18 @@ def _part_of(parts: Sequence[Part], lang: str, name: str, code: str, corpus: str
     return found[0]
 
 
-def _rows(first: Part, second: Part, corpus: str, langs: Sequence[str], skip_empty: bool) -> Iterator[tuple[str, ...]]:
-    for a, b in zip_longest(read_lines(first), read_lines(second)):
-        if a is None or b is None:
+def _in_step(first: Part, second: Part, corpus: str) -> Iterator[tuple[list[str], list[str]]]:
+    """Yield as many lines of each file at a time."""
+    sides = [(text for _, text in read_lines(part)) for part in (first, second)]
+    while True:
+        own, other = (list(islice(side, ROWS)) for side in sides)
+        if len(own) != len(other):
             counts = [sum(1 for _ in read_lines(part)) for part in (first, second)]
             raise InputError(
                 "the two sides have unequal numbers of lines",
                 where=corpus,
                 why=f"{first.name} has {counts[0]:,}, {second.name} has {counts[1]:,}",
             )
-        number = a[0]
-        if skip_empty and not (a[1].strip() and b[1].strip()):
-            leave_out(EMPTY)
-            continue
-        yield f"{corpus}:{first.name}:{number}", langs[0], check_text(a[1], first, number), langs[1], check_text(b[1], second, number)
+        if not own:
+            return
+        yield own, other

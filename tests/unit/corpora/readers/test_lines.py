@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from crosslign.corpora import READERS
+from crosslign.corpora.readers import _lines
 from crosslign.corpora.readers._lines import check_text, read_lines
 from crosslign.errors import InputError
 
@@ -71,6 +72,50 @@ def test_packed_files_are_unpacked_on_the_way(tmp_path, suffix, pack):
 def test_bad_bytes_are_named_with_file_and_line(tmp_path, data, message):
     with pytest.raises(InputError, match=message):
         list(read_lines(written(tmp_path, data)))
+
+
+def slowly(data, longest):
+    """Return the lines before the first bad one, and what is wrong with that, one line after another."""
+    found = []
+    for number, raw in enumerate(data.split(b"\n"), start=1):
+        ended = data.count(b"\n") >= number
+        if not ended and not raw:
+            break
+        if len(raw) + ended > longest:
+            return found, f"a.txt:{number}: a line of more than"
+        line = raw.removesuffix(b"\r") if ended else raw
+        line = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
+        try:
+            text = line.decode()
+        except UnicodeDecodeError:
+            return found, f"a.txt:{number}: not UTF-8"
+        if "\0" in text:
+            return found, f"a.txt:{number}: a NUL"
+        found.append((number, text))
+    return found, "" if found else "a.txt: the file is empty"
+
+
+PIECES = st.sampled_from(
+    [b"a", b"bc", b"\n", b"\n", b"\r\n", b"\r", b"\0", b"\xff", "é中\u2028".encode(), b"\xef\xbb\xbf", b"\xe4", b"x" * 9]
+)
+
+
+@FAST
+@given(data=st.lists(PIECES, max_size=12).map(b"".join), at_once=st.integers(1, 9), longest=st.integers(8, 20))
+def test_lines_hang_on_no_block(tmp_path, data, at_once, longest):
+    path, found, problem = written(tmp_path, data), [], ""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_lines, "AT_ONCE", at_once)
+        patch.setattr(_lines, "LONGEST", longest)
+        try:
+            for line in read_lines(path):
+                found.append(line)
+        except InputError as error:
+            problem = str(error)
+    lines, expected = slowly(data, longest)
+    assert found == lines
+    assert expected in problem
+    assert bool(expected) == bool(problem)
 
 
 def test_a_missing_file_is_named(tmp_path):
