@@ -21,8 +21,6 @@ from crosslign.corpora.staged import Staged
 from crosslign.errors import InputError
 from crosslign.files import iter_rows
 
-Texts = pa.Array | pa.ChunkedArray
-
 
 @FILTERS.register
 class ExactDuplicate(Filter):
@@ -92,11 +90,11 @@ class ExactDuplicate(Filter):
             for batch in iter_rows(self.setting.references[corpus]):
                 yield self._keys(sentences_of(batch))
 
-    def _keys(self, sides: Iterable[tuple[Texts, Texts]]) -> NDArray[np.bytes_]:
+    def _keys(self, sides: Iterable[tuple[pa.Array, pa.Array]]) -> NDArray[np.bytes_]:
         """Return the key of each row from the languages and texts of its sides; one that is not there adds nothing."""
         said = [pc.binary_join_element_wise(langs, _bare(texts) if self._by_key else texts, "\x1e") for langs, texts in sides]
         return digests(pc.binary_join_element_wise(*said, "\x1f", null_handling="skip").to_pylist())
 
 
-def _bare(texts: Texts) -> pa.Array:
+def _bare(texts: pa.Array) -> pa.Array:
     return pa.array([None if text is None else bare(text) for text in texts.to_pylist()], pa.string())
