@@ -10,10 +10,11 @@ from typing import Literal
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from crosslign.corpora import dedup
-from crosslign.corpora.columns import SIDES, kind_of
+from crosslign.corpora.columns import sentences_of
 from crosslign.corpora.dedup import KeySet, KeysOnDisk, bare, digests
 from crosslign.corpora.filters import FILTERS, Filter, Mask, Setting, Sides
 from crosslign.corpora.staged import Staged
@@ -42,7 +43,7 @@ class ExactDuplicate(Filter):
 
     def __init__(self, setting: Setting, *, compare: Literal["key", "text"] = "key", corpora: Sequence[str] = ()) -> None:
         super().__init__(setting)
-        self._form = bare if compare == "key" else str
+        self._by_key = compare == "key"
         self._seen = KeySet()
         self._unread = list(corpora)
         for corpus in corpora:
@@ -53,7 +54,7 @@ class ExactDuplicate(Filter):
         """Return which rows are new."""
         for keys in self._known():
             self._seen.insert(keys)
-        return self._seen.insert(self._keys(batch.own))
+        return self._seen.insert(self._keys((pa.array(langs, pa.string()), pa.array(texts, pa.string())) for texts, langs in batch.own))
 
     def keep_of_all(self, tables: Iterable[pa.Table], sides: Callable[[pa.Table], Sides]) -> Iterator[tuple[pa.Table, Mask]]:
         """Yield each table with which of its rows are new."""
@@ -63,13 +64,11 @@ class ExactDuplicate(Filter):
             while len(self._seen) < dedup.IN_MEMORY and (keys := next(known, None)) is not None:
                 self._seen.insert(keys)
             if len(self._seen) >= dedup.IN_MEMORY:
-                yield from self._on_disk(chain([table], waiting), sides, known)
+                yield from self._on_disk(chain([table], waiting), known)
                 return
-            yield table, self._seen.insert(self._keys(sides(table).own))
+            yield table, self._seen.insert(self._keys(sentences_of(table)))
 
-    def _on_disk(
-        self, tables: Iterable[pa.Table], sides: Callable[[pa.Table], Sides], known: Iterable[NDArray[np.bytes_]]
-    ) -> Iterator[tuple[pa.Table, Mask]]:
+    def _on_disk(self, tables: Iterable[pa.Table], known: Iterable[NDArray[np.bytes_]]) -> Iterator[tuple[pa.Table, Mask]]:
         with tempfile.TemporaryDirectory(prefix="crosslign-dedup-") as folder:
             keys = KeysOnDisk(Path(folder))
             for part in chain(self._seen.parts(), known):
@@ -77,7 +76,7 @@ class ExactDuplicate(Filter):
             self._seen = KeySet()
             with Staged(Path(folder, "rows.arrow")) as staged:
                 for table in tables:
-                    keys.add(self._keys(sides(table).own))
+                    keys.add(self._keys(sentences_of(table)))
                     staged.write(table)
             new, start = keys.new(), 0
             for table in staged.read():
@@ -89,13 +88,13 @@ class ExactDuplicate(Filter):
         while self._unread:
             corpus = self._unread.pop()
             for batch in iter_rows(self.setting.references[corpus]):
-                columns = SIDES[kind_of(batch.column_names)]
-                yield self._keys([(batch[text].to_pylist(), batch[lang].to_pylist()) for lang, text in columns])
+                yield self._keys(sentences_of(batch))
 
-    def _keys(self, sides: Sequence[tuple[Sequence[str | None], Sequence[str | None]]]) -> NDArray[np.bytes_]:
-        columns = [
-            ["" if text is None else f"{lang}\x1e{self._form(text)}" for text, lang in zip(texts, langs, strict=True)]
-            for texts, langs in sides
-        ]
-        rows = ("\x1f".join(row).rstrip("\x1f") for row in zip(*columns, strict=True))  # a side that is not there adds nothing
-        return digests(rows)
+    def _keys(self, sides: Iterable[tuple[pa.Array, pa.Array]]) -> NDArray[np.bytes_]:
+        """Return the key of each row from the languages and texts of its sides; one that is not there adds nothing."""
+        said = [pc.binary_join_element_wise(langs, _bare(texts) if self._by_key else texts, "\x1e") for langs, texts in sides]
+        return digests(pc.binary_join_element_wise(*said, "\x1f", null_handling="skip").to_pylist())
+
+
+def _bare(texts: pa.Array) -> pa.Array:
+    return pa.array([None if text is None else bare(text) for text in texts.to_pylist()], pa.string())
