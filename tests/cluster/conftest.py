@@ -104,6 +104,14 @@ class SlurmProject:
         for folder in (self.system(run), self.results / "checkpoints" / run):
             shutil.rmtree(folder, ignore_errors=True)
 
+    def forget_score(self, run, task):
+        """Forget one score of a run, and the tables: what a table that is there rests on may be missing."""
+        found = list((self.results / "scores" / run).rglob(f"{task}.*"))
+        assert found, (run, task)
+        for path in found:
+            path.unlink()
+        shutil.rmtree(self.results / "tables", ignore_errors=True)
+
     def weights(self, run):
         """Return the bytes of every weight file of a run, by name."""
         folder = self.system(run)

@@ -1,7 +1,5 @@
 """A rule whose jobs go to Slurm as one array, switched on in slurm/local.yaml as docs/cluster.md says."""
 
-import shutil
-
 import pytest
 
 pytestmark = pytest.mark.long
@@ -16,8 +14,7 @@ def test_the_jobs_of_a_rule_can_go_as_one_array(cluster, first, own_file):
         (vectors,) = (first.results / "embeddings" / run).rglob("sts12.npy")
         kept[vectors] = vectors.read_bytes()
         vectors.unlink()
-        shutil.rmtree(first.results / "scores" / run)
-    shutil.rmtree(first.results / "tables")
+        first.forget_score(run, "sts12")
     first.run()
     jobs = [job for job in cluster.jobs(after=before) if "embed" in job.comment]
     assert {job.state for job in jobs} == {"COMPLETED"}
