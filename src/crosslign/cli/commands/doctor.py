@@ -7,6 +7,7 @@ import platform
 import re
 import shutil
 import socket
+import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from importlib import metadata, util
@@ -40,7 +41,8 @@ def _status_seconds() -> int:
 def python_and_packages() -> Iterator[Finding]:
     """Check Python and the packages that compute."""
     version = platform.python_version()
-    yield (OK if version >= "3.11" else BAD, "python", version if version >= "3.11" else f"{version}: 3.11 or newer is needed")
+    known = sys.version_info >= (3, 11)
+    yield (OK if known else BAD, "python", version if known else f"{version}: 3.11 or newer is needed")
     for package in ("torch", "transformers", "snakemake", "faiss-cpu", "snakemake-executor-plugin-slurm"):
         try:
             yield OK, package, metadata.version(package)
