@@ -19,14 +19,18 @@ def printable(text: str) -> str:
 
 
 class PrintableStream:
-    """A text stream that leaves out control and direction codes of all that is written to it; for the rest it is the stream it wraps."""
+    """A text stream that leaves out control and direction codes of all that is written to it; for the rest it is the stream it wraps.
+
+    What the stream's encoding does not know becomes `?`: a terminal without UTF-8 shows a table, too.
+    """
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
 
     def write(self, text: str) -> int:
         """Write a text, as it may be shown."""
-        self._stream.write(printable(text))
+        encoding = self._stream.encoding or "utf-8"
+        self._stream.write(printable(text).encode(encoding, "replace").decode(encoding))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:

@@ -1,5 +1,6 @@
 """The command line as shells use it: closed streams, readers that go, signals, numbers that are none."""
 
+import io
 import os
 import signal
 import subprocess
@@ -38,6 +39,15 @@ def test_closed_streams_are_no_error(closed):
         ["sh", "-c", f'"$@" {closed}', "sh", *COMMAND, "--help"], env=ENVIRONMENT, capture_output=True, text=True, check=False
     )
     assert (done.stderr, done.returncode) == ("", 0)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_terminal_without_utf_8_shows_what_it_can(monkeypatch, encoding):
+    shown = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
+    monkeypatch.setattr(sys, "stdout", shown)
+    monkeypatch.setattr("crosslign.cli.main._run", lambda _: print("xx→en"))
+    main([])
+    assert shown.buffer.getvalue().decode(encoding) == ("xx→en\n" if encoding == "utf-8" else "xx?en\n")
 
 
 @pytest.mark.parametrize("number", ["0", "-1", "x", "1.5", ""])
