@@ -11,6 +11,7 @@ from crosslign.config.data_plan import FileNeed
 from crosslign.config.load import load_project
 from crosslign.config.resources import examples_mb
 from crosslign.files import write_json
+from crosslign.paths import Paths
 from crosslign.reporting.cost import START_HOURS, correction, cost_of, cost_text, encoding_correction, encoding_hours, too_long
 from crosslign.reporting.plan import measured, plan_text, status_text
 from crosslign.reporting.plan_data import data_lines
@@ -41,9 +42,14 @@ all                 1
 """
 
 
+@pytest.fixture(scope="module")
+def read_once():
+    return load_project(ROOT, {"scale": "paper", "papers": ["msimcse"], "targets": ["all"]})
+
+
 @pytest.fixture
-def project(tmp_path):
-    loaded = load_project(ROOT, {"scale": "paper", "papers": ["msimcse"], "targets": ["all"], "results": str(tmp_path)})
+def project(read_once, tmp_path):
+    loaded = replace(read_once, paths=Paths(tmp_path, "paper"))
     for rule, name, seconds, memory in (("embed", "a", 10, 500), ("embed", "b", 30, 900), ("score", "a", 2, "-")):
         path = loaded.paths.benchmark(rule, name)
         path.parent.mkdir(parents=True, exist_ok=True)
