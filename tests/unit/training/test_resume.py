@@ -42,7 +42,7 @@ def program(tiny_encoder, pairs_file, tmp_path):
         (tmp_path / f"{name}.json").write_text(json.dumps(settings))
         environment = os.environ | {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1"}
         command = [sys.executable, str(Path(trial.__file__)), str(tmp_path / f"{name}.json")]
-        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=120, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=600, check=False)
         return done.returncode, done.stderr
 
     return run
