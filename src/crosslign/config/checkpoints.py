@@ -45,8 +45,8 @@ def _shown_uses(project: Project) -> Iterator[Use]:
             systems = {system_of(row, column) for row in table["rows"] if "system" in row} if "checkpoint" in column else set()
             yield from ((("tables", name, "columns", index, "checkpoint"), system, column["checkpoint"]) for system in sorted(systems))
     for name, figure in project.figures.items():
-        systems = figure["systems"] if "checkpoint" in figure else ()
-        yield from ((("figures", name, "checkpoint"), system, figure["checkpoint"]) for system in systems)
+        shown = figure["systems"] if "checkpoint" in figure else ()
+        yield from ((("figures", name, "checkpoint"), system, figure["checkpoint"]) for system in shown)
 
 
 def check_checkpoints(project: Project, files: Mapping[str, YamlFile]) -> None:

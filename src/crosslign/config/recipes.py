@@ -44,7 +44,7 @@ class _Recipe:
 def _check_keys(recipe: _Recipe) -> None:
     if recipe.section == "finetunes" and (given := sorted({"base", "like"} & set(recipe.entry))):
         raise recipe.refuse(f"a fine-tune has no {given[0]!r}", (given[0],), "it goes on from any system: <system>+<fine-tune>")
-    missing = [(key,) for key in NEEDED[recipe.section] if key not in recipe.entry]
+    missing: list[tuple[str, ...]] = [(key,) for key in NEEDED[recipe.section] if key not in recipe.entry]
     missing += [("train", "learning_rate")] if "learning_rate" not in recipe.entry.get("train", {"learning_rate": 0}) else []
     if missing:
         do = "Write it, or start from a recipe that has it: `like:`" if recipe.section == "systems" else "Write it"
