@@ -207,6 +207,7 @@ def test_f23_one_damaged_byte_of_any_artefact_is_refused_by_name_and_mended_by_d
         assert "not what its lineage says; damaged, or changed by hand" in done.stdout, done.stdout[-3000:]
         assert not verify(copy.results)[1]
         assert discard(copy.results)
+    shutil.rmtree(copy.results / ".discarded")
     copy.finish()
     assert copy.tables() == undisturbed.tables()
     assert copy.artefacts() == undisturbed.artefacts()
