@@ -90,6 +90,25 @@ def measured(command: Sequence[str], cwd: Path = ROOT, **variables: str) -> Cost
     return Cost(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024, *said)
 
 
+def peer(folder: Path, package: str, command: str, option: str) -> str:
+    """Return a command of a package, installed into a throw-away environment below `folder`; end, and say so, where it cannot be.
+
+    Args:
+        folder: of the benchmark, which removes it.
+        package: with its version, `name==1.0`.
+        command: its name in the environment.
+        option: of the benchmark's command line, by which an installed one is named instead.
+    """
+    programs = folder / "venv" / "bin"
+    subprocess.run([sys.executable, "-m", "venv", programs.parent], check=True)
+    print(f"installing {package} ...", flush=True)
+    install = [programs / "pip", "install", "--quiet", package]
+    if (done := subprocess.run(install, capture_output=True, text=True, check=False)).returncode:
+        print(done.stderr.strip()[-500:], f"skipped: {package} cannot be installed; name one with {option}", sep="\n")
+        raise SystemExit(0)
+    return str(programs / command)
+
+
 def _fetched(project: Any, name: str, folder: Path) -> dict[str, Path]:
     """Return the files of a source: those that a run of this checkout has fetched, else fetched into `folder`."""
     from crosslign.corpora.fetch import fetch_file

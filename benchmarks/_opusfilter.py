@@ -5,14 +5,13 @@ from __future__ import annotations
 import io
 import json
 import os
-import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from _common import ROOT, Cost, measured
+from _common import ROOT, Cost, measured, peer
 
 VERSION = "3.3.1"
 LANGS = ("en", "de")
@@ -114,12 +113,4 @@ def check_rows(folder: Path, ours: str, theirs: str) -> None:
 
 def opusfilter(folder: Path, given: str | None) -> Path:
     """Return the OpusFilter command, installed into a throw-away environment where none is given."""
-    if given:
-        return Path(given)
-    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
-    print(f"installing OpusFilter {VERSION} ...", flush=True)
-    install = [folder / "venv" / "bin" / "pip", "install", "--quiet", f"opusfilter=={VERSION}"]
-    if (done := subprocess.run(install, capture_output=True, text=True, check=False)).returncode:
-        print(done.stderr.strip()[-500:], f"skipped: OpusFilter {VERSION} cannot be installed; name one with --opusfilter", sep="\n")
-        raise SystemExit(0)
-    return folder / "venv" / "bin" / "opusfilter"
+    return Path(given or peer(folder, f"opusfilter=={VERSION}", "opusfilter", "--opusfilter"))

@@ -17,12 +17,11 @@ import argparse
 import json
 import random
 import statistics
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from _common import Cost, machine, measured, parser, verses, versions
+from _common import Cost, machine, measured, parser, peer, verses, versions
 
 VERSION = "2.0.0"
 SEED, SIZE = 42, 5
@@ -70,19 +69,6 @@ def ours(path: Path, threshold: float) -> None:
     print(json.dumps([number for number, kept in enumerate(new.tolist()) if kept]))
 
 
-def interpreter(folder: Path, given: str | None) -> str:
-    """Return a Python that has datasketch."""
-    if given:
-        return given
-    subprocess.run([sys.executable, "-m", "venv", folder / "venv"], check=True)
-    print(f"installing datasketch {VERSION} ...", flush=True)
-    install = [folder / "venv" / "bin" / "pip", "install", "--quiet", f"datasketch=={VERSION}"]
-    if (done := subprocess.run(install, capture_output=True, text=True, check=False)).returncode:
-        print(done.stderr.strip()[-500:], f"skipped: datasketch {VERSION} cannot be installed; name a Python with --python", sep="\n")
-        raise SystemExit(0)
-    return str(folder / "venv" / "bin" / "python")
-
-
 def kept_by(cost: Cost) -> set[int]:
     """Return the texts that a side keeps."""
     return set(json.loads(cost.out.splitlines()[-1]))
@@ -93,7 +79,7 @@ def compare(folder: Path, args: argparse.Namespace) -> None:
     from crosslign.corpora.near_duplicates import plain
 
     texts = [plain(text) for text in varied(args.folder or folder, args.texts)]
-    peer = interpreter(folder, args.python)
+    python = args.python or peer(folder, f"datasketch=={VERSION}", "python", "--python")
     (folder / "peer.py").write_text(PEER)
     costs: dict[tuple[str, str], list[Cost]] = {}
     for name, part in (("few", texts[:50]), ("all", texts)):
@@ -101,7 +87,7 @@ def compare(folder: Path, args: argparse.Namespace) -> None:
     for _ in range(args.repeats):
         for name in ("few", "all"):
             given = [str(folder / f"{name}.json"), str(args.threshold)]
-            costs.setdefault(("datasketch", name), []).append(measured([peer, str(folder / "peer.py"), *given], OMP_NUM_THREADS="1"))
+            costs.setdefault(("datasketch", name), []).append(measured([python, str(folder / "peer.py"), *given], OMP_NUM_THREADS="1"))
             costs.setdefault(("ours", name), []).append(measured([sys.executable, __file__, "--run", *given], OMP_NUM_THREADS="1"))
     theirs, own = kept_by(costs["datasketch", "all"][0]), kept_by(costs["ours", "all"][0])
     print(f"{machine()}; {versions('rensa', 'numpy')}, datasketch {VERSION}; seed {SEED}")
