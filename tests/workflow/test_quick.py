@@ -96,8 +96,9 @@ def test_deleting_one_table_rebuilds_that_table_alone(changed):
     assert table.read_bytes() == before
 
 
-def test_a_learning_rate_reruns_its_system_and_what_hangs_on_it_and_nothing_else(changed):
-    changed.edit("config/papers/quickstart.yaml", "train: {steps: 100, learning_rate: 2e-4}", "train: {steps: 100, learning_rate: 3e-4}")
+def test_a_changed_recipe_reruns_its_system_and_what_hangs_on_it_and_nothing_else(changed):
+    old = "train: {steps: 100, learning_rate: 2e-4}"
+    changed.edit("config/papers/quickstart.yaml", old, old.replace("}", ", weight_decay: 0.1}"))
     jobs = changed.planned()
     systems = {name for rule, name in jobs if rule == "train_system"}
     assert {name.split(",")[0] for rule, name in jobs if rule in ("train_system", "embed", "score")} == {"run=QS-XA-s42"}, systems
