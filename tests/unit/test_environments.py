@@ -46,7 +46,7 @@ def test_local_settings_replace_keys_and_are_added_to_resources(tmp_path, monkey
     (tmp_path / "slurm").mkdir()
     (tmp_path / "slurm" / "local.yaml").write_text("jobs: 7\ndefault-resources: {slurm_partition: main}\n")
     own = slurm_profile()
-    assert own["default-resources"] == {**plain["default-resources"], "slurm_partition": "main"}
+    assert own["default-resources"] == {**plain["default-resources"], "slurm_partition": "'main'"}  # quoted: Snakemake evaluates it
     assert {key for key in plain if plain[key] != own[key]} == {"jobs", "default-resources"}
     (tmp_path / "slurm" / "local.yaml").write_text("# nothing yet\n")
     assert slurm_profile() == plain

@@ -35,8 +35,7 @@ def read_lines(source: Path | Part) -> Iterator[tuple[int, str]]:
     number = 0
     with open_part(part) as stream:
         for block in _blocks(stream):
-            own = block if number else block.removeprefix(BYTE_ORDER_MARK)
-            for text in _split(own) or _checked(own, part, number):
+            for text in _split(block) or _checked(block, part, number):
                 number += 1
                 yield number, text
     if not number:
@@ -44,10 +43,10 @@ def read_lines(source: Path | Part) -> Iterator[tuple[int, str]]:
 
 
 def _blocks(stream: IO[bytes]) -> Iterator[bytes]:
-    """Yield whole lines, some thousands at a time; of a line beyond `LONGEST` its beginning."""
-    rest = b""
-    while len(rest) <= LONGEST and (read := stream.read(AT_ONCE)):
-        end = read.rfind(b"\n") + 1
+    """Yield whole lines behind a byte order mark, some thousands at a time; of a line beyond `LONGEST` its beginning."""
+    first, rest = stream.read(len(BYTE_ORDER_MARK)).removeprefix(BYTE_ORDER_MARK), b""
+    while len(rest) <= LONGEST and (read := first or stream.read(AT_ONCE)):
+        first, end = b"", read.rfind(b"\n") + 1
         if end:
             yield rest + read[:end]
             rest = read[end:]

@@ -67,7 +67,7 @@ def _as(shape: str, table: pa.Table) -> pa.Table:
 
 def _new(material: Material) -> dict[str, NDArray[np.int64]]:
     """Return the numbers of the rows of each set whose sentences no earlier row has."""
-    parts = (part for rows in material.others.values() for part in rows.parts(TEXTS))
+    parts = (_turned(part) for rows in material.others.values() for part in rows.parts(TEXTS))
     kept = ExactDuplicate(Setting(where=material.name)).keep_of_all(parts, _sides)
     mask, start, new = np.concatenate([np.empty(0, bool), *(found for _, found in kept)]), 0, {}
     for name, rows in material.others.items():
@@ -76,8 +76,12 @@ def _new(material: Material) -> dict[str, NDArray[np.int64]]:
     return new
 
 
-def _sides(part: pa.Table) -> Sides:
+def _turned(part: pa.Table) -> pa.Table:
     """Return pairs in the order of their languages, so that it does not matter which side came first."""
-    turned = pc.fill_null(pc.greater(part["a_lang"], part["b_lang"]), False)
-    columns = [pc.if_else(turned, part[b], part[a]) for a, b in zip(TEXTS, (*TEXTS[2:], *TEXTS[:2]), strict=True)]
-    return Sides(*(column.to_pylist() for column in columns))
+    swap = pc.fill_null(pc.greater(part["a_lang"], part["b_lang"]), False)
+    others = (*TEXTS[2:], *TEXTS[:2])
+    return pa.table({one: pc.if_else(swap, part[other], part[one]) for one, other in zip(TEXTS, others, strict=True)})
+
+
+def _sides(part: pa.Table) -> Sides:
+    return Sides(*(part[name].to_pylist() for name in TEXTS))

@@ -76,7 +76,7 @@ def test_bad_bytes_are_named_with_file_and_line(tmp_path, data, message):
 
 def slowly(data, longest):
     """Return the lines before the first bad one, and what is wrong with that, one line after another."""
-    found = []
+    found, data = [], data.removeprefix(b"\xef\xbb\xbf")
     for number, raw in enumerate(data.split(b"\n"), start=1):
         ended = data.count(b"\n") >= number
         if not ended and not raw:
@@ -84,7 +84,6 @@ def slowly(data, longest):
         if len(raw) + ended > longest:
             return found, f"a.txt:{number}: a line of more than"
         line = raw.removesuffix(b"\r") if ended else raw
-        line = line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line
         try:
             text = line.decode()
         except UnicodeDecodeError:
