@@ -229,9 +229,11 @@ def test_f28_time_stamps_and_clocks_that_lie_make_no_needless_rerun_and_hashes_f
         os.utime(path, (4e9, 4e9))
     for path in (copy.results / "scores").rglob("*"):
         os.utime(path, (0, 0))
-    assert planned(copy)
+    assert planned(copy) == set()  # Snakemake compares the bytes of small files
+    by_time_alone = ("--max-checksum-file-size", "0")  # as it judges large ones
+    assert planned(copy, *by_time_alone)
     settle(copy.results)
-    assert planned(copy) == set()
+    assert planned(copy, *by_time_alone) == set()
     score = next(copy.results.glob("scores/**/sts_written.json"))
     before = score.read_bytes()
     # A file changed by hand that looks old: time stamps see nothing, hashes do.
