@@ -225,12 +225,11 @@ def test_f26_no_more_jobs_start_than_there_are_devices_for(tmp_path):
 
 
 def test_f28_time_stamps_and_clocks_that_lie_make_no_needless_rerun_and_hashes_find_the_missing_one(undisturbed, copy):
-    for path in (copy.results / "corpora").rglob("*"):
-        os.utime(path, (4e9, 4e9))
-    for path in (copy.results / "scores").rglob("*"):
-        os.utime(path, (0, 0))
-    assert planned(copy) == set()  # Snakemake compares the bytes of small files
-    by_time_alone = ("--max-checksum-file-size", "0")  # as it judges large ones
+    for folder, stamp in (("corpora", 4e9), ("scores", 0)):
+        for path in (copy.results / folder).rglob("*"):
+            os.utime(path, (stamp, stamp))
+    by_time_alone = ("--max-checksum-file-size", "0")  # as Snakemake judges large files; of small ones it compares the bytes
+    assert planned(copy) == set()
     assert planned(copy, *by_time_alone)
     settle(copy.results)
     assert planned(copy, *by_time_alone) == set()

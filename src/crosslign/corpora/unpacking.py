@@ -83,7 +83,28 @@ def damaged(where: str, why: str) -> InputError:
     return InputError("damaged or truncated archive", where=where, why=why, do=AGAIN)
 
 
-class Unpacked(io.RawIOBase):
+class _Reader(io.RawIOBase):
+    """The unpacked bytes of a stream, read forwards.
+
+    Args:
+        file: the packed bytes; closed with it.
+        where: what messages call them.
+    """
+
+    def __init__(self, file: IO[bytes], where: str) -> None:
+        self._file, self._where = file, where
+
+    def readable(self) -> bool:
+        """Return that it is."""
+        return True
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+        super().close()
+
+
+class Unpacked(_Reader):
     """The unpacked bytes of a stream, read from its first to its last.
 
     A stream may follow another, and zeros may fill up the end. Anything else there is an error, as is a stream that is cut: the
@@ -96,18 +117,10 @@ class Unpacked(io.RawIOBase):
     """
 
     def __init__(self, file: IO[bytes], where: str, start: Callable[[], Decompressor]) -> None:
-        self._file, self._where, self._start = file, where, start
+        super().__init__(file, where)
+        self._start = start
         self._begun, self._waiting = 0, b""
         self._stream: Decompressor | None = None
-
-    def readable(self) -> bool:
-        """Return that it is."""
-        return True
-
-    def close(self) -> None:
-        """Close the file."""
-        self._file.close()
-        super().close()
 
     def readinto(self, buffer: Any) -> int:
         """Fill the beginning of a buffer; return how many bytes, 0 at the end.
@@ -150,26 +163,12 @@ class Unpacked(io.RawIOBase):
             raise damaged(self._where, f"{error}: what begins at byte {self._begun:,} is damaged, or no packed stream") from error
 
 
-class Zstandard(io.RawIOBase):
-    """The unpacked bytes of a stream of zstd; Arrow unpacks them, a bounded number at a time.
-
-    Args:
-        file: the packed bytes; closed with it.
-        where: what messages call them.
-    """
+class Zstandard(_Reader):
+    """The unpacked bytes of a stream of zstd; Arrow unpacks them, a bounded number at a time."""
 
     def __init__(self, file: IO[bytes], where: str) -> None:
-        self._file, self._where = file, where
+        super().__init__(file, where)
         self._stream = pa.CompressedInputStream(pa.PythonFile(file, "r"), "zstd")
-
-    def readable(self) -> bool:
-        """Return that it is."""
-        return True
-
-    def close(self) -> None:
-        """Close the stream of packed bytes."""
-        self._file.close()
-        super().close()
 
     def readinto(self, buffer: Any) -> int:
         """Fill the beginning of a buffer; return how many bytes, 0 at the end.

@@ -57,7 +57,11 @@ class ExactDuplicate(Filter):
         return self._seen.insert(self._keys((pa.array(langs, pa.string()), pa.array(texts, pa.string())) for texts, langs in batch.own))
 
     def keep_of_all(self, tables: Iterable[pa.Table], sides: Callable[[pa.Table], Sides]) -> Iterator[tuple[pa.Table, Mask]]:
-        """Yield each table with which of its rows are new, by the sentences in its columns: `sides` would make a Python object of each."""
+        """Yield each table with which of its rows are new; `sides` would make a Python object of each sentence."""
+        return self.new(tables)
+
+    def new(self, tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, Mask]]:
+        """Yield each table with which of its rows are new, by the sentences in its columns."""
         waiting = iter(tables)
         for table in waiting:
             known = self._known()

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from crosslign.corpora.filters import Setting, Sides
+from crosslign.corpora.filters import Setting
 from crosslign.corpora.filters.exact_duplicate import ExactDuplicate
 from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
@@ -68,7 +68,7 @@ def _as(shape: str, table: pa.Table) -> pa.Table:
 def _new(material: Material) -> dict[str, NDArray[np.int64]]:
     """Return the numbers of the rows of each set whose sentences no earlier row has."""
     parts = (_turned(part) for rows in material.others.values() for part in rows.parts(TEXTS))
-    kept = ExactDuplicate(Setting(where=material.name)).keep_of_all(parts, _sides)
+    kept = ExactDuplicate(Setting(where=material.name)).new(parts)
     mask, start, new = np.concatenate([np.empty(0, bool), *(found for _, found in kept)]), 0, {}
     for name, rows in material.others.items():
         new[name] = np.flatnonzero(mask[start : start + rows.size])
@@ -81,7 +81,3 @@ def _turned(part: pa.Table) -> pa.Table:
     swap = pc.fill_null(pc.greater(part["a_lang"], part["b_lang"]), False)
     others = (*TEXTS[2:], *TEXTS[:2])
     return pa.table({one: pc.if_else(swap, part[other], part[one]) for one, other in zip(TEXTS, others, strict=True)})
-
-
-def _sides(part: pa.Table) -> Sides:
-    return Sides(*(part[name].to_pylist() for name in TEXTS))
