@@ -175,6 +175,28 @@ def test_linear_classification_of_separable_classes_and_of_noise():
     assert main.ci_low < main.value < main.ci_high
 
 
+def test_classifiers_that_end_at_their_last_step_are_counted_in_one_line(caplog, recwarn):
+    train, test = labelled([20, 20], "train"), labelled([5, 5], "test")
+    rng = np.random.default_rng(0)
+    outputs = {"train": rng.standard_normal((40, 64)), "test": rng.standard_normal((10, 64))}
+    task = {
+        "scorer": "linear_classification",
+        "texts": {"train": "a", "test": "b"},
+        "experiments": 3,
+        "max_iter": 1,
+        "main": {"metric": "accuracy", "subset": "avg"},
+        "averages": {"avg": "all"},
+    }
+    with caplog.at_level("INFO"):
+        score("mtop", task, outputs, {"train": train, "test": test})
+    assert [record.getMessage() for record in caplog.records if "3 of the classifiers" in record.getMessage()]
+    assert not recwarn.list
+    caplog.clear()
+    with caplog.at_level("INFO"):
+        score("mtop", task | {"max_iter": 1000}, outputs, {"train": train, "test": test})
+    assert not [record for record in caplog.records if "classifiers" in record.getMessage()]
+
+
 def test_language_probe():
     def sentences(role, counts):
         builder = EvaluationBuilder(role)

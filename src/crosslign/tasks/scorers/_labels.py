@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import logging
+import warnings
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -33,6 +36,24 @@ def sides(task: TaskData) -> tuple[TextSet, TextSet, tuple[str | None, str | Non
     if test is None:
         raise InputError("no text set of role test", where=f"tasks.{task.name}.texts", why=f"roles are {sorted(task.sets)}")
     return (test, test, ("train", "test")) if train is None else (train, test, (None, None))
+
+
+@contextmanager
+def stops_counted(task: str, subset: str) -> Iterator[None]:
+    """Say once how many classifiers ended at their last step before they had settled, where scikit-learn warns in eight lines of each.
+
+    Their protocols fix the number of steps, so that is no fault; it may be one of the vectors.
+    """
+    from sklearn.exceptions import ConvergenceWarning
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ConvergenceWarning)
+        yield
+    for other in (warning for warning in caught if not issubclass(warning.category, ConvergenceWarning)):
+        warnings.warn_explicit(other.message, other.category, other.filename, other.lineno)
+    if stopped := sum(issubclass(warning.category, ConvergenceWarning) for warning in caught):
+        log = logging.getLogger(__name__)
+        log.info("%s %s: %d of the classifiers ended at the protocol's last step before they had settled", task, subset, stopped)
 
 
 def first_of_each(labels: np.ndarray, number: int) -> np.ndarray:

@@ -10,7 +10,7 @@ import numpy as np
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData, TextSet
 from crosslign.tasks.measures import Bootstrap, Measure
-from crosslign.tasks.scorers._labels import first_of_each, sides
+from crosslign.tasks.scorers._labels import first_of_each, sides, stops_counted
 from crosslign.vectors import finite
 
 
@@ -49,7 +49,8 @@ def language_probe(
                 continue
             centre, spread = x.mean(0), x.std(0)
             spread[spread == 0] = 1.0
-            right = model.fit((x - centre) / spread, taught).predict((asked - centre) / spread) == gold
+            with stops_counted(task.name, name):
+                right = model.fit((x - centre) / spread, taught).predict((asked - centre) / spread) == gold
             yield Measure(name, "accuracy", float(right.mean()), len(right), protocol=protocol, resamples=bootstrap.mean(right, kind))
 
 

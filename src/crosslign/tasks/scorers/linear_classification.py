@@ -9,7 +9,7 @@ import numpy as np
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Items, TaskData, TextSet
 from crosslign.tasks.measures import Bootstrap, Measure
-from crosslign.tasks.scorers._labels import classes, few_shot_draws, sides
+from crosslign.tasks.scorers._labels import classes, few_shot_draws, sides, stops_counted
 from crosslign.vectors import finite
 
 
@@ -50,7 +50,8 @@ def _shares_right(
     labels, gold = (classes(items, task, subset) for _, items in (train, test))
     vectors, asked = (finite(data.matrix, items.rows) for data, items in (train, test))
     right = np.zeros(len(gold))
-    for drawn in few_shot_draws(labels, experiments, number, seed):
-        model = LogisticRegression(max_iter=max_iter, random_state=seed).fit(vectors[drawn], labels[drawn])
-        right += model.predict(asked) == gold
+    with stops_counted(task, subset):
+        for drawn in few_shot_draws(labels, experiments, number, seed):
+            model = LogisticRegression(max_iter=max_iter, random_state=seed).fit(vectors[drawn], labels[drawn])
+            right += model.predict(asked) == gold
     return right / experiments
