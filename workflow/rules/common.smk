@@ -301,6 +301,9 @@ def print_summary(dag):
     done = [table for table in project.tables if table in own]
     done.sort(key=lambda table: table not in project.settings["targets"])
     if done:
+        # Loads what each start of Snakemake, in every job's process too, can do without.
+        from crosslign.reporting.layout import scaled_title
+
         files = [
             ("tables", paths.results / "tables"),
             ("figures", paths.results / "figures"),
@@ -312,7 +315,10 @@ def print_summary(dag):
             for key, value in table.get("print", {}).items()
             if key in ("scale_by", "decimals")
         }
+        title = scaled_title(
+            table["title"], project.settings["scale"], project.stand_in
+        )
         print(
-            summary(table["title"], paths.table(done[0], "csv"), files, **numbers),
+            summary(title, paths.table(done[0], "csv"), files, **numbers),
             file=sys.stderr,
         )

@@ -82,8 +82,8 @@ def as_columns(rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> list
 
 
 def summary(title: str, table: Path, files: Sequence[tuple[str, Path]], scale_by: float = 100, decimals: int = 1) -> str:
-    """Return a table with its title, and where the files are, framed for the terminal."""
+    """Return a table with its title, and where those of the files are that exist, framed for the terminal."""
     rule = "─" * min(100, shutil.get_terminal_size((100, 24)).columns)
-    places = "\n".join(f"  {name:<10} {path}" for name, path in files)
+    places = "\n".join(f"  {name:<10} {path}" for name, path in files if path.exists())
     factor = f"× {scale_by:g}; " if scale_by != 1 else ""
     return f"{rule}\n{title} ({factor}* marks the best of a column)\n\n{table_as_text(table, scale_by, decimals)}\n\n{places}\n{rule}"
