@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.entry_keys import head_of
 from crosslign.config.project import Project, view_corpora
 from crosslign.config.readouts import readout as readout_entry
-from crosslign.config.resolve import encoder_at_scale, head_of, is_untrained, resolve, role_readout, split_run
+from crosslign.config.resolve import encoder_at_scale, is_untrained, resolve, role_readout, split_run
 from crosslign.errors import InputError
 from crosslign.paths import EVALUATION_FILES
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosslign.config.cells import COUNTS, resolve_table
+from crosslign.config.cells import resolve_table
 from crosslign.config.graph import corpus_path
 from crosslign.config.project import Project
 from crosslign.config.resolve import resolve, split_run
 from crosslign.config.targets import covered
+from crosslign.paths import COUNTS
 
 
 def _runs(project: Project) -> tuple[list[str], set[str]]:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from crosslign.config.cells import system_of
-from crosslign.config.options import options_of
+from crosslign.config.entry_keys import head_of, options_of
 from crosslign.config.project import Project
-from crosslign.config.resolve import entry_of, head_of, is_untrained
+from crosslign.config.resolve import entry_of, is_untrained
 from crosslign.config.schema import schemas_of
 from crosslign.config.yaml_files import YamlFile, where_of
 from crosslign.errors import InputError
