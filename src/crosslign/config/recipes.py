@@ -32,7 +32,7 @@ class _Recipe:
 
     def refuse(self, what: str, place: Place, why: str = "", do: str = "") -> InputError:
         """Return the error of one place of the recipe, which may stand in the recipe that it is `like`."""
-        relative = f"config/papers/{self.project.paper_of[self.name]}.yaml"
+        relative = self.project.file_of(self.name)
         return InputError(what, where=where_of(self.files, relative, (self.section, self.name, *place)), why=why, do=do)
 
     def look_up(self, kind: str, name: str, allowed: Collection[str], place: Place) -> None:

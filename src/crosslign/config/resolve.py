@@ -172,6 +172,13 @@ def resolve(project: Project, system: str, seed: int) -> dict[str, Any]:
     return _limited(recipe, project.scale)
 
 
+def run_recipe(project: Project, run: str) -> dict[str, Any]:
+    """Return the resolved recipe of a trained run, by its id."""
+    system, seed = split_run(project, run)
+    assert seed is not None, f"{run} is a base encoder"
+    return resolve(project, system, seed)
+
+
 def pace_of(project: Project, system: str) -> dict[str, int]:
     """Return when a run is saved: `checkpoint_minutes`, and `checkpoint_every` steps, the least of recipe and scale (0: no bound)."""
     train = entry_of(project, system)["train"]
