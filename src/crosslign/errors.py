@@ -6,8 +6,6 @@ Exit codes (documented in docs/architecture.md): 2 wrong input, 3 network, 4 res
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import Any, TextIO
 
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 """Codes that a terminal obeys and nobody sees, and those that turn the direction of what follows; tabs and line ends are text."""
@@ -16,30 +14,6 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 def printable(text: str) -> str:
     """Return a text without control and direction codes, as it may be shown on a terminal or written to a log."""
     return CONTROL.sub("", text)
-
-
-class PrintableStream:
-    """A text stream that leaves out control and direction codes of all that is written to it; for the rest it is the stream it wraps.
-
-    What the stream's encoding does not know becomes `?`: a terminal without UTF-8 shows a table, too.
-    """
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> int:
-        """Write a text, as it may be shown."""
-        encoding = self._stream.encoding or "utf-8"
-        self._stream.write(printable(text).encode(encoding, "replace").decode(encoding))
-        return len(text)
-
-    def writelines(self, lines: Iterable[str]) -> None:
-        """Write texts, as they may be shown."""
-        for line in lines:
-            self.write(line)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)
 
 
 class CrosslignError(Exception):

@@ -17,6 +17,8 @@ MINED_SIDES = ("source", "target")
 TABLE_FORMATS = ("md", "csv", "tex", "html")
 FIGURE_FORMATS = ("png", "svg", "csv")
 OVERVIEW_FORMATS = ("html", "md")
+COUNTS = "counts"
+"""Folder of counts among the scores, and what their records name in place of a task."""
 ORIGIN = "origin.txt"
 """Names the group that a folder of scores came from."""
 
@@ -124,7 +126,7 @@ class Paths:
 
     def counts(self, table: str) -> Path:
         """What a table counts of corpora and training sets, in the form of scores and among them: they suffice for every table."""
-        return self.results / "scores" / "counts" / f"{table}.json"
+        return self.results / "scores" / COUNTS / f"{table}.json"
 
     def mined(self, mine: str, form: str) -> Path:
         """Sentence pairs mined from a user's own files: `tsv` or `parquet`."""

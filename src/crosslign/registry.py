@@ -58,7 +58,7 @@ class Registry(Generic[T]):
         return sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_"))
 
     def module(self, name: str) -> str:
-        """Return the dotted name of the module that implements `name` (for the fingerprint of its code)."""
+        """Return the dotted name of the module that implements `name`."""
         return f"{self.package}.{name}"
 
     def get(self, name: str, where: str = "") -> T:

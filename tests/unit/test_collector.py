@@ -23,6 +23,12 @@ def test_jobs_collect_rarely_and_the_library_leaves_the_setting_alone(imported, 
     assert printed(f"import gc, {imported}\nprint(gc.get_threshold()[0])") == [str(first)]
 
 
+def test_a_second_call_does_nothing():
+    counted = "import atexit\nfrom crosslign.collector import collect_rarely\n" + "collect_rarely()\nprint(atexit._ncallbacks())\n" * 2
+    first, second = printed(counted)
+    assert first == second
+
+
 def test_unreachable_objects_still_go():
     made = f"from crosslign.collector import collect_rarely\ncollect_rarely()\n{CYCLE}del ring\nkept = [[] for _ in range(60_000)]"
     assert printed(made) == ["looked at"]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import crosslign
+from crosslign.files.fingerprint import modules_of
 
 FLOORS = [
     {"collector", "durations", "errors", "registry", "threads"},
@@ -64,6 +65,13 @@ def test_no_circle_of_imports():
 
 def test_the_library_knows_no_workflow_engine():
     assert [str(p) for p in SOURCE.rglob("*.py") if any(m.split(".")[0] == "snakemake" for m in imports_of(p))] == []
+
+
+@pytest.mark.parametrize("stage", ["build_corpus", "build_view", "build_examples", "train_system", "embed", "score", "count_rows"])
+def test_a_check_that_is_added_to_the_configuration_makes_nothing_anew(stage):
+    """What a stage imports is part of the fingerprint of its code."""
+    imported = {module for module in modules_of(f"crosslign.stages.{stage}") if room(f"{module}.") == "config"}
+    assert imported <= {"crosslign.config", "crosslign.config.entry_keys"}
 
 
 @pytest.mark.parametrize("stage", ["make_table", "draw_figure", "score", "build_corpus", "build_examples", "fetch"])

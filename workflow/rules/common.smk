@@ -14,7 +14,7 @@ from crosslign.config.overlap import expected_none, overlap_inputs
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.resolve import (
     pace_of,
-    resolve,
+    run_recipe,
     scored_entry,
     split_run,
 )

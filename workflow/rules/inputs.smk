@@ -101,8 +101,7 @@ def examples_paths(key):
 
 
 def recipe_of(wildcards):
-    system, seed = split_run(project, wildcards.run)
-    return resolve(project, system, seed)
+    return run_recipe(project, wildcards.run)
 
 
 def pace(key):

@@ -1,6 +1,6 @@
 """Train one run."""
 
-from crosslign.config.resolve import PACE
+from crosslign.config.entry_keys import PACE
 from crosslign.stages.job import execute
 from crosslign.stages.train_system import train_system
 

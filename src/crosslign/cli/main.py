@@ -12,8 +12,9 @@ from contextlib import redirect_stderr, redirect_stdout
 from typing import TextIO, cast
 
 from crosslign.cli import COMMANDS
+from crosslign.cli.streams import PrintableStream
 from crosslign.collector import collect_rarely
-from crosslign.errors import CrosslignError, PrintableStream
+from crosslign.errors import CrosslignError
 
 
 def parser() -> ArgumentParser:
@@ -35,33 +36,25 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     collect_rarely()
     with open(os.devnull, "w", encoding="utf-8") as nowhere:  # Python has no stream where a shell closed it (`>&-`)
-        out, err = (cast(TextIO, PrintableStream(stream or nowhere)) for stream in (sys.stdout, sys.stderr))
-        try:
-            with redirect_stdout(out), redirect_stderr(err):
+        out, err = PrintableStream(sys.stdout or nowhere, needed=True), PrintableStream(sys.stderr or nowhere, needed=False)
+        with redirect_stdout(cast(TextIO, out)), redirect_stderr(cast(TextIO, err)):
+            try:
                 return _run(arguments)
-        finally:
-            _flush(sys.stdout or nowhere)
-
-
-def _flush(stream: TextIO) -> None:
-    """Write what is left; where its reader has gone (`| head -1`), the interpreter would try again and complain: let it find no pipe."""
-    try:
-        stream.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            except CrosslignError as error:
+                print(f"error: {error}", file=sys.stderr)
+                return error.exit_code
+            except BrokenPipeError:  # of `| head -1`
+                return 0
+            except KeyboardInterrupt:
+                return 128 + signal.SIGINT
+            except Exception:  # the interpreter would print its text as it stands
+                traceback.print_exc()
+                return 1
 
 
 def _run(arguments: Sequence[str] | None) -> int:
-    args = parser().parse_args(arguments)
     try:
+        args = parser().parse_args(arguments)
         return int(args.chosen(args))
-    except CrosslignError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
-    except BrokenPipeError:
-        return 0
-    except KeyboardInterrupt:
-        return 128 + signal.SIGINT
-    except Exception:  # the interpreter would print its text as it stands
-        traceback.print_exc()
-        return 1
+    finally:
+        sys.stdout.flush()  # here, where it can still be an error of the command

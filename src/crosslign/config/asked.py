@@ -131,7 +131,7 @@ Asked = tuple[str, Sequence[str | int], Mapping[str, str]]
 
 def _of_tables(project: Project) -> Iterator[Asked]:
     for name, table in project.tables.items():
-        file = f"config/papers/{project.paper_of[name]}.yaml"
+        file = project.file_of(name)
         run = [row for row in table["rows"] if "system" in row] or [{}]
         for index, column in enumerate(table["columns"]):
             keys = ("tables", name, "columns", index)
@@ -145,14 +145,14 @@ def _of_figures(project: Project) -> Iterator[Asked]:
     for name, figure in project.figures.items():
         for index, cell in enumerate(figure.get("cells", [])):
             keys = ("figures", name, "cells", index)
-            yield f"config/papers/{project.paper_of[name]}.yaml", keys, {"protocol": "", "direction": "", **cell}
+            yield project.file_of(name), keys, {"protocol": "", "direction": "", **cell}
 
 
 def _of_selections(project: Project) -> Iterator[Asked]:
     for section in ("systems", "finetunes"):
         for name, recipe in getattr(project, section).items():
             for choice, select in recipe.get("select", {}).items():
-                yield f"config/papers/{project.paper_of[name]}.yaml", (section, name, "select", choice), select
+                yield project.file_of(name), (section, name, "select", choice), select
 
 
 def _of_tasks(project: Project) -> Iterator[Asked]:

@@ -5,22 +5,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from crosslign.errors import InputError
-
 SOURCE_KINDS = ("hub", "local", "opus", "package", "url")
 """Key of a source that says where its bytes come from; each is a module of `crosslign.corpora.sources`."""
 
 
 def source_kind(source: Mapping[str, Any]) -> str:
-    """Return which kind of source a catalog entry is: the one of its keys that is in `SOURCE_KINDS`.
+    """Return which kind of source a catalog entry is: the one of its keys that is in `SOURCE_KINDS`."""
+    return next(name for name in SOURCE_KINDS if name in source)
 
-    Raises:
-        InputError: it names none, or several.
-    """
-    kinds = [name for name in SOURCE_KINDS if name in source]
-    if len(kinds) != 1:
-        raise InputError("a source names exactly one of " + ", ".join(SOURCE_KINDS), why=f"found {kinds or sorted(source)}")
-    return kinds[0]
+
+def file_names(source: Mapping[str, Any], entry: Mapping[str, Any]) -> list[str]:
+    """Return the files of a source that an entry of the catalog reads: those that it names, or all."""
+    return list(entry.get("files") or [file["name"] for file in source["files"]])
 
 
 def describe(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:

@@ -7,13 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.baselines import baseline_rows
+from crosslign.config.entry_keys import head_of
 from crosslign.config.graph import corpus_path
 from crosslign.config.kept_out import not_searched
 from crosslign.config.project import Project
 from crosslign.config.resolve import (
     checkpoint_name,
     entry_of,
-    head_of,
     is_untrained,
     readout_name,
     resolve,
@@ -24,10 +24,8 @@ from crosslign.config.resolve import (
 from crosslign.config.targets import covered
 from crosslign.config.uses import why_missing
 from crosslign.errors import InputError
-from crosslign.paths import origin_files, resamples_path
+from crosslign.paths import COUNTS, origin_files, resamples_path
 
-COUNTS = "counts"
-"""What stands in place of a task where a cell is counted (crosslign.reporting.counts)."""
 SELECT = ("task", "subset", "metric", "protocol", "direction")
 READ = ("readout", "length")
 """How vectors are read: a table may say it for all its cells, a row for its own, a column for its own."""

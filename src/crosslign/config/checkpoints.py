@@ -61,7 +61,7 @@ def check_checkpoints(project: Project, files: Mapping[str, YamlFile]) -> None:
     """
 
     def refuse(place: Place, what: str, why: str = "", do: str = "") -> InputError:
-        relative = f"config/papers/{project.paper_of[str(place[1])]}.yaml"
+        relative = project.file_of(str(place[1]))
         return InputError(what, where=where_of(files, relative, place), why=why, do=do)
 
     def look_up(use: Use, entry: Mapping[str, Any]) -> None:

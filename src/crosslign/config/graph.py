@@ -6,9 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.project import Project, view_corpora
+from crosslign.config.catalog import file_names
+from crosslign.config.entry_keys import head_of
+from crosslign.config.project import Project, filter_corpora, view_corpora
 from crosslign.config.readouts import readout as readout_entry
-from crosslign.config.resolve import encoder_at_scale, head_of, is_untrained, resolve, role_readout, split_run
+from crosslign.config.resolve import encoder_at_scale, is_untrained, role_readout, run_recipe, split_run
 from crosslign.errors import InputError
 from crosslign.paths import EVALUATION_FILES
 
@@ -58,14 +60,13 @@ def corpus_files(project: Project, corpus: str) -> dict[str, Path]:
     if "source" not in entry:
         return {}
     paths = source_paths(project, entry["source"])
-    return {name: paths[name] for name in entry.get("files", paths)}
+    return {name: paths[name] for name in file_names(project.sources[entry["source"]], entry)}
 
 
 def corpus_references(project: Project, corpus: str) -> dict[str, Path]:
     """Return the other corpora that a corpus is derived from or filtered against, by id."""
     entry = project.corpora[corpus]
-    named = [*entry.get("from", []), *(c for step in entry.get("filters", []) for o in step.values() for c in (o or {}).get("corpora", []))]
-    return {name: corpus_path(project, name) for name in named}
+    return {name: corpus_path(project, name) for name in [*entry.get("from", []), *filter_corpora(entry)]}
 
 
 def evaluation_paths(project: Project, corpus: str) -> dict[str, Path]:
@@ -116,11 +117,10 @@ def base_inputs(project: Project, recipe: Mapping[str, Any]) -> list[Path]:
 
 
 def _members_of_run(project: Project, run: str) -> list[str]:
-    system, seed = split_run(project, run)
-    if seed is None:
+    if is_untrained(project, run):
         return ["main"]
-    recipe = resolve(project, system, seed)
-    return _members_of_run(project, recipe["base"]["run"]) if "run" in recipe["base"] else list(recipe["base"]["members"])
+    base = run_recipe(project, run)["base"]
+    return _members_of_run(project, base["run"]) if "run" in base else list(base["members"])
 
 
 def selection_sets(project: Project, recipe: Mapping[str, Any]) -> dict[str, dict[str, Path]]:
@@ -157,9 +157,8 @@ def run_head(project: Project, run: str, text_set: str) -> dict[str, Any]:
         raise InputError(
             f"tasks want both vectors and logits of {text_set!r}", where="config/tasks.yaml", do="Give them text sets of their own"
         )
-    system, seed = split_run(project, run)
-    recipe = resolve(project, system, seed) if seed is not None else {"terms": []}
-    name = head_of(recipe)
+    recipe = {} if is_untrained(project, run) else run_recipe(project, run)
+    name = head_of(recipe) if recipe else None
     if name is None:
         raise InputError(
             f"{run} has no classification head for {text_set!r}", where="config/papers", do="Name a fine-tune in the table's column"

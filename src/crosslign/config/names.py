@@ -34,5 +34,5 @@ def check_names(project: Project, files: Mapping[str, YamlFile]) -> None:
         InputError: file, key, and what the name stands for.
     """
     for section, name, meaning in _taken(project):
-        file = "config/encoders.yaml" if section == "encoders" else f"config/papers/{project.paper_of[name]}.yaml"
+        file = "config/encoders.yaml" if section == "encoders" else project.file_of(name)
         raise InputError(f"{name!r} is also {meaning}", where=where_of(files, file, (section, name)), do="Choose another name")

@@ -6,24 +6,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.entry_keys import options_of
 from crosslign.config.schema import check, schemas_of
 from crosslign.config.yaml_files import YamlFile
 from crosslign.errors import InputError
 from crosslign.registry import nearest
-
-FIXED = {
-    "examples": {"builder", "from", "langs", "seed", "decontaminate", "of"},
-    "views": {"builder", "from", "seed"},
-    "terms": {"objective", "weight", "examples", "batch", "micro_batch"},
-    "parts": {"kind", "learning_rate", "clip", "start_from"},
-    "tasks": {"scorer", "texts", "output", "main", "averages", "readout", "lengths", "normalise", "footnote", "splits"},
-}
-"""Keys that belong to the entry itself; every other key of it is an option of the implementation that it names."""
-
-
-def options_of(section: str, entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys of an entry that are options of its implementation."""
-    return {key: value for key, value in entry.items() if key not in FIXED[section]}
 
 
 class OptionChecker:

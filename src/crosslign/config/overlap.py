@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosslign.config.cells import COUNTS, resolve_table
+from crosslign.config.cells import resolve_table
 from crosslign.config.graph import corpus_path
+from crosslign.config.kept_out import parts_of
 from crosslign.config.project import Project
-from crosslign.config.resolve import resolve, split_run
+from crosslign.config.resolve import is_untrained, run_recipe
 from crosslign.config.targets import covered
+from crosslign.paths import COUNTS
 
 
 def _runs(project: Project) -> tuple[list[str], set[str]]:
@@ -30,10 +32,10 @@ def training_sets(project: Project, runs: Sequence[str]) -> list[str]:
     waiting = list(runs)
     found: set[str] = set()
     while waiting:
-        system, seed = split_run(project, waiting.pop())
-        if seed is None:
+        run = waiting.pop()
+        if is_untrained(project, run):
             continue
-        recipe = resolve(project, system, seed)
+        recipe = run_recipe(project, run)
         found.update(term["examples"] for term in recipe["terms"])
         waiting += [recipe["base"]["run"]] if "run" in recipe["base"] else []
     parts = list(found)
@@ -42,12 +44,6 @@ def training_sets(project: Project, runs: Sequence[str]) -> list[str]:
         parts += [other for other in others if other not in found]
         found.update(others)
     return sorted(found)
-
-
-def _parts(project: Project, corpus: str) -> list[str]:
-    """Return the evaluation sets that a joined one is made of, else itself."""
-    of = project.corpora[corpus].get("of")
-    return [corpus] if not isinstance(of, list) else [part for name in of for part in _parts(project, name)]
 
 
 def expected_none(project: Project) -> dict[str, list[str]]:
@@ -64,7 +60,7 @@ def overlap_inputs(project: Project) -> dict[str, dict[str, Path]]:
         for corpus in project.examples[name].get("from", []):
             corpora.update(project.views[corpus]["from"] if corpus in project.views else [corpus])
     named = [corpus for task in tasks for corpus in project.tasks[task]["texts"].values()]
-    evaluations = {part for corpus in named for part in _parts(project, corpus)}
+    evaluations = {part for corpus in named for part in parts_of(project, corpus)}
     evaluations.update(corpus for name in examples for corpus in project.examples[name].get("decontaminate", []))
     return {
         "corpora": {name: corpus_path(project, name) for name in sorted(corpora)},

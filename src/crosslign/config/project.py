@@ -20,6 +20,11 @@ def view_corpora(entry: Mapping[str, Any]) -> list[str]:
     return [*entry["from"], *entry.get("dictionaries", {}).values(), *provided]
 
 
+def filter_corpora(entry: Mapping[str, Any]) -> list[str]:
+    """Return the ids of the corpora that a corpus is filtered against."""
+    return [corpus for step in entry.get("filters", []) for options in step.values() for corpus in (options or {}).get("corpora", [])]
+
+
 @dataclass(frozen=True)
 class Project:
     """All settings of one run.
@@ -67,6 +72,10 @@ class Project:
         for entry in self.corpora.values():
             read[entry["kind"] == "evaluation"].update([*entry.get("from", []), *entry.get("of", [])])
         return frozenset(read[True] - read[False])
+
+    def file_of(self, name: str) -> str:
+        """Return the paper's file that an entry stands in, as messages name it."""
+        return f"config/papers/{self.paper_of[name]}.yaml"
 
     @property
     def gpus(self) -> int:

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from crosslign.config.cells import system_of
-from crosslign.config.options import options_of
+from crosslign.config.entry_keys import head_of, options_of
 from crosslign.config.project import Project
-from crosslign.config.resolve import entry_of, head_of, is_untrained
+from crosslign.config.resolve import entry_of, is_untrained
 from crosslign.config.schema import schemas_of
 from crosslign.config.yaml_files import YamlFile, where_of
 from crosslign.errors import InputError
@@ -32,7 +32,7 @@ class _Recipe:
 
     def refuse(self, what: str, place: Place, why: str = "", do: str = "") -> InputError:
         """Return the error of one place of the recipe, which may stand in the recipe that it is `like`."""
-        relative = f"config/papers/{self.project.paper_of[self.name]}.yaml"
+        relative = self.project.file_of(self.name)
         return InputError(what, where=where_of(self.files, relative, (self.section, self.name, *place)), why=why, do=do)
 
     def look_up(self, kind: str, name: str, allowed: Collection[str], place: Place) -> None:

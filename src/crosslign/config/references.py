@@ -6,12 +6,14 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from crosslign.config.baselines import named_rows
+from crosslign.config.catalog import file_names
 from crosslign.config.cells import OF_VECTORS, system_of
-from crosslign.config.project import Project, view_corpora
+from crosslign.config.project import Project, filter_corpora, view_corpora
 from crosslign.config.readouts import RAW, split_length
 from crosslign.config.resolve import entry_of
 from crosslign.config.yaml_files import YamlFile, where_of
 from crosslign.errors import InputError
+from crosslign.languages import normalise, pair_of
 from crosslign.registry import nearest
 
 Use = tuple[str, Sequence[str | int], str, str]
@@ -23,6 +25,8 @@ def _corpus_uses(project: Project) -> Iterator[Use]:
     for name, entry in project.corpora.items():
         if "source" in entry:
             yield file, ("corpora", name, "source"), "source", entry["source"]
+        for named in entry.get("files", []):
+            yield file, ("corpora", name, "files"), f"file of {entry['source']}", named
         for other in entry.get("from", []):
             yield file, ("corpora", name, "from"), "corpus", other
         for other in entry.get("of", []):
@@ -36,6 +40,9 @@ def _corpus_uses(project: Project) -> Iterator[Use]:
 
 
 def _catalog_uses(project: Project) -> Iterator[Use]:
+    for name, encoder in project.scale["encoders"].items():
+        for named in {encoder, *([name] if name != "*" else [])}:
+            yield f"config/scales/{project.settings['scale']}.yaml", ("encoders", name), "encoder", named
     for name, entry in project.encoders.items():
         if "source" in entry:
             yield "config/encoders.yaml", ("encoders", name, "source"), "source", entry["source"]
@@ -47,7 +54,7 @@ def _catalog_uses(project: Project) -> Iterator[Use]:
             for role in task.get(key, {}):
                 yield "config/tasks.yaml", ("tasks", name, key, role), f"text set of {name}", role
         for role, corpus in task["texts"].items():
-            yield "config/tasks.yaml", ("tasks", name, "texts", role), "corpus", corpus
+            yield "config/tasks.yaml", ("tasks", name, "texts", role), "evaluation corpus", corpus
             parts = project.corpora.get(corpus, {}).get("of", [])
             if len(parts) > 1 and role in task.get("splits", {}):
                 yield "config/tasks.yaml", ("tasks", name, "splits", role), f"split of {corpus}", task["splits"][role]
@@ -57,15 +64,15 @@ def _catalog_uses(project: Project) -> Iterator[Use]:
 
 def _data_uses(project: Project) -> Iterator[Use]:
     for name, view in project.views.items():
-        file = f"config/papers/{project.paper_of[name]}.yaml"
+        file = project.file_of(name)
         for corpus in view_corpora(view):
-            yield file, ("views", name), "corpus", corpus
+            yield file, ("views", name), "training corpus", corpus
     for name, entry in project.examples.items():
-        file = f"config/papers/{project.paper_of[name]}.yaml"
+        file = project.file_of(name)
         for corpus in entry.get("from", []):
-            yield file, ("examples", name, "from"), "corpus or view", corpus
+            yield file, ("examples", name, "from"), "training corpus or view", corpus
         for corpus in entry.get("decontaminate", []):
-            yield file, ("examples", name, "decontaminate"), "corpus", corpus
+            yield file, ("examples", name, "decontaminate"), "evaluation corpus", corpus
         for other in entry.get("of", []):
             yield file, ("examples", name, "of"), "examples", other
 
@@ -73,7 +80,7 @@ def _data_uses(project: Project) -> Iterator[Use]:
 def _system_uses(project: Project) -> Iterator[Use]:
     for section in ("systems", "finetunes"):
         for name, recipe in getattr(project, section).items():
-            file = f"config/papers/{project.paper_of[name]}.yaml"
+            file = project.file_of(name)
             base = recipe.get("base", {})
             if "encoder" in base:
                 yield file, (section, name, "base", "encoder"), "encoder", base["encoder"]
@@ -107,7 +114,7 @@ def _readout_uses(file: str, name: str, table: Mapping[str, Any]) -> Iterator[Us
 
 def _table_uses(project: Project) -> Iterator[Use]:
     for name, table in project.tables.items():
-        file = f"config/papers/{project.paper_of[name]}.yaml"
+        file = project.file_of(name)
         for index, column in enumerate(table["columns"]):
             for key, kind in (("task", "task"), ("readout", "readout"), ("setting_of", "system")):
                 if key in column:
@@ -121,23 +128,27 @@ def _table_uses(project: Project) -> Iterator[Use]:
             for system in sorted({system_of(row, column) for column in table["columns"] if "task" in column}) if "system" in row else ():
                 yield file, ("tables", name, "rows", index, "system"), "system", system
     for name, figure in project.figures.items():
-        file = f"config/papers/{project.paper_of[name]}.yaml"
+        file = project.file_of(name)
         for key in ("systems", "against"):
             yield from ((file, ("figures", name, key), "system", system) for system in figure.get(key, []))
         for index, cell in enumerate(figure.get("cells", [])):
             yield file, ("figures", name, "cells", index, "task"), "task", cell["task"]
         if "text_set" in figure:
-            yield file, ("figures", name, "text_set"), "corpus", figure["text_set"]
+            yield file, ("figures", name, "text_set"), "evaluation corpus", figure["text_set"]
 
 
 def _known(project: Project) -> Mapping[str, Collection[str]]:
     systems = [*project.systems, *project.encoders]
+    evaluations = {name for name, entry in project.corpora.items() if entry["kind"] == "evaluation"}
+    training = [name for name in project.corpora if name not in evaluations]
     return {
         "source": project.sources,
+        **{f"file of {name}": file_names(source, {}) for name, source in project.sources.items()},
         "corpus": project.corpora,
-        "evaluation corpus": [name for name, entry in project.corpora.items() if entry["kind"] == "evaluation"],
+        "evaluation corpus": evaluations,
+        "training corpus": training,
+        "training corpus or view": [*training, *project.views],
         **{f"split of {name}": entry["of"] for name, entry in project.corpora.items() if "of" in entry},
-        "corpus or view": [*project.corpora, *project.views],
         "encoder": project.encoders,
         "readout": project.readouts,
         **{f"text set of {name}": task["texts"] for name, task in project.tasks.items()},
@@ -181,11 +192,31 @@ def _exists(project: Project, kind: str, name: str, allowed: Collection[str]) ->
     return kind == "readout" and (length is not None or name.endswith(RAW)) and base.removesuffix(RAW) in allowed
 
 
+def _languages_of(project: Project, name: str) -> set[str]:
+    """Return the languages of a corpus or view."""
+    if name in project.corpora:
+        return set(map(normalise, project.corpora[name]["langs"]))
+    view = project.views[name]
+    read = {lang for corpus in view["from"] for lang in _languages_of(project, corpus)}
+    return read.union(map(normalise, [*view.get("targets", []), *view.get("dictionaries", {})]))
+
+
+def _check_pairs(project: Project, files: Mapping[str, YamlFile]) -> None:
+    """Refuse pairs in a language that no corpus of their training set has: nothing would be built of them, in silence."""
+    for name, entry in project.examples.items():
+        held = [_languages_of(project, corpus) for corpus in entry.get("from", [])]
+        for lang in dict.fromkeys(lang for pair in entry.get("pairs", []) for lang in pair_of(pair)):
+            if all(held) and normalise(lang) not in set().union(*held):
+                where = where_of(files, project.file_of(name), ("examples", name, "pairs"))
+                why = f"they have {', '.join(sorted(set().union(*held)))}"
+                raise InputError(f"no corpus of these examples has the language {lang!r}", where=where, why=why)
+
+
 def _check_footnotes(project: Project, files: Mapping[str, YamlFile]) -> None:
     """Refuse a footnote whose row or column its table lacks, or whose row may be one of several."""
     for name, table in project.tables.items():
         for index, note in enumerate(table.get("footnotes", [])):
-            at, file = note.get("at", {}), f"config/papers/{project.paper_of[name]}.yaml"
+            at, file = note.get("at", {}), project.file_of(name)
             keys = ("tables", name, "footnotes", index, "at")
             where = where_of(files, file, keys)
             columns = [column["label"] for column in table["columns"]]
@@ -210,7 +241,7 @@ def _check_averages(project: Project, files: Mapping[str, YamlFile]) -> None:
         for index, column in enumerate(table["columns"]):
             members = [part for part in column.get("mean_of", []) if isinstance(part, str)]
             averages |= {column["label"]: members} if members else {}
-            file, keys = f"config/papers/{project.paper_of[name]}.yaml", ("tables", name, "columns", index, "mean_of")
+            file, keys = project.file_of(name), ("tables", name, "columns", index, "mean_of")
             where = where_of(files, file, keys)
             for label in members:
                 if label not in scored:
@@ -224,7 +255,7 @@ def _check_figures(project: Project, files: Mapping[str, YamlFile]) -> None:
     """Refuse a figure that lacks what its kind reads, or that names more or fewer labels, places or bases than systems."""
     needs = {"bars": ("cells",), "lines": ("cells", "x"), **dict.fromkeys(OF_VECTORS, ("text_set",))}
     for name, figure in project.figures.items():
-        file = f"config/papers/{project.paper_of[name]}.yaml"
+        file = project.file_of(name)
         for key in needs.get(figure["kind"], ()):
             if key not in figure:
                 raise InputError(f"a figure of kind {figure['kind']} needs `{key}`", where=where_of(files, file, ("figures", name)))
@@ -245,8 +276,9 @@ def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
         for file, keys, kind, name in uses(project):
             allowed = known.get(kind, ())
             if not _exists(project, kind, name, allowed):
-                where = where_of(files, file, keys)
-                raise InputError(f"unknown {kind} {name!r}", where=where, why=nearest(name, list(allowed)))
+                what = f"{name!r} is no {kind}" if "corpus" in kind and name in project.corpora else f"unknown {kind} {name!r}"
+                raise InputError(what, where=where_of(files, file, keys), why=nearest(name, list(allowed)))
+    _check_pairs(project, files)
     _check_footnotes(project, files)
     _check_averages(project, files)
     _check_figures(project, files)
@@ -254,16 +286,12 @@ def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
         for key in ("averages", "languages"):
             named = {n: value["all_but"] for n, value in task.get(key, {}).items() if isinstance(value, Mapping)}
             _check_cycles(f"{key} of {name}:", named)
-    filters = {
-        n: [c for step in e.get("filters", []) for o in step.values() for c in (o or {}).get("corpora", [])]
-        for n, e in project.corpora.items()
-    }
-    _check_cycles("corpus", {n: [*e.get("from", []), *e.get("of", []), *filters[n]] for n, e in project.corpora.items()})
+    _check_cycles("corpus", {n: [*e.get("from", []), *e.get("of", []), *filter_corpora(e)] for n, e in project.corpora.items()})
     _check_cycles("examples", {n: list(e.get("of", [])) for n, e in project.examples.items()})
     _check_cycles("system", {n: _base_systems(entry_of(project, n)) for n in project.systems})
     for name, recipe in project.systems.items():
         if "like" in recipe and "like" in project.systems.get(recipe["like"], {}):
-            where = files[f"config/papers/{project.paper_of[name]}.yaml"].where(["systems", name, "like"])
+            where = where_of(files, project.file_of(name), ["systems", name, "like"])
             raise InputError(
                 "`like` goes one level deep",
                 where=where,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
+from crosslign.config.entry_keys import CHECKPOINT_MINUTES, without_pace
 from crosslign.config.project import Project
 from crosslign.config.readouts import readout, variant
 from crosslign.errors import InputError
@@ -25,9 +26,6 @@ TRAIN_DEFAULTS: dict[str, Any] = {
 }
 """Values of `train:` that a recipe may leave out (PROTOCOLS A.1.6, A.1.7)."""
 
-PACE = ("checkpoint_minutes", "checkpoint_every")
-"""Keys of `train:` that say when a run is saved: they change no bytes, so no recipe has them and no change makes a system anew."""
-CHECKPOINT_MINUTES = 10
 LAST = "last"
 """Checkpoint that every trained system has."""
 
@@ -174,9 +172,11 @@ def resolve(project: Project, system: str, seed: int) -> dict[str, Any]:
     return _limited(recipe, project.scale)
 
 
-def without_pace(train: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the keys of `train:` that bytes depend on."""
-    return {key: value for key, value in train.items() if key not in PACE}
+def run_recipe(project: Project, run: str) -> dict[str, Any]:
+    """Return the resolved recipe of a trained run, by its id."""
+    system, seed = split_run(project, run)
+    assert seed is not None, f"{run} is a base encoder"
+    return resolve(project, system, seed)
 
 
 def pace_of(project: Project, system: str) -> dict[str, int]:
@@ -184,12 +184,6 @@ def pace_of(project: Project, system: str) -> dict[str, int]:
     train = entry_of(project, system)["train"]
     steps = [where["checkpoint_every"] for where in (train, project.scale["limits"]) if where.get("checkpoint_every")]
     return {"checkpoint_minutes": train.get("checkpoint_minutes", CHECKPOINT_MINUTES), "checkpoint_every": min(steps, default=0)}
-
-
-def head_of(recipe: Mapping[str, Any]) -> str | None:
-    """Return the part whose logits a cross-encoder gives: that of its first cross-entropy over whole rows; None without one."""
-    terms = [term for term in recipe["terms"] if term["objective"] == "cross_entropy" and term.get("encode", "pair") == "pair"]
-    return str(terms[0]["part"]) if terms else None
 
 
 def _encoders_under(project: Project, system: str) -> list[str]:

@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from crosslign.config.catalog import file_names
 from crosslign.config.graph import examples_inputs, selection_sets, source_file
 from crosslign.config.mining import mine_recipe
 from crosslign.config.project import Project, view_corpora
-from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained, resolve, split_run
+from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained, run_recipe
 
 Wildcards = Mapping[str, str]
 
@@ -119,7 +120,9 @@ def _known_mb(file: Mapping[str, Any]) -> float:
 def _files_mb(project: Project, corpus: str, unpacked_by: float = UNPACKED_BY) -> float:
     """Return the size of a corpus' own files: those of its source that it names, or all."""
     entry = project.corpora[corpus]
-    files = [file for file in project.sources[entry["source"]]["files"] if file["name"] in entry.get("files", [file["name"]])]
+    source = project.sources[entry["source"]]
+    read = file_names(source, entry)
+    files = [file for file in source["files"] if file["name"] in read]
     sizes = [_known_mb(file) * (unpacked_by if file["name"].endswith(PACKED) else 1.0) for file in files]
     unknown = sizes.count(0.0)
     small = bool(unknown) and (entry["kind"] == "evaluation" or corpus in project.evaluated_alone)
@@ -184,8 +187,7 @@ def parameters(project: Project, run: str) -> float:
     """Return the parameters of a run's encoders, in millions."""
     if is_untrained(project, run):
         return encoder_size(project, encoder_at_scale(project, run))
-    system, seed = split_run(project, run)
-    base = resolve(project, system, int(seed or 0))["base"]
+    base = run_recipe(project, run)["base"]
     if "run" in base:
         return parameters(project, base["run"])
     return sum(encoder_size(project, encoder) for encoder in set(base["members"].values()))
@@ -195,15 +197,13 @@ def _tokenizers(project: Project, run: str) -> tuple[str, ...]:
     """Return the base encoders whose tokenizers a run reads text with."""
     if is_untrained(project, run):
         return (encoder_at_scale(project, run),)
-    system, seed = split_run(project, run)
-    base = resolve(project, system, int(seed or 0))["base"]
+    base = run_recipe(project, run)["base"]
     return _tokenizers(project, base["run"]) if "run" in base else tuple(base["members"].values())
 
 
 def copies_mb(project: Project, run: str) -> dict[tuple[str, ...], float]:
     """Return the size of each tokenised training set of a run, by what it depends on: runs that share all of that share the copy."""
-    system, seed = split_run(project, run)
-    recipe = resolve(project, system, int(seed or 0))
+    recipe = run_recipe(project, run)
     read = (*_tokenizers(project, run), str(recipe["train"]["max_length"]), recipe["readout"].get("prefix", ""))
     return {(name, *read): COPY_SHARE * examples_mb(project, name) for name in {term["examples"] for term in recipe["terms"]}}
 
@@ -229,11 +229,10 @@ def _corpus(project: Project, w: Wildcards) -> Load:
 
 
 def _training(project: Project, w: Wildcards) -> Load:
-    system, seed = split_run(project, w["run"])
-    recipe = resolve(project, system, int(seed or 0))
+    recipe = run_recipe(project, w["run"])
     text = sum(examples_mb(project, name) for name in {term["examples"] for term in recipe["terms"]})
     text += sum(corpus_mb(project, name) for name in selection_sets(project, recipe))
-    hours = entry_of(project, system).get("gpu_hours")
+    hours = entry_of(project, recipe["system"]).get("gpu_hours")
     capped = any(limit in project.scale["limits"] for limit in ("steps", "example_rows"))
     return Load(text, parameters(project, w["run"]), float(hours) if hours and not capped else None)
 
@@ -314,8 +313,7 @@ def corpus_threads(project: Project, corpus: str) -> int:
 
 def training_cpus(project: Project, run: str) -> int:
     """Return the CPUs that a training's job asks a scheduler for; the training itself keeps to its recipe's threads."""
-    system, seed = split_run(project, run)
-    return max(int(resolve(project, system, int(seed or 0))["train"]["threads"]), CPUS_A_GPU * project.gpus)
+    return max(int(run_recipe(project, run)["train"]["threads"]), CPUS_A_GPU * project.gpus)
 
 
 def job_need(project: Project, rule: str, wildcards: Wildcards, attempt: int) -> Need:

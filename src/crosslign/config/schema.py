@@ -85,7 +85,7 @@ def _validator(folder: Path, name: str, part: str) -> Any:
 
 def _deepest(error: ValidationError) -> ValidationError:
     """Follow `oneOf`/`anyOf` into the branch that came nearest to fitting."""
-    while error.context:
+    while error.context and not _choice(error):
         found = best_match(error.context)
         if found is None:
             break
@@ -93,16 +93,38 @@ def _deepest(error: ValidationError) -> ValidationError:
     return error
 
 
-def _explain(error: ValidationError, file: YamlFile) -> InputError:
-    keys: list[str | int] = list(error.absolute_path)
+def _choice(error: ValidationError) -> list[list[str]]:
+    """Return the keys, or keys that go together, of which one must be there and no other, where that is what the schema says."""
+    branches = error.validator_value if error.validator == "oneOf" else []
+    return [branch["required"] for branch in branches] if all("required" in branch for branch in branches) else []
+
+
+def _about_keys(error: ValidationError) -> tuple[str, list[str], str] | None:
+    """Return what is wrong about the keys of a mapping, the one that it is, if any, and why; None where it is something else."""
+    if choice := _choice(error):
+        names = {" with ".join(keys): set(keys) <= set(error.instance) for keys in choice}
+        found = ", ".join(name for name, there in names.items() if there) or "none"
+        return f"exactly one of {', '.join(names)} is needed", [], f"found {found}"
     if error.validator == "additionalProperties":
         allowed = sorted(error.schema.get("properties", {}))
         known = set(allowed)
         unknown = next(key for key in error.instance if key not in known)
-        return InputError(f"unknown key {unknown!r}", where=file.where([*keys, unknown]), why=nearest(str(unknown), allowed))
+        return f"unknown key {unknown!r}", [unknown], nearest(str(unknown), allowed)
     if error.validator == "required":
         missing = next(key for key in error.validator_value if key not in error.instance)
-        return InputError(f"key {missing!r} is missing", where=file.where(keys), why=f"found {sorted(error.instance)}")
+        return f"key {missing!r} is missing", [], f"found {sorted(error.instance)}"
+    if error.validator == "not":
+        branches = error.validator_value.get("anyOf", [error.validator_value])
+        first, *others = next(branch["required"] for branch in branches if set(branch["required"]) <= set(error.instance))
+        return f"keys {first!r} and {others[0]!r} exclude each other" if others else f"key {first!r} does not belong here", [first], ""
+    return None
+
+
+def _explain(error: ValidationError, file: YamlFile) -> InputError:
+    keys: list[str | int] = list(error.absolute_path)
+    if said := _about_keys(error):
+        what, place, why = said
+        return InputError(what, where=file.where([*keys, *place]), why=why)
     if error.validator == "enum":
         return InputError(
             f"{error.instance!r} is not allowed",

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from crosslign.config.catalog import describe, source_kind
-from crosslign.config.project import Project, view_corpora
+from crosslign.config.catalog import describe, file_names, source_kind
+from crosslign.config.project import Project, filter_corpora, view_corpora
 from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained
 from crosslign.files.mirrors import mirrored
 from crosslign.paths import with_home
@@ -77,8 +77,7 @@ class Uses:
             return
         entry = self.project.corpora[name]
         self.corpora[name] = None
-        filtered = (c for step in entry.get("filters", []) for options in step.values() for c in (options or {}).get("corpora", []))
-        for corpus in [*entry.get("from", []), *entry.get("of", []), *filtered]:
+        for corpus in [*entry.get("from", []), *entry.get("of", []), *filter_corpora(entry)]:
             self.corpus(corpus)
 
     def files(self) -> Iterator[tuple[str, str, str, str]]:
@@ -87,9 +86,8 @@ class Uses:
             for user in users:
                 entry: Mapping[str, Any] = entries[user]
                 if "source" in entry:
-                    source = entry["source"]
-                    for file in entry.get("files") or [file["name"] for file in self.project.sources[source]["files"]]:
-                        yield source, file, user, entry.get("access", "open")
+                    for file in file_names(self.project.sources[entry["source"]], entry):
+                        yield entry["source"], file, user, entry.get("access", "open")
 
 
 def file_state(project: Project, name: str, file: Mapping[str, Any], access: str) -> str:
@@ -141,7 +139,7 @@ def _said(uses: Uses) -> str:
             continue
         source = entry["source"]
         files = {file["name"]: file for file in project.sources[source]["files"]}
-        for name in entry.get("files", files):
+        for name in file_names(project.sources[source], entry):
             state = file_state(project, source, files[name], access)
             withdrawn |= {source: None} if state == "withdrawn" else {}
             if state == "by hand":

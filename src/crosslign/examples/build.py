@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crosslign.config.entry_keys import options_of
 from crosslign.corpora.decontamination import Decontamination
 from crosslign.corpora.sampling import sampled
 from crosslign.errors import InputError
@@ -23,7 +24,6 @@ from crosslign.files import write_batches
 
 LOG = logging.getLogger(__name__)
 SEED = 42
-FIXED = frozenset({"builder", "from", "of", "langs", "seed", "decontaminate"})
 
 
 def build_examples(
@@ -54,12 +54,11 @@ def build_examples(
         InputError: the builder's own; it built nothing, or decontamination left nothing.
     """
     seed = entry.get("seed", SEED)
-    options = {key: value for key, value in entry.items() if key not in FIXED}
     rows = {key: Rows.of_file(corpora[key]) for key in entry.get("from", ())}
     sets = {key: Rows.of_file(others[key]) for key in entry.get("of", ())}
     cleaner = _Cleaner(Decontamination({key: evaluations[key] for key in entry.get("decontaminate", ())}), name)
     material = Material(name, rows, sets, entry.get("langs", ()), seed, cleaner)
-    parts = (part for part in BUILDERS.get(entry["builder"], where=name)(material, **options) if part.num_rows)
+    parts = (part for part in BUILDERS.get(entry["builder"], where=name)(material, **options_of("examples", entry)) if part.num_rows)
     first = next(parts, None)
     if first is None:
         raise InputError(

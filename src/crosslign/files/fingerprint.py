@@ -1,4 +1,4 @@
-"""A fingerprint of code: it changes when a computation may change, not when a comment does."""
+"""A fingerprint of code: it changes when a computation may change, not when a comment does, or what an error says."""
 
 from __future__ import annotations
 
@@ -8,19 +8,29 @@ import hashlib
 import importlib.util
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TypeGuard
+
+from crosslign.errors import InputError, NetworkError, ResourceError, StoppedError
 
 PACKAGE = "crosslign"
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
 """Where a node of a syntax tree has statements."""
+ERRORS = frozenset(error.__name__ for error in (InputError, NetworkError, ResourceError, StoppedError))
+"""Errors that end a job with words for people, and carry nothing else."""
 
 
 def _statements(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield a module and the statements below it, taking docstrings out; expressions, which are most nodes, are passed over."""
+    """Yield a module and the statements below it, taking docstrings out, and the words of errors.
+
+    Expressions, which are most nodes, are passed over.
+    """
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             node.body = [statement for statement in node.body if not _is_text(statement)] or [ast.Pass()]
+        elif isinstance(node, ast.Raise) and _is_error(node.exc):
+            node.exc = node.exc.func
         yield node
         for name in BLOCKS:
             block = getattr(node, name, None)
@@ -29,6 +39,10 @@ def _statements(tree: ast.Module) -> Iterator[ast.AST]:
 
 def _is_text(statement: ast.stmt) -> bool:
     return isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant) and isinstance(statement.value.value, str)
+
+
+def _is_error(raised: ast.expr | None) -> TypeGuard[ast.Call]:
+    return isinstance(raised, ast.Call) and isinstance(raised.func, ast.Name) and raised.func.id in ERRORS
 
 
 @functools.cache
@@ -76,7 +90,7 @@ def modules_of(module: str) -> list[str]:
 
 @functools.cache
 def fingerprint(*modules: str) -> str:
-    """Return 16 hexadecimal digits over the syntax trees, docstrings left out, of modules and their imports.
+    """Return 16 hexadecimal digits over the syntax trees, docstrings and words of errors left out, of modules and their imports.
 
     Args:
         modules: dotted names inside the package; a seam found by name (a reader, an objective) is named

@@ -6,15 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from crosslign.config.entry_keys import options_of
 from crosslign.errors import InputError
 from crosslign.objectives import PARTS
 from crosslign.objectives.contract import Part
 
 if TYPE_CHECKING:
     from crosslign.encoders.model import Model
-
-PART_KEYS: Final = frozenset({"kind", "learning_rate", "clip", "start_from"})
-"""Keys of a part's entry that are no options of its kind."""
 
 PARTS_FILE: Final = "parts.safetensors"
 
@@ -27,7 +25,7 @@ def make_part(name: str, entry: Mapping[str, Any], model: Model, seed: int, wher
     """
     kind = PARTS.get(entry["kind"], where)
     try:
-        part = kind(**{key: value for key, value in entry.items() if key not in PART_KEYS})
+        part = kind(**options_of("parts", entry))
     except TypeError as error:
         raise InputError("an option does not fit", where=where, why=str(error)) from error
     part.attach(model, seed)

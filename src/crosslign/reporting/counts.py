@@ -6,10 +6,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.cells import COUNTS
 from crosslign.errors import InputError
 from crosslign.files import write_json
 from crosslign.files.lineage import lineage_path, read_lineage
+from crosslign.paths import COUNTS
 
 Count = tuple[str, str, float]
 """(metric, subset, value)"""

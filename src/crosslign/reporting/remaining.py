@@ -7,7 +7,6 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
-from typing import TextIO
 
 from crosslign.config.resources import stage_of
 from crosslign.durations import duration
@@ -70,16 +69,15 @@ class Remaining:
 
 
 class RemainingHandler(logging.Handler):
-    """Reads the events that the workflow engine logs (`event` of a record), and prints jobs done and time left.
+    """Reads the events that the workflow engine logs (`event` of a record), and prints jobs done and time left on standard error.
 
     Args:
         remaining: the estimate.
-        stream: where the line goes.
     """
 
-    def __init__(self, remaining: Remaining, stream: TextIO | None = None) -> None:
+    def __init__(self, remaining: Remaining) -> None:
         super().__init__(logging.INFO)
-        self._remaining, self._stream = remaining, stream or sys.stderr
+        self._remaining = remaining
         self._total = self._done = 0
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -102,4 +100,4 @@ class RemainingHandler(logging.Handler):
             self._print(f"{self._done} of {self._total} jobs done{time_left}{' left' if time_left else ''}")
 
     def _print(self, text: str) -> None:
-        print(f"[{text}]", file=self._stream, flush=True)
+        print(f"[{text}]", file=sys.stderr, flush=True)

@@ -65,18 +65,17 @@ def end_with_engine(environment: Mapping[str, str]) -> bool:
 
 
 @contextmanager
-def only_one(job_log: Path, wait_seconds: float | None = None) -> Iterator[None]:
+def only_one(job_log: Path) -> Iterator[None]:
     """Hold the lock of a job, named by its log; the kernel frees it however a process ends.
+
+    A process of an earlier run is waited for: an hour, in a scheduler's job five minutes.
 
     Args:
         job_log: the job's log file, which no other job has.
-        wait_seconds: how long to wait for a process of an earlier run; an hour, in a scheduler's job five minutes.
 
     Raises:
         ResourceError: that process does not end.
     """
-    if wait_seconds is None:
-        wait_seconds = SCHEDULED_WAIT_SECONDS if any(name in os.environ for name in SCHEDULERS) else WAIT_SECONDS
     job_log.parent.mkdir(parents=True, exist_ok=True)
     path = job_log.with_name(f".{job_log.name}.lock")
     try:
@@ -84,7 +83,7 @@ def only_one(job_log: Path, wait_seconds: float | None = None) -> Iterator[None]
     except Timeout:
         log.warning("%s: a process of an earlier run is still at this job; waiting until it ends", job_log)
         try:
-            held = locked(path, wait_seconds)
+            held = locked(path, SCHEDULED_WAIT_SECONDS if any(name in os.environ for name in SCHEDULERS) else WAIT_SECONDS)
         except Timeout as error:
             raise ResourceError(
                 "another process is at this job and does not end",

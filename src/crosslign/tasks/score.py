@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from crosslign.config.options import options_of
+from crosslign.config.entry_keys import options_of
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.corpora.joined import one_split
 from crosslign.errors import InputError

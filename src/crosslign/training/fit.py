@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from crosslign.config.resolve import without_pace
+from crosslign.config.entry_keys import without_pace
 from crosslign.encoders.memory import is_out_of_memory
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError, ResourceError, StoppedError

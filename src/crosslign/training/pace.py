@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from crosslign.config.resolve import CHECKPOINT_MINUTES
+from crosslign.config.entry_keys import CHECKPOINT_MINUTES
 
 
 class Pace:

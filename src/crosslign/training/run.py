@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.resolve import head_of
+from crosslign.config.entry_keys import head_of
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.encoders.encode import Matrix, apply_head, encode, text_columns
 from crosslign.encoders.model import Model

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.entry_keys import options_of
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
@@ -18,8 +19,6 @@ from crosslign.training.seeds import derive
 from crosslign.training.signals import StopFlag
 from crosslign.training.store import Store
 from crosslign.training.tokenised import PAIR_VIEWS, PAIRS, SENTENCES, VIEWS, open_examples
-
-TERM_KEYS = frozenset({"objective", "weight", "examples", "batch", "micro_batch"})
 
 
 @dataclass(frozen=True)
@@ -60,8 +59,9 @@ def _terms(recipe: Mapping[str, Any]) -> list[tuple[Term, Mapping[str, Any]]]:
         name = entry["objective"]
         names[name] = names.get(name, 0) + 1
         unique = name if names[name] == 1 else f"{name}_{names[name]}"
-        options = {key: value for key, value in entry.items() if key not in TERM_KEYS}
-        objective = _build(OBJECTIVES.get(name, f"{recipe['system']}: terms"), options, f"{recipe['system']}: term {unique}")
+        objective = _build(
+            OBJECTIVES.get(name, f"{recipe['system']}: terms"), options_of("terms", entry), f"{recipe['system']}: term {unique}"
+        )
         terms.append((Term(unique, objective, float(entry.get("weight", 1.0))), entry))
     return terms
 

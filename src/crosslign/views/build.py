@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from crosslign.config.entry_keys import options_of
 from crosslign.corpora.columns import SIDES, kind_of
 from crosslign.errors import InputError
 from crosslign.files import iter_rows, write_batches
@@ -18,7 +19,6 @@ from crosslign.views import VIEWS, Setting, ViewBuilder
 
 LOG = logging.getLogger(__name__)
 SEED = 42
-FIXED = frozenset({"builder", "from", "seed"})
 
 
 def view_schema(kind: str) -> pa.Schema:
@@ -52,9 +52,8 @@ def build_view(
     Raises:
         InputError: the corpora are not of one kind; no row could be augmented.
     """
-    options = {key: value for key, value in entry.items() if key not in FIXED}
     setting = Setting(name, corpora, entry.get("seed", SEED), translations, models or {})
-    builder = VIEWS.get(entry["builder"], where=name)(setting, **options)  # type: ignore[call-arg]
+    builder = VIEWS.get(entry["builder"], where=name)(setting, **options_of("views", entry))  # type: ignore[call-arg]
     kind = _common_kind(name, [corpora[corpus] for corpus in entry["from"]])
     counts: dict[str, Any] = {"read": 0}
     batches = _augmented(builder, kind, [corpora[corpus] for corpus in entry["from"]], counts)

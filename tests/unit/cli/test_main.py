@@ -41,11 +41,36 @@ def test_closed_streams_are_no_error(closed):
     assert (done.stderr, done.returncode) == ("", 0)
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("asked", [["--help"], ["status", "."]])
+def test_a_full_disk_behind_the_output_is_an_error_in_words(tmp_path, unbuffered, asked):
+    (tmp_path / "benchmarks").mkdir()
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run(
+            [*COMMAND, *asked],
+            cwd=tmp_path,
+            env={**ENVIRONMENT, "PYTHONUNBUFFERED": unbuffered},
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+        )
+    assert (done.stderr, done.returncode) == ("error: <stdout>: what the command prints cannot be written; No space left on device\n", 4)
+
+
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("asked", [["nope"], ["verify", "nowhere"]])
+def test_messages_that_nobody_can_read_change_no_exit_code(unbuffered, asked):
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run([*COMMAND, *asked], env={**ENVIRONMENT, "PYTHONUNBUFFERED": unbuffered}, stderr=full, check=False)
+    assert done.returncode == 2
+
+
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
 def test_a_terminal_without_utf_8_shows_what_it_can(monkeypatch, encoding):
     shown = io.TextIOWrapper(io.BytesIO(), encoding=encoding)
     monkeypatch.setattr(sys, "stdout", shown)
-    monkeypatch.setattr("crosslign.cli.main._run", lambda _: print("xx→en"))
+    monkeypatch.setattr("crosslign.cli.main._run", lambda _: print("xx→en", flush=True))
     main([])
     assert shown.buffer.getvalue().decode(encoding) == ("xx→en\n" if encoding == "utf-8" else "xx?en\n")
 

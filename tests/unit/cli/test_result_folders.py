@@ -52,6 +52,12 @@ def test_a_folder_given_by_config_or_by_name_goes_before(project, capsys):
     assert "elsewhere/quick" in capsys.readouterr().err
 
 
+def test_scores_are_written_for_mteb_from_any_folder(project, capsys, monkeypatch):
+    monkeypatch.chdir(project.parent)
+    assert main(["mteb", str(project / "elsewhere" / "quick"), "out", "--directory", str(project)]) == 2
+    assert "no score of a task that MTEB has" in capsys.readouterr().err
+
+
 def test_to_discard_and_to_settle_exclude_each_other(project, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["verify", "--discard", "--settle"])

@@ -11,8 +11,58 @@ from crosslign.errors import InputError
 SCHEMAS = Path(__file__).resolve().parents[3] / "workflow" / "schemas"
 
 
+FILES = {"licence": "none", "files": [{"name": "a"}]}
+
+
 def checked(part, content):
     check(YamlFile(Path("a.yaml"), content, {}), SCHEMAS, "common", part)
+
+
+@pytest.mark.parametrize(
+    ("source", "message"),
+    [
+        (FILES, "exactly one of package, url, local, hub, opus is needed; found none"),
+        ({"url": "https://a.org", "local": "data", **FILES}, "exactly one of package, url, local, hub, opus is needed; found url, local"),
+        ({"local": "data", "licence": "none"}, "exactly one of files, files_from is needed; found none"),
+        ({"local": "data", "files_from": "a.csv", **FILES}, "exactly one of files, files_from is needed; found files, files_from"),
+    ],
+)
+def test_a_source_is_of_one_kind_and_has_files(source, message):
+    with pytest.raises(InputError, match=message):
+        checked("source", source)
+
+
+TEXT = {"kind": "bitext", "source": "a", "reader": "moses", "langs": ["de", "en"], "licence": "none"}
+SET = {**TEXT, "kind": "evaluation"}
+
+
+def without(entry, *keys):
+    return {key: value for key, value in entry.items() if key not in keys}
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (without(TEXT, "source"), "key 'source' is missing"),
+        (without(TEXT, "reader"), "key 'reader' is missing"),
+        ({**TEXT, "of": ["b"]}, "key 'of' does not belong here"),
+        ({**TEXT, "from": ["b"]}, "key 'from' does not belong here"),
+        (without(SET, "reader"), "exactly one of reader, of is needed; found none"),
+        ({**SET, "of": ["b"]}, "exactly one of reader, of is needed; found reader, of"),
+        (without(SET, "source"), "key 'source' is missing"),
+        (without(SET, "licence"), "key 'licence' is missing"),
+    ],
+)
+def test_a_corpus_says_what_it_is_made_of(entry, message):
+    with pytest.raises(InputError, match=rf"corpora\.mine.*{message}"):
+        check(YamlFile(Path("a.yaml"), {"sources": {}, "corpora": {"mine": entry}}, {}), SCHEMAS, "corpora")
+
+
+@pytest.mark.parametrize(
+    "entry", [TEXT, SET, {**without(SET, "source"), "from": ["b"]}, {"kind": "evaluation", "langs": ["de"], "of": ["b"]}]
+)
+def test_a_corpus_that_says_so_is_taken(entry):
+    check(YamlFile(Path("a.yaml"), {"sources": {}, "corpora": {"mine": entry}}, {}), SCHEMAS, "corpora")
 
 
 @pytest.mark.parametrize("name", ["A-1", "a_b.c", "0"])
@@ -45,7 +95,7 @@ def test_an_integer_is_written_as_one(number):
 
 @pytest.mark.parametrize("url", ["https://a.org", "http://a.org:8080/b c".replace(" ", "%20"), "https://a.org/?key=%40x@y"])
 def test_an_address_may_be_any_of_a_web_server(url):
-    checked("source", {"url": url, "licence": "none"})
+    checked("source", {"url": url, **FILES})
 
 
 @pytest.mark.parametrize(
@@ -53,14 +103,14 @@ def test_an_address_may_be_any_of_a_web_server(url):
 )
 def test_what_cannot_be_fetched_is_no_address(url):
     with pytest.raises(InputError, match="no address that files can be fetched from"):
-        checked("source", {"url": url, "licence": "none"})
+        checked("source", {"url": url, **FILES})
 
 
 @pytest.mark.parametrize("name", ["token", "X-Amz-Signature", "AWSAccessKeyId", "sig", "api_key", "Authorization", "%74oken"])
 def test_an_address_with_a_secret_in_its_query_is_refused_and_not_shown(name):
     query = f"?download=1&{name}=WhatNobodyMaySee"
     source = {"url": "https://a.org/", "licence": "none", "files": [{"name": "a.zip", "path": f"a.zip{query}"}]}
-    for entry in (source, {"url": f"https://a.org/x{query}", "licence": "none"}):
+    for entry in (source, {"url": f"https://a.org/x{query}", **FILES}):
         with pytest.raises(InputError, match="looks like a secret") as error:
             checked("source", entry)
         assert "WhatNobodyMaySee" not in str(error.value)
@@ -74,11 +124,6 @@ def test_a_query_without_a_secret_is_part_of_an_address():
 def test_an_address_with_a_password_is_refused_and_not_shown(user):
     for key in ("url", "api"):
         with pytest.raises(InputError, match="a user or password stands in it") as error:
-            checked(
-                "source",
-                {"opus": "x", "licence": "none", key: f"https://{user}a.org/x"}
-                if key == "api"
-                else {"url": f"https://{user}a.org/x", "licence": "none"},
-            )
+            checked("source", {**({"opus": "x"} if key == "api" else {}), key: f"https://{user}a.org/x", **FILES})
         assert user not in str(error.value)
         assert "PassWord" not in str(error.value)

@@ -27,6 +27,16 @@ def test_comments_and_docstrings_do_not_count_and_an_imported_constant_does(tmp_
     assert plain != other
 
 
+def test_what_an_error_says_does_not_count_and_when_it_comes_does(tmp_path):
+    body = "from crosslign.errors import InputError\ndef half(x):\n    if x < {0}:\n        raise {1}({2})\n    return x / 2\n"
+    first = fingerprint_of(tmp_path, body.format(0, "InputError", "'too small', where=str(x)"))
+    assert first == fingerprint_of(tmp_path, body.format(0, "InputError", "f'{x} is below zero', do='Give more'"))
+    assert first != fingerprint_of(tmp_path, body.format(1, "InputError", "'too small', where=str(x)"))
+    assert first != fingerprint_of(tmp_path, body.format(0, "NetworkError", "'too small', where=str(x)"))
+    said, other = (fingerprint_of(tmp_path, body.format(0, "Found", f"'{name}'")) for name in ("a", "b"))
+    assert said != other  # an error of another kind may carry what is computed with
+
+
 def test_nothing_is_imported_to_be_read(tmp_path):
     (tmp_path / "toy" / "loud").mkdir(parents=True)
     (tmp_path / "toy" / "loud" / "__init__.py").write_text("raise SystemExit('imported')\n")

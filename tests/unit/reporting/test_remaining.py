@@ -1,6 +1,5 @@
 """Time left: from what is expected, from what was measured, and from the engine's events."""
 
-import io
 import logging
 
 import pytest
@@ -36,18 +35,17 @@ def test_finished_jobs_correct_the_expectation():
     assert remaining.seconds(200.0) == pytest.approx(2 * 150.0)
 
 
-def test_events_become_one_line_a_finished_job():
-    out = io.StringIO()
+def test_events_become_one_line_a_finished_job(capsys):
     log = logging.getLogger("engine of a test")
     log.setLevel(logging.INFO)
-    handler = RemainingHandler(Remaining({"score": 60.0}, lambda: 1), out)
+    handler = RemainingHandler(Remaining({"score": 60.0}, lambda: 1))
     log.addHandler(handler)
     log.info(None, extra={"event": "run_info", "stats": {"score": 2, "total": 2}})
     log.info("no event")
     log.info(None, extra={"event": "job_info", "jobid": 7, "rule_name": "score"})
     log.info(None, extra={"event": "job_finished", "job_id": 7})
     log.removeHandler(handler)
-    first, second = out.getvalue().splitlines()
+    first, second = capsys.readouterr().err.splitlines()
     assert first == "[2 jobs, about 2 min 00 s in all]"
     assert second.startswith("[1 of 2 jobs done, about 3")
 

@@ -6,6 +6,7 @@ import fcntl
 import pytest
 
 from crosslign.errors import ResourceError
+from crosslign.files.leases import SCHEDULERS
 from crosslign.stages import alone
 from crosslign.stages.alone import only_one
 from crosslign.stages.job import execute
@@ -29,11 +30,14 @@ def test_a_job_runs_where_the_file_system_has_no_locks(tmp_path, monkeypatch, qu
     assert seen == ["score", "score"]
 
 
-def test_a_second_process_at_a_job_is_refused_and_the_next_is_not(tmp_path):
+def test_a_second_process_at_a_job_is_refused_and_the_next_is_not(tmp_path, monkeypatch):
+    monkeypatch.setattr(alone, "WAIT_SECONDS", 0.1)
+    for name in SCHEDULERS:
+        monkeypatch.delenv(name, raising=False)
     log = tmp_path / "logs" / "a.log"
-    with only_one(log), pytest.raises(ResourceError, match=r"another process is at this job.*remove that file"), only_one(log, 0.1):
+    with only_one(log), pytest.raises(ResourceError, match=r"another process is at this job.*remove that file"), only_one(log):
         pass
-    with only_one(log, 0.1):
+    with only_one(log):
         pass
 
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crosslign.cli import COMMANDS
+from crosslign.cli.project import project_arguments, read_project
 from crosslign.config.mining import mine_recipe, side_file
 from crosslign.config.settings import own_file
 from crosslign.errors import InputError
@@ -41,8 +42,6 @@ class Mine:
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare the entry, and what Snakemake is given."""
-        from crosslign.cli.project import project_arguments
-
         project_arguments(parser)
         parser.add_argument("name", help="id of the entry under mine: in config.yaml")
         parser.add_argument("--cores", default="all", help="cores for the whole run (default: all)")
@@ -51,14 +50,11 @@ class Mine:
 
     def run(self, args: Namespace) -> int:
         """Start Snakemake; return its exit code."""
-        from crosslign.cli.project import read_project
-
         project = read_project(args)
         recipe = mine_recipe(project, args.name)
         for side in MINED_SIDES:
-            if not side_file(project, recipe, side).is_file():
-                where = f"config/config.yaml: mine.{args.name}.{side}.file"
-                raise InputError("file is missing", where=where, why=str(side_file(project, recipe, side)))
+            if not (file := side_file(project, recipe, side)).is_file():
+                raise InputError("file is missing", where=f"config/config.yaml: mine.{args.name}.{side}.file", why=str(file))
         if recipe["limit"]:
             print(f"the scale {project.settings['scale']} reads the first {recipe['limit']:,} lines of each file alone", file=sys.stderr)
         outputs = [project.paths.mined(args.name, form) for form in MINED_FORMATS]

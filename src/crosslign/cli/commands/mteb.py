@@ -6,6 +6,8 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from crosslign.cli import COMMANDS
+from crosslign.cli.project import project_arguments, read_project
+from crosslign.errors import InputError
 
 
 @COMMANDS.register
@@ -15,17 +17,20 @@ class Mteb:
     help = "write scores in the JSON form of MTEB's results"
 
     def arguments(self, parser: ArgumentParser) -> None:
-        """Declare the two folders."""
+        """Declare the two folders, and the project whose tasks the scores are of."""
         parser.add_argument("results", type=Path, help="a results folder with its scale, such as results/paper")
         parser.add_argument("out", type=Path, help="folder for the files")
+        project_arguments(parser)
 
     def run(self, args: Namespace) -> int:
-        """Write the files and print their names."""
-        from crosslign.config.load import load_project
-        from crosslign.errors import InputError
+        """Write the files and print their names.
+
+        Raises:
+            InputError: no score of a task that MTEB has.
+        """
         from crosslign.reporting.mteb import FORMS, export
 
-        tasks = load_project(Path.cwd()).tasks
+        tasks = read_project(args).tasks
         written = list(export(args.results, args.out, {name: list(task.get("averages", {})) for name, task in tasks.items()}))
         if not written:
             raise InputError("no score of a task that MTEB has", where=str(args.results), why=f"such tasks: {', '.join(sorted(FORMS))}")

@@ -24,12 +24,10 @@ MARKS = ("#C00000", INK, "#6B4C9A")
 """Colours of the groups that are picked out, none of a language's."""
 
 
-def parallel_rows(
-    texts: Path, items: Path, groups: int, split: str | None = None, seed: int = 0
-) -> tuple[np.ndarray, list[str], list[str]]:
+def parallel_rows(texts: Path, items: Path, groups: int, split: str | None = None) -> tuple[np.ndarray, list[str], list[str]]:
     """Return rows of the text set that belong to `groups` groups present in every language, in the set's order; of one split, or of all.
 
-    Where the set has more groups, they are drawn by the seed.
+    Where the set has more groups, they are drawn, always the same.
 
     Returns:
         row indices, and the language and group of each.
@@ -47,7 +45,7 @@ def parallel_rows(
         raise InputError(
             "too few sentences that stand in every language", where=str(items), why=f"languages {every}, whole groups {len(whole)}"
         )
-    chosen = sorted(np.random.default_rng(seed).permutation(len(whole))[:groups])
+    chosen = sorted(np.random.default_rng(0).permutation(len(whole))[:groups])
     rows = [(members[whole[i]][lang], lang, whole[i]) for i in chosen for lang in every]
     return np.array([row for row, _, _ in rows]), [lang for _, lang, _ in rows], [group for _, _, group in rows]
 

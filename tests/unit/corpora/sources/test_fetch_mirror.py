@@ -7,7 +7,6 @@ import zipfile
 
 import pytest
 
-from crosslign.config.catalog import source_kind
 from crosslign.corpora.fetch import fetch_file
 from crosslign.corpora.sources.package import target_flags
 from crosslign.errors import InputError, NetworkError
@@ -71,14 +70,6 @@ def test_a_manifest_without_its_columns_is_named(mirror, tmp_path):
     mirrors._manifest.cache_clear()
     with pytest.raises(InputError, match=r"MANIFEST\.csv.*path,bytes,sha256"):
         fetch_file("demo", DEAD, {"name": "a.txt", "sha256": SHA}, tmp_path / "a.txt", [mirror])
-
-
-def test_a_source_is_of_one_kind():
-    assert source_kind({"hub": "org/name", "revision": "main"}) == "hub"
-    with pytest.raises(InputError, match="exactly one"):
-        source_kind({"url": "x", "local": "y"})
-    with pytest.raises(InputError, match="exactly one"):
-        source_kind({"files": []})
 
 
 def test_local_files_are_copied_and_verified(tmp_path, monkeypatch):

@@ -1,0 +1,38 @@
+"""What keys of an entry mean to those who compute with it.
+
+It imports nothing: what a stage imports is part of the fingerprint of its code, and a check that is added to the configuration must not
+train anything anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+OWN = {
+    "examples": {"builder", "from", "langs", "seed", "decontaminate", "of"},
+    "views": {"builder", "from", "seed"},
+    "terms": {"objective", "weight", "examples", "batch", "micro_batch"},
+    "parts": {"kind", "learning_rate", "clip", "start_from"},
+    "tasks": {"scorer", "texts", "output", "main", "averages", "readout", "lengths", "normalise", "footnote", "splits"},
+}
+"""Keys that belong to the entry itself; every other key of it is an option of the implementation that it names."""
+PACE = ("checkpoint_minutes", "checkpoint_every")
+"""Keys of `train:` that say when a run is saved: they change no bytes, so no recipe has them and no change makes a system anew."""
+CHECKPOINT_MINUTES = 10
+
+
+def options_of(section: str, entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of an entry that are options of its implementation."""
+    return {key: value for key, value in entry.items() if key not in OWN[section]}
+
+
+def without_pace(train: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the keys of `train:` that bytes depend on."""
+    return {key: value for key, value in train.items() if key not in PACE}
+
+
+def head_of(recipe: Mapping[str, Any]) -> str | None:
+    """Return the part whose logits a cross-encoder gives: that of its first cross-entropy over whole rows; None without one."""
+    terms = [term for term in recipe["terms"] if term["objective"] == "cross_entropy" and term.get("encode", "pair") == "pair"]
+    return str(terms[0]["part"]) if terms else None
