@@ -73,16 +73,23 @@ def _zip_members(path: Path) -> Iterator[_Member]:
 
 
 class _Header(tarfile.TarInfo):
-    """A header of a tar that is not followed by more than memory may hold."""
+    """A header of a tar: tarfile takes one that is damaged or missing for the end, and holds in memory whatever follows one."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Header:
         """Read one.
 
         Raises:
-            tarfile.ReadError: a long name, or the notes about a member, of more than `LONGEST_HEADER` bytes.
+            tarfile.ReadError: it is cut, damaged, or missing where no block of zeros ends the archive; or a long name, or the notes
+                about a member, have more than `LONGEST_HEADER` bytes.
+            tarfile.HeaderError: the end of the archive.
         """
-        header = super().frombuf(buf, encoding, errors)
+        try:
+            header = super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as error:
+            if len(buf) == tarfile.BLOCKSIZE and not any(buf):
+                raise
+            raise tarfile.ReadError(f"{error}: neither a member nor the end of the archive") from error
         if header.type in EXTENDED and header.size > LONGEST_HEADER:
             raise tarfile.ReadError(f"a header of {header.size:,} bytes, {LONGEST_HEADER:,} allowed")
         return header
