@@ -163,7 +163,7 @@ def test_tsv_of_ragged_rows(tmp_path, rows):
     ("a\tb\n", {"columns": {1: "a_text", 5: "b_text"}}, r"a\.tsv:1: no column '5'; allowed: 1, 2"),
     ("first\tb\na\tb\n", {"columns": {"frist": "a_text", "b": "b_text"}, "header": True}, r"no column 'frist'.*did you mean 'first'"),
     ("a\tx\n", {"columns": {1: "a_text", 2: "score"}}, r"a\.tsv:1: score is no number; found 'x'"),
-    ('"a\tb\n', {"quoting": True}, r"a\.tsv:\d: broken quoting"),
+    ('a\tb\n"a\tb\nc\td\n', {"quoting": True}, r"a\.tsv:2: broken quoting; .*, on line 3"),
     ('a\tb\n"a"x\tb\n', {"quoting": True}, r"a\.tsv:2: broken quoting"),
     ("a\tb\n", {"columns": {1: "a_text", 2: "label"}}, r"columns of a bitext corpus are"),
     ("a\tb\n", {"columns": {2: "b_text"}}, r"a_text among them"),
