@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
-from crosslign.corpora.unpacking import CHUNK, PACKED, damaged, unpacked
+from crosslign.corpora.unpacking import CHUNK, MAGIC, PACKED, damaged, unpacked
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, atomic_path
 
@@ -39,8 +39,11 @@ class _Member:
 
 
 def open_stream(path: Path) -> IO[bytes]:
-    """Open a file for reading bytes; `.gz`, `.bz2`, `.xz` and `.zst` are unpacked on the way."""
-    return unpacked(path.open("rb"), path.name, str(path))
+    """Open a file for reading bytes; `.gz`, `.bz2`, `.xz` and `.zst` are unpacked on the way, and a packed `.tar`, as the command does."""
+    file = path.open("rb")
+    begins = file.peek() if path.suffix == ".tar" else b""
+    packing = next((suffix for magic, suffix in MAGIC.items() if begins.startswith(magic)), "")
+    return unpacked(file, path.name + packing, str(path))
 
 
 @contextmanager

@@ -72,6 +72,14 @@ def test_members_come_out_of_every_format(tmp_path, name):
     assert not (tmp_path / "out/README").exists()
 
 
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_a_packed_tar_may_be_called_as_one_that_is_not(tmp_path, suffix):
+    archive = tar_of(tmp_path / "a.tar", CONTENT.items())
+    archive.write_bytes(pack(archive.read_bytes(), suffix))
+    assert member_names(archive) == list(CONTENT)
+    assert opened(archive, "data/deep/b.txt") == b"beta"
+
+
 def test_a_leading_dot_is_no_part_of_a_member_of_a_tar(tmp_path):
     folder = tarfile.TarInfo("./data")
     folder.type = tarfile.DIRTYPE
