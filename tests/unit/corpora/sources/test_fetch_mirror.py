@@ -107,6 +107,14 @@ def test_local_files_are_copied_and_verified(tmp_path, monkeypatch):
         fetch_file("demo", {"local": "given"}, {"name": "b.txt"}, tmp_path / "out" / "b.txt", [])
 
 
+def test_a_local_file_that_is_another_is_copied_once(tmp_path, waits):
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "a.txt").write_bytes(b"another")
+    with pytest.raises(NetworkError, match=rf"given/a\.txt: a\.txt .*expected sha256 {SHA}"):
+        fetch_file("demo", {"local": str(tmp_path / "given")}, {"name": "a.txt", "sha256": SHA}, tmp_path / "out" / "a.txt", [])
+    assert waits == []
+
+
 def test_a_local_file_without_a_hash_may_change(tmp_path):
     (tmp_path / "given").mkdir()
     for body in (b"first", b"second"):
