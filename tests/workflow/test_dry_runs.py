@@ -90,14 +90,14 @@ def test_the_demo_builds_none_of_them(pristine):
 def test_another_mirror_fetches_nothing_anew(untouched, tmp_path):
     mirrors = [tmp_path / "a mirror", tmp_path / "another"]
     for mirror in mirrors:
-        (mirror / "multiarc").mkdir(parents=True)
-        (mirror / "multiarc" / "dataset_de_test.json").write_text(mirror.name)
-    target = "results/quick/downloads/multiarc/dataset_de_test.json"
-    untouched.run(target, config=[f"mirror={mirrors[0]}"])
+        (mirror / "news_commentary_v15").mkdir(parents=True)
+        (mirror / "news_commentary_v15" / "news-commentary-v15.en-zh.tsv.gz").write_text(mirror.name)
+    target = "results/downloads/news_commentary_v15/news-commentary-v15.en-zh.tsv.gz"
+    untouched.run(target, scale="laptop", config=[f"mirror={mirrors[0]}"])
     assert (untouched.folder / target).read_text() == "a mirror"
     more = [f"mirror={[str(mirror) for mirror in reversed(mirrors)]}"]
-    assert untouched.planned(target, config=more) == []
-    assert untouched.planned("--force", target, config=more) == [("fetch", "file=dataset_de_test.json")]
+    assert untouched.planned(target, scale="laptop", config=more) == []
+    assert untouched.planned("--force", target, scale="laptop", config=more) == [("fetch", "file=news-commentary-v15.en-zh.tsv.gz")]
 
 
 def test_the_catalogue_entry_has_the_same_jobs(pristine):

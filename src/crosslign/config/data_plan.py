@@ -38,6 +38,7 @@ class FileNeed:
             `fetch` it can be downloaded; `by hand` a person must put it there; `withdrawn` nobody gives it any more.
         used_by: ids of the corpora, or of the encoders, that read it.
         how: how a person gets it, in words.
+        in_mirror: path in a mirror that supplies it by name; empty for an encoder.
     """
 
     source: str
@@ -51,6 +52,7 @@ class FileNeed:
     state: str
     used_by: tuple[str, ...]
     how: str = ""
+    in_mirror: str = ""
 
 
 class _Uses(Uses):
@@ -154,6 +156,7 @@ def data_plan(project: Project, targets: Sequence[str]) -> list[FileNeed]:
                 state=state,
                 used_by=tuple(users),
                 how=source.get("how", ""),
+                in_mirror=f"{name}/{file_name}",
             )
         )
     needs += [need for name in uses.encoders if (need := _weights(project, name))]

@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
-from crosslign.corpora.unpacking import CHUNK, PACKED, damaged, unpacked
+from crosslign.corpora.unpacking import CHUNK, MAGIC, PACKED, damaged, unpacked
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, atomic_path
 
@@ -39,8 +39,11 @@ class _Member:
 
 
 def open_stream(path: Path) -> IO[bytes]:
-    """Open a file for reading bytes; `.gz`, `.bz2`, `.xz` and `.zst` are unpacked on the way."""
-    return unpacked(path.open("rb"), path.name, str(path))
+    """Open a file for reading bytes; `.gz`, `.bz2`, `.xz` and `.zst` are unpacked on the way, and a packed `.tar`, as the command does."""
+    file = path.open("rb")
+    begins = file.peek() if path.suffix == ".tar" else b""
+    packing = next((suffix for magic, suffix in MAGIC.items() if begins.startswith(magic)), "")
+    return unpacked(file, path.name + packing, str(path))
 
 
 @contextmanager
@@ -73,16 +76,23 @@ def _zip_members(path: Path) -> Iterator[_Member]:
 
 
 class _Header(tarfile.TarInfo):
-    """A header of a tar that is not followed by more than memory may hold."""
+    """A header of a tar: tarfile takes one that is damaged or missing for the end, and holds in memory whatever follows one."""
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> _Header:
         """Read one.
 
         Raises:
-            tarfile.ReadError: a long name, or the notes about a member, of more than `LONGEST_HEADER` bytes.
+            tarfile.ReadError: it is cut, damaged, or missing where no block of zeros ends the archive; or a long name, or the notes
+                about a member, have more than `LONGEST_HEADER` bytes.
+            tarfile.HeaderError: the end of the archive.
         """
-        header = super().frombuf(buf, encoding, errors)
+        try:
+            header = super().frombuf(buf, encoding, errors)
+        except tarfile.HeaderError as error:
+            if len(buf) == tarfile.BLOCKSIZE and not any(buf):
+                raise
+            raise tarfile.ReadError(f"{error}: neither a member nor the end of the archive") from error
         if header.type in EXTENDED and header.size > LONGEST_HEADER:
             raise tarfile.ReadError(f"a header of {header.size:,} bytes, {LONGEST_HEADER:,} allowed")
         return header

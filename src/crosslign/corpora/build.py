@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial, reduce
 from inspect import signature
 from pathlib import Path
 from typing import Any
@@ -65,36 +65,29 @@ def build_corpus(
     """
     pa.set_memory_pool(pa.system_memory_pool())  # it gives freed batches back at once; the default one keeps some 40 MB of them
     kind = entry["kind"]
-    limit = min((bound for bound in (entry.get("sample"), limit) if bound is not None), default=None)
-    reader = READERS.get(entry["reader"], where=name)
-    apart = {"threads": threads} if "threads" in signature(reader).parameters else {}  # then filters take none of them
-    pipeline = Pipeline(name, kind, entry.get("langs", ()), entry.get("filters", ()), references, threads=1 if apart else threads)
-
-    def read() -> Iterator[pa.Table]:
-        return reader(files, name, entry.get("langs", ()), **entry.get("options", {}), **apart)
-
-    if pipeline.needs_survey:
-        for batch in read():
-            pipeline.survey(batch)
+    read, spare = _reading(name, entry, files, threads)
+    pipeline = Pipeline(name, kind, entry.get("langs", ()), entry.get("filters", ()), references, threads=spare)
+    for batch in read() if pipeline.needs_survey else ():
+        pipeline.survey(batch)
     counts: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(dir=_folder(out)) as folder, counting() as left_out:
-        rows = _checked(pipeline.apply(read()), kind, name)
-        staged = Path(folder, "filtered.parquet")
-        chosen = rows if limit is None else _sampled(rows, staged, kind, limit, entry.get("seed", SEED))
+        chosen = _sampled(_checked(pipeline.apply(read()), kind, name), Path(folder, "filtered.parquet"), entry, limit)
         written = write_batches(out, _counted(chosen, kind, counts, entry.get("labels", ())), kind)
-        if not written:
-            out.unlink()
-            raise InputError(
-                "no row is left",
-                where=name,
-                why=f"of {pipeline.read:,} rows read; {_dwindling(pipeline)}{_said(left_out)}",
-                do="Loosen the filters, or check that files and languages fit the reader",
-            )
     result = {"read": pipeline.read, "read_bytes": pipeline.read_bytes, "filters": pipeline.counts, "rows": written, **counts}
     if left_out:
         result["left_out"] = dict(sorted(left_out.items()))
+    if not written:
+        out.unlink()
+        raise _nothing_left(name, result)
     LOG.info("%s: %s rows read, %s kept%s", name, f"{pipeline.read:,}", f"{written:,}", _said(left_out))
     return result
+
+
+def _reading(name: str, entry: Mapping[str, Any], files: Mapping[str, Path], threads: int) -> tuple[Callable[[], Iterator[pa.Table]], int]:
+    """Return what reads a corpus, from its first row each time, and how many processes its filters may use."""
+    reader = READERS.get(entry["reader"], where=name)
+    apart = {"threads": threads} if "threads" in signature(reader).parameters else {}  # then filters take none of them
+    return partial(reader, files, name, entry.get("langs", ()), **entry.get("options", {}), **apart), 1 if apart else threads
 
 
 def _folder(out: Path) -> Path:
@@ -102,8 +95,14 @@ def _folder(out: Path) -> Path:
     return out.parent
 
 
-def _dwindling(pipeline: Pipeline) -> str:
-    return ", ".join(f"{step['filter']} {step['before']:,} → {step['after']:,}" for step in pipeline.counts) or "there are no filters"
+def _nothing_left(name: str, result: Mapping[str, Any]) -> InputError:
+    steps = ", ".join(f"{step['filter']} {step['before']:,} → {step['after']:,}" for step in result["filters"])
+    return InputError(
+        "no row is left",
+        where=name,
+        why=f"of {result['read']:,} rows read; {steps or 'there are no filters'}{_said(result.get('left_out', {}))}",
+        do="Loosen the filters, or check that files and languages fit the reader",
+    )
 
 
 def _said(left_out: Mapping[str, int]) -> str:
@@ -175,12 +174,16 @@ def _group_keys(batch: pa.Table) -> NDArray[np.bytes_]:
     return digests(batch["group"].drop_null().unique().to_pylist())
 
 
-def _sampled(rows: Iterator[pa.Table], staged: Path, kind: str, limit: int, seed: int) -> Iterator[pa.Table]:
-    """Return a sample of rows in their order: of single rows, or of whole groups."""
+def _sampled(rows: Iterator[pa.Table], staged: Path, entry: Mapping[str, Any], limit: int | None) -> Iterator[pa.Table]:
+    """Return rows in their order: all, or a sample of single rows or of whole groups."""
+    bound = min((bound for bound in (entry.get("sample"), limit) if bound is not None), default=None)
+    kind, seed = entry["kind"], entry.get("seed", SEED)
+    if bound is None:
+        return rows
     if "group" not in SCHEMAS[kind].names:
-        return sampled(rows, staged, limit, seed)
+        return sampled(rows, staged, bound, seed)
     write_batches(staged, rows, kind)
-    return _sampled_groups(staged, kind, limit, seed)
+    return _sampled_groups(staged, kind, bound, seed)
 
 
 def _sampled_groups(path: Path, kind: str, limit: int, seed: int) -> Iterator[pa.Table]:

@@ -76,6 +76,7 @@ def _wait(attempt: int, error: TransientError) -> None:
 def _from_source(source: Mapping[str, Any], wanted: _Wanted, part: Path) -> None:
     """Fetch and verify, with three tries in a row that bring nothing new or bring it too slowly; one that brings more starts anew."""
     fetch = SOURCES.get(source_kind(source))
+    tries = 1 if source_kind(source) == "local" else ATTEMPTS  # a file of this machine stays what it is
     if wanted.sha256 and part.is_file() and not wanted.problem(part):
         return  # killed between the last byte and the final name
     attempt, most = 0, 0
@@ -92,7 +93,7 @@ def _from_source(source: Mapping[str, Any], wanted: _Wanted, part: Path) -> None
         except TransientError as error:
             size = part.stat().st_size if part.exists() else 0
             attempt, most = (0, size) if size > most and not isinstance(error, SlowError) else (attempt + 1, most)
-            if attempt >= ATTEMPTS:
+            if attempt >= tries:
                 raise
             logger.warning("%s; trying again", error)
             _wait(attempt, error)
@@ -151,7 +152,7 @@ def fetch_file(name: str, source: Mapping[str, Any], file: Mapping[str, Any], de
 
     Args:
         name: id of the catalog entry; also its folder in a mirror.
-        source: the entry's source: `package`, `url`, `local` or `hub`, with what these need.
+        source: the entry's source: `package`, `url`, `opus`, `local` or `hub`, with what these need.
         file: name, and sha256, bytes, path where the catalog knows them.
         dest: final path.
         mirrors: folders that are looked in before the source.

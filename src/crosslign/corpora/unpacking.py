@@ -19,6 +19,8 @@ FED = 1 << 16
 CHUNK = 1 << 20
 FORMATS = {".tgz": ".gz", ".tbz2": ".bz2", ".txz": ".xz"}
 """Of a packed tar, the suffix of its packing."""
+MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
+"""What a packed stream begins with, and the suffix of its packing."""
 
 
 class Decompressor(Protocol):

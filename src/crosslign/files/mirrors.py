@@ -14,15 +14,18 @@ from crosslign.errors import InputError
 
 @functools.cache
 def _manifest(mirror: Path) -> Mapping[str, str]:
-    """Return path by sha256 of a mirror's MANIFEST.csv (path, bytes, sha256); empty where it has none."""
+    """Return path by sha256 of a mirror's MANIFEST.csv (path, bytes, sha256), without lines that lack one; empty where it has none."""
     path = mirror / "MANIFEST.csv"
     if not path.is_file():
         return {}
-    with open(path, encoding="utf-8", newline="") as file:
-        rows = csv.DictReader(file)
-        if not {"path", "sha256"} <= set(rows.fieldnames or ()):
-            raise InputError("a mirror's manifest has the columns path,bytes,sha256", where=str(path), why=f"found {rows.fieldnames}")
-        return {row["sha256"].lower(): row["path"] for row in rows}
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            rows = csv.DictReader(file)
+            if not {"path", "sha256"} <= set(rows.fieldnames or ()):
+                raise InputError("a mirror's manifest has the columns path,bytes,sha256", where=str(path), why=f"found {rows.fieldnames}")
+            return {row["sha256"].lower(): row["path"] for row in rows if row["path"] and row["sha256"]}
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InputError("not a CSV file in UTF-8", where=str(path), why=str(error)) from error
 
 
 def mirrored(name: str, file: Mapping[str, Any], mirrors: Sequence[Path]) -> list[Path]:
@@ -34,7 +37,7 @@ def mirrored(name: str, file: Mapping[str, Any], mirrors: Sequence[Path]) -> lis
         mirrors: the folders, in the order in which they are looked in.
 
     Raises:
-        InputError: a manifest lacks its columns.
+        InputError: a manifest lacks its columns, or is no CSV.
     """
     found = []
     for mirror in map(Path, mirrors):

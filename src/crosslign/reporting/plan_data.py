@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Iterator, Sequence
 from itertools import groupby, takewhile
 
@@ -11,6 +13,8 @@ from crosslign.reporting.console import bytes_text
 SHOWN = 4
 """Users of a source that are named."""
 SAID = {"stand-in": "small ones, written by this scale"}
+FIELDS = ("state", "source", "file", "in_mirror", "path", "bytes", "about_bytes", "sha256", "origin", "licence", "used_by")
+"""What is listed of each file."""
 
 
 def _size(needs: Sequence[FileNeed]) -> str:
@@ -56,3 +60,14 @@ def data_lines(needs: Sequence[FileNeed]) -> Iterator[str]:
         for source, found in groupby(files, lambda need: need.source):
             if state not in SAID:
                 yield from _source_lines(source, list(found))
+
+
+def files_csv(needs: Sequence[FileNeed]) -> str:
+    """Return a CSV of all files, a line each, for who must bring them to a machine without network."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(FIELDS)
+    for need in needs:
+        listed = {**vars(need), "used_by": " ".join(need.used_by)}
+        writer.writerow(listed[field] for field in FIELDS)
+    return text.getvalue()

@@ -1,5 +1,6 @@
 """The command line as shells use it: closed streams, readers that go, signals, numbers that are none."""
 
+import csv
 import io
 import os
 import signal
@@ -82,6 +83,16 @@ def test_a_plan_is_for_one_device_or_more(capsys, option, number):
         main(["plan", f"{option}={number}"])
     assert ended.value.code == 2
     assert "is no number of 1 or more" in capsys.readouterr().err
+
+
+def test_a_plan_lists_its_files(capsys):
+    paper = ["--config", "scale=paper", "papers=[moco_bert]"]
+    assert main(["plan", "--directory", str(ROOT), "--files", "cwmt_neu2017_en-zh", *paper]) == 0
+    rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
+    assert [(row["source"], row["in_mirror"], row["state"]) for row in rows] == [
+        ("cwmt", "cwmt/NEU_cn.txt", "by hand"),
+        ("cwmt", "cwmt/NEU_en.txt", "by hand"),
+    ]
 
 
 @pytest.mark.parametrize(("number", "to_all"), [(signal.SIGINT, True), (signal.SIGTERM, False)])

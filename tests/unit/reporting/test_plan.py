@@ -14,7 +14,7 @@ from crosslign.files import write_json
 from crosslign.paths import Paths
 from crosslign.reporting.cost import START_HOURS, correction, cost_of, cost_text, encoding_correction, encoding_hours, too_long
 from crosslign.reporting.plan import measured, plan_text, status_text
-from crosslign.reporting.plan_data import data_lines
+from crosslign.reporting.plan_data import data_lines, files_csv
 
 ROOT = Path(__file__).resolve().parents[3]
 HEAD = "s\th:m:s\tmax_rss\n"
@@ -210,3 +210,14 @@ def test_a_plan_lists_sources_by_state():
         "  withdrawn      1 file   size unknown",
         "    u: 1 file, size unknown, MIT, -> d/u; used by c",
     ]
+
+
+def test_files_are_listed_for_a_machine_without_network():
+    path = Path("results", "downloads", "s", "a.gz")
+    known = FileNeed("s", "a.gz", path, 5, None, "0f", "CC0, or MIT", "https://a.org/a.gz", "fetch", ("c", "d"), "", "s/a.gz")
+    hand = FileNeed("t", "b.txt", Path("data", "b.txt"), None, 20, "", "MIT", "data/b.txt", "by hand", ("e",), "ask them", "t/b.txt")
+    assert files_csv([known, hand]) == (
+        "state,source,file,in_mirror,path,bytes,about_bytes,sha256,origin,licence,used_by\n"
+        'fetch,s,a.gz,s/a.gz,results/downloads/s/a.gz,5,,0f,https://a.org/a.gz,"CC0, or MIT",c d\n'
+        "by hand,t,b.txt,t/b.txt,data/b.txt,,20,,data/b.txt,MIT,e\n"
+    )

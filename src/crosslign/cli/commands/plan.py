@@ -36,20 +36,26 @@ class Plan:
         parser.add_argument("targets", nargs="*", help="targets, as in config.yaml (default: those of the configuration)")
         parser.add_argument("--cores", type=_count, default=os.cpu_count() or 1, help="cores to plan for (default: those of this machine)")
         parser.add_argument("--gpus", type=_count, default=1, help="GPUs to plan for (default: 1)")
+        parser.add_argument("--files", action="store_true", help="print the files alone, as CSV: sizes, checksums, origins and places")
         project_arguments(parser)
 
     def run(self, args: Namespace) -> int:
-        """Print the plan.
+        """Print the plan, or its files.
 
         Raises:
             InputError: Snakemake refuses the configuration; says why.
         """
         from crosslign.config.data_plan import data_plan
         from crosslign.reporting.plan import plan_text
+        from crosslign.reporting.plan_data import files_csv
 
         if args.targets:
             args.config = [*args.config, f"targets=[{','.join(args.targets)}]"]
         project = read_project(args)
+        needs = data_plan(project, project.settings["targets"])
+        if args.files:
+            print(files_csv(needs), end="")
+            return 0
         command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "all"]
         command += ["--configfile", str(args.configfile.resolve())] if args.configfile else []
         command += ["--config", *args.config] if args.config else []
@@ -58,7 +64,7 @@ class Plan:
         if done.returncode:
             raise InputError("Snakemake cannot plan this", where=str(args.directory), why=complaint(done.stderr))
         counts, jobs = planned(output)
-        print(plan_text(project, counts, jobs, data_plan(project, project.settings["targets"]), args.cores, args.gpus))
+        print(plan_text(project, counts, jobs, needs, args.cores, args.gpus))
         return 0
 
 

@@ -61,9 +61,11 @@ class Form:
         """Check the columns.
 
         Raises:
-            InputError: a column that the kind has not, or none of text.
+            InputError: a column that the kind has not, or none of text, or one that two fields would fill.
         """
         found = [*self.columns.values()]
+        if twice := sorted({column for column in found if found.count(column) > 1}):
+            raise InputError(f"two fields become the column {twice[0]!r}", where=corpus, why=f"found {found}")
         text = "text" if self.kind == "mono" else "a_text"
         if set(found) - set(KINDS.get(self.kind, ())) or text not in found:
             known = KINDS.get(self.kind, "not known")

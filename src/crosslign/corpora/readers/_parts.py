@@ -105,10 +105,12 @@ def parts_of(
         where: id of the corpus, for messages.
 
     Raises:
-        InputError: an archive without `member`, one that lacks a member or has two of a name, a language whose member nobody named.
+        InputError: an archive without `member`, one that lacks a member or has two of a name, a language whose member nobody named, a name
+            in `file_langs` that is no file's.
     """
     said = {name: (value,) if isinstance(value, str) else tuple(value) for name, value in (file_langs or {}).items()}
     parts: list[Part] = []
+    names = list(files)
     for name, path in files.items():
         if not is_archive(name):
             parts.append(Part(name, Path(path), "", said.get(name, ())))
@@ -116,10 +118,13 @@ def parts_of(
         if member is None:
             raise InputError(f"{name!r} is an archive", where=where, do="Name the members to read in `member`")
         members = _members(path)
+        names += members
         for inside, known in _named(member, langs, where):
             if inside not in members:
                 raise InputError(f"member {inside!r} is not in the archive", where=str(path), why=nearest(inside, members))
             parts.append(Part(f"{name}/{inside}", Path(path), inside, said.get(inside) or said.get(name) or known))
+    if strange := [name for name in said if name not in names]:
+        raise InputError(f"`file_langs` names {strange[0]!r}, which is no file", where=where, why=nearest(strange[0], names))
     return parts
 
 

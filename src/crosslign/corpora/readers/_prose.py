@@ -12,13 +12,18 @@ bros jan feb mar apr jun jul aug sep sept oct nov dec al cf ca i.e e.g u.s u.k
 ABBREVIATIONS = frozenset(_WORDS.split())
 """English words that a full stop follows without ending a sentence."""
 
-_END = re.compile(r"""([.!?][)"'\u2019\u201d\]]*)\s+(?=["'(\u201c\u2018\[]*[A-Z0-9\u00c0-\u00de])|([。！？][」』”）]*)""")
+_END = re.compile(r"""([.!?][)"'\u2019\u201d\]»]*)\s+(?=["'(\u201c\u2018\[«„¿¡]*(\S))|([。！？؟۔।॥։።။។]+[)"'\u2019\u201d\]»」』”）]*)\s*""")
+"""Marks that may end a sentence, with the first character behind them that opens nothing; marks that always do."""
 _LAST_WORD = re.compile(r"([^\s(\[\"“]+)$")
 
 
 def _ends(text: str, match: re.Match[str], start: int) -> bool:
-    """Tell whether a sentence ends at a match: not after an initial, a number of a list or an abbreviation."""
-    if match[2] or match[1] != ".":
+    """Tell whether a sentence ends at a match: not before a small letter, nor after an initial or an abbreviation."""
+    if match[3]:
+        return True
+    if match[2].islower() or not match[2].isalnum():
+        return False
+    if match[1] != ".":
         return True
     word = _LAST_WORD.search(text, start, match.start())
     if word is None:
@@ -30,15 +35,15 @@ def _ends(text: str, match: re.Match[str], start: int) -> bool:
 def sentences(text: str) -> Iterator[str]:
     """Yield the sentences of a text; a line's end ends a sentence too, white space is collapsed.
 
-    A sentence ends with a full stop, question or exclamation mark before white space and a capital letter or digit,
-    unless the full stop belongs to an initial or to a known abbreviation; Chinese and Japanese marks always end one.
+    A sentence ends with a full stop, question or exclamation mark before white space and a digit or a letter that is not a small
+    one, unless the full stop belongs to an initial or to a known abbreviation; marks of other scripts (`。`, `؟`, `।`) always end one.
     """
     for line in text.splitlines():
         paragraph = " ".join(line.split())
         start = 0
         for match in _END.finditer(paragraph):
             if _ends(paragraph, match, start):
-                yield paragraph[start : match.end(1) if match[1] else match.end()]
+                yield paragraph[start : match.end(3 if match[3] else 1)]
                 start = match.end()
         if rest := paragraph[start:].strip():
             yield rest

@@ -14,7 +14,8 @@ def quoted_records(part: Part, delimiter: str = ",") -> Iterator[tuple[int, list
     """Yield (line on which it begins, fields) of each record.
 
     Raises:
-        InputError: broken quoting, a field beyond `LONGEST` (`file:line`).
+        InputError: broken quoting, a field beyond `LONGEST`; names the line on which the record begins, since a quote that nothing
+            closes goes on to the end of the file.
     """
     csv.field_size_limit(LONGEST)  # the library's own bound, of 128 kB, is for all files of a process
     lines = (text + "\n" for _, text in read_lines(part))
@@ -24,4 +25,4 @@ def quoted_records(part: Part, delimiter: str = ",") -> Iterator[tuple[int, list
             yield start, fields
             start = reader.line_num + 1
     except csv.Error as error:
-        raise InputError("broken quoting", where=part.at(reader.line_num), why=str(error)) from error
+        raise InputError("broken quoting", where=part.at(start), why=f"{error}, on line {reader.line_num}") from error

@@ -1,1 +1,1 @@
-"""Where bytes come from: a registry package, a URL, a local folder, the hub."""
+"""Where bytes come from: a registry package, a URL, OPUS, a local folder, the hub."""

@@ -55,6 +55,14 @@ def test_text_lines_of_several_languages(tmp_path, rows):
         rows("text_lines", files, ["de", "en"], file_langs=langs)
 
 
+def test_a_misspelt_file_has_no_language(tmp_path, rows):
+    """Its rows had both languages of the corpus, one a side."""
+    files = write(tmp_path, de_DOT_tsv="eins\tzwei\n", en_DOT_tsv="one\ttwo\n")
+    options = {"columns": {1: "a_text", 2: "b_text"}, "file_langs": {"de.tsv": ["de"], "em.tsv": ["en"]}}
+    with pytest.raises(InputError, match=r"`file_langs` names 'em\.tsv', which is no file; .*did you mean 'en\.tsv'"):
+        rows("tsv", files, ["de", "en"], **options)
+
+
 def test_moses(tmp_path, rows):
     files = write(
         tmp_path, **{"c_DOT_de__en_DOT_en_DOT_gz": gzip.compress(b"one\ntwo\n"), "c_DOT_de__en_DOT_de": "eins\r\nzwei", "LICENSE": "x"}
@@ -163,10 +171,11 @@ def test_tsv_of_ragged_rows(tmp_path, rows):
     ("a\tb\n", {"columns": {1: "a_text", 5: "b_text"}}, r"a\.tsv:1: no column '5'; allowed: 1, 2"),
     ("first\tb\na\tb\n", {"columns": {"frist": "a_text", "b": "b_text"}, "header": True}, r"no column 'frist'.*did you mean 'first'"),
     ("a\tx\n", {"columns": {1: "a_text", 2: "score"}}, r"a\.tsv:1: score is no number; found 'x'"),
-    ('"a\tb\n', {"quoting": True}, r"a\.tsv:\d: broken quoting"),
+    ('a\tb\n"a\tb\nc\td\n', {"quoting": True}, r"a\.tsv:2: broken quoting; .*, on line 3"),
     ('a\tb\n"a"x\tb\n', {"quoting": True}, r"a\.tsv:2: broken quoting"),
     ("a\tb\n", {"columns": {1: "a_text", 2: "label"}}, r"columns of a bitext corpus are"),
     ("a\tb\n", {"columns": {2: "b_text"}}, r"a_text among them"),
+    ("a\tb\n", {"columns": {1: "a_text", 2: "a_text"}}, r"two fields become the column 'a_text'"),
 ])  # fmt: skip
 def test_tsv_mistakes(tmp_path, rows, text, options, message):
     with pytest.raises(InputError, match=message):

@@ -72,6 +72,14 @@ def test_members_come_out_of_every_format(tmp_path, name):
     assert not (tmp_path / "out/README").exists()
 
 
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_a_packed_tar_may_be_called_as_one_that_is_not(tmp_path, suffix):
+    archive = tar_of(tmp_path / "a.tar", CONTENT.items())
+    archive.write_bytes(pack(archive.read_bytes(), suffix))
+    assert member_names(archive) == list(CONTENT)
+    assert opened(archive, "data/deep/b.txt") == b"beta"
+
+
 def test_a_leading_dot_is_no_part_of_a_member_of_a_tar(tmp_path):
     folder = tarfile.TarInfo("./data")
     folder.type = tarfile.DIRTYPE
@@ -196,6 +204,27 @@ def test_truncated_archives_are_named_and_leave_nothing(tmp_path, name):
     assert [path.name for path in tmp_path.iterdir()] == [name]
 
 
+@pytest.mark.parametrize("packed", ["a.tar", "a.tar.gz"])
+@pytest.mark.parametrize("broken", ["cut before a header", "cut in a header", "a flipped bit in a header"])
+def test_a_tar_that_ends_without_its_end_is_not_whole(tmp_path, packed, broken):
+    """tarfile, and so the reading of its members, ends there without a word."""
+    whole = tar_of(tmp_path / "whole.tar", [("first", b"1"), ("second", b"2"), ("third", b"3")]).read_bytes()
+    header = 2 * tarfile.BLOCKSIZE  # the second member's
+    end = {"cut before a header": header, "cut in a header": header + 100}.get(broken, len(whole))
+    content = bytearray(whole[:end])
+    if end == len(whole):
+        content[header] ^= 1
+    archive = tmp_path / packed
+    archive.write_bytes(pack(bytes(content), archive.suffix))
+    with pytest.raises(InputError, match=rf"{packed}: damaged or truncated archive; .*: neither a member nor the end of the archive"):
+        member_names(archive)
+    with pytest.raises(InputError, match="damaged or truncated archive"):
+        extract_folder(archive, "", tmp_path / "out", 100)
+    assert not (tmp_path / "out").exists()
+    archive.write_bytes(pack(whole[: 6 * tarfile.BLOCKSIZE] + bytes(tarfile.BLOCKSIZE), archive.suffix))
+    assert member_names(archive) == ["first", "second", "third"]
+
+
 @pytest.mark.parametrize("name", [*FORMATS, "text.gz", "text.bz2", "text.xz", "text.zst"])
 def test_noise_is_no_archive(tmp_path, name):
     (tmp_path / name).write_bytes(b"<html>sign in, please, before you download this</html>" * 30)
@@ -236,7 +265,7 @@ def test_members_are_read_without_landing_anywhere(tmp_path, name):
     with pytest.raises(InputError, match=rf"{name}: member 'data/c\.txt' is not in the archive"):
         opened(archive, "data/c.txt")
     archive.write_bytes(archive.read_bytes()[: archive.stat().st_size // 2])
-    with pytest.raises(InputError, match=rf"{name}: (damaged or truncated archive|member .* is not in the archive)"):
+    with pytest.raises(InputError, match=rf"{name}: damaged or truncated archive"):
         opened(archive, "README")
     assert [path.name for path in tmp_path.iterdir()] == [name]
 

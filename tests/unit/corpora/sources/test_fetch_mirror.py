@@ -72,6 +72,22 @@ def test_a_manifest_without_its_columns_is_named(mirror, tmp_path):
         fetch_file("demo", DEAD, {"name": "a.txt", "sha256": SHA}, tmp_path / "a.txt", [mirror])
 
 
+def test_a_line_without_a_hash_stands_for_no_file(mirror, tmp_path):
+    """It was taken for every file whose hash the catalog does not know."""
+    (mirror / "MANIFEST.csv").write_text("\ufeffpath,bytes,sha256\nelsewhere/other name.txt,8,\nelsewhere/other name.txt\n,,\n")
+    (mirror / "demo").mkdir()
+    (mirror / "demo" / "a.txt").write_bytes(b"x")
+    fetch_file("demo", DEAD, {"name": "a.txt"}, tmp_path / "a.txt", [mirror])
+    assert (tmp_path / "a.txt").read_bytes() == b"x"
+
+
+@pytest.mark.parametrize("content", [b"path,bytes,sha256\n\xff,1,2\n", b"path,bytes,sha256\n" + b"x" * 200_000 + b",1,2\n"])
+def test_a_manifest_that_is_no_csv_is_named(mirror, tmp_path, content):
+    (mirror / "MANIFEST.csv").write_bytes(content)
+    with pytest.raises(InputError, match=r"MANIFEST\.csv: not a CSV file in UTF-8"):
+        fetch_file("demo", DEAD, {"name": "a.txt"}, tmp_path / "a.txt", [mirror])
+
+
 def test_local_files_are_copied_and_verified(tmp_path, monkeypatch):
     (tmp_path / "given").mkdir()
     (tmp_path / "given" / "a.txt").write_bytes(BODY)
@@ -80,6 +96,14 @@ def test_local_files_are_copied_and_verified(tmp_path, monkeypatch):
     assert (tmp_path / "out" / "a.txt").read_bytes() == BODY
     with pytest.raises(InputError, match=r"given/b\.txt: b\.txt is missing"):
         fetch_file("demo", {"local": "given"}, {"name": "b.txt"}, tmp_path / "out" / "b.txt", [])
+
+
+def test_a_local_file_that_is_another_is_copied_once(tmp_path, waits):
+    (tmp_path / "given").mkdir()
+    (tmp_path / "given" / "a.txt").write_bytes(b"another")
+    with pytest.raises(NetworkError, match=rf"given/a\.txt: a\.txt .*expected sha256 {SHA}"):
+        fetch_file("demo", {"local": str(tmp_path / "given")}, {"name": "a.txt", "sha256": SHA}, tmp_path / "out" / "a.txt", [])
+    assert waits == []
 
 
 def test_a_local_file_without_a_hash_may_change(tmp_path):
