@@ -105,7 +105,8 @@ class Stepper:
     def _size(self, drawn: _Drawn) -> int:
         """Return how many examples of a batch a rank encodes at a time."""
         own = [drawn.stream.micro_batch, self.micro_batches.get(drawn.stream.name)]
-        return min([ceil(len(drawn.batch) / self.settings.accelerator.num_processes), *(size for size in own if size)])
+        share = ceil(len(drawn.batch) / int(self.settings.accelerator.num_processes))
+        return min([share, *(size for size in own if size)])
 
     def _sizes(self, drawn: Sequence[_Drawn]) -> dict[str, int]:
         return {item.stream.name: self._size(item) for item in drawn}

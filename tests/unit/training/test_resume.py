@@ -127,7 +127,7 @@ def test_another_recipe_starts_anew_with_a_warning(train, monkeypatch, caplog, c
 
 
 def test_other_versions_and_threads_start_anew(train, monkeypatch, caplog):
-    import crosslign.training.fit as module
+    import crosslign.training.checkpoint as module
 
     _stopped(train, monkeypatch, trial.recipe())
     monkeypatch.setattr(module, "versions", lambda: {"torch": "0.0"})
