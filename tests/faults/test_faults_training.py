@@ -284,7 +284,7 @@ def test_f25_a_checkpoint_of_something_else_is_never_gone_on_from_in_silence(tra
             patch.setattr(module._Run, "write", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
             with pytest.raises(KeyboardInterrupt):
                 train(recipe)
-        monkeypatch.setattr(module, "versions", lambda: {"torch": "0.0"})
+        monkeypatch.setattr("crosslign.training.checkpoint.versions", lambda: {"torch": "0.0"})
         train(recipe)
         assert "made with another versions" in caplog.text
         assert "training starts anew" in caplog.text

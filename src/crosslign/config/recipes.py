@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -13,6 +14,7 @@ from crosslign.config.resolve import entry_of, is_untrained
 from crosslign.config.schema import schemas_of
 from crosslign.config.yaml_files import YamlFile, where_of
 from crosslign.errors import InputError
+from crosslign.languages import normalise
 from crosslign.registry import nearest
 
 Place = tuple[str | int, ...]
@@ -70,6 +72,11 @@ def _check_parts(recipe: _Recipe, objectives: Mapping[str, Any]) -> None:
     for name in sorted(set(recipe.parts) - used):
         do = "Name it in a term, such as `projection:` or `part:`, or take it out"
         raise recipe.refuse(f"no term uses the part {name!r}", ("parts", name), do=do)
+    queues = [name for name, part in recipe.parts.items() if part["kind"] == "momentum_queue"]
+    if len(queues) > 1:
+        why = f"keys are encoded by the momentum copies of {queues[0]!r} alone"
+        do = "Share one: it has a ring for each member, or for each of `langs`"
+        raise recipe.refuse("a recipe has one momentum queue", ("parts", queues[1]), why, do)
 
 
 def _check_ranks(recipe: _Recipe, kinds: Mapping[str, Any]) -> None:
@@ -108,6 +115,9 @@ def _check_base(recipe: _Recipe) -> None:
     if "system" in base and is_untrained(recipe.project, base["system"]):
         do = f"Write base: {{encoder: {base['system']}}}"
         raise recipe.refuse(f"{base['system']!r} is an encoder, not a trained system", ("base", "system"), do=do)
+    codes = Counter(normalise(lang) for lang in base.get("encoders", {}))
+    if twice := [lang for lang, count in codes.items() if count > 1]:
+        raise recipe.refuse(f"two encoders are to read {twice[0]!r}", ("base", "encoders"), f"found {', '.join(base['encoders'])}")
     if recipe.section == "systems":
         _check_started(recipe, base.get("system"))
 

@@ -26,6 +26,11 @@ def dropout(values: Tensor, p: float) -> Tensor:
     return values * keep.to(values.dtype).mul_(1.0 / (1.0 - p))
 
 
+def dropped(values: Tensor, module: nn.Dropout) -> Tensor:
+    """Drop elements as a dropout layer is set to, by `dropout`."""
+    return dropout(values, module.p) if module.training and module.p > 0.0 else values
+
+
 class Dropout(nn.Dropout):
     """A dropout layer that uses `dropout` on a CPU."""
 

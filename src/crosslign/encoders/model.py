@@ -214,22 +214,27 @@ class Model(nn.Module):
 
     def __init__(self, members: Mapping[str, Member]) -> None:
         super().__init__()
-        self.members = nn.ModuleDict({name: members[name] for name in sorted(members)})
+        self.members = {name: members[name] for name in sorted(members)}
+        self._registered = nn.ModuleList(self.members.values())  # a ModuleDict would refuse `to`, Tongan, which is a method of its own
         self.token_budget: int | None = None
         """Tokens of a batch of encoding that fitted into memory when more did not; None until it ran out."""
 
     @property
+    def _first(self) -> Member:
+        return next(iter(self.members.values()))
+
+    @property
     def dimension(self) -> int:
         """Length of the vectors of the first member."""
-        return next(iter(self.members.values())).dimension  # type: ignore[return-value]
+        return self._first.dimension
 
     def width(self, pooling: str) -> int:
         """Return the length of the vectors that a pooling gives, of the first member."""
-        return next(iter(self.members.values())).width(pooling)  # type: ignore[operator, no-any-return]
+        return self._first.width(pooling)
 
     def layer_read(self, pooling: str, layer: int) -> int:
         """Return which output a readout takes, of the first member."""
-        return next(iter(self.members.values())).layer_read(pooling, layer)  # type: ignore[operator, no-any-return]
+        return self._first.layer_read(pooling, layer)
 
     @property
     def device(self) -> torch.device:
@@ -238,7 +243,7 @@ class Model(nn.Module):
 
     def member(self, name: str) -> Member:
         """Return a member by its own name."""
-        return self.members[name]  # type: ignore[return-value]
+        return self.members[name]
 
     def member_of(self, lang: str) -> str:
         """Return the name of the member that reads a language.

@@ -7,15 +7,15 @@ bf16: residuals, layer norms and softmax stay float32, which keeps cosines to fu
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers.modeling_outputs import BaseModelOutputWithPooling
 
-from crosslign.encoders.packing import Packing, first_position
+from crosslign.encoders.packing import Packed
 
 CLASSES = frozenset({"BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel"})
 WRITTEN_OUT = 96
@@ -111,8 +111,8 @@ class _Layer:
         return self.norms[1](self.narrowed(inner).float().add_(states))  # type: ignore[no-any-return]
 
 
-class PackedBackbone:
-    """A copy of a backbone's function; it takes and gives what the backbone in eval mode does.
+class PackedBackbone(Packed):
+    """A copy of the function of a backbone in eval mode.
 
     Args:
         backbone: a model for which `supported` is true; later changes of its matrices do not reach the copy.
@@ -121,31 +121,10 @@ class PackedBackbone:
     """
 
     def __init__(self, backbone: Any, precision: str, tokens: int = 2048) -> None:
-        self.backbone = backbone
+        super().__init__(backbone)
         self.layers = [_Layer(layer, TYPES[precision], tokens) for layer in self.backbone.encoder.layer]
-        self.first = first_position(backbone)
 
-    def _embedded(self, ids: Tensor, positions: Tensor, types: Tensor | None) -> Tensor:
-        tables = self.backbone.embeddings
-        states = tables.word_embeddings(ids) + tables.position_embeddings(positions + self.first)
-        kinds = tables.token_type_embeddings
-        states += kinds.weight[0] if types is None else kinds(types)
-        return tables.LayerNorm(states)  # type: ignore[no-any-return]
-
-    def __call__(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        output_hidden_states: bool = False,
-    ) -> BaseModelOutputWithPooling:
-        """Encode a batch that is padded at the right: int64 [n, t] each; states are float32 [n, t, d], zero at padding."""
-        packing = Packing(input_ids, attention_mask)
-        groups = _groups(packing.lengths)
-        types = None if token_type_ids is None else packing.pack(token_type_ids)
-        states = [self._embedded(packing.pack(input_ids), packing.positions, types)]
-        for layer in self.layers:
-            states.append(layer(states[-1], groups))
-            if not output_hidden_states:
-                del states[0]
-        return packing.output(states, self.backbone.pooler, output_hidden_states)
+    def blocks(self, lengths: Tensor) -> Iterator[Callable[[Tensor], Tensor]]:
+        """Yield the blocks for sentences of these lengths."""
+        groups = _groups(lengths)
+        return (partial(layer, groups=groups) for layer in self.layers)

@@ -7,17 +7,18 @@ norms and softmax stay float32.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
-from transformers.modeling_outputs import BaseModelOutputWithPooling
 
-from crosslign.encoders.dropout import dropout
+from crosslign.encoders.dropout import dropout, dropped
 from crosslign.encoders.packed import TYPES, is_plain
-from crosslign.encoders.packing import Packing, first_position
+from crosslign.encoders.packing import Packed
 
 LIKE = 0.8
 """Sentences share one attention while their length is at least this share of the longest's."""
@@ -86,12 +87,8 @@ def _attention(qkv: Tensor, groups: list[Group], heads: int, p: float) -> Tensor
     return torch.cat(outs).to(qkv.dtype)
 
 
-def _dropped(values: Tensor, module: nn.Dropout) -> Tensor:
-    return dropout(values, module.p) if module.training and module.p > 0.0 else values
-
-
-class PackedTraining:
-    """A backbone's own function and parameters, computed on real tokens alone; it takes and gives what the backbone does.
+class PackedTraining(Packed):
+    """A backbone's own function and parameters.
 
     Args:
         backbone: a model for which `trains_packed` is true; its mode and its dropout are followed.
@@ -99,43 +96,23 @@ class PackedTraining:
     """
 
     def __init__(self, backbone: Any, precision: str) -> None:
-        self.backbone, self.dtype = backbone, TYPES[precision]
-        self.first = first_position(backbone)
+        super().__init__(backbone)
+        self.dtype = TYPES[precision]
 
     def _linear(self, values: Tensor, *layers: nn.Linear) -> Tensor:
         """Return the outputs of layers with one input, side by side."""
         weight, bias = (torch.cat([getattr(layer, name) for layer in layers]) for name in ("weight", "bias"))
         return functional.linear(values.to(self.dtype), weight.to(self.dtype), bias.to(self.dtype))
 
-    def _embedded(self, ids: Tensor, positions: Tensor, types: Tensor | None) -> Tensor:
-        tables = self.backbone.embeddings
-        kinds = tables.token_type_embeddings
-        words = tables.word_embeddings.weight
-        # Few of its rows have a gradient: a sparse one, which the optimiser takes as it is.
-        states = functional.embedding(ids, words, sparse=words.requires_grad) + tables.position_embeddings(positions + self.first)
-        states = states + (kinds.weight[0] if types is None else kinds(types))
-        return _dropped(tables.LayerNorm(states), tables.dropout)
-
-    def _layer(self, layer: Any, states: Tensor, groups: list[Group]) -> Tensor:
+    def _layer(self, layer: Any, groups: list[Group], states: Tensor) -> Tensor:
         own, output = layer.attention.self, layer.attention.output
         qkv = self._linear(states, own.query, own.key, own.value)
         inner = _attention(qkv, groups, int(own.num_attention_heads), own.dropout.p if own.dropout.training else 0.0)
-        states = output.LayerNorm(_dropped(self._linear(inner, output.dense), output.dropout) + states)
+        states = output.LayerNorm(dropped(self._linear(inner, output.dense), output.dropout) + states)
         inner = functional.gelu(self._linear(states, layer.intermediate.dense))
-        return layer.output.LayerNorm(_dropped(self._linear(inner, layer.output.dense), layer.output.dropout) + states)  # type: ignore[no-any-return]
+        return layer.output.LayerNorm(dropped(self._linear(inner, layer.output.dense), layer.output.dropout) + states)  # type: ignore[no-any-return]
 
-    def __call__(
-        self,
-        input_ids: Tensor,
-        attention_mask: Tensor | None = None,
-        token_type_ids: Tensor | None = None,
-        output_hidden_states: bool = False,
-    ) -> BaseModelOutputWithPooling:
-        """Encode a batch that is padded at the right: int64 [n, t] each; states are float32 [n, t, d], zero at padding."""
-        packing = Packing(input_ids, attention_mask)
-        groups = group_by_length(packing.lengths.tolist())
-        types = None if token_type_ids is None else packing.pack(token_type_ids)
-        states = [self._embedded(packing.pack(input_ids), packing.positions, types)]
-        for layer in self.backbone.encoder.layer:
-            states.append(self._layer(layer, states[-1], groups))
-        return packing.output(states, self.backbone.pooler, output_hidden_states)
+    def blocks(self, lengths: Tensor) -> Iterator[Callable[[Tensor], Tensor]]:
+        """Yield the blocks for sentences of these lengths."""
+        groups = group_by_length(lengths.tolist())
+        return (partial(self._layer, layer, groups) for layer in self.backbone.encoder.layer)

@@ -1,13 +1,17 @@
-"""How a padded batch of BERT-like backbones is packed: its real tokens one behind another, the longest sentence first, and back."""
+"""BERT-like backbones on packed batches: real tokens one behind another, the longest sentence first, and no padding."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
+from torch.nn import functional
 from transformers.modeling_outputs import BaseModelOutputWithPooling
+
+from crosslign.encoders.dropout import dropped
 
 
 def first_position(backbone: Any) -> int:
@@ -58,3 +62,44 @@ class Packing:
             pooler_output=None if pooler is None else pooler(last),
             hidden_states=tuple(self.pad(state) for state in states) if output_hidden_states else None,
         )
+
+
+class Packed(ABC):
+    """A form of a backbone that computes on real tokens alone; it takes and gives what the backbone does.
+
+    Args:
+        backbone: a model of BERT's kin.
+    """
+
+    def __init__(self, backbone: Any) -> None:
+        self.backbone = backbone
+        self.first = first_position(backbone)
+
+    @abstractmethod
+    def blocks(self, lengths: Tensor) -> Iterator[Callable[[Tensor], Tensor]]:
+        """Yield the blocks, float32 [tokens, d] to the same, for sentences of falling lengths, int64 [n], that lie packed."""
+
+    def _embedded(self, ids: Tensor, positions: Tensor, types: Tensor | None) -> Tensor:
+        tables = self.backbone.embeddings
+        kinds, words = tables.token_type_embeddings, tables.word_embeddings.weight
+        # Few of its rows have a gradient: a sparse one, which the optimiser takes as it is.
+        states = functional.embedding(ids, words, sparse=words.requires_grad) + tables.position_embeddings(positions + self.first)
+        states = states + (kinds.weight[0] if types is None else kinds(types))
+        return dropped(tables.LayerNorm(states), tables.dropout)
+
+    def __call__(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None = None,
+        token_type_ids: Tensor | None = None,
+        output_hidden_states: bool = False,
+    ) -> BaseModelOutputWithPooling:
+        """Encode a batch that is padded at the right: int64 [n, t] each; states are float32 [n, t, d], zero at padding."""
+        packing = Packing(input_ids, attention_mask)
+        types = None if token_type_ids is None else packing.pack(token_type_ids)
+        states = [self._embedded(packing.pack(input_ids), packing.positions, types)]
+        for block in self.blocks(packing.lengths):
+            states.append(block(states[-1]))
+            if not output_hidden_states:
+                del states[0]
+        return packing.output(states, self.backbone.pooler, output_hidden_states)

@@ -26,8 +26,8 @@ class RankClassifier(Part):
 
     @abstractmethod
     def log_posteriors(self, x: Tensor, y: Tensor) -> Tensor:
-        """Return log P(rank | x_i, y_k), [n, m, N], of all pairs of x [n, d] and y [m, d]."""
+        """Return log P(rank | x_i, y_k), [n, m, N], in float32 at least, of all pairs of x [n, d] and y [m, d]."""
 
     @abstractmethod
     def paired_log_posteriors(self, x: Tensor, y: Tensor) -> Tensor:
-        """Return log P(rank | x_i, y_i), [n, N], of x and y [n, d]."""
+        """Return log P(rank | x_i, y_i), [n, N], in float32 at least, of x and y [n, d]."""

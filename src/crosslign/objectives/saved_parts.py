@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from torch import Tensor
+
 from crosslign.config.entry_keys import options_of
 from crosslign.errors import InputError
 from crosslign.objectives import PARTS
@@ -15,6 +17,11 @@ if TYPE_CHECKING:
     from crosslign.encoders.model import Model
 
 PARTS_FILE: Final = "parts.safetensors"
+
+
+def state_of(name: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+    """Return the state of one part, of tensors by `<part>.<name>`."""
+    return {key.removeprefix(f"{name}."): tensor for key, tensor in tensors.items() if key.startswith(f"{name}.")}
 
 
 def make_part(name: str, entry: Mapping[str, Any], model: Model, seed: int, where: str) -> Part:
@@ -45,9 +52,8 @@ def take_over(part: Part, name: str, checkpoint: Path | None, where: str) -> Non
     path = checkpoint / PARTS_FILE if checkpoint else None
     if path is None or not path.is_file():
         raise InputError("the base has no parts to start from", where=where, why=str(path or "it is an encoder, not a system"))
-    own = {key.removeprefix(f"{name}."): tensor for key, tensor in load_file(path).items() if key.startswith(f"{name}.")}
     try:
-        part.load_state_dict(own)
+        part.load_state_dict(state_of(name, load_file(path)))
     except RuntimeError as error:
         raise InputError("the base system's part does not fit", where=where, why=" ".join(str(error).split())[:300]) from error
 

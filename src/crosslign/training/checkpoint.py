@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import shutil
 from collections.abc import Callable, Mapping
@@ -15,14 +16,16 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
+from crosslign.config.entry_keys import without_pace
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
-from crosslign.files import atomic_folder, read_json, sha256_file, write_json, write_text
+from crosslign.files import atomic_folder, read_json, sha256_file, sha256_text, write_json, write_text
+from crosslign.files.lineage import versions
 from crosslign.objectives.contract import Part
+from crosslign.objectives.saved_parts import PARTS_FILE, state_of
 from crosslign.training.optimiser import Optimiser
 
 POINTER = "current"
-PARTS_FILE = "parts.safetensors"
 TENSORS = ("model", "parts", "optimiser")
 KEPT = 2
 """Checkpoints that are kept for resume: the last, and one more for when that is damaged."""
@@ -51,7 +54,7 @@ def parts_state(parts: Mapping[str, Part]) -> dict[str, Tensor]:
 def load_parts(parts: Mapping[str, Part], tensors: Mapping[str, Tensor]) -> None:
     """Take over the tensors of `parts_state`."""
     for name, part in parts.items():
-        part.load_state_dict({key.removeprefix(f"{name}."): value for key, value in tensors.items() if key.startswith(f"{name}.")})
+        part.load_state_dict(state_of(name, tensors))
 
 
 def checksum_of(*modules: nn.Module) -> str:
@@ -60,8 +63,35 @@ def checksum_of(*modules: nn.Module) -> str:
     for module in modules:
         for name, tensor in sorted(module.state_dict().items()):
             digest.update(f"{name} {tuple(tensor.shape)} {tensor.dtype}".encode())
-            digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
+            digest.update(tensor.detach().cpu().contiguous().reshape(-1).view(torch.uint8).numpy())
     return digest.hexdigest()
+
+
+def checkpoint_key(
+    recipe: Mapping[str, Any], examples: Mapping[str, Path], model: Model, parts: Mapping[str, Part], accelerator: Any, code: str
+) -> dict[str, Any]:
+    """Return what a checkpoint must share with a run that goes on from it.
+
+    Args:
+        recipe: resolved; how often it is saved (`without_pace`) does not count.
+        examples: training sets by name.
+        model: the encoder as it starts, as are the parts.
+        parts: named state of the terms.
+        accelerator: of `accelerate`.
+        code: fingerprint of the code.
+    """
+    recipe = {**recipe, "train": without_pace(recipe["train"])}
+    return {
+        "recipe": sha256_text(json.dumps(recipe, sort_keys=True, default=str)),
+        "seed": recipe["seed"],
+        "examples": {name: sha256_file(path) for name, path in sorted(examples.items())},
+        "base": checksum_of(model, *(parts[name] for name in sorted(parts))),
+        "versions": versions(),
+        "code": code,
+        "device": accelerator.device.type,
+        "ranks": accelerator.num_processes,
+        "threads": torch.get_num_threads(),
+    }
 
 
 def remove_leftovers(folder: Path, name: str = "") -> None:

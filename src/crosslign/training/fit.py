@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import shutil
 import time
@@ -13,16 +12,14 @@ from typing import Any
 
 import torch
 
-from crosslign.config.entry_keys import without_pace
 from crosslign.encoders.memory import is_out_of_memory
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError, ResourceError, StoppedError
-from crosslign.files import atomic_folder, sha256_file, sha256_text
-from crosslign.files.lineage import versions
+from crosslign.files import atomic_folder
 from crosslign.objectives.contract import Part
 from crosslign.training.accelerator import start_accelerator
 from crosslign.training.board import Board
-from crosslign.training.checkpoint import Checkpoints, checksum_of, remove_leftovers, write_system
+from crosslign.training.checkpoint import Checkpoints, checkpoint_key, remove_leftovers, write_system
 from crosslign.training.curve import Curve, Progress, Spikes
 from crosslign.training.encoding import Settings
 from crosslign.training.guards import Guards
@@ -46,24 +43,6 @@ EXAMPLES, CURVE = "examples", "curve.jsonl"
 log = logging.getLogger(__name__)
 
 
-def _key(
-    recipe: Mapping[str, Any], examples: Mapping[str, Path], model: Model, parts: Mapping[str, Part], accelerator: Any, code: str
-) -> dict[str, Any]:
-    """Return what a checkpoint must share with a run that goes on from it."""
-    recipe = {**recipe, "train": without_pace(recipe["train"])}
-    return {
-        "recipe": sha256_text(json.dumps(recipe, sort_keys=True, default=str)),
-        "seed": recipe["seed"],
-        "examples": {name: sha256_file(path) for name, path in sorted(examples.items())},
-        "base": checksum_of(model, *(parts[name] for name in sorted(parts))),
-        "versions": versions(),
-        "code": code,
-        "device": accelerator.device.type,
-        "ranks": accelerator.num_processes,
-        "threads": torch.get_num_threads(),
-    }
-
-
 class _Run:
     """Everything that one training holds, and its state."""
 
@@ -82,7 +61,7 @@ class _Run:
         train, readout = recipe["train"], recipe["readout"]
         self.recipe, self.model, self.parts = recipe, model, parts
         self.accelerator = start_accelerator(train["precision"])
-        self.key = _key(recipe, examples, model, parts, self.accelerator, code)
+        key = checkpoint_key(recipe, examples, model, parts, self.accelerator, code)
         if self.writes:
             remove_leftovers(checkpoints)
         with self.accelerator.main_process_first():
@@ -106,11 +85,12 @@ class _Run:
         self.pace = Pace(train)
         self.selection = Selection(recipe["select"], dev, checkpoints / "best", readout, order.steps_per_epoch)
         self.guards = Guards(train.get("guards", {}))
-        self.checkpoints = Checkpoints(checkpoints, self.key)
+        self.checkpoints = Checkpoints(checkpoints, key)
         name = CURVE if self.writes else f".curve-{self.accelerator.process_index}.jsonl"
         self.curve = Curve(checkpoints / name)
         self.done, self.started = 0, time.monotonic()
         self.skipped = 0  # updates in a row that the scaler left out
+        self.last_loss: float | None = None
         self.earlier = self._load()
         wanted = self.writes and train.get("tensorboard", False)
         self.board = Board(checkpoints.with_name(f"{checkpoints.name}-tensorboard"), self.done) if wanted else None
@@ -141,6 +121,7 @@ class _Run:
         if self.scaler is not None:
             self.scaler.load_state_dict(state["scaler"])
             self.skipped = int(state["skipped"])
+        self.last_loss = state["last_loss"]
         self.done = self._saved = int(state["step"])
         return float(state.get("seconds", 0.0))
 
@@ -165,6 +146,7 @@ class _Run:
             "micro_batches": self.stepper.micro_batches,
             "scaler": self.scaler.state_dict() if self.scaler is not None else None,
             "skipped": self.skipped,
+            "last_loss": self.last_loss,
         }
         if self.writes:
             self.checkpoints.save(self.model, self.parts, self.optimiser, state)
@@ -202,6 +184,7 @@ class _Run:
             lost = error
             self.optimiser.clear()
         self.done += 1
+        self.last_loss = result.loss if result else None
         self._note(result, learning_rate, norm, lost)
         self.guards.not_finite(self.done, lost)
         return result
@@ -266,10 +249,10 @@ class _Run:
         if error.loss_of:
             raise does_not_fit(error, None)
         smaller = halved(error.sizes)
-        if smaller is None or not self.recipe["train"].get("auto_micro_batch") or self.accelerator.num_processes > 1:
-            alone = self.accelerator.num_processes == 1
-            found = largest_that_fits(error.sizes, lambda sizes: self.stepper.fits(error.step - 1, sizes)) if alone else smaller
-            raise does_not_fit(error, found)
+        if self.accelerator.num_processes > 1:
+            raise does_not_fit(error, smaller, tried=False)
+        if smaller is None or not self.recipe["train"].get("auto_micro_batch"):
+            raise does_not_fit(error, largest_that_fits(error.sizes, lambda sizes: self.stepper.fits(error.step - 1, sizes)))
         self._load()
         self.stepper.micro_batches = smaller
         log.warning("%s (%s): going on after step %d with %s", error, error.cause, self.done, smaller)
@@ -296,7 +279,7 @@ class _Run:
             self.checkpoints.clear()
         self.accelerator.wait_for_everyone()
 
-    def summary(self, last: StepLoss | None) -> dict[str, Any]:
+    def summary(self) -> dict[str, Any]:
         """Return the counts of the run."""
         marks = {"last": self.guards.mark(), **{name: self.guards.mark(entry["step"]) for name, entry in self.selection.best.items()}}
         return {
@@ -306,7 +289,7 @@ class _Run:
             "parameters": sum(p.numel() for p in self.model.parameters()),
             "precision": self.precision,
             "ranks": self.accelerator.num_processes,
-            "last_loss": last.loss if last else None,
+            "last_loss": self.last_loss,
             "best": self.selection.best,
             "micro_batches": self.stepper.micro_batches,
             "guards": self.guards.events,
@@ -358,17 +341,17 @@ def fit(
     with torch.random.fork_rng(), stop_requests() as stop, bounded_memory(train.get("memory_mb")):
         run = _Run(recipe, examples, model, parts, dev, Path(checkpoints), code, stop, tokenised)
         log.info("%s: %d steps on %s", recipe.get("run_id", recipe["system"]), run.steps, run.accelerator.device)
-        last = _loop(run, stop)
+        _loop(run, stop)
         run.write(Path(out))
-    return run.summary(last)
+    return run.summary()
 
 
-def _loop(run: _Run, stop: StopFlag) -> StepLoss | None:
-    progress, spikes, last = Progress(run.done, run.steps), Spikes(), None
+def _loop(run: _Run, stop: StopFlag) -> None:
+    progress, spikes = Progress(run.done, run.steps), Spikes()
     while True:
         asked_to_stop, save, given_up = run.asked(stop, run.look(stop))
         if run.ended and not given_up:
-            return last
+            return
         if asked_to_stop or save:
             run.save()
         if asked_to_stop:
@@ -378,15 +361,15 @@ def _loop(run: _Run, stop: StopFlag) -> StepLoss | None:
                 why=stop.signal or "another rank was",
                 do="Run the same command again: it goes on from here",
             )
-        too_large = None
+        result, too_large = None, None
         try:
-            last = run.step()
+            result = run.step()
         except TooLargeError as error:
             too_large = TooLargeError(error.step, error.sizes, error.cause, error.loss_of)  # without the frames that hold the batch
         if too_large is not None:
             run.shrink(too_large)
             progress = Progress(run.done, run.steps)
             continue
-        if last is not None:
-            spikes.add(run.done, last.loss, last.ids)
-            progress.add(run.done, last.rows, last.texts, last.loss, run.optimiser.learning_rate(run.done - 1))
+        if result is not None:
+            spikes.add(run.done, result.loss, result.ids)
+            progress.add(run.done, result.rows, result.texts, result.loss, run.optimiser.learning_rate(run.done - 1))

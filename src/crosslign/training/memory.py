@@ -67,22 +67,28 @@ def _shared(sizes: Sizes, share: float) -> dict[str, int]:
     return {name: max(1, int(size * share)) for name, size in sizes.items()}
 
 
-def does_not_fit(error: TooLargeError, found: Sizes | None) -> ResourceError:
+def does_not_fit(error: TooLargeError, sizes: Sizes | None, tried: bool = True) -> ResourceError:
     """Return the error that says what would fit.
 
     Args:
         error: what did not fit.
-        found: the largest micro-batches that do, or None.
+        sizes: micro-batches that do, or None where not even single examples do.
+        tried: whether they are the largest that were tried; else, with several ranks, they are a guess.
     """
     if error.loss_of:
         do = "Lower batch, or the queue and the views of the loss, or ask for more memory: a smaller micro_batch changes nothing here"
-        return ResourceError(error.what, where=error.where, why=f"{error.why}; {error.cause}", do=do)
-    do = (
-        f"Set micro_batch of the terms to {dict(found)}, the largest that was tried and fits (the loss stays that of the whole batch), "
-        "or allow smaller ones with train: auto_micro_batch: true"
-        if found
-        else "Not even one example at a time fits: lower max_length, take a smaller encoder, or ask for more memory"
-    )
+    elif not sizes:
+        do = "Not even one example at a time fits: lower max_length, take a smaller encoder, or ask for more memory"
+    elif tried:
+        do = (
+            f"Set micro_batch of the terms to {dict(sizes)}, the largest that was tried and fits (the loss stays that of the whole batch), "
+            "or allow smaller ones with train: auto_micro_batch: true"
+        )
+    else:
+        do = (
+            f"Set micro_batch of the terms to {dict(sizes)} or less (the loss stays that of the whole batch): "
+            "several ranks do not look for the size that fits, whatever auto_micro_batch says"
+        )
     return ResourceError(error.what, where=error.where, why=f"{error.why}; {error.cause}", do=do)
 
 

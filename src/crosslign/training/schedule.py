@@ -47,6 +47,6 @@ def total_steps(rows: int, batch: int, epochs: float | None, steps: int | None) 
         steps: upper bound, or None; without both it is one epoch.
     """
     epochs = epochs if epochs is not None else (None if steps else 1.0)
-    whole = ceil(epochs * ceil(rows / batch)) if epochs is not None else steps
+    whole = ceil(round(epochs * ceil(rows / batch), 6)) if epochs is not None else steps  # 1.1 * 50 is a little more than 55
     assert whole is not None
     return min(whole, steps) if steps else whole

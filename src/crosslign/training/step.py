@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from math import isfinite
+from math import ceil, isfinite
 from typing import Any
 
 import torch
@@ -103,9 +103,10 @@ class Stepper:
         return Encoding(self.settings, inputs, drawn.lookup, module, self.model, share, draw)
 
     def _size(self, drawn: _Drawn) -> int:
-        """Return how many examples of a batch are encoded at a time."""
+        """Return how many examples of a batch a rank encodes at a time."""
         own = [drawn.stream.micro_batch, self.micro_batches.get(drawn.stream.name)]
-        return min([len(drawn.batch), *(size for size in own if size)])
+        share = ceil(len(drawn.batch) / int(self.settings.accelerator.num_processes))
+        return min([share, *(size for size in own if size)])
 
     def _sizes(self, drawn: Sequence[_Drawn]) -> dict[str, int]:
         return {item.stream.name: self._size(item) for item in drawn}

@@ -137,7 +137,7 @@ def build_parts(recipe: Mapping[str, Any], model: Model, base: Path | None = Non
         base: folder of the base system's checkpoint, for parts with `start_from: base`.
 
     Raises:
-        InputError: an unknown kind or option, or a part that the base system does not have.
+        InputError: an unknown kind or option, a part that the base system does not have, or one that its term's vectors do not fit.
     """
     parts: dict[str, Part] = {}
     for name, entry in sorted(recipe["parts"].items()):
@@ -146,4 +146,20 @@ def build_parts(recipe: Mapping[str, Any], model: Model, base: Path | None = Non
         if entry.get("start_from") == "base":
             take_over(part, name, base, where)
         parts[name] = part
+    _check_widths(recipe, model, parts)
     return parts
+
+
+def _check_widths(recipe: Mapping[str, Any], model: Model, parts: Mapping[str, Part]) -> None:
+    """Refuse a part under vectors of another length than the encoder's states: parts that hold a matrix are made for those."""
+    sized = {name for name, part in parts.items() if any(tensor.ndim > 1 for tensor in part.state_dict().values())}
+    for entry in recipe["terms"]:
+        pooling = entry.get("pooling") or recipe["readout"]["pooling"]
+        named = [value for value in entry.values() if isinstance(value, str) and value in sized]
+        if named and model.width(pooling) != model.dimension:
+            raise InputError(
+                f"the part {named[0]!r} does not fit the vectors of {entry['objective']}",
+                where=f"{recipe['system']}: terms",
+                why=f"pooling {pooling} gives {model.width(pooling)} numbers here, the encoder's states have {model.dimension}",
+                do="Give the term another pooling, such as mean",
+            )

@@ -82,6 +82,11 @@ def change(systems, place, value):
             r"terms\.0\.scores: the part 'scores' does not fit.*has 4 ranks, the scores 2",
         ),
         (("base",), {"system": "minilm_l6"}, r"base\.system: 'minilm_l6' is an encoder.*Write base: \{encoder: minilm_l6\}"),
+        (
+            ("base",),
+            {"encoders": {"zh": "minilm_l6", "en": "tiny_bert", "cmn": "tiny_bert"}},
+            r"base\.encoders: two encoders are to read 'zh'",
+        ),
         (("base",), None, r"second has no `base`.*like:"),
         (("terms",), None, r"second has no `terms`"),
         (("train",), None, r"second has no `train`"),
@@ -92,6 +97,13 @@ def change(systems, place, value):
 def test_what_a_recipe_lacks_is_said_with_its_place(loaded, systems, place, value, said):
     change(systems, place, value)
     with pytest.raises(InputError, match=said):
+        checked(loaded, systems)
+
+
+def test_keys_come_from_one_momentum_queue(loaded, systems):
+    systems["second"]["parts"]["slower"] = {"kind": "momentum_queue", "size": 8, "momentum": 0.9}
+    systems["second"]["terms"].append({"objective": "momentum_contrast", "examples": "verses_parallel", "batch": 8, "queue": "slower"})
+    with pytest.raises(InputError, match=r"second\.parts\.slower: a recipe has one momentum queue; .* copies of 'queue' alone"):
         checked(loaded, systems)
 
 

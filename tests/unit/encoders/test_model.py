@@ -129,6 +129,16 @@ def test_language_picks_the_member(tiny_encoder, tmp_path, sentence_file):
         encode(model, ["Ja."], ["zh"], {"pooling": "mean"})
 
 
+@pytest.mark.parametrize("lang", ["to", "pop"])
+def test_languages_whose_codes_are_words_of_torch_have_members(tiny_encoder, tmp_path, lang):
+    """Tongan and Pwapwa: a module of torch has methods of these names."""
+    model = Model.load(dict.fromkeys([lang, "en"], tiny_encoder / "main"))
+    model.save(tmp_path)
+    assert sorted(folder.name for folder in tmp_path.iterdir()) == sorted([lang, "en"])
+    assert len(list(model.parameters())) == 2 * len(list(model.member(lang).parameters()))
+    assert not model.train(False).member(lang).training
+
+
 def test_members_of_different_size_cannot_share_a_matrix(tiny_encoder, tmp_path, sentence_file):
     from crosslign.encoders.prepare import prepare_encoder
 

@@ -68,7 +68,7 @@ def batch():
 
 @pytest.fixture
 def agree():
-    """Check value and gradients of a loss against a slow float64 twin, and the loss in float32 against itself in float64."""
+    """Check value and gradients of a loss against a slow float64 twin, in float32 too, and that half precision is widened first."""
 
     def gradients(function, vectors):
         leaves = {name: v.clone().requires_grad_() for name, v in vectors.items()}
@@ -90,6 +90,14 @@ def agree():
             assert abs(float(half) - float(expected)) < 1e-4
             for name, slope in half_slopes.items():
                 assert torch.allclose(slope.double(), expected_slopes[name], rtol=1e-3, atol=1e-4), name
+            for narrow in (torch.bfloat16, torch.float16):
+                given = {name: v.to(narrow) for name, v in vectors.items()}
+                widened, wide_slopes = gradients(fast, {name: v.float() for name, v in given.items()})
+                narrowed, narrow_slopes = gradients(fast, given)
+                assert narrowed.dtype == torch.float32
+                assert torch.equal(narrowed, widened)  # the numbers are those of float32, not of the type that came in
+                for name, slope in narrow_slopes.items():
+                    assert (slope.float() - wide_slopes[name]).abs().max() <= 0.02 * wide_slopes[name].abs().max(), name
         return value
 
     return check

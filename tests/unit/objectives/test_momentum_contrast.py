@@ -231,6 +231,13 @@ def test_key_dropout(queue):
     assert off.key_member("other") is None
 
 
+def test_members_may_be_called_as_a_method_of_torch(queue):
+    """`to` is Tongan."""
+    part = queue(2, ("en", "to"))
+    assert part.key_member("to") is not part.key_member("en")
+    assert len(list(part.parameters())) == 2 * len(list(part.key_member("to").parameters()))
+
+
 def test_a_state_is_taken_over(queue):
     part = queue(4, ("main",))
     put(part, "abcdef")

@@ -33,6 +33,13 @@ def mixture(part):
     return make
 
 
+def test_posteriors_of_half_precision_are_those_of_float32(part, random_vectors):
+    x, y = (vectors.bfloat16() for vectors in random_vectors(x=3, y=4).values())
+    for made in (part("gaussian_mixture", dimension=5), part("rank_network", dimension=5)):
+        assert torch.equal(made.log_posteriors(x, y), made.log_posteriors(x.float(), y.float()))
+        assert torch.equal(made.paired_log_posteriors(x, y[:3]), made.paired_log_posteriors(x.float(), y[:3].float()))
+
+
 TYPES = pytest.mark.parametrize(("dtype", "tolerance"), [(DOUBLE, 1e-9), (torch.float32, 1e-4)])
 GOLDEN = {
     (0.1, 0): ([0.6554717850, 0.2687493174, 0.0415286045, 0.0342502932], 1),

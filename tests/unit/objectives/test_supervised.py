@@ -133,6 +133,13 @@ def test_heads_start_from_the_seed_and_drop_out_in_training(part):
     assert first(vectors.bfloat16()).dtype == torch.float32
 
 
+@pytest.mark.parametrize("normalise", [True, False])
+def test_features_of_half_precision_are_those_of_float32(part, random_vectors, normalise):
+    a, b = (vectors.bfloat16() for vectors in random_vectors(a=4, b=4).values())
+    made = part("classification", dimension=5, labels=2, features="concat", normalise=normalise)
+    assert torch.equal(made.combine(a, b), made.combine(a.float(), b.float()))
+
+
 @pytest.mark.parametrize(
     ("options", "kind", "columns", "message"),
     [

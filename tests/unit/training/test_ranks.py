@@ -10,6 +10,8 @@ import trial
 from methods import SYSTEMS, recipe, write_examples
 from safetensors.torch import load_file
 
+from crosslign.errors import ResourceError
+
 
 def _free_port():
     with socket.socket() as bound:
@@ -36,10 +38,12 @@ def _start(forks, settings, path, ranks, code=0):
     return done[0].stderr
 
 
-def test_two_processes_equal_one(forks, tiny_encoder, pairs_file, tmp_path):
+@pytest.mark.parametrize("batches", [(7, 5), (19, 19)], ids=["uneven shares", "nothing left for the second"])
+def test_two_processes_equal_one(forks, tiny_encoder, pairs_file, tmp_path, batches):
+    """Of 5 sentences one rank encodes 3 and the other 2; of 20 rows in batches of 19 the last has one, and its query one rank alone."""
     terms = [
-        {"objective": "trial_paired", "examples": "pairs", "batch": 7, "head": "head", "micro_batch": 2},
-        {"objective": "trial_keyed", "examples": "more", "batch": 5, "weight": 0.5},
+        {"objective": "trial_paired", "examples": "pairs", "batch": batches[0], "head": "head", "micro_batch": 2},
+        {"objective": "trial_keyed", "examples": "more", "batch": batches[1], "weight": 0.5},
     ]
     parts = {"head": {"kind": "trial_head", "dropout": 0.2}, "momentum": {"kind": "trial_momentum"}}
     # SGD-like: a large epsilon, so that rounding is not blown up by the division of Adam
@@ -93,6 +97,18 @@ def test_another_number_of_processes_starts_anew_and_says_so(forks, tiny_encoder
         said = _start(forks, settings | given, tmp_path / "settings.json", ranks, code)
     assert "checkpoint at step 4 was made with another ranks: training starts anew" in said
     assert trial.weights(tmp_path / "run") == trial.weights(tmp_path / "whole")
+
+
+def test_too_little_memory_on_two_processes_names_half_of_what_each_encodes(forks, tiny_encoder, pairs_file, tmp_path):
+    settings = {"encoder": str(tiny_encoder), "examples": {"pairs": str(pairs_file)}, "room": 4, "out": str(tmp_path / "run")}
+    said = ""
+    for name, micro_batch, code in (("whole", {}, ResourceError.exit_code), ("half", {"micro_batch": 2}, 0)):
+        terms = [{"objective": "trial_paired", "examples": "pairs", "batch": 8, **micro_batch}]
+        given = {"recipe": trial.recipe(terms=terms, train={"steps": 2, "auto_micro_batch": True})}
+        given["checkpoints"] = str(tmp_path / f"{name}-work")
+        said = said or _start(forks, settings | given, tmp_path / "settings.json", 2, code)
+    assert "examples encoded at a time: {'pairs': 4}" in said
+    assert "Set micro_batch of the terms to {'pairs': 2} or less" in said
 
 
 METHODS = list(SYSTEMS)

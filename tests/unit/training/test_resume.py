@@ -127,7 +127,7 @@ def test_another_recipe_starts_anew_with_a_warning(train, monkeypatch, caplog, c
 
 
 def test_other_versions_and_threads_start_anew(train, monkeypatch, caplog):
-    import crosslign.training.fit as module
+    import crosslign.training.checkpoint as module
 
     _stopped(train, monkeypatch, trial.recipe())
     monkeypatch.setattr(module, "versions", lambda: {"torch": "0.0"})
@@ -184,6 +184,15 @@ def test_whatever_is_damaged_in_the_working_folder_the_run_ends_in_the_same_byte
     damage(path)
     _, folder = train(recipe, dev=_sum_of_weights)
     assert trial.weights(folder) == trial.weights(whole)
+
+
+def test_a_run_that_was_stopped_in_its_last_look_knows_its_last_loss(train):
+    recipe = trial.recipe(select={"best": {"task": "t", "subset": "s", "metric": "m", "every": 6}})
+    summary, _ = train(recipe, "whole", dev=_sum_of_weights)
+    with pytest.raises(StoppedError, match="step 6 of 6"):
+        train(recipe, dev=trial.look_cut_short(1))
+    again, _ = train(recipe, dev=_sum_of_weights)
+    assert again | {"earlier_s": 0.0} == summary | {"earlier_s": 0.0}
 
 
 def test_crash_while_a_checkpoint_is_written_leaves_the_old_one(train, monkeypatch, tmp_path):

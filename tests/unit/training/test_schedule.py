@@ -46,6 +46,7 @@ def test_steps_end_training_before_the_epochs_do():
     assert total_steps(100, 10, None, 12) == 12
     assert total_steps(100, 10, None, None) == 10
     assert total_steps(100, 10, 0.25, None) == 3
+    assert total_steps(100, 2, 1.1, None) == 55  # in floating point 1.1 * 50 is a little more
 
 
 @pytest.mark.parametrize(

@@ -190,6 +190,20 @@ def kill_when(done: int, number: int) -> None:
     Stepper.run = run
 
 
+def little_memory(sentences: int) -> None:
+    """Give the encoder memory for so many sentences at a time."""
+    from crosslign.encoders.model import Member
+
+    real = Member.forward
+
+    def forward(self, features, *rest):
+        if len(features["input_ids"]) > sentences:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return real(self, features, *rest)
+
+    Member.forward = forward
+
+
 def look_cut_short(number: int):
     """Return a function that scores models, and gets SIGTERM in its look of this number; nothing of it is left undone then."""
     looks = []
@@ -218,6 +232,8 @@ def main(arguments: dict) -> int:
         Checkpoints.clear = lambda self: None
     if "kill" in arguments:
         kill_when(arguments["kill"]["after"], getattr(signal, arguments["kill"]["signal"]))
+    if "room" in arguments:
+        little_memory(arguments["room"])
     model = Model.load({"main": Path(arguments["encoder"]) / "main"})
     for member in model.members.values():
         for module in member.modules():

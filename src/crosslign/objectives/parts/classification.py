@@ -68,8 +68,8 @@ class Classification(Part):
         self.layers.to(model.device)
 
     def combine(self, a: Tensor, b: Tensor) -> Tensor:
-        """Return the features [n, 3d] of pairs of sentence vectors [n, d]."""
-        u, v = (unit(a), unit(b)) if self.normalise else (a, b)
+        """Return the features [n, 3d], in float32 at least, of pairs of sentence vectors [n, d]."""
+        u, v = (unit(a), unit(b)) if self.normalise else (widened(a), widened(b))
         return torch.cat([u, v, (u - v).abs()], 1)
 
     def forward(self, features: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ from crosslign.errors import InputError
 from crosslign.objectives import PARTS
 from crosslign.objectives.lookup import one_of
 from crosslign.objectives.rank_classifier import RankClassifier
+from crosslign.objectives.similarity import widened
 
 GMM_INIT = ("cosine", "random")
 TARGET_COSINES: Final = (0.9, 0.6, 0.35, 0.1)
@@ -110,12 +111,12 @@ class GaussianMixture(RankClassifier):
             left = (weighted * a).sum(1).unsqueeze(1)
             right = (shifted.square() @ precision).unsqueeze(0)
             distances.append(left + right - 2 * weighted @ shifted.T)
-        return self._posteriors(torch.stack(distances, -1)).to(x.dtype)
+        return self._posteriors(torch.stack(distances, -1)).to(widened(x).dtype)
 
     def paired_log_posteriors(self, x: Tensor, y: Tensor) -> Tensor:
         """Return log P(rank | x_i, y_i), [n, N]."""
         offsets = (x.double() - y.double()).unsqueeze(1) - self.means.double()
-        return self._posteriors((offsets.square() * (-self.log_variances.double()).exp()).sum(-1)).to(x.dtype)
+        return self._posteriors((offsets.square() * (-self.log_variances.double()).exp()).sum(-1)).to(widened(x).dtype)
 
     def log_densities(self, distances: Tensor) -> Tensor:
         """Return log N_r from Σ_k (δ_k − μ_rk)²/σ_rk², both [..., N]."""

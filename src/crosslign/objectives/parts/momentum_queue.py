@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import normalize
 
-from crosslign.encoders.model import Model
+from crosslign.encoders.model import Member, Model
 from crosslign.errors import InputError
 from crosslign.languages import normalise
 from crosslign.objectives import PARTS
@@ -61,13 +61,15 @@ class MomentumQueue(Part):
         self.langs = [normalise(lang) for lang in langs] if langs else None
         self._model: tuple[Model, ...] = ()  # a tuple, so that the model is no sub-module of the part
         self._staged: list[tuple[str, Tensor, Tensor]] = []
+        self.copies: dict[str, Member] = {}
+        self._registered = nn.ModuleList()
 
     def attach(self, model: Model, seed: int) -> None:
         """Copy the members and make the rings."""
         self._model = (model,)
         self.names = self.langs or list(model.members)
-        self.copies = nn.ModuleDict({name: model.member(name).copied() for name in model.members})
-        self.copies.to(model.device).requires_grad_(False)
+        self.copies = {name: member.copied() for name, member in model.members.items()}
+        self._registered = nn.ModuleList(self.copies.values()).to(model.device).requires_grad_(False)
         shape = (len(self.names), self.size, model.dimension)
         random = self.queue_init == "random"
         ring = torch.zeros(shape)
@@ -80,13 +82,13 @@ class MomentumQueue(Part):
     def train(self, mode: bool = True) -> MomentumQueue:
         """Set train or evaluation mode; without `key_dropout` the copies stay in evaluation mode."""
         super().train(mode)
-        if not self.key_dropout and hasattr(self, "copies"):
-            self.copies.eval()
+        if not self.key_dropout:
+            self._registered.eval()
         return self
 
     def key_member(self, name: str) -> nn.Module | None:
         """Return the momentum copy of a member."""
-        return dict(self.copies.items()).get(name)
+        return self.copies.get(name)
 
     @torch.no_grad()
     def before_keys(self) -> None:

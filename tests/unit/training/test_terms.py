@@ -1,0 +1,49 @@
+"""Parts that are built for a recipe's terms."""
+
+from __future__ import annotations
+
+import pytest
+from torch import nn
+from trial import recipe
+
+from crosslign.encoders.dense import Dense
+from crosslign.encoders.model import Member, Model
+from crosslign.errors import InputError
+from crosslign.training.terms import build_parts
+
+
+@pytest.fixture
+def narrow(tiny_model):
+    """An encoder whose own dense layer gives shorter vectors than its states, as distiluse's does."""
+    member = tiny_model.member("main")
+    dense = Dense("mean", [(nn.Linear(member.dimension, 10), nn.Identity())])
+    return Model({"main": Member(member.backbone, member.tokenizer, dense)})
+
+
+MLP = {"mlp": {"kind": "mlp_train_only"}}
+SCALE = {"scale": {"kind": "logit_scale"}}
+
+
+def _term(**options):
+    return {"examples": "pairs", "batch": 8, **options}
+
+
+@pytest.mark.parametrize(
+    ("parts", "term", "readout"),
+    [
+        (MLP, _term(objective="infonce", projection="mlp"), "pooler"),
+        (MLP, _term(objective="infonce", projection="mlp", pooling="pooler"), "mean"),
+        ({"queue": {"kind": "momentum_queue", "size": 4}}, _term(objective="momentum_contrast", queue="queue"), "pooler"),
+    ],
+)
+def test_a_part_under_vectors_of_another_length_is_refused(narrow, parts, term, readout):
+    with pytest.raises(InputError, match=r"does not fit the vectors of .*pooling pooler gives 10 numbers.*another pooling"):
+        build_parts(recipe(parts=parts, terms=[term], readout={"pooling": readout}), narrow)
+
+
+def test_parts_that_fit_are_built(narrow):
+    """A factor of cosines takes vectors of any length."""
+    dual = recipe(parts=SCALE, terms=[_term(objective="dual_encoder", scale="scale")], readout={"pooling": "pooler"})
+    assert build_parts(dual, narrow).keys() == {"scale"}
+    other = recipe(parts=MLP, terms=[_term(objective="infonce", projection="mlp", pooling="mean")], readout={"pooling": "pooler"})
+    assert build_parts(other, narrow).keys() == {"mlp"}
