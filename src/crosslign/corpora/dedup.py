@@ -5,7 +5,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -143,22 +143,23 @@ class RowSet:
 
 
 class KeysOnDisk:
-    """Which of any number of keys are new, found in bounded memory: keys are parted by their first byte into 256 files.
+    """Which of any number of keys are new, found in bounded memory: they lie in one file, in stretches ordered by their first byte.
 
-    Memory is one bit a row, the keys that wait to be written, and one part at a time (48 bytes for each of its keys while it is sorted).
+    Memory is one bit a row, the keys that wait to be written, and those of one first byte at a time (48 bytes each while sorted).
 
     Args:
-        folder: an empty folder for the files, 24 bytes a key.
+        folder: an empty folder for the file, 24 bytes a key.
     """
 
     RECORD = np.dtype([("key", KEY_TYPE), ("row", "<i8")])
-    WAITING = 131_072
-    """Keys that are written together: each file is opened once for them."""
+    WAITING = 65_536
+    """Keys that are written together, as one stretch."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = Path(folder)
+        self._path = Path(folder, "keys")
         self._rows = 0
         self._waiting: list[NDArray[Any]] = []
+        self._bounds = [np.zeros(257, np.int64)]
 
     def add(self, keys: NDArray[np.bytes_], *, known: bool = False) -> None:
         """Add the keys of the next rows; with `known`, keys that no row may have."""
@@ -176,18 +177,26 @@ class KeysOnDisk:
         records, self._waiting = np.concatenate(self._waiting), []
         parts = records.view(np.uint8).reshape(-1, self.RECORD.itemsize)[:, 0]
         order = np.argsort(parts, kind="stable")
-        ends = np.searchsorted(parts[order], np.arange(257))
-        for part in np.unique(parts).tolist():
-            with Path(self._folder, f"{part:03}").open("ab") as file:
-                file.write(records[order[ends[part] : ends[part + 1]]].tobytes())
+        with self._path.open("ab") as file:
+            records[order].tofile(file)
+        self._bounds.append(self._bounds[-1][-1] + np.searchsorted(parts[order], np.arange(257)))
 
     def new(self) -> RowSet:
         """Return the rows whose key is neither a known one nor that of an earlier row."""
         self._write()
         found = RowSet(self._rows)
-        for path in sorted(self._folder.glob("[0-9]*")):
-            records = np.fromfile(path, self.RECORD)
-            order, starts = _runs(*_halves(records["key"]))
-            rows = np.minimum.reduceat(records["row"][order], starts)
-            found.add(rows[rows >= 0])
+        if len(self._bounds) > 1:
+            with self._path.open("rb") as file:
+                for part in range(256):
+                    found.add(self._new_of(part, file))
         return found
+
+    def _new_of(self, part: int, file: IO[bytes]) -> NDArray[np.int64]:
+        stretches = []
+        for bounds in self._bounds[1:]:
+            file.seek(int(bounds[part]) * self.RECORD.itemsize)
+            stretches.append(np.fromfile(file, self.RECORD, int(bounds[part + 1] - bounds[part])))
+        records = np.concatenate(stretches)
+        order, starts = _runs(*_halves(records["key"]))
+        rows: NDArray[np.int64] = np.minimum.reduceat(records["row"][order], starts) if len(starts) else records["row"]
+        return rows[rows >= 0]

@@ -134,7 +134,7 @@ class Words:
     def lowered(self) -> NDArray[np.uint64]:
         """Return 64 bits for each word in lower case."""
         capital = self.data - np.uint8(ord("A")) < 26
-        found = fingerprints(self.data | capital.view(np.uint8) << 5, self.starts, self.ends)
+        found = fingerprints(self.data | capital * np.uint8(ord("a") - ord("A")), self.starts, self.ends)
         asked = np.searchsorted(self.starts, np.flatnonzero(self.data >= 0x80), "right") - 1
         asked = asked[np.diff(asked, prepend=-1) > 0]  # each word with characters beyond ASCII, or such punctuation behind it, once
         if len(asked):
