@@ -1,10 +1,10 @@
-"""Near-duplicates beside datasketch's MinHash and LSH index: the same texts, shingles and threshold.
+"""Near-duplicates beside datasketch's MinHash and LSH index, and beside rensa's as its own README uses it: same texts, shingles, threshold.
 
 English verses of the quick start's Bible, some of which follow again with one word left out, one doubled or two exchanged. Both keep a
-text unless one kept before has a Jaccard similarity of `--threshold` or more of their character 5-grams; both verify candidates exactly,
-so that neither drops a text wrongly, and either may miss a pair with a probability of some thousandths. The texts that are kept must
-agree but for 0.5 %. Each runs in a process of its own, in turns. Prints machine, versions, seed, medians net of start-up, and
-as its last line `ratio: <peer / ours, processor time>`.
+text unless one kept before has a Jaccard similarity of `--threshold` or more of their character 5-grams; all verify candidates exactly,
+so that none drops a text wrongly, and each may miss a pair with a probability of some thousandths. The texts that are kept must
+agree but for 0.5 %. Each runs in a process of its own, in turns. Prints machine, versions, seed, medians net of start-up, the ratio to
+rensa, and as its last line `ratio: <datasketch / ours, processor time>`.
 
 datasketch goes into a throw-away virtual environment, unless `--python` names an interpreter that has it.
 
@@ -27,20 +27,37 @@ VERSION = "2.0.0"
 SEED, SIZE = 42, 5
 PEER = """
 import json, sys
-from datasketch import MinHash, MinHashLSH
 from pathlib import Path
 plains, threshold = json.loads(Path(sys.argv[1]).read_text()), float(sys.argv[2])
-index, sets, kept = MinHashLSH(threshold=threshold, num_perm=128, weights=(0.1, 0.9)), {}, []
+{sketches}
+sets, kept = {{}}, []
 for number, text in enumerate(plains):
-    own = {text[start : start + 5] for start in range(max(1, len(text) - 4))}
-    sketch = MinHash(num_perm=128)
-    sketch.update_batch([gram.encode() for gram in own])
+    own = {{text[start : start + 5] for start in range(max(1, len(text) - 4))}}
+    sketch = sketched(own)
     if not any(len(own & sets[other]) >= threshold * len(own | sets[other]) for other in index.query(sketch)):
         index.insert(number, sketch)
         sets[number] = own
         kept.append(number)
 print(json.dumps(kept))
 """
+SKETCHES = {
+    "datasketch": """
+from datasketch import MinHash, MinHashLSH
+index = MinHashLSH(threshold=threshold, num_perm=128, weights=(0.1, 0.9))
+def sketched(grams):
+    sketch = MinHash(num_perm=128)
+    sketch.update_batch([gram.encode() for gram in grams])
+    return sketch
+""",
+    "rensa": """
+from rensa import RMinHash, RMinHashLSH
+index = RMinHashLSH(threshold=threshold, num_perm=128, num_bands=32)
+def sketched(grams):
+    sketch = RMinHash(num_perm=128, seed=42)
+    sketch.update(list(grams))
+    return sketch
+""",
+}
 
 
 def varied(folder: Path, count: int) -> list[str]:
@@ -75,35 +92,37 @@ def kept_by(cost: Cost) -> set[int]:
 
 
 def compare(folder: Path, args: argparse.Namespace) -> None:
-    """Run both in turns, compare what they keep, and print."""
+    """Run all in turns, compare what they keep, and print."""
     from crosslign.corpora.near_duplicates import plain
 
     texts = [plain(text) for text in varied(args.folder or folder, args.texts)]
     python = args.python or peer(folder, f"datasketch=={VERSION}", "python", "--python")
-    (folder / "peer.py").write_text(PEER)
-    costs: dict[tuple[str, str], list[Cost]] = {}
+    commands = {"datasketch": [python, str(folder / "datasketch.py.txt")], "rensa": [sys.executable, str(folder / "rensa.py.txt")]}
+    for who, (_, script) in commands.items():
+        Path(script).write_text(PEER.format(sketches=SKETCHES[who]))
+    commands["ours"] = [sys.executable, __file__, "--run"]
     for name, part in (("few", texts[:50]), ("all", texts)):
         (folder / f"{name}.json").write_text(json.dumps(part))
+    costs: dict[tuple[str, str], list[Cost]] = {}
     for _ in range(args.repeats):
-        for name in ("few", "all"):
-            given = [str(folder / f"{name}.json"), str(args.threshold)]
-            costs.setdefault(("datasketch", name), []).append(measured([python, str(folder / "peer.py"), *given], OMP_NUM_THREADS="1"))
-            costs.setdefault(("ours", name), []).append(measured([sys.executable, __file__, "--run", *given], OMP_NUM_THREADS="1"))
-    theirs, own = kept_by(costs["datasketch", "all"][0]), kept_by(costs["ours", "all"][0])
+        for who, command in commands.items():
+            for name in ("few", "all"):
+                given = [*command, str(folder / f"{name}.json"), str(args.threshold)]
+                costs.setdefault((who, name), []).append(measured(given, OMP_NUM_THREADS="1", RAYON_NUM_THREADS="1"))
+    kept = {who: kept_by(costs[who, "all"][0]) for who in commands}
     print(f"{machine()}; {versions('rensa', 'numpy')}, datasketch {VERSION}; seed {SEED}")
-    print(
-        f"{len(texts):,} texts, threshold {args.threshold}: ours keeps {len(own):,}, datasketch {len(theirs):,}, {len(own ^ theirs)} differ"
-    )
-    if len(own ^ theirs) > 0.005 * len(texts) or len(own) == len(texts):
-        raise SystemExit("they keep different texts")
+    print(f"{len(texts):,} texts, threshold {args.threshold}; kept: {', '.join(f'{who} {len(found):,}' for who, found in kept.items())}")
     took = {}
-    for who in ("datasketch", "ours"):
+    for who in commands:
+        if len(kept["ours"] ^ kept[who]) > 0.005 * len(texts) or len(kept["ours"]) == len(texts):
+            raise SystemExit(f"{who} keeps different texts")
         few, many = (
             [statistics.median(getattr(cost, field) for cost in costs[who, name]) for field in ("wall", "processor")]
             for name in ("few", "all")
         )
         took[who] = many[1] - few[1]
         print(f"{who}: {many[0] - few[0]:.2f} s wall, {took[who]:.2f} s processor")
+    print(f"ratio to rensa: {took['rensa'] / took['ours']:.2f}")
     print(f"ratio: {took['datasketch'] / took['ours']:.2f}")
 
 

@@ -126,8 +126,7 @@ def _unique(batches: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
     with tempfile.TemporaryDirectory(prefix="crosslign-ids-") as folder:
         later = dedup.KeysOnDisk(Path(folder))
         for batch in batches:
-            ids = batch["id"].to_pylist()
-            keys = digests(row or "" for row in ids)
+            keys = digests(batch["id"].fill_null(""))
             if len(seen) < dedup.IN_MEMORY:
                 new = seen.insert(keys)
                 for part in seen.parts() if len(seen) >= dedup.IN_MEMORY else ():
@@ -136,7 +135,7 @@ def _unique(batches: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
                 new = np.ones(len(keys), bool)
                 later.add(keys)
             if batch["id"].null_count or not new.all():
-                raise InputError(f"row id {ids[int(np.argmin(new))]!r} is not unique", where=name, do=advice)
+                raise InputError(f"row id {batch['id'][int(np.argmin(new))].as_py()!r} is not unique", where=name, do=advice)
             yield batch
         if not later.new().all():
             raise InputError(f"row ids after the first {len(seen):,} are not unique", where=name, do=advice)
@@ -171,7 +170,7 @@ def _counted(batches: Iterator[pa.Table], kind: str, counts: dict[str, Any], lab
 
 
 def _group_keys(batch: pa.Table) -> NDArray[np.bytes_]:
-    return digests(batch["group"].drop_null().unique().to_pylist())
+    return digests(batch["group"].drop_null().unique())
 
 
 def _sampled(rows: Iterator[pa.Table], staged: Path, entry: Mapping[str, Any], limit: int | None) -> Iterator[pa.Table]:

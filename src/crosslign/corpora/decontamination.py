@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from crosslign.corpora.dedup import KeySet, key, keys_array
+from crosslign.corpora.dedup import KeySet, keys_of
 from crosslign.files import iter_rows
 from crosslign.files.rows import pieces
 
@@ -27,7 +27,7 @@ def evaluation_keys(texts: Path) -> KeySet:
     keys = KeySet()
     for batch in iter_rows(texts, ["text", "pair_text"]):
         for column in batch.columns:
-            keys.insert(keys_array(key(text) for text in column.drop_null().unique().to_pylist()))
+            keys.insert(keys_of(column.drop_null().unique()))
     return keys
 
 
@@ -36,30 +36,33 @@ class _Sentences:
 
     Args:
         texts: n sentences, some may be null.
+        known: keys of all evaluation corpora.
         rows: the example that each belongs to, shape [n]; its own number where None.
     """
 
-    def __init__(self, texts: pa.ChunkedArray, rows: pa.ChunkedArray | None = None) -> None:
+    def __init__(self, texts: pa.ChunkedArray, known: KeySet, rows: pa.ChunkedArray | None = None) -> None:
         there = pc.is_valid(texts).to_numpy()
         self.rows: NDArray[np.int64] = (np.arange(len(texts)) if rows is None else rows.to_numpy().astype(np.int64))[there]
-        texts = texts.drop_null()
-        distinct = texts.unique()
-        self.codes: NDArray[np.int64] = pc.index_in(texts, distinct).to_numpy().astype(np.int64)
-        self.keys = keys_array(key(text) for text in distinct.to_pylist())
+        coded = texts.drop_null().combine_chunks().dictionary_encode()
+        self._codes: NDArray[np.int64] = np.asarray(coded.indices).astype(np.int64)
+        self._keys = keys_of(coded.dictionary)
+        self._suspects = np.flatnonzero(known.contains(self._keys))  # few: they alone are looked up in each corpus
 
     def collide(self, keys: KeySet) -> Mask:
         """Return, for each sentence, whether its key is in the set."""
-        return keys.contains(self.keys)[self.codes]
+        found = np.zeros(len(self._keys), bool)
+        found[self._suspects] = keys.contains(self._keys[self._suspects])
+        return found[self._codes]
 
 
-def _columns(table: pa.Table) -> dict[str, _Sentences]:
+def _columns(table: pa.Table, known: KeySet) -> dict[str, _Sentences]:
     """Return every column of sentences of a training set; those of views are taken out of their structs."""
-    columns = {name: _Sentences(table[name]) for name in SIDES if name in table.column_names}
+    columns = {name: _Sentences(table[name], known) for name in SIDES if name in table.column_names}
     if "texts" in table.column_names:
-        columns["texts"] = _Sentences(pc.list_flatten(table["texts"]), pc.list_parent_indices(table["texts"]))
+        columns["texts"] = _Sentences(pc.list_flatten(table["texts"]), known, pc.list_parent_indices(table["texts"]))
     if "views" in table.column_names:
         views, rows = pc.list_flatten(table["views"]), pc.list_parent_indices(table["views"])
-        columns |= {f"views.{side}": _Sentences(pc.struct_field(views, side), rows) for side in ("a_text", "b_text")}
+        columns |= {f"views.{side}": _Sentences(pc.struct_field(views, side), known, rows) for side in ("a_text", "b_text")}
     return columns
 
 
@@ -75,6 +78,10 @@ class Decontamination:
 
     def __init__(self, evaluations: Mapping[str, Path]) -> None:
         self._keys = {name: evaluation_keys(path) for name, path in evaluations.items()}
+        self._known = KeySet()
+        for keys in self._keys.values():
+            for part in keys.parts():
+                self._known.insert(part)
         self._totals = {"before": 0, "after": 0, "pair_level": 0}
         self._by_set: dict[str, dict[str, Any]] = {name: {"dropped": 0, "pair_level": 0, "corpora": Counter()} for name in self._keys}
 
@@ -94,7 +101,7 @@ class Decontamination:
     def _cleaned(self, table: pa.Table) -> pa.Table:
         part = table.combine_chunks()
         dropped, paired = np.zeros(part.num_rows, bool), np.zeros(part.num_rows, bool)
-        columns = _columns(part) if self._keys else {}
+        columns = _columns(part, self._known) if self._keys else {}
         for name, known in self._keys.items():
             any_side, all_sides = _collisions(columns, known, part.num_rows)
             found = self._by_set[name]

@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import IO, Any
 
 import numpy as np
+import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
-from crosslign.corpora.characters import BARE
+from crosslign.corpora.characters import BARE, WORDLESS
 from crosslign.corpora.segments import SortedKeys
 
 KEY_TYPE = np.dtype("S16")
 """128 bits a key."""
 
 _HASH = xxhash.xxh3_128_digest
-_LOWER = bytes(range(256)).lower()
-_WORDLESS = bytes(code for code in range(128) if not chr(code).isalnum())
 
 
 def bare(text: str) -> str:
@@ -27,10 +27,18 @@ def bare(text: str) -> str:
     A text that has nothing else (`!!!`, an emoji) is compared by its NFKC casefold itself, behind a NUL,
     so that not all such texts count as one.
     """
-    if text.isascii():  # the same, by a table of bytes
-        return text.encode().translate(_LOWER, _WORDLESS).decode() or f"\0{text.casefold()}"
     folded = unicodedata.normalize("NFKC", text).casefold()
     return folded.translate(BARE) or f"\0{folded}"
+
+
+def bares(texts: Sequence[str]) -> list[str]:
+    """Return `bare` of each text, characters looked up for all texts at once."""
+    folded = [unicodedata.normalize("NFKC", text).casefold() for text in texts]
+    codes = np.frombuffer("".join(folded).encode("utf-32-le", "surrogatepass"), "<u4")
+    left = WORDLESS.of(codes) == 0
+    ends = np.concatenate([[0], np.cumsum(left)])[np.cumsum([0, *map(len, folded)])].tolist()
+    whole = codes[left].tobytes().decode("utf-32-le", "surrogatepass")
+    return [whole[start:end] or f"\0{text}" for text, start, end in zip(folded, ends, ends[1:], strict=False)]
 
 
 def digest(text: str) -> bytes:
@@ -38,25 +46,33 @@ def digest(text: str) -> bytes:
     return _HASH(text.encode("utf-8", "surrogatepass"))
 
 
-def digests(texts: Iterable[str]) -> NDArray[np.bytes_]:
-    """Return the digest of each text, shape [texts], type S16."""
-    return np.array([_HASH(text.encode("utf-8", "surrogatepass")) for text in texts], KEY_TYPE)
+def digests(texts: pa.Array | pa.ChunkedArray) -> NDArray[np.bytes_]:
+    """Return the digest of each text of a column without nulls, shape [texts], type S16."""
+    return np.frombuffer(b"".join(map(_HASH, texts.cast(pa.binary()).to_pylist())), KEY_TYPE)
 
 
-def key(text: str) -> bytes:
-    """Return the key of PROTOCOLS A0.8: 128 bits of `bare(text)`."""
-    return digest(bare(text))
-
-
-def keys_array(keys: Iterable[bytes]) -> NDArray[np.bytes_]:
-    """Return keys as an array of shape [n], type S16."""
-    return np.array(list(keys), dtype=KEY_TYPE)
+def keys_of(texts: pa.Array | pa.ChunkedArray) -> NDArray[np.bytes_]:
+    """Return the key of PROTOCOLS A0.8 of each text of a column without nulls, 128 bits of its bare form: shape [texts], type S16."""
+    return digests(pa.array(bares(texts.to_pylist()), pa.string()))
 
 
 def _halves(keys: NDArray[np.bytes_]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
     """Return both halves of each key as numbers: they sort many times faster than bytes."""
     pairs = np.ascontiguousarray(keys).view("<u8").reshape(-1, 2)
     return pairs[:, 0].copy(), pairs[:, 1].copy().view(np.int64)
+
+
+def _runs(first: NDArray[np.uint64], second: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Return an order in which equal keys stand together, and where in it each key begins."""
+    order = np.argsort(first)
+    a, b = first[order], second[order]
+    new = np.ones(len(order), bool)
+    new[1:] = a[1:] != a[:-1]
+    if (~new[1:] & (b[1:] != b[:-1])).any():  # half a key in common: one pair in 2^64
+        order = np.lexsort((second, first))
+        a, b = first[order], second[order]
+        new[1:] = (a[1:] != a[:-1]) | (b[1:] != b[:-1])
+    return order, np.flatnonzero(new)
 
 
 class KeySet:
@@ -86,14 +102,13 @@ class KeySet:
     def insert(self, keys: NDArray[np.bytes_]) -> NDArray[np.bool_]:
         """Add keys; return which of them are new: neither in the set nor earlier in `keys`."""
         first, second = _halves(keys)
-        order = np.lexsort((second, first))  # sorted keys are found faster, too
-        first, second = first[order], second[order]
-        fresh = np.ones(len(keys), bool)
-        fresh[1:] = (first[1:] != first[:-1]) | (second[1:] != second[:-1])
-        fresh &= ~self._has(first, second)
-        self._keys.add(first[fresh], second[fresh])
         new = np.zeros(len(keys), bool)
-        new[order[fresh]] = True
+        order, starts = _runs(first, second)
+        if len(starts):
+            rows = np.minimum.reduceat(order, starts)  # in the order of their keys, which are found faster so
+            rows = rows[~self._has(first[rows], second[rows])]
+            self._keys.add(first[rows], second[rows])
+            new[rows] = True
         return new
 
 
@@ -128,19 +143,23 @@ class RowSet:
 
 
 class KeysOnDisk:
-    """Which of any number of keys are new, found in bounded memory: keys are parted by their first byte into 256 files.
+    """Which of any number of keys are new, found in bounded memory: they lie in one file, in stretches ordered by their first byte.
 
-    Memory is one bit a row, and one part at a time (40 bytes for each of its keys while it is sorted).
+    Memory is one bit a row, the keys that wait to be written, and those of one first byte at a time (48 bytes each while sorted).
 
     Args:
-        folder: an empty folder for the files, 24 bytes a key.
+        folder: an empty folder for the file, 24 bytes a key.
     """
 
     RECORD = np.dtype([("key", KEY_TYPE), ("row", "<i8")])
+    WAITING = 65_536
+    """Keys that are written together, as one stretch."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = Path(folder)
+        self._path = Path(folder, "keys")
         self._rows = 0
+        self._waiting: list[NDArray[Any]] = []
+        self._bounds = [np.zeros(257, np.int64)]
 
     def add(self, keys: NDArray[np.bytes_], *, known: bool = False) -> None:
         """Add the keys of the next rows; with `known`, keys that no row may have."""
@@ -148,21 +167,36 @@ class KeysOnDisk:
         records["key"] = keys
         records["row"] = -1 if known else np.arange(self._rows, self._rows + len(keys))
         self._rows += 0 if known else len(keys)
-        parts = np.ascontiguousarray(keys).view(np.uint8).reshape(-1, KEY_TYPE.itemsize)[:, 0]
+        self._waiting.append(records)
+        if sum(map(len, self._waiting)) >= self.WAITING:
+            self._write()
+
+    def _write(self) -> None:
+        if not self._waiting:
+            return
+        records, self._waiting = np.concatenate(self._waiting), []
+        parts = records.view(np.uint8).reshape(-1, self.RECORD.itemsize)[:, 0]
         order = np.argsort(parts, kind="stable")
-        ends = np.searchsorted(parts[order], np.arange(257))
-        for part in np.unique(parts).tolist():
-            with Path(self._folder, f"{part:03}").open("ab") as file:
-                file.write(records[order[ends[part] : ends[part + 1]]].tobytes())
+        with self._path.open("ab") as file:
+            records[order].tofile(file)
+        self._bounds.append(self._bounds[-1][-1] + np.searchsorted(parts[order], np.arange(257)))
 
     def new(self) -> RowSet:
         """Return the rows whose key is neither a known one nor that of an earlier row."""
+        self._write()
         found = RowSet(self._rows)
-        for path in sorted(self._folder.glob("[0-9]*")):
-            records = np.fromfile(path, self.RECORD)
-            order = np.lexsort((records["row"], records["key"]))
-            first = np.ones(len(order), bool)
-            first[1:] = records["key"][order[1:]] != records["key"][order[:-1]]
-            rows = records["row"][order[first]]
-            found.add(rows[rows >= 0])
+        if len(self._bounds) > 1:
+            with self._path.open("rb") as file:
+                for part in range(256):
+                    found.add(self._new_of(part, file))
         return found
+
+    def _new_of(self, part: int, file: IO[bytes]) -> NDArray[np.int64]:
+        stretches = []
+        for bounds in self._bounds[1:]:
+            file.seek(int(bounds[part]) * self.RECORD.itemsize)
+            stretches.append(np.fromfile(file, self.RECORD, int(bounds[part + 1] - bounds[part])))
+        records = np.concatenate(stretches)
+        order, starts = _runs(*_halves(records["key"]))
+        rows: NDArray[np.int64] = np.minimum.reduceat(records["row"][order], starts) if len(starts) else records["row"]
+        return rows[rows >= 0]

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from rensa import RMinHash, RMinHashLSH
 
 from crosslign.corpora.characters import WORDS
+from crosslign.corpora.sampling import GOLDEN
 from crosslign.languages import counts_characters
 
 MOST_HASHES = 192
@@ -29,8 +30,14 @@ HELD = 200_000
 """Sentences that are held to be compared with at a time, about 4 kB each; what is beyond them waits on disk."""
 
 
+_SPACED = bytes(ord(" ") if chr(byte).isspace() else byte for byte in range(128)).lower() + bytes(range(128, 256))
+_WORDLESS = bytes(byte for byte in range(128) if not chr(byte).isalnum() and not chr(byte).isspace())
+
+
 def plain(text: str) -> str:
     """Return a text as near twins are compared: NFKC, casefold, no punctuation, single spaces; itself where nothing is left."""
+    if text.isascii():  # the same, by a table of bytes
+        return " ".join(text.encode().translate(_SPACED, _WORDLESS).decode().split()) or text.casefold()
     folded = unicodedata.normalize("NFKC", text).casefold().encode("utf-8", "replace").decode()  # no lone surrogates
     return " ".join(folded.translate(WORDS).split()) or folded
 
@@ -42,7 +49,19 @@ def shingle_size(lang: str) -> int:
 
 def shingles(text: str, size: int) -> frozenset[str]:
     """Return the character n-grams of a plain text; a shorter text is its own only one."""
-    return frozenset(text[start : start + size] for start in range(max(1, len(text) - size + 1)))
+    return frozenset([text[start : start + size] for start in range(max(1, len(text) - size + 1))])
+
+
+def hashed_shingles(texts: Sequence[str], size: int) -> list[list[bytes]]:
+    """Return the character n-grams of plain texts for MinHash: 64 bits each, in their order, repeated ones too."""
+    lengths = np.maximum([len(text) for text in texts], size)
+    padded = "".join(text.ljust(size, "\0") for text in texts)  # a shorter text is its own only one
+    codes = np.frombuffer(padded.encode("utf-32-le"), "<u4").astype(np.uint64)
+    hashes = np.zeros(len(codes) - size + 1, np.uint64)
+    for place in range(size):
+        hashes = hashes * GOLDEN + codes[place : place + len(hashes)]
+    every, ends = hashes.view("S8").tolist(), np.cumsum(lengths).tolist()
+    return [every[end - length : end - size + 1] for end, length in zip(ends, lengths.tolist(), strict=True)]
 
 
 def jaccard(left: frozenset[str], right: frozenset[str]) -> float:
@@ -82,13 +101,13 @@ class NearIndex:
 
     def add(self, texts: Sequence[str]) -> None:
         """Index texts, whatever they are near to."""
-        for text, _, sketch in self._sketched(texts):
+        for text, sketch in self._sketched(texts):
             self._store(text, sketch, None)
 
     def near(self, texts: Sequence[str], groups: Sequence[str | None] | None = None) -> NDArray[np.bool_]:
         """Return, for each text, whether an indexed one (of another group, where it has one) is its near twin."""
         named = groups or [None] * len(texts)
-        found = (self._has_twin(own, sketch, group) for (_, own, sketch), group in zip(self._sketched(texts), named, strict=True))
+        found = (self._has_twin(text, sketch, group) for (text, sketch), group in zip(self._sketched(texts), named, strict=True))
         return np.fromiter(found, bool, len(texts))
 
     def insert_new(self, texts: Sequence[str], groups: Sequence[str | None]) -> NDArray[np.bool_]:
@@ -98,26 +117,27 @@ class NearIndex:
         how texts are cut into calls.
         """
         new = np.zeros(len(texts), bool)
-        for row, ((text, own, sketch), group) in enumerate(zip(self._sketched(texts), groups, strict=True)):
-            if not self._has_twin(own, sketch, group):
+        for row, ((text, sketch), group) in enumerate(zip(self._sketched(texts), groups, strict=True)):
+            if not self._has_twin(text, sketch, group):
                 self._store(text, sketch, group)
                 new[row] = True
         return new
 
-    def _sketched(self, texts: Sequence[str]) -> Iterator[tuple[str, frozenset[str], RMinHash]]:
-        """Yield each text as it is compared, with its character n-grams and their MinHash."""
+    def _sketched(self, texts: Sequence[str]) -> Iterator[tuple[str, RMinHash]]:
+        """Yield each text as it is compared, with the MinHash of its character n-grams."""
         for start in range(0, len(texts), AT_ONCE):
             plains = [plain(text) for text in texts[start : start + AT_ONCE]]
-            grams = [shingles(text, self.size) for text in plains]
-            yield from zip(plains, grams, RMinHash.from_token_sets(grams, num_perm=self._hashes, seed=SEED), strict=True)
+            hashed = hashed_shingles(plains, self.size)
+            yield from zip(plains, RMinHash.from_token_sets(hashed, num_perm=self._hashes, seed=SEED), strict=True)
 
     def _store(self, text: str, sketch: RMinHash, group: str | None) -> None:
         self._bands.insert(len(self._texts), sketch)
         self._texts.append(text)
         self._groups.append(group)
 
-    def _has_twin(self, own: frozenset[str], sketch: RMinHash, group: str | None) -> bool:
+    def _has_twin(self, text: str, sketch: RMinHash, group: str | None) -> bool:
         others = [number for number in self._bands.query(sketch) if group is None or self._groups[number] != group]
+        own = shingles(text, self.size) if others else frozenset()
         return any(jaccard(own, shingles(self._texts[number], self.size)) >= self.threshold for number in others)
 
 

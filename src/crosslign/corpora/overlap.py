@@ -14,7 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from crosslign.corpora.columns import sentences_of
-from crosslign.corpora.dedup import KEY_TYPE, key, keys_array
+from crosslign.corpora.dedup import KEY_TYPE, keys_of
 from crosslign.files import iter_rows
 
 COLUMNS = ("corpus", "evaluation", "rows", "found", "all_sides", "evaluation_texts", "texts_found", "removed", "expected")
@@ -29,10 +29,8 @@ class _EvaluationSet:
 
     @classmethod
     def read(cls, texts: Path) -> _EvaluationSet:
-        found = [
-            key(text) for batch in iter_rows(texts, ["text", "pair_text"]) for c in batch.columns for text in c.drop_null().to_pylist()
-        ]
-        keys = np.unique(keys_array(found))
+        found = [keys_of(column.drop_null()) for batch in iter_rows(texts, ["text", "pair_text"]) for column in batch.columns]
+        keys = np.unique(np.concatenate([np.empty(0, KEY_TYPE), *found]))
         return cls(keys, np.zeros(len(keys), bool))
 
     def meet(self, keys: NDArray[np.bytes_]) -> NDArray[np.bool_]:
@@ -48,7 +46,7 @@ class _EvaluationSet:
 def _side_keys(texts: pa.ChunkedArray) -> tuple[NDArray[np.bytes_], NDArray[np.bool_]]:
     """Return the key of each text, and which texts are there."""
     coded = texts.combine_chunks().dictionary_encode()
-    distinct = keys_array(key(text) for text in coded.dictionary.to_pylist())
+    distinct = keys_of(coded.dictionary)
     there = np.asarray(coded.indices.is_valid())
     keys = np.zeros(len(coded), KEY_TYPE)
     keys[there] = distinct[coded.indices.drop_null().to_numpy()]

@@ -49,6 +49,8 @@ SCHEMAS: dict[str, pa.Schema] = {
 
 ROW_GROUP = 65_536
 """Rows of a row group, whatever the batches were: equal rows are equal bytes."""
+_OPTIONS = {"compression": "zstd", "dictionary_pagesize_limit": 65_536}
+"""Columns of sentences and ids, which hardly repeat, are given up as dictionaries early: faster to write and to read, and smaller."""
 
 
 def _fit(table: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -74,22 +76,22 @@ def write_rows(path: Path, table: pa.Table, kind: str | pa.Schema) -> None:
     """
     schema = SCHEMAS[kind] if isinstance(kind, str) else kind
     with atomic_path(path) as temporary:
-        pq.write_table(_fit(table, schema), temporary, compression="zstd")
+        pq.write_table(_fit(table, schema), temporary, **_OPTIONS)
 
 
 def write_batches(path: Path, batches: Iterable[pa.Table], kind: str | pa.Schema) -> int:
     """Write tables that come one after another as `write_rows` writes one, in bounded memory; return the number of rows."""
     schema = SCHEMAS[kind] if isinstance(kind, str) else kind
     waiting, total = schema.empty_table(), 0
-    with atomic_path(path) as temporary, pq.ParquetWriter(temporary, schema, compression="zstd") as writer:
+    with atomic_path(path) as temporary, pq.ParquetWriter(temporary, schema, **_OPTIONS) as writer:
         for batch in batches:
             total += batch.num_rows
             waiting = pa.concat_tables([waiting, _fit(batch, schema)])
             while waiting.num_rows >= ROW_GROUP:
-                writer.write_table(waiting.slice(0, ROW_GROUP))
+                writer.write_table(waiting.slice(0, ROW_GROUP).combine_chunks())  # pages and dictionaries end where chunks do
                 waiting = waiting.slice(ROW_GROUP)
         if waiting.num_rows:
-            writer.write_table(waiting)
+            writer.write_table(waiting.combine_chunks())
     return total
 
 

@@ -55,7 +55,7 @@ def _tables(file: Path, lang: str, dedup: Dedup, limit: int | None, counts: dict
         counts["lines"] += len(batch)
         counts["empty"] += len(batch) - len(rows)
         if dedup == "text" and rows:
-            new = seen.insert(digests(text for _, text in rows))
+            new = seen.insert(digests(pa.array([text for _, text in rows])))
             counts["repeated"] += len(rows) - int(new.sum())
             rows = [row for row, is_new in zip(rows, new, strict=True) if is_new]
         counts["sentences"] += len(rows)

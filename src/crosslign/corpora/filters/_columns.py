@@ -10,6 +10,7 @@ import numpy as np
 import regex
 from numpy.typing import NDArray
 
+from crosslign.corpora.characters import ClassTable
 from crosslign.languages import SCRIPTS, counts_characters
 
 Mask = NDArray[np.bool_]
@@ -22,32 +23,9 @@ MARKS = frozenset(".?!…。．？！؟۔।")
 SCRIPT_NAMES = sorted({"Latin", *(script for scripts in SCRIPTS.values() for script in scripts)})
 NO_SCRIPT, OTHER_SCRIPT, FIRST_SCRIPT = 0, 1, 2
 
-_UNKNOWN = 255
 _is_alphabetic = regex.compile(r"\p{Alphabetic}").match
 _has_script = regex.compile(r"(?V1)[\p{Alphabetic}--[\p{Script=Common}\p{Script=Inherited}]]").match
 _script_matches = [regex.compile(rf"\p{{Script={name}}}").match for name in SCRIPT_NAMES]
-
-
-class ClassTable:
-    """The class of every character, found out when the character is first met.
-
-    Args:
-        classify: class of a character, 0 to 254.
-    """
-
-    def __init__(self, classify: Callable[[str], int]) -> None:
-        self._classes = np.full(0x110000, _UNKNOWN, np.uint8)
-        self._classify = classify
-
-    def of(self, codes: NDArray[np.uint32]) -> NDArray[np.uint8]:
-        """Return the class of each code point, uint8 of the same shape."""
-        found = self._classes[codes]
-        new = codes[found == _UNKNOWN]
-        if len(new):
-            for code in np.unique(new).tolist():
-                self._classes[code] = self._classify(chr(code))
-            found = self._classes[codes]
-        return found
 
 
 def _classes(character: str) -> int:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from crosslign.corpora import dedup
 from crosslign.corpora.columns import sentences_of
-from crosslign.corpora.dedup import KeySet, KeysOnDisk, bare, digests
+from crosslign.corpora.dedup import KeySet, KeysOnDisk, bares, digests
 from crosslign.corpora.filters import FILTERS, Filter, Mask, Setting, Sides
 from crosslign.corpora.staged import Staged
 from crosslign.errors import InputError
@@ -97,8 +97,8 @@ class ExactDuplicate(Filter):
     def _keys(self, sides: Iterable[tuple[pa.Array, pa.Array]]) -> NDArray[np.bytes_]:
         """Return the key of each row from the languages and texts of its sides; one that is not there adds nothing."""
         said = [pc.binary_join_element_wise(langs, _bare(texts) if self._by_key else texts, "\x1e") for langs, texts in sides]
-        return digests(pc.binary_join_element_wise(*said, "\x1f", null_handling="skip").to_pylist())
+        return digests(pc.binary_join_element_wise(*said, "\x1f", null_handling="skip"))
 
 
 def _bare(texts: pa.Array) -> pa.Array:
-    return pa.array([None if text is None else bare(text) for text in texts.to_pylist()], pa.string())
+    return pa.array(bares([text or "" for text in texts.to_pylist()]), pa.string(), mask=texts.is_null().to_numpy(zero_copy_only=False))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from operator import ne
+
 import numpy as np
 
-from crosslign.corpora.dedup import bare
+from crosslign.corpora.dedup import bares
 from crosslign.corpora.filters import FILTERS, Column, Mask, PairRule
 
 
@@ -14,4 +16,4 @@ class IdenticalPair(PairRule):
 
     def accept(self, left: Column, right: Column) -> Mask:
         """Return which rows have sides that differ."""
-        return np.fromiter((bare(a) != bare(b) for a, b in zip(left.texts, right.texts, strict=True)), bool, len(left))
+        return np.fromiter(map(ne, bares(left.texts), bares(right.texts)), bool, len(left))

@@ -14,6 +14,11 @@ from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
 from crosslign.corpora.readers._parts import Part, open_part
 from crosslign.corpora.unpacking import AGAIN
 from crosslign.errors import InputError
@@ -40,6 +45,25 @@ def read_lines(source: Path | Part) -> Iterator[tuple[int, str]]:
                 yield number, text
     if not number:
         raise InputError("the file is empty", where=part.at(), do=AGAIN)
+
+
+def read_columns(source: Path | Part, rows: int) -> Iterator[pa.Array]:
+    """Yield what `read_lines` yields as columns of `rows` texts, the last one shorter; a bad line is named before its column is there."""
+    part = source if isinstance(source, Part) else Part(source.name, source)
+    waiting: list[pa.Array] = []
+    number = 0
+    with open_part(part) as stream:
+        for block in _blocks(stream):
+            waiting.append(_column(block) or pa.array(_split(block) or list(_checked(block, part, number)), pa.string()))
+            number += len(waiting[-1])
+            if (ready := sum(map(len, waiting)) // rows * rows) > 0:
+                whole = pa.concat_arrays(waiting)
+                yield from (whole[start : start + rows] for start in range(0, ready, rows))
+                waiting = [whole[ready:]]
+    if not number:
+        raise InputError("the file is empty", where=part.at(), do=AGAIN)
+    if len(rest := pa.concat_arrays(waiting)):
+        yield rest
 
 
 def _blocks(stream: IO[bytes]) -> Iterator[bytes]:
@@ -70,6 +94,22 @@ def _split(block: bytes) -> list[str]:
     return [*lines, last] if last or not lines else lines
 
 
+def _column(block: bytes) -> pa.Array | None:
+    """Return the lines of a block without a Python object for each; None where each must be looked at."""
+    if b"\r" in block or b"\0" in block or len(block) > LONGEST:
+        return None
+    try:
+        block.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    ends = np.flatnonzero(np.frombuffer(block, np.uint8) == ord("\n"))
+    offsets = np.concatenate([[0], ends - np.arange(len(ends))]).astype(np.int32)
+    text = block.translate(None, b"\n")
+    if not block.endswith(b"\n"):
+        offsets = np.append(offsets, np.int32(len(text)))
+    return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(text))
+
+
 def _checked(block: bytes, part: Part, before: int) -> Iterator[str]:
     """Yield the lines of a block until a bad one, which is named."""
     for number, raw in enumerate(BytesIO(block), before + 1):
@@ -85,6 +125,11 @@ def _checked(block: bytes, part: Part, before: int) -> Iterator[str]:
         if "\0" in text:
             raise InputError("a NUL character", where=part.at(number), why="the file is not plain UTF-8 text")
         yield text
+
+
+def blank(texts: pa.Array) -> NDArray[np.bool_]:
+    """Return which texts are empty or white space only."""
+    return np.asarray(pc.equal(pc.binary_length(pc.utf8_trim_whitespace(texts)), 0))
 
 
 def check_text(text: Any, source: Path | Part, number: int, what: str = "line") -> str:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -32,19 +33,33 @@ def tables(rows: Iterable[Sequence[Any]], kind: str, columns: Sequence[str]) -> 
         yield table_of(dict(zip(columns, zip(*chunk, strict=True), strict=True)), kind)
 
 
-def table_of(columns: Mapping[str, Sequence[Any]], kind: str) -> pa.Table:
+def table_of(columns: Mapping[str, Sequence[Any] | pa.Array], kind: str) -> pa.Table:
     """Return a table of a kind of corpus from some of its columns, its rows' ids first; errors as those of `tables`."""
     ids = next(iter(columns.values()))
     try:
         arrays = [
-            pa.array(columns[field.name], field.type) if field.name in columns else pa.nulls(len(ids), field.type)
+            pa.nulls(len(ids), field.type)
+            if (column := columns.get(field.name)) is None
+            else column
+            if isinstance(column, pa.Array)
+            else pa.array(column, field.type)
             for field in SCHEMAS[kind]
         ]
     except UnicodeEncodeError as error:
         raise InputError("a text with half a character", where=_first(columns, lambda text: not _whole(text)), why=str(error)) from error
-    if any(pa.types.is_string(array.type) and pc.any(pc.match_substring(array, "\0")).as_py() for array in arrays):
+    if any(pa.types.is_string(array.type) and _holds_nul(array) for array in arrays):
         raise InputError("a NUL character", where=_first(columns, lambda text: "\0" in text), why="no sentence holds one")
     return pa.table(arrays, schema=SCHEMAS[kind])
+
+
+def line_ids(prefix: str, first: int, count: int) -> pa.Array:
+    """Return the row ids of lines in turn: `<prefix>:<number>`."""
+    return pc.binary_join_element_wise(prefix, pa.array(np.arange(first, first + count)).cast(pa.string()), ":")
+
+
+def _holds_nul(texts: pa.Array) -> bool:
+    data = texts.buffers()[2]  # a look at all bytes takes a tenth of the time of one at each text
+    return data is not None and b"\0" in bytes(data) and bool(pc.any(pc.match_substring(texts, "\0")).as_py())
 
 
 def _first(columns: Mapping[str, Sequence[Any]], bad: Callable[[str], bool]) -> str:

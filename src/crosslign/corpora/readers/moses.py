@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import compress, count, islice
+from itertools import zip_longest
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._left_out import EMPTY, leave_out
-from crosslign.corpora.readers._lines import check_text, read_lines
+from crosslign.corpora.readers._lines import blank, check_text, read_columns, read_lines
 from crosslign.corpora.readers._parts import Part, all_parts, bare_name
-from crosslign.corpora.readers._tables import ROWS, table_of
+from crosslign.corpora.readers._tables import ROWS, line_ids, table_of
 from crosslign.errors import InputError
 
 
@@ -45,20 +46,20 @@ def read(
         raise InputError("a bitext has two languages", where=corpus, why=f"found {list(langs)}")
     parts = all_parts(files)
     first, second = (_part_of(parts, lang, (sides or {}).get(lang, ""), (codes or {}).get(lang, lang), corpus) for lang in langs)
-    number = 0
+    number = 1
     for own, other in _in_step(first, second, corpus):
-        there = [bool(a.strip() and b.strip()) for a, b in zip(own, other, strict=True)]
-        for at in (at for at, both in enumerate(there) if not both):
+        empty = blank(own) | blank(other)
+        for at in np.flatnonzero(empty).tolist():
             if not skip_empty:
-                check_text(own[at], first, number + at + 1)
-                check_text(other[at], second, number + at + 1)
+                check_text(own[at].as_py(), first, number + at)
+                check_text(other[at].as_py(), second, number + at)
             leave_out(EMPTY)
-        ids = [f"{corpus}:{first.name}:{line}" for line in compress(count(number + 1), there)]
-        texts = [list(compress(side, there)) for side in (own, other)]
+        a_lang, b_lang = (pa.repeat(lang, len(own)) for lang in langs)
+        ids = line_ids(f"{corpus}:{first.name}", number, len(own))
+        columns = {"id": ids, "a_lang": a_lang, "a_text": own, "b_lang": b_lang, "b_text": other}
         number += len(own)
-        if ids:
-            columns = {"id": ids, "a_lang": [langs[0]] * len(ids), "a_text": texts[0], "b_lang": [langs[1]] * len(ids), "b_text": texts[1]}
-            yield table_of(columns, "bitext")
+        if not empty.all():
+            yield table_of(columns, "bitext").filter(pa.array(~empty))
 
 
 def _part_of(parts: Sequence[Part], lang: str, name: str, code: str, corpus: str) -> Part:
@@ -72,11 +73,9 @@ def _part_of(parts: Sequence[Part], lang: str, name: str, code: str, corpus: str
     return found[0]
 
 
-def _in_step(first: Part, second: Part, corpus: str) -> Iterator[tuple[list[str], list[str]]]:
+def _in_step(first: Part, second: Part, corpus: str) -> Iterator[tuple[pa.Array, pa.Array]]:
     """Yield as many lines of each file at a time."""
-    sides = [(text for _, text in read_lines(part)) for part in (first, second)]
-    while True:
-        own, other = (list(islice(side, ROWS)) for side in sides)
+    for own, other in zip_longest(read_columns(first, ROWS), read_columns(second, ROWS), fillvalue=()):
         if len(own) != len(other):
             counts = [sum(1 for _ in read_lines(part)) for part in (first, second)]
             raise InputError(
@@ -84,6 +83,4 @@ def _in_step(first: Part, second: Part, corpus: str) -> Iterator[tuple[list[str]
                 where=corpus,
                 why=f"{first.name} has {counts[0]:,}, {second.name} has {counts[1]:,}",
             )
-        if not own:
-            return
         yield own, other

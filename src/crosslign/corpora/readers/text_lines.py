@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._left_out import EMPTY, leave_out
-from crosslign.corpora.readers._lines import check_text, read_lines
+from crosslign.corpora.readers._lines import blank, check_text, read_columns
 from crosslign.corpora.readers._parts import Members, Part, parts_of
-from crosslign.corpora.readers._tables import tables
+from crosslign.corpora.readers._tables import ROWS, line_ids, table_of
 from crosslign.errors import InputError
 
 
@@ -39,17 +40,23 @@ def read(
         InputError: an empty line, or a file whose language nobody said.
     """
     parts = parts_of(files, langs, member, file_langs, corpus)
-    yield from tables(_rows(parts, corpus, langs, skip_empty), "mono", ("id", "lang", "text"))
-
-
-def _rows(parts: Sequence[Part], corpus: str, langs: Sequence[str], skip_empty: bool) -> Iterator[tuple[str, str, str]]:
     for part in parts:
         said = part.langs or tuple(langs)
         if len(said) != 1:
             raise InputError(f"the language of {part.name!r} is not known", where=corpus, do="Name it in `file_langs`")
         if said[0] in langs:
-            for number, text in read_lines(part):
-                if skip_empty and not text.strip():
-                    leave_out(EMPTY)
-                else:
-                    yield f"{corpus}:{part.name}:{number}", said[0], check_text(text, part, number)
+            yield from _tables(part, corpus, said[0], skip_empty)
+
+
+def _tables(part: Part, corpus: str, lang: str, skip_empty: bool) -> Iterator[pa.Table]:
+    number = 1
+    for texts in read_columns(part, ROWS):
+        empty = blank(texts)
+        for at in np.flatnonzero(empty).tolist():
+            if not skip_empty:
+                check_text(texts[at].as_py(), part, number + at)
+            leave_out(EMPTY)
+        columns = {"id": line_ids(f"{corpus}:{part.name}", number, len(texts)), "lang": pa.repeat(lang, len(texts)), "text": texts}
+        number += len(texts)
+        if not empty.all():
+            yield table_of(columns, "mono").filter(pa.array(~empty))

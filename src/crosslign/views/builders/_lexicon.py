@@ -21,12 +21,14 @@ class Lexicon:
         dictionaries: one a target, in the order of their numbers.
 
     Attributes:
+        words: how many it has.
         translations: all of them, by target, then by number of the word, then in the order of its dictionary.
         identity: whether a translation is its word itself but for case, shape [translations].
     """
 
     def __init__(self, dictionaries: Sequence[Dictionary]) -> None:
         words = list(dict.fromkeys(word for dictionary in dictionaries for word in dictionary))
+        self.words = len(words)
         data, offsets = characters(pa.array(words, pa.large_string()))
         values = fingerprints(data, offsets[:-1], offsets[1:])
         order = np.argsort(values)
@@ -36,24 +38,22 @@ class Lexicon:
         self._shift = np.uint64(64 - bits)
         starts = np.searchsorted(values[order], np.arange(1 << bits, dtype=np.uint64) << self._shift)
         self._starts = starts.astype(np.int32)  # of the caches' size
-        listed = [
-            (word, dictionary.get(word, ()) if word else ()) for dictionary in dictionaries for word in [*words, None]
-        ]  # None: all other words
+        listed = [(word, dictionary.get(word, ())) for dictionary in dictionaries for word in words]
         self._first = np.cumsum([0, *(len(others) for _, others in listed)])
         self.translations = pa.array([other for _, others in listed for other in others], pa.large_string())
         self.identity = np.array([other.lower() == word for word, others in listed for other in others], bool)
 
     def find(self, values: NDArray[np.uint64]) -> NDArray[np.int64]:
-        """Return the number of each word by its fingerprint; all that are in no dictionary have one number."""
+        """Return the number of each word by its fingerprint; `words` where it is in no dictionary."""
         at = self._starts[values >> self._shift].astype(np.int64)
         behind = np.flatnonzero(self._fingerprints[at] < values)
         while len(behind):
             at[behind] += 1
             behind = behind[self._fingerprints[at[behind]] < values[behind]]
-        return np.where(self._fingerprints[at] == values, at, len(self._fingerprints) - 1)
+        return np.where(self._fingerprints[at] == values, at, self.words)
 
     def ways(self, targets: NDArray[np.int64], words: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return, for numbers of targets and words, the number of the first translation, and how many there are."""
-        places = targets * len(self._fingerprints) + words
+        """Return, for numbers of targets and of words that are there, the number of the first translation, and how many there are."""
+        places = targets * self.words + words
         first = self._first[places]
         return first, self._first[places + 1] - first

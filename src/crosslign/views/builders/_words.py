@@ -43,6 +43,13 @@ def _texts(data: Any, offsets: NDArray[np.int64]) -> pa.LargeStringArray:
     return pa.LargeStringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), data)
 
 
+def _parted(data: NDArray[np.uint8], starts: NDArray[np.int64], ends: NDArray[np.int64]) -> pa.LargeStringArray:
+    """Return what lies before, in and between stretches of bytes: every second text, from the second on, is a stretch."""
+    places = np.full(2 * len(starts) + 2, len(data))
+    places[0], places[1:-1:2], places[2:-1:2] = 0, starts, ends
+    return _texts(pa.py_buffer(data), places)
+
+
 def single_spaced(texts: pa.LargeStringArray) -> pa.LargeStringArray:
     """Return texts with one space for each run of white space, none at their ends; none may be null."""
     data, offsets = characters(texts)
@@ -56,11 +63,6 @@ def single_spaced(texts: pa.LargeStringArray) -> pa.LargeStringArray:
     mask[np.searchsorted(offsets, np.flatnonzero(odd), "right") - 1] = True
     mask |= ~np.asarray(pc.string_is_ascii(texts))  # white space beyond ASCII is rare, and Python knows it
     return _changed(texts, mask, lambda text: " ".join(text.split()))
-
-
-def lower(texts: pa.LargeStringArray) -> pa.LargeStringArray:
-    """Return texts in lower case, as `str.lower` has it: as many words in each as before."""
-    return _changed(pc.ascii_lower(texts), ~np.asarray(pc.string_is_ascii(texts)), str.lower)
 
 
 def _changed(texts: pa.LargeStringArray, mask: NDArray[np.bool_], change: Any) -> pa.LargeStringArray:
@@ -129,15 +131,23 @@ class Words:
         """Words of each text."""
         return np.diff(self.firsts)
 
-    def fingerprints(self) -> NDArray[np.uint64]:
-        """Return 64 bits for each word."""
-        return fingerprints(self.data, self.starts, self.ends)
+    def lowered(self) -> NDArray[np.uint64]:
+        """Return 64 bits for each word in lower case."""
+        capital = self.data - np.uint8(ord("A")) < 26
+        found = fingerprints(self.data | capital * np.uint8(ord("a") - ord("A")), self.starts, self.ends)
+        asked = np.searchsorted(self.starts, np.flatnonzero(self.data >= 0x80), "right") - 1
+        asked = asked[np.diff(asked, prepend=-1) > 0]  # each word with characters beyond ASCII, or such punctuation behind it, once
+        if len(asked):
+            words = _parted(self.data, self.starts[asked], self.ends[asked]).take(pa.array(2 * np.arange(len(asked)) + 1))
+            coded = words.dictionary_encode()
+            data, offsets = characters(pa.array([word.lower() for word in coded.dictionary.to_pylist()], pa.large_string()))
+            found[asked] = fingerprints(data, offsets[:-1], offsets[1:])[coded.indices]
+        return found
 
     def replaced(self, which: NDArray[np.int64], new: pa.LargeStringArray) -> pa.LargeStringArray:
         """Return the texts with the words of these numbers, ascending, replaced, each by its new one."""
         starts, ends = self.starts[which], self.ends[which]
-        places = np.append(np.stack([starts, ends], axis=1).ravel(), len(self.data))
-        between = _texts(pa.py_buffer(self.data), np.insert(places, 0, 0))  # every second one is a word that goes
+        between = _parted(self.data, starts, ends)
         order = np.arange(2 * len(which) + 1)
         order[1::2] = len(between) + np.arange(len(which))
         whole = pa.concat_arrays([between, new]).take(pa.array(order))
@@ -151,8 +161,7 @@ def _punctuation(
     """Return the bytes of punctuation before and after each word."""
     before, after = np.zeros(len(starts), np.int64), np.zeros(len(starts), np.int64)
     asked = np.flatnonzero(~(_LETTER[data[starts]] & _LETTER[data[ends - 1]]))
-    places = np.append(np.stack([starts, ends], axis=1).ravel(), len(data))
-    words = _texts(pa.py_buffer(data), places).take(pa.array(2 * asked)).dictionary_encode()
+    words = _parted(data, starts[asked], ends[asked]).take(pa.array(2 * np.arange(len(asked)) + 1)).dictionary_encode()
     split = [split_punctuation(word) for word in words.dictionary.to_pylist()]
     for side, sizes in ((0, before), (2, after)):
         sizes[asked] = np.array([len(parts[side].encode()) for parts in split], np.int64)[words.indices]

@@ -19,7 +19,7 @@ from crosslign.files import read_rows
 from crosslign.files.rows import pieces
 from crosslign.views import VIEWS, Setting
 from crosslign.views.builders._lexicon import Dictionary, Lexicon
-from crosslign.views.builders._words import Words, characters, fingerprints, lower, single_spaced
+from crosslign.views.builders._words import Words, characters, fingerprints, single_spaced
 
 LOG = logging.getLogger(__name__)
 AT_ONCE = 8_192
@@ -171,18 +171,18 @@ class CodeSwitch:
         self, texts: pa.LargeStringArray, lang: str, own: NDArray[np.int64], side: int, copies: _Copies, languages: NDArray[np.int64]
     ) -> tuple[pa.LargeStringArray, NDArray[np.int64], NDArray[np.int64]]:
         """Return the texts of one language and side with words replaced, and how many words each has and how many were replaced."""
-        lexicon, spaced = self._lexicons[lang], single_spaced(texts)
-        words = Words.of(spaced, self.strip_punctuation)
-        entry = lexicon.find(Words.of(lower(spaced), self.strip_punctuation).fingerprints())
+        lexicon, words = self._lexicons[lang], Words.of(single_spaced(texts), self.strip_punctuation)
         text = np.repeat(np.arange(len(texts)), words.counts)
         number = draws(draws(copies.keys[own], side)[text], np.arange(len(words)) - words.firsts[text])
         target = copies.languages(own[text], draws(number, 0)) if self.per_word_language else languages[own][text]
-        first, ways = lexicon.ways(target, entry)
-        covered = np.flatnonzero(ways)
-        replaced = covered[number[covered] >> _HALF < np.uint64(round(self.probability * 2**32))]
-        which = first[replaced] + below(number[replaced] << _HALF, ways[replaced])
+        entry = lexicon.find(words.lowered())
+        known = np.flatnonzero(entry < lexicon.words)
+        first, ways = lexicon.ways(target[known], entry[known])
+        drawn = (ways > 0) & (number[known] >> _HALF < np.uint64(round(self.probability * 2**32)))
+        replaced = known[drawn]
+        which = first[drawn] + below(number[replaced] << _HALF, ways[drawn])
         same = replaced[lexicon.identity[which]]
-        for name, counted in zip(COUNTED, (target, target[covered], target[replaced], target[same]), strict=True):
+        for name, counted in zip(COUNTED, (target, target[known[ways > 0]], target[replaced], target[same]), strict=True):
             self._counts[name] += np.bincount(counted, minlength=len(self.targets))
         new = words.replaced(replaced, lexicon.translations.take(pa.array(which)))
         return new, words.counts, np.bincount(text[replaced], minlength=len(texts))

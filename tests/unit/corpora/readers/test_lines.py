@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from crosslign.corpora import READERS
 from crosslign.corpora.readers import _lines
-from crosslign.corpora.readers._lines import check_text, read_lines
+from crosslign.corpora.readers._lines import blank, check_text, read_columns, read_lines
 from crosslign.errors import InputError
 
 FAST = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -115,6 +115,38 @@ def test_lines_hang_on_no_block(tmp_path, data, at_once, longest):
     assert found == lines
     assert expected in problem
     assert bool(expected) == bool(problem)
+
+
+@FAST
+@given(
+    data=st.lists(PIECES, max_size=12).map(b"".join),
+    at_once=st.integers(1, 9),
+    longest=st.sampled_from([20, 1 << 20]),
+    rows=st.integers(1, 4),
+)
+def test_columns_hold_the_lines(tmp_path, data, at_once, longest, rows):
+    path, found, problem = written(tmp_path, data), [], ""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_lines, "AT_ONCE", at_once)
+        patch.setattr(_lines, "LONGEST", longest)
+        try:
+            for column in read_columns(path, rows):
+                column.validate(full=True)
+                found.append(column.to_pylist())
+        except InputError as error:
+            problem = str(error)
+    lines, expected = slowly(data, longest)
+    texts = [text for _, text in lines]
+    every = [texts[start : start + rows] for start in range(0, len(texts), rows)]
+    assert expected in problem
+    assert bool(expected) == bool(problem)
+    assert found == (every[: len(found)] if expected else every)
+
+
+@given(texts=st.lists(st.text(st.characters(exclude_categories=("Cs",)), max_size=3)))
+def test_blank_is_what_python_strips(texts):
+    every = [*texts, *filter(str.isspace, map(chr, range(0x110000))), "", " \u3000\t"]
+    assert blank(pa.array(every, pa.string())).tolist() == [not text.strip() for text in every]
 
 
 def test_a_missing_file_is_named(tmp_path):
