@@ -50,7 +50,8 @@ class Plan:
         if args.targets:
             args.config = [*args.config, f"targets=[{','.join(args.targets)}]"]
         project = read_project(args)
-        command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "all"]
+        # A profile that the shell names ($SNAKEMAKE_PROFILE) brings a configuration of its own, which this plan is not of.
+        command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "all", "--profile", "none"]
         command += ["--configfile", str(args.configfile.resolve())] if args.configfile else []
         command += ["--config", *args.config] if args.config else []
         done = subprocess.run(command, cwd=args.directory, capture_output=True, text=True, check=False)
