@@ -125,7 +125,7 @@ class SlurmProject:
     @contextmanager
     def frozen(self, script):
         """Hold the processes of a script still, as if they were very slow; signals reach them when they are let go."""
-        pids = [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/cmdline") if self._runs(path, script)]
+        pids = self.processes(script)
         assert pids, f"no {script} runs"
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
@@ -135,6 +135,10 @@ class SlurmProject:
             for pid in pids:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGCONT)
+
+    def processes(self, script):
+        """Return the numbers of the processes of a script."""
+        return [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/cmdline") if self._runs(path, script)]
 
     def _runs(self, path, script):
         try:

@@ -8,12 +8,16 @@ import socket
 import subprocess
 import tempfile
 import time
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel", "srun")
 ACTIVE = ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING")
 GPUS = 2
+PARTITIONS = ("main", "spare", "urgent")
+AGE = 7200
+"""Seconds that Slurm remembers ended jobs for."""
 CONFIGURATION = """\
 ClusterName=ci
 SlurmctldHost={host}(127.0.0.1)
@@ -40,7 +44,7 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 SchedulerType=sched/backfill
 SchedulerParameters=sched_interval=1,bf_interval=1,batch_sched_delay=1
-MinJobAge=7200
+MinJobAge={age}
 MessageTimeout=60
 SlurmdTimeout=600
 ReturnToService=2
@@ -50,6 +54,7 @@ GresTypes=gpu
 SlurmdParameters=config_overrides
 NodeName={host} NodeAddr=127.0.0.1 CPUs=8 RealMemory=20000 Gres=gpu:fake:{gpus} State=UNKNOWN
 PartitionName=main Nodes={host} Default=YES MaxTime=30:00:00 State=UP PriorityTier=1
+PartitionName=spare Nodes={host} MaxTime=30:00:00 State=UP PriorityTier=1 PreemptMode=CANCEL
 PartitionName=urgent Nodes={host} MaxTime=1:00:00 State=UP PriorityTier=2 PreemptMode=OFF
 """
 
@@ -118,8 +123,8 @@ class Cluster:
         for name in ("state", "spool"):
             (self.folder / name).mkdir()
         host = socket.gethostname().split(".")[0]
-        settings = {"folder": self.folder, "host": host, "controller": free_port(), "node": free_port(), "gpus": GPUS}
-        (self.folder / "slurm.conf").write_text(CONFIGURATION.format(**settings))
+        self.settings = {"folder": self.folder, "host": host, "controller": free_port(), "node": free_port(), "gpus": GPUS}
+        (self.folder / "slurm.conf").write_text(CONFIGURATION.format(**self.settings, age=AGE))
         devices = [self.folder / f"gpu{number}" for number in range(GPUS)]
         for device in devices:
             os.mknod(device, 0o600 | 0o020000, os.makedev(1, 3))
@@ -166,6 +171,19 @@ class Cluster:
     def active(self):
         return [job for job in self.jobs() if job.state in ACTIVE]
 
+    @contextmanager
+    def forgetting(self, age):
+        """Let Slurm forget ended jobs after so many seconds."""
+        self._remember(age)
+        try:
+            yield
+        finally:
+            self._remember(AGE)
+
+    def _remember(self, age):
+        (self.folder / "slurm.conf").write_text(CONFIGURATION.format(**self.settings, age=age))
+        self.ask("scontrol", "reconfigure")
+
     def restart_controller(self):
         self._end("slurmctld.pid", signal.SIGTERM)
         self._daemon("slurmctld")
@@ -184,9 +202,13 @@ class Cluster:
                 os.kill(pid, signal.SIGKILL)
             time.sleep(0.1)
 
+    def cancel_all(self):
+        for partition in PARTITIONS:
+            self.ask("scancel", f"--partition={partition}")
+
     def stop(self):
         try:
-            self.ask("scancel", "--partition=main")
+            self.cancel_all()
             deadline = time.monotonic() + 30
             while self.active() and time.monotonic() < deadline:
                 time.sleep(0.5)

@@ -1,6 +1,7 @@
 """What clusters do to a training: cancelled, out of time, its Snakemake killed, the controller restarted; it ends in the same bytes."""
 
 import os
+import re
 import shutil
 import signal
 
@@ -54,8 +55,7 @@ def training(cluster, project, undisturbed):
     yield begin
     for starting in opened:
         starting.__exit__(None, None, None)
-    for partition in ("main", "urgent"):
-        cluster.ask("scancel", f"--partition={partition}")
+    cluster.cancel_all()
     wait_for(lambda: not cluster.active(), 120, "jobs do not end")
     project.run("--unlock", check=False)
 
@@ -120,16 +120,33 @@ def test_a_pre_empted_training_comes_back_and_ends_in_the_same_bytes(cluster, pr
 
 
 @pytest.mark.long
+def test_a_training_that_is_pre_empted_for_good_is_tried_again_and_ends_in_the_same_bytes(cluster, project, undisturbed, training):
+    process, job = training("--set-resources", "train_system:slurm_partition=spare")
+    cluster.ask("sbatch", "--partition=urgent", "--exclusive", "--output=/dev/null", "--wrap=sleep 5")
+    wait_for(lambda: training.jobs()[0].state != "RUNNING", 120, "the job is not pre-empted")
+    ends_well(process)
+    pre_empted, again = training.jobs()
+    assert (pre_empted.id, pre_empted.state, again.state) == (job.id, "PREEMPTED", "COMPLETED")
+    assert "going on after step" in project.job_log("train_system", RUN)
+    assert project.weights(RUN) == undisturbed
+
+
+@pytest.mark.long
 def test_a_killed_snakemake_leaves_a_lock_that_is_explained_and_goes_on(cluster, project, undisturbed, training):
     process, job = training()
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    cluster.ask("scancel", job.id)
+    with project.frozen("train_system.py"):
+        code, said = project.run(targets=[TARGET], check=False)
+        assert code != 0
+        assert "--unlock" in said
+        project.run("--unlock")
+        code, said = project.run(targets=[TARGET], check=False)
+        assert code != 0
+        (command,) = re.findall(r"scancel --name=\S+", said)
+        cluster.ask(*command.split())
     wait_for(lambda: not cluster.active(), 120, "the job does not end")
-    code, said = project.run(targets=[TARGET], check=False)
-    assert code != 0
-    assert "--unlock" in said
-    project.run("--unlock")
+    assert [(each.id, each.state) for each in training.jobs()] == [(job.id, "CANCELLED")]
     project.run(targets=[TARGET])
     assert "going on after step" in project.job_log("train_system", RUN)
     assert project.weights(RUN) == undisturbed

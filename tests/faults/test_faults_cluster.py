@@ -6,6 +6,7 @@ import importlib.util
 import os
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 from mini_project import ROOT, Mini
@@ -19,10 +20,10 @@ def test_f29_failed_jobs_are_tried_again_by_the_profile_at_most_three_times():
     assert "retries:" not in rules
 
 
-def slurm_of_scripts(folder, refusing):
+def slurm_of_scripts(folder, refusing, without=()):
     """Write Slurm's commands as scripts; those in `refusing` refuse, the others say nothing and succeed."""
     folder.mkdir()
-    for name in {"sbatch", "squeue", "sacct", "scancel", "sinfo", *refusing}:
+    for name in {"sbatch", "squeue", "sacct", "scancel", "sinfo", *refusing}.difference(without):
         refuse = "echo 'sbatch: error: Batch job submission failed: Invalid account' >&2\nexit 1\n"
         (folder / name).write_text("#!/bin/sh\n" + refusing.get(name, "").replace("REFUSE", refuse))
         (folder / name).chmod(0o755)
@@ -63,7 +64,7 @@ def test_f29_submissions_that_are_refused_later_are_said_and_leave_nothing(tmp_p
 SBATCH = """\
 echo "$*" >> "$0.calls"
 case "$*" in *--test-only*) exit 0;; esac
-[ $(cat "$(dirname "$0")/scontrol.pings" 2>/dev/null | wc -l) -gt DOWN ] || { echo "Unable to contact slurm controller" >&2; exit 1; }
+[ $(wc -l < "$0.calls") -gt BUSY ] || { echo "sbatch: error: Batch job submission failed: WORDS" >&2; exit 1; }
 id=$(($(ls "$0".state.* 2>/dev/null | wc -l) + 1))
 for word in "$@"; do case "$word" in --wrap=*) wrap=${word#--wrap=};; esac; done
 echo RUNNING > "$0.state.$id"
@@ -79,12 +80,9 @@ echo "$*" >> "$0.calls"
 [ $(wc -l < "$0.calls") -gt SILENT ] || exit 1
 for file in "$(dirname "$0")"/sbatch.state.*; do echo "${file##*.}|$(cat "$file")"; done
 """
-SCONTROL = """\
-[ "$1" = ping ] || exec echo 'MinJobAge = 7200 sec'
-echo >> "$0.pings"
-[ $(wc -l < "$0.pings") -gt DOWN ] && state=UP || state=DOWN
-echo "Slurmctld(primary) at node is $state"
-"""
+FORGETFUL = SQUEUE.replace("done", "done | grep RUNNING || true", 1)
+SCONTROL = "echo 'MinJobAge = AGE sec'\n"
+ACCOUNTING = ("sacct", "sacctmgr", "sshare")
 CORPUS = "results/mini/corpora/written_nli/all.parquet"
 
 
@@ -97,16 +95,20 @@ def mini(tmp_path):
     return made
 
 
-def corpus_by_slurm(mini, fate="true", silent=0, down=-1):
+def corpus_by_slurm(mini, fate="true", silent=0, busy=0, words="", age=7200, path="", without=(), **scripts):
     """Build a corpus by a Slurm whose jobs meet a `fate` first; return what was said and asked.
 
-    `squeue` is silent so many times; so many times the controller is said to be down, and takes no jobs meanwhile.
+    `squeue` is silent so many times; `sbatch` refuses so many jobs with these words; ended jobs are said to be forgotten at an `age` in
+    seconds; `path` stands for the machine's own commands.
     """
     folder = mini.folder.parent / "bin"
-    scripts = {"sbatch": SBATCH.replace("FATE", fate), "squeue": SQUEUE.replace("SILENT", str(silent)), "srun": SRUN, "scontrol": SCONTROL}
-    scripts = {name: script.replace("DOWN ]", f"{down} ]") for name, script in scripts.items()}
-    path = slurm_of_scripts(folder, scripts)
-    done = mini.run(CORPUS, "--profile", "slurm", "--configfile", "config/config.yaml", check=False, PATH=path)
+    given = {"silent": silent, "busy": busy + 1, "words": words, "fate": fate, "age": age}
+    scripts = {"sbatch": SBATCH, "squeue": SQUEUE, "srun": SRUN, "scontrol": SCONTROL, **scripts}
+    for name, value in given.items():
+        scripts = {command: script.replace(name.upper(), str(value)) for command, script in scripts.items()}
+    found = slurm_of_scripts(folder, scripts, without)
+    found = f"{folder}:{path}" if path else found
+    done = mini.run(CORPUS, "--profile", "slurm", "--configfile", "config/config.yaml", check=False, PATH=found)
     first, *asked = (folder / "sbatch.calls").read_text().splitlines()
     assert "--test-only" in first
     return done, asked
@@ -124,11 +126,51 @@ def test_f29_jobs_are_asked_after_until_slurm_answers(mini):
 
 @pytest.mark.workflow
 @pytest.mark.skipif(importlib.util.find_spec("snakemake_executor_plugin_slurm") is None, reason="the Slurm plugin is not installed")
-def test_f29_nothing_is_submitted_until_slurm_answers(mini):
-    done, asked = corpus_by_slurm(mini, down=1)
+@pytest.mark.parametrize("words", ["Unable to contact slurm controller (connect failure)", "AssocMaxSubmitJobLimit"])
+def test_f29_a_job_that_slurm_would_take_later_is_submitted_later_in_the_same_try(mini, words):
+    done, asked = corpus_by_slurm(mini, busy=2, words=words)
     assert done.returncode == 0, done.stdout[-3000:]
-    assert "no jobs are submitted until it does" in done.stdout
+    assert done.stdout.count("Slurm takes no jobs just now") == 1
+    assert len(asked) == 3
+    assert len({re.search(r"--mem[ =](\d+)", call)[1] for call in asked}) == 1
+
+
+@pytest.mark.workflow
+@pytest.mark.skipif(importlib.util.find_spec("snakemake_executor_plugin_slurm") is None, reason="the Slurm plugin is not installed")
+def test_f29_a_slurm_without_accounting_that_soon_forgets_jobs_runs_them(mini):
+    off = "echo 'Slurm accounting storage is disabled' >&2; exit 1\n"
+    done, asked = corpus_by_slurm(mini, age=1, squeue=FORGETFUL, sacct=off, sacctmgr=off, sshare=off)
+    assert done.returncode == 0, done.stdout[-3000:]
     assert len(asked) == 1
+
+
+@pytest.mark.workflow
+@pytest.mark.skipif(importlib.util.find_spec("snakemake_executor_plugin_slurm") is None, reason="the Slurm plugin is not installed")
+def test_f29_a_slurm_that_lacks_the_commands_of_accounting_runs_jobs(mini, tmp_path):
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for folder in os.environ["PATH"].split(":"):
+        for command in Path(folder).glob("*"):
+            if command.name not in ACCOUNTING and not (bare / command.name).is_symlink():
+                (bare / command.name).symlink_to(command)
+    done, asked = corpus_by_slurm(mini, path=str(bare), without=ACCOUNTING)
+    assert done.returncode == 0, done.stdout[-3000:]
+    assert len(asked) == 1
+
+
+@pytest.mark.workflow
+@pytest.mark.skipif(importlib.util.find_spec("snakemake_executor_plugin_slurm") is None, reason="the Slurm plugin is not installed")
+@pytest.mark.parametrize(("own", "said"), [("slurm_account: closed", "account closed"), ("slurm_extra: \"'--mem=9'\"", "memory")])
+def test_f29_what_the_executor_refuses_is_said_before_the_first_job(mini, own, said):
+    with open(mini.folder / "slurm" / "local.yaml", "a", encoding="utf-8") as file:
+        file.write(f"default-resources: {{{own}}}\n")
+    done, asked = corpus_by_slurm(mini, sacctmgr="echo open\n")
+    assert done.returncode != 0
+    told = done.stdout.split("error: the executor takes no jobs of build_corpus")[1]
+    assert said in told
+    assert "slurm/local.yaml" in told
+    assert "Finished jobid" not in done.stdout
+    assert asked == []
 
 
 @pytest.mark.workflow

@@ -1,5 +1,6 @@
 """Profiles resolve from the root and plan the same jobs; the plan of a run opens it."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -20,6 +21,17 @@ def test_a_profile_resolves_from_the_root(untouched, profile):
     said = done.stdout + done.stderr
     assert done.returncode == 0, said[-3000:]
     assert said.count(": Training MB-") == 2
+
+
+def test_a_plan_is_not_of_the_profile_that_the_shell_names(untouched):
+    (untouched.folder / "mine").mkdir()
+    (untouched.folder / "mine" / "config.yaml").write_text("configfile: mine/other.yaml\n")
+    (untouched.folder / "mine" / "other.yaml").write_text("targets: [no_such_target]\n")
+    command = [sys.executable, "-c", "import sys; from crosslign.cli.main import main; sys.exit(main())", "plan", "--config", SMALL[0]]
+    environment = {**os.environ, "SNAKEMAKE_PROFILE": "mine"}
+    done = subprocess.run(command, cwd=untouched.folder, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "train_system" in done.stdout
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,6 @@ from pathlib import Path
 from crosslign.config import cells, graph
 from crosslign.config.catalog import describe, source_kind
 from crosslign.config.load import load_project
-from crosslign.config.job_states import JobStates
 from crosslign.config.mining import mine_recipe, side_file
 from crosslign.config.overlap import expected_none, overlap_inputs
 from crosslign.config.readouts import readout as readout_entry
@@ -25,11 +24,16 @@ from crosslign.config.resources import (
     large_sets,
     training_cpus,
 )
-from crosslign.config.scheduler import most, require_scheduler
+from crosslign.config.scheduler import (
+    most,
+    require_alone,
+    require_scheduler,
+    require_status,
+)
 from crosslign.config.settings import own_file, read_settings
-from crosslign.config.submissions import Submissions
+from crosslign.config.slurm_executor import PatientExecutor
 from crosslign.config.targets import covered, target_files, target_names
-from crosslign.errors import CrosslignError
+from crosslign.errors import CrosslignError, InputError
 from crosslign.files.atomic import require_writable
 from crosslign.files.fingerprint import fingerprint
 from crosslign.files.leases import gpu_note, visible_gpus
@@ -47,7 +51,9 @@ from crosslign.reporting.failures import FailuresHandler
 from crosslign.reporting.remaining import Remaining, RemainingHandler
 from crosslign.stages.alone import ENGINE_VARIABLE, engine_mark
 from crosslign.views.hub_models import hub_models, uses_gpu
-from snakemake.jobs import GroupJob, Job
+from snakemake.exceptions import WorkflowError
+from snakemake.jobs import Job
+from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 
 ROOT = Path(workflow.current_basedir).parents[1]
 # Relative, so that a project that was moved has nothing to make again.
@@ -72,6 +78,8 @@ with ends_in_words():
     )
     project = load_project(ROOT, settings)
 
+SLURM_RUN = Path(".snakemake/slurm_run")
+"""Keeps the name of the last run on Slurm."""
 GPUS = project.gpus
 failures = FailuresHandler()
 
@@ -90,6 +98,8 @@ if workflow.is_main_process:
     logger.addHandler(failures)
     # Snakemake asks this of a job when it fails, and knows `retries` alone.
     Job.restart_times = property(further_tries)
+    if slurm := ExecutorPluginRegistry().plugins.get("slurm"):
+        slurm.executor = type("Executor", (PatientExecutor, slurm.executor), {})
     os.environ[ENGINE_VARIABLE] = engine_mark()
     for mirror in filter(lambda folder: not folder.is_dir(), project.mirrors):
         print(
@@ -218,46 +228,41 @@ def count_gpus(scheduler):
         )
 
 
-def rule_of_group(group):
-    """The rule of one of a group's jobs."""
-    return next(iter(group.jobs)).rule
+def require_executor(job):
+    """End where the executor would refuse the jobs of a rule before Slurm sees them: for an option, or an account that it looks up."""
+    import snakemake_executor_plugin_slurm as plugin  # only where it is in use
 
-
-def finish_submissions():
-    """Wait until the executor has no submission under way."""
-    workflow.scheduler._executor._job_submission_executor.shutdown(wait=True)
+    try:
+        plugin.validate_slurm_extra(job)
+        plugin.set_gres_string(job)
+        next(workflow.scheduler._executor.get_account_arg(job))
+    except (OSError, WorkflowError) as error:
+        raise InputError(
+            f"the executor takes no jobs of {job.rule.name}",
+            why=str(error),
+            do="mend slurm/local.yaml; where nobody may look accounts up, leave `slurm_account` out, and `export SBATCH_ACCOUNT=...` for sbatch",
+        ) from error
 
 
 def check_scheduler(dag):
-    """End at once where Slurm would refuse jobs; and let its executor name a group of jobs that is refused later."""
-    if workflow.executor_plugin.name != "slurm":
+    """End at once where Slurm, or its executor, would refuse jobs."""
+    jobs = [job for job in dag.needrun_jobs() if not job.is_local]
+    if workflow.executor_plugin.name != "slurm" or not jobs:
         return
-    # The plugin (2.8) reports a refused job by `job.rule`, which a group of jobs does not have: it would wait for the group for ever.
-    if not hasattr(GroupJob, "rule"):
-        GroupJob.rule = property(rule_of_group)
-    import snakemake_executor_plugin_slurm as plugin  # only where it is in use
-
-    # The plugin (2.8) loses every job when one round of asking after them fails.
-    if not isinstance(plugin.query_job_status, JobStates):
-        plugin.query_job_status = JobStates(plugin.query_job_status, logger.warning)
-    # It takes an outage for a failure of all that is ready, and submits on when the run was told to end.
-    if not isinstance(plugin.get_submit_command, Submissions):
-        submissions = Submissions(plugin.get_submit_command, logger.warning)
-        plugin.get_submit_command = submissions
-        plugin.cancel_slurm_jobs = submissions.ending(
-            plugin.cancel_slurm_jobs, finish_submissions
-        )
     settings = workflow.executor_settings
     own = {name: getattr(settings, name, None) for name in ("qos", "reservation")}
     own = {name: value for name, value in own.items() if value}
-    jobs = [job for job in dag.needrun_jobs() if not job.is_local]
     asked = most(
         (job.rule.name, {**dict(job.resources.items()), "threads": job.threads, **own})
         for job in jobs
     )
-    if asked:
-        with ends_in_words():
-            require_scheduler(asked)
+    with ends_in_words():
+        require_status(asked, settings.status_command)
+        require_scheduler(asked)
+        if workflow.execution_settings.lock:
+            require_alone(workflow.scheduler._executor.run_uuid, SLURM_RUN)
+        for job in {job.rule.name: job for job in jobs}.values():
+            require_executor(job)
 
 
 def print_gpu_note():

@@ -1,61 +1,63 @@
-"""States of Slurm's jobs, asked for through an outage: the executor's own query loses every job when one round of it fails."""
+"""What became of Slurm's jobs, asked for through an outage and beyond its memory."""
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Collection, Iterable
 
 from crosslign.config.scheduler import ask
 
-ABSENT = 2
-"""Answers in a row without a job that an earlier one held, after which Slurm has forgotten it."""
 PENDING_SECONDS = 1800.0
 """How long a job waits before its reason is told."""
-
-States = dict[str, str]
-Query = Callable[[str, Any], Awaitable[tuple[States | None, float | None]]]
+FORGOTTEN = "UNKNOWN"
+"""Slurm no longer knows the job: it has ended, and its files tell how."""
+DONE = ("COMPLETED", FORGOTTEN)
+FAILED = ("BOOT_FAIL", "CANCELLED", "DEADLINE", "FAILED", "OUT_OF_MEMORY", "TIMEOUT")
+TWICE = ("NODE_FAIL", "PREEMPTED", FORGOTTEN)
+"""States that count when two answers in a row have them: Slurm puts such a job back into the queue at once, or never."""
 
 
 class JobStates:
-    """Stands in for `query_job_status` of the Slurm executor (2.8), which calls it with a command and a logger.
-
-    - A query that fails is an answer without jobs: the executor then asks for all of them again, where it would drop them all and
-      wait for ever.
-    - A job that an earlier answer held and the last two lack is UNKNOWN: the executor takes it for ended, and the engine looks
-      whether its outputs are there. Without that it is asked after for ever.
-    - The reasons of jobs that have been pending for half an hour are told once.
+    """Asks after the jobs of one run.
 
     Args:
-        query: the executor's own.
         tell: where warnings go.
         pending_seconds: how long a job waits before its reason is told.
     """
 
-    def __init__(self, query: Query, tell: Callable[[str], object], pending_seconds: float = PENDING_SECONDS) -> None:
-        self._query, self._tell, self._patience = query, tell, pending_seconds
-        self._absent: Counter[str] = Counter()
-        self._seen: set[str] = set()
+    def __init__(self, tell: Callable[[str], object], pending_seconds: float = PENDING_SECONDS) -> None:
+        self._tell, self._patience = tell, pending_seconds
+        began = time.strftime("%Y-%m-%dT%H:%M", time.localtime(time.time() - 3600))  # the default is midnight
+        self._options = {
+            "squeue": ["--array", "--states=all", "--format=%i|%T"],
+            "sacct": ["--allocations", "--parsable2", "--clusters=all", f"--starttime={began}", "--format=JobID,State"],
+        }
+        self._twice: Counter[tuple[str, str]] = Counter()
         self._since: dict[str, float] = {}
         self._answers, self._explained = True, False
 
-    async def __call__(self, command: str, logger: Any) -> tuple[States, float]:
-        """Return the states by job id, and the seconds that the answer took."""
-        states, seconds = await self._query(command, logger)
-        if states is None:
-            if self._answers:
-                self._tell("Slurm does not answer: its jobs run on, and are asked after until it does")
-            self._answers = False
-            return {}, 0.0
-        self._answers = True
-        self._seen |= states.keys()
-        self._absent = Counter({job: self._absent[job] + 1 for job in self._seen - states.keys()})
-        await self._explain(job for job, state in states.items() if state == "PENDING")
-        return states | {job: "UNKNOWN" for job, times in self._absent.items() if times >= ABSENT}, seconds or 0.0
+    def ended(self, run: str, jobs: Collection[str], command: str) -> dict[str, str]:
+        """Return the last state of those jobs that have ended; none while Slurm does not answer.
 
-    async def _explain(self, pending: Iterable[str]) -> None:
+        Args:
+            run: name of the run, which all its jobs bear.
+            jobs: numbers of the jobs, those of an array as `8_1`.
+            command: `squeue`, or `sacct`, which may know a job later, and remembers it.
+        """
+        said, complaint = ask([command, "--noheader", f"--name={run}", *self._options[command]])
+        if complaint and self._answers:
+            self._tell(f"Slurm does not answer ({complaint}): its jobs run on, and are asked after until it does")
+        self._answers = not complaint
+        if complaint:
+            return {}
+        states = {job: state.split()[0] for job, _, state in (line.partition("|") for line in said.splitlines()) if state.strip()}
+        self._explain(job for job, state in states.items() if state == "PENDING")
+        found = {job: states.get(job, FORGOTTEN if command == "squeue" else "") for job in jobs}
+        self._twice = Counter({key: self._twice[key] + 1 for key in found.items() if key[1] in TWICE})
+        return {job: state for job, state in found.items() if state in (*DONE[:1], *FAILED) or self._twice[job, state] > 1}
+
+    def _explain(self, pending: Iterable[str]) -> None:
         """Tell once why jobs wait that have waited for long."""
         now = time.monotonic()
         self._since = {job: self._since.get(job, now) for job in pending}
@@ -63,7 +65,6 @@ class JobStates:
         if not waiting or self._explained:
             return
         self._explained = True
-        jobs = ",".join(sorted(waiting))
-        said, complaint = await asyncio.to_thread(ask, ["squeue", "--noheader", "--format=%i %r", f"--jobs={jobs}"])
+        said, complaint = ask(["squeue", "--noheader", "--format=%i %r", f"--jobs={','.join(sorted(waiting))}"])
         lines = "; ".join(said.split("\n")[:5]).strip("; ")
         self._tell(f"{len(waiting)} jobs have been pending for {self._patience / 60:.0f} minutes: {lines or complaint}")

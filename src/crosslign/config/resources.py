@@ -40,6 +40,8 @@ EMBED_RULES = ("embed", "embed_large")
 """Rules that write vectors."""
 CPUS_A_GPU = 4
 """Which a training's job asks for: they tokenise its examples, while the GPU waits; where one is to be had, so many mostly are."""
+BUSY_TRAINING_MB = 20.0
+"""Text of a training's examples from which on it asks for them: with one CPU its GPU waits some 20 seconds."""
 BUSY_MB = 200.0
 """A corpus' own files, as published, from which on worker processes earn more than their start takes."""
 FILTER_PROCESSES = 4
@@ -313,7 +315,9 @@ def corpus_threads(project: Project, corpus: str) -> int:
 
 def training_cpus(project: Project, run: str) -> int:
     """Return the CPUs that a training's job asks a scheduler for; the training itself keeps to its recipe's threads."""
-    return max(int(run_recipe(project, run)["train"]["threads"]), CPUS_A_GPU * project.gpus)
+    recipe = run_recipe(project, run)
+    text = sum(examples_mb(project, name) for name in {term["examples"] for term in recipe["terms"]})
+    return max(int(recipe["train"]["threads"]), (CPUS_A_GPU if text > BUSY_TRAINING_MB else 1) * project.gpus)
 
 
 def job_need(project: Project, rule: str, wildcards: Wildcards, attempt: int) -> Need:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import re
 import shlex
 import subprocess
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from crosslign.config.yaml_files import load_yaml
-from crosslign.errors import InputError
+from crosslign.errors import InputError, ResourceError
 
 SECONDS = 60.0
 OWN_PROFILE = Path("slurm/local.yaml")
@@ -19,7 +20,11 @@ NAMES = ("slurm_account", "slurm_partition", "clusters", "constraint", "gpu_mode
 """Resources whose texts are a cluster's own words."""
 WORDS = ("account", "partition", "time", "mem", "gpu", "gpus", "nodes", "runtime", *(name for name in NAMES if "_" not in name))
 """What people write beside `default-resources`, and Snakemake knows no option for."""
+CLUSTER = ("cluster", "clusters", "slurm_cluster")
+"""Resources that name another cluster than the one here, as the executor reads them."""
 PER_CPU = "mem_mb_per_cpu"
+QUEUE_FULL = re.compile(r"(?:Assoc|QOS)(?:Max|Grp)Submit\w+")
+"""Slurm's words for as many jobs in the queue as a user or account may have there."""
 
 
 def own_settings() -> dict[str, Any]:
@@ -78,7 +83,7 @@ def asked_of(resources: Mapping[str, Any]) -> tuple[str, ...]:
         gpus = f"{model}:{gpus or 1}"
     cpus = given.get("cpus_per_task", given.get("threads"))
     options = {
-        "clusters": given.get("clusters"),
+        "clusters": next((given[name] for name in CLUSTER if name in given), None),
         "account": accounts[0],
         "partition": given.get("slurm_partition"),
         "time": given.get("runtime"),
@@ -113,10 +118,55 @@ def most(jobs: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
     return list(found.values())
 
 
+def require_status(asked: Iterable[Mapping[str, Any]], command: str) -> None:
+    """Refuse a run whose jobs nobody could be asked after.
+
+    Args:
+        asked: resources of the jobs to come.
+        command: `squeue`, which sees the jobs of its own cluster alone, or `sacct`, which wants accounting.
+
+    Raises:
+        InputError: jobs go to another cluster and `squeue` is asked, or `sacct` does not answer.
+    """
+    what, why, better = "", "", "squeue"
+    if command == "sacct":
+        what, why = "there is no accounting", accounting_complaint()
+    elif any(given.get(name) for given in asked for name in CLUSTER):
+        what, why, better = "jobs are to go to another cluster", "squeue knows those of this one alone", "sacct"
+    if why:
+        raise InputError(what, why=why, do=f"write `slurm-status-command: {better}` into slurm/local.yaml")
+
+
+def require_alone(run: str, record: Path) -> None:
+    """Refuse a run beside the jobs that a killed one has left in the queue: both would make the same files.
+
+    Args:
+        run: name of the run that starts.
+        record: file that keeps it, as that of an earlier run, for the next start.
+
+    Raises:
+        ResourceError: there are such jobs; with the command that ends them.
+    """
+    earlier = record.read_text(encoding="utf-8").split() if record.exists() else []
+    command = ["squeue", "--noheader", "--array", "--states=PENDING,CONFIGURING,RUNNING,SUSPENDED", "--format=%j"]
+    said, complaint = ask([*command, f"--name={','.join(earlier)}"]) if earlier else ("", "")
+    if left := Counter(name for name in said.split() if name in earlier):
+        end = " && ".join(f"scancel --name={name}" for name in left)
+        what, why = f"{left.total()} jobs of a run that was killed are still there", "both runs would make the same files"
+        raise ResourceError(what, why=why, do=f"wait for them, or end them: {end}")
+    record.write_text("\n".join([*(earlier if complaint else []), run]), encoding="utf-8")
+
+
+def accounting_complaint() -> str:
+    """Return what `sacct` says where there is no accounting; empty where there is."""
+    return ask(["sacct", "--noheader", "--starttime=now"])[1]
+
+
 def require_scheduler(asked: Iterable[Mapping[str, Any]]) -> None:
     """Refuse a run whose jobs Slurm would refuse one by one, hours of local jobs later.
 
-    Nothing is submitted: `sbatch --test-only` checks a job with the options that each kind of job will have.
+    Nothing is submitted: `sbatch --test-only` checks a job with the options that each kind of job will have. A full queue is no refusal:
+    room in it is waited for.
 
     Args:
         asked: resources of the jobs to come; the same may come again.
@@ -127,13 +177,11 @@ def require_scheduler(asked: Iterable[Mapping[str, Any]]) -> None:
     commands = [["sinfo", "--noheader", "--format=%P"]]
     commands += [["sbatch", "--test-only", *options, "--wrap=true"] for options in dict.fromkeys(map(asked_of, asked))]
     for command in commands:
-        if complaint := ask(command)[1]:
-            raise InputError(
-                "Slurm takes no jobs of this run",
-                where=" ".join(command),
-                why=complaint,
-                do="put what your cluster wants into slurm/local.yaml (docs/cluster.md), or try again when Slurm answers",
-            )
+        complaint = ask(command)[1]
+        if complaint and not QUEUE_FULL.search(complaint):
+            limits = "its limits into `max_mem_mb` and `max_runtime`"
+            do = f"put your cluster's names into slurm/local.yaml, {limits} (docs/cluster.md), or try again when Slurm answers"
+            raise InputError("Slurm takes no jobs of this run", where=" ".join(command), why=complaint, do=do)
 
 
 def ask(command: Sequence[str]) -> tuple[str, str]:

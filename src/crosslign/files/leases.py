@@ -98,8 +98,11 @@ def lease_gpus(count: int, wait_seconds: float = 24 * 3600.0) -> Iterator[list[s
         log.warning("%d GPU asked for, and this machine shows none: the CPU computes", count)
         yield []
         return
+    slices = [device for device in devices if device.startswith("MIG")] if count > 1 else []
+    devices = [device for device in devices if device not in slices]  # CUDA shows a process one slice of a GPU, and NCCL joins none
     if count > len(devices):
-        raise ResourceError(f"the job wants {count} GPUs", why=f"this machine shows {len(devices)}", do="Lower `gpus` of the scale")
+        more = f", and {len(slices)} slices of a GPU (MIG), which compute apart" if slices else ""
+        raise ResourceError(f"the job wants {count} GPUs", why=f"this machine shows {len(devices)}{more}", do="Lower `gpus` of the scale")
     deadline = time.monotonic() + wait_seconds
     while True:
         with ExitStack() as held:

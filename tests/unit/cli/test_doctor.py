@@ -1,6 +1,7 @@
 """What `doctor` says of a Slurm, told by stand-ins for its commands."""
 
 import socket
+from importlib import util
 
 import pytest
 
@@ -13,12 +14,12 @@ def slurm(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.chdir(tmp_path)
 
-    def install(accounting, age, *, answers=True):
-        config = f"AccountingStorageType   = {accounting}\nMinJobAge               = {age} sec\n"
-        texts = {"sbatch": "", "sacct": "", "sinfo": "main* up gpu:2\n", "scontrol": config}
+    def install(age, *, accounting=False, answers=True):
+        texts = {"sbatch": "", "sacct": "", "sinfo": "main* up gpu:2\n", "scontrol": f"MinJobAge               = {age} sec\n"}
         for name, text in texts.items():
             path = tmp_path / name
-            path.write_text("#!/bin/sh\n" + ("" if answers else "echo cannot connect >&2; exit 1\n") + f"printf '%s' '{text}'\n")
+            fails = "" if answers and (accounting or name != "sacct") else "echo cannot connect >&2; exit 1\n"
+            path.write_text(f"#!/bin/sh\n{fails}printf '%s' '{text}'\n")
             path.chmod(0o755)
 
     return install
@@ -30,43 +31,43 @@ def test_a_machine_without_slurm_is_no_error(tmp_path, monkeypatch):
 
 
 def test_a_controller_that_does_not_answer_is_bad(slurm):
-    slurm("accounting_storage/none", 300, answers=False)
+    slurm(300, answers=False)
     assert list(scheduler()) == [(BAD, "Slurm", "sinfo fails: cannot connect")]
 
 
 def test_a_controller_that_hangs_is_bad_too(slurm, tmp_path, monkeypatch):
-    slurm("accounting_storage/none", 300)
+    slurm(300)
     (tmp_path / "sinfo").write_text("#!/bin/sh\nexec /bin/sleep 60\n")
     monkeypatch.setattr("crosslign.config.scheduler.SECONDS", 0.2)
     assert list(scheduler()) == [(BAD, "Slurm", "sinfo fails: no answer within 0.2 s")]
 
 
 def test_accounting_that_answers_nothing_is_found_out(slurm):
-    slurm("accounting_storage/none", 300)
+    slurm(300)
     found = {what: (state, text) for state, what, text in scheduler()}
     assert found["Slurm partition"] == (OK, "main* up gpu:2")
     assert found["Slurm accounting"][0] == NOTE
     assert found["Slurm MinJobAge"] == (OK, "300 s")
     assert found["slurm/local.yaml"][0] == NOTE
+    slurm(300, accounting=True)
+    assert "Slurm accounting" not in [what for _, what, _ in scheduler()]
 
 
-def test_jobs_that_are_forgotten_too_early_are_bad(slurm, tmp_path):
-    slurm("accounting_storage/none", 30)
+@pytest.mark.parametrize(("age", "state"), [(0, OK), (2, NOTE), (179, NOTE), (180, OK)])  # zero is for ever
+def test_jobs_that_are_forgotten_early_are_told(slurm, age, state):
+    slurm(age)
+    found = {what: (state, text) for state, what, text in scheduler()}
+    assert found["Slurm MinJobAge"][0] == state
+    slurm(age, accounting=True)
+    told = {what: text for _, what, text in scheduler()}["Slurm MinJobAge"]
+    assert ("slurm-status-command: sacct" in told) == (state == NOTE)
+
+
+def test_ones_own_file_that_slurm_takes_is_well(slurm, tmp_path):
+    slurm(300)
     (tmp_path / "slurm").mkdir()
-    (tmp_path / "slurm" / "config.yaml").write_text("slurm-init-seconds-before-status-checks: 20\n")
     (tmp_path / "slurm" / "local.yaml").write_text("jobs: 5\n")
-    found = {what: (state, text) for state, what, text in scheduler()}
-    assert found["Slurm MinJobAge"] == (BAD, "30 s: set slurm-init-seconds-before-status-checks to 10 or less in slurm/local.yaml")
-    assert found["slurm/local.yaml"] == (OK, "found: Slurm takes a job with its names")
-    (tmp_path / "slurm" / "local.yaml").write_text("slurm-init-seconds-before-status-checks: 10\n")  # as it was told
-    assert (OK, "Slurm MinJobAge", "30 s") in list(scheduler())
-
-
-def test_where_accounting_answers_jobs_may_be_forgotten_early(slurm):
-    slurm("accounting_storage/slurmdbd", 30)
-    found = {what: (state, text) for state, what, text in scheduler()}
-    assert "Slurm accounting" not in found
-    assert found["Slurm MinJobAge"] == (OK, "30 s")
+    assert (OK, "slurm/local.yaml", "found: Slurm takes a job with its names") in list(scheduler())
 
 
 @pytest.mark.parametrize(
@@ -78,12 +79,19 @@ def test_where_accounting_answers_jobs_may_be_forgotten_early(slurm):
     ],
 )
 def test_ones_own_file_that_cannot_work_is_bad(slurm, tmp_path, own, said):
-    slurm("accounting_storage/none", 300)
+    slurm(300)
     (tmp_path / "sbatch").write_text('#!/bin/sh\ncase "$*" in *nowhere*) echo "invalid partition specified" >&2; exit 1;; esac\n')
     (tmp_path / "slurm").mkdir()
     (tmp_path / "slurm" / "local.yaml").write_text(own)
     state, text = {what: (state, text) for state, what, text in scheduler()}["slurm/local.yaml"]
     assert (state, said in text) == (BAD, True), text
+
+
+@pytest.mark.parametrize(("name", "state"), [("faiss", OK), ("no_such_module", NOTE)])
+def test_faiss_is_looked_for_by_its_module(monkeypatch, name, state):  # conda's package is called faiss-gpu
+    real = util.find_spec
+    monkeypatch.setattr(util, "find_spec", lambda _: real(name))
+    assert {what: state for state, what, _ in python_and_packages()}["faiss"] == state
 
 
 @pytest.mark.parametrize(("version", "state"), [((3, 9, 18), BAD), ((3, 11, 0), OK), ((3, 14, 1), OK)])

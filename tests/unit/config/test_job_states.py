@@ -1,30 +1,21 @@
-"""Jobs are asked after through an outage; real processes stand for Slurm's commands, the query is the executor's own."""
+"""Jobs are asked after through an outage, and beyond Slurm's memory; real processes stand for its commands."""
 
-import asyncio
-import logging
 import os
 
 import pytest
 
 from crosslign.config.job_states import JobStates
 
-plugin = pytest.importorskip("snakemake_executor_plugin_slurm.job_status_query")
-
 
 @pytest.fixture
 def slurm(tmp_path, monkeypatch):
-    """A `squeue` that answers what stands in a file, and fails while there is none."""
-    (tmp_path / "squeue").write_text(f'#!/bin/sh\ncase "$*" in *%r*) echo "7 Resources"; exit 0;; esac\nexec cat {tmp_path}/answer\n')
-    (tmp_path / "squeue").chmod(0o755)
+    """A `squeue` and a `sacct` that answer what stands in a file each, and fail while there is none."""
+    reason = 'case "$*" in *%r*) echo "7 Resources"; exit 0;; esac'
+    for name in ("squeue", "sacct"):
+        (tmp_path / name).write_text(f'#!/bin/sh\n{reason}\necho "$*" >> {tmp_path}/{name}.asked\nexec cat {tmp_path}/{name}.answer\n')
+        (tmp_path / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-
-    def answers(jobs):
-        if jobs is None:
-            (tmp_path / "answer").unlink(missing_ok=True)
-        else:
-            (tmp_path / "answer").write_text("".join(f"{job}|{state}\n" for job, state in jobs.items()))
-
-    return answers
+    return tmp_path
 
 
 @pytest.fixture
@@ -33,37 +24,70 @@ def told():
 
 
 @pytest.fixture
-def states(slurm, told):
-    """Gives answers one after another, and returns what the executor is told of each."""
+def ended(slurm, told):
+    """Gives answers one after another, and returns which jobs have ended by each."""
+    states = JobStates(told.append)
 
-    def asked(*answers, **options):
-        query = JobStates(plugin.query_job_status, told.append, **options)
+    def asked(*answers, jobs=("7",), command="squeue"):
         found = []
         for answer in answers:
-            slurm(answer)
-            found.append(asyncio.run(query(plugin.query_job_status_squeue("run"), logging.getLogger("test")))[0])
+            path = slurm / f"{command}.answer"
+            path.unlink(missing_ok=True)
+            if answer is not None:
+                path.write_text("".join(f"{job}|{state}\n" for job, state in answer.items()))
+            found.append(states.ended("run-17", jobs, command))
         return found
 
     return asked
 
 
-def test_an_outage_loses_no_job_and_is_told_once(states, told):
-    found = states({"7": "RUNNING"}, *[None] * 8, {"7": "COMPLETED"})
-    assert found == [{"7": "RUNNING"}, *[{}] * 8, {"7": "COMPLETED"}]
+def test_an_outage_loses_no_job_and_is_told_once(ended, told):
+    assert ended({"7": "RUNNING"}, *[None] * 8, {"7": "COMPLETED"}) == [{}] * 9 + [{"7": "COMPLETED"}]
     assert len(told) == 1
     assert "does not answer" in told[0]
 
 
-def test_a_job_that_slurm_has_forgotten_ends(states):
+@pytest.mark.parametrize("state", ["FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE"])
+def test_jobs_that_failed_have_ended_and_others_have_not(ended, state):
+    alive = ["PENDING", "CONFIGURING", "RUNNING", "COMPLETING", "SUSPENDED", "REQUEUED"]
+    answer = {str(number): state for number, state in enumerate(alive)} | {"8_1": state, "9": state}
+    assert ended(answer, jobs=("0", "1", "2", "3", "4", "5", "8_1")) == [{"8_1": state}]
+
+
+def test_a_job_that_slurm_has_forgotten_ends(ended):
     both = {"7": "RUNNING", "8_1": "RUNNING"}
-    found = states(both, {"8_1": "RUNNING"}, both, {"8_1": "RUNNING"}, None, {"8_1": "COMPLETED"})
-    assert [answer.get("7") for answer in found] == ["RUNNING", None, "RUNNING", None, None, "UNKNOWN"]
-    assert found[-1]["8_1"] == "COMPLETED"
+    found = ended(both, {"8_1": "RUNNING"}, both, {"8_1": "RUNNING"}, None, {"8_1": "COMPLETED"}, jobs=("7", "8_1"))
+    assert found == [{}] * 5 + [{"7": "UNKNOWN", "8_1": "COMPLETED"}]
 
 
-def test_the_reason_of_a_job_that_waits_long_is_told_once(states, told):
-    states({"7": "PENDING"}, {"7": "PENDING"}, pending_seconds=3600.0)
-    assert told == []
-    states(*[{"7": "PENDING"}] * 3, pending_seconds=0.0)
+def test_a_job_that_was_forgotten_before_anyone_asked_ends(ended):
+    assert ended({"8": "RUNNING"}, {"8": "RUNNING"}, jobs=("7", "8")) == [{}, {"7": "UNKNOWN"}]
+
+
+@pytest.mark.parametrize("state", ["PREEMPTED", "NODE_FAIL"])
+def test_a_job_that_is_not_put_back_into_the_queue_ends(ended, state):
+    assert ended({"7": state}, {"7": "PENDING"}, {"7": state}, {"7": "RUNNING"}) == [{}] * 4
+    assert ended({"7": state}, {"7": state}) == [{}, {"7": state}]
+
+
+def test_accounting_may_know_a_job_later_and_says_who_cancelled_it(ended, slurm):
+    assert ended({}, {}, {"7": "RUNNING"}, {"7": "CANCELLED by 1000"}, command="sacct") == [{}] * 3 + [{"7": "CANCELLED"}]
+    asked = (slurm / "sacct.asked").read_text()
+    assert "--name=run-17" in asked
+    assert "--clusters=all" in asked
+
+
+def test_each_job_of_an_array_is_asked_for(ended, slurm):
+    ended({})
+    assert "--array" in (slurm / "squeue.asked").read_text()  # those that wait are one line otherwise, under another number
+
+
+def test_the_reason_of_a_job_that_waits_long_is_told_once(slurm, told):
+    (slurm / "squeue.answer").write_text("7|PENDING\n")
+    for patience in (3600.0, 0.0):
+        assert told == []
+        states = JobStates(told.append, pending_seconds=patience)
+        for _ in range(3):
+            states.ended("run-17", ["7"], "squeue")
     assert len(told) == 1
     assert "7 Resources" in told[0]

@@ -129,6 +129,7 @@ def test_an_evaluation_set_that_is_a_part_of_an_archive_asks_for_what_it_reads(w
 def test_a_training_asks_for_cpus_with_its_devices(paper):
     assert [training_cpus(project("paper", gpus=gpus), "MS-E-s42") for gpus in (1, 4)] == [4, 16]
     assert training_cpus(project("paper", gpus=0), "MS-E-s42") == 1
+    assert [training_cpus(project("quick", gpus=gpus), "MS-E-s42") for gpus in (1, 4)] == [1, 4]  # whose few examples are no work
 
 
 def test_wikipedia_can_be_trained_on(paper):

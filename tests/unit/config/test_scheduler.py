@@ -5,8 +5,8 @@ import os
 import pytest
 from snakemake.resources import Resource
 
-from crosslign.config.scheduler import most, own_profile, require_scheduler
-from crosslign.errors import InputError
+from crosslign.config.scheduler import most, own_profile, require_alone, require_scheduler, require_status
+from crosslign.errors import InputError, ResourceError
 
 REFUSED = {"--account=closed": "Invalid account", "--mem=900000": "Requested node configuration is not available"}
 
@@ -52,6 +52,66 @@ def test_the_largest_job_of_a_rule_is_the_one_that_is_asked_for(slurm):
 def test_a_refusal_is_said_in_slurms_words_with_what_to_do(slurm):
     with pytest.raises(InputError, match=r"takes no jobs.*Invalid account.*slurm/local\.yaml"):
         require_scheduler([{"slurm_account": "closed"}])
+
+
+def test_a_full_queue_is_no_refusal(slurm):
+    (slurm / "sbatch").write_text('#!/bin/sh\necho "sbatch: error: QOSMaxSubmitJobPerUserLimit" >&2\nexit 1\n')
+    require_scheduler([{"slurm_partition": "main"}])
+
+
+@pytest.mark.parametrize("name", ["clusters", "cluster", "slurm_cluster"])
+def test_jobs_of_another_cluster_want_accounting(slurm, name):
+    (slurm / "sacct").write_text("#!/bin/sh\n")
+    (slurm / "sacct").chmod(0o755)
+    require_status([{"slurm_partition": "main"}], "squeue")
+    require_status([{name: "big"}], "sacct")
+    with pytest.raises(InputError, match=r"another cluster.*slurm-status-command: sacct.*local\.yaml"):
+        require_status([{}, {name: "big"}], "squeue")
+
+
+def test_accounting_that_is_off_is_not_asked_after_jobs(slurm):
+    (slurm / "sacct").write_text("#!/bin/sh\necho Slurm accounting storage is disabled >&2\nexit 1\n")
+    (slurm / "sacct").chmod(0o755)
+    with pytest.raises(InputError, match=r"storage is disabled.*slurm-status-command: squeue.*local\.yaml"):
+        require_status([{}], "sacct")
+
+
+@pytest.fixture
+def queue(slurm):
+    """Gives the function that puts jobs into the queue by the names of their runs, or has it not answer."""
+
+    def holds(*names, answers=True):
+        asked = f'echo "$*" >> {slurm}/calls'
+        (slurm / "squeue").write_text(f"#!/bin/sh\n{asked}\nprintf '%s\\n' {' '.join(names)}\n" if answers else "#!/bin/sh\nexit 1\n")
+        (slurm / "squeue").chmod(0o755)
+
+    return holds
+
+
+def test_jobs_that_a_killed_run_left_behind_are_named_with_what_ends_them(queue, tmp_path):
+    record = tmp_path / "slurm_run"
+    queue()
+    require_alone("a-1", record)
+    queue("a-1", "a-1", "b-2")
+    for _ in range(2):
+        with pytest.raises(ResourceError, match=r"2 jobs of a run that was killed.*scancel --name=a-1$"):
+            require_alone("c-3", record)
+    queue("b-2")
+    require_alone("c-3", record)
+    assert "COMPLETING" not in (tmp_path / "calls").read_text()  # they write nothing more
+    queue("a-1", "c-3")
+    with pytest.raises(ResourceError, match=r"1 jobs .*scancel --name=c-3$"):
+        require_alone("d-4", record)
+
+
+def test_a_queue_that_does_not_answer_holds_up_no_run_and_nothing_is_forgotten(queue, tmp_path):
+    record = tmp_path / "slurm_run"
+    require_alone("a-1", record)
+    queue(answers=False)
+    require_alone("b-2", record)
+    queue("a-1", "b-2")
+    with pytest.raises(ResourceError, match=r"scancel --name=a-1 && scancel --name=b-2$"):
+        require_alone("c-3", record)
 
 
 def test_a_machine_without_slurm_is_told_so(tmp_path, monkeypatch):

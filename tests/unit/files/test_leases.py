@@ -164,6 +164,15 @@ def test_more_than_there_are_is_an_error(two):
         pass
 
 
+def test_slices_of_a_gpu_are_no_devices_of_one_job(monkeypatch):
+    whole = [f"GPU-{uuid4()}" for _ in range(2)]
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", f"MIG-{uuid4()},{whole[0]},MIG-{uuid4()},{whole[1]}")
+    with lease_gpus(2, wait_seconds=0) as devices:
+        assert devices == whole
+    with pytest.raises(ResourceError, match="this machine shows 2, and 2 slices of a GPU"), lease_gpus(3):
+        pass
+
+
 def test_jobs_that_share_an_allocation_never_share_a_device(two, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "17")
     inside = [hold(30), hold(30)]

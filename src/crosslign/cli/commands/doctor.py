@@ -9,7 +9,7 @@ import shutil
 import socket
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from importlib import metadata, util
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,39 +17,33 @@ from urllib.request import getproxies, proxy_bypass
 
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
-from crosslign.config.scheduler import NAMES, OWN_PROFILE, RESOURCES, ask, own_settings, require_scheduler
-from crosslign.config.yaml_files import load_yaml
+from crosslign.config.scheduler import NAMES, OWN_PROFILE, RESOURCES, accounting_complaint, ask, own_settings, require_scheduler
+from crosslign.config.slurm_executor import LONGEST_PAUSE
 from crosslign.corpora.sources._network import is_offline
 from crosslign.errors import InputError
 
 OK, NOTE, BAD = "ok", "note", "bad"
-STATUS_SECONDS = "slurm-init-seconds-before-status-checks"
+NEEDED = ("torch", "transformers", "snakemake")
+MISSING = "not installed: pip install -r envs/requirements.lock"
 Finding = tuple[str, str, str]
 """State, what was looked at, what was found and what to do."""
-
-
-def _status_seconds() -> int:
-    """Return when a job is first asked after, in seconds: as slurm/local.yaml says, else slurm/config.yaml, else the executor."""
-    for path in (Path("slurm/local.yaml"), Path("slurm/config.yaml")):
-        try:
-            given = load_yaml(path).content
-        except (InputError, OSError):
-            continue
-        if isinstance(given, Mapping) and isinstance(given.get(STATUS_SECONDS), int):
-            return int(given[STATUS_SECONDS])
-    return 40
 
 
 def python_and_packages() -> Iterator[Finding]:
     """Check Python and the packages that compute."""
     version, new = platform.python_version(), sys.version_info >= (3, 11)
     yield (OK if new else BAD, "python", version if new else f"{version}: 3.11 or newer is needed")
-    for package in ("torch", "transformers", "snakemake", "faiss-cpu", "snakemake-executor-plugin-slurm"):
+    for package in (*NEEDED, "snakemake-executor-plugin-slurm"):
         try:
             yield OK, package, metadata.version(package)
         except metadata.PackageNotFoundError:
-            needed = package in ("torch", "transformers", "snakemake")
-            yield (BAD if needed else NOTE), package, "not installed: pip install -r envs/requirements.lock"
+            yield (BAD if package in NEEDED else NOTE), package, MISSING
+    if util.find_spec("faiss") is None:  # conda and pip call its package otherwise
+        yield NOTE, "faiss", MISSING
+        return
+    import faiss
+
+    yield OK, "faiss", f"{faiss.__version__}, GPUs: {faiss.get_num_gpus()}"
 
 
 def devices() -> Iterator[Finding]:
@@ -119,20 +113,21 @@ def scheduler() -> Iterator[Finding]:
 
 
 def _slurm_settings() -> Iterator[Finding]:
-    """Check what the executor asks Slurm for: accounting that answers, finished jobs that are remembered, a local file."""
+    """Check what the executor asks Slurm for: accounting that answers, ended jobs that are remembered, a local file."""
+    accounting = not accounting_complaint()
+    if not accounting:
+        text = "sacct does not answer: leave `slurm-status-command: squeue` as it is, and `slurm_account` out of slurm/local.yaml"
+        yield NOTE, "Slurm accounting", text
     said, complaint = ask(["scontrol", "show", "config"])
     if complaint:
         yield BAD, "Slurm", f"scontrol fails: {complaint}"
-    settings = dict(re.findall(r"^(\w+)\s*=\s*(\S+)", said, flags=re.MULTILINE))
-    accounting = shutil.which("sacct") and not settings.get("AccountingStorageType", "none").endswith("none")
-    if shutil.which("sacct") and not accounting:
-        text = "sacct is there and answers nothing: keep `slurm-status-command: squeue`, or the run waits for ever"
-        yield NOTE, "Slurm accounting", text
-    age = re.match(r"\d+", settings.get("MinJobAge", ""))
-    if age:
-        short = int(age[0]) < 3 * _status_seconds() and not accounting  # with accounting the executor then asks that
-        more = f": set slurm-init-seconds-before-status-checks to {max(1, int(age[0]) // 3)} or less in slurm/local.yaml" if short else ""
-        yield (BAD if short else OK), "Slurm MinJobAge", f"{age[0]} s{more}"
+    if age := re.search(r"^MinJobAge\s*=\s*(\d+)", said, flags=re.MULTILINE):
+        forgets = 0 < int(age[1]) < LONGEST_PAUSE
+        more = (
+            "`slurm-status-command: sacct` in slurm/local.yaml knows it" if accounting else "where its files are there it is taken for done"
+        )
+        text = f"{age[1]} s: Slurm may forget how a job ended before it is asked; {more}" if forgets else f"{age[1]} s"
+        yield (NOTE if forgets else OK), "Slurm MinJobAge", text
     yield _own_file()
 
 
@@ -140,7 +135,7 @@ def _own_file() -> Finding:
     """Check that slurm/local.yaml can be read, and that Slurm takes a small job with the names in it."""
     name = str(OWN_PROFILE)
     if not OWN_PROFILE.exists():
-        return NOTE, name, "not there: partition and account are guessed"
+        return NOTE, name, "not there: jobs go to the partition and account that Slurm takes by itself"
     try:
         given = own_settings()[RESOURCES]
         plain = {key: given[key] for key in NAMES if key in given and not set("'\"") & set(str(given[key]))}  # others are expressions

@@ -56,7 +56,8 @@ class Plan:
         if args.files:
             print(files_csv(needs), end="")
             return 0
-        command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "all"]
+        # A profile that the shell names ($SNAKEMAKE_PROFILE) brings a configuration of its own, which this plan is not of.
+        command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "all", "--profile", "none"]
         command += ["--configfile", str(args.configfile.resolve())] if args.configfile else []
         command += ["--config", *args.config] if args.config else []
         done = subprocess.run(command, cwd=args.directory, capture_output=True, text=True, check=False)

@@ -1,0 +1,137 @@
+"""What is laid over the public Slurm executor: it gives up with the first refusal, loses jobs in an outage, and leaves some behind."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+import time
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
+from typing import Any
+
+from crosslign.config.job_states import DONE, JobStates
+from crosslign.config.scheduler import QUEUE_FULL, ask
+
+LONGEST_PAUSE = 180.0
+"""Seconds between two looks at jobs, at most."""
+ENDING_SECONDS = 60.0
+"""How long jobs that were cancelled are waited for, at most; Slurm gives them 30 unless its KillWait says otherwise."""
+LATER = re.compile(
+    rf"{QUEUE_FULL.pattern}|Unable to contact slurm controller|Slurm backup controller in standby mode|Socket timed out|Zero Bytes"
+    r"|Unexpected message received|Resource temporarily unavailable|temporarily unable to accept job|Unable to create job record, try again"
+    r"|Required partition not available|Connection (?:refused|timed out|reset)"
+)
+"""Slurm's words for what passes without us: a controller that is down or too busy, a full queue, a partition that is being drained."""
+
+
+def is_down() -> bool:
+    """Tell whether Slurm says of all its controllers that they are down; a command that is missing or hangs says nothing."""
+    said = ask(["scontrol", "ping"])[0]
+    return "DOWN" in said and "UP" not in said
+
+
+Executor: Any = object
+"""Of the plugin; the workflow puts it behind `PatientExecutor` as its second base."""
+
+
+class PatientExecutor(Executor):  # type: ignore[misc]
+    """An executor on that of snakemake-executor-plugin-slurm (2.8), which submits the jobs.
+
+    - A submission that fails of what passes is made again, in the same try of the job. The plugin takes each for a failed try, and all
+      tries of all jobs that are ready are used up within a minute.
+    - Jobs are asked after through an outage, as `JobStates` does. The plugin loses all of them when one round of asking fails, and asks
+      for ever after one that Slurm has forgotten or pre-empted for good, or where there is no accounting, although `squeue` would know.
+    - A run that is told to end submits nothing more, and its jobs are cancelled by its name. The plugin submits what is ready, and does
+      not cancel what it is just submitting or asking after.
+    """
+
+    pause = 15.0
+    """Seconds before a submission is made again."""
+    next_seconds_between_status_checks: float
+
+    def __init__(self, workflow: Any, logger: Any) -> None:
+        self._tell = logger.warning
+        self._states = JobStates(logger.warning)
+        self._ends = threading.Event()
+        self._refused = float("-inf")
+        super().__init__(workflow, logger)
+
+    def get_account_arg(self, job: Any) -> Iterator[str]:
+        """Yield the account's option, none where none is given: Slurm knows its users' own, and the plugin's guess wants `sacct`."""
+        return super().get_account_arg(job) if job.resources.get("slurm_account") else iter([""])
+
+    def _report_job_error_threadsafe(self, submitted: Any, message: str) -> None:
+        """Have a job submitted again after a while, or report that it cannot be submitted; called in a thread that submits.
+
+        Args:
+            submitted: what the plugin knows of the job.
+            message: why it was not submitted, in the plugin's words and Slurm's.
+        """
+        if self._ends.is_set():
+            return
+        found = LATER.search(message.partition("sbatch call:")[0])
+        if not found and not is_down():
+            super()._report_job_error_threadsafe(submitted, message)
+            return
+        now = time.monotonic()
+        if now - self._refused > 10 * self.pause:
+            self._tell(f"Slurm takes no jobs just now ({found[0] if found else 'no controller answers'}): they are submitted when it does")
+        self._refused = now
+        self._job_submission_executor.submit(self._again, submitted.job, now + self.pause)
+
+    def _again(self, job: Any, due: float) -> None:
+        """Submit a job, when it is time."""
+        if not self._ends.wait(max(0.0, due - time.monotonic())):
+            self.run_job(job)
+
+    def cancel_jobs(self, active_jobs: Sequence[Any]) -> None:
+        """Cancel all jobs of this run, those that are being submitted too.
+
+        Args:
+            active_jobs: those that the plugin knows; Slurm knows all by the name of the run.
+        """
+        self._ends.set()
+        self._job_submission_executor.shutdown(wait=True, cancel_futures=True)
+        command = ["scancel", f"--name={self.run_uuid}"]
+        command += ["--clusters=all"] if self._submitted_job_clusters else []
+        if complaint := ask(command)[1]:
+            self._tell(f"jobs of this run may go on ({complaint}): end them with `{' '.join(command)}`")
+            return
+        due = time.monotonic() + ENDING_SECONDS
+        while ask(["squeue", "--noheader", *command[1:]])[0].strip() and time.monotonic() < due:
+            time.sleep(1.0)  # trainings write a checkpoint, which the next run goes on from
+
+    async def check_active_jobs(self, active_jobs: Sequence[Any]) -> AsyncIterator[Any]:
+        """Report the jobs that have ended, and yield the others."""
+        settings = self.workflow.executor_settings
+        ended: dict[str, str] = {}
+        if active_jobs and not self._ends.is_set():  # without jobs this is called before the plugin is ready
+            numbers = [job.external_jobid for job in active_jobs]
+            ended = await asyncio.to_thread(self._states.ended, self.run_uuid, numbers, settings.status_command)
+        for job in active_jobs:
+            state = ended.get(job.external_jobid)
+            if state is None:
+                yield job
+            else:
+                self._report(job, state)
+        longer = min(self.next_seconds_between_status_checks + 10, LONGEST_PAUSE)
+        self.next_seconds_between_status_checks = longer if active_jobs and not ended else settings.init_seconds_before_status_checks
+
+    def _report(self, job: Any, state: str) -> None:
+        """Report how a job ended; Slurm's log of one that did well goes."""
+        log = job.aux["slurm_logfile"]
+        if state not in DONE:
+            message = f"SLURM-job '{job.external_jobid}' failed, SLURM status is: '{state}'. "
+            self.report_job_error(job, msg=message, aux_logs=[str(log)])
+            return
+        self.report_job_success(job)
+        if not self.workflow.executor_settings.keep_successful_logs:
+            with suppress(OSError):
+                log.unlink(missing_ok=True)
+
+    async def sleep(self) -> None:
+        """Wait until the next look at jobs, and no longer than the run goes on."""
+        due = time.monotonic() + self.next_seconds_between_status_checks
+        while self.wait and time.monotonic() < due:
+            await asyncio.sleep(1.0)
