@@ -11,7 +11,7 @@ import pytest
 import crosslign
 
 FLOORS = [
-    {"collector", "durations", "errors", "registry", "threads"},
+    {"collector", "durations", "errors", "progress", "registry", "threads"},
     {"files", "languages", "paths", "vectors"},
     {"config"},
     {"corpora"},
