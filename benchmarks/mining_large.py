@@ -17,8 +17,8 @@ import numpy as np
 from _common import machine, parser, versions
 from _mining import centres, memory_of
 
+from crosslign.durations import duration
 from crosslign.mining.knn import TILES, product_dtype
-from crosslign.mining.progress import duration
 from crosslign.mining.search import Search, Step
 from crosslign.mining.side import Side
 from crosslign.mining.tiles import WIDTH
@@ -77,7 +77,7 @@ def main() -> None:
     clock = _Clock()
     x, y = (Side(open_vectors(args.folder / f"{name}.npy"), None, name, place, 0) for name in "xy")
     clock.say("sides checked and scaled")
-    search = Search(x, y, args.k, Step(product_dtype(place)), tile)
+    search = Search(x, y, (args.k, args.k), Step(product_dtype(place)), tile)
     once = [clock.say("bounds of both sides")]
     columns = list(blocks(y.n, tile[1]))
     copies = [search.y_copies.block(at, WIDTH) for at in columns]
@@ -88,7 +88,7 @@ def main() -> None:
         for strip in list(blocks(x.n, tile[0]))[: args.strips]:
             search._strip(strip, columns, copies, buffer)
             strips.append(clock.say(f"tile row of {tile[0]} x {y.n:,}"))
-        search.columns.resolve(search.y, search.x)
+        search.columns.resolve()
     once.append(clock.say("re-scoring of what waited for the columns"))
     print(f"machine: {machine()}; {versions('numpy', 'torch')}")
     print(f"task: {args.rows} x {args.rows} x {args.dim} float16 on disk, k = {args.k}, {args.threads} threads")

@@ -65,6 +65,22 @@ def open_vectors(vectors: Vectors, name: str = "vectors") -> np.ndarray:
     return array
 
 
+def open_both(sources: Vectors, targets: Vectors) -> tuple[np.ndarray, np.ndarray]:
+    """Return two matrices whose rows can be compared with each other.
+
+    Raises:
+        InputError: as `open_vectors` raises; a matrix has no rows, or they differ in dimension.
+    """
+    left, right = open_vectors(sources, "sources"), open_vectors(targets, "targets")
+    names = name_of(sources, "sources"), name_of(targets, "targets")
+    if not (len(left) and len(right)):
+        raise InputError("no vectors to search", where=names[1] if len(left) else names[0])
+    if left.shape[1] != right.shape[1]:
+        why = f"{left.shape[1]} and {right.shape[1]} dimensions"
+        raise InputError("vectors of unequal dimension", where=f"{names[0]} and {names[1]}", why=why)
+    return left, right
+
+
 def row_norms(chunk: np.ndarray, numbers: np.ndarray, name: str) -> np.ndarray:
     """Return the float64 L2 norms of a chunk of rows, whose numbers are `numbers`.
 

@@ -12,7 +12,7 @@ import crosslign
 from crosslign.files.fingerprint import modules_of
 
 FLOORS = [
-    {"collector", "durations", "errors", "registry", "threads"},
+    {"collector", "durations", "errors", "progress", "registry", "threads"},
     {"files", "languages", "paths", "vectors"},
     {"config"},
     {"corpora"},

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
@@ -19,6 +18,7 @@ from crosslign.encoders.model import Backbone, Member, Model
 from crosslign.encoders.packed import PackedBackbone, supported
 from crosslign.encoders.tokens import Tokens, collate
 from crosslign.errors import InputError, ResourceError
+from crosslign.progress import Progress
 
 TOKEN_BUDGET = 2048
 """Tokens of a batch on a CPU, padding included: more does not fit its caches; a GPU takes 32 times as many."""
@@ -27,7 +27,6 @@ CHUNK = 65536
 """Sentences that are tokenised, sorted and encoded at a time; bounds the memory that token ids take."""
 
 PRECISIONS = {"bf16": torch.bfloat16, "fp16": torch.float16}
-PROGRESS_SECONDS = 5.0
 
 log = logging.getLogger(__name__)
 Matrix = NDArray[np.float32]
@@ -59,22 +58,6 @@ def token_batches(lengths: NDArray[np.int64], order: NDArray[np.int64], budget: 
         start += size
 
 
-class _Progress:
-    """Sentences done, their speed and the time that is left, in the log every few seconds."""
-
-    def __init__(self, total: int) -> None:
-        self.total, self.done = total, 0
-        self.start = self.last = time.monotonic()
-
-    def add(self, rows: int) -> None:
-        self.done += rows
-        now = time.monotonic()
-        if now - self.last >= PROGRESS_SECONDS:
-            self.last = now
-            speed = self.done / (now - self.start)
-            log.info("encoded %d of %d sentences, %.0f/s, %.0f s left", self.done, self.total, speed, (self.total - self.done) / speed)
-
-
 def _encode_rows(member: Member, backbone: Backbone | None, tokens: Tokens, rows: NDArray[np.int64], readout: Mapping[str, Any]) -> Matrix:
     device = member.special_ids.device
     segments = [tokens.segments[i] for i in rows] if tokens.segments is not None else None
@@ -92,7 +75,7 @@ def token_budget(model: Model) -> int:
 
 
 def _encode_member(
-    model: Model, member: Member, tokens: Tokens, readout: Mapping[str, Any], names: Sequence[str], progress: _Progress
+    model: Model, member: Member, tokens: Tokens, readout: Mapping[str, Any], names: Sequence[str], progress: Progress
 ) -> Matrix:
     """Encode tokenised sentences; where memory does not suffice, go on with batches of half the size, here and in later calls."""
     lengths = np.fromiter((len(ids) for ids in tokens.ids), np.int64, len(tokens.ids))
@@ -145,6 +128,7 @@ def encode_counted(
     readout: Mapping[str, Any],
     pair_texts: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
+    progress: Progress | None = None,
 ) -> tuple[Matrix, int]:
     """Encode sentences and count those that were cut.
 
@@ -155,6 +139,7 @@ def encode_counted(
         readout: pooling; and layer (-1), max_length (all positions), normalise (true), precision (fp32), prefix ("").
         pair_texts: n second segments for a cross-encoder, or None.
         names: n ids for messages; `row 0` and so on by default.
+        progress: counts the sentences, where they are part of more; by default they are all.
 
     Returns:
         float32 [n, d] in the order of `texts`, and the number of texts that were longer than max_length. Equal input gives
@@ -169,7 +154,7 @@ def encode_counted(
     chosen = np.array([model.member_of(lang) for lang in langs], dtype=object)
     members = sorted(set(chosen))
     vectors = np.empty((len(texts), _width(model, members, readout["pooling"])), dtype=np.float32)
-    progress, truncated = _Progress(len(texts)), 0
+    progress, truncated = progress or Progress(len(texts), "encoded", "sentences"), 0
     prefix, max_length = readout.get("prefix", ""), readout.get("max_length", 1 << 30)
     with evaluating(model):
         for name in members:

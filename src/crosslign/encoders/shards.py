@@ -30,6 +30,7 @@ from crosslign.collector import collect_rarely
 from crosslign.encoders.encode import apply_head, encode_counted, text_columns, token_budget
 from crosslign.encoders.model import Model
 from crosslign.errors import CrosslignError, InputError, ResourceError
+from crosslign.progress import Progress
 from crosslign.threads import VARIABLES, limit_threads
 
 SHARD = 8192
@@ -119,12 +120,12 @@ class ShardEncoder:
         tokenizers = sorted({type(self.model.member(m).tokenizer).__name__ for m in self.model.members})
         return {"dimension": dimension, "layer_read": layer, "tokenizer": tokenizers}
 
-    def __call__(self, start: int) -> Counts:
-        """Encode the shard that begins at a row."""
+    def __call__(self, start: int, progress: Progress | None = None) -> Counts:
+        """Encode the shard that begins at a row; `progress` counts its texts."""
         stop = min(start + self._task.shard, len(self._rows))
         ids, texts, langs, pairs = text_columns(self._rows.between(start, stop), self._task.texts)
         names = [self._task.named.format(number) for number in ids]
-        vectors, truncated = encode_counted(self.model, texts, langs, self._readout, pairs, names=names)
+        vectors, truncated = encode_counted(self.model, texts, langs, self._readout, pairs, names, progress)
         if self._head is not None:
             vectors = apply_head(self._head, vectors, self.model.device)
         matrix = np.lib.format.open_memmap(self._task.matrix, "r+")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -17,9 +16,8 @@ from crosslign.encoders.shards import SHARD, Counts, Facts, Head, Rows, ShardEnc
 from crosslign.errors import InputError
 from crosslign.files import atomic_path, iter_rows, write_json
 from crosslign.files.atomic import reserve
+from crosslign.progress import Progress
 from crosslign.threads import limit_threads
-
-log = logging.getLogger(__name__)
 
 
 def _check_pairs(texts: Path) -> None:
@@ -47,7 +45,7 @@ def _is_whole(matrix: Path) -> bool:
     return True
 
 
-class _Progress:
+class _Shards:
     """Which shards are done, on the disk; another identity knows of none."""
 
     def __init__(self, folder: Path, stem: str, identity: Mapping[str, Any]) -> None:
@@ -66,6 +64,11 @@ class _Progress:
         self.done[start] = counts
         write_json(self._state, {"identity": self._identity, "done": {str(at): self.done[at] for at in sorted(self.done)}})
 
+    def counts(self) -> Counts:
+        """Return what was counted of all shards."""
+        done = self.done.values()
+        return {"truncated": sum(one["truncated"] for one in done), "token_budget": min((one["token_budget"] for one in done), default=0)}
+
     def finish(self, out: Path) -> None:
         """Give the matrix its final name."""
         with atomic_path(out) as temporary:
@@ -75,13 +78,11 @@ class _Progress:
     def prepare(self, rows: int, dimension: int, dtype: str) -> list[int]:
         """Make the matrix unless it is there; return the first rows of the shards that are left."""
         left = [start for start in range(0, rows, SHARD) if start not in self.done]
-        if self.done:
-            log.info("going on: %d of %d shards are done", len(self.done), len(self.done) + len(left))
-        elif rows:
+        if not rows:
+            np.save(self.matrix, np.empty((0, dimension), dtype))
+        elif not self.done:
             np.lib.format.open_memmap(self.matrix, "w+", np.dtype(dtype), (rows, dimension)).flush()
             reserve(self.matrix)
-        else:
-            np.save(self.matrix, np.empty((0, dimension), dtype))
         return left
 
 
@@ -97,22 +98,27 @@ def _folder(work: Path | None, out: Path) -> Iterator[Path]:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _encode(task: Task, devices: list[str], threads: int, head: Head | None, progress: _Progress, rows: int) -> Facts:
+def _encode(task: Task, devices: list[str], threads: int, head: Head | None, shards: _Shards, rows: int) -> Facts:
     """Encode what is left; return what is known of the encoder."""
     known: Facts = {}
+    progress = Progress(rows, "encoded", "texts")
+
+    def size(start: int) -> int:
+        return min(SHARD, rows - start)
 
     def prepare(facts: Facts) -> list[int]:
         known.update(facts)
-        return progress.prepare(rows, facts["dimension"], task.dtype)
+        progress.skip(sum(map(size, shards.done)))
+        return shards.prepare(rows, facts["dimension"], task.dtype)
 
-    def here() -> Iterator[tuple[int, Counts]]:
+    if len(devices) == 1:
         encoder = ShardEncoder(task, devices[0], head)
         for start in prepare(encoder.facts):
-            yield start, encoder(start)
-
-    for start, counts in here() if len(devices) == 1 else side_by_side(task, devices, threads, prepare):
-        progress.add(start, counts)
-        log.info("%d of %d texts encoded", min(len(progress.done) * SHARD, rows), rows)
+            shards.add(start, encoder(start, progress))
+    else:
+        for start, counts in side_by_side(task, devices, threads, prepare):
+            shards.add(start, counts)
+            progress.add(size(start))
     return known
 
 
@@ -164,10 +170,9 @@ def embed_text_set(
     devices = _devices(processes, -(-rows // SHARD))[: None if head is None else 1]
     limit_threads(threads)
     with _folder(work, out) as folder:
-        progress = _Progress(folder, out.stem, {**(identity or {}), "dtype": dtype, "rows": rows, "shard": SHARD})
-        task = Task(paths, str(texts), dict(readout), str(progress.matrix), dtype, named, SHARD)
-        facts = _encode(task, devices, threads, head, progress, rows)
-        progress.finish(out)
-    done = progress.done.values()
-    found = {"truncated": sum(counts["truncated"] for counts in done), "token_budget": min((c["token_budget"] for c in done), default=0)}
-    return {"rows": rows, **facts, "dtype": dtype, **found, "device": torch.device(devices[0]).type, "devices": len(devices)}
+        shards = _Shards(folder, out.stem, {**(identity or {}), "dtype": dtype, "rows": rows, "shard": SHARD})
+        task = Task(paths, str(texts), dict(readout), str(shards.matrix), dtype, named, SHARD)
+        facts = _encode(task, devices, threads, head, shards, rows)
+        shards.finish(out)
+    device = torch.device(devices[0]).type
+    return {"rows": rows, **facts, "dtype": dtype, **shards.counts(), "device": device, "devices": len(devices)}

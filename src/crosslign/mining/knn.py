@@ -18,13 +18,13 @@ import torch
 from torch import Tensor
 
 from crosslign.errors import InputError
-from crosslign.mining.progress import Progress
 from crosslign.mining.ranking import EMPTY, key_indices, key_scores
 from crosslign.mining.resume import EVERY, Resume, digest
 from crosslign.mining.search import Search, Step, full_products
 from crosslign.mining.side import Side
 from crosslign.mining.tiles import BoundExceededError
-from crosslign.vectors import Vectors, name_of, open_vectors
+from crosslign.progress import Progress
+from crosslign.vectors import Vectors, name_of, open_both
 
 KEEP = {"cpu": 4 << 30, "cuda": 16 << 30}
 TILES = {"cpu": (2048, 2048), "cuda": (16384, 16384)}
@@ -86,6 +86,7 @@ def neighbours(
     targets: Vectors,
     k: int,
     *,
+    k_back: int | None = None,
     source_rows: np.ndarray | None = None,
     target_rows: np.ndarray | None = None,
     device: str | Sequence[str] = "cpu",
@@ -103,6 +104,7 @@ def neighbours(
         sources, targets: arrays [n, d] and [m, d] of float16, float32 or float64, or paths of `.npy` files, which are memory-mapped.
             They are never changed; copies are normalised.
         k: neighbours of each row, at least 1; capped at the size of the other side.
+        k_back: neighbours of each target, where that is another number than `k`; 0 for none, which saves their re-scoring.
         source_rows, target_rows: int64, rows of these that take part, in this order; indices of the result count them from 0.
         device: a torch device, or several of one kind that share the rows of the larger side.
         tile: rows and columns of a tile, multiples of 16; changes time and memory, never the result.
@@ -113,11 +115,7 @@ def neighbours(
     Raises:
         InputError: unequal dimensions, no rows, or a row of NaN, infinity or zeros; names file and row.
     """
-    left, right = open_vectors(sources, "sources"), open_vectors(targets, "targets")
-    if left.shape[1] != right.shape[1]:
-        raise InputError(
-            "vectors of unequal dimension", where="sources and targets", why=f"{left.shape[1]} and {right.shape[1]} dimensions"
-        )
+    left, right = open_both(sources, targets)
     if k < 1:
         raise InputError(f"k must be at least 1, not {k}", where="nearest neighbours")
     devices = [torch.device(name) for name in ([device] if isinstance(device, str) else device)]
@@ -125,14 +123,17 @@ def neighbours(
     given = [(left, source_rows, name_of(sources, "sources")), (right, target_rows, name_of(targets, "targets"))]
     # The side whose copy stays in memory is the smaller one; ties are broken alike in both directions, so the result is the same.
     swapped = _rows(*given[1][:2]) > _rows(*given[0][:2])
+    lengths = k, k if k_back is None else k_back
     if swapped:
         given.reverse()
+        lengths = lengths[::-1]
     bound = KEEP[kind] if keep is None else keep
     sides = {place: (Side(*given[0], place, bound), Side(*given[1], place, bound)) for place in devices}
-    identity = {"k": str(k)}
+    identity = {"k": str(lengths)}
     if state:
         identity |= {role: digest(*one[:2]) for role, one in zip(("rows", "columns"), given, strict=True)}
-    plan = _Plan([sides[place] for place in devices], k, Step(dtype or product_dtype(devices[0])), tile or TILES[kind], state, identity)
+    step = Step(dtype or product_dtype(devices[0]))
+    plan = _Plan([sides[place] for place in devices], lengths, step, tile or TILES[kind], state, identity)
     found = _found(plan)
     return found.turned() if swapped else found
 
@@ -164,7 +165,7 @@ class _Plan:
     """
 
     sides: Sequence[tuple[Side, Side]]
-    k: int
+    k: tuple[int, int]
     step: Step
     tile: tuple[int, int]
     state: State | None
@@ -174,7 +175,7 @@ class _Plan:
         """Search all shares, side by side, and join their best lists."""
         shares = _shares(self.sides[0][0].n, len(self.sides), self.tile[0])
         states = [self._resume(share) for share in shares]
-        progress = Progress(self.sides[0][0].n)
+        progress = Progress(self.sides[0][0].n, "searched", "rows")
 
         def search(number: int) -> tuple[Tensor, Tensor]:
             return Search(*self.sides[number], self.k, self.step, self.tile, shares[number]).run(progress, states[number])
@@ -183,15 +184,15 @@ class _Plan:
             with full_products(), ThreadPoolExecutor(len(shares)) as pool:
                 found = [search(0)] if len(shares) == 1 else list(pool.map(search, range(len(shares))))
         except BoundExceededError:
-            self._clear()
+            self._clear(f"rows-*-{self.step}.safetensors")
             raise
-        self._clear()
+        self._clear("rows-*.safetensors")
         return _unpack(torch.cat([forward for forward, _ in found]), _joined([backward for _, backward in found]))
 
-    def _clear(self) -> None:
-        """Remove the states of this step, those of another number of devices too."""
+    def _clear(self, states: str) -> None:
+        """Remove states, those of another number of devices too."""
         if self.state:
-            for path in self.state.folder.glob(f"rows-*-{self.step}.safetensors"):
+            for path in self.state.folder.glob(states):
                 path.unlink()
 
     def _resume(self, share: slice) -> Resume | None:

@@ -73,10 +73,14 @@ def _scored(neighbours: Neighbours, margin: Margin) -> tuple[np.ndarray, np.ndar
     """Return the margin scores of all forward [n, k] and all backward [m, k'] candidates, float64."""
     forward, backward = neighbours.forward_scores.astype(np.float64), neighbours.backward_scores.astype(np.float64)
     f, b = forward.mean(1), backward.mean(1)
-    return (
-        margin_scores(forward, (f[:, None] + b[neighbours.forward_indices]) / 2, margin),
-        margin_scores(backward, (b[:, None] + f[neighbours.backward_indices]) / 2, margin),
-    )
+
+    def scored(cosines: np.ndarray, own: np.ndarray, other: np.ndarray, indices: np.ndarray) -> np.ndarray:
+        means = other[indices]  # in place from here: fresh memory of this size costs more than the sums
+        means += own[:, None]
+        means /= 2
+        return margin_scores(cosines, means, margin)
+
+    return scored(forward, f, b, neighbours.forward_indices), scored(backward, b, f, neighbours.backward_indices)
 
 
 def _best(scores: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -34,6 +34,12 @@ def key_indices(keys: Tensor) -> Tensor:
     return _INDEX_MASK - (keys & _INDEX_MASK)
 
 
+def listed_scores(lists: Tensor, indices: Tensor) -> Tensor:
+    """Return the score that each index has in its list of keys, -inf where it does not stand there: int64 [n, k] and [n] to float32 [n]."""
+    found = key_indices(lists) == indices[:, None]
+    return key_scores(lists).masked_fill(~found, -torch.inf).amax(1)
+
+
 def ranks_in_groups(groups: Tensor) -> Tensor:
     """Return each element's position within its group; `groups` int64 [n], equal groups adjacent."""
     if not len(groups):

@@ -70,5 +70,5 @@ class Resume:
     def save(self, forward: Tensor, backward: Tensor) -> None:
         """Put the lists on the disk, whole or not at all."""
         with atomic_path(self.path) as temporary:
-            save_file({"forward": forward.contiguous(), "backward": backward.cpu().contiguous()}, temporary, self._identity)
+            save_file({"forward": forward.cpu().contiguous(), "backward": backward.cpu().contiguous()}, temporary, self._identity)
         self._last = time.monotonic()

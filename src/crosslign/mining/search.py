@@ -14,11 +14,11 @@ import torch
 from torch import Tensor
 
 from crosslign.mining.copies import Copies, error_bounds
-from crosslign.mining.progress import Progress
-from crosslign.mining.ranking import to_keys
+from crosslign.mining.ranking import EMPTY, to_keys
 from crosslign.mining.resume import Resume
 from crosslign.mining.side import Side, exact_score_matrix
 from crosslign.mining.tiles import WIDTH, Direction
+from crosslign.progress import Progress
 from crosslign.vectors import blocks
 
 DENSE = 1 / 2
@@ -41,22 +41,29 @@ class Search:
 
     Args:
         x, y: sources and targets.
-        k: length of the best lists.
+        k: length of the best lists of the sources, and of the targets; 0 for none.
         step: how tiles are made.
         tile: rows and columns of a tile.
         share: sources that this pass takes; all when None.
+
+    Attributes:
+        best: int64 [n, k], best lists of the sources, as keys.
+        columns: best lists of the targets, fed by every tile.
     """
 
-    def __init__(self, x: Side, y: Side, k: int, step: Step, tile: tuple[int, int], share: slice | None = None) -> None:
+    def __init__(self, x: Side, y: Side, k: tuple[int, int], step: Step, tile: tuple[int, int], share: slice | None = None) -> None:
         if any(size < WIDTH or size % WIDTH for size in tile):
             raise ValueError(f"tile sizes must be multiples of {WIDTH}, not {tile}")
         dtype = step.dtype
         self.x, self.y, self.dtype, self.tile, self.exact = x, y, dtype, tile, step.exact
         self.share = share or slice(0, x.n)
         self.x_copies, self.y_copies = Copies(x, y, dtype, first=True), Copies(y, x, dtype, first=False)
-        self.k, self.shift = min(k, y.n), self.x_copies.shift
+        self.k, self.shift = min(k[0], y.n), self.x_copies.shift
         self.row_bounds = error_bounds(self.x_copies, self.y_copies)
-        self.columns = Direction(error_bounds(self.y_copies, self.x_copies), self.shift, min(k, x.n), dtype)
+        self.best = torch.full((x.n, self.k), EMPTY, device=self.row_bounds.device)
+        column_bounds = error_bounds(self.y_copies, self.x_copies)
+        # A column's candidates wait until their rows are done, and most of them stand in the lists of these.
+        self.columns = Direction(y, x, column_bounds, self.shift, min(k[1], x.n), dtype, lists=self.best if self.k else None)
 
     def run(self, progress: Progress, resume: Resume | None = None) -> tuple[Tensor, Tensor]:
         """Search; return the best lists of the share's rows and of all columns, as keys.
@@ -72,42 +79,42 @@ class Search:
         copies = [] if self.exact else [self.y_copies.block(at, WIDTH) for at in column_blocks]
         # One buffer for all tiles: fresh memory would cost a page fault for every 4 KiB of each tile.
         buffer = torch.empty(self.tile[0] * self.tile[1], dtype=self.dtype, device=self.columns.best.device)
-        forward = self._taken_over(resume)
-        start = self.share.start + sum(map(len, forward))
+        start = self.share.start + self._taken_over(resume)
         progress.skip(start - self.share.start)
         with torch.no_grad():
             for part in blocks(self.share.stop - start, self.tile[0]):
                 strip = slice(start + part.start, start + part.stop)
-                forward.append(self._strip(strip, column_blocks, copies, buffer))
+                self._strip(strip, column_blocks, copies, buffer)
                 if resume and resume.due():
-                    self.columns.resolve(self.y, self.x)
-                    resume.save(torch.cat(forward), self.columns.best)
+                    self.columns.resolve()
+                    resume.save(self.best[self.share.start : strip.stop], self.columns.best)
                 progress.add(strip.stop - strip.start)
-            self.columns.resolve(self.y, self.x)
-        return torch.cat(forward), self.columns.best.cpu()
+            self.columns.resolve()
+        return self.best[self.share].cpu(), self.columns.best.cpu()
 
-    def _taken_over(self, resume: Resume | None) -> list[Tensor]:
-        """Return the best lists of rows that an earlier run has done; those of columns are taken over."""
+    def _taken_over(self, resume: Resume | None) -> int:
+        """Take over the best lists that an earlier run left; return how many rows it has done."""
         saved = resume.load() if resume else None
         if saved is None:
-            return []
+            return 0
         forward, backward = saved
-        self.columns.enter(slice(None), backward.to(self.columns.best.device))
-        return [forward]
+        self.best[self.share.start : self.share.start + len(forward)] = forward.to(self.best.device)
+        self.columns.enter(slice(None), backward.to(self.best.device))
+        return len(forward)
 
-    def _strip(self, strip: slice, column_blocks: list[slice], copies: list[Tensor], buffer: Tensor) -> Tensor:
-        """Return the best lists of one tile row, having fed those of the columns."""
-        rows = Direction(self.row_bounds[strip], self.shift, self.k, self.dtype)
+    def _strip(self, strip: slice, column_blocks: list[slice], copies: list[Tensor], buffer: Tensor) -> None:
+        """Find the best lists of one tile row, and feed those of the columns."""
+        rows = Direction(self.x, self.y, self.row_bounds[strip], self.shift, self.k, self.dtype, first=strip.start)
         low = None if self.exact else self.x_copies.block(strip, WIDTH)
         for index, at in enumerate(column_blocks):
             if low is None or not self._propose(rows, _product(low, copies[index], buffer), strip, at):
                 self._score_all(rows, strip, at)
             if rows.crowded():
-                rows.resolve(self.x, self.y, strip.start)
-        rows.resolve(self.x, self.y, strip.start)
+                rows.resolve()
+        rows.resolve()
+        self.best[strip] = rows.best
         if self.columns.crowded():
-            self.columns.resolve(self.y, self.x)
-        return rows.best.cpu()
+            self.columns.resolve()
 
     def _propose(self, rows: Direction, tile: Tensor, strip: slice, at: slice) -> bool:
         """Take the candidates of a low-precision tile; returns False, and takes none, when they are too many."""

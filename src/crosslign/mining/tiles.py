@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from crosslign.mining.copies import UNIT_ROUNDOFF
-from crosslign.mining.ranking import EMPTY, key_scores, merge, order_in_groups, ranks_in_groups, to_keys
+from crosslign.mining.ranking import EMPTY, key_scores, listed_scores, merge, order_in_groups, ranks_in_groups, to_keys
 from crosslign.mining.side import Side, exact_scores
 from crosslign.vectors import blocks
 
@@ -25,6 +25,8 @@ WIDTH = 16
 """Entries of a tile that share one maximum."""
 PAIRS = 512
 """Pairs re-scored at once: few enough for the processor's cache, many enough for what each call costs."""
+LISTS = 1 << 13
+"""Best lists in which pairs are looked up at once."""
 PENDING = 1 << 22
 PENDING_PER_NEIGHBOUR = 2
 """Candidates that wait for re-scoring before they are re-scored early: at least so many, and so many for each place of the best lists."""
@@ -38,22 +40,36 @@ class Direction:
     """Running best lists of the rows of one side, fed by tiles.
 
     Args:
+        own, other: the side whose rows have the lists, and the one that they search.
         bounds: float64 [n], see `copies.error_bounds`.
         shift: what a tile's entries lack to the cosines.
-        k: length of the lists.
+        k: length of the lists; 0 where nobody wants them: no entry of a tile is a candidate then.
         dtype: type of the tiles.
+        first: number of the first row within `own`.
+        lists: int64 [rows of `other`, any], their own best lists: a pair that stands there has its exact score and is not scored again.
 
     Attributes:
         best: int64 [n, k], keys of what is scored exactly so far, best first.
     """
 
-    def __init__(self, bounds: Tensor, shift: float, k: int, dtype: torch.dtype) -> None:
+    def __init__(
+        self,
+        own: Side,
+        other: Side,
+        bounds: Tensor,
+        shift: float,
+        k: int,
+        dtype: torch.dtype,
+        first: int = 0,
+        lists: Tensor | None = None,
+    ) -> None:
+        self._own, self._other, self._first, self._lists = own, other, first, lists
         n, device = len(bounds), bounds.device
         self.k, self.dtype, self.bounds, self.shift = k, dtype, bounds, shift
         self.best = torch.full((n, k), EMPTY, device=device)
         self._largest = torch.full((n, k), -torch.inf, dtype=dtype, device=device)
         self._floor = torch.full((n,), -torch.inf, dtype=torch.float64, device=device)
-        self.thresholds = torch.full((n,), -torch.inf, dtype=dtype, device=device)
+        self.thresholds = torch.full((n,), -torch.inf if k else torch.inf, dtype=dtype, device=device)
         self._pending: list[tuple[Tensor, Tensor, Tensor]] = []
         self._pruned = 0
 
@@ -63,6 +79,8 @@ class Direction:
 
     def see_maxima(self, at: slice, maxima: Tensor) -> None:
         """Raise the floors of some rows by maxima of disjoint blocks of a new tile: [rows, blocks]."""
+        if not self.k:
+            return
         if maxima.shape[1] >= 16 * self.k and maxima.shape[1] % 4 == 0:
             # Maxima of larger blocks give nearly the same floor, for a quarter of the selection.
             maxima = maxima.view(len(maxima), 4, -1).amax(1)
@@ -78,6 +96,8 @@ class Direction:
 
     def enter(self, at: slice, keys: Tensor) -> None:
         """Enter exact keys of a dense block: int64 [rows, candidates]."""
+        if not self.k:
+            return
         self.best[at] = torch.cat([self.best[at], keys], 1).topk(self.k, 1).values
         self._raise(at, key_scores(self.best[at, -1]).double())
 
@@ -98,25 +118,30 @@ class Direction:
         kept = entries >= self.thresholds[rows]
         return rows[kept], others[kept], entries[kept]
 
-    def resolve(self, own: Side, other: Side, first: int = 0) -> None:
-        """Re-score what waits and enter it; `first` is the number of this direction's first row within `own`."""
-        if not self._pending:
+    def resolve(self) -> None:
+        """Re-score what waits and enter it."""
+        if not self.k or not self._pending:
             return
         rows, others, entries = self._take()
         order = order_in_groups(rows, entries)
         rows, others, entries = rows[order], others[order], entries[order]
         # The k largest entries of each row are nearly always the answer; once they are exact, few others can still be better.
         leading = ranks_in_groups(rows) < self.k
-        self._score(own, other, first, rows[leading], others[leading], entries[leading])
+        self._score(rows[leading], others[leading], entries[leading])
         rows, others, entries = rows[~leading], others[~leading], entries[~leading]
         open_ = entries >= self.thresholds[rows]
-        self._score(own, other, first, rows[open_], others[open_], entries[open_])
+        self._score(rows[open_], others[open_], entries[open_])
         self._pruned = 0
 
-    def _score(self, own: Side, other: Side, first: int, rows: Tensor, others: Tensor, entries: Tensor) -> None:
-        scores = torch.empty(len(rows), device=rows.device)
-        for at in blocks(len(rows), PAIRS):
-            scores[at] = exact_scores(own.grid(rows[at] + first), other.grid(others[at]))
+    def _score(self, rows: Tensor, others: Tensor, entries: Tensor) -> None:
+        scores = torch.full((len(rows),), -torch.inf, device=rows.device)
+        if self._lists is not None:
+            for at in blocks(len(rows), LISTS):
+                scores[at] = listed_scores(self._lists[others[at]], rows[at])
+        missing = scores.isneginf().nonzero()[:, 0]
+        for at in blocks(len(missing), PAIRS):
+            pairs = missing[at]
+            scores[pairs] = exact_scores(self._own.grid(rows[pairs] + self._first), self._other.grid(others[pairs]))
         wide = entries.double()
         if ((wide + self.shift - scores.double()).abs() > self.bounds[rows] + wide.abs() * UNIT_ROUNDOFF[self.dtype]).any():
             raise BoundExceededError

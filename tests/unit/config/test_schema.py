@@ -87,6 +87,26 @@ def test_a_file_name_may_be_odd(name):
     checked("files", [{"name": name}])
 
 
+@pytest.mark.parametrize("wanted", [["de", "fr", "de"], {"all_but": ["en", "en"]}])
+def test_a_subset_counts_once_in_an_average(wanted):
+    with pytest.raises(InputError, match="non-unique"):
+        checked("subsets", wanted)
+
+
+@pytest.mark.parametrize("wanted", ["all", ["de"], {"all_but": ["en"]}])
+def test_subsets_are_named_or_all_or_all_but_some(wanted):
+    checked("subsets", wanted)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "said"),
+    [("al", "'al' does not match"), ([], "should be non-empty"), ({"all_but": []}, "all_but.*non-empty"), ({"all": ["de"]}, "all")],
+)
+def test_what_subsets_cannot_be_is_said_of_what_was_written(wanted, said):
+    with pytest.raises(InputError, match=said):
+        checked("subsets", wanted)
+
+
 @pytest.mark.parametrize("number", [12.0, True, "12", 1e3])
 def test_an_integer_is_written_as_one(number):
     with pytest.raises(InputError, match="must be of type integer"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 
@@ -61,11 +62,11 @@ def test_encoding_goes_on_behind_the_shards_that_are_done(embed, tmp_path, monke
     embed(tmp_path / "whole.npy")
     real, seen = shards.ShardEncoder.__call__, []
 
-    def dies_at_the_third(self, start):
+    def dies_at_the_third(self, start, progress):
         seen.append(start)
         if len(seen) == 3:
             raise error
-        return real(self, start)
+        return real(self, start, progress)
 
     monkeypatch.setattr(shards.ShardEncoder, "__call__", dies_at_the_third)
     with pytest.raises(type(error) if isinstance(error, Exception) else error):
@@ -76,17 +77,48 @@ def test_encoding_goes_on_behind_the_shards_that_are_done(embed, tmp_path, monke
     assert (tmp_path / "x.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
 
 
+@pytest.mark.parametrize("processes", [1, 2])
+def test_the_log_tells_the_time_left_for_all_texts(embed, tmp_path, monkeypatch, small_shards, caplog, processes):
+    monkeypatch.setattr("crosslign.progress.PROGRESS_SECONDS", 0)
+    with caplog.at_level("INFO", "crosslign.progress"):
+        embed(tmp_path / "x.npy", processes=processes)
+    said = [record.message for record in caplog.records]
+    assert re.fullmatch(r"encoded 20 of 20 texts, \d+/s, 0 s left", said[-1])
+    assert all(re.match(r"encoded \d+ of 20 texts, \d+/s, \d+ s left", line) for line in said)
+    assert len(said) >= 4
+
+
+def test_what_an_earlier_run_encoded_counts_as_done(embed, tmp_path, monkeypatch, small_shards, caplog):
+    real = shards.ShardEncoder.__call__
+
+    def dies_at_the_last(self, start, progress):
+        if start == 18:
+            raise KeyboardInterrupt
+        return real(self, start, progress)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shards.ShardEncoder, "__call__", dies_at_the_last)
+        with pytest.raises(KeyboardInterrupt):
+            embed(tmp_path / "x.npy", work=tmp_path / "work")
+    monkeypatch.setattr("crosslign.progress.PROGRESS_SECONDS", 0)
+    with caplog.at_level("INFO", "crosslign.progress"):
+        embed(tmp_path / "x.npy", work=tmp_path / "work")
+    said = [record.message for record in caplog.records]
+    assert said[0] == "going on behind 18 texts that were encoded before"
+    assert said[1].startswith("encoded 20 of 20 texts")
+
+
 @pytest.mark.parametrize("lost", [1, 700])
 def test_a_matrix_that_lost_its_end_is_begun_again(embed, tmp_path, monkeypatch, small_shards, lost):
     """numpy fills a short file up with zeros when it is opened for writing."""
     embed(tmp_path / "whole.npy")
     real, seen = shards.ShardEncoder.__call__, []
 
-    def dies_at_the_last(self, start):
+    def dies_at_the_last(self, start, progress):
         seen.append(start)
         if start == 18 and seen.count(18) == 1:
             raise KeyboardInterrupt
-        return real(self, start)
+        return real(self, start, progress)
 
     monkeypatch.setattr(shards.ShardEncoder, "__call__", dies_at_the_last)
     with pytest.raises(KeyboardInterrupt):
@@ -101,11 +133,11 @@ def test_a_matrix_that_lost_its_end_is_begun_again(embed, tmp_path, monkeypatch,
 def test_another_identity_starts_from_the_beginning(embed, tmp_path, monkeypatch, small_shards):
     real, seen = shards.ShardEncoder.__call__, []
 
-    def second_dies(self, start):
+    def second_dies(self, start, progress):
         seen.append(start)
         if len(seen) == 2:
             raise KeyboardInterrupt
-        return real(self, start)
+        return real(self, start, progress)
 
     monkeypatch.setattr(shards.ShardEncoder, "__call__", second_dies)
     with pytest.raises(KeyboardInterrupt):
@@ -194,9 +226,9 @@ def small_disk(tmp_path):
 
 
 def test_a_matrix_that_the_disk_has_no_room_for_is_refused_before_the_first_shard(small_disk):
-    progress = text_sets._Progress(small_disk, "x", {})
+    shards_done = text_sets._Shards(small_disk, "x", {})
     with pytest.raises(ResourceError, match="no space left on the disk"):
-        progress.prepare(1000, 32, "float32")
+        shards_done.prepare(1000, 32, "float32")
     assert not list(small_disk.iterdir())
-    assert progress.prepare(100, 32, "float32") == [0]
-    assert progress.matrix.stat().st_blocks * 512 >= 100 * 32 * 4
+    assert shards_done.prepare(100, 32, "float32") == [0]
+    assert shards_done.matrix.stat().st_blocks * 512 >= 100 * 32 * 4

@@ -54,6 +54,31 @@ def test_goes_on_behind_the_last_tile_row(tmp_path: Path, monkeypatch: pytest.Mo
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("tile", [(32, 128), (256, 16), (48, 64)])
+def test_goes_on_in_tiles_of_another_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tile: tuple[int, int]) -> None:
+    x, y = sides()
+    expected = neighbours(x, y, 5, **SHAPE)
+    with monkeypatch.context() as patch:
+        stop_after(patch, 3)
+        with pytest.raises(KeyboardInterrupt):
+            neighbours(x, y, 5, state=State(tmp_path, 0), **SHAPE)
+    begun = stop_after(monkeypatch, 100)
+    assert equal(neighbours(x, y, 5, state=State(tmp_path, 0), tile=tile, dtype=torch.bfloat16), expected)
+    assert (begun[0].start, begun[-1].stop) == (3 * 64, 500)
+
+
+def test_a_search_that_ends_leaves_no_state_of_another_type_of_products_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The machine that goes on may have no bfloat16; what the first one left would stay for ever."""
+    x, y = sides()
+    with monkeypatch.context() as patch:
+        stop_after(patch, 3)
+        with pytest.raises(KeyboardInterrupt):
+            neighbours(x, y, 5, state=State(tmp_path, 0), **SHAPE)
+    assert list(tmp_path.iterdir())
+    neighbours(x, y, 5, state=State(tmp_path, 0), tile=(64, 64), dtype=torch.float32)
+    assert not list(tmp_path.iterdir())
+
+
 @pytest.mark.parametrize("change", ["vector", "rows", "k", "damage"])
 def test_the_state_of_another_search_is_not_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     x, y = sides()

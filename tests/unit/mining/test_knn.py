@@ -122,7 +122,7 @@ def test_ordinary_data_needs_no_dense_tile_and_duplicates_do(monkeypatch: pytest
     expected = neighbours(x, y, 4, tile=(512, 512), dtype=torch.bfloat16)
     assert dense[0] == 0
     sides = [(Side(x, None, "x", CPU, 1 << 30), Side(y, None, "y", CPU, 1 << 30))]
-    exact = knn._Plan(sides, 4, search.Step(torch.float32, exact=True), (512, 512), None, {}).run()
+    exact = knn._Plan(sides, (4, 4), search.Step(torch.float32, exact=True), (512, 512), None, {}).run()
     assert dense[0] == 9
     assert equal(expected, exact)
     same = np.repeat(x[:2], 400, 0)
@@ -133,8 +133,32 @@ def test_ordinary_data_needs_no_dense_tile_and_duplicates_do(monkeypatch: pytest
 def test_few_pairs_are_rescored(monkeypatch: pytest.MonkeyPatch) -> None:
     scored = []
     monkeypatch.setattr(tiles, "exact_scores", lambda a, b: scored.append(len(a)) or exact_scores(a, b))
-    neighbours(clusters(1500, 128, 1), clusters(1300, 128, 2), 4, tile=(512, 512), dtype=torch.bfloat16)
-    assert (1500 + 1300) * 4 <= sum(scored) < (1500 + 1300) * 12
+    near = neighbours(clusters(1500, 128, 1), clusters(1300, 128, 2), 4, tile=(512, 512), dtype=torch.bfloat16)
+    forward = {(source, target) for source, row in enumerate(near.forward_indices.tolist()) for target in row}
+    backward = {(source, target) for target, row in enumerate(near.backward_indices.tolist()) for source in row}
+    # Each pair of the result once, though it may stand in two lists, and few besides.
+    assert len(forward | backward) <= sum(scored) < 1.2 * len(forward | backward) < 0.9 * (len(forward) + len(backward))
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float32])
+@pytest.mark.parametrize(("n", "m"), [(90, 300), (300, 90)])
+@pytest.mark.parametrize("k_back", [0, 1, 7])
+def test_targets_may_have_other_numbers_of_neighbours_or_none(n: int, m: int, k_back: int, dtype: torch.dtype) -> None:
+    x, y = clusters(n, 24, 1), clusters(m, 24, 2)
+    both, found = neighbours(x, y, 7, dtype=dtype), neighbours(x, y, 4, k_back=k_back, dtype=dtype, tile=(64, 32))
+    assert np.array_equal(found.forward_indices, both.forward_indices[:, :4])
+    assert np.array_equal(found.forward_scores, both.forward_scores[:, :4])
+    assert np.array_equal(found.backward_indices, both.backward_indices[:, :k_back])
+    assert np.array_equal(found.backward_scores, both.backward_scores[:, :k_back])
+    same = np.ones((50, 8), np.float32)
+    assert neighbours(same, same, 3, k_back=k_back, dtype=dtype).forward_indices.tolist() == [[0, 1, 2]] * 50
+
+
+def test_without_neighbours_of_targets_their_pairs_are_not_scored(monkeypatch: pytest.MonkeyPatch) -> None:
+    scored = []
+    monkeypatch.setattr(tiles, "exact_scores", lambda a, b: scored.append(len(a)) or exact_scores(a, b))
+    neighbours(clusters(40, 32, 1), clusters(3000, 32, 2), 4, k_back=0, tile=(512, 512), dtype=torch.bfloat16)
+    assert 40 * 4 <= sum(scored) < 40 * 12
 
 
 @pytest.mark.parametrize("broken", [("bfloat16",), ("bfloat16", "float32")])

@@ -197,6 +197,25 @@ def test_classifiers_that_end_at_their_last_step_are_counted_in_one_line(caplog,
     assert not [record for record in caplog.records if "classifiers" in record.getMessage()]
 
 
+@pytest.mark.parametrize(
+    ("train", "test", "reason"),
+    [([0, 9], [3, 3], "all training items have class 1"), ([3, 3], [], "no test items"), ([], [3, 3], "no training items")],
+)
+def test_linear_classification_without_two_classes_to_learn_is_undefined(train, test, reason):
+    """scikit-learn refuses a single class with an error of its own."""
+    builder = EvaluationBuilder("mtop")
+    for split, counts in (("train", train), ("test", test)):
+        for label, count in enumerate(counts):
+            for number in range(count):
+                builder.item(f"{split}{label}-{number}", "en", "sentence", "en", f"{split} {label} {number}", split=split, label=[label])
+    evaluation = builder.build()
+    task = {"scorer": "linear_classification", "texts": {"test": "a"}, "main": {"metric": "accuracy", "subset": "en"}}
+    (record,) = score(
+        "mtop", task, {"test": np.random.default_rng(0).standard_normal((evaluation.texts.num_rows, 3))}, {"test": evaluation}
+    )
+    assert (record.value, record.reason) == (None, reason)
+
+
 def test_language_probe():
     def sentences(role, counts):
         builder = EvaluationBuilder(role)

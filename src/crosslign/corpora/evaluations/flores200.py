@@ -66,18 +66,23 @@ def read(
             continue
         source = _sentences(found[lang], parts)
         if len(source) != len(target):
-            why = f"{lang} has {len(source):,} sentences, {pivot} {len(target):,}"
-            whole, cut, short = (target, source, lang) if len(source) < len(target) else (source, target, pivot)
-            missing = next(line for line in whole if line not in cut)
-            raise InputError(
-                "languages have unequal numbers of lines", where=found[short][_part(missing)].at(int(missing.partition(":")[2])), why=why
-            )
+            raise _unequal((lang, source), (pivot, target), found)
         for role, side, code in (("source", source, lang), ("target", target, pivot)):
             for group in kept:
                 builder.item(f"{code}-{group}", lang, role, code, side[group], split=_part(group), group=group)
         for group in kept:
             builder.link(lang, f"{lang}-{group}", f"{pivot}-{group}", split=_part(group))
     return builder.build()
+
+
+def _unequal(
+    one: tuple[str, Mapping[str, str]], other: tuple[str, Mapping[str, str]], found: Mapping[str, Mapping[str, Part]]
+) -> InputError:
+    """Return the error that names the first line that the shorter of two languages lacks."""
+    (short, cut), (_, whole) = sorted((one, other), key=lambda side: len(side[1]))
+    part, _, line = next(group for group in whole if group not in cut).partition(":")
+    why = f"{one[0]} has {len(one[1]):,} sentences, {other[0]} {len(other[1]):,}"
+    return InputError("languages have unequal numbers of lines", where=found[short][part].at(int(line)), why=why)
 
 
 def _part(group: str) -> str:

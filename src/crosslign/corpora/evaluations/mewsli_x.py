@@ -13,7 +13,7 @@ from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.readers._json import in_form, records, value
 from crosslign.corpora.readers._mentions import description, query
-from crosslign.corpora.readers._parts import all_parts
+from crosslign.corpora.readers._parts import Part, all_parts
 from crosslign.errors import InputError
 
 ENTITIES = re.compile(r"candidate_set_entities\.jsonl(\.gz)?$")
@@ -64,16 +64,21 @@ def read(
             builder.item(identity, lang, "query", lang, text)
             builder.link(lang, identity, entity)
         return builder.build()
-    wanted, room, seen = {entity for *_, entity in chosen}, None if limit is None else 100 * limit, set[str]()
-    for number, record in records(entities, ("entity_id", "description", "description_language", "sentence_spans")):
+    _add_entities(builder, entities, {entity for *_, entity in chosen}, None if limit is None else 100 * limit)
+    return builder.build()
+
+
+def _add_entities(builder: EvaluationBuilder, file: Part, wanted: set[str], room: int | None) -> None:
+    """Add the first `room` entities, all when None, and those that are wanted."""
+    seen = set[str]()
+    for number, record in records(file, ("entity_id", "description", "description_language", "sentence_spans")):
         identity = str(record["entity_id"])
         if identity in seen:
-            raise InputError(f"entity {identity!r} occurs twice", where=entities.at(number))
+            raise InputError(f"entity {identity!r} occurs twice", where=file.at(number))
         seen.add(identity)
         if identity in wanted or room is None or len(seen) <= room:
-            with in_form("Mewsli-X", entities.at(number)):
+            with in_form("Mewsli-X", file.at(number)):
                 builder.item(identity, "all", "candidate", record["description_language"], description(record))
-    return builder.build()
 
 
 def _mentions(

@@ -68,10 +68,7 @@ def read(
                 continue
             grade = grade_of("" if row.get("score") is None else str(row["score"]), part.at(number), low, high)
             if grade is not None:
-                texts = {side: str(row.get(side) or "") for side in SIDES}
-                first, second = (
-                    " " if empty_as_space and not text.strip() else check_text(text, part, number, side) for side, text in texts.items()
-                )
+                first, second = (_text(row, side, part, number, empty_as_space) for side in SIDES)
                 found.setdefault(pair, []).append(Graded(f"{Path(part.name).name}:{number}", first, second, grade))
     lacking = next((pair for pair in subsets if pair not in found), None)
     if lacking:
@@ -79,6 +76,11 @@ def read(
     for pair, graded in sorted(found.items()):
         add_graded(builder, pair, _sides(pair), graded, limit)
     return builder.build()
+
+
+def _text(row: Mapping[str, Any], side: str, part: Part, number: int, empty_as_space: bool) -> str:
+    text = str(row.get(side) or "")
+    return " " if empty_as_space and not text.strip() else check_text(text, part, number, side)
 
 
 def _sides(pair: str) -> tuple[str, str]:

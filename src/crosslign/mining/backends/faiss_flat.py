@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from crosslign.errors import InputError, ResourceError
+from crosslign.errors import ResourceError
 from crosslign.mining.backends import BACKENDS
 from crosslign.mining.knn import Neighbours, State
-from crosslign.vectors import blocks, open_vectors, row_norms
+from crosslign.vectors import blocks, open_both, row_norms
 
 PIECE = 65_536
 """Rows that are read at a time."""
@@ -56,12 +56,7 @@ def search(sources: Path, targets: Path, k: int, *, devices: Sequence[str], stat
         import faiss
     except ImportError as error:
         raise ResourceError("faiss is not installed", where="mine: backend: faiss_flat", do="pip install faiss-cpu") from error
-    x, y = open_vectors(sources, "sources"), open_vectors(targets, "targets")
-    if not (len(x) and len(y)):
-        raise InputError("no vectors to search", where="sources" if not len(x) else "targets")
-    if x.shape[1] != y.shape[1]:
-        why = f"{x.shape[1]} and {y.shape[1]} dimensions"
-        raise InputError("vectors of unequal dimension", where="sources and targets", why=why)
+    x, y = open_both(sources, targets)
     names = str(sources), str(targets)
     forward, backward = _nearest(faiss, x, y, k, names), _nearest(faiss, y, x, k, names[::-1])
     return Neighbours(*forward, *backward)

@@ -18,7 +18,7 @@ import numpy as np
 from crosslign.errors import InputError, ResourceError
 from crosslign.mining.backends import BACKENDS
 from crosslign.mining.knn import Neighbours, State, neighbours
-from crosslign.vectors import GRID, blocks, exact_scores, open_vectors, row_norms, to_grid
+from crosslign.vectors import GRID, blocks, exact_scores, open_both, row_norms, to_grid
 
 PIECE = 16_384
 """Rows that are added, and searched, at a time."""
@@ -100,14 +100,15 @@ def _filled(found: Found, queries: np.ndarray, base: np.ndarray, k: int, devices
         log.warning(
             "%d of %d rows of %s found fewer than %d candidates; they are searched exactly. Raise nprobe", len(gaps), len(queries), name, k
         )
-        near = neighbours(queries, base, k, source_rows=gaps, device=list(devices))
+        near = neighbours(queries, base, k, k_back=0, source_rows=gaps, device=list(devices))
         indices[gaps], scores[gaps] = near.forward_indices, near.forward_scores
     return indices, scores
 
 
-def _hits(found: np.ndarray, exact: np.ndarray) -> float:
-    """Return the share of the exact neighbours of each row that are among those found, mean over the rows."""
-    return float((found[:, :, None] == exact[:, None, :]).any(1).mean())
+def _recall(found: np.ndarray, rows: np.ndarray, queries: np.ndarray, base: np.ndarray, devices: Sequence[str]) -> float:
+    """Return the share of the exact neighbours of some rows that are among those found: found int64 [n, k], rows int64."""
+    exact = neighbours(queries, base, found.shape[1], k_back=0, source_rows=rows, device=list(devices)).forward_indices
+    return float((found[rows][:, :, None] == exact[:, None, :]).any(1).mean())
 
 
 @BACKENDS.register
@@ -148,13 +149,7 @@ def search(
         import faiss
     except ImportError as error:
         raise ResourceError("faiss is not installed", where="mine: backend: faiss_ivf_pq", do="pip install faiss-cpu") from error
-    sides = open_vectors(sources, "sources"), open_vectors(targets, "targets")
-    names = str(sources), str(targets)
-    if not (len(sides[0]) and len(sides[1])):
-        raise InputError("no vectors to search", where=names[not len(sides[1])])
-    if sides[0].shape[1] != sides[1].shape[1]:
-        why = f"{sides[0].shape[1]} and {sides[1].shape[1]} dimensions"
-        raise InputError("vectors of unequal dimension", where="sources and targets", why=why)
+    sides, names = open_both(sources, targets), (str(sources), str(targets))
     found: list[np.ndarray] = []
     recalls, weights = [], []
     for query, base in ((0, 1), (1, 0)):
@@ -163,8 +158,7 @@ def search(
         found_here = _nearest(index, sides[query], sides[base], k, k_factor, (names[query], names[base]))
         indices, scores = _filled(found_here, sides[query], sides[base], k, devices, names[query])
         rows = np.sort(np.random.default_rng(seed).permutation(len(sides[query]))[:sample])
-        exact = neighbours(sides[query], sides[base], k, source_rows=rows, device=list(devices)).forward_indices
-        recalls.append(_hits(indices[rows], exact))
+        recalls.append(_recall(indices, rows, sides[query], sides[base], devices))
         weights.append(len(rows))
         found += [indices, scores]
     recall = float(np.average(recalls, weights=weights))

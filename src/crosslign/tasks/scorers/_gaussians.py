@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -43,3 +43,28 @@ def mean_symmetric(divergences: np.ndarray) -> float:
     """Return the mean over unordered pairs i < j of (KL(i || j) + KL(j || i)) / 2."""
     upper = np.triu_indices(len(divergences), 1)
     return float(((divergences + divergences.T) / 2)[upper].mean())
+
+
+def kl_gradients(means: np.ndarray, covariances: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Yield, of each Gaussian, the gradient of the mean symmetric KL by its mean, float64 [d], and by its covariance, [d, d].
+
+    (KL(i || j) + KL(j || i)) / 2 = [tr(Pj Si) + tr(Pi Sj) + m' (Pi + Pj) m - 2 d] / 4 with P the inverse of S and m = mi - mj.
+
+    Args:
+        means: [n, d].
+        covariances: n symmetric positive definite matrices [d, d].
+    """
+    n, total, products = len(means), means.sum(0), means.T @ means
+    pairs = n * (n - 1) / 2
+    precision, pulled = np.zeros_like(products), np.zeros_like(total)
+    for mean, covariance in zip(means, covariances, strict=True):
+        inverse = np.linalg.inv(covariance)
+        precision += inverse
+        pulled += inverse @ mean
+    spread = sum(covariances)
+    for mean, covariance in zip(means, covariances, strict=True):
+        inverse = np.linalg.inv(covariance)  # again: all of them would take as much memory as the covariances
+        cross = np.outer(mean, total)
+        others = spread - covariance + n * np.outer(mean, mean) - cross - cross.T + products
+        by_mean = inverse @ (n * mean - total) + precision @ mean - pulled
+        yield by_mean / (2 * pairs), (precision - inverse - inverse @ others @ inverse) / (4 * pairs)

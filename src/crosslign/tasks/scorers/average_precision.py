@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -31,24 +31,28 @@ def average_precision(task: TaskData, *, cutoff: int = 20, resamples: int = 1000
     if queries is None or pool is None:
         raise InputError("no text set of role queries", where=f"tasks.{task.name}.texts", why=f"roles are {sorted(task.sets)}")
     candidates, bootstrap = pool.items(roles=RIGHT), Bootstrap(task.name, resamples, seed)
-    for subset in queries.subsets:
-        asked = queries.items(subset, LEFT)
-        if not len(asked):
-            continue
-        lines, answers, _ = queries.links(subset, asked, candidates)
-        if not len(lines):
+    asked = {subset: items for subset in queries.subsets if len(items := queries.items(subset, LEFT))}
+    links = {subset: queries.links(subset, items, candidates)[:2] for subset, items in asked.items()}
+    # All queries at once: a pool of a million candidates is made ready once, not for each language.
+    linked = [subset for subset in asked if len(links[subset][0])]
+    rankings = dict(zip(linked, _rankings(queries, pool, [asked[subset] for subset in linked], candidates, cutoff), strict=True))
+    for subset in asked:
+        if subset not in rankings:
             yield from (Measure(subset, f"{metric}_at_{cutoff}", None, 0, reason="no gold links") for metric in ("map", "mrr"))
             continue
-        ranking = _ranking(queries, pool, asked, candidates, cutoff)
-        precision, reciprocal = judge_rankings(ranking, lines, answers, cutoff)
+        precision, reciprocal = judge_rankings(rankings[subset], *links[subset], cutoff)
         for metric, values in (("map", precision), ("mrr", reciprocal)):
             drawn = bootstrap.mean(values, metric)
             yield Measure(subset, f"{metric}_at_{cutoff}", float(values.mean()), len(values), resamples=drawn)
 
 
-def _ranking(queries: TextSet, pool: TextSet, asked: Items, candidates: Items, cutoff: int) -> np.ndarray:
-    near = neighbours(queries.matrix, pool.matrix, cutoff, source_rows=asked.rows, target_rows=candidates.rows)
-    return near.forward_indices
+def _rankings(queries: TextSet, pool: TextSet, asked: Sequence[Items], candidates: Items, cutoff: int) -> list[np.ndarray]:
+    """Return for each group of queries its nearest candidates: int64 [n, cutoff] each."""
+    if not asked:
+        return []
+    rows = np.concatenate([items.rows for items in asked])
+    near = neighbours(queries.matrix, pool.matrix, cutoff, k_back=0, source_rows=rows, target_rows=candidates.rows)
+    return np.split(near.forward_indices, np.cumsum([len(items) for items in asked])[:-1])
 
 
 def judge_rankings(ranking: np.ndarray, queries: np.ndarray, answers: np.ndarray, cutoff: int) -> tuple[np.ndarray, np.ndarray]:

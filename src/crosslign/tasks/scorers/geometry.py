@@ -10,12 +10,18 @@ import numpy as np
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Averages, TaskData, TextSet, members
 from crosslign.tasks.measures import Bootstrap, Measure, centred
-from crosslign.tasks.scorers._gaussians import diagonal_kl, full_kl, mean_symmetric
+from crosslign.tasks.scorers._gaussians import diagonal_kl, full_kl, kl_gradients, mean_symmetric
 from crosslign.vectors import blocks, normalised
 
 Variant = Literal["diagonal", "full", "scatter"]
 SHRINKAGE = 1e-3
 ISOTROPY = ("isotropy", "isotropy_low", "isotropy_high")
+NO_SPREAD = "the vectors have no spread in some direction"
+NO_VALUE = {
+    "kl_scatter": "a scatter matrix is singular: each language needs more sentences than the vectors have dimensions",
+    "calinski_harabasz": "there is one sentence alone, none has a translation, or translations have equal vectors",
+}
+"""Why a metric is not defined, where that is not for want of spread."""
 BYTES = 1 << 29
 """Means and variances of the languages on as many resamples as fit are held at once."""
 
@@ -34,9 +40,9 @@ def geometry(
     Args:
         languages: languages of each group, written as a task's averages are.
         kl: variants of KL-D; `full` and `scatter` hold one d x d matrix a language in memory.
-        resamples: bootstrap resamples of the sentences, each with its translations, for the intervals of `kl_diagonal`,
-            `calinski_harabasz`, and `isotropy` along the eigenvectors of the whole set; 0 for none. The other variants would factor one
-            d x d matrix a language and resample, and have no interval.
+        resamples: bootstrap resamples of the sentences, each with its translations; 0 for none. The ratios of a resample are those along
+            the eigenvectors of the whole set, its `kl_full` and `kl_scatter` linear approximations: sentences that are drawn twice leave
+            so few different ones for a d x d matrix that its KL says nothing of the sample's.
         seed: of the bootstrap.
     """
     data, bootstrap = task.only_set(), Bootstrap(task.name, resamples, seed)
@@ -54,17 +60,15 @@ def geometry(
         for metric in metrics:
             value, drawn = float(found[metric][0]), found[metric][1:]
             kept = None if not len(drawn) or np.isnan(value) else centred(drawn, value, 1.0 if metric in ISOTROPY else np.inf)
-            yield Measure(name, metric, value, n, reason="the vectors have no spread in some direction", resamples=kept)
+            yield Measure(name, metric, value, n, reason=NO_VALUE.get(metric, NO_SPREAD), resamples=kept)
 
 
 def _values(space: _Space, langs: Sequence[str], kl: Sequence[Variant], bootstrap: Bootstrap) -> dict[str, np.ndarray]:
-    """Return of each metric its value and, where it has an interval, those on the resamples behind it: float64; NaN where undefined."""
+    """Return of each metric its value and, behind it, those on the resamples: float64; NaN, and no others, where it is undefined."""
     clusters = space.clusters(langs)
     number = 1 + max(int(cluster.max()) for cluster in clusters)
     times = np.concatenate([np.ones((1, number)), *bootstrap.counts(number)])  # first each sentence once
-    values = {f"kl_{variant}": np.array([space.divergence(langs, variant)], dtype=np.float64) for variant in kl}
-    if "diagonal" in kl:
-        values["kl_diagonal"] = np.append(values["kl_diagonal"], space.resampled_divergence(langs, clusters, times[1:]))
+    values = {f"kl_{variant}": space.divergence(langs, variant, clusters, times[1:]) for variant in kl}
     values["calinski_harabasz"] = calinski_harabasz((space.vectors(lang) for lang in langs), clusters, times)
     return values | dict(zip(ISOTROPY, space.isotropy(langs, clusters, times), strict=True))
 
@@ -90,8 +94,8 @@ class _Space:
         """Return the unit vectors of one language: float64 [n, d]."""
         return normalised(self._data.matrix, np.array(self.rows[lang]))
 
-    def divergence(self, langs: Sequence[str], variant: Variant) -> float | None:
-        """Return one variant of KL-D."""
+    def divergence(self, langs: Sequence[str], variant: Variant, clusters: Sequence[np.ndarray], times: np.ndarray) -> np.ndarray:
+        """Return one variant of KL-D and, behind it, those of resamples that draw each group of translations so many times: [1 + r]."""
         means, spreads = [], []
         for lang in langs:
             x = self.vectors(lang)
@@ -100,22 +104,43 @@ class _Space:
             if variant == "diagonal":
                 spreads.append((centred**2).mean(0))
             elif variant == "scatter":
-                if len(x) <= x.shape[1]:
-                    return None
                 spreads.append(centred.T @ centred)
             else:
                 spreads.append(centred.T @ centred / len(x) + SHRINKAGE * np.eye(x.shape[1]))
-        d = len(means[0])
+        centres, d = np.stack(means), len(means[0])
         if variant == "diagonal":
             variances = np.stack(spreads)
-            return mean_symmetric(diagonal_kl(np.stack(means), variances)) / d if variances.min() > 0 else None
+            value = mean_symmetric(diagonal_kl(centres, variances)) / d if variances.min() > 0 else np.nan
+            return np.append(value, self._resampled_diagonal(langs, clusters, times))
+        if variant == "scatter" and min(len(self.rows[lang]) for lang in langs) <= d:
+            return np.array([np.nan])
         try:
-            value = mean_symmetric(full_kl(np.stack(means), spreads))
+            value = mean_symmetric(full_kl(centres, spreads))
         except np.linalg.LinAlgError:
-            return None
-        return value if variant == "scatter" else value / d
+            return np.array([np.nan])
+        drawn = self._linear(langs, clusters, times, kl_gradients(centres, spreads), variant == "scatter")
+        return np.append(value, value + drawn) / (1 if variant == "scatter" else d)
 
-    def resampled_divergence(self, langs: Sequence[str], clusters: Sequence[np.ndarray], times: np.ndarray) -> np.ndarray:
+    def _linear(
+        self,
+        langs: Sequence[str],
+        clusters: Sequence[np.ndarray],
+        times: np.ndarray,
+        gradients: Iterator[tuple[np.ndarray, np.ndarray]],
+        scatter: bool,
+    ) -> np.ndarray:
+        """Return what each resample adds to a function of means and covariances, or scatter matrices, by its gradients: float64 [r]."""
+        added = np.zeros(len(times))
+        for lang, cluster, (by_mean, by_spread) in zip(langs, clusters, gradients, strict=True):
+            x = self.vectors(lang)
+            x -= x.mean(0)
+            influence = x @ by_mean + (x @ by_spread * x).sum(1) * (len(x) if scatter else 1)
+            drawn = times[:, cluster]
+            with np.errstate(invalid="ignore"):  # a resample may hold no sentence of a language
+                added += drawn @ (influence - influence.mean()) / drawn.sum(1)
+        return added
+
+    def _resampled_diagonal(self, langs: Sequence[str], clusters: Sequence[np.ndarray], times: np.ndarray) -> np.ndarray:
         """Return the diagonal KL-D of resamples that draw each group of translations so many times: float64 [r], from [r, groups]."""
         d = self._data.matrix.shape[1]
         found = np.full(len(times), np.nan)
@@ -144,7 +169,7 @@ class _Space:
     def isotropy(
         self, langs: Sequence[str], clusters: Sequence[np.ndarray], times: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the principal ratio of each resample, float64 [r], and the ratio's range over all eigenvector signs, [1] each.
+        """Return the principal ratio of each resample, and the ends of its range over all eigenvector signs: float64 [r] each.
 
         The eigenvectors are those of all vectors, each counted once, whatever the resample.
         """
@@ -154,14 +179,13 @@ class _Space:
             gram, total = gram + x.T @ x, total + x.sum(0)
         _, directions = np.linalg.eigh(gram)
         directions = directions * np.where(total @ directions < 0, -1.0, 1.0)
-        plus, minus = np.zeros((times.shape[1], len(directions))), np.zeros(len(directions))
+        plus, minus = np.zeros((2, times.shape[1], len(directions)))
         for lang, cluster in zip(langs, clusters, strict=True):
             projections = self.vectors(lang) @ directions
             np.add.at(plus, cluster, np.exp(projections))
-            minus += np.exp(-projections).sum(0)
+            np.add.at(minus, cluster, np.exp(-projections))
         drawn = times @ plus
-        low, high = ratio_range(plus.sum(0), minus)
-        return drawn.min(1) / drawn.max(1), np.array([low]), np.array([high])
+        return drawn.min(1) / drawn.max(1), *ratio_range(drawn, times @ minus)
 
 
 def calinski_harabasz(
@@ -192,26 +216,23 @@ def calinski_harabasz(
     return out
 
 
-def ratio_range(plus: np.ndarray, minus: np.ndarray) -> tuple[float, float]:
-    """Return the smallest and the largest min/max ratio when each direction takes either of its two values.
+def ratio_range(plus: np.ndarray, minus: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the smallest and the largest min/max ratio when each direction takes either of its two values: float64 [...] each.
 
     Args:
-        plus, minus: float64 [d], the value of each direction under either sign.
+        plus, minus: float64 [..., d], the value of each direction under either sign, above 0.
     """
     low, high = np.minimum(plus, minus), np.maximum(plus, minus)
-    small, large = np.argsort(low)[:2], np.argsort(-high)[:2]
-    smallest = min((low[a] / high[b] for a in small for b in large if a != b), default=1.0)
-    # The largest ratio: the narrowest window over all values that holds one value of each direction.
-    values, owner = np.concatenate([plus, minus]), np.tile(np.arange(len(plus)), 2)
-    order = np.argsort(values)
-    values, owner = values[order], owner[order]
-    held, inside, start, largest = np.zeros(len(plus), dtype=int), 0, 0, 0.0
-    for end, direction in enumerate(owner):
-        inside += held[direction] == 0
-        held[direction] += 1
-        while inside == len(plus):
-            largest = max(largest, values[start] / values[end])
-            held[owner[start]] -= 1
-            inside -= held[owner[start]] == 0
-            start += 1
-    return float(smallest), float(largest)
+    if low.shape[-1] == 1:
+        return np.ones(low.shape[:-1]), np.ones(low.shape[:-1])
+    # The smallest: the low value of one direction over the highest of the others.
+    second, first = np.split(np.sort(high, -1)[..., -2:], 2, -1)
+    smallest = (low / np.where(high == first, second, first)).min(-1)
+    # The largest: if v is the least value of that choice, directions that can be lower take their high value, all others their low one.
+    order = np.argsort(low, -1)
+    low, high = np.take_along_axis(low, order, -1), np.take_along_axis(high, order, -1)
+    never = np.full((*low.shape[:-1], 1), np.inf)
+    least = np.minimum(np.append(never, np.minimum.accumulate(high, -1), -1), np.append(low, never, -1))
+    highest = np.broadcast_to(low[..., -1:], low.shape)
+    most = np.maximum(np.append(-never, np.maximum.accumulate(high, -1), -1), np.append(highest, -never, -1))
+    return smallest, (least / most).max(-1)

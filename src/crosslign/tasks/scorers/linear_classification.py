@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from crosslign.tasks import SCORERS
-from crosslign.tasks.data import Items, TaskData, TextSet
+from crosslign.tasks.data import TaskData
 from crosslign.tasks.measures import Bootstrap, Measure
 from crosslign.tasks.scorers._labels import classes, few_shot_draws, sides, stops_counted
 from crosslign.vectors import finite
@@ -29,29 +29,24 @@ def linear_classification(
         resamples: bootstrap resamples of the test items for intervals; 0 for none.
         seed: of the draws, the regression and the bootstrap.
     """
+    from sklearn.linear_model import LogisticRegression
+
     train, test, splits = sides(task)
     bootstrap = Bootstrap(task.name, resamples, seed)
     for subset in test.subsets:
         known, asked = train.items(subset, split=splits[0]), test.items(subset, split=splits[1])
-        if not len(asked) or not len(known):
-            yield Measure(subset, "accuracy", None, len(asked), reason=f"no {'test' if len(known) else 'training'} items")
+        taught, gold = classes(known, task.name, subset), classes(asked, task.name, subset)
+        lacking = "no test items" if not len(gold) else "no training items" if not len(taught) else ""
+        if not lacking and (taught == taught[0]).all():
+            lacking = f"all training items have class {taught[0]}"
+        if lacking:
+            yield Measure(subset, "accuracy", None, len(gold), reason=lacking)
             continue
-        right = _shares_right(task.name, subset, (train, known), (test, asked), (experiments, samples_per_label, max_iter, seed))
+        vectors, questions = finite(train.matrix, known.rows), finite(test.matrix, asked.rows)
+        right = np.zeros(len(gold))
+        with stops_counted(task.name, subset):
+            for drawn in few_shot_draws(taught, experiments, samples_per_label, seed):
+                model = LogisticRegression(max_iter=max_iter, random_state=seed).fit(vectors[drawn], taught[drawn])
+                right += model.predict(questions) == gold
+        right /= experiments
         yield Measure(subset, "accuracy", float(right.mean()), len(right), resamples=bootstrap.mean(right))
-
-
-def _shares_right(
-    task: str, subset: str, train: tuple[TextSet, Items], test: tuple[TextSet, Items], settings: tuple[int, int, int, int]
-) -> np.ndarray:
-    """Return for each test item the share of experiments that classify it rightly: float64 [n]."""
-    from sklearn.linear_model import LogisticRegression
-
-    experiments, number, max_iter, seed = settings
-    labels, gold = (classes(items, task, subset) for _, items in (train, test))
-    vectors, asked = (finite(data.matrix, items.rows) for data, items in (train, test))
-    right = np.zeros(len(gold))
-    with stops_counted(task, subset):
-        for drawn in few_shot_draws(labels, experiments, number, seed):
-            model = LogisticRegression(max_iter=max_iter, random_state=seed).fit(vectors[drawn], labels[drawn])
-            right += model.predict(asked) == gold
-    return right / experiments

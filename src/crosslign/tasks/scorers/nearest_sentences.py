@@ -26,7 +26,7 @@ def nearest_of(vectors: np.ndarray, sentences: Sequence[str], queries: Sequence[
     """
     copies = {sentences[row] for row in queries}
     spare = sum(sentences[row] in copies for row in pool)
-    near = neighbours(vectors, vectors, top + spare, source_rows=np.array(queries), target_rows=np.array(pool))
+    near = neighbours(vectors, vectors, top + spare, k_back=0, source_rows=np.array(queries), target_rows=np.array(pool))
     found: Found = []
     for row, indices, scores in zip(queries, near.forward_indices.tolist(), near.forward_scores.tolist(), strict=True):
         others = [(sentences[pool[at]], score) for at, score in zip(indices, scores, strict=True) if sentences[pool[at]] != sentences[row]]

@@ -1,0 +1,50 @@
+"""Work done, its speed, and the time that is left, in the log."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+
+from crosslign.durations import duration
+
+PROGRESS_SECONDS = 5.0
+
+log = logging.getLogger(__name__)
+
+
+class Progress:
+    """Counts what is done; several threads may share one.
+
+    Args:
+        total: how much there is to do.
+        done: what is done to it, such as `searched`.
+        what: what is counted, such as `rows`.
+    """
+
+    def __init__(self, total: int, done: str, what: str) -> None:
+        self.total, self.done, self._skipped = total, 0, 0
+        self._verb, self._what = done, what
+        self._start = self._last = time.monotonic()
+        self._lock = threading.Lock()
+
+    def skip(self, number: int) -> None:
+        """Count what an earlier run has done, and start the clock: neither it nor what went before says anything of the speed."""
+        with self._lock:
+            self._start = self._last = time.monotonic()
+            self.done += number
+            self._skipped += number
+        if number:
+            log.info("going on behind %d %s that were %s before", number, self._what, self._verb)
+
+    def add(self, number: int) -> None:
+        """Count what was done, and log every few seconds."""
+        with self._lock:
+            self.done += number
+            now = time.monotonic()
+            if now - self._last < PROGRESS_SECONDS:
+                return
+            self._last = now
+            speed = (self.done - self._skipped) / (now - self._start)
+            left = duration((self.total - self.done) / speed)
+        log.info("%s %d of %d %s, %.0f/s, %s left", self._verb, self.done, self.total, self._what, speed, left)
