@@ -1,5 +1,6 @@
 """Which folder commands read: the one that they are given, else the one that the configuration names."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,18 @@ def test_a_folder_given_by_config_or_by_name_goes_before(project, capsys):
     assert main(["card", RUN, "--results", "moved/quick"]) == 0
     assert main(["card", RUN]) == 2
     assert "elsewhere/quick" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["QS-P-s43"], "no trained run 'QS-P-s43' here.*did you mean 'QS-P-s42'"),
+        ([RUN, "--checkpoint", "lst"], "no checkpoint 'lst' here.*'last'"),
+    ],
+)
+def test_a_card_of_a_run_or_checkpoint_that_is_not_there_names_the_nearest(project, capsys, arguments, said):
+    assert main(["card", *arguments]) == 2
+    assert re.search(said, capsys.readouterr().err)
 
 
 def test_to_discard_and_to_settle_exclude_each_other(project, capsys):
