@@ -11,6 +11,7 @@ from typing import Any
 from crosslign.errors import printable
 from crosslign.files import write_text
 from crosslign.files.lineage import licences_of
+from crosslign.reporting.card import PAPERS
 from crosslign.reporting.formats import templates
 from crosslign.reporting.layout import PrintedTable, lay_out
 from crosslign.reporting.plan import measured
@@ -88,6 +89,7 @@ def by_paper(recipe: Mapping[str, Any], results: Path, published: Path, figures:
         papers.append(
             {
                 "id": paper,
+                "work": PAPERS.get(paper, ""),
                 "tables": [{"table": table, "seen": seen(table), "from_paper": from_paper(table)} for table in tables],
                 "figures": [_figure(entry, images[entry["id"]]) for entry in recipe["figures"] if entry["paper"] == paper],
             }
