@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
+from crosslign.config.cells import OF_ROW
 from crosslign.config.project import Project
 from crosslign.config.yaml_files import YamlFile, where_of
 from crosslign.errors import InputError
@@ -137,8 +138,8 @@ def _of_tables(project: Project) -> Iterator[Asked]:
             keys = ("tables", name, "columns", index)
             parts = [column] if "task" in column else [part for part in column.get("mean_of", []) if not isinstance(part, str)]
             for part in parts:
-                for direction in dict.fromkeys(row.get("direction", part.get("direction", "")) for row in run):
-                    yield file, keys, {"protocol": "", **part, "direction": direction}
+                for of_row in dict.fromkeys(tuple(row.get(kind, part.get(kind, "")) for kind in OF_ROW) for row in run):
+                    yield file, keys, {**part, **dict(zip(OF_ROW, of_row, strict=True))}
 
 
 def _of_figures(project: Project) -> Iterator[Asked]:

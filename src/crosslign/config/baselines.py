@@ -51,10 +51,12 @@ def _called(rows: Sequence[Mapping[str, Any]], place: int) -> str:
 
 
 def baseline_words(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return in words what rows are compared with: the first row, the row of a label, or the nearest one of a label."""
+    """Return in words what rows are compared with: the first row, the row of a label or two, or the nearest one of a label."""
     places = [place for place in baseline_rows(rows) if place is not None]
     if not any("against" in row for row in rows):
         return "the first row" if set(places) <= {0} else f"the row {_called(rows, places[0])}"
     labels = list(dict.fromkeys(rows[place]["label"] for place in places))
+    if len(labels) > 2:
+        return f"the row of comparison ({'; '.join(labels)})"
     each = " above it" if len(set(places)) > len(labels) else ""
     return "the row " + " or ".join(labels) + each

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +12,7 @@ from crosslign.config.graph import corpus_path
 from crosslign.config.kept_out import not_searched
 from crosslign.config.project import Project
 from crosslign.config.resolve import (
+    base_checkpoint,
     checkpoint_name,
     entry_of,
     is_untrained,
@@ -31,6 +32,10 @@ READ = ("readout", "length")
 """How vectors are read: a table may say it for all its cells, a row for its own, a column for its own."""
 SHARED = ("seeds", *READ)
 """What a table says for all its rows."""
+ONLY_PUBLISHED = "published figure only"
+"""Why a cell is empty that nothing is named for."""
+OF_ROW = ("protocol", "direction")
+"""What a row may say for all its columns."""
 
 
 def system_of(row: Mapping[str, Any], column: Mapping[str, Any]) -> str:
@@ -62,8 +67,8 @@ def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -
         return {"parts": [_cell(project, row, {**column_facts(column), **part}) for part in parts]}
     reason = row.get("reason", "") or column.get("reason", "")
     if "system" not in row or reason:
-        return {"reason": reason or why_missing(project, "task", column["task"]) or "published figure only"}
-    column = {**column, **{key: row[key] for key in ("direction",) if key in row}}
+        return {"reason": reason or why_missing(project, "task", column["task"]) or ONLY_PUBLISHED}
+    column = {**column, **{key: row[key] for key in OF_ROW if key in row}}
     system, task = system_of(row, column), column["task"]
     if project.tasks[task]["output"] == "logits" and (is_untrained(project, system) or head_of(entry_of(project, system)) is None):
         return {"reason": why_missing(project, "task", task) or f"{task} needs a classification head: no fine-tune is named"}
@@ -90,7 +95,7 @@ def _count_cell(project: Project, table: str, row: Mapping[str, Any], column: Ma
     needed = [("corpus", name) for name in named.get("corpora", [])] + [("examples", name) for name in named.get("examples", [])]
     reason = reason or next(filter(None, (why_missing(project, *need) for need in needed)), "")
     if reason or not named:
-        return {"reason": reason or "published figure only"}
+        return {"reason": reason or ONLY_PUBLISHED}
     fixed = {"task": COUNTS, "metric": named.get("count", column["count"]), "subset": named.get("subset", column.get("subset", "all"))}
     scores = [str(project.paths.counts(table).relative_to(project.paths.results))]
     cells = [
@@ -104,7 +109,7 @@ def _count_cell(project: Project, table: str, row: Mapping[str, Any], column: Ma
 def _setting_cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
     """Return a cell that shows a setting of a system's recipe, as this scale trains it: `text`, or a reason."""
     if "setting" not in row:
-        return {"reason": row.get("reason", "") or "published figure only"}
+        return {"reason": row.get("reason", "") or ONLY_PUBLISHED}
     system = column["setting_of"]
     found: Any = resolve(project, system, seeds_of(project, system)[0])
     for key in row["setting"].split("."):
@@ -128,13 +133,29 @@ def counted_rows(project: Project, table: str) -> dict[tuple[str, str], Path]:
     return {(kind, name): corpus_path(project, name) if kind == "corpora" else project.paths.examples(name) for kind, name in sorted(named)}
 
 
+def _chosen_by(project: Project, system: str, checkpoint: str) -> set[str]:
+    """Return the evaluations by which a checkpoint, and the one that its system goes on from, were chosen."""
+    if is_untrained(project, system):
+        return set()
+    entry = entry_of(project, system)
+    select, base = entry.get("select", {}).get(checkpoint), entry["base"]
+    before = _chosen_by(project, base["system"], base_checkpoint(project, base)) if "system" in base else set()
+    return before | ({select["task"]} if select else set())
+
+
+def _evaluated(columns: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the columns that show an evaluation, in place of an average the parts that it names."""
+    parts = [{**column_facts(column), **part} for column in columns for part in column.get("mean_of", []) if not isinstance(part, str)]
+    return [*(dict(column) for column in columns if "task" in column), *parts]
+
+
 def _selection_notes(project: Project, rows: list[Mapping[str, Any]], columns: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a footnote for each row whose checkpoint is chosen by looking at an evaluation."""
+    """Return a footnote for each row whose checkpoints, those that its columns show, are chosen by looking at an evaluation."""
     notes = []
     for number, row in enumerate(rows):
-        systems = {system_of(row, column) for column in columns if "task" in column} if "system" in row else set()
-        trained = [entry_of(project, system) for system in systems if not is_untrained(project, system)]
-        tasks = sorted({select["task"] for entry in trained for select in entry.get("select", {}).values() if select.get("keep", True)})
+        places = [(system_of(row, column), column) for column in _evaluated(columns)] if "system" in row else []
+        shown = [(system, checkpoint_name(project, system, column["task"], column)) for system, column in places]
+        tasks = sorted({task for system, checkpoint in shown for task in _chosen_by(project, system, checkpoint)})
         if tasks:
             notes.append({"at": {"number": number}, "text": f"checkpoint chosen by {', '.join(tasks)}"})
     return notes
@@ -144,7 +165,8 @@ def _search_notes(project: Project, rows: list[Mapping[str, Any]], columns: list
     """Return a footnote for each row whose training text was not searched for the sentences of an evaluation."""
     notes = []
     for number, row in enumerate(rows):
-        places = [(system_of(row, column), column["task"]) for column in columns if "task" in column] if "system" in row else []
+        asked = [column for column in _evaluated(columns) if not why_missing(project, "task", column["task"])]
+        places = [(system_of(row, column), column["task"]) for column in asked] if "system" in row else []
         found = sorted({corpus for system, task in places for corpus in not_searched(project, system, task)})
         if found:
             notes.append({"at": {"number": number}, "text": f"training text was not searched for sentences of {', '.join(found)}"})

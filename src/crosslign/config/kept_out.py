@@ -45,8 +45,10 @@ def evaluations_of(project: Project, task: Mapping[str, Any]) -> frozenset[str]:
 def not_searched(project: Project, system: str, task: str) -> list[str]:
     """Return the evaluation corpora of a task that a training set of a system was not searched for, sorted.
 
-    A pool of sentences that a few queries are looked for in is no test: it may be of training text.
+    A pool of sentences that a few queries are looked for in is no test: it may be of training text. Neither are official files without
+    gold, which are mined and not scored.
     """
-    sets = evaluations_of(project, project.tasks[task])
+    entry = project.tasks[task]
+    sets = evaluations_of(project, {**entry, "texts": {role: corpus for role, corpus in entry["texts"].items() if role != "official"}})
     wanted = {corpus for corpus in sets if project.corpora[corpus].get("reader") != "sentence_pool"}
     return sorted(set().union(*(wanted - searched(project, examples) for examples in training_sets(project, system))))

@@ -259,10 +259,13 @@ def _check_figures(project: Project, files: Mapping[str, YamlFile]) -> None:
         for key in needs.get(figure["kind"], ()):
             if key not in figure:
                 raise InputError(f"a figure of kind {figure['kind']} needs `{key}`", where=where_of(files, file, ("figures", name)))
-        for key in ("labels", "x", "against", "against_labels"):
+        for key in ("labels", "x", "places", "against", "against_labels"):
             if key in figure and len(figure[key]) != len(figure["systems"]):
                 what = f"{len(figure[key])} entries for {len(figure['systems'])} systems"
                 raise InputError(what, where=where_of(files, file, ("figures", name, key)), do="Name one for each system, in their order")
+        for key in ("against", "seen"):
+            if "places" in figure and key in figure:
+                raise InputError(f"bars that have `places` have no `{key}`", where=where_of(files, file, ("figures", name, key)))
 
 
 def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:

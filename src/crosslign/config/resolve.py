@@ -116,8 +116,7 @@ def _members(project: Project, base: Mapping[str, Any], seed: int) -> dict[str, 
     if "encoders" in base:
         return {"members": {normalise(lang): encoder_at_scale(project, encoder) for lang, encoder in base["encoders"].items()}}
     seeds = seeds_of(project, base["system"])
-    checkpoint = base.get("checkpoint") or checkpoint_name(project, base["system"], "default")  # a fine-tune starts from what is scored
-    return {"run": run_id(base["system"], seed if seed in seeds else seeds[0]), "checkpoint": checkpoint}
+    return {"run": run_id(base["system"], seed if seed in seeds else seeds[0]), "checkpoint": base_checkpoint(project, base)}
 
 
 def _limited(recipe: dict[str, Any], scale: Mapping[str, Any]) -> dict[str, Any]:
@@ -255,6 +254,11 @@ def checkpoint_name(project: Project, system: str, task: str, column: Mapping[st
         return str(column["checkpoint"])
     named = entry_of(project, system).get("checkpoint", LAST)
     return str(named.get(task, named.get("default", LAST))) if isinstance(named, Mapping) else str(named)
+
+
+def base_checkpoint(project: Project, base: Mapping[str, Any]) -> str:
+    """Return the checkpoint of a base system that a recipe starts from: the one it names, else the one that is scored."""
+    return str(base.get("checkpoint") or checkpoint_name(project, base["system"], "default"))
 
 
 def scored_entry(project: Project, task: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from crosslign.files.lineage import lineage_path, read_sidecar
 from crosslign.reporting.causes import Causes
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.console import as_columns
+from crosslign.reporting.layout import full_name
 from crosslign.reporting.significance import LEVEL, holm, paired_bootstrap, resamples_of
 from crosslign.reporting.values import cell_parts, fill_cell, fill_cells, layout_of, records_of, run_values, scores_behind
 
@@ -77,7 +78,7 @@ def _named(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the headings and labels of rows or columns; a second one of the same name carries its system or its number."""
     names: list[str] = []
     for entry in entries:
-        name = " / ".join(filter(None, (entry.get("group", ""), entry["label"])))
+        name = full_name(entry)
         names.append(name if name not in names else f"{name} ({entry.get('system', names.count(name) + 1)})")
     return names
 

@@ -19,7 +19,7 @@ from crosslign.errors import InputError, printable
 from crosslign.registry import nearest
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.chain import Link, chain
-from crosslign.reporting.layout import unique_names
+from crosslign.reporting.layout import full_name, notes_at, unique_names
 from crosslign.reporting.published import Figure, published_of
 from crosslign.reporting.values import cell_parts, cell_value, fill_cell, layout_of
 
@@ -62,9 +62,8 @@ class Place:
 
 
 def _names(entry: Mapping[str, Any]) -> set[str]:
-    """Return what a row or column may be called, beside its name in the CSV: `crosslign diff` writes heading and system, too."""
-    system = entry.get("system", entry["label"])
-    full = f"{entry.get('group', '')} / {entry['label']}"
+    """Return what a row or column may be called, beside its name in the CSV: `crosslign diff` writes group and system, too."""
+    system, full = entry.get("system", entry["label"]), full_name(entry)
     return {entry["label"], system, full, f"{full} ({system})"}
 
 
@@ -101,7 +100,7 @@ def _table(project: Project, table: str) -> str:
 
 
 def find_cell(project: Project, table: str, row: str, column: str) -> Place:
-    """Return a cell by its row (as the CSV calls it, label, system, or `group / label`) and its column (the same).
+    """Return a cell by its row (as the CSV calls it, label, system, or `group: label`) and its column (the same).
 
     Raises:
         InputError: no such table, row or column, or more than one; names what there is.
@@ -137,10 +136,9 @@ def _heading(place: Place, value: Cell, published: Figure) -> Iterator[str]:
         shown += f" ± {value.std * scale_by:.{decimals}f} over {max(len(part.get('scores', [])) for _, part in place.parts)} runs"
     if value.ci_low is not None and value.ci_high is not None:
         shown += f" (95 % interval {value.ci_low * scale_by:.{decimals}f} to {value.ci_high * scale_by:.{decimals}f})"
-    group = " / ".join(filter(None, (place.row.get("group", ""), place.row["label"])))
     yield f"table      {place.resolved['id']}: {place.resolved['title']}"
-    yield f"row        {group}" + (f" ({place.row['system']})" if "system" in place.row else "")
-    yield "column     " + " / ".join(filter(None, (place.column.get("group", ""), place.column["label"])))
+    yield f"row        {full_name(place.row)}" + (f" ({place.row['system']})" if "system" in place.row else "")
+    yield f"column     {full_name(place.column)}"
     yield f"ours       {shown}" + (f": {value.reason}" if value.ours is None and value.reason else "")
     source = place.resolved.get("published_from", place.resolved["id"])
     printed = published.value + (f" ± {published.std}" if published.std else "")
@@ -149,7 +147,9 @@ def _heading(place: Place, value: Cell, published: Figure) -> Iterator[str]:
         yield f"mean of    the columns {', '.join(place.cell['mean_of'])}"
     elif len(place.parts) > 1:
         yield f"{'sum' if 'total' in place.cell else 'mean'} of    {len(place.parts)} records"
-    yield from (f"note       {note}" for note in [*value.notes, *published.notes])
+    at, to = place.numbers[0], place.column["label"]
+    notes = [note for where in ((at, None), (None, to), (at, to), (None, None)) for note in notes_at(place.resolved, *where)]
+    yield from (f"note       {note}" for note in dict.fromkeys([*value.notes, *published.notes, *notes]))
     if place.resolved["stand_in"]:
         yield "stand-ins  the text is the project's own: the score means nothing"
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.baselines import baseline_words, named_rows
+from crosslign.config.cells import ONLY_PUBLISHED
 from crosslign.errors import printable
 from crosslign.files.lineage import licences_of
 from crosslign.reporting.cell import Cell, Grid
@@ -26,6 +27,7 @@ REDUCED = (
 STAND_IN = "Built on stand-in data, written by the project in the official formats: the scores mean nothing."
 DELTA = "In brackets: ours less the published figure."
 GAIN = "In brackets with an arrow: the improvement that the paper prints beside its figure."
+NEITHER = "nothing published, nothing of ours"
 ERRATA = "ERRATA and a number: the section of resources/published/ERRATA.md that says more."
 TESTED = {
     "paired_bootstrap": "{} {}: paired bootstrap over items and seeds, p < 0.05 after Holm's correction for the rows of the column.",
@@ -105,6 +107,11 @@ def one_line(text: str) -> str:
     return " ".join(printable(text).split())
 
 
+def full_name(entry: Mapping[str, Any]) -> str:
+    """Return the label of a row or column behind its group, where it has one, as sorted HTML shows it."""
+    return ": ".join(filter(None, (entry.get("group", ""), entry["label"])))
+
+
 def unique_names(entries: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the labels of rows or columns; equal ones carry their group, if they are still equal also system or published model.
 
@@ -112,7 +119,7 @@ def unique_names(entries: Sequence[Mapping[str, Any]]) -> list[str]:
         entries: `label`, and where they have one `group`, `system` and `published`, as a table's entry has them.
     """
     labels = [entry["label"] for entry in entries]
-    names = [f"{e['group']}: {e['label']}" if e.get("group") and labels.count(e["label"]) > 1 else e["label"] for e in entries]
+    names = [full_name(entry) if labels.count(entry["label"]) > 1 else entry["label"] for entry in entries]
     keys = [entry.get("system", entry.get("published", "")) for entry in entries]
     named = [f"{n} ({key})" if names.count(n) > 1 and isinstance(key, str) and key else n for n, key in zip(names, keys, strict=True)]
     return [one_line(f"{n}, {named[:at].count(n) + 1}" if n in named[:at] else n) for at, n in enumerate(named)]
@@ -185,7 +192,8 @@ def _printed_cell(cell: Cell, notes: _Footnotes, table_notes: list[str], *, scal
     ours = one_line(cell.text) or _number(cell.ours, scale_by, decimals)
     if cell.std is not None:
         ours += f" ± {_number(cell.std, scale_by, decimals)}"
-    texts = [*table_notes, *cell.notes, *([cell.reason] if cell.ours is None and cell.reason else [])]
+    reason = NEITHER if cell.reason == ONLY_PUBLISHED and not cell.printed else cell.reason
+    texts = [*table_notes, *cell.notes, *([reason] if cell.ours is None and reason else [])]
     sign = "↑" if "above" in cell.marks else "↓" if "below" in cell.marks else ""
     published = _published(cell)
     delta = "" if reduced else _delta(cell, scale_by, decimals)
@@ -193,7 +201,7 @@ def _printed_cell(cell: Cell, notes: _Footnotes, table_notes: list[str], *, scal
     return PrintedCell(ours, published, notes.join(texts), sign, "best" in cell.marks, details, cell, scale_by, delta)
 
 
-def _notes_at(resolved: Mapping[str, Any], row: int | None, column: str | None) -> list[str]:
+def notes_at(resolved: Mapping[str, Any], row: int | None, column: str | None) -> list[str]:
     """Return the texts of the footnotes at a row (by its number), a column (by its label), the cell where both meet, or the table."""
     found = []
     for note in resolved["footnotes"]:
@@ -257,12 +265,12 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
     layout = layout_of(resolved)
     notes, reduced = _Footnotes(), resolved["scale"] != "paper"
     columns = resolved["columns"]
-    column_letters = [notes.join(_notes_at(resolved, None, column["label"])) for column in columns]
+    column_letters = [notes.join(notes_at(resolved, None, column["label"])) for column in columns]
     names, rows, group = unique_names(resolved["rows"]), [], None
     for number, (entry, cells) in enumerate(zip(resolved["rows"], grid, strict=True)):
-        letters = notes.join(_notes_at(resolved, number, None))
+        letters = notes.join(notes_at(resolved, number, None))
         printed = [
-            _printed_cell(cell, notes, _notes_at(resolved, number, column["label"]), **_numbers_of(column, layout), reduced=reduced)
+            _printed_cell(cell, notes, notes_at(resolved, number, column["label"]), **_numbers_of(column, layout), reduced=reduced)
             for cell, column in zip(cells, columns, strict=True)
         ]
         heading = entry.get("group", "") if entry.get("group") != group else ""
@@ -270,7 +278,7 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         block, label = one_line(entry.get("group", "")), one_line(entry["label"])
         rows.append(PrintedRow(one_line(heading), block, label, letters, printed, names[number], one_line(entry.get("system", ""))))
     footnotes = [(letter, text) for text, letter in notes.letters.items()]
-    footnotes += [("", one_line(note)) for note in [*_notes_at(resolved, None, None), *_scale_notes(resolved, rows)]]
+    footnotes += [("", one_line(note)) for note in [*notes_at(resolved, None, None), *_scale_notes(resolved, rows)]]
     footnotes += [("", ERRATA)] if any("ERRATA" in text for _, text in footnotes) else []
     baseline = one_line(baseline_words(resolved["rows"]))
     footnotes += _verdicts(rows, str(layout.get("significance", "")), baseline)

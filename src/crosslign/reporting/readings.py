@@ -64,13 +64,17 @@ def relative_distance(table: PrintedTable) -> Distance:
 
 
 def _leader(table: PrintedTable) -> str:
-    """Say which row is best in most columns."""
+    """Say which row is best in most columns, or which rows are."""
     wins = Counter(number for number, row in enumerate(table.rows) for cell in row.cells if cell.best)
     contested = sum(any(row.cells[index].best for row in table.rows) for index in range(len(table.columns)))
     if not wins:
         return ""
-    number, count = max(wins.items(), key=lambda item: item[1])
-    return f"{table.rows[number].name} is best in {count} of the {contested} columns in which systems can be compared."
+    count = max(wins.values())
+    first = [row.name for number, row in enumerate(table.rows) if wins[number] == count]
+    leaders = " and ".join(first) if len(first) < 3 else f"{len(first)} rows"
+    return (
+        f"{leaders} {'is' if len(first) == 1 else 'are each'} best in {count} of the {contested} columns in which systems can be compared."
+    )
 
 
 def _beyond_chance(table: PrintedTable) -> str:

@@ -11,9 +11,10 @@ from typing import Any
 from crosslign.errors import printable
 from crosslign.files import write_text
 from crosslign.files.lineage import licences_of
+from crosslign.reporting.card import PAPERS
 from crosslign.reporting.formats import templates
 from crosslign.reporting.layout import PrintedTable, lay_out
-from crosslign.reporting.plan import measured
+from crosslign.reporting.plan import measured, number_of
 from crosslign.reporting.readings import from_paper, seen
 from crosslign.reporting.run_records import sidecars, system_costs
 from crosslign.reporting.stage_graph import stage_graph
@@ -88,6 +89,7 @@ def by_paper(recipe: Mapping[str, Any], results: Path, published: Path, figures:
         papers.append(
             {
                 "id": paper,
+                "work": PAPERS.get(paper, ""),
                 "tables": [{"table": table, "seen": seen(table), "from_paper": from_paper(table)} for table in tables],
                 "figures": [_figure(entry, images[entry["id"]]) for entry in recipe["figures"] if entry["paper"] == paper],
             }
@@ -114,6 +116,7 @@ def build_report(
         .get_template("report.html")
         .render(
             papers=papers,
+            counted=number_of,
             headline=headline(papers[0]["tables"][0]["table"]) if papers and papers[0]["tables"] else None,
             scale=recipe["scale"],
             stand_in=recipe["stand_in"],

@@ -2,7 +2,7 @@
 
 Two tests. Bootstrap: score jobs draw the same items for every system in resample i (`crosslign.tasks.measures.Bootstrap`), so the values
 of two systems on resample i are a pair; where a system has several seeds, each resample also draws seeds with replacement. t-test: the
-runs of two systems with the same seed are a pair, items are taken as given.
+runs of two systems with the same seed are a pair, and every run is one with an encoder that is not trained; items are taken as given.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def paired_bootstrap(system: np.ndarray, baseline: np.ndarray, seed: int = 42) -
     return Comparison(float(found.mean()), float(low), float(high), min(1.0, 2 * (smaller + 1) / (len(found) + 1)))
 
 
-def paired_t(system: Mapping[int, float], baseline: Mapping[int, float]) -> Comparison | None:
+def paired_t(system: Mapping[int | None, float], baseline: Mapping[int | None, float]) -> Comparison | None:
     """Compare two systems by a paired t-test over the seeds that both were run with (PROTOCOLS A5.12).
 
     Args:
@@ -104,7 +104,7 @@ def paired_t(system: Mapping[int, float], baseline: Mapping[int, float]) -> Comp
     """
     from scipy.stats import ttest_rel
 
-    seeds = sorted(set(system) & set(baseline))
+    seeds = [seed for seed in system if seed in baseline]
     ours, theirs = [system[seed] for seed in seeds], [baseline[seed] for seed in seeds]
     if len(seeds) < 2 or np.ptp(np.subtract(ours, theirs)) < ROUNDING:
         return None
@@ -128,13 +128,16 @@ def _alike(found: Sequence[np.ndarray | None], joined: Callable[..., Any]) -> np
     return np.asarray(joined(known, axis=0))
 
 
-def runs_of(cell: Cell) -> dict[int, float]:
-    """Return a cell's value of each run by seed, of an average the mean over its parts; empty for seeds that a part lacks."""
+def runs_of(cell: Cell) -> dict[int | None, float]:
+    """Return a cell's value of each run by seed, of an average the mean over its parts; without seeds that a part lacks.
+
+    An encoder without training has one run, whose seed is None.
+    """
     if not cell.parts:
         return {record["seed"]: float(record["value"]) for record in cell.records if record["value"] is not None and "seed" in record}
     parts = [runs_of(part) for part in cell.parts]
-    common = set.intersection(*map(set, parts))
-    return {seed: math.fsum(part[seed] for part in parts) / len(parts) for seed in sorted(common)}
+    common = [seed for seed in parts[0] if all(seed in part for part in parts)]
+    return {seed: math.fsum(part[seed] for part in parts) / len(parts) for seed in common}
 
 
 def _items_of(cell: Cell) -> list[set[int]]:
@@ -157,7 +160,11 @@ def _by_items(results: Path) -> Test:
 
 
 def _by_seeds(results: Path) -> Test:
-    return lambda cell, baseline: paired_t(runs_of(cell), runs_of(baseline))
+    def test(cell: Cell, baseline: Cell) -> Comparison | None:
+        runs, base = runs_of(cell), runs_of(baseline)
+        return paired_t(runs, dict.fromkeys(runs, base[None]) if None in base else base)
+
+    return test
 
 
 Test = Callable[[Cell, Cell], Comparison | None]

@@ -1,5 +1,6 @@
 """Which folder commands read: the one that they are given, else the one that the configuration names."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,18 @@ def test_scores_are_written_for_mteb_from_any_folder(project, capsys, monkeypatc
     monkeypatch.chdir(project.parent)
     assert main(["mteb", str(project / "elsewhere" / "quick"), "out", "--directory", str(project)]) == 2
     assert "no score of a task that MTEB has" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["QS-P-s43"], "no trained run 'QS-P-s43' here.*did you mean 'QS-P-s42'"),
+        ([RUN, "--checkpoint", "lst"], "no checkpoint 'lst' here.*'last'"),
+    ],
+)
+def test_a_card_of_a_run_or_checkpoint_that_is_not_there_names_the_nearest(project, capsys, arguments, said):
+    assert main(["card", *arguments]) == 2
+    assert re.search(said, capsys.readouterr().err)
 
 
 def test_to_discard_and_to_settle_exclude_each_other(project, capsys):

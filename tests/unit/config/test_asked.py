@@ -68,10 +68,16 @@ def test_what_a_scorer_may_give_is_let_through(loaded, monkeypatch, asked):
     check_asked(loaded, {})
 
 
-def test_a_row_may_name_the_direction(loaded, monkeypatch):
+def test_a_row_may_name_direction_and_protocol(loaded, monkeypatch):
     asked = {key: value for key, value in TATOEBA.items() if key != "direction"}
     declare(loaded, monkeypatch, asked, "column", rows=[{"label": "r", "system": "xlm-r", "direction": "en2xx"}])
     check_asked(loaded, {})
+    rows = [{"label": "r", "system": "xlm-r", "direction": "xx2en"}, {"label": "s", "system": "xlm-r", "protocol": "random"}]
+    declare(loaded, monkeypatch, {"task": "tnews", "subset": "zh", "metric": "purity"}, "column", rows=rows[1:])
+    check_asked(loaded, {})
+    declare(loaded, monkeypatch, TATOEBA, "column", rows=rows)
+    with pytest.raises(InputError, match="tatoeba gives no protocol 'random'"):
+        check_asked(loaded, {})
 
 
 @pytest.mark.parametrize(
@@ -106,6 +112,9 @@ def declare(loaded, monkeypatch, asked, form, rows=()):
         ({"labels": ["one"]}, "figures.f.labels: 1 entries for 2 systems"),
         ({"against": ["labse"]}, "figures.f.against: 1 entries for 2 systems"),
         ({"kind": "lines", "x": [1, 2, 3]}, "figures.f.x: 3 entries for 2 systems"),
+        ({"places": ["here"]}, "figures.f.places: 1 entries for 2 systems"),
+        ({"places": ["here", "there"], "against": ["labse", "labse"]}, "figures.f.against: bars that have `places` have no `against`"),
+        ({"places": ["here", "there"], "seen": ["en"]}, "figures.f.seen: bars that have `places` have no `seen`"),
     ],
 )
 def test_a_figure_without_what_its_kind_reads_is_refused(monkeypatch, change, said):

@@ -31,6 +31,12 @@ def test_rows_that_name_one_are_compared_with_it_in_their_own_group_and_no_other
     assert baseline_words(GROUPS[:3]) == "the row + Single"
 
 
+def test_more_than_two_rows_of_comparison_are_listed():
+    rows = [*GROUPS[:3], *({"label": name, "system": name} for name in "xy")]
+    rows += [{"label": "X", "system": "u", "against": "x"}, {"label": "Y", "system": "v", "against": "y"}]
+    assert baseline_words(rows) == "the row of comparison (+ Single; x; y)"
+
+
 def test_of_several_in_a_group_the_nearest_above_counts():
     rows = [{**row, "group": "all"} for row in GROUPS]
     assert baseline_rows(rows) == [None, None, 1, None, 3]

@@ -1,10 +1,11 @@
-"""Footnotes of tables: a row of several with one label is named with its group; a row or column that is not there is refused."""
+"""Footnotes of tables: rows are named with their groups, what is not there is refused, and those made from recipes are exact."""
 
 import pytest
 from test_papers import project
 
 from crosslign.config import references
 from crosslign.config.baselines import named_rows
+from crosslign.config.cells import resolve_table
 from crosslign.errors import InputError
 
 ROWS = [{"label": "A", "group": "x"}, {"label": "A", "group": "y"}, {"label": "B"}]
@@ -37,3 +38,42 @@ def test_a_footnote_that_fits_no_cell_or_several_is_refused(loaded, monkeypatch,
         references.check_references(loaded, {})
     table["footnotes"][0]["at"] = {"row": "A", "group": "y", "column": "c"}
     references.check_references(loaded, {})
+
+
+def notes_of(loaded, table, words):
+    """The generated notes of a table with these words in them, by the system of their row."""
+    resolved = resolve_table(loaded, table)
+    found = [
+        (note["at"]["number"], note["text"]) for note in resolved["footnotes"] if words in note["text"] and "number" in note.get("at", {})
+    ]
+    return {resolved["rows"][number]["system"]: text for number, text in found}
+
+
+def test_a_row_says_by_what_the_checkpoints_that_it_shows_were_chosen():
+    """MPCL chooses five checkpoints; a table of BUCC shows the one chosen by Tatoeba alone (PROTOCOLS A5.11)."""
+    mpcl = project("mpcl", scale="paper")
+    chosen = {
+        "mpcl_table5": "tatoeba", "mpcl_table6": "bucc_sample", "mpcl_table7": "sts17_mteb, sts22", "mpcl_table8": "mtop_dev",
+        "mpcl_table1": "bucc_sample, mtop_dev, sts17_mteb, sts22, tatoeba",
+    }  # fmt: skip
+    for table, tasks in chosen.items():
+        assert set(notes_of(mpcl, table, "chosen by").values()) == {f"checkpoint chosen by {tasks}"}
+
+
+def test_a_fine_tune_says_by_what_the_checkpoint_that_it_starts_from_was_chosen():
+    found = notes_of(project("msimcse", scale="paper"), "msimcse_table5", "chosen by")
+    assert found == {
+        "xlm-r": "checkpoint chosen by paws_x_dev",
+        "MS-U": "checkpoint chosen by paws_x_dev, stsb_dev",
+        "MS-E": "checkpoint chosen by paws_x_dev, stsb_dev",
+    }
+
+
+def test_what_is_not_scored_need_not_be_searched_for():
+    """Of BUCC's test files no gold is public; the Amazon reviews were withdrawn, so their column is not run."""
+    scl, emma_x = project("scl", scale="paper"), project("emma_x", scale="paper")
+    assert notes_of(scl, "scl_table6", "not searched") == {}
+    found = notes_of(emma_x, "emma_x_table1", "not searched")["EX-p2-gmm4"]
+    assert "xcopa_test" in found
+    assert "multiarc" not in found
+    assert "bucc" not in found

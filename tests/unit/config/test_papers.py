@@ -116,6 +116,11 @@ def test_retrieval_of_scl_trains_on_the_last_layer_and_is_read_at_the_eighth():
         assert (recipe["readout"]["pooling"], recipe["readout"]["layer"]) == ("mean", 8)
 
 
+def test_a_row_may_name_the_protocol_of_its_cells():
+    (random,), (mbert,), *_ = resolve_table(project("msimcse", scale="paper"), "msimcse_table4")["cells"]
+    assert (random["select"]["protocol"], mbert["select"]["protocol"]) == ("random", "")
+
+
 def test_what_is_only_watched_chooses_no_checkpoint_and_is_no_footnote():
     loaded = project("moco_bert", scale="paper")
     watched = resolve(loaded, "MB-tau001", 42)["select"]

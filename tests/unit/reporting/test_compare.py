@@ -95,8 +95,8 @@ def test_a_moved_cell_moves_its_average_by_hand(tmp_path):
     moves, cells = moved(folder(tmp_path / "a", x=(0.5,)), folder(tmp_path / "b", x=(0.53,)))
     assert cells == 6
     assert [(m.row, m.column, m.before, m.after, m.delta) for m in moves] == [
-        ("A", "G / x", "50.00", "53.00", "+3.00"),
-        ("A", "G / mean", "37.50", "39.00", "+1.50"),
+        ("A", "G: x", "50.00", "53.00", "+3.00"),
+        ("A", "G: mean", "37.50", "39.00", "+1.50"),
     ]
 
 
@@ -110,7 +110,7 @@ def test_equal_items_are_tested_in_pairs(tmp_path):
     """Each resample moves by the same 0.02, far less than the intervals are wide: none of 400 lies on the other side of zero."""
     before, after = folder(tmp_path / "a", noise=NOISE), folder(tmp_path / "b", x=(0.52,), noise=NOISE)
     moves, _ = moved(before, after)
-    assert [(m.column, m.test, m.significant) for m in moves] == [("G / x", "paired", True), ("G / mean", "paired", True)]
+    assert [(m.column, m.test, m.significant) for m in moves] == [("G: x", "paired", True), ("G: mean", "paired", True)]
     assert moves[0].p_value == pytest.approx(2 / 401)
 
 
@@ -144,7 +144,7 @@ def test_a_changed_setting_is_named_with_both_values(tmp_path):
         "[1] systems/A-s1.bin: recipe key terms[0].temperature, 0.05 → 0.1",
         "[2] systems/A-s1.bin: recipe key train.learning_rate, 1e-05 → 3e-05",
     ]
-    assert re.search(r"^A +G / x +50\.00 +70\.00 +\+20\.00  yes, intervals +\[1-2\]$", "\n".join(lines), flags=re.MULTILINE)
+    assert re.search(r"^A +G: x +50\.00 +70\.00 +\+20\.00  yes, intervals +\[1-2\]$", "\n".join(lines), flags=re.MULTILINE)
 
 
 def test_a_changed_corpus_is_named_with_its_hashes_and_not_what_hangs_on_it(tmp_path):
@@ -242,7 +242,7 @@ def test_a_score_that_was_changed_by_hand_is_not_tested_and_named(tmp_path):
     records[0]["value"] = 0.9
     write_json(score, {"records": records})
     said = compare(tmp_path / "a", tmp_path / "b")
-    (line,) = [line for line in said.splitlines() if line.startswith("A ") and "G / x" in line]
+    (line,) = [line for line in said.splitlines() if line.startswith("A ") and "G: x" in line]
     assert "+40.00" in line
     assert "not tested" in line
     assert "[1] scores/A-s1/task.json: its bytes differ, its lineage does not: one of them was changed by hand" in said

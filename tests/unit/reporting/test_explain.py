@@ -104,8 +104,13 @@ def test_a_row_is_found_by_its_system_or_under_its_heading_where_several_have_it
     groups = [row["group"] for row in papers.tables["msimcse_table1"]["rows"] if row["label"] == "DuEAM"]
     column = papers.tables["msimcse_table1"]["columns"][0]["label"]
     assert all(f"'{group}: DuEAM'" in caught.value.do for group in groups)
-    for form in ("{}: DuEAM", "{} / DuEAM"):
-        assert [find_cell(papers, "msimcse_table1", form.format(group), column).row["group"] for group in groups] == groups
+    assert [find_cell(papers, "msimcse_table1", f"{group}: DuEAM", column).row["group"] for group in groups] == groups
+
+
+def test_a_row_is_found_as_sorted_html_shows_it_even_where_its_label_is_its_own(papers):
+    found = find_cell(papers, "msimcse_table1", "Fully Supervised: LaBSE", "BUCC")
+    assert found.row["system"] == "labse"
+    assert find_cell(papers, "mpcl_table7", "mBERT: + Single (MP-mbert-single-main)", "STS17: STS17 in").row["group"] == "mBERT"
 
 
 def test_every_name_of_a_csv_finds_its_cell(papers):
@@ -134,6 +139,16 @@ def test_a_published_figure_alone_is_shown_with_its_reason_and_its_file(papers):
     lines = explain(papers, "msimcse_table1", "XLM-E", "Tatoeba-14").splitlines()
     assert "ours       –: no public weights" in lines
     assert "published  72.3 (resources/published/msimcse_table1.csv)" in lines
+
+
+def test_a_cell_is_shown_with_the_footnotes_of_its_row_its_column_and_its_table(papers):
+    lines = explain(papers, "mpcl_table1", "LASER Artetxe and Schwenk (2019)", "BUCC").splitlines()
+    notes = [line.removeprefix("note").strip() for line in lines if line.startswith("note ")]
+    assert any(note.startswith("LaBSE's 93.5 is of the training files") for note in notes)
+    assert any(note.startswith("Checkpoint chosen by another test set") for note in notes)
+    assert not any("cased model" in note for note in notes)
+    lines = explain(papers, "msimcse_table3", "Fully Supervised: LASER", "ar-ar").splitlines()
+    assert sum("Under a wrong column" in line for line in lines) == 1
 
 
 def test_a_setting_of_a_recipe_needs_no_scores(papers):

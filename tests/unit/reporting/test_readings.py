@@ -27,6 +27,13 @@ def test_the_leader_is_one_row_and_not_all_of_its_label():
     )
 
 
+def test_rows_that_lead_together_are_named_together():
+    best, other = [cell(0.9, best=True), cell(0.1)], [cell(0.9, best=True), cell(0.1, best=True)]
+    assert "A and B are each best in 1 of the 1 columns" in seen(table(("A", best), ("B", best), ("C", [cell(0.1), cell(0.1)])))
+    assert "3 rows are each best in 1 of the 1 columns" in seen(table(*((name, best) for name in "ABC")))
+    assert "B is best in 2 of the 2 columns" in seen(table(("A", best), ("B", other)))
+
+
 @pytest.mark.parametrize(
     ("text", "number"), [("46k", 46e3), ("16M", 16e6), ("392,702", 392702), ("1.5M", 1.5e6), ("738-750", None), ("", None)]
 )

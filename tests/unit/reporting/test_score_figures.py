@@ -70,6 +70,32 @@ def test_bars_against_a_base_show_changes_in_a_panel_a_base(tmp_path):
     assert float(third["change"]) == pytest.approx(0.2)
 
 
+def test_bars_with_places_show_a_panel_an_evaluation_and_a_colour_a_label(tmp_path):
+    """Four systems: two labels at two places; the second has no score at the second place."""
+    panels = [
+        {"label": label, "cells": [cell(score(tmp_path, f"{label}{place}t", 0.1 * place)), found]}
+        for label, place, found in (
+            ("single", 1, cell(score(tmp_path, "a", 0.5))),
+            ("multiple", 1, cell(score(tmp_path, "b", 0.6))),
+            ("single", 2, cell(score(tmp_path, "c", 0.7))),
+            ("multiple", 2, {"reason": "no weights"}),
+        )
+    ]
+    cells = [{"label": "T", "task": "t", "subset": "de", "metric": "f1"}, {"label": "U", "task": "u", "subset": "de", "metric": "f1"}]
+    entry = {"cells": cells, "places": ["four", "four", "six", "six"]}
+    found = {(row["evaluation"], row["system"]): (row["value"], row["reason"]) for row in numbers("bars", entry, panels, tmp_path)}
+    assert found == {
+        ("T, four", "single"): ("0.1", ""),
+        ("T, six", "single"): ("0.2", ""),
+        ("T, four", "multiple"): ("0.1", ""),
+        ("T, six", "multiple"): ("0.2", ""),
+        ("U, four", "single"): ("0.5", ""),
+        ("U, six", "single"): ("0.7", ""),
+        ("U, four", "multiple"): ("0.6", ""),
+        ("U, six", "multiple"): ("", "no weights"),
+    }
+
+
 def test_a_language_outside_the_training_data_is_marked():
     seen = ["en", "de", "zh"]
     assert [is_unseen(subset, seen) for subset in ("de", "de-en", "zh-en", "en-tr", "fr")] == [False, False, False, True, True]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import ttest_1samp
 
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.paths import resamples_path
@@ -145,6 +146,19 @@ def seeded(*values, first=42):
 def test_an_average_is_tested_by_the_average_of_each_seed():
     average = Cell(ours=0.5, parts=[seeded(0.1, 0.2, 0.4), Cell(ours=0.6, parts=[seeded(0.3, 0.4, 0.6), seeded(0.5, 0.6)])])
     assert runs_of(average) == {42: pytest.approx(0.25), 43: pytest.approx(0.35)}
+
+
+def test_an_encoder_without_training_stands_beside_every_seed():
+    """As scipy's t-test of one sample: its single run has no seed."""
+    released = Cell(ours=0.5, records=[{"seed": None, "value": 0.5}])
+    values = (0.52, 0.55, 0.53, 0.56, 0.51)
+    found = TESTS["paired_t"](None)(seeded(*values), released)
+    assert found.p_value == pytest.approx(ttest_1samp(values, 0.5).pvalue)
+    assert found.difference == pytest.approx(0.034)
+    average = Cell(ours=0.5, parts=[released, released])
+    assert TESTS["paired_t"](None)(Cell(ours=0.5, parts=[seeded(*values)] * 2), average).p_value == pytest.approx(found.p_value)
+    assert TESTS["paired_t"](None)(released, seeded(*values)) is None
+    assert TESTS["paired_t"](None)(released, released) is None
 
 
 def test_each_row_is_tested_against_the_row_that_it_names():

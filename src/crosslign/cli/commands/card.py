@@ -31,15 +31,18 @@ class Card:
         """
         from crosslign.files import read_json
         from crosslign.files.lineage import lineage_path
+        from crosslign.registry import nearest
         from crosslign.reporting.card import model_card, score_lines
 
         results = results_folder(args)
         folder = results / "systems" / args.run
+        if not lineage_path(folder).exists():
+            runs = sorted(path.parent.name for path in folder.parent.glob("*/lineage.json"))
+            raise InputError(f"no trained run {args.run!r} here", where=str(folder.parent), why=nearest(args.run, runs))
         members = sorted(path.parent.name for path in (folder / args.checkpoint).glob("*/config.json"))
-        if not members or not lineage_path(folder).exists():
-            raise InputError(
-                f"no trained checkpoint {args.checkpoint!r} here", where=str(folder), do="Name a run and one of its checkpoints"
-            )
+        if not members:
+            checkpoints = sorted({path.parts[-3] for path in folder.glob("*/*/config.json")})
+            raise InputError(f"no checkpoint {args.checkpoint!r} here", where=str(folder), why=nearest(args.checkpoint, checkpoints))
         lineage = read_json(lineage_path(folder))
         names = sorted({term["examples"] for term in lineage["recipe"]["terms"]})
         examples = {name: results / "examples" / f"{name}.parquet" for name in names}

@@ -17,8 +17,8 @@ class Explain:
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare table, row and column."""
         parser.add_argument("table", help="id of the table")
-        parser.add_argument("row", help="the row as the CSV calls it, its label, its system, or 'group / label'")
-        parser.add_argument("column", help="the column as the CSV calls it, its label, or 'group / label'")
+        parser.add_argument("row", help="the row as the CSV calls it, its label, its system, or 'group: label'")
+        parser.add_argument("column", help="the column as the CSV calls it, its label, or 'group: label'")
         project_arguments(parser)
 
     def run(self, args: Namespace) -> int:

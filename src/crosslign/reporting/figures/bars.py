@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -18,7 +19,22 @@ from crosslign.reporting.values import fill_cell
 ORANGE = "#D55E00"
 BASE_COLUMNS = ("against", "change")
 MANY = 4
-"""Evaluations beyond which their names stand aslant."""
+"""Groups of bars beyond which their names stand aslant, and bars without their numbers."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """One axis.
+
+    Attributes:
+        panels: `label` and resolved `cells` of each colour of bars; `against`, where changes are shown.
+        names: of the groups of bars.
+        title: the evaluation, where groups are none.
+    """
+
+    panels: Sequence[Mapping[str, Any]]
+    names: Sequence[str]
+    title: str = ""
 
 
 def spread(cell: Cell) -> tuple[float, float] | None:
@@ -46,10 +62,10 @@ def is_unseen(subset: str, seen: Sequence[str]) -> bool:
 
 def _draw_names(axis: Axes, cells: Sequence[Mapping[str, Any]], seen: Sequence[str], names: Sequence[str]) -> None:
     """Name the groups of bars; with `seen` only by subset, orange where unseen, and the tasks as blocks above."""
-    many = len(cells) > MANY
+    many = len(names) > MANY
     labels = [cell["subset"] for cell in cells] if seen else names
-    axis.set_xticks(range(len(cells)), labels, rotation=60 if many else 0, ha="right" if many else "center", fontsize=7)
-    axis.set_xlim(-0.6, len(cells) - 0.4)
+    axis.set_xticks(range(len(names)), labels, rotation=60 if many else 0, ha="right" if many else "center", fontsize=7)
+    axis.set_xlim(-0.6, len(names) - 0.4)
     if not seen:
         return
     for tick, cell in zip(axis.get_xticklabels(), cells, strict=True):
@@ -71,39 +87,53 @@ def _draw_names(axis: Axes, cells: Sequence[Mapping[str, Any]], seen: Sequence[s
         start = end
 
 
+def _placed(panels: Sequence[Mapping[str, Any]], places: Sequence[str], number: int) -> list[dict[str, Any]]:
+    """Return one evaluation's panels where systems have places: one a label, with a cell at each place."""
+    cells = {(panel["label"], place): panel["cells"][number] for panel, place in zip(panels, places, strict=True)}
+    labels, order = dict.fromkeys(panel["label"] for panel in panels), dict.fromkeys(places)
+    return [{"label": label, "cells": [cells.get((label, place), {}) for place in order]} for label in labels]
+
+
+def _blocks(entry: Mapping[str, Any], panels: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[Block]:
+    """Return what stands on each axis: an evaluation where systems have places, else the systems of one base."""
+    if places := entry.get("places"):
+        return [Block(_placed(panels, places, number), list(dict.fromkeys(places)), name) for number, name in enumerate(names)]
+    return [Block(list(found), list(names)) for _, found in groupby(panels, key=lambda panel: panel.get("against", {}).get("label"))]
+
+
 @FIGURES.register
 def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
-    """Draw the bars; systems that are set against one base share an axis.
+    """Draw the bars; systems that are set against one base share an axis, and so do all of an evaluation where they have places.
 
     Args:
         entry: `title`; `cells`, the evaluations, each with a `label` where its task and subset are no name; `seen`, languages of the
-            training data, where names of others are marked.
+            training data, where names of others are marked; `places`, the group of bars that each system belongs to.
         inputs: `panels`, a list of `label`, `cells` (resolved) and, where changes are shown, `against` (label and cells of the base);
             `results`.
         out: png, svg, csv.
     """
-    names = [cell.get("label", f"{cell['task']} {cell['subset']}") for cell in entry["cells"]]
     results, seen = Path(inputs["results"]), entry.get("seen", [])
-    blocks = [list(found) for _, found in groupby(inputs["panels"], key=lambda panel: panel.get("against", {}).get("label"))]
-    widest = max(len(block) for block in blocks)
-    labels = {tuple(panel["label"] for panel in block) for block in blocks}
-    size = (min(14.0, max(6.0, 0.28 * len(names) * (widest + 1))), 0.6 + 3.6 * len(blocks))
+    names = [cell.get("label", f"{cell['task']} {cell['subset']}") for cell in entry["cells"]]
+    blocks = _blocks(entry, inputs["panels"], names)
+    widest = max(len(block.panels) for block in blocks)
+    labels = {tuple(panel["label"] for panel in block.panels) for block in blocks}
+    size = (min(14.0, max(6.0, 0.28 * len(blocks[0].names) * (widest + 1))), 0.6 + 3.6 * len(blocks))
     palette = [colour for colour in PALETTE if not seen or colour != ORANGE]
     figure, axes = subplots(len(blocks), 1, figsize=size, squeeze=False)
     rows = []
     for axis, block in zip(axes[:, 0], blocks, strict=True):
-        width, base = 0.8 / len(block), block[0].get("against")
+        width, base = 0.8 / len(block.panels), block.panels[0].get("against")
         base_cells = [fill_cell(cell, results) for cell in base["cells"]] if base else []
-        for number, panel in enumerate(block):
+        for number, panel in enumerate(block.panels):
             cells = [fill_cell(resolved, results) for resolved in panel["cells"]]
             shown = [change(cell, under) for cell, under in zip(cells, base_cells, strict=True)] if base else cells
-            _draw_bars(axis, shown, (number - (len(block) - 1) / 2) * width, width, palette[number % len(palette)], panel["label"])
+            _draw_bars(axis, shown, (number - (len(block.panels) - 1) / 2) * width, width, palette[number % len(palette)], panel["label"])
             for place, (cell, bar) in enumerate(zip(cells, shown, strict=True)):
-                reason = cell.reason or bar.reason
+                name = f"{block.title}, {block.names[place]}" if block.title else block.names[place]
                 changes = (base_cells[place].ours, bar.ours) if base else ()
-                rows.append((panel["label"], names[place], cell.ours, cell.std, cell.ci_low, cell.ci_high, reason, *changes))
-        _draw_names(axis, entry["cells"], seen, names)
-        axis.set_ylabel(f"change from {base['label']}, × 100" if base else "score × 100")
+                rows.append((panel["label"], name, cell.ours, cell.std, cell.ci_low, cell.ci_high, cell.reason or bar.reason, *changes))
+        _draw_names(axis, entry["cells"], seen, block.names)
+        axis.set(title=block.title, ylabel=f"change from {base['label']}, × 100" if base else "score × 100")
         if len(labels) > 1:
             axis.legend(fontsize=7)
     if len(labels) == 1:  # one for all axes, where it covers no bar
@@ -120,6 +150,8 @@ def _draw_bars(axis: Axes, cells: Sequence[Cell], shift: float, width: float, co
         reach = spread(cell)
         if cell.ours is not None:
             error = [[100 * reach[0]], [100 * reach[1]]] if reach else None
-            axis.bar(place + shift, 100 * cell.ours, width, yerr=error, color=colour, error_kw={"elinewidth": 0.8})
+            bar = axis.bar(place + shift, 100 * cell.ours, width, yerr=error, color=colour, error_kw={"elinewidth": 0.8})
+            if len(cells) <= MANY:
+                axis.bar_label(bar, fmt="%.1f", padding=2, fontsize=7)
     axis.bar(0, 0, width, color=colour, label=label)
     axis.axhline(0, color="#333333", linewidth=0.8)
