@@ -18,9 +18,10 @@ def test_the_end_of_a_process_looks_at_no_cycle():
     assert printed(f"from crosslign.collector import collect_rarely\ncollect_rarely()\n{CYCLE}del ring") == []
 
 
-@pytest.mark.parametrize(("imported", "first"), [("crosslign.stages.count_rows", 50_000), ("crosslign.encoders", 700)])
+@pytest.mark.parametrize(("imported", "first"), [("crosslign.stages.count_rows", "50000"), ("crosslign.encoders", "as it was")])
 def test_jobs_collect_rarely_and_the_library_leaves_the_setting_alone(imported, first):
-    assert printed(f"import gc, {imported}\nprint(gc.get_threshold()[0])") == [str(first)]
+    program = f"import gc\nbefore = gc.get_threshold()[0]\nimport {imported}\nnow = gc.get_threshold()[0]"
+    assert printed(f"{program}\nprint('as it was' if now == before else now)") == [first]
 
 
 def test_a_second_call_does_nothing():

@@ -115,6 +115,19 @@ def require_writable(folder: Path) -> None:
         raise problem or ResourceError("cannot be written", where=str(folder), why=str(error.strerror)) from error
 
 
+def _make_room(path: Path) -> None:
+    """Make the folder that a file or folder is to lie in.
+
+    Raises:
+        ResourceError: there can be none: something above it is a file, or a folder that takes nothing.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        why, do = str(error.strerror), "Check that the folder exists and may be written to"
+        raise disk_problem(error, path) or ResourceError("cannot be written", where=str(path), why=why, do=do) from error
+
+
 def _size(path: Path) -> int:
     files = path.rglob("*") if path.is_dir() else [path]
     return sum(file.stat().st_size for file in files if file.is_file())
@@ -135,8 +148,8 @@ def atomic_path(path: Path, part: Path | None = None) -> Iterator[Path]:
     """
     path = Path(path)
     temporary = part or path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
+    _make_room(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         yield temporary
         _sync(temporary)
         temporary.replace(path)
@@ -159,8 +172,9 @@ def atomic_folder(path: Path) -> Iterator[Path]:
     """
     path = Path(path)
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex[:8]}.part")
+    _make_room(path)
     try:
-        temporary.mkdir(parents=True)
+        temporary.mkdir()
         yield temporary
         for file in temporary.rglob("*"):
             if file.is_file():

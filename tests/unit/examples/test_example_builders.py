@@ -104,6 +104,11 @@ def test_groups_have_distinct_languages(run, multiway):
         run("parallel_groups", [multiway])
 
 
+def test_versions_of_a_group_are_drawn(run, multiway):
+    seen = {row["rows"][row["langs"].index("en")].split(":")[2] for row in run("parallel_groups", [multiway], ["en", "de"])}
+    assert seen == {"en0", "en1", "en2"}
+
+
 def test_a_smaller_sample_of_groups_is_part_of_a_larger_one(run, multiway):
     small, large, all_groups = (run("parallel_groups", [multiway], ["en", "de"], max_groups=n) for n in (5, 12, None))
     assert (len(small), len(large)) == (5, 12)
@@ -194,6 +199,13 @@ def test_view_pairs_of_two_sides(run, rows):
     corpus = rows("labelled", [{"id": "c:1", **row, "a_text": "a", "b_text": "b"}])
     copies = view(rows, "labelled", [{"id": "v:1", **row, "a_text": "A", "b_text": "B", "of": "c:1"}])
     assert [(row["a_text"], row["b_text"]) for row in run("view_pairs", {"c": corpus, "v": copies})] == [("a", "A"), ("b", "B")]
+
+
+def test_view_pairs_of_a_sentence_that_a_copy_lacks_are_left_out(run, rows):
+    one = {"a_lang": "en", "label": [0.0], "group": "g", "a_text": "a"}
+    corpus = rows("labelled", [{"id": "c:1", **one, "b_lang": "en", "b_text": "b"}])
+    copies = view(rows, "labelled", [{"id": "v:1", **one, "a_text": "A", "b_lang": None, "b_text": None, "of": "c:1"}])
+    assert [(row["a_text"], row["b_text"]) for row in run("view_pairs", {"c": corpus, "v": copies})] == [("a", "A")]
 
 
 def test_builders_refuse_corpora_of_another_kind(run, multiway):

@@ -1,5 +1,7 @@
 """Builders of MPCL, SCL and EMMA-X on small corpora."""
 
+from collections import Counter
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -61,6 +63,10 @@ class TestNLIGroups:
         assert len({tuple(row["langs"]) for row in made}) > 1
         assert not any(row["c_text"] for row in run("nli_groups", [nli], langs=["en", "de"], hard_negatives=False))
 
+    def test_contradictions_and_their_languages_are_drawn(self, run, nli):
+        seen = {run("nli_groups", [nli], langs=["en", "de", "fr"], per="premise", seed=seed)[0]["c_text"] for seed in range(40)}
+        assert seen == {f"{name}-{lang}" for name in ("k1", "k2") for lang in ("en", "de", "fr")}
+
     def test_unique_sentences_are_premises_and_hypotheses_once_each(self, run, nli):
         made = run("nli_groups", [nli], langs=["en", "de", "fr"], per="unique_sentences", hard_negatives=False)
         sentences = ["p1", "p2", "p3", "e1", "k1", "e2", "k2", "n2", "e3", "k3", "e4"]
@@ -98,6 +104,16 @@ class TestMonolingual:
         assert all(sum(row["a_text"] == f"sw {n}" for row in by_lang["sw"]) == 10 for n in range(10))
         assert all(row["b_text"] is None for row in made)
         assert [row["a_lang"] for row in made] != sorted(row["a_lang"] for row in made)
+
+    def test_what_a_share_leaves_out_is_drawn(self, run, rows):
+        """Seven of ten, then ten and three of them once more: over seeds each sentence is left out, and each comes again."""
+        corpus = self.corpus(rows, en=10)
+        for size, once in ((7, 0), (13, 1)):
+            drawn = [Counter(row["a_text"] for row in run("monolingual", [corpus], rows=size, seed=seed)) for seed in range(30)]
+            assert all(sum(found.values()) == size for found in drawn)
+            assert all({found[f"en {n}"] for n in range(10)} == {once, once + 1} for found in drawn)
+            for n in range(10):
+                assert {found[f"en {n}"] for found in drawn} == {once, once + 1}
 
     def test_exponent_one_keeps_the_sizes(self, run, rows):
         made = run("monolingual", [self.corpus(rows, en=30, sw=10)], exponent=1.0)

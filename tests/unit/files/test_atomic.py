@@ -52,9 +52,14 @@ def test_a_killed_writer_leaves_no_final_name(tmp_path):
     assert not (tmp_path / "out.bin").exists()
 
 
-def test_a_place_that_cannot_be_written_to_is_an_error_for_people():
-    with pytest.raises((ResourceError, OSError)):
-        write_text(Path("/proc/crosslign/out.txt"), "x")
+@pytest.mark.parametrize("writer", [atomic_path, atomic_folder])
+@pytest.mark.parametrize("place", ["/proc/crosslign/out", "/dev/null/out", "{tmp}/file/out", "{tmp}/" + "x" * 300 + "/out"])
+def test_a_place_that_cannot_be_written_to_is_an_error_for_people(tmp_path, writer, place):
+    (tmp_path / "file").write_text("x")
+    path = Path(place.format(tmp=tmp_path))
+    with pytest.raises(ResourceError, match=r"out: cannot be written; .*Check that the folder"), writer(path):
+        pytest.fail("there is nowhere to write")
+    assert [found.name for found in tmp_path.iterdir()] == ["file"]
 
 
 @pytest.mark.parametrize(

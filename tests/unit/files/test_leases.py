@@ -13,11 +13,10 @@ from crosslign.errors import ResourceError
 from crosslign.files.leases import lease_gpus, lock_of, visible_gpus
 
 HOLD = """
-import sys, time
 from crosslign.files.leases import lease_gpus
 with lease_gpus(1) as devices:
     print(devices[0], flush=True)
-    time.sleep(float(sys.argv[1]))
+    input()
 """
 
 
@@ -34,19 +33,20 @@ def two(monkeypatch):
             lock.unlink()
 
 
-def hold(seconds, first=""):
-    return subprocess.Popen([sys.executable, "-c", first + HOLD, str(seconds)], stdout=subprocess.PIPE, text=True)
+def hold(first=""):
+    """Start a process that leases a device until it is killed, after what `first` says."""
+    return subprocess.Popen([sys.executable, "-c", first + HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 def test_jobs_on_one_machine_never_share_a_device(two):
-    jobs = [hold(30), hold(30)]
+    jobs = [hold(), hold()]
     try:
         assert {job.stdout.readline().strip() for job in jobs} == set(two)
         with pytest.raises(ResourceError, match="no GPU became free"), lease_gpus(1, wait_seconds=0):
             pass
         jobs[0].send_signal(signal.SIGKILL)
         jobs[0].wait()
-        with lease_gpus(1, wait_seconds=20) as devices:
+        with lease_gpus(1, wait_seconds=0) as devices:
             assert os.environ["CUDA_VISIBLE_DEVICES"] == devices[0]
             assert lock_of(devices[0]).exists()
         assert not lock_of(devices[0]).exists()
@@ -58,7 +58,7 @@ def test_jobs_on_one_machine_never_share_a_device(two):
 
 
 def test_jobs_of_another_temporary_folder_share_no_device_either(two, monkeypatch, tmp_path):
-    job = hold(30)
+    job = hold()
     try:
         held = job.stdout.readline().strip()
         monkeypatch.setenv("TMPDIR", str(tmp_path))
@@ -82,20 +82,20 @@ os.setuid(65534)
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can be two users")
 def test_another_users_jobs_share_no_device_either(two):
-    theirs = hold(300, ANOTHER_USER)
+    theirs = hold(ANOTHER_USER)
     try:
         assert theirs.stdout.readline().strip() == two[0]  # its file is theirs
         with lease_gpus(1, wait_seconds=0) as devices:
             assert devices == two[1:]
         theirs.kill()
         theirs.wait()
-        ours = hold(300)
+        ours = hold()
         assert ours.stdout.readline().strip() == two[0]
-        second = hold(300)
+        second = hold()
         assert second.stdout.readline().strip() == two[1]  # its file is ours
         second.kill()
         second.wait()
-        theirs = hold(300, ANOTHER_USER)
+        theirs = hold(ANOTHER_USER)
         assert theirs.stdout.readline().strip() == two[1]
         ours.kill()
         ours.wait()
@@ -149,7 +149,7 @@ def test_the_slices_of_a_gpu_are_the_devices(listed, devices, tmp_path, monkeypa
 
 
 def test_a_job_waits_until_a_device_is_free(two):
-    jobs = [hold(300), hold(300)]
+    jobs = [hold(), hold()]
     assert {job.stdout.readline().strip() for job in jobs} == set(two)
     ends = [Timer(seconds, job.kill) for seconds, job in enumerate(jobs, start=1)]
     for end in ends:
@@ -175,7 +175,7 @@ def test_slices_of_a_gpu_are_no_devices_of_one_job(monkeypatch):
 
 def test_jobs_that_share_an_allocation_never_share_a_device(two, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "17")
-    inside = [hold(30), hold(30)]
+    inside = [hold(), hold()]
     try:
         assert {job.stdout.readline().strip() for job in inside} == set(two)
         with pytest.raises(ResourceError, match="no GPU became free"), lease_gpus(1, wait_seconds=0):

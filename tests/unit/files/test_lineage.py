@@ -1,5 +1,4 @@
 import os
-import resource
 import subprocess
 import sys
 from pathlib import Path
@@ -55,13 +54,24 @@ def test_only_the_run_block_differs_between_equal_jobs(tmp_path):
     assert found[0] == found[1]
 
 
+WITH_A_CHILD = """
+import resource, subprocess, sys
+from pathlib import Path
+from crosslign.files.lineage import Lineage
+root = Path(sys.argv[1])
+lineage = Lineage("train", {}, [], root)
+most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024 + 100
+subprocess.run([sys.executable, "-c", f"bytearray({most} << 20)[::4096]"], check=True)
+lineage.write(root / "out.txt", "system")
+print(most)
+"""
+
+
 def test_the_memory_of_a_child_counts(tmp_path):
+    """In a process of its own: the child must take more than its parent ever did, and this one has run other tests."""
     write_text(tmp_path / "out.txt", "output")
-    lineage = Lineage("train", {}, [], tmp_path)
-    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024 + 100
-    subprocess.run([sys.executable, "-c", f"bytearray({most} << 20)[::4096]"], check=True)
-    lineage.write(tmp_path / "out.txt", "system")
-    assert read_json(lineage_path(tmp_path / "out.txt"))["run"]["peak_mb"] >= most
+    done = subprocess.run([sys.executable, "-c", WITH_A_CHILD, str(tmp_path)], check=True, capture_output=True, text=True)
+    assert read_json(lineage_path(tmp_path / "out.txt"))["run"]["peak_mb"] >= int(done.stdout)
 
 
 def test_a_folder_is_summed_without_its_lineage_and_hidden_files(tmp_path):

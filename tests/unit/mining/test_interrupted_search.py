@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
-from safetensors import safe_open
+from forks import Forks
 from test_knn import clusters, equal
 
 from crosslign.mining import knn, search
@@ -122,44 +119,35 @@ def test_a_broken_bound_leaves_no_state(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 PROGRAM = """
-import sys
+import os, signal, sys
 from pathlib import Path
 import torch
 from crosslign.mining import search
 from crosslign.mining.knn import State, neighbours
 from crosslign.mining.neighbour_files import write_neighbours
-folder, pause = Path(sys.argv[1]), float(sys.argv[2])
+folder, killed_at = Path(sys.argv[1]), int(sys.argv[2])
 real = search.Search._strip
-def slow(self, at, *rest):
-    import time
+def strip(self, at, *rest):
     print(at.start, flush=True)
-    time.sleep(pause)
+    if at.start == killed_at:
+        os.kill(os.getpid(), signal.SIGKILL)
     return real(self, at, *rest)
-search.Search._strip = slow
+search.Search._strip = strip
 torch.set_num_threads(1)
 near = neighbours(folder / "x.npy", folder / "y.npy", 5, tile=(64, 64), state=State(folder / "state", 0))
 write_neighbours(folder / "out.safetensors", near)
 """
 
 
-def test_a_killed_process_goes_on_to_the_same_bytes(tmp_path: Path) -> None:
+def test_a_killed_process_goes_on_to_the_same_bytes(forks: Forks, tmp_path: Path) -> None:
     for name, side in zip("xy", sides(), strict=True):
         np.save(tmp_path / f"{name}.npy", side.astype(np.float16))
-    command = [sys.executable, "-c", PROGRAM, str(tmp_path)]
-    first = subprocess.Popen([*command, "0.2"], stdout=subprocess.PIPE, text=True)
-    state = tmp_path / "state" / "rows-0-500-bfloat16.safetensors"
-    if knn.product_dtype(torch.device("cpu")) == torch.float32:
-        state = state.with_name("rows-0-500-float32.safetensors")
-    deadline = time.monotonic() + 120
-    while not state.exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    first.send_signal(signal.SIGKILL)
-    assert first.wait() == -signal.SIGKILL
-    with safe_open(state, "np") as file:
-        done = len(file.get_tensor("forward"))
-    assert 0 < done < 500
-    again = subprocess.run([*command, "0"], capture_output=True, text=True, check=True)
-    assert again.stdout.split()[0] == str(done)
+    killed = forks.run(PROGRAM, tmp_path, 192)
+    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    assert not (tmp_path / "out.safetensors").exists()
+    again = forks.run(PROGRAM, tmp_path, -1)
+    assert again.returncode == 0, again.stderr
+    assert again.stdout.split()[0] == "192"
     write_neighbours(tmp_path / "whole.safetensors", neighbours(tmp_path / "x.npy", tmp_path / "y.npy", 5, tile=(64, 64)))
     assert (tmp_path / "out.safetensors").read_bytes() == (tmp_path / "whole.safetensors").read_bytes()
     assert read_neighbours(tmp_path / "out.safetensors").forward_indices.shape == (500, 5)

@@ -109,6 +109,26 @@ def test_pairs_by_hand(tmp_path: Path) -> None:
     assert counts["written"] == pq.read_table(outputs[1]).num_rows == 1
 
 
+def test_a_score_at_the_threshold_is_above_it_and_pairs_without_a_score_are_left_out(tmp_path: Path) -> None:
+    x, y = np.eye(3)[:2], np.eye(3)[[2, 0]]  # zwei and three are orthogonal to all: a mean of 0, no ratio
+    texts = write_texts(tmp_path / "s.parquet", ["eins", "zwei"], "de"), write_texts(tmp_path / "t.parquet", ["three", "one"])
+    outputs = tmp_path / "out.tsv", tmp_path / "out.parquet"
+    counts = write_pairs(neighbours(x, y, 1), texts, outputs, margin="ratio", retrieval="fwd", threshold=1.0)
+    assert (counts["pairs"], counts["above_threshold"], counts["written"]) == (1, 1, 1)
+    assert [(row["score"], row["above_threshold"]) for row in pq.read_table(outputs[1]).to_pylist()] == [(1.0, True)]
+
+
+def test_pairs_are_best_first_whatever_the_retrieval(tmp_path: Path) -> None:
+    x, y = np.array([[0.8, 0.6], [1.0, 0.0]]), np.array([[1.0, 0.0], [0.6, 0.8]])
+    texts = write_texts(tmp_path / "s.parquet", ["a", "b"], "de"), write_texts(tmp_path / "t.parquet", ["c", "d"])
+    write_pairs(
+        neighbours(x, y, 1), texts, (tmp_path / "o.tsv", tmp_path / "o.parquet"), margin="absolute", retrieval="fwd", threshold=None
+    )
+    rows = pq.read_table(tmp_path / "o.parquet").to_pylist()
+    assert [(row["source_text"], row["target_text"]) for row in rows] == [("b", "c"), ("a", "d")]
+    assert [row["score"] for row in rows] == pytest.approx([1.0, 0.96])
+
+
 def test_nothing_in_a_sentence_breaks_a_row(tmp_path: Path) -> None:
     """Whatever splits lines or cells, in Python or on a terminal, is one space in the TSV; Parquet has the sentence."""
     texts = [f"ein{chr(code)}s" for code in (*range(1, 10), *range(11, 0x20), 0x7F, 0x85, 0x9B, 0x2028, 0x2029)] + ['"zwei', "dr\\ei'"]

@@ -108,21 +108,30 @@ def test_rank_infonce_agrees_with_the_slow_twin(term, batch, parts, agree, rando
     agree(lambda v: objective.loss(v, rows, ready).total, slow, made)
 
 
-def test_step_of_phase_2(term, batch, parts, random_vectors):
-    rows, ready = batch(4, "a"), parts()
-    made = random_vectors(dimension=2, seed=3, a=4, a_key=4)
-    options = {"queue": ready["queue"].ring[0].tolist(), "rows": [], "self_positive": False}
+@pytest.mark.parametrize("parallel", [[], [0, 2]])
+def test_step_of_phase_2(term, batch, parts, random_vectors, parallel):
+    """What is logged is of pairs whose rank is not known; an anchor with a parallel sentence is never without rank 1."""
+    rows, ready = batch(4, "ab" if parallel else "a", **({"b_text": ["b0", None, "b2", None]} if parallel else {})), parts()
+    made = random_vectors(dimension=2, seed=3, a=4, a_key=4, **({"b_key": 2} if parallel else {}))
+    options = {"queue": ready["queue"].ring[0].tolist(), "rows": parallel, "self_positive": False}
     others, by_mixture, by_encoder, keep = step(made, rows, options)
-    loss = term("rank_infonce", **NAMES).loss(made, rows, ready)
+    objective = term("rank_infonce", **NAMES, anchor_parallel=0.5)
+    objective.inputs(rows, torch.Generator())
+    loss = objective.loss(made, rows, ready)
     flat = sorted(keep)
+    free = [(i, k) for i, k in flat if (i, k) not in {(row, 9 + n) for n, row in enumerate(parallel)}]
     for r in range(1, 5):
-        assert loss.logged[f"occupancy_g_{r}"] == pytest.approx(sum(by_mixture[i][k] == r for i, k in flat) / len(flat))
-        assert loss.logged[f"occupancy_m_{r}"] == pytest.approx(sum(by_encoder[i][k] == r for i, k in flat) / len(flat))
-    assert loss.logged["agreement"] == pytest.approx(sum(by_mixture[i][k] == by_encoder[i][k] for i, k in flat) / len(flat))
-    lonely = sum(all(by_mixture[i][k] != 1 for k in range(len(others)) if (i, k) in keep) for i in range(4)) / 4
-    assert loss.logged["without_rank_1"] == pytest.approx(lonely)
+        assert loss.logged[f"occupancy_g_{r}"] == pytest.approx(sum(by_mixture[i][k] == r for i, k in free) / len(free))
+        assert loss.logged[f"occupancy_m_{r}"] == pytest.approx(sum(by_encoder[i][k] == r for i, k in free) / len(free))
+    assert loss.logged["agreement"] == pytest.approx(sum(by_mixture[i][k] == by_encoder[i][k] for i, k in free) / len(free))
+    lonely = [all(by_mixture[i][k] != 1 for k in range(len(others)) if (i, k) in keep) for i in range(4)]
+    assert loss.logged["without_rank_1"] == pytest.approx(sum(lonely) / 4)
     assert loss.logged["s_decreasing"] == 1
-    assert 0 < loss.logged["entropy"] < 1.3863
+    means, variances = torch.zeros(4, 2, dtype=DOUBLE), torch.tensor([[0.1] * 2, [0.4] * 2, [0.65] * 2, [0.9] * 2], dtype=DOUBLE)
+    deltas = [unit(made["a"])[i] - others[k] for i, k in free]
+    posteriors = [slow_losses.gaussian_posteriors(delta, means, variances, means[:, 0]) for delta in deltas]
+    entropies = [-sum(float(p * torch.log(p)) for p in posterior) for posterior in posteriors]
+    assert loss.logged["entropy"] == pytest.approx(slow_losses.mean(entropies), abs=1e-6)
     ready["scores"].commit({})
     queries = unit(made["a"])
     for r, start in enumerate([1.0, 0.75, 0.5, 0.25], start=1):
@@ -162,10 +171,10 @@ def test_gmm_ranks_by_the_encoder_agree_with_the_slow_twin(term, batch, parts, r
 
 
 @pytest.mark.parametrize("keys", [False, True])
-@pytest.mark.parametrize("again", [False, True])
-def test_gmm_ranks_by_interpolation(term, batch, parts, random_vectors, keys, again):
+@pytest.mark.parametrize(("again", "smoothing"), [(False, 0.0), (True, 0.3)])
+def test_gmm_ranks_by_interpolation(term, batch, parts, random_vectors, keys, again, smoothing):
     rows, ready, right = batch(5), parts(), "b_key" if keys else "b"
-    options = {"queue": "queue" if keys else None, "interpolations": 3, "normalise_interpolated": again}
+    options = {"queue": "queue" if keys else None, "interpolations": 3, "normalise_interpolated": again, "label_smoothing": smoothing}
     objective = term("gmm_ranks", classifier="gmm", scores="scores", **options)
     assert list(objective.inputs(rows, torch.Generator())) == ["a", right]
     made = random_vectors(dimension=2, seed=6, **{"a": 5, right: 5})
@@ -177,7 +186,7 @@ def test_gmm_ranks_by_interpolation(term, batch, parts, random_vectors, keys, ag
     shares = torch.rand(15, dtype=torch.float64)
     x, y = unit(made["a"].detach()), unit(made[right])
     leaves = [torch.zeros(4, 2, dtype=torch.float64).requires_grad_(), torch.zeros(4, dtype=torch.float64).requires_grad_()]
-    losses, cosines = [0.0] * 5, {1: [], 2: [], 3: [], 4: []}
+    losses, cosines, right_ranks = [0.0] * 5, {1: [], 2: [], 3: [], 4: []}, []
     variances = torch.tensor([[0.1] * 2, [0.4] * 2, [0.65] * 2, [0.9] * 2], dtype=torch.float64)
     for i in range(5):
         outlier = y[(i - shift) % 5]
@@ -189,11 +198,14 @@ def test_gmm_ranks_by_interpolation(term, batch, parts, random_vectors, keys, ag
             items.append((unit(between) if again else between, -int(-(1 + 3 * share - 1e-12) // 1)))
         for other, rank in items:
             found = slow_losses.gaussian_posteriors(x[i] - other, leaves[0], variances, leaves[1])
-            losses[i] = losses[i] - torch.log(found[rank - 1])
+            spread = slow_losses.mean(torch.log(p) for p in found)
+            losses[i] = losses[i] - (1 - smoothing) * torch.log(found[rank - 1]) - smoothing * spread
+            right_ranks.append(1 + found.index(max(found)) == rank)
             cosines[rank].append(float(x[i] @ unit(other)))
     slow = sum(losses) / 5
     slow.backward()
     assert float(loss.total.detach()) == pytest.approx(float(slow.detach()), abs=1e-6)
+    assert loss.logged == {"accuracy": pytest.approx(sum(right_ranks) / 25)}
     loss.total.backward()
     assert made["a"].grad is None
     for leaf, own in zip(leaves, (ready["gmm"].means, ready["gmm"].prior_logits), strict=True):

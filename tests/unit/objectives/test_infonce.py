@@ -79,6 +79,30 @@ def test_masks_what_is_no_negative(term, batch, agree, random_vectors):
     assert masked < term("infonce").loss(vectors, rows, {}).total
 
 
+def test_a_positive_that_is_another_rows_anchor_is_no_negative_for_it(term, batch, agree, random_vectors):
+    rows = batch(3, a_text=["x", "y", "z"], b_text=["p", "x", "q"])
+    objective = term("infonce", mask_same_text=True)
+
+    def slow(v):
+        return slow_losses.mean(slow_losses.info_nce(v["a"], v["b"], left_out={(0, 1)}))
+
+    agree(lambda v: objective.loss(v, rows, {}).total, slow, random_vectors(a=3, b=3))
+
+
+def test_over_views_masks_rows_of_equal_text_among_those_that_have_the_view(term, batch, agree, random_vectors):
+    views = [[{"kind": "full", "lang": "de", "a_text": f"v{i}", "b_text": None}] * (1 + (i != 1)) for i in range(4)]
+    texts = ["x", "y", "x", "y"]  # rows 0, 2 and 3 have a second view
+    rows = batch(4, "a", a_text=texts, b_text=[None] * 4, b_lang=[None] * 4, label=[[0.0]] * 4, views=views)
+    objective = term("infonce", temperature=1.0, mask_same_text=True)
+
+    def slow(v):
+        first = slow_losses.info_nce(v["row"], v["view_0"], 1.0, left_out={(0, 2), (2, 0), (1, 3), (3, 1)})
+        second = slow_losses.info_nce(v["row"][[0, 2, 3]], v["view_1"], 1.0, left_out={(0, 1), (1, 0)})
+        return (slow_losses.mean(first) + slow_losses.mean(second)) / 2
+
+    agree(lambda v: objective.loss(v, rows, {}).total, slow, random_vectors(row=4, view_0=4, view_1=3))
+
+
 def test_dropout_pairs_are_the_same_sentence_twice(term, batch):
     rows = batch(3, "ab", b_text=["b0", None, None], b_lang=["de", None, None])
     inputs = term("infonce", pooling="cls").inputs(rows, torch.Generator())

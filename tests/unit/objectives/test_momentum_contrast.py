@@ -191,6 +191,7 @@ def test_a_random_queue_is_full_of_unit_vectors(queue):
     assert part.filled.tolist() == [50, 50]
     assert torch.allclose(part.ring.norm(dim=-1), torch.ones(2, 50))
     assert torch.equal(part.ring, same.ring)
+    assert not torch.equal(part.ring, queue(50, queue_init="random", seed=1).ring)
     assert other.filled.tolist() == [0, 0]
     assert queue(3, store="float16").ring.dtype == torch.float16
 

@@ -113,6 +113,19 @@ def test_agrees_with_the_slow_twin(term, grouped, hard_columns, agree, random_ve
     agree(lambda v: objective.loss(v, rows, {}).total, slow, made)
 
 
+def test_pairs_that_share_a_sentence_are_one_meaning(term, batch, agree, random_vectors):
+    """The second of pair 0 is the first of pair 2: neither pair is a negative for the other."""
+    rows = batch(3, a_text=["a", "b", "same"], b_text=["same", "d", "e"])
+    objective = term("multi_positive_infonce", temperature=0.3, rescale="none")
+
+    def slow(v):
+        members = [v[side][i] for i in range(3) for side in "ab"]
+        apart = lambda i, j: {i // 2, j // 2} == {0, 2}  # noqa: E731
+        return slow_losses.mean(slow_losses.mpcl(members, [0, 0, 1, 1, 2, 2], [0, 2, 4], temperature=0.3, left_out=apart))
+
+    agree(lambda v: objective.loss(v, rows, {}).total, slow, random_vectors(a=3, b=3))
+
+
 def test_one_group_alone_is_zero(term, grouped):
     vectors = {"group": GROUPS[:3].clone().requires_grad_()}
     for rescale in ("global", "row", "none"):

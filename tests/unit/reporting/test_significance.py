@@ -93,6 +93,13 @@ def test_a_table_marks_what_differs_from_its_first_row(tmp_path):
     assert {row[0].against for row in grid[1:5]} == {"base"}
 
 
+def test_systems_on_other_items_are_not_compared(tmp_path):
+    first, second = cell(tmp_path, "base", 40), cell(tmp_path, "fewer", 20)
+    second.records = [{**record, "n_items": 150} for record in second.records]
+    mark_differences([[first], [second]], [None, 0], ["base", ""], TESTS["paired_bootstrap"](tmp_path))
+    assert (second.p_value, second.marks) == (None, [])
+
+
 def test_resamples_are_kept_for_the_main_metric_alone(tmp_path):
     pairs = scored(10)
     score = tmp_path / "xnli.json"

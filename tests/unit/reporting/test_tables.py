@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import string
 
 import pytest
 
@@ -164,15 +165,11 @@ def test_a_collapsed_run_keeps_its_value_and_says_so(tmp_path):
     assert [row.cells[0].letters for row in table.rows] == ["a", ""]
 
 
-def test_intervals_beside_the_first_row_are_marked(tmp_path):
-    rows = [
-        ({"label": "first"}, [cell(score(tmp_path, "a", 0.5, 0.45, 0.55))]),
-        ({"label": "above"}, [cell(score(tmp_path, "b", 0.7, 0.6, 0.8))]),
-        ({"label": "overlap"}, [cell(score(tmp_path, "c", 0.56, 0.5, 0.62))]),
-        ({"label": "below"}, [cell(score(tmp_path, "d", 0.3, 0.2, 0.4))]),
-    ]
+def test_intervals_beside_the_first_row_are_marked_and_those_that_touch_do_not_differ(tmp_path):
+    bounds = {"first": (0.45, 0.55), "above": (0.56, 0.7), "touches above": (0.55, 0.7), "touches below": (0.3, 0.45), "below": (0.3, 0.44)}
+    rows = [({"label": name}, [cell(score(tmp_path, name.replace(" ", "-"), sum(ends) / 2, *ends))]) for name, ends in bounds.items()]
     table = lay_out(resolved(rows, [{"label": "x", "task": "bucc"}]), tmp_path, tmp_path)
-    assert [row.cells[0].sign for row in table.rows] == ["", "↑", "", "↓"]
+    assert [row.cells[0].sign for row in table.rows] == ["", "↑", "", "", "↓"]
 
 
 def seeds(folder, name, *values):
@@ -222,6 +219,8 @@ def test_a_published_figure_stands_beside_ours_and_never_in_its_place(tmp_path):
     assert "90.0 / 93.6" in markdown
     assert "| – / 93.6<sup>a</sup> |" in markdown
     assert [row["ours"] for row in csv.DictReader(io.StringIO(as_csv(table)))] == ["0.9", ""]
+    reduced = lay_out({**resolved(rows, [column]), "scale": "quick"}, tmp_path, tmp_path)
+    assert [shown.rows[0].cells[0].delta for shown in (table, reduced)] == ["−3.6", ""]  # a difference at the paper's scale alone
 
 
 def test_no_fitting_record_says_what_the_file_holds(tmp_path):
@@ -318,6 +317,21 @@ def test_a_record_with_fields_of_another_kind_is_refused_by_name(tmp_path, wrong
     entry = resolved([({"label": "A"}, [foreign(tmp_path, **wrong)])], [{"label": "x", "task": "bucc"}])
     with pytest.raises(InputError, match=rf"theirs.json: bucc/de-en: {key} is .*; it is a "):
         lay_out(entry, tmp_path, tmp_path)
+
+
+def test_the_best_of_a_column_is_the_lowest_where_lower_is_better_and_nothing_where_all_are_equal(tmp_path):
+    paths = [score(tmp_path, f"{name}-s1", value) for name, value in (("a", 0.3), ("b", 0.5), ("c", 0.3))]
+    rows = [({"label": path}, [cell(path), cell(path), cell(paths[0])]) for path in paths]
+    columns = [{"label": "x", "task": "bucc"}, {"label": "y", "task": "bucc", "better": "lower"}, {"label": "z", "task": "bucc"}]
+    table = lay_out(resolved(rows, columns), tmp_path, tmp_path)
+    assert [[c.best for c in row.cells] for row in table.rows] == [[False, True, False], [True, False, False], [False, True, False]]
+
+
+def test_footnotes_beyond_z_have_two_letters(tmp_path):
+    rows = [({"label": f"row {n}"}, [{"reason": f"reason {n}"}]) for n in range(54)]
+    table = lay_out(resolved(rows, [{"label": "x"}]), tmp_path, tmp_path)
+    letters = [row.cells[0].letters for row in table.rows]
+    assert letters == [*string.ascii_lowercase, *(f"a{letter}" for letter in string.ascii_lowercase), "ba", "bb"]
 
 
 def test_a_collapsed_run_is_not_the_best_of_its_column(tmp_path):

@@ -10,7 +10,7 @@ from sklearn.metrics import f1_score
 from crosslign.errors import InputError
 from crosslign.mining import knn
 from crosslign.tasks.measures import Bootstrap, centred, interval
-from crosslign.tasks.score import score
+from crosslign.tasks.score import score, score_with_resamples
 from crosslign.tasks.scorers import _mined
 from crosslign.tasks.scorers._mined import nearest_item_scores, resampled_item_scores
 
@@ -191,6 +191,49 @@ def test_intervals_resample_sources():
     assert record.ci_low < record.value < record.ci_high
     # Every source has one gold pair, so that recall is a share of 300 sources.
     assert record.ci_high - record.ci_low == pytest.approx(2 * 1.96 * np.sqrt(record.value * (1 - record.value) / n), rel=0.15)
+
+
+def test_resamples_count_gold_extracted_and_right_pairs_of_the_drawn_sources():
+    """Source i is mined with target i at a cosine of its own; two of those above the threshold are wrong, one gold pair is never mined."""
+    cosines = [0.6, 0.58, 0.56, 0.54, 0.52, 0.5, 0.48, 0.1]
+    gold = [0, 1, 3, 4, 6, 7]
+    evaluation, vectors = diagonal("abcdefgh", cosines, [(i, i if i < 7 else 2) for i in gold])
+    task = {**TASK, "texts": {"test": "a"}, "protocols": ["train_oracle"], "resamples": 60}
+    task["main"] = {**TASK["main"], "protocol": "train_oracle"}
+    scored = score_with_resamples("bucc", task, {"test": vectors}, {"test": evaluation})
+    found = {record.metric: values for record, values in scored if record.subset == "de-en"}
+    (record,) = [record for record, _ in scored if (record.subset, record.metric) == ("de-en", "f1")]
+    assert (record.value, record.threshold) == (pytest.approx(2 * 5 / (7 + 6)), pytest.approx(0.29, abs=1e-6))
+    expected = {"f1": [], "precision": [], "recall": []}
+    for draw in np.concatenate(list(Bootstrap("bucc", 60, 42).draws(8, "train_oracle"))):
+        held = [i for i in draw if i in gold]
+        kept = [i for i in draw if cosines[i] > 0.29]
+        right = [i for i in kept if i in gold]
+        expected["f1"].append(2 * len(right) / (len(held) + len(kept)))
+        expected["precision"].append(len(right) / len(kept))
+        expected["recall"].append(len(right) / len(held))
+    for metric, values in expected.items():
+        assert found[metric] == pytest.approx(values), metric
+    assert found["recall_cap"] is None
+
+
+def test_a_pair_at_the_training_threshold_is_extracted():
+    train = diagonal("12", [0.6, 0.5], [(0, 0), (1, 1)])  # all are right: the threshold is the last score
+    left, right = with_cosines(np.diag([0.5, 0.4]))
+    unlabelled = build({"de-en": (["u1", "u2"], ["v1", "v2"], [])})
+    vectors = {("xx", f"u{n}"): row for n, row in enumerate(left, 1)} | {("en", f"v{n}"): row for n, row in enumerate(right, 1)}
+    task = {**TASK, "texts": {"test": "b", "official": "c"}, "protocols": ["train_oracle", "official"]}
+    task["main"] = {**TASK["main"], "protocol": "train_oracle"}
+    outputs, sets = {"test": train[1], "official": matrix(unlabelled, vectors)}, {"test": train[0], "official": unlabelled}
+    assert value(score("bucc", task, outputs, sets), "extracted", "official").value == 1
+
+
+def test_a_repeated_target_is_reached_by_no_gold_pair():
+    names = ["one", "two", "three"]
+    evaluation = build({"de-en": (names, ["ONE", "TWO", "TWO"], [(0, 0), (1, 1), (2, 2)])})
+    vectors = {("xx", name): np.eye(3)[i] for i, name in enumerate(names)} | {("en", "ONE"): np.eye(3)[0], ("en", "TWO"): np.eye(3)[1]}
+    found, _ = mined(evaluation, matrix(evaluation, vectors), dedup="text")
+    assert found["recall_cap"] == pytest.approx(1 / 3)
 
 
 def test_mteb_scores_of_resamples_are_those_of_the_drawn_queries():

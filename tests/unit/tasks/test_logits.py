@@ -8,6 +8,7 @@ from sklearn.metrics import f1_score
 
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.errors import InputError
+from crosslign.tasks.measures import Bootstrap
 from crosslign.tasks.score import score, score_with_resamples
 from crosslign.tasks.scorers.classification import class_counts, macro_f1
 from crosslign.tasks.scorers.multi_label import item_outcomes
@@ -66,6 +67,21 @@ def test_placeholder_rows_stay_in_the_main_score_and_leave_the_clean_one():
     records = score("pawsx", {**XNLI, "placeholder": "NS"}, {"test": logits}, {"test": sets})
     clean, whole = by(records, subset="de", protocol="clean"), by(records, subset="de", protocol="")
     assert (clean.value, clean.n_items, whole.value, whole.n_items) == (1.0, 2, 0.5, 4)
+
+
+def test_a_placeholder_may_stand_on_the_first_side():
+    builder = EvaluationBuilder("demo")
+    for at, (first, second) in enumerate((("x", "y"), (" NS ", "y"), ("x", "NS and more"))):
+        builder.item(str(at), "de", "pair", "de", first, pair_text=second, label=[at % 2])
+    evaluation = builder.build()
+    assert evaluation.texts["text"].to_pylist() == ["x", " NS ", "x"]
+    records = score(
+        "pawsx",
+        {**XNLI, "averages": {}, "main": {"metric": "accuracy", "subset": "de"}, "placeholder": "NS"},
+        {"test": np.eye(3)},
+        {"test": evaluation},
+    )
+    assert by(records, protocol="clean").n_items == 2
 
 
 def test_macro_f1_is_that_of_scikit_learn_and_mae_counts_stars():
@@ -160,6 +176,25 @@ def test_several_labels_by_hand(dtype):
     assert by(records, metric="exact_match").value == pytest.approx(1 / 3)
     assert by(records, metric="top1_in_gold").value == 1.0
     assert by(records, metric="micro_f1").value == pytest.approx(2 * 3 / (6 + 4))
+
+
+def test_a_class_is_predicted_where_its_sigmoid_reaches_the_threshold():
+    """Sigmoids of 1 and 1.5 are 0.731 and 0.818."""
+    logits, sets = np.array([[1.5, 1.0, -1.0], [1.0, 1.5, -2.0]]), documents([[0], [1]])
+    for threshold, exact in ((0.5, 0.0), (0.8, 1.0), (0.9, 0.0)):
+        records = score("multieurlex", {**EURLEX, "threshold": threshold}, {"test": logits}, {"test": sets})
+        assert by(records, metric="exact_match").value == exact, threshold
+
+
+def test_micro_f1_of_resamples_is_that_of_the_drawn_items():
+    rng = np.random.default_rng(5)
+    gold, logits = rng.random((20, 4)) < 0.5, rng.normal(size=(20, 4))
+    gold[np.flatnonzero(~gold.any(1)), 0] = True
+    sets = documents([np.flatnonzero(row).tolist() for row in gold])
+    scored = score_with_resamples("multieurlex", {**EURLEX, "resamples": 30}, {"test": logits}, {"test": sets})
+    values = next(values for record, values in scored if record.metric == "micro_f1")
+    draws = np.concatenate(list(Bootstrap("multieurlex", 30, 42).draws(20)))
+    assert values == pytest.approx([f1_score(gold[draw], logits[draw] > 0, average="micro") for draw in draws])
 
 
 def test_several_labels_beside_scikit_learn():

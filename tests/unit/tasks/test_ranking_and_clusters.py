@@ -7,11 +7,12 @@ import pytest
 from build_sets import build, matrix
 from hypothesis import given
 from hypothesis import strategies as st
+from sklearn.linear_model import LogisticRegression
 
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.errors import InputError
 from crosslign.tasks.measures import Bootstrap
-from crosslign.tasks.score import score
+from crosslign.tasks.score import score, score_with_resamples
 from crosslign.tasks.scorers._labels import few_shot_draws, first_of_each
 from crosslign.tasks.scorers.average_precision import judge_rankings
 from crosslign.tasks.scorers.clustering_purity import _resampled, purities
@@ -214,6 +215,62 @@ def test_linear_classification_without_two_classes_to_learn_is_undefined(train, 
         "mtop", task, {"test": np.random.default_rng(0).standard_normal((evaluation.texts.num_rows, 3))}, {"test": evaluation}
     )
     assert (record.value, record.reason) == (None, reason)
+
+
+def test_linear_classification_is_the_mean_over_few_shot_regressions():
+    """As MTEB has it: each experiment fits on a few items of each class alone (PROTOCOLS B6)."""
+    rng = np.random.default_rng(7)
+    counts = {"train": [40, 30, 50], "test": [12, 12, 12]}
+    sets = {role: labelled(numbers, role) for role, numbers in counts.items()}
+    gold = {role: np.repeat(np.arange(3), numbers) for role, numbers in counts.items()}
+    outputs = {role: np.eye(3)[gold[role]] + 0.7 * rng.standard_normal((len(gold[role]), 3)) for role in counts}
+    task = {"scorer": "linear_classification", "texts": {"train": "a", "test": "b"}, "main": {"metric": "accuracy", "subset": "zh"}}
+    (record,) = score("mtop", {**task, "experiments": 4, "samples_per_label": 3, "seed": 7}, outputs, sets)
+    shares = []
+    for drawn in few_shot_draws(gold["train"], 4, 3, 7):
+        assert len(drawn) == 9
+        model = LogisticRegression(max_iter=100, random_state=7).fit(outputs["train"][drawn], gold["train"][drawn])
+        shares.append((model.predict(outputs["test"]) == gold["test"]).mean())
+    assert len(set(shares)) > 1
+    assert record.value == pytest.approx(np.mean(shares))
+
+
+def test_purities_of_resamples_are_means_over_the_starts():
+    evaluation = labelled([15, 12])
+    task = {
+        "scorer": "clustering_purity",
+        "texts": {"test": "t"},
+        "main": {"metric": "purity", "subset": "zh"},
+        "seeds": [3, 4],
+        "resamples": 25,
+    }
+    scored = score_with_resamples("tnews", task, {"test": np.random.default_rng(0).standard_normal((27, 4))}, {"test": evaluation})
+    record, values = next((record, values) for record, values in scored if (record.metric, record.protocol) == ("purity", "random"))
+    gold = np.repeat([0, 1], [15, 12])
+    assigned = [np.random.default_rng(seed).integers(0, 2, 27) for seed in (3, 4)]
+    assert record.value == pytest.approx(np.mean([purities(gold, one)[1] for one in assigned]))
+    draws = np.concatenate(list(Bootstrap("tnews", 25, 42).draws(27)))
+    means = np.array([np.mean([purities(gold[draw], one[draw])[1] for one in assigned]) for draw in draws])
+    assert values == pytest.approx(np.clip(means + record.value - means.mean(), 0, 1))
+
+
+def test_language_probe_reads_a_small_dimension_beside_a_large_one():
+    """Vectors are standardised: what tells the languages apart is a ten-thousandth of the rest."""
+    builder, rng = EvaluationBuilder("both"), np.random.default_rng(0)
+    for split, count in (("train", 60), ("test", 40)):
+        for lang in ("en", "de"):
+            for number in range(count):
+                builder.item(f"{split} {lang}{number}", lang, "sentence", lang, f"{split} {lang} {number}", split=split)
+    evaluation = builder.build()
+    langs = evaluation.texts["lang"].to_pylist()
+    vectors = np.stack([[1e-4 * (lang == "en") for lang in langs], rng.standard_normal(len(langs))], 1)
+    task = {
+        "scorer": "language_probe",
+        "texts": {"test": "a"},
+        "languages": {"one": ["en", "de"]},
+        "main": {"metric": "accuracy", "subset": "one"},
+    }
+    assert {r.value for r in score("probe", task, {"test": vectors}, {"test": evaluation})} == {1.0}
 
 
 def test_language_probe():

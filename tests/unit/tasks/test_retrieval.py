@@ -9,8 +9,8 @@ from scipy.stats import binomtest
 
 from crosslign.errors import InputError
 from crosslign.mining import neighbours
-from crosslign.tasks.measures import Measure
-from crosslign.tasks.score import averages_of, score
+from crosslign.tasks.measures import Bootstrap, Measure
+from crosslign.tasks.score import averages_of, score, score_with_resamples
 
 GOLDEN = np.array([[0.9, 0.2, 0.1, 0.3], [0.5, 0.8, 0.8, 0.1], [0.3, 0.7, 0.7, 0.2], [0.2, 0.6, 0.4, 0.4]])
 TASK = {
@@ -138,6 +138,34 @@ def test_intervals_hold_the_value_and_do_not_depend_on_other_subsets():
     # Both subsets are the same sentences with the same vectors: two of them tell no more than one.
     average = next(r for r in records[1] if (r.subset, r.direction, r.metric, r.protocol) == ("avg", "xx2en", "accuracy", ""))
     assert (average.ci_low, average.value, average.ci_high) == pytest.approx((low, value, high), abs=1e-12)
+
+
+@pytest.mark.parametrize("one_to_one", [True, False])
+def test_resamples_of_the_mean_of_both_directions(one_to_one):
+    """Of aligned sentences each link counts with both of its verdicts, in whatever order gold names them; others are drawn apart."""
+    rng = np.random.default_rng(4)
+    n = 25
+    partner = rng.permutation(n)  # of each source
+    base = rng.standard_normal((n, 6))
+    targets = np.empty((n, 6))
+    targets[partner] = base + 0.8 * rng.standard_normal((n, 6))
+    links = [(i, int(partner[i])) for i in rng.permutation(n)] + ([] if one_to_one else [(0, int(partner[1]))])
+    evaluation = build({"de": ([f"s{i}" for i in range(n)], [f"t{i}" for i in range(n)], links)})
+    vectors = {("xx", f"s{i}"): row for i, row in enumerate(base)} | {("en", f"t{i}"): row for i, row in enumerate(targets)}
+    scored = score_with_resamples("tatoeba", {**TASK, "resamples": 40}, {"test": matrix(evaluation, vectors)}, {"test": evaluation})
+    found = {r.direction: values for r, values in scored if (r.subset, r.metric, r.protocol) == ("de", "accuracy", "")}
+    unit = [rows / np.linalg.norm(rows, axis=1)[:, None] for rows in (base, targets)]
+    cosines, gold = unit[0] @ unit[1].T, set(links)
+    there = np.array([(i, int(cosines[i].argmax())) in gold for i in range(n)], dtype=float)
+    back = np.array([(int(cosines[:, j].argmax()), j) in gold for j in range(n)], dtype=float)
+    assert 0 < there.sum() < n
+    back = back[partner] if one_to_one else back  # in the order of the sources, where each target has one
+    assert there.tolist() != back.tolist()
+    drawn = {names: np.concatenate(list(Bootstrap("tatoeba", 40, 42).draws(n, "", names))) for names in ("xx2en", "en2xx", "mean")}
+    assert found["xx2en"] == pytest.approx(there[drawn["xx2en"]].mean(1))
+    assert found["en2xx"] == pytest.approx(back[drawn["en2xx"]].mean(1))
+    both = (there + back)[drawn["mean"]].mean(1) / 2 if one_to_one else (found["xx2en"] + found["en2xx"]) / 2
+    assert found["mean"] == pytest.approx(both)
 
 
 @pytest.mark.parametrize("right", [True, False])

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from crosslign.errors import InputError
-from crosslign.tasks.score import score
+from crosslign.tasks.measures import Bootstrap
+from crosslign.tasks.score import score, score_with_resamples
 from crosslign.tasks.scorers.sts import correlation
 
 GOLD = {"s1": [5, 3, 1, 0], "s2": [2, 4, 4], "s3": [0, 1, 2, 3, 5]}
@@ -115,6 +116,36 @@ def test_intervals_are_those_of_a_bootstrap_written_as_a_loop():
     again = run({"s1": gold.tolist()}, {"s1": system.tolist()}, averages={"avg": ["s1"]}, resamples=2000)
     assert again == records
     assert run({"s1": gold.tolist()}, {"s1": system.tolist()}, averages={"avg": ["s1"]}, resamples=2000, seed=1) != records
+
+
+def test_resamples_of_aggregations_are_those_of_their_pairs():
+    """Of `wmean` the mean of the subsets' own resamples, weighted by pairs; of `all` one correlation over the pairs that are drawn."""
+    rng = np.random.default_rng(3)
+    gold = {"s1": rng.uniform(0, 5, 30), "s2": rng.uniform(0, 5, 8)}
+    system = {name: np.clip(grades / 6 + 0.2 * rng.standard_normal(len(grades)), -0.99, 0.99) for name, grades in gold.items()}
+    evaluation = build(
+        {
+            s: ([f"{s}a{i}" for i in range(len(v))], [f"{s}b{i}" for i in range(len(v))], [(i, i) for i in range(len(v))])
+            for s, v in gold.items()
+        },
+        ("first", "second"),
+        {s: v.tolist() for s, v in gold.items()},
+    )
+    vectors = {("xx", f"{s}a{i}"): [1.0, 0.0] for s in gold for i in range(len(gold[s]))}
+    vectors |= {("en", f"{s}b{i}"): [c, math.sqrt(1 - c * c)] for s in gold for i, c in enumerate(system[s])}
+    task = {**TASK, "averages": {"avg": ["s1", "s2"]}, "aggregation": ["all", "wmean"], "resamples": 50}
+    scored = score_with_resamples("sts12", task, {"test": matrix(evaluation, vectors, np.float64)}, {"test": evaluation})
+    found = {(record.subset, record.protocol): values for record, values in scored if record.metric == "pearson"}
+    own = {}
+    for name, n in (("s1", 30), ("s2", 8)):
+        draws = np.concatenate(list(Bootstrap("sts12", 50, 42).draws(n, "")))
+        own[name] = [stats.pearsonr(gold[name][draw], system[name][draw]).statistic for draw in draws]
+        assert found[name, ""] == pytest.approx(own[name], abs=1e-5)
+    assert found["avg", "wmean"] == pytest.approx(np.average([own["s1"], own["s2"]], axis=0, weights=[30, 8]), abs=1e-5)
+    assert found["avg", ""] == pytest.approx(np.mean([own["s1"], own["s2"]], axis=0), abs=1e-5)
+    every = [np.concatenate([side["s1"], side["s2"]]) for side in (gold, system)]
+    draws = np.concatenate(list(Bootstrap("sts12", 50, 42).draws(38, "all")))
+    assert found["avg", "all"] == pytest.approx([stats.pearsonr(every[0][d], every[1][d]).statistic for d in draws], abs=1e-5)
 
 
 pairs = st.lists(st.tuples(st.integers(-4, 4), st.integers(-4, 4)), min_size=2, max_size=12)

@@ -101,8 +101,37 @@ def test_terms_on_one_set_share_the_batch_and_weights_add_up(train):
         assert line["loss"] == pytest.approx(0.25 * one + 2 * two + 3 * three, rel=1e-6)
         assert line["terms"]["trial_paired"]["similarity"] == line["terms"]["trial_paired_2"]["similarity"]
     assert summary["examples"].keys() == {"pairs", "groups"}
+    assert [line["epoch"] for line in _curve(folder)] == pytest.approx([1 / 3, 2 / 3, 1])  # of the first set: batches of 8, 8 and 4 rows
     with pytest.raises(InputError, match="share one batch"):
         train(trial.recipe(terms=[both[0], both[1] | {"batch": 4}]))
+
+
+def test_each_step_and_each_term_draws_anew_from_the_seed(train, monkeypatch):
+    """What terms draw for their inputs, and the dropout of their parts, is another at each step and another for another seed."""
+    real_inputs, real_loss, asked, dropped = trial.Paired.inputs, trial.Paired.loss, [], []
+
+    def inputs(self, batch, draw):
+        found = real_inputs(self, batch, draw)
+        asked.append(self.seen[-1][1])
+        return found
+
+    def loss(self, vectors, batch, parts):
+        dropped.append(float(torch.rand(())))
+        return real_loss(self, vectors, batch, parts)
+
+    monkeypatch.setattr(trial.Paired, "inputs", inputs)
+    monkeypatch.setattr(trial.Paired, "loss", loss)
+    terms, found = [{"objective": "trial_paired", "examples": "pairs", "batch": 20}] * 2, {}
+    for name, seed in (("one", 1), ("again", 1), ("other", 2)):
+        train(trial.recipe(terms=terms, train={"steps": 3}, seed=seed), name)
+        found[name] = (list(asked), list(dropped))
+        asked.clear()
+        dropped.clear()
+    assert found["one"] == found["again"]
+    assert len(set(found["one"][0])) == 3  # terms on one set share a step's draw
+    assert len(set(found["one"][1])) == 6
+    for one, other in zip(found["one"], found["other"], strict=True):
+        assert not set(one) & set(other)
 
 
 def test_terms_that_want_different_inputs_of_one_set_are_both_named(train, monkeypatch):
@@ -112,21 +141,26 @@ def test_terms_that_want_different_inputs_of_one_set_are_both_named(train, monke
         train(trial.recipe(terms=terms, parts={"momentum": {"kind": "trial_momentum"}}))
 
 
-def test_step_order_is_queries_average_keys_loss_commit(train, tiny_model):
-    recipe = trial.recipe(
-        parts={"momentum": {"kind": "trial_momentum"}},
-        terms=[{"objective": "trial_keyed", "examples": "pairs", "batch": 8}],
-        train={"steps": 2},
-    )
-    parts = build_parts(recipe, tiny_model)
-    before = [p.detach().clone() for p in tiny_model.parameters()]
-    train(recipe, model=tiny_model, parts=parts)
-    assert parts["momentum"].calls == ["before_keys", "key", "loss", "commit"] * 2
-    copies = list(parts["momentum"].copies.parameters())
-    assert all(p.grad is None for p in copies)
-    # step 1 averages with the weights before its own update: the copy equals them; step 2 moves it half way to those after it
-    moved = [not torch.equal(b, c) for b, c in zip(before, copies, strict=True)]
-    assert any(moved)
+def test_step_order_is_queries_average_keys_loss_commit(train, tiny_encoder):
+    """Step 1 averages with the weights before its own update: the copy equals them; step 2 moves it half way to those after it."""
+    weights, copies = [list(Model.load({"main": tiny_encoder / "main"}).parameters())], []
+    for steps in (1, 2):
+        recipe = trial.recipe(
+            parts={"momentum": {"kind": "trial_momentum", "momentum": 0.5}},
+            terms=[{"objective": "trial_keyed", "examples": "pairs", "batch": 8}],
+            train={"steps": steps, "schedule": "constant"},
+        )
+        model = Model.load({"main": tiny_encoder / "main"})
+        parts = build_parts(recipe, model)
+        train(recipe, f"{steps} steps", model=model, parts=parts)
+        assert parts["momentum"].calls == ["before_keys", "key", "loss", "commit"] * steps
+        weights.append(list(model.parameters()))
+        copies.append(list(parts["momentum"].copies.parameters()))
+    assert all(p.grad is None for p in copies[1])
+    assert all(torch.equal(start, copied) for start, copied in zip(weights[0], copies[0], strict=True))
+    for start, after, copied in zip(weights[0], weights[1], copies[1], strict=True):
+        assert torch.allclose(copied, (start + after) / 2, rtol=0, atol=1e-7)
+    assert max(float((start - after).detach().abs().max()) for start, after in zip(weights[0], weights[1], strict=True)) > 1e-4
 
 
 def test_selection_keeps_the_best_and_looks_at_the_last_step(train):

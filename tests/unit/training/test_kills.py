@@ -13,20 +13,6 @@ from methods import SYSTEMS, recipe, write_examples
 STEPS = 7
 PROGRAM = f"import runpy; runpy.run_path({kill_moments.__file__!r}, run_name='__main__')"
 MEMBERS = {"MoCo-BERT with NLI": ("de", "en")}
-METHODS = [
-    "mSimCSE",
-    "MoCo-BERT with NLI",
-    "SCL",
-    "MVA",
-    "CL",
-    "SCL retrieval",
-    "MPCL",
-    "EMMA-X 1",
-    "EMMA-X 2",
-    "EMMA-X network",
-    "regression",
-]
-"""Of `SYSTEMS`; the last is a fine-tune."""
 
 
 @pytest.fixture
@@ -51,7 +37,7 @@ def run(forks, tiny_encoder, tmp_path, sentence_pairs, pairs_file, groups_file):
     return train
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", list(SYSTEMS))
 def test_killed_twice_and_resumed_is_bit_identical(method, run, tmp_path):
     draw = random.Random(f"kills of {method}")
     assert run(method, "whole") == 0

@@ -93,7 +93,7 @@ def kill_the_launcher(forks, arguments, tmp_path):
     ranks = [int(rank) for rank in open(f"/proc/{launcher[0]}/task/{launcher[0]}/children").read().split()]  # noqa: SIM115
     os.kill(launcher[0], signal.SIGKILL)
     forks.wait(launcher)
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 120
     while any(map(alive, ranks)) and time.monotonic() < deadline:
         time.sleep(0.05)
     return ranks

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 import torch
 from torch import nn
@@ -21,6 +23,39 @@ def test_biases_and_norms_decay_only_where_all_does(choice, bias):
     for module in modules.values():
         for parameter in module.parameters():  # without a gradient AdamW does p (1 − rate · decay) alone
             assert parameter.detach().flatten().tolist() == pytest.approx([0.99 if parameter.ndim == 2 else bias] * parameter.numel())
+
+
+def gradients_of(model, part):
+    """Give every parameter of the model a gradient of 3, and every one of the part a gradient of 4."""
+    for module, slope in ((model, 3.0), (part, 4.0)):
+        for parameter in module.parameters():
+            nn.init.zeros_(parameter)
+            parameter.grad = torch.full_like(parameter, slope)
+
+
+@pytest.mark.parametrize("own", [None, 0.1])
+def test_a_part_is_clipped_with_the_model_or_by_its_own_bound(own):
+    """Four numbers each: norms of 6 and 8, 10 together. With a large epsilon AdamW's first step is rate · g / (|g| + epsilon)."""
+    model, part = nn.Linear(4, 1, bias=False), nn.Linear(4, 1, bias=False)
+    gradients_of(model, part)
+    train = {"learning_rate": 1.0, "schedule": "constant", "clip": 1.0, "epsilon": 100.0}
+    optimiser = Optimiser({"train": train, "parts": {"p": {} if own is None else {"clip": own}}}, model, {"p": part}, 4)
+    assert optimiser.step(0) == pytest.approx(10 if own is None else 6)
+    expected = (0.3, 0.4) if own is None else (0.5, 0.05)
+    for module, slope in zip((model, part), expected, strict=True):
+        assert module.weight.detach().flatten().tolist() == pytest.approx([-slope / (slope + 100)] * 4, rel=1e-4)
+
+
+@pytest.mark.parametrize("spoilt", ["model", "part"])
+def test_a_gradient_that_is_not_finite_anywhere_updates_nothing(spoilt):
+    modules = {"model": nn.Linear(4, 1), "part": nn.Linear(4, 1)}
+    gradients_of(*modules.values())
+    modules[spoilt].bias.grad[0] = float("nan")
+    train = {"learning_rate": 1.0, "schedule": "constant", "clip": 1.0}
+    optimiser = Optimiser({"train": train, "parts": {"p": {"clip": 1.0}}}, modules["model"], {"p": modules["part"]}, 4)
+    assert math.isnan(optimiser.step(0))
+    assert not any(parameter.any() for module in modules.values() for parameter in module.parameters())
+    assert all(parameter.grad is None for module in modules.values() for parameter in module.parameters())
 
 
 @pytest.mark.parametrize(("share", "last"), [({}, 0.0), ({"final_share": 0.1}, 0.01)])

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,6 +62,18 @@ def test_a_token_budget_fills_batches_and_draws_each_epoch_anew():
     assert max(sizes) == 128 // 4
     assert epochs[0] != epochs[1]
     assert {frozenset(rows) for rows in epochs[0]} != {frozenset(rows) for rows in epochs[1]}
+
+
+@pytest.mark.parametrize("tokens", [None, 128])
+def test_batches_of_like_length_come_in_any_order(tokens):
+    """A network that saw short sentences first and long ones last would be another one."""
+    lengths = np.random.default_rng(0).integers(4, 40, 400)
+    order = Order("x", 400, 10, 1, lengths, tokens=tokens)
+    epochs = [[int(lengths[order.at(e * order.steps_per_epoch + i)].max()) for i in range(order.steps_per_epoch)] for e in range(2)]
+    assert epochs[0] != epochs[1]
+    for longest in epochs:
+        rising = sum(a <= b for a, b in pairwise(longest)) / (len(longest) - 1)
+        assert 0.25 < rising < 0.75
 
 
 def test_derived_seeds_are_fixed_and_apart():

@@ -13,6 +13,7 @@ import trial
 
 from crosslign.encoders.model import Model
 from crosslign.errors import StoppedError
+from crosslign.files import read_rows, write_rows
 from crosslign.training.fit import fit
 from crosslign.training.terms import build_parts
 
@@ -126,13 +127,30 @@ def test_another_recipe_starts_anew_with_a_warning(train, monkeypatch, caplog, c
     assert trial.weights(changed) == trial.weights(fresh)
 
 
-def test_other_versions_and_threads_start_anew(train, monkeypatch, caplog):
+@pytest.mark.parametrize("what", ["base", "code", "examples", "threads", "versions"])
+def test_a_checkpoint_of_something_else_is_left_with_a_word(tiny_encoder, pairs_file, monkeypatch, caplog, tmp_path, what):
     import crosslign.training.checkpoint as module
 
-    _stopped(train, monkeypatch, trial.recipe())
-    monkeypatch.setattr(module, "versions", lambda: {"torch": "0.0"})
-    train(trial.recipe())
-    assert "made with another versions" in caplog.text
+    examples = tmp_path / "pairs.parquet"
+    shutil.copy(pairs_file, examples)
+
+    def train(code="a", moved=0.0):
+        model = Model.load({"main": tiny_encoder / "main"})
+        next(model.parameters()).data.add_(moved)
+        return fit(trial.recipe(), {"pairs": examples}, model, {}, None, tmp_path / "run", tmp_path / "run-work", code)
+
+    with monkeypatch.context() as patch:
+        _stop_after(patch, 2)
+        with pytest.raises(StoppedError):
+            train()
+    if what == "examples":
+        write_rows(examples, read_rows(pairs_file).slice(1), "pairs")
+    if what == "threads":
+        torch.set_num_threads(2)
+    if what == "versions":
+        monkeypatch.setattr(module, "versions", lambda: {"torch": "0.0"})
+    assert train("b" if what == "code" else "a", 0.1 if what == "base" else 0.0)["steps"] == 6
+    assert f"the checkpoint at step 3 was made with another {what}: training starts anew" in caplog.text
 
 
 @pytest.mark.parametrize("damage", ["state.json", "model.safetensors"])

@@ -157,6 +157,38 @@ def test_partial_translation_of_one_side_alone(corpora, tmp_path, replace, langs
         build_view("v", {**entry, "replace": "both"}, corpora, tmp_path / "v.parquet")
 
 
+def mixed(tmp_path):
+    """One pair of English and German sentences, and their translations into French; the German one stays as it is."""
+    rows = [("x:1", "en", "One", "de", "Zwei")]
+    pairs = [{"id": i, "a_lang": a, "a_text": one, "b_lang": b, "b_text": two} for i, a, one, b, two in rows]
+    verses = [("1", "en", "One"), ("1", "fr", "Un"), ("2", "de", "Zwei"), ("2", "fr", "Zwei")]
+    groups = [{"id": f"t:{n}", "group": g, "lang": lang, "text": t, "version": None} for n, (g, lang, t) in enumerate(verses)]
+    return {"pairs": write(tmp_path / "x.parquet", "bitext", pairs), "french": write(tmp_path / "t.parquet", "multiway", groups)}
+
+
+def test_of_two_languages_only_sentences_in_langs_are_translated(tmp_path):
+    corpora, out = mixed(tmp_path), tmp_path / "v.parquet"
+    entry = full(["fr"], "pairs", ["french"], views=20)
+    with pytest.raises(InputError, match="view is empty"):
+        build_view("v", {**entry, "langs": ["en"]}, corpora, out)  # one side cannot be translated, so neither is
+    build_view("v", {**entry, "builder": "partial_translation", "langs": ["en"]}, corpora, out)
+    assert {(c["a_lang"], c["a_text"], c["b_lang"], c["b_text"]) for c in read_rows(out).to_pylist()} == {("fr", "Un", "de", "Zwei")}
+
+
+def test_translations_that_change_nothing_are_counted(tmp_path):
+    corpora = mixed(tmp_path)
+    counts = build_view("v", full(["fr"], "pairs", ["french"], langs=["de", "en"]), corpora, tmp_path / "v.parquet")
+    assert (counts["sentences"], counts["identity"], counts["identity_share"]) == (2, 1, 0.5)
+
+
+def test_views_of_one_row_are_drawn_apart(tmp_path):
+    langs = ("de", "es", "fr", "ru")
+    verses = [{"id": f"v:{lang}", "group": "1", "lang": lang, "text": lang} for lang in ("en", *langs)]
+    corpora = {"verses": write(tmp_path / "verses.parquet", "multiway", verses)}
+    build_view("v", full(langs, views=40), corpora, tmp_path / "v.parquet")
+    assert {row["lang"] for row in read_rows(tmp_path / "v.parquet").to_pylist()} == set(langs)
+
+
 def test_partial_translation_needs_pairs(corpora, tmp_path):
     with pytest.raises(InputError, match="view is empty"):
         build_view("v", {**full(), "builder": "partial_translation"}, corpora, tmp_path / "v.parquet")

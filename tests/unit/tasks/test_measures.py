@@ -1,0 +1,40 @@
+"""Bootstrap draws hang on what they must alone; intervals are made of what is defined."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from crosslign.tasks.measures import Bootstrap, interval
+
+
+def drawn(task, seed, n, *names):
+    return np.concatenate(list(Bootstrap(task, 20, seed).draws(n, *names))).tolist()
+
+
+def test_draws_hang_on_task_names_seed_and_number_of_items():
+    first = drawn("tatoeba", 42, 9, "", "xx2en")
+    assert drawn("tatoeba", 42, 9, "", "xx2en") == first
+    others = [("flores", 42, 9, "", "xx2en"), ("tatoeba", 1, 9, "", "xx2en"), ("tatoeba", 42, 9, "", "en2xx"), ("tatoeba", 42, 9)]
+    assert first not in [drawn(*other) for other in others]
+    assert {place for draw in drawn("tatoeba", 42, 8) for place in draw} == set(range(8))
+    assert [draw[:8] for draw in first] != [draw[:8] for draw in drawn("tatoeba", 42, 10, "", "xx2en")]
+    assert list(Bootstrap("tatoeba", 0, 42).draws(9)) == list(Bootstrap("tatoeba", 20, 42).draws(0)) == []
+
+
+def test_blocks_of_draws_change_nothing(monkeypatch):
+    whole, values = drawn("tatoeba", 42, 9), np.random.default_rng(0).random((9, 2))
+    means = Bootstrap("tatoeba", 20, 42).means(values)
+    monkeypatch.setattr("crosslign.tasks.measures._CHUNK", 30)
+    assert len(list(Bootstrap("tatoeba", 20, 42).draws(9))) == 7
+    assert drawn("tatoeba", 42, 9) == whole
+    assert means == pytest.approx(np.array([values[draw].mean(0) for draw in whole]))
+
+
+def test_an_interval_needs_half_of_the_resamples():
+    gap = np.nan
+    assert interval(np.array([gap, gap, 0.5])) == (None, None)
+    assert interval(np.array([gap, 0.25, 0.25, gap])) == (0.25, 0.25)
+    assert interval(np.array([gap, gap])) == interval(None) == (None, None)
+    low, high = interval(np.arange(101) / 100)
+    assert (low, high) == pytest.approx((0.025, 0.975))
