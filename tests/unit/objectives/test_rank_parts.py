@@ -225,6 +225,16 @@ def test_measured_scores_are_means_over_the_last_steps(part):
     assert linear.scores.tolist() == [1, 0.75, 0.5, 0.25]
 
 
+@pytest.mark.parametrize(("kind", "options"), [("gaussian_mixture", {"gmm_init": "random", "variances": None}), ("rank_network", {})])
+def test_random_weights_come_from_the_seed(part, kind, options):
+    one, again, other = (dict(part(kind, seed=seed, **options).named_parameters()) for seed in (3, 3, 4))
+    drawn = [name for name, weight in one.items() if weight.any()]
+    assert len(drawn) >= 2
+    for name in drawn:
+        assert torch.equal(one[name], again[name])
+        assert not torch.equal(one[name], other[name])
+
+
 def test_a_frozen_classifier_is_not_trained(part):
     for kind in ("gaussian_mixture", "rank_network"):
         assert not any(p.requires_grad for p in part(kind, frozen=True).parameters())
