@@ -19,7 +19,7 @@ def slow_bare(text: str) -> str:
     return kept if kept else "\0" + folded
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.text())
 def test_bare_follows_the_rule(text):
     assert bare(text) == slow_bare(text)
@@ -35,7 +35,7 @@ def test_disguises_have_one_key():
     assert key("a\ud800") != key("")
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.lists(st.text("abc", max_size=2), max_size=6), max_size=6))
 def test_key_set_is_a_set(batches):
     keys, seen = KeySet(), set()
@@ -56,7 +56,7 @@ def test_keys_that_end_in_zero_bytes_stay_apart():
     assert found.contains(keys).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.lists(st.integers(0, 9), max_size=8), max_size=8), st.lists(st.integers(0, 12), max_size=6))
 def test_sorted_keys_is_a_multimap(batches, asked):
     index, expected, number = SortedKeys(np.uint64), [], 0
@@ -76,7 +76,7 @@ def test_sorted_keys_stay_few_arrays():
     assert len(index._segments) <= 12
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sets(st.integers(0, 40)), st.integers(0, 41), st.integers(0, 41), st.integers(1, 5))
 def test_row_set_is_a_set(rows, start, stop, parts):
     found, ordered = RowSet(41), sorted(rows)
