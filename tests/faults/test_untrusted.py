@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import ast
 import gzip
-import resource
 import struct
 import sys
 import tracemalloc
 from functools import cache, partial
-from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from e5s1_file import build_file
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from mini_project import ROOT
 
@@ -132,7 +130,7 @@ STS = [
     b"s1\t1\n",
     b"\xff",
 ]
-BOUNDED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+BOUNDED = settings(max_examples=60)
 
 
 def noise(pieces):
@@ -318,24 +316,29 @@ GREEDY = {
     "a model of 2^31 pieces": ("e5s1", {"a.bin": lambda: lying(44, "<i", 2**31 - 1)}, "impossible number of pieces"),
 }
 """Implementation, content of each file by its name, and what the refusal says."""
-READ = """
-import resource, sys
+BOUND = """
+import resource
+now = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()
+resource.setrlimit(resource.RLIMIT_AS, (now + (400 << 20),) * 2)
+"""
+"""400 MB beside the interpreter and its modules: what Arrow, torch and expat take counts too."""
+READ = f"""
+import sys
 from pathlib import Path
 from crosslign.corpora import EVALUATIONS, READERS
 from crosslign.encoders.formats import FORMATS
 from crosslign.errors import InputError
-name, files = sys.argv[1], {Path(path).name.removesuffix('.packed.gz'): Path(path) for path in sys.argv[2:]}
+name, files = sys.argv[1], {{Path(path).name.removesuffix('.packed.gz'): Path(path) for path in sys.argv[2:]}}
 seam = next(seam for seam in (READERS, EVALUATIONS, FORMATS) if name in seam.names())
 read = seam.get(name)
-calls = {
-    'bucc': lambda: read(files, {}, 'demo', ['de', 'en'], None, 0, split='training'),
-    'sts_tsv': lambda: read(files, {}, 'demo', ['en', 'de'], None, 0, pairs=['en-en', 'en-de']),
+calls = {{
+    'bucc': lambda: read(files, {{}}, 'demo', ['de', 'en'], None, 0, split='training'),
+    'sts_tsv': lambda: read(files, {{}}, 'demo', ['en', 'de'], None, 0, pairs=['en-en', 'en-de']),
     'e5s1': lambda: read(files['a.bin'], files['a.bin'].parent),
     'squad': lambda: list(read(files, 'demo', ['en'])),
-}
+}}
 call = calls.get(name, lambda: list(read(files, 'demo', ['en', 'de'])))
-now = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()
-resource.setrlimit(resource.RLIMIT_AS, (now + (400 << 20),) * 2)
+{BOUND}
 try:
     print(len(call()))
 except InputError as error:
@@ -345,7 +348,6 @@ except InputError as error:
 
 @pytest.mark.parametrize("case", GREEDY)
 def test_f12_input_that_grows_without_end_is_refused_within_a_bound_of_memory_and_time(forks, tmp_path, case):
-    """400 MB beside the interpreter and its modules: what Arrow, torch and expat take counts too."""
     name, files, said = GREEDY[case]
     paths = []
     for file, content in files.items():
@@ -359,6 +361,7 @@ def test_f12_input_that_grows_without_end_is_refused_within_a_bound_of_memory_an
     assert "root:" not in done.stdout
 
 
-def test_f12_the_bound_is_real():
-    assert resource.RLIMIT_AS is not None
-    assert Path("/proc/self/statm").exists()
+def test_f12_the_bound_is_real(forks):
+    """What a reader may take without being noticed: less than the bound, and no more."""
+    assert forks.run(f"{BOUND}held = bytearray(300 << 20)").returncode == 0
+    assert "MemoryError" in forks.run(f"{BOUND}held = bytearray(500 << 20)").stderr

@@ -4,7 +4,7 @@ import json
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
@@ -27,14 +27,12 @@ def read(tmp_path):
     return load
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(TEXTS, VALUES, max_size=5))
 def test_what_is_written_comes_back(read, content):
     for form in (json.dumps(content, ensure_ascii=False), json.dumps(content, indent=1, ensure_ascii=False)):
         assert read(form).content == content
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.from_regex(r"[0-9a-zA-Z_.+~-]{0,8}", fullmatch=True))
 def test_unquoted_words_stand_for_what_ruamel_takes_them_for(read, word):
     yaml = YAML(typ="safe", pure=True)

@@ -106,7 +106,7 @@ def test_nothing_to_keep_out_keeps_all():
     assert counts == {"before": 1, "after": 1, "pair_level": 0, "evaluations": {}}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(rows=st.lists(st.tuples(st.text("ab!", max_size=2), st.one_of(st.none(), st.text("ab!", max_size=2))), max_size=8))
 def test_against_a_slow_rule(tmp_path_factory, rows):
     path = tmp_path_factory.mktemp("sets") / "texts.parquet"

@@ -21,13 +21,13 @@ def slow_bare(text: str) -> str:
     return kept if kept else "\0" + folded
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.lists(st.text()))
 def test_bare_follows_the_rule(texts):
     assert bares(texts) == [bare(text) for text in texts] == [slow_bare(text) for text in texts]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.lists(st.text(st.characters(exclude_categories=("Cs",)))))
 def test_columns_have_the_digests_of_their_texts(texts):
     column = pa.array(texts, pa.string())
@@ -42,7 +42,7 @@ def test_disguises_have_one_key():
     assert len(set(bares([*same, *others]))) == 1 + len(others)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.lists(st.text("abc", max_size=2), max_size=6), max_size=6))
 def test_key_set_is_a_set(batches):
     keys, seen = KeySet(), set()
@@ -63,7 +63,7 @@ def test_keys_that_end_in_zero_bytes_stay_apart():
     assert found.contains(keys).all()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(st.lists(st.integers(0, 9), max_size=8), max_size=8), st.lists(st.integers(0, 12), max_size=6))
 def test_sorted_keys_is_a_multimap(batches, asked):
     index, expected, number = SortedKeys(np.uint64), [], 0
@@ -83,7 +83,7 @@ def test_sorted_keys_stay_few_arrays():
     assert len(index._segments) <= 12
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.sets(st.integers(0, 40)), st.integers(0, 41), st.integers(0, 41), st.integers(1, 5))
 def test_row_set_is_a_set(rows, start, stop, parts):
     found, ordered = RowSet(41), sorted(rows)

@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crosslign.corpora.filters import FILTERS, Filter, Setting, Sides, TextMap
@@ -69,7 +69,7 @@ def test_every_module_is_tested():
 
 
 @pytest.mark.parametrize("name", STATELESS)
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(rows=st.lists(ROW, max_size=8), cut=st.integers(0, 8))
 def test_rules_are_deterministic_and_do_not_see_batches(name, rows, cut):
     whole = make(name, **STATELESS[name]).keep(sides(*rows))
@@ -81,7 +81,7 @@ def test_rules_are_deterministic_and_do_not_see_batches(name, rows, cut):
 
 
 @pytest.mark.parametrize("name", STATELESS)
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(text=TEXT, lang=st.sampled_from(LANGS), other=TEXT, other_lang=st.sampled_from(LANGS))
 def test_rules_are_symmetric_and_a_pivot_is_no_part_of_the_row(name, text, lang, other, other_lang):
     options = STATELESS[name]
@@ -159,7 +159,7 @@ def test_terminal_punctuation():
     assert keep("terminal_punctuation", ("a.", "en", "b", "zh"), threshold=0) == [False]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(a=st.text("abc ", max_size=14), b=st.text("abc ", max_size=14), threshold=st.sampled_from([0.3, 0.5, 0.9, 1.0]))
 def test_longest_common_substring_is_exact(a, b, threshold):
     size = SequenceMatcher(None, a, b, autojunk=False).find_longest_match().size
@@ -186,7 +186,7 @@ def test_language_id_wants_the_declared_language():
         FILTERS.get("language_id")(setting, among=["en", "xx"])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(rows=st.lists(ROW, max_size=6), cut=st.integers(0, 6))
 def test_language_id_takes_any_text_and_does_not_see_batches(rows, cut):
     rule = make("language_id", low_accuracy=True)
@@ -207,7 +207,7 @@ def test_punctuation_is_a_map():
     assert step.change("“so”–he   said ‘no’", "en") == "\"so\"-he said 'no'"
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(text=TEXT)
 def test_punctuation_takes_any_text(text):
     step = make("punctuation")

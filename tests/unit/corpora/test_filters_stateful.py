@@ -33,7 +33,7 @@ def split_keep(name, texts, cut, **options):
     return np.concatenate([step.keep(mono(texts[:cut])), step.keep(mono(texts[cut:]))]).tolist()
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(texts=st.lists(TEXT, max_size=12), cut=st.integers(0, 12))
 def test_exact_duplicates_first_wins_whatever_the_batches(texts, cut):
     seen, expected = set(), []

@@ -71,7 +71,7 @@ def test_many_equal_texts_cost_no_more_than_a_few():
     assert mask[0]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.lists(st.text(max_size=12), min_size=1, max_size=8))
 def test_any_text_is_its_own_twin(texts):
     index = NearIndex(0.9)
@@ -80,7 +80,7 @@ def test_any_text_is_its_own_twin(texts):
     assert index.near([text.upper() + " !" for text in ("straße", "ok")]).dtype == bool
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.text("abc ", max_size=12), st.text("abc ", max_size=12))
 def test_jaccard_of_shingles(left, right):
     value = jaccard(shingles(plain(left), 5), shingles(plain(right), 5))

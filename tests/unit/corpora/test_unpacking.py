@@ -25,7 +25,7 @@ def unpacked(folder, suffix, data):
 
 
 @pytest.mark.parametrize("suffix", PACK)
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(parts=st.lists(st.binary(max_size=400), min_size=1, max_size=4), zeros=st.sampled_from([0, 4, 512]))
 def test_streams_that_follow_each_other_are_one_file(tmp_path_factory, suffix, parts, zeros):
     folder = tmp_path_factory.mktemp("streams")

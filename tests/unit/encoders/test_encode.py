@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crosslign.encoders import encode as module
@@ -39,7 +39,7 @@ def test_vectors_have_unit_length_and_type(tiny_model, texts):
     assert np.abs(np.linalg.norm(raw, axis=1) - 1).min() > 0.1
 
 
-@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15)
 @given(data=st.data(), budget=st.integers(1, 400))
 def test_order_and_batch_size_do_not_matter(tiny_model, texts, data, budget):
     order = data.draw(st.permutations(range(len(texts))))

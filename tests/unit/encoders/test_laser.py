@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import sentencepiece
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from laser_file import LINES, build_content, train_pieces, write_files
 
@@ -29,7 +29,7 @@ from crosslign.errors import InputError
 
 MAX = {"pooling": "max", "layer": -1, "max_length": 512, "normalise": False, "precision": "fp32", "prefix": ""}
 TEXTS = ["Der Hund schläft!", "THE OLD BIRDS sleep on two houses, 13 or 12…", "", "日本 dog ☃☃ dog", "a", "Zwei „Vögel“ </s> auf dem Dach"]
-FEW = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FEW = settings(max_examples=60)
 
 
 class Laser(NamedTuple):

@@ -64,7 +64,7 @@ def test_sentence_transformers_loads_it(pruned_folder):
 
 
 @given(text=st.text(alphabet="abcdß日本é xЖ", min_size=1, max_size=24))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_text_of_kept_pieces_is_cut_and_encoded_as_before(both, text):
     before, after = (member.tokenizer.convert_ids_to_tokens(member.tokenise([text], None, 24).ids[0]) for member in both)
     stay = {piece for piece, _ in json.loads(both[1].tokenizer.backend_tokenizer.to_str())["model"]["vocab"]}

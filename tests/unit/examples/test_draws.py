@@ -56,7 +56,7 @@ def build(verses, builder, bound, held_out):
 
 
 @pytest.mark.parametrize("builder", ENTRIES)
-@settings(max_examples=12, deadline=None)
+@settings(max_examples=12)
 @given(held_out=st.sets(st.integers(0, GROUPS - 1), max_size=GROUPS - 1), bounds=st.tuples(st.integers(1, 15), st.integers(1, 15)))
 def test_a_sample_has_its_size_where_enough_is_clean(verses, builder, held_out, bounds):
     small, large = sorted(bounds)
@@ -69,7 +69,7 @@ def test_a_sample_has_its_size_where_enough_is_clean(verses, builder, held_out, 
     assert set(found[small]) <= set(found[large])
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     rows=st.lists(st.tuples(st.text(min_size=1, max_size=3), st.sampled_from("ab")), min_size=1, max_size=40, unique=True),
     most=st.integers(1, 12),
@@ -88,7 +88,7 @@ def test_bounded_takes_the_least_of_each_stratum(rows, most, part):
     assert found["a_text"].to_pylist() == [keys[number] for number in sorted(wanted)]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(
     sizes=st.tuples(st.integers(1, 30), st.integers(1, 9)),
     most=st.one_of(st.none(), st.integers(1, 20)),

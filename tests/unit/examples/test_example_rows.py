@@ -22,7 +22,7 @@ def numbered(size, step):
     return pieces(table, step)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(1, 40), st.integers(1, 7), st.integers(1, 9), st.data())
 def test_rows_are_gathered_in_any_order_as_often_as_asked_for(size, step, shelf, data):
     order = data.draw(st.lists(st.integers(0, size - 1), max_size=60))
@@ -58,7 +58,7 @@ def test_numbers_of_ids():
     assert numbers.find(pa.chunked_array([["c:999", "c:0"], ["d:0", "c:64"]])).tolist() == [999, 0, -1, 64]
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(st.integers(1, 300), st.integers(1, 300), st.integers(0, 5))
 def test_a_sample_of_a_stream_is_that_of_the_whole(tmp_path_factory, size, limit, seed):
     path = tmp_path_factory.mktemp("sampled") / "rows.arrow"

@@ -265,7 +265,7 @@ def test_exact_scores_do_not_depend_on_the_order_of_summation() -> None:
     assert torch.equal(matrix.diagonal(), exact_scores(x, y))
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 40), m=st.integers(1, 40), k=st.integers(1, 6))
 def test_permuted_rows_give_permuted_neighbours(seed: int, n: int, m: int, k: int) -> None:
     rng = np.random.default_rng(seed)
@@ -280,7 +280,7 @@ def test_permuted_rows_give_permuted_neighbours(seed: int, n: int, m: int, k: in
 SIZES = st.sampled_from([16, 32, 48, 64])
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 90), m=st.integers(1, 90), k=st.integers(1, 6), tile=st.tuples(SIZES, SIZES))
 def test_ties_go_to_the_lower_index(seed: int, n: int, m: int, k: int, tile: tuple[int, int]) -> None:
     rng = np.random.default_rng(seed)
@@ -292,7 +292,7 @@ def test_ties_go_to_the_lower_index(seed: int, n: int, m: int, k: int, tile: tup
     assert equal(found, full_comparison(x, y, k))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(seed=st.integers(0, 10_000), n=st.integers(1, 120), m=st.integers(1, 120), k=st.integers(1, 9), tile=st.tuples(SIZES, SIZES))
 @example(seed=0, n=3025, m=10, k=4, tile=(32, 16))
 @example(seed=0, n=10, m=3025, k=4, tile=(16, 32))

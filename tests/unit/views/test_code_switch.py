@@ -248,7 +248,7 @@ ROWS = st.lists(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(ROWS, st.booleans(), st.booleans(), st.sampled_from([0.0, 0.3, 1.0]), st.integers(0, 3), st.integers(1, 5))
 def test_copies_are_those_of_a_loop_over_words(tmp_path_factory, rows, per_word, strip, probability, seed, at_once):
     folder = tmp_path_factory.mktemp("slow")

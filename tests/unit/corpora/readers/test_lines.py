@@ -8,7 +8,7 @@ import lzma
 
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crosslign.corpora import READERS
@@ -16,7 +16,7 @@ from crosslign.corpora.readers import _lines
 from crosslign.corpora.readers._lines import blank, check_text, read_columns, read_lines
 from crosslign.errors import InputError
 
-FAST = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FAST = settings(max_examples=150)
 CHARACTERS = st.characters(exclude_characters="\n\0", exclude_categories=("Cs",)) | st.sampled_from("\u2028\u0085\r\ufeff\t \u3000é中")
 LINE = st.text(CHARACTERS, max_size=12).filter(lambda text: not text.endswith("\r"))
 TEXT = LINE.filter(lambda text: bool(text.strip()))

@@ -16,7 +16,7 @@ MAPS = st.dictionaries(CHARACTERS, st.text(CHARACTERS, max_size=4), min_size=1, 
 
 @given(MAPS, st.lists(CHARACTERS, max_size=30))
 @example({"a": "", "é": "e", "日": "nichi", "𝐛": "b"}, ["a", "é", "日", "𝐛", "b", "è"])
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_every_character_becomes_its_replacement_and_others_stay(replacements, others):
     normaliser = normalizers.Precompiled(compile_charsmap(replacements))
     for character in [*replacements, *others]:
@@ -24,7 +24,7 @@ def test_every_character_becomes_its_replacement_and_others_stay(replacements, o
 
 
 @given(MAPS)
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 def test_no_byte_leads_a_walk_beyond_the_table(replacements):
     compiled = compile_charsmap(replacements)
     (size,) = struct.unpack_from("<I", compiled)
@@ -37,6 +37,6 @@ def test_no_byte_leads_a_walk_beyond_the_table(replacements):
 
 
 @given(MAPS)
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=20)
 def test_order_of_the_map_does_not_matter(replacements):
     assert compile_charsmap(replacements) == compile_charsmap(dict(reversed(replacements.items())))

@@ -124,7 +124,7 @@ def tokenizer(e5s1_folder):
 
 
 @given(text=st.text(alphabet="abcdß日本é xyЖ\t\u3000ＡﬀA½\x01𝐛", min_size=1, max_size=20))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_text_is_cut_as_by_hand(tokenizer, text):
     ids, slow = tokenizer(text).input_ids, _slow_ids(text)
     assert (ids[0], ids[-1]) == (0, 2)
@@ -207,7 +207,7 @@ def _read_all(path):
 
 
 @given(data=st.data())
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 def test_any_cut_and_any_change_is_read_or_refused(tmp_path_factory, data):
     whole = WHOLE
     body = whole.index(DIRECTORY)
