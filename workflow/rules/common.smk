@@ -229,7 +229,7 @@ def count_gpus(scheduler):
 
 
 def require_executor(job):
-    """End where the executor would refuse the jobs of a rule before Slurm sees them: for an option, or an account that it looks up."""
+    """End where the executor would refuse jobs before Slurm sees them, for an option or for an account that it looks up."""
     import snakemake_executor_plugin_slurm as plugin  # only where it is in use
 
     try:
