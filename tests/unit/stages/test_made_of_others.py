@@ -41,7 +41,7 @@ def test_a_joined_set_has_the_licences_of_its_parts(tmp_path):
     assert found["stand_in"] is True
 
 
-@pytest.mark.parametrize("made", [{"reader": "tsv", "licence": "MIT"}, {"of": ["a"]}, {"of": ["a"], "licence": "MIT"}])
+@pytest.mark.parametrize("made", [{"source": "s", "reader": "tsv", "licence": "MIT"}, {"of": ["a"]}, {"of": ["a"], "licence": "MIT"}])
 def test_entries_that_say_where_their_licence_stands(made):
     check(
         YamlFile(Path("c.yaml"), {"sources": {}, "corpora": {"x": {"kind": "evaluation", "langs": ["en"], **made}}}, {}), SCHEMAS, "corpora"
@@ -49,6 +49,6 @@ def test_entries_that_say_where_their_licence_stands(made):
 
 
 def test_a_corpus_that_is_read_states_its_licence():
-    content = {"sources": {}, "corpora": {"x": {"kind": "mono", "langs": ["en"], "reader": "tsv"}}}
+    content = {"sources": {}, "corpora": {"x": {"kind": "mono", "langs": ["en"], "source": "s", "reader": "tsv"}}}
     with pytest.raises(InputError, match="licence"):
         check(YamlFile(Path("c.yaml"), content, {}), SCHEMAS, "corpora")
