@@ -53,27 +53,41 @@ def number_of(number: int, what: str) -> str:
     return f"{number} {what}" + ("" if number == 1 else "s")
 
 
-def plan_text(project: Project, jobs: Mapping[str, int], costly: Sequence[Job], needs: Sequence[FileNeed], cores: int, gpus: int) -> str:
+def plan_text(
+    project: Project,
+    jobs: Mapping[str, int],
+    cached: Mapping[str, int],
+    costly: Sequence[Job],
+    needs: Sequence[FileNeed],
+    cores: int,
+    gpus: int,
+) -> str:
     """Return what a run would do: jobs by rule with the time that they are expected to take, GPU-hours, and files.
 
     Args:
         project: the configuration.
-        jobs: jobs that would start, by rule; what is cached is not among them.
+        jobs: jobs that would start, by rule.
+        cached: jobs whose results are there, by rule.
         costly: rule and wildcards of the jobs whose hours and files are worth counting.
         needs: files that the targets need.
         cores: cores of the machine, for the wall time of what needs no GPU.
         gpus: GPUs, for the wall time of trainings whose hours are declared.
     """
     before, expected = measured(project.paths.results), project.scale.get("expected_seconds", {})
-    lines = [f"scale {project.settings['scale']}, papers {', '.join(project.settings['papers'])}", "jobs"]
+    lines = [
+        f"scale {project.settings['scale']}, papers {', '.join(project.settings['papers'])}",
+        f"{'jobs':<20} {'to run':>6} {'cached':>7}",
+    ]
     work, elsewhere = 0.0, ON_DEVICES if project.gpus else ()
-    for rule in sorted(jobs, key=lambda name: (STAGES.index(name) if name in STAGES else len(STAGES), name)):
+    for rule in sorted({*jobs, *cached}, key=lambda name: (STAGES.index(name) if name in STAGES else len(STAGES), name)):
         mean = None if rule in elsewhere else before[rule].mean if rule in before else expected.get(rule)
         origin = f"measured on {number_of(before[rule].jobs, 'job')}" if rule in before else "expected at this scale"
-        work += jobs[rule] * mean if mean else 0.0
-        lines.append(f"  {rule:<18} {jobs[rule]:>5}" + (f"  {duration(jobs[rule] * mean)} in all, {origin}" if mean else ""))
+        number = jobs.get(rule, 0)
+        work += number * mean if mean else 0.0
+        told = f"  {duration(number * mean)} in all, {origin}" if mean and number else ""
+        lines.append(f"  {rule:<18} {number:>6} {cached.get(rule, 0):>7}{told}")
     if not jobs:
-        lines.append("  none: everything is there")
+        lines.append("  nothing to run: everything is there")
     cost = cost_of(project, costly, gpus)
     if work:
         which = "jobs without GPU" if elsewhere else "jobs"

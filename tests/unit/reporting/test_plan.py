@@ -164,23 +164,24 @@ def test_vectors_of_large_sets_are_on_disk_for_a_while_only(project):
 
 
 def test_a_plan_names_jobs_and_time_of_cores_and_gpus_apart(project):
-    text = plan_text(project, {"embed": 3, "score": 4}, [training("MS-E-s42")], [], cores=2, gpus=2)
-    assert "score                  4  8 s in all, measured on 1 job" in text
-    assert "embed                  3\n" in text  # by size of encoder and text, in the GPU-hours below
+    text = plan_text(project, {"embed": 3, "score": 4}, {"score": 1, "fetch": 12}, [training("MS-E-s42")], [], cores=2, gpus=2)
+    assert "score                   4       1  8 s in all, measured on 1 job" in text
+    assert "fetch                   0      12\n" in text
+    assert "embed                   3       0\n" in text  # by size of encoder and text, in the GPU-hours below
     assert "about 4 s on 2 cores, as far as jobs without GPU were measured" in text
-    text = plan_text(replace(project, settings={**project.settings, "gpus": 0}), {"embed": 3, "score": 4}, [], [], cores=2, gpus=2)
-    assert "embed                  3  1 min 00 s in all, measured on 2 jobs" in text
+    text = plan_text(replace(project, settings={**project.settings, "gpus": 0}), {"embed": 3, "score": 4}, {}, [], [], cores=2, gpus=2)
+    assert "embed                   3       0  1 min 00 s in all, measured on 2 jobs" in text
     assert "about 34 s on 2 cores, as far as jobs were measured" in text
 
 
 def test_files_of_a_plan_say_where_they_come_from(project):
     need = FileNeed("s", "x.zip", Path("results/downloads/s/x.zip"), 2_500_000, None, "", "CC0", "u", "fetch", ("c",))
     hand = FileNeed("t", "y.txt", Path("data/y.txt"), None, None, "", "research", "u", "by hand", ("d",), "ask them")
-    text = plan_text(project, {}, [], [need, hand], 1, 1)
+    text = plan_text(project, {}, {}, [], [need, hand], 1, 1)
     assert "fetch          1 file   2.5 MB\n    s: 1 file, 2.5 MB, CC0, from u; used by c" in text
     assert "by hand        1 file   size unknown\n    t: 1 file, size unknown, research, -> data; used by d" in text
     assert "      put there: y.txt\n      ask them" in text
-    assert "none: everything is there" in text
+    assert "nothing to run: everything is there" in text
 
 
 def test_status_of_nothing_is_an_error(tmp_path, capsys):

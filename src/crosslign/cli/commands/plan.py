@@ -56,17 +56,24 @@ class Plan:
         if args.files:
             print(files_csv(needs), end="")
             return 0
-        # A profile that the shell names ($SNAKEMAKE_PROFILE) brings a configuration of its own, which this plan is not of.
-        command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "all", "--profile", "none"]
-        command += ["--configfile", str(args.configfile.resolve())] if args.configfile else []
-        command += ["--config", *args.config] if args.config else []
-        done = subprocess.run(command, cwd=args.directory, capture_output=True, text=True, check=False)
-        output = done.stdout + done.stderr
-        if done.returncode:
-            raise InputError("Snakemake cannot plan this", where=str(args.directory), why=complaint(done.stderr))
-        counts, jobs = planned(output)
-        print(plan_text(project, counts, jobs, needs, args.cores, args.gpus))
+        # Both at once: what is to be done, and all that there is to the targets, done or not.
+        processes = [_dry_run(args), _dry_run(args, "--forceall", "--quiet", "rules")]
+        said = [process.communicate() for process in processes]
+        if any(process.returncode for process in processes):
+            raise InputError("Snakemake cannot plan this", where=str(args.directory), why=complaint(said[0][1] or said[1][1]))
+        (counts, jobs), (every, _) = (planned(stdout + stderr) for stdout, stderr in said)
+        cached = {stage: count - counts.get(stage, 0) for stage, count in every.items()}
+        print(plan_text(project, counts, cached, jobs, needs, args.cores, args.gpus))
         return 0
+
+
+def _dry_run(args: Namespace, *options: str) -> subprocess.Popen[str]:
+    """Start a dry run of the configuration that the arguments name."""
+    # A profile that the shell names ($SNAKEMAKE_PROFILE) brings a configuration of its own, which this plan is not of.
+    command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "all", "--profile", "none", *options]
+    command += ["--configfile", str(args.configfile.resolve())] if args.configfile else []
+    command += ["--config", *args.config] if args.config else []
+    return subprocess.Popen(command, cwd=args.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
 MESSAGES = {
