@@ -12,6 +12,7 @@ from typing import Any
 
 from crosslign.config.yaml_files import load_yaml
 from crosslign.errors import InputError, ResourceError
+from crosslign.files.atomic import write_text
 
 SECONDS = 60.0
 OWN_PROFILE = Path("slurm/local.yaml")
@@ -154,7 +155,7 @@ def require_alone(run: str, record: Path) -> None:
         end = " && ".join(f"scancel --name={name}" for name in left)
         what, why = f"{left.total()} jobs of a run that was killed are still there", "both runs would make the same files"
         raise ResourceError(what, why=why, do=f"wait for them, or end them: {end}")
-    record.write_text("\n".join([*(earlier if complaint else []), run]), encoding="utf-8")
+    write_text(record, "\n".join([*(earlier if complaint else []), run]))
 
 
 def accounting_complaint() -> str:
