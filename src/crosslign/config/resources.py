@@ -230,9 +230,14 @@ def _corpus(project: Project, w: Wildcards) -> Load:
     return Load(corpus_mb(project, w["corpus"]), read_mb=read, staged_mb=staged, slowness=slowness)
 
 
+def _text_mb(project: Project, recipe: Mapping[str, Any]) -> float:
+    """Return the text of the training sets of a recipe, each counted once."""
+    return sum(examples_mb(project, name) for name in {term["examples"] for term in recipe["terms"]})
+
+
 def _training(project: Project, w: Wildcards) -> Load:
     recipe = run_recipe(project, w["run"])
-    text = sum(examples_mb(project, name) for name in {term["examples"] for term in recipe["terms"]})
+    text = _text_mb(project, recipe)
     text += sum(corpus_mb(project, name) for name in selection_sets(project, recipe))
     hours = entry_of(project, recipe["system"]).get("gpu_hours")
     capped = any(limit in project.scale["limits"] for limit in ("steps", "example_rows"))
@@ -316,8 +321,8 @@ def corpus_threads(project: Project, corpus: str) -> int:
 def training_cpus(project: Project, run: str) -> int:
     """Return the CPUs that a training's job asks a scheduler for; the training itself keeps to its recipe's threads."""
     recipe = run_recipe(project, run)
-    text = sum(examples_mb(project, name) for name in {term["examples"] for term in recipe["terms"]})
-    return max(int(recipe["train"]["threads"]), (CPUS_A_GPU if text > BUSY_TRAINING_MB else 1) * project.gpus)
+    cpus = CPUS_A_GPU if _text_mb(project, recipe) > BUSY_TRAINING_MB else 1
+    return max(int(recipe["train"]["threads"]), cpus * project.gpus)
 
 
 def job_need(project: Project, rule: str, wildcards: Wildcards, attempt: int) -> Need:

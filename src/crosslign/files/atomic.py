@@ -75,10 +75,13 @@ def disk_problem(error: BaseException, path: Path, written: int = 0) -> Resource
     if isinstance(error, OSError) and error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
         if isinstance(error.filename, str) and Path(error.filename).exists() and not os.access(error.filename, os.R_OK):
             return ResourceError("cannot be read", where=error.filename, why=str(error.strerror), do="Get the right to read it")
-        return ResourceError(
-            "cannot be written", where=str(path), why=str(error.strerror), do="Check that the folder exists and may be written to"
-        )
+        return _unwritable(error, path)
     return None
+
+
+def _unwritable(error: OSError, path: Path) -> ResourceError:
+    do = "Check that the folder exists and may be written to"
+    return ResourceError("cannot be written", where=str(path), why=str(error.strerror), do=do)
 
 
 def reserve(path: Path) -> None:
@@ -124,8 +127,7 @@ def _make_room(path: Path) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        why, do = str(error.strerror), "Check that the folder exists and may be written to"
-        raise disk_problem(error, path) or ResourceError("cannot be written", where=str(path), why=why, do=do) from error
+        raise disk_problem(error, path) or _unwritable(error, path) from error
 
 
 def _size(path: Path) -> int:
