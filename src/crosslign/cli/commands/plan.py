@@ -59,8 +59,8 @@ class Plan:
         # Both at once: what is to be done, and all that there is to the targets, done or not.
         processes = [_dry_run(args), _dry_run(args, "--forceall", "--quiet", "rules")]
         said = [process.communicate() for process in processes]
-        if any(process.returncode for process in processes):
-            raise InputError("Snakemake cannot plan this", where=str(args.directory), why=complaint(said[0][1] or said[1][1]))
+        if failed := [stderr for process, (_, stderr) in zip(processes, said, strict=True) if process.returncode]:
+            raise InputError("Snakemake cannot plan this", where=str(args.directory), why=complaint(failed[0]))
         (counts, jobs), (every, _) = (planned(stdout + stderr) for stdout, stderr in said)
         cached = {stage: count - counts.get(stage, 0) for stage, count in every.items()}
         print(plan_text(project, counts, cached, jobs, needs, args.cores, args.gpus))
