@@ -37,13 +37,18 @@ def stop_after(monkeypatch: pytest.MonkeyPatch, strips: int) -> list[slice]:
     return begun
 
 
-def test_goes_on_behind_the_last_tile_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    x, y = sides()
-    expected = neighbours(x, y, 5, **SHAPE)
+def interrupt(monkeypatch: pytest.MonkeyPatch, x: np.ndarray, y: np.ndarray, folder: Path) -> None:
+    """Search until the fourth tile row begins; leave the state of the three before it."""
     with monkeypatch.context() as patch:
         stop_after(patch, 3)
         with pytest.raises(KeyboardInterrupt):
-            neighbours(x, y, 5, state=State(tmp_path, 0), **SHAPE)
+            neighbours(x, y, 5, state=State(folder, 0), **SHAPE)
+
+
+def test_goes_on_behind_the_last_tile_row(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, y = sides()
+    expected = neighbours(x, y, 5, **SHAPE)
+    interrupt(monkeypatch, x, y, tmp_path)
     begun = stop_after(monkeypatch, 100)
     assert equal(neighbours(x, y, 5, state=State(tmp_path, 0), **SHAPE), expected)
     assert begun[0].start == 3 * 64
@@ -55,10 +60,7 @@ def test_goes_on_behind_the_last_tile_row(tmp_path: Path, monkeypatch: pytest.Mo
 def test_goes_on_in_tiles_of_another_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, tile: tuple[int, int]) -> None:
     x, y = sides()
     expected = neighbours(x, y, 5, **SHAPE)
-    with monkeypatch.context() as patch:
-        stop_after(patch, 3)
-        with pytest.raises(KeyboardInterrupt):
-            neighbours(x, y, 5, state=State(tmp_path, 0), **SHAPE)
+    interrupt(monkeypatch, x, y, tmp_path)
     begun = stop_after(monkeypatch, 100)
     assert equal(neighbours(x, y, 5, state=State(tmp_path, 0), tile=tile, dtype=torch.bfloat16), expected)
     assert (begun[0].start, begun[-1].stop) == (3 * 64, 500)
@@ -67,10 +69,7 @@ def test_goes_on_in_tiles_of_another_size(tmp_path: Path, monkeypatch: pytest.Mo
 def test_a_search_that_ends_leaves_no_state_of_another_type_of_products_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The machine that goes on may have no bfloat16; what the first one left would stay for ever."""
     x, y = sides()
-    with monkeypatch.context() as patch:
-        stop_after(patch, 3)
-        with pytest.raises(KeyboardInterrupt):
-            neighbours(x, y, 5, state=State(tmp_path, 0), **SHAPE)
+    interrupt(monkeypatch, x, y, tmp_path)
     assert list(tmp_path.iterdir())
     neighbours(x, y, 5, state=State(tmp_path, 0), tile=(64, 64), dtype=torch.float32)
     assert not list(tmp_path.iterdir())
@@ -79,10 +78,7 @@ def test_a_search_that_ends_leaves_no_state_of_another_type_of_products_behind(t
 @pytest.mark.parametrize("change", ["vector", "rows", "k", "damage"])
 def test_the_state_of_another_search_is_not_taken_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: str) -> None:
     x, y = sides()
-    with monkeypatch.context() as patch:
-        stop_after(patch, 3)
-        with pytest.raises(KeyboardInterrupt):
-            neighbours(x, y, 5, state=State(tmp_path, 0), **SHAPE)
+    interrupt(monkeypatch, x, y, tmp_path)
     k, rows = 5, None
     if change == "vector":
         y = y.copy()
