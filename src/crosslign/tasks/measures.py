@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 import numpy as np
@@ -17,6 +18,8 @@ ThresholdFrom = Literal["dev", "train", "same_gold", "none"]
 
 _CHUNK = 1 << 22
 """Items that are drawn at once."""
+_KEPT = 1 << 20
+"""Items of all resamples up to which these are kept: a hundred languages of a thousand items each draw the same ones."""
 ONE_SIDED = 0.025
 """Share of the resamples that each end of a 95 % interval leaves out."""
 
@@ -75,16 +78,14 @@ class Bootstrap:
 
     def draws(self, n: int, *names: str) -> Iterator[np.ndarray]:
         """Yield blocks of resamples of n items: int32 [block, n], positions drawn with replacement."""
-        # The number of items is part of the seed: with one seed alone, draws from two numbers of items would rise and fall together.
-        rng = np.random.default_rng([self.seed, zlib.crc32("\x1f".join([self.task, *names]).encode()), n])
-        for block in blocks(self.resamples if n else 0, max(1, _CHUNK // max(1, n))):
-            yield rng.integers(0, n, (block.stop - block.start, n), dtype=np.int32)
+        return iter(_kept_draws(self, n, names)) if self._is_kept(n) else _draws(self, n, names)
 
     def counts(self, n: int, *names: str) -> Iterator[np.ndarray]:
         """Yield the same blocks as how often each item is drawn: float64 [block, n]."""
-        for draw in self.draws(n, *names):
-            rows = np.arange(len(draw), dtype=np.int64)[:, None] * n
-            yield np.bincount((draw + rows).ravel(), minlength=len(draw) * n).reshape(len(draw), n).astype(np.float64)
+        return iter(_kept_counts(self, n, names)) if self._is_kept(n) else map(_counts, _draws(self, n, names))
+
+    def _is_kept(self, n: int) -> bool:
+        return self.resamples * n <= _KEPT
 
     def means(self, values: np.ndarray, *names: str) -> np.ndarray | None:
         """Return the means of several values an item in each resample.
@@ -104,6 +105,36 @@ class Bootstrap:
         """Return the mean of one value an item in each resample: float64 [resamples]."""
         found = self.means(np.asarray(values)[:, None], *names)
         return None if found is None else found[:, 0]
+
+
+def _draws(bootstrap: Bootstrap, n: int, names: tuple[str, ...]) -> Iterator[np.ndarray]:
+    # The number of items is part of the seed: with one seed alone, draws from two numbers of items would rise and fall together.
+    rng = np.random.default_rng([bootstrap.seed, zlib.crc32("\x1f".join([bootstrap.task, *names]).encode()), n])
+    for block in blocks(bootstrap.resamples if n else 0, max(1, _CHUNK // max(1, n))):
+        yield rng.integers(0, n, (block.stop - block.start, n), dtype=np.int32)
+
+
+def _counts(draw: np.ndarray) -> np.ndarray:
+    resamples, n = draw.shape
+    rows = np.arange(resamples, dtype=np.int64)[:, None] * n
+    return np.bincount((draw + rows).ravel(), minlength=resamples * n).reshape(resamples, n).astype(np.float64)
+
+
+def _kept(made: Iterable[np.ndarray]) -> tuple[np.ndarray, ...]:
+    found = tuple(made)
+    for block in found:
+        block.flags.writeable = False
+    return found
+
+
+@lru_cache(maxsize=12)
+def _kept_draws(bootstrap: Bootstrap, n: int, names: tuple[str, ...]) -> tuple[np.ndarray, ...]:
+    return _kept(_draws(bootstrap, n, names))
+
+
+@lru_cache(maxsize=12)
+def _kept_counts(bootstrap: Bootstrap, n: int, names: tuple[str, ...]) -> tuple[np.ndarray, ...]:
+    return _kept(map(_counts, _draws(bootstrap, n, names)))
 
 
 def centred(resamples: np.ndarray | None, value: float, most: float = 1.0) -> np.ndarray | None:

@@ -25,10 +25,20 @@ def test_draws_hang_on_task_names_seed_and_number_of_items():
 def test_blocks_of_draws_change_nothing(monkeypatch):
     whole, values = drawn("tatoeba", 42, 9), np.random.default_rng(0).random((9, 2))
     means = Bootstrap("tatoeba", 20, 42).means(values)
+    monkeypatch.setattr("crosslign.tasks.measures._KEPT", 0)
+    assert drawn("tatoeba", 42, 9) == whole
     monkeypatch.setattr("crosslign.tasks.measures._CHUNK", 30)
     assert len(list(Bootstrap("tatoeba", 20, 42).draws(9))) == 7
     assert drawn("tatoeba", 42, 9) == whole
     assert means == pytest.approx(np.array([values[draw].mean(0) for draw in whole]))
+    assert Bootstrap("tatoeba", 20, 42).means(values) == pytest.approx(means)
+
+
+def test_draws_that_are_kept_for_the_next_subset_cannot_be_changed():
+    bootstrap = Bootstrap("tatoeba", 20, 42)
+    for blocks in (bootstrap.draws(9), bootstrap.counts(9)):
+        with pytest.raises(ValueError, match="read-only"):
+            next(blocks)[0] += 1
 
 
 def test_an_interval_needs_half_of_the_resamples():
