@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,12 @@ def _record(name: str, measure: Measure, main: bool, collapsed: str) -> Record:
 
 def _identity(record: Record | Measure) -> tuple[str, str, str, str]:
     return record.subset, record.metric, record.direction, record.protocol
+
+
+def without_intervals(task: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a task's entry for those who want values alone: to resample the items can take longer than to encode them."""
+    has = "resamples" in signature(SCORERS.get(task["scorer"])).parameters
+    return {**task, "resamples": 0} if has else dict(task)
 
 
 def score_with_resamples(

@@ -14,7 +14,7 @@ from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Part
 from crosslign.tasks.records import Record
-from crosslign.tasks.score import score
+from crosslign.tasks.score import score, without_intervals
 from crosslign.threads import limit_threads
 from crosslign.training.fit import EXAMPLES, fit
 from crosslign.training.selection import Dev
@@ -86,7 +86,8 @@ def dev_scores(
                 if key not in seen:
                     seen[key] = read(model, *wanted)
                 outputs[role] = seen[key]
-            records[name] = score(name, tasks[name], outputs, {role: evaluations[corpus] for role, corpus in tasks[name]["texts"].items()})
+            looked_at = {role: evaluations[corpus] for role, corpus in tasks[name]["texts"].items()}
+            records[name] = score(name, without_intervals(tasks[name]), outputs, looked_at)
         return {name: pick_score(records[entry["task"]], name, entry) for name, entry in select.items()}
 
     return dev

@@ -85,3 +85,14 @@ def test_selection_reads_each_text_set_as_its_task_does_and_alike_ones_once(tiny
     assert used == [short, raw, recipe["readout"]]
     assert scores["a"] == scores["c"]
     assert set(scores) == set(chosen)
+
+
+def test_a_look_resamples_nothing(tiny_model, sentence_pairs, tmp_path, monkeypatch):
+    from crosslign.training import run
+
+    sets = {"dev_pairs": _retrieval_set(tmp_path, sentence_pairs)}
+    task = {"scorer": "retrieval", "texts": {"test": "dev_pairs"}, "output": "vectors", "averages": {}}
+    task["main"] = {"metric": "accuracy", "subset": "de", "direction": "xx2en"}
+    recipe = trial.recipe(select={"best": {"task": "looked_at", **task["main"], "every": 1}}, terms=[], parts={})
+    monkeypatch.setattr("crosslign.tasks.measures._counts", None)
+    assert 0 <= run.dev_scores(recipe, sets, {"looked_at": task})(tiny_model)["best"] <= 1
