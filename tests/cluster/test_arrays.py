@@ -11,7 +11,7 @@ def test_the_jobs_of_a_rule_can_go_as_one_array(cluster, first, own_file):
     before = cluster.last()
     kept = {}
     for run in RUNS:
-        (vectors,) = (first.results / "embeddings" / run).rglob("sts12.npy")
+        (vectors,) = (first.results / "embeddings" / run).rglob("sts_english.npy")
         kept[vectors] = vectors.read_bytes()
         vectors.unlink()
         first.forget_score(run, "sts12")

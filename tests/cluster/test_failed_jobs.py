@@ -12,7 +12,7 @@ RUN = "MB-nomom-s42"
 @pytest.fixture
 def unknown_vectors(first):
     """Vectors that no longer say of which checkpoint they are: no score is made of them."""
-    (sidecar,) = (first.results / "embeddings" / RUN).rglob("sts12.npy.lineage.json")
+    (sidecar,) = (first.results / "embeddings" / RUN).rglob("sts_english.npy.lineage.json")
     whole = sidecar.read_text(encoding="utf-8")
     facts = json.loads(whole)
     del facts["counts"]["checkpoint_sha"]

@@ -4,11 +4,11 @@ import pytest
 from conftest import PATIENCE, wait_for
 
 pytestmark = pytest.mark.long
-RUN, TASK = "MB-nomom-s42", "sts12"
+RUN, TEXT_SET, TASK = "MB-nomom-s42", "sts_english", "sts12"
 
 
 def test_a_job_is_submitted_when_slurm_takes_jobs_again(cluster, first):
-    (vectors,) = (first.results / "embeddings" / RUN).rglob(f"{TASK}.npy")
+    (vectors,) = (first.results / "embeddings" / RUN).rglob(f"{TEXT_SET}.npy")
     vectors.unlink()
     first.forget_score(RUN, TASK)
     before = cluster.last()
