@@ -173,11 +173,11 @@ def test_f16_noise_never_crashes_a_reader(tmp_path, reader, data):
 def test_f16_noise_never_crashes_bucc_and_sts(tmp_path, data):
     for name in ("de-en.training.de", "de-en.training.en", "de-en.training.gold"):
         (tmp_path / name).write_bytes(data.draw(noise(BUCC)))
-    files = {path.name: path for path in tmp_path.glob("de-en.*")}
+    files = {path.name: path for path in sorted(tmp_path.glob("de-en.*"))}
     read_or_refuse(lambda: EVALUATIONS.get("bucc")(files, {}, "demo", ["de", "en"], None, 0, split="training"))
     for name in ("sts_en.tsv", "sts_de.tsv"):
         (tmp_path / name).write_bytes(data.draw(noise(STS)))
-    files = {path.name: path for path in tmp_path.glob("sts_*")}
+    files = {path.name: path for path in sorted(tmp_path.glob("sts_*"))}
     read_or_refuse(lambda: EVALUATIONS.get("sts_tsv")(files, {}, "demo", ["en", "de"], None, 0, pairs=["en-en", "en-de"]))
 
 
@@ -223,7 +223,7 @@ def test_f16_noise_never_crashes_the_official_readers_of_similarity(tmp_path, da
 def test_f16_a_changed_parquet_file_is_read_or_refused(tmp_path, data):
     pq.write_table(pa.table({"sentence1": ["a b", "c"], "sentence2": ["x", "y"], "score": [1.0, 2.0]}), tmp_path / "en-de.parquet")
     pq.write_table(pa.table({"id": ["1"], "text": ["A sentence. Another one."]}), tmp_path / "articles.parquet")
-    for path in tmp_path.glob("*.parquet"):
+    for path in sorted(tmp_path.glob("*.parquet")):  # the folder's own order differs, and with it what is drawn
         changed = bytearray(path.read_bytes())
         for place in data.draw(st.lists(st.integers(0, len(changed) - 1), min_size=1, max_size=3)):
             changed[place] = data.draw(st.integers(0, 255))
@@ -241,6 +241,13 @@ def test_text_in_parquet_that_is_no_utf8_is_refused_with_its_file(tmp_path):
         EVALUATIONS.get("mteb_sts")({"en-de.parquet": tmp_path / "en-de.parquet"}, {}, "demo", [], None, 0)
     with pytest.raises(InputError, match=r"articles\.parquet"):
         list(READERS.get("wikipedia_parquet")({"a": tmp_path / "articles.parquet"}, "demo", ["en"]))
+
+
+def test_similarity_in_parquet_that_is_no_text_is_refused_with_its_row(tmp_path):
+    pq.write_table(pa.table({"sentence1": ["a", "b"], "sentence2": [b"x", b"y"], "score": [1.0, 2.0]}), tmp_path / "en-de.parquet")
+    with pytest.raises(InputError, match="sentence2 is no text") as refused:
+        EVALUATIONS.get("mteb_sts")({"en-de.parquet": tmp_path / "en-de.parquet"}, {}, "demo", [], None, 0)
+    assert "en-de.parquet:1" in str(refused.value)
 
 
 def test_whole_pieces_of_similarity_are_read(tmp_path):

@@ -79,7 +79,9 @@ def read(
 
 
 def _text(row: Mapping[str, Any], side: str, part: Part, number: int, empty_as_space: bool) -> str:
-    text = str(row.get(side) or "")
+    text = row.get(side) or ""
+    if not isinstance(text, str):
+        raise InputError(f"{side} is no text", where=part.at(number), why=f"found {text!r:.80}")
     return " " if empty_as_space and not text.strip() else check_text(text, part, number, side)
 
 

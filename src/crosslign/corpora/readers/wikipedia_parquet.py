@@ -31,7 +31,7 @@ def read(
         columns: names of the columns of the article's id and text.
 
     Raises:
-        InputError: several languages, a file that is not Parquet, a column that is missing.
+        InputError: several languages, a file that is not Parquet, a column that is missing, or one of texts that holds none.
     """
     if len(langs) != 1:
         raise InputError("articles are of one language", where=corpus, why=f"found {list(langs)}")
@@ -45,6 +45,9 @@ def _rows(name: str, path: Path, corpus: str, lang: str, min_words: int, columns
             missing = [column for column in columns if column not in file.schema_arrow.names]
             if missing:
                 raise InputError(f"no column {missing[0]!r}", where=str(path), why=f"found {file.schema_arrow.names}")
+            kind = file.schema_arrow.field(columns[1]).type
+            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
+                raise InputError(f"column {columns[1]!r} holds no text", where=str(path), why=f"its type is {kind}")
             for batch in file.iter_batches(ARTICLES, columns=list(columns)):
                 for article, text in zip(*(batch[column].to_pylist() for column in columns), strict=True):
                     for number, sentence in enumerate(sentences(text or ""), start=1):

@@ -290,6 +290,10 @@ def test_wikipedia_parquet(tmp_path, rows):
     assert [(row["id"], row["text"]) for row in found] == [("demo:a.parquet:12.1", "First one here.")]
     with pytest.raises(InputError, match="no column 'body'"):
         rows("wikipedia_parquet", {"a.parquet": path}, ["en"], columns=["id", "body"])
+    pq.write_table(pa.table({"id": ["12"], "text": [b"First one here."]}), path)
+    with pytest.raises(InputError, match="column 'text' holds no text") as refused:
+        rows("wikipedia_parquet", {"a.parquet": path}, ["en"])
+    assert "its type is binary" in str(refused.value)
     path.write_bytes(b"PAR1 no")
     with pytest.raises(InputError, match="not a readable Parquet file"):
         rows("wikipedia_parquet", {"a.parquet": path}, ["en"])
