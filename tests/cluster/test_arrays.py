@@ -11,10 +11,10 @@ def test_the_jobs_of_a_rule_can_go_as_one_array(cluster, first, own_file):
     before = cluster.last()
     kept = {}
     for run in RUNS:
-        (vectors,) = (first.results / "embeddings" / run).rglob("sts_english.npy")
+        (vectors,) = (first.results / "embeddings" / run).rglob("bucc2018_sample_zh.npy")
         kept[vectors] = vectors.read_bytes()
         vectors.unlink()
-        first.forget_score(run, "sts12")
+        first.forget_score(run, "bucc_moco")
     first.run()
     jobs = [job for job in cluster.jobs(after=before) if "embed" in job.comment]
     assert {job.state for job in jobs} == {"COMPLETED"}

@@ -4,7 +4,7 @@ import pytest
 from conftest import PATIENCE, wait_for
 
 pytestmark = pytest.mark.long
-RUN, TEXT_SET, TASK = "MB-nomom-s42", "sts_english", "sts12"
+RUN, TEXT_SET, TASK = "MB-nomom-s42", "bucc2018_sample_zh", "bucc_moco"
 
 
 def test_a_job_is_submitted_when_slurm_takes_jobs_again(cluster, first):

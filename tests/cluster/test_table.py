@@ -53,11 +53,11 @@ def test_each_job_is_found_from_the_main_log(first):
 @pytest.mark.long
 def test_one_table_from_cached_stages_submits_only_what_is_missing(cluster, first):
     before = cluster.last()
-    (vectors,) = (first.results / "embeddings" / "MB-nomom-s42").rglob("sts_english.npy")
+    (vectors,) = (first.results / "embeddings" / "MB-nomom-s42").rglob("bucc2018_sample_zh.npy")
     vectors.unlink()
-    first.forget_score("MB-nomom-s42", "sts12")
+    first.forget_score("MB-nomom-s42", "bucc_moco")
     first.run()
     jobs = cluster.jobs(after=before)
     assert sorted(rule_of(job) for job in jobs) == ["rule_embed", "rule_score"]
-    assert jobs[0].comment.endswith("MB-nomom-s42_last_mean_t128_sts_english")
+    assert jobs[0].comment.endswith("MB-nomom-s42_last_mean_t128_bucc2018_sample_zh")
     assert {job.state for job in jobs} == {"COMPLETED"}
