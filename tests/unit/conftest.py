@@ -47,6 +47,18 @@ SENTENCES = [
 TINY = {"architecture": "bert", "layers": 2, "hidden": 32, "heads": 2, "intermediate": 64, "vocabulary": 400, "seed": 0}
 
 
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    """Puts a command before all others of its name; it does what a script of the shell says."""
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+    def put(name, script=""):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+
+    return put
+
+
 @pytest.fixture(scope="session")
 def sentence_pairs():
     """Twenty English sentences with their German translations."""

@@ -15,6 +15,7 @@ FLOORS = [
     {"collector", "durations", "errors", "progress", "registry", "threads"},
     {"files", "languages", "paths", "vectors"},
     {"config"},
+    {"slurm"},
     {"corpora"},
     {"views"},
     {"examples"},

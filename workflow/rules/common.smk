@@ -24,14 +24,7 @@ from crosslign.config.resources import (
     large_sets,
     training_cpus,
 )
-from crosslign.config.scheduler import (
-    most,
-    require_alone,
-    require_scheduler,
-    require_status,
-)
 from crosslign.config.settings import own_file, read_settings
-from crosslign.config.slurm_executor import PatientExecutor
 from crosslign.config.targets import covered, target_files, target_names
 from crosslign.errors import CrosslignError, InputError
 from crosslign.files.atomic import require_writable
@@ -49,6 +42,13 @@ from crosslign.reporting.console import summary
 from crosslign.reporting.cost import cost_of, cost_text, too_long
 from crosslign.reporting.failures import FailuresHandler
 from crosslign.reporting.remaining import Remaining, RemainingHandler
+from crosslign.slurm.checks import (
+    most,
+    require_alone,
+    require_scheduler,
+    require_status,
+)
+from crosslign.slurm.executor import PatientExecutor
 from crosslign.stages.alone import ENGINE_VARIABLE, engine_mark
 from crosslign.views.hub_models import hub_models, uses_gpu
 from snakemake.exceptions import WorkflowError

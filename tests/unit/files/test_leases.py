@@ -141,10 +141,8 @@ SLICE = "  MIG 1g.5gb      Device  {}: (UUID: MIG-{})\n"
         (WHOLE.format(0, "aa") + WHOLE.format(1, "bb") + SLICE.format(0, "x") + WHOLE.format(2, "cc"), ["GPU-aa", "MIG-x", "GPU-cc"]),
     ],
 )
-def test_the_slices_of_a_gpu_are_the_devices(listed, devices, tmp_path, monkeypatch):
-    (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\nprintf '%s' '{listed}'\n")
-    (tmp_path / "nvidia-smi").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+def test_the_slices_of_a_gpu_are_the_devices(listed, devices, command):
+    command("nvidia-smi", f"printf '%s' '{listed}'")
     assert visible_gpus({}) == devices
 
 
