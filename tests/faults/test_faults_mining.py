@@ -42,7 +42,7 @@ else:
     from crosslign.stages.mine_pairs import mine_pairs as work
     inputs, outputs, recipe = [neighbours, *texts], [(form, str(root / f"pairs.{form}")) for form in ("tsv", "parquet")], PAIRS
 params = [("root", str(root)), ("recipe", recipe), ("work", str(root / "work"))]
-execute(work, rule=stage, inputs=inputs, outputs=outputs, params=params, threads=1, log=str(root / "logs" / f"{stage}.log"))
+execute(work, inputs=inputs, outputs=outputs, params=params, threads=1, log=str(root / "logs" / f"{stage}.log"))
 print("renames", renames)
 """.replace("SEARCH", repr(SEARCH)).replace("PAIRS", repr(PAIRS))
 OUTPUTS = {"mine_search": ["neighbours.safetensors"], "mine_pairs": ["pairs.tsv", "pairs.parquet"]}

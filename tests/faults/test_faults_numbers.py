@@ -247,7 +247,7 @@ def test_f37_an_unexpected_error_of_a_job_is_shown_without_codes(tmp_path):
     code = (
         "from crosslign.stages.job import execute\n"
         f"def stage(job): raise ValueError({HOSTILE!r})\n"
-        f"execute(stage, rule='r', inputs=[], outputs=[], params=[('root', {str(tmp_path)!r})], threads=1, log={str(tmp_path / 'a.log')!r})"
+        f"execute(stage, inputs=[], outputs=[], params=[('root', {str(tmp_path)!r})], threads=1, log={str(tmp_path / 'a.log')!r})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 1

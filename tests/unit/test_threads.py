@@ -14,7 +14,7 @@ def stage(job):
     pyarrow.Table.from_pylist([{"text": "Ja."}])
     if job.params["asked"]:
         import pandas
-execute(stage, rule="r", inputs=[], outputs=[], params=[("root", "."), ("asked", bool(sys.argv[1]))], threads=1, log=sys.argv[2])
+execute(stage, inputs=[], outputs=[], params=[("root", "."), ("asked", bool(sys.argv[1]))], threads=1, log=sys.argv[2])
 sys.exit("pandas" in sys.modules)
 """
 

@@ -8,7 +8,7 @@ localrules:
 
 rule fetch:
     input:
-        own_file_of,
+        own_file_of,  # without a name the job does not see it: a download is a copy of what there is, and made of nothing
     output:
         file=paths.download("{source}", "{file}"),
     log:

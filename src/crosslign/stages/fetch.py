@@ -13,7 +13,7 @@ def fetch(job: Job) -> None:
     from crosslign.corpora.fetch import fetch_file
 
     recipe = job.params["recipe"]
-    mirrors = [Path(folder) for folder in job.params["mirrors"].split(os.pathsep) if folder]
+    mirrors = [Path(folder) for folder in job.resources["mirrors"].split(os.pathsep) if folder]
     facts = fetch_file(recipe["source"], recipe["entry"], recipe["file"], job.outputs["file"], mirrors)
     job.lineage.licences = [recipe["entry"]["licence"]]
     job.write_lineage("download", [job.outputs["file"]], facts)

@@ -33,13 +33,12 @@ class Job:
     """What a rule hands to its stage.
 
     Attributes:
-        rule: name of the rule.
+        rule: name of the rule, which is that of the stage.
         inputs, outputs: paths by the names that the rule gives them; a list where it gives several.
         params: settings by name; `recipe` is what enters lineage, `code` the fingerprint, `root` the folder of results.
         threads: threads that the job may use.
-        gpus: devices that the job may use.
         lineage: record that the stage completes and writes beside each output.
-        pace: settings that change no bytes, such as how often a training is saved; neither `params` nor the lineage have them.
+        resources: settings that change no bytes, such as devices (`gpu`), or how often a training is saved; the lineage has none of them.
     """
 
     rule: str
@@ -48,8 +47,7 @@ class Job:
     params: Mapping[str, Any]
     threads: int
     lineage: Lineage
-    gpus: int = 0
-    pace: Mapping[str, Any] = field(default_factory=dict)
+    resources: Mapping[str, Any] = field(default_factory=dict)
 
     def by_name(self, names: Iterable[str], paths: Iterable[Path]) -> dict[str, Path]:
         """Pair names that a parameter lists with the paths of an input list."""
@@ -180,25 +178,21 @@ def _check_devices(devices: Sequence[str]) -> None:
 def execute(
     stage: Callable[[Job], None],
     *,
-    rule: str,
     inputs: Iterable[tuple[str, Any]],
     outputs: Iterable[tuple[str, Any]],
     params: Iterable[tuple[str, Any]],
     threads: int,
     log: str,
-    gpus: int = 0,
-    pace: Mapping[str, Any] | None = None,
+    resources: Iterable[tuple[str, Any]] = (),
 ) -> None:
     """Run one stage as a job: the only thing that a workflow script calls.
 
     Args:
-        stage: function of a module in `crosslign.stages`.
-        rule: the rule's name.
+        stage: function of a module in `crosslign.stages`, called as its rule is.
         inputs, outputs, params: (name, value) items of the rule.
         threads: threads of the rule; a recipe's own thread count wins, so that `--cores` cannot change bytes.
         log: the job's log file.
-        gpus: devices that the job may use, as its resources say; no setting, so that a changed number makes nothing anew.
-        pace: further settings of that sort, see `Job`.
+        resources: items of the rule, too: no settings, so that a changed one makes nothing anew.
 
     A `CrosslignError` ends the process with its exit code, its message last in the log and on the screen: as CRITICAL where the job's
     input cannot be used, so that it is not tried again.
@@ -206,7 +200,7 @@ def execute(
     end_with_engine(os.environ)
     try:
         with only_one(Path(log)):
-            _execute(stage, rule, inputs, outputs, dict(params), threads, Path(log), gpus, pace or {})
+            _execute(stage, inputs, outputs, dict(params), threads, Path(log), dict(resources))
     except CrosslignError as error:
         level = logging.CRITICAL if isinstance(error, InputError) else logging.ERROR
         logging.getLogger("crosslign").log(level, "%s", error)
@@ -215,15 +209,14 @@ def execute(
 
 def _execute(
     stage: Callable[[Job], None],
-    rule: str,
     inputs: Iterable[tuple[str, Any]],
     outputs: Iterable[tuple[str, Any]],
     settings: Paths,
     threads: int,
     log: Path,
-    gpus: int,
-    pace: Mapping[str, Any],
+    resources: Mapping[str, Any],
 ) -> None:
+    rule = stage.__name__
     threads = int(settings.get("threads", threads))
     _start_log(log, rule)
     _name_scheduler()
@@ -237,9 +230,9 @@ def _execute(
     lineage.check_inputs()
     try:
         network = no_network(rule) if settings.get("offline", True) else nullcontext()
-        with _end_explained(), network, lease_gpus(gpus) as devices:
+        with _end_explained(), network, lease_gpus(int(resources.get("gpu", 0))) as devices:
             _check_devices(devices)
-            stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage, gpus, pace))
+            stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage, resources))
     except CrosslignError:
         raise
     except Exception as error:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.entry_keys import PACE
 from crosslign.paths import EVALUATION_FILES, tokenised_folder
 from crosslign.reporting.card import write_cards
 from crosslign.stages.job import Job
@@ -16,7 +17,7 @@ from crosslign.training.run import train_run
 def train_system(job: Job) -> None:
     """Train one run, or go on where a stopped one left off."""
     recipe = job.params["recipe"]
-    paced = {**recipe, "train": {**recipe["train"], **job.pace}}
+    paced = {**recipe, "train": {**recipe["train"], **{key: job.resources[key] for key in PACE}}}
     base = {name: Path(folder) for name, folder in job.params["members"].items()}
     examples = job.by_name(job.params["examples"], job.inputs["examples"])
     tables = iter(job.inputs.get("selection", []))
@@ -24,7 +25,7 @@ def train_system(job: Job) -> None:
     checkpoints, context = Path(job.params["checkpoints"]), {"code": job.params["code"]}
     tokenised = tokenised_folder(Path(job.params["root"]))
     with job.publish("system") as (out, counts):
-        ranks = _ranks(job.gpus)
+        ranks = _ranks(job.resources.get("gpu", 0))
         if ranks > 1:
             arguments = {"examples": examples, "base": base, "sets": sets, "out": out["folder"], "checkpoints": checkpoints}
             arguments["tokenised"] = tokenised

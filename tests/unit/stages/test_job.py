@@ -21,7 +21,7 @@ def stage(job):
     with job.publish("corpus") as (out, counts):
         {work}
 execute(
-    stage, rule="build", inputs=[("rows", str(root / "in.txt"))], outputs=[("rows", str(root / "out.txt"))],
+    stage, inputs=[("rows", str(root / "in.txt"))], outputs=[("rows", str(root / "out.txt"))],
     params=[("root", str(root))], threads=1, log=str(root / "job.log"),
 )
 """
@@ -40,7 +40,7 @@ def job(tmp_path, quiet_logging):
     def run(stage, gpus=0):
         log, code = tmp_path / "a.log", 0
         try:
-            execute(stage, rule="embed", inputs=[], outputs=[], params=[("root", str(tmp_path))], threads=1, log=str(log), gpus=gpus)
+            execute(stage, inputs=[], outputs=[], params=[("root", str(tmp_path))], resources=[("gpu", gpus)], threads=1, log=str(log))
         except SystemExit as error:
             code = error.code
         return log.read_text(encoding="utf-8"), code
