@@ -29,7 +29,6 @@ from crosslign.config.targets import covered, target_files, target_names
 from crosslign.errors import CrosslignError, InputError
 from crosslign.files.atomic import require_writable
 from crosslign.files.fingerprint import fingerprint
-from crosslign.files.leases import gpu_note, visible_gpus
 from crosslign.paths import (
     EVALUATION_FILES,
     MINED_FORMATS,
@@ -50,6 +49,7 @@ from crosslign.slurm.checks import (
 )
 from crosslign.slurm.executor import PatientExecutor
 from crosslign.stages.alone import ENGINE_VARIABLE, engine_mark
+from crosslign.stages.leases import gpu_note, visible_gpus
 from crosslign.views.hub_models import hub_models, uses_gpu
 from snakemake.exceptions import WorkflowError
 from snakemake.jobs import Job

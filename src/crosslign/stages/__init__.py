@@ -1,4 +1,4 @@
-"""One module a stage: what a job of the workflow does, with its log, threads, lineage and errors."""
+"""One module a stage: what a job of the workflow does; beside them its log, threads, devices, lineage and errors."""
 
 from crosslign.collector import collect_rarely
 

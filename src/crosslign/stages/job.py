@@ -16,9 +16,9 @@ from typing import Any
 
 from crosslign.errors import CrosslignError, InputError, printable
 from crosslign.files.atomic import disk_problem
-from crosslign.files.leases import lease_gpus
 from crosslign.files.lineage import AGAIN, Lineage, lineage_path
 from crosslign.stages.alone import end_with_engine, only_one
+from crosslign.stages.leases import lease_gpus
 from crosslign.stages.offline import no_network
 from crosslign.threads import do_without_pandas, limit_threads
 

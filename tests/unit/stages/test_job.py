@@ -60,7 +60,7 @@ def test_only_input_that_cannot_be_used_is_critical(job, error, level, code):
 
 def test_a_device_that_torch_cannot_use_is_said(job, monkeypatch, tmp_path):
     """As with a CPU build of torch, or a driver that is too old: the job would compute for days where hours are declared."""
-    monkeypatch.setattr("crosslign.files.leases.MACHINE", tmp_path)
+    monkeypatch.setattr("crosslign.stages.leases.MACHINE", tmp_path)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert re.search(r"WARNING .*GPU 3 is this job's, and torch \S+ cannot use it", job(lambda _: None, gpus=1)[0])
