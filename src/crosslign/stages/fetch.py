@@ -21,14 +21,13 @@ def fetch(job: Job) -> None:
 
 def write_stand_in(job: Job) -> None:
     """Write all files of a source in their official format from the project's own sentences."""
-    from crosslign.corpora import STAND_INS
+    from crosslign.corpora.stand_ins._file import write_file
     from crosslign.corpora.stand_ins._sentences import load_sentences
 
     recipe = job.params["recipe"]
     sentences = load_sentences(job.inputs["sentences"][0].parent)
-    write = STAND_INS.get(recipe["entry"]["stand_in"])
     job.lineage.stand_in = True
     with job.publish("stand_in") as (out, counts):
         for file in recipe["files"]:
-            write(out[file["name"]], file, sentences)
+            write_file(out[file["name"]], recipe["entry"]["stand_in"], file["name"], sentences)
         counts["sentences"] = len(sentences)
