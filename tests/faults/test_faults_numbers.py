@@ -13,7 +13,8 @@ import unicodedata
 import numpy as np
 import pyarrow as pa
 import pytest
-from mini_project import ROOT, Mini
+from mini_project import Mini
+from project_copy import ROOT
 
 from crosslign.cli.main import main
 from crosslign.config.cells import resolve_table

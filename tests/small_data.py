@@ -1,24 +1,11 @@
-"""Shared by the unit tests: a tiny random encoder, and small training sets in its languages."""
+"""A tiny random encoder, and small training sets in its languages."""
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
-
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, settings
 
 from crosslign.files import write_rows
-
-settings.register_profile(
-    "repeatable",
-    derandomize=True,  # one commit, one answer
-    deadline=None,  # a busy machine is no failure
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
-settings.load_profile("repeatable")
 
 SENTENCES = [
     ("The dog sleeps under the old table.", "Der Hund schläft unter dem alten Tisch."),
@@ -45,18 +32,6 @@ SENTENCES = [
 """English sentences and their German translations, written for these tests."""
 
 TINY = {"architecture": "bert", "layers": 2, "hidden": 32, "heads": 2, "intermediate": 64, "vocabulary": 400, "seed": 0}
-
-
-@pytest.fixture
-def command(tmp_path, monkeypatch):
-    """Puts a command before all others of its name; it does what a script of the shell says."""
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-
-    def put(name, script=""):
-        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
-        (tmp_path / name).chmod(0o755)
-
-    return put
 
 
 @pytest.fixture(scope="session")
