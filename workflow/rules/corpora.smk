@@ -165,7 +165,9 @@ rule build_evaluation:
         recipe=corpus_recipe("evaluation_items"),
         references=lambda w: list(reference_inputs(w)),
         root=lambda w: str(paths.results),
-        code=lambda w: code("build_corpus", *reader_modules(project.corpora[w.corpus])),
+        code=lambda w: code(
+            "build_evaluation", *reader_modules(project.corpora[w.corpus])
+        ),
     message:
         "Making the evaluation set {wildcards.corpus}"
     script:

@@ -2,6 +2,6 @@
 
 from _engine import run
 
-from crosslign.stages.build_corpus import build_evaluation
+from crosslign.stages.build_evaluation import build_evaluation
 
 run(build_evaluation, snakemake)

@@ -2,6 +2,6 @@
 
 from _engine import run
 
-from crosslign.stages.fetch import write_stand_in
+from crosslign.stages.write_stand_in import write_stand_in
 
 run(write_stand_in, snakemake)

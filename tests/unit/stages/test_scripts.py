@@ -16,4 +16,6 @@ def test_each_rule_has_a_script_of_its_name_that_runs_the_stage_of_that_name():
         rules[name[1] if name else STAND_IN_RULE] = re.search(r"scripts/(\w+)\.py", rule)[1]
     scripts = {path.stem: path.read_text(encoding="utf-8") for path in (WORKFLOW / "scripts").glob("[a-z]*.py")}
     assert rules == {name: name for name in scripts}
-    assert [name for name, script in scripts.items() if script.splitlines()[-1] != f"run({name}, snakemake)"] == []
+    for name, script in scripts.items():
+        assert f"\nfrom crosslign.stages.{name} import {name}\n" in script
+        assert script.endswith(f"\nrun({name}, snakemake)\n")

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from crosslign.config.load import load_project
-from crosslign.corpora.build import build_corpus, build_evaluation
+from crosslign.corpora.build import build_corpus
+from crosslign.corpora.build_evaluation import build_evaluation
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.corpora.stand_ins._file import write_file
 from crosslign.corpora.stand_ins._sentences import load_sentences
