@@ -19,7 +19,7 @@ SEARCH = {"k": 2, "backend": "exact", "search_options": {}}
 JOB = """
 import os, resource, signal, sys
 from pathlib import Path
-from crosslign.stages.job import execute
+from crosslign.jobs.frame import execute
 root, stage, at = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 renames, real = 0, Path.replace
 def replace(self, target):

@@ -8,7 +8,7 @@ import pytest
 PROGRAM = """
 import sys
 from pathlib import Path
-from crosslign.stages.job import execute
+from crosslign.jobs.frame import execute
 def stage(job):
     import pyarrow
     pyarrow.Table.from_pylist([{"text": "Ja."}])

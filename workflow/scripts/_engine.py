@@ -3,7 +3,11 @@
 from collections.abc import Callable
 from typing import Any
 
-from crosslign.stages.job import Job, execute
+from crosslign.collector import collect_rarely
+from crosslign.jobs.frame import execute
+from crosslign.jobs.job import Job
+
+collect_rarely()  # before a script imports its stage, and with it torch
 
 
 def run(stage: Callable[[Job], None], given: Any) -> None:

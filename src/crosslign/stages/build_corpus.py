@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosslign.corpora.build import build_corpus as build
-from crosslign.stages.job import Job
+from crosslign.jobs.job import Job
 
 
 def build_corpus(job: Job) -> None:

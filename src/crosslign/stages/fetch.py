@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 from crosslign.corpora.fetch import fetch_file
-from crosslign.stages.job import Job
+from crosslign.jobs.job import Job
 
 
 def fetch(job: Job) -> None:

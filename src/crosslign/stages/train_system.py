@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.entry_keys import PACE
-from crosslign.paths import EVALUATION_FILES, tokenised_folder
+from crosslign.files.rows import EVALUATION_FILES
+from crosslign.jobs.job import Job
 from crosslign.reporting.card import write_cards
-from crosslign.stages.job import Job
 from crosslign.training.launch import train_on
 from crosslign.training.run import train_run
 
@@ -23,7 +23,7 @@ def train_system(job: Job) -> None:
     tables = iter(job.inputs.get("selection", []))
     sets = {corpus: {part: next(tables) for part in EVALUATION_FILES} for corpus in job.params["selection"]}
     checkpoints, context = Path(job.params["checkpoints"]), {"code": job.params["code"]}
-    tokenised = tokenised_folder(Path(job.params["root"]))
+    tokenised = Path(job.params["tokenised"])
     with job.publish("system") as (out, counts):
         ranks = _ranks(job.resources.get("gpu", 0))
         if ranks > 1:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from crosslign.corpora.stand_ins._file import write_file
 from crosslign.corpora.stand_ins._sentences import load_sentences
-from crosslign.stages.job import Job
+from crosslign.jobs.job import Job
 
 
 def write_stand_in(job: Job) -> None:

@@ -9,13 +9,13 @@ import pytest
 
 from crosslign.errors import InputError, ResourceError
 from crosslign.files.lineage import Lineage
+from crosslign.jobs.frame import execute
 from crosslign.reporting.failures import Failure, explain
-from crosslign.stages.job import execute
 
 JOB = """
 import sys
 from pathlib import Path
-from crosslign.stages.job import execute
+from crosslign.jobs.frame import execute
 root = Path(sys.argv[1])
 def stage(job):
     with job.publish("corpus") as (out, counts):
@@ -60,7 +60,7 @@ def test_only_input_that_cannot_be_used_is_critical(job, error, level, code):
 
 def test_a_device_that_torch_cannot_use_is_said(job, monkeypatch, tmp_path):
     """As with a CPU build of torch, or a driver that is too old: the job would compute for days where hours are declared."""
-    monkeypatch.setattr("crosslign.stages.leases.MACHINE", tmp_path)
+    monkeypatch.setattr("crosslign.jobs.leases.MACHINE", tmp_path)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert re.search(r"WARNING .*GPU 3 is this job's, and torch \S+ cannot use it", job(lambda _: None, gpus=1)[0])

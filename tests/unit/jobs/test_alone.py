@@ -6,10 +6,10 @@ import fcntl
 import pytest
 
 from crosslign.errors import ResourceError
-from crosslign.stages import alone
-from crosslign.stages.alone import only_one
-from crosslign.stages.job import execute
-from crosslign.stages.leases import SCHEDULERS
+from crosslign.jobs import alone
+from crosslign.jobs.alone import only_one
+from crosslign.jobs.frame import execute
+from crosslign.jobs.leases import SCHEDULERS
 
 
 def run(folder, stage):
