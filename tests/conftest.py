@@ -1,13 +1,25 @@
-"""Shared by all tests: one thread a process, processes that cost no imports, and the folder of real data."""
+"""Shared by all tests: one thread a process, processes that cost no imports, commands of the tests' own, and the folder of real data."""
 
 import os
 from pathlib import Path
 
 import pytest
 from forks import Forks
+from hypothesis import HealthCheck, settings
 
 from crosslign.collector import collect_rarely
 from crosslign.threads import limit_threads
+
+pytest_plugins = ("small_data", "file_server", "trainings")
+settings.register_profile(
+    "repeatable",
+    derandomize=True,  # one commit, one answer
+    deadline=None,  # a busy machine is no failure
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+settings.load_profile("repeatable")
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
 # Where several tests run side by side, the threads of tiny products wait for each other: ten times the processor's time.
 limit_threads(1)
@@ -24,6 +36,18 @@ def mirror():
     if not (folder / "MANIFEST.csv").is_file():
         pytest.skip(f"no real data at {folder}: set CROSSLIGN_MIRROR to a folder with MANIFEST.csv")
     return folder
+
+
+@pytest.fixture
+def command(tmp_path, monkeypatch):
+    """Puts a command before all others of its name; it does what a script of the shell says."""
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+
+    def put(name, script=""):
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+
+    return put
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from crosslign.errors import InputError
-
-EVALUATION_FILES = ("texts", "items", "gold")
 MINED_FORMATS = ("tsv", "parquet")
 MINED_SIDES = ("source", "target")
 TABLE_FORMATS = ("md", "csv", "tex", "html")
@@ -23,18 +20,6 @@ ORIGIN = "origin.txt"
 """Names the group that a folder of scores came from."""
 
 
-def with_home(text: str) -> Path:
-    """Return a path that a user wrote, with the home folder for `~`.
-
-    Raises:
-        InputError: nobody knows that home folder.
-    """
-    try:
-        return Path(text).expanduser()
-    except RuntimeError as error:
-        raise InputError("no home folder is known", where=text, do="Write the path out") from error
-
-
 def resamples_path(score: Path) -> Path:
     """Return where the resamples of a score file lie."""
     return score.with_suffix(".resamples.parquet")
@@ -44,11 +29,6 @@ def origin_files(results: Path, score: str) -> list[Path]:
     """Return the `origin.txt` beside a score file or above it, up to its `scores`: each names the group that the scores came from."""
     folders = [results / parent for parent in Path(score).parents if parent != Path()]
     return [folder / ORIGIN for folder in folders if (folder / ORIGIN).is_file()]
-
-
-def tokenised_folder(results: Path) -> Path:
-    """Return the folder of tokenised training sets that the trainings of a scale share; it is emptied when all is built."""
-    return results / "tokenised"
 
 
 @dataclass(frozen=True)
@@ -115,6 +95,11 @@ class Paths:
     def checkpoints(self, run: str) -> Path:
         """Working folder of a training, for resume only."""
         return self.results / "checkpoints" / run
+
+    @property
+    def tokenised(self) -> Path:
+        """Tokenised training sets that the trainings of a scale share; emptied when all is built."""
+        return self.results / "tokenised"
 
     def embeddings(self, run: str, checkpoint: str, readout: str, text_set: str) -> Path:
         """One matrix, row-aligned with the texts of its text set."""

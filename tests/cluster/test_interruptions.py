@@ -6,7 +6,7 @@ import shutil
 import signal
 
 import pytest
-from conftest import PATIENCE, SlurmProject, wait_for
+from slurm_project import PATIENCE, SlurmProject, wait_for
 
 RUN = "MB-base-s42"
 TARGET = f"results/quick/systems/{RUN}"

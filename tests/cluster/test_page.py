@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import OWN
 from project_copy import ROOT
 from ruamel.yaml import YAML
+from slurm_project import OWN
 
 PAGE = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
 

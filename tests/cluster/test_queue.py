@@ -1,7 +1,7 @@
 """A real Slurm that takes no jobs for a while, and one that soon forgets those that ended: no job is lost, and no try."""
 
 import pytest
-from conftest import PATIENCE, wait_for
+from slurm_project import PATIENCE, wait_for
 
 pytestmark = pytest.mark.long
 RUN, TEXT_SET, TASK = "MB-nomom-s42", "bucc2018_sample_zh", "bucc_moco"

@@ -1,40 +1,14 @@
-"""What the fault tests share: the small tools of the unit tests, a tiny encoder, and one undisturbed run of the smallest workflow."""
+"""What the fault tests share: one undisturbed run of the smallest workflow, other users, and small disks."""
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import subprocess
-import sys
 import tempfile
 from pathlib import Path
 
 import pytest
-
-HERE = Path(__file__).resolve().parent
-UNIT = HERE.parent / "unit"
-sys.path[:0] = [str(HERE), str(UNIT / "training"), str(UNIT / "encoders")]
-
-from mini_project import Mini  # noqa: E402
-
-
-def _load(name: str, path: Path):
-    spec = importlib.util.spec_from_file_location(name, path)
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    spec.loader.exec_module(module)
-    return module
-
-
-_unit = _load("unit_fixtures", UNIT / "conftest.py")
-_training = _load("training_fixtures", UNIT / "training" / "conftest.py")
-_server = _load("server_fixtures", UNIT / "corpora" / "sources" / "conftest.py")
-
-sentence_pairs, sentence_file = _unit.sentence_pairs, _unit.sentence_file
-tiny_encoder, tiny_model = _unit.tiny_encoder, _unit.tiny_model
-pairs_file, groups_file = _unit.pairs_file, _unit.groups_file
-_trial_kinds, train = _training._trial_kinds, _training.train
-globals().update({name: value for name, value in vars(_server).items() if not name.startswith("__") and name not in globals()})
+from mini_project import Mini
 
 TOKEN = "hf_" + "SecretThatNobodyMaySee" * 2
 

@@ -11,20 +11,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("Snakefile", "workflow", "profiles", "envs")
+from project_copy import ROOT, WORKFLOW, copy_project, environment
+
 WRITTEN = ("nli_en.tsv", "sts_en.tsv", "sts_de.tsv")
 
 
 def make_project(target: Path) -> Path:
     """Copy the workflow, the small configuration and the texts that it needs to `target`."""
-    target.mkdir(parents=True, exist_ok=True)
-    for name in COPIED:
-        source = ROOT / name
-        if source.is_dir():
-            shutil.copytree(source, target / name, dirs_exist_ok=True)
-        else:
-            shutil.copy(source, target / name)
+    copy_project(target, WORKFLOW)
     shutil.copytree(Path(__file__).parent / "mini" / "config", target / "config", dirs_exist_ok=True)
     (target / "resources" / "written").mkdir(parents=True, exist_ok=True)
     (target / "resources" / "published").mkdir(exist_ok=True)
@@ -47,8 +41,7 @@ class Mini:
 
     def environment(self, **changes: str) -> dict[str, str]:
         """Return the environment of a run: no network, one thread a library."""
-        kept = {key: value for key, value in os.environ.items() if key != "CROSSLIGN_MIRROR"}
-        return {**kept, "CROSSLIGN_OFFLINE": "1", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1", **changes}
+        return environment(OMP_NUM_THREADS="1", **changes)
 
     def start(self, *arguments: str, log: Path | None = None, **changes: str) -> subprocess.Popen[str]:
         """Start a run in a process group of its own."""

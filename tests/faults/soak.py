@@ -21,17 +21,16 @@ import time
 from collections import Counter
 from pathlib import Path
 
-sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "workflow")]
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from mini_project import Mini, tree  # noqa: E402
+from mini_project import Mini, tree
+from project_copy import copy_project
 
 
 class Quick(Mini):
     """The whole project at scale quick, in place of the small one."""
 
     def __init__(self, folder: Path) -> None:
-        from project_copy import copy_project
-
         self.folder = copy_project(folder)
         self.results = folder / "results" / "quick"
 

@@ -9,7 +9,8 @@ import shutil
 from pathlib import Path
 
 import pytest
-from mini_project import ROOT, Mini
+from mini_project import Mini
+from project_copy import ROOT
 from ruamel.yaml import YAML
 
 

@@ -158,7 +158,7 @@ def test_f14_hostile_file_names_and_urls_are_arguments_never_shell_text(tmp_path
 
 
 def test_f26_a_gpu_that_is_not_there_is_said_before_any_data_work(monkeypatch, tmp_path):
-    from crosslign.files.leases import gpu_note
+    from crosslign.jobs.leases import gpu_note
 
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
     for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"):

@@ -19,7 +19,7 @@ SEARCH = {"k": 2, "backend": "exact", "search_options": {}}
 JOB = """
 import os, resource, signal, sys
 from pathlib import Path
-from crosslign.stages.job import execute
+from crosslign.jobs.frame import execute
 root, stage, at = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 renames, real = 0, Path.replace
 def replace(self, target):
@@ -42,7 +42,7 @@ else:
     from crosslign.stages.mine_pairs import mine_pairs as work
     inputs, outputs, recipe = [neighbours, *texts], [(form, str(root / f"pairs.{form}")) for form in ("tsv", "parquet")], PAIRS
 params = [("root", str(root)), ("recipe", recipe), ("work", str(root / "work"))]
-execute(work, rule=stage, inputs=inputs, outputs=outputs, params=params, threads=1, log=str(root / "logs" / f"{stage}.log"))
+execute(work, inputs=inputs, outputs=outputs, params=params, threads=1, log=str(root / "logs" / f"{stage}.log"))
 print("renames", renames)
 """.replace("SEARCH", repr(SEARCH)).replace("PAIRS", repr(PAIRS))
 OUTPUTS = {"mine_search": ["neighbours.safetensors"], "mine_pairs": ["pairs.tsv", "pairs.parquet"]}

@@ -13,7 +13,8 @@ import unicodedata
 import numpy as np
 import pyarrow as pa
 import pytest
-from mini_project import ROOT, Mini
+from mini_project import Mini
+from project_copy import ROOT
 
 from crosslign.cli.main import main
 from crosslign.config.cells import resolve_table
@@ -209,8 +210,8 @@ HOSTILE = "<script>alert(1)</script> \x1b]0;owned\x07\x1b[2J\u202eevil | `x` & $
 
 
 def test_f37_hostile_text_is_inert_on_the_terminal_and_in_logs(tmp_path, capsys):
+    from crosslign.jobs.frame import _start_log
     from crosslign.reporting.console import table_as_text
-    from crosslign.stages.job import _start_log
 
     assert "\x1b" not in str(InputError(HOSTILE, where=HOSTILE, why=HOSTILE))
     root = logging.getLogger()
@@ -245,9 +246,9 @@ def test_f37_no_command_prints_what_a_terminal_obeys(monkeypatch, capsys):
 
 def test_f37_an_unexpected_error_of_a_job_is_shown_without_codes(tmp_path):
     code = (
-        "from crosslign.stages.job import execute\n"
+        "from crosslign.jobs.frame import execute\n"
         f"def stage(job): raise ValueError({HOSTILE!r})\n"
-        f"execute(stage, rule='r', inputs=[], outputs=[], params=[('root', {str(tmp_path)!r})], threads=1, log={str(tmp_path / 'a.log')!r})"
+        f"execute(stage, inputs=[], outputs=[], params=[('root', {str(tmp_path)!r})], threads=1, log={str(tmp_path / 'a.log')!r})"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=120)
     assert done.returncode == 1

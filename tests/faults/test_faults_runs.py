@@ -14,7 +14,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
-from mini_project import ROOT, Mini, alive, kill_all, tree
+from mini_project import Mini, alive, kill_all, tree
+from project_copy import ROOT
 
 from crosslign.reporting.discard import discard
 from crosslign.reporting.settle import settle

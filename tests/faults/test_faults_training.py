@@ -290,13 +290,13 @@ def test_f25_a_checkpoint_of_something_else_is_never_gone_on_from_in_silence(tra
 
 
 def test_f27_a_lease_is_free_as_soon_as_its_holder_is_killed(monkeypatch, tmp_path):
-    from crosslign.files.leases import lease_gpus
+    from crosslign.jobs.leases import lease_gpus
 
     device = f"GPU-{tmp_path.name}-{os.getpid()}"  # that no other test has
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", device)
     for name in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID"):
         monkeypatch.delenv(name, raising=False)
-    code = "from crosslign.files.leases import lease_gpus\nwith lease_gpus(1):\n    print('held', flush=True)\n    input()"
+    code = "from crosslign.jobs.leases import lease_gpus\nwith lease_gpus(1):\n    print('held', flush=True)\n    input()"
     holder = subprocess.Popen([sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert holder.stdout.readline() == "held\n"
     with pytest.raises(ResourceError, match="no GPU became free"), lease_gpus(1, wait_seconds=0):

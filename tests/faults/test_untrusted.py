@@ -15,7 +15,7 @@ import pytest
 from e5s1_file import build_file
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from mini_project import ROOT
+from project_copy import ROOT
 
 from crosslign.corpora import EVALUATIONS, READERS
 from crosslign.encoders.formats import FORMATS

@@ -15,6 +15,7 @@ FLOORS = [
     {"collector", "durations", "errors", "progress", "registry", "threads"},
     {"files", "languages", "paths", "vectors"},
     {"config"},
+    {"slurm"},
     {"corpora"},
     {"views"},
     {"examples"},
@@ -24,10 +25,14 @@ FLOORS = [
     {"objectives"},
     {"training"},
     {"reporting"},
+    {"jobs"},
     {"stages"},
     {"cli"},
 ]
 SOURCE = Path(crosslign.__file__).parent
+STAGES = sorted(path.stem for path in (SOURCE / "stages").glob("[a-z]*.py"))
+SHOWING = {"count_rows", "draw_figure", "make_table", "write_overview", "write_report"}
+"""Stages that take seconds."""
 
 
 def imports_of(path):
@@ -72,6 +77,16 @@ def test_a_check_that_is_added_to_the_configuration_makes_nothing_anew(stage):
     """What a stage imports is part of the fingerprint of its code."""
     imported = {module for module in modules_of(f"crosslign.stages.{stage}") if room(f"{module}.") == "config"}
     assert imported <= {"crosslign.config", "crosslign.config.entry_keys"}
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_a_change_of_the_frame_of_jobs_makes_nothing_anew(stage):
+    assert [module for module in modules_of(f"crosslign.stages.{stage}") if room(f"{module}.") == "jobs"] == ["crosslign.jobs.job"]
+
+
+@pytest.mark.parametrize("stage", sorted({*STAGES} - SHOWING))
+def test_a_path_that_is_added_makes_nothing_anew(stage):
+    assert "crosslign.paths" not in modules_of(f"crosslign.stages.{stage}")
 
 
 @pytest.mark.parametrize("stage", ["make_table", "draw_figure", "score", "build_corpus", "build_examples", "fetch"])

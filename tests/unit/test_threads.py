@@ -8,13 +8,13 @@ import pytest
 PROGRAM = """
 import sys
 from pathlib import Path
-from crosslign.stages.job import execute
+from crosslign.jobs.frame import execute
 def stage(job):
     import pyarrow
     pyarrow.Table.from_pylist([{"text": "Ja."}])
     if job.params["asked"]:
         import pandas
-execute(stage, rule="r", inputs=[], outputs=[], params=[("root", "."), ("asked", bool(sys.argv[1]))], threads=1, log=sys.argv[2])
+execute(stage, inputs=[], outputs=[], params=[("root", "."), ("asked", bool(sys.argv[1]))], threads=1, log=sys.argv[2])
 sys.exit("pandas" in sys.modules)
 """
 

@@ -11,7 +11,7 @@ import pytest
 from project_copy import ROOT
 
 from crosslign.config.load import load_project
-from crosslign.corpora.build import build_evaluation
+from crosslign.corpora.build_evaluation import build_evaluation
 from crosslign.corpora.fetch import fetch_file
 from crosslign.encoders.encode import encode
 from crosslign.encoders.model import Model

@@ -24,32 +24,31 @@ from crosslign.config.resources import (
     large_sets,
     training_cpus,
 )
-from crosslign.config.scheduler import (
-    most,
-    require_alone,
-    require_scheduler,
-    require_status,
-)
 from crosslign.config.settings import own_file, read_settings
-from crosslign.config.slurm_executor import PatientExecutor
 from crosslign.config.targets import covered, target_files, target_names
 from crosslign.errors import CrosslignError, InputError
 from crosslign.files.atomic import require_writable
 from crosslign.files.fingerprint import fingerprint
-from crosslign.files.leases import gpu_note, visible_gpus
+from crosslign.files.home import with_home
+from crosslign.files.rows import EVALUATION_FILES
+from crosslign.jobs.alone import ENGINE_VARIABLE, engine_mark
+from crosslign.jobs.leases import gpu_note, visible_gpus
 from crosslign.paths import (
-    EVALUATION_FILES,
     MINED_FORMATS,
     MINED_SIDES,
     OVERVIEW_FORMATS,
-    tokenised_folder,
-    with_home,
 )
 from crosslign.reporting.console import summary
 from crosslign.reporting.cost import cost_of, cost_text, too_long
 from crosslign.reporting.failures import FailuresHandler
 from crosslign.reporting.remaining import Remaining, RemainingHandler
-from crosslign.stages.alone import ENGINE_VARIABLE, engine_mark
+from crosslign.slurm.checks import (
+    most,
+    require_alone,
+    require_scheduler,
+    require_status,
+)
+from crosslign.slurm.executor import PatientExecutor
 from crosslign.views.hub_models import hub_models, uses_gpu
 from snakemake.exceptions import WorkflowError
 from snakemake.jobs import Job
@@ -297,7 +296,7 @@ def check_results():
 
 def drop_tokenised():
     """Remove the tokenised training sets that trainings share: when all is built none needs them."""
-    shutil.rmtree(tokenised_folder(paths.results), ignore_errors=True)
+    shutil.rmtree(paths.tokenised, ignore_errors=True)
 
 
 def print_summary(dag):

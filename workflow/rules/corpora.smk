@@ -8,7 +8,7 @@ localrules:
 
 rule fetch:
     input:
-        own_file_of,
+        own_file_of,  # without a name the job does not see it: a download is a copy of what there is, and made of nothing
     output:
         file=paths.download("{source}", "{file}"),
     log:
@@ -165,7 +165,9 @@ rule build_evaluation:
         recipe=corpus_recipe("evaluation_items"),
         references=lambda w: list(reference_inputs(w)),
         root=lambda w: str(paths.results),
-        code=lambda w: code("build_corpus", *reader_modules(project.corpora[w.corpus])),
+        code=lambda w: code(
+            "build_evaluation", *reader_modules(project.corpora[w.corpus])
+        ),
     message:
         "Making the evaluation set {wildcards.corpus}"
     script:

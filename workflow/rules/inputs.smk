@@ -45,7 +45,8 @@ def stand_in_recipe(source):
 
 def stand_in_code(source):
     return code(
-        "fetch", f"crosslign.corpora.stand_ins.{project.sources[source]['stand_in']}"
+        "write_stand_in",
+        f"crosslign.corpora.stand_ins.{project.sources[source]['stand_in']}",
     )
 
 

@@ -40,6 +40,7 @@ rule train_system:
             for s in recipe_of(w)["select"].values()
         },
         checkpoints=lambda w: str(paths.checkpoints(w.run)),
+        tokenised=lambda w: str(paths.tokenised),
         threads=lambda w: recipe_of(w)["train"]["threads"],
         root=lambda w: str(paths.results),
         code=lambda w: code("train_system", *objective_modules(recipe_of(w))),

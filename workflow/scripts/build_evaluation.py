@@ -1,14 +1,7 @@
 """Build one evaluation set."""
 
-from crosslign.stages.build_corpus import build_evaluation
-from crosslign.stages.job import execute
+from _engine import run
 
-execute(
-    build_evaluation,
-    rule=snakemake.rule,
-    inputs=snakemake.input.items(),
-    outputs=snakemake.output.items(),
-    params=snakemake.params.items(),
-    threads=snakemake.threads,
-    log=snakemake.log[0],
-)
+from crosslign.stages.build_evaluation import build_evaluation
+
+run(build_evaluation, snakemake)

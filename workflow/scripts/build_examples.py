@@ -1,14 +1,7 @@
 """Build one training set."""
 
-from crosslign.stages.build_examples import build_examples
-from crosslign.stages.job import execute
+from _engine import run
 
-execute(
-    build_examples,
-    rule=snakemake.rule,
-    inputs=snakemake.input.items(),
-    outputs=snakemake.output.items(),
-    params=snakemake.params.items(),
-    threads=snakemake.threads,
-    log=snakemake.log[0],
-)
+from crosslign.stages.build_examples import build_examples
+
+run(build_examples, snakemake)

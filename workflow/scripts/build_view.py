@@ -1,15 +1,7 @@
 """Build one view."""
 
-from crosslign.stages.build_view import build_view
-from crosslign.stages.job import execute
+from _engine import run
 
-execute(
-    build_view,
-    rule=snakemake.rule,
-    inputs=snakemake.input.items(),
-    outputs=snakemake.output.items(),
-    params=snakemake.params.items(),
-    threads=snakemake.threads,
-    gpus=snakemake.resources.get("gpu", 0),
-    log=snakemake.log[0],
-)
+from crosslign.stages.build_view import build_view
+
+run(build_view, snakemake)

@@ -1,14 +1,7 @@
 """Count what stands behind one table."""
 
-from crosslign.stages.count_rows import count_rows
-from crosslign.stages.job import execute
+from _engine import run
 
-execute(
-    count_rows,
-    rule=snakemake.rule,
-    inputs=snakemake.input.items(),
-    outputs=snakemake.output.items(),
-    params=snakemake.params.items(),
-    threads=snakemake.threads,
-    log=snakemake.log[0],
-)
+from crosslign.stages.count_rows import count_rows
+
+run(count_rows, snakemake)

@@ -1,14 +1,7 @@
 """Draw one figure."""
 
-from crosslign.stages.draw_figure import draw_figure
-from crosslign.stages.job import execute
+from _engine import run
 
-execute(
-    draw_figure,
-    rule=snakemake.rule,
-    inputs=snakemake.input.items(),
-    outputs=snakemake.output.items(),
-    params=snakemake.params.items(),
-    threads=snakemake.threads,
-    log=snakemake.log[0],
-)
+from crosslign.stages.draw_figure import draw_figure
+
+run(draw_figure, snakemake)

@@ -1,14 +1,7 @@
 """Fetch one translation model."""
 
-from crosslign.stages.fetch_model import fetch_model
-from crosslign.stages.job import execute
+from _engine import run
 
-execute(
-    fetch_model,
-    rule=snakemake.rule,
-    inputs=snakemake.input.items(),
-    outputs=snakemake.output.items(),
-    params=snakemake.params.items(),
-    threads=snakemake.threads,
-    log=snakemake.log[0],
-)
+from crosslign.stages.fetch_model import fetch_model
+
+run(fetch_model, snakemake)

@@ -1,14 +1,7 @@
 """Prepare one base encoder."""
 
-from crosslign.stages.job import execute
+from _engine import run
+
 from crosslign.stages.prepare_encoder import prepare_encoder
 
-execute(
-    prepare_encoder,
-    rule=snakemake.rule,
-    inputs=snakemake.input.items(),
-    outputs=snakemake.output.items(),
-    params=snakemake.params.items(),
-    threads=snakemake.threads,
-    log=snakemake.log[0],
-)
+run(prepare_encoder, snakemake)

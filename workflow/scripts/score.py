@@ -1,14 +1,7 @@
 """Score one run on one task."""
 
-from crosslign.stages.job import execute
+from _engine import run
+
 from crosslign.stages.score import score
 
-execute(
-    score,
-    rule=snakemake.rule,
-    inputs=snakemake.input.items(),
-    outputs=snakemake.output.items(),
-    params=snakemake.params.items(),
-    threads=snakemake.threads,
-    log=snakemake.log[0],
-)
+run(score, snakemake)

@@ -1,14 +1,7 @@
 """Write the report."""
 
-from crosslign.stages.job import execute
+from _engine import run
+
 from crosslign.stages.write_report import write_report
 
-execute(
-    write_report,
-    rule=snakemake.rule,
-    inputs=snakemake.input.items(),
-    outputs=snakemake.output.items(),
-    params=snakemake.params.items(),
-    threads=snakemake.threads,
-    log=snakemake.log[0],
-)
+run(write_report, snakemake)

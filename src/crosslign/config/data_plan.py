@@ -15,7 +15,7 @@ from crosslign.config.settings import PAGES
 from crosslign.config.targets import GROUPS, covered, figures_of, tables_of
 from crosslign.config.uses import Uses, file_state
 from crosslign.errors import InputError
-from crosslign.paths import with_home
+from crosslign.files.home import with_home
 from crosslign.registry import nearest
 
 STATES = ("here", "stand-in", "mirror", "fetch", "by hand", "withdrawn")

@@ -12,7 +12,7 @@ from crosslign.config.project import Project, filter_corpora, view_corpora
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.resolve import encoder_at_scale, is_untrained, role_readout, run_recipe, split_run
 from crosslign.errors import InputError
-from crosslign.paths import EVALUATION_FILES
+from crosslign.files.rows import EVALUATION_FILES
 
 NO_SETTINGS = frozenset(
     {"about_bytes", "access", "citation", "expect_none", "how", "longest", "normalises", "parameters_m", "readout", "share"}

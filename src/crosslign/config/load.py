@@ -23,7 +23,8 @@ from crosslign.config.sizes import renamed, sized, with_dependants
 from crosslign.config.templates import expand
 from crosslign.config.yaml_files import YamlFile, load_yaml
 from crosslign.errors import InputError
-from crosslign.paths import Paths, with_home
+from crosslign.files.home import with_home
+from crosslign.paths import Paths
 from crosslign.registry import nearest
 
 

@@ -9,8 +9,8 @@ from typing import Any
 from crosslign.config.catalog import describe, file_names, source_kind
 from crosslign.config.project import Project, filter_corpora, view_corpora
 from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained
+from crosslign.files.home import with_home
 from crosslign.files.mirrors import mirrored
-from crosslign.paths import with_home
 
 
 @dataclass

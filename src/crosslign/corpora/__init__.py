@@ -48,10 +48,10 @@ class EvaluationReader(Protocol):
 
 
 class StandIn(Protocol):
-    """A writer of a catalog file in its official format, from the project's own aligned sentences."""
+    """A catalog file in its official format, of the project's own aligned sentences (one or more, by language)."""
 
-    def __call__(self, dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-        """Write the file; equal sentences give equal bytes."""
+    def __call__(self, name: str, sentences: Sequence[Mapping[str, str]]) -> bytes | Mapping[str, bytes]:
+        """Return what the file of this name holds before it is packed, or the members of an archive; equal sentences give equal bytes."""
 
 
 SOURCES: Registry[Source] = Registry("source", "crosslign.corpora.sources")

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from crosslign.errors import InputError
 from crosslign.files import read_rows, write_rows
-from crosslign.paths import EVALUATION_FILES
+from crosslign.files.rows import EVALUATION_FILES
 
 ROLES = ("source", "target", "query", "candidate", "first", "second", "sentence", "pair", "choice")
 

@@ -17,7 +17,7 @@ from crosslign.encoders.prune import prune, replace_saved, texts_of
 from crosslign.encoders.sentence_transformers_folder import write_modules
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, read_json, write_json
-from crosslign.paths import with_home
+from crosslign.files.home import with_home
 
 BERT_CLASSES = {"bert": {"model_type": "bert", "architectures": ["BertModel"]}}
 

@@ -45,7 +45,8 @@ SCHEMAS: dict[str, pa.Schema] = {
     }.items()
 }
 """Arrow schema of each kind of rows, by name."""
-
+EVALUATION_FILES = ("texts", "items", "gold")
+"""The three tables of an evaluation corpus."""
 
 ROW_GROUP = 65_536
 """Rows of a row group, whatever the batches were: equal rows are equal bytes."""

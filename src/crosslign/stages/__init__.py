@@ -1,5 +1,1 @@
-"""One module a stage: what a job of the workflow does, with its log, threads, lineage and errors."""
-
-from crosslign.collector import collect_rarely
-
-collect_rarely()  # a script imports its stage first of all, and with it torch
+"""One module a stage: what a job of the workflow does."""

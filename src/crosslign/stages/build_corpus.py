@@ -1,10 +1,9 @@
-"""Stage corpora: clean rows, or the three tables of an evaluation set."""
+"""Stage corpora: clean rows."""
 
 from __future__ import annotations
 
-from crosslign.corpora import build
-from crosslign.paths import EVALUATION_FILES
-from crosslign.stages.job import Job
+from crosslign.corpora.build import build_corpus as build
+from crosslign.jobs.job import Job
 
 
 def build_corpus(job: Job) -> None:
@@ -14,20 +13,4 @@ def build_corpus(job: Job) -> None:
     references = job.by_name(job.params["references"], job.inputs.get("references", []))
     job.lineage.licences = [recipe["entry"]["licence"]]
     with job.publish("corpus") as (out, counts):
-        counts.update(
-            build.build_corpus(recipe["corpus"], recipe["entry"], files, references, out["rows"], recipe["limit"], threads=job.threads)
-        )
-
-
-def build_evaluation(job: Job) -> None:
-    """Read or derive one evaluation set."""
-    recipe = job.params["recipe"]
-    files = {path.name: path for path in job.inputs.get("files", [])}
-    corpora = job.by_name(job.params["references"], job.inputs.get("references", []))
-    made_of = iter(job.inputs.get("parts", []))
-    parts = {corpus: {part: next(made_of) for part in EVALUATION_FILES} for corpus in recipe["entry"].get("of", [])}
-    if "licence" in recipe["entry"]:  # a set made of others has theirs
-        job.lineage.licences = [recipe["entry"]["licence"]]
-    with job.publish("evaluation") as (out, counts):
-        tables = {part: out[f"{part}_rows"] for part in EVALUATION_FILES}
-        counts.update(build.build_evaluation(recipe["corpus"], recipe["entry"], files, corpora, parts, tables, recipe["limit"]))
+        counts.update(build(recipe["corpus"], recipe["entry"], files, references, out["rows"], recipe["limit"], threads=job.threads))

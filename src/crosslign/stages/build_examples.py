@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosslign.examples import build
-from crosslign.stages.job import Job
+from crosslign.jobs.job import Job
 
 
 def build_examples(job: Job) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from crosslign.stages.job import Job
+from crosslign.jobs.job import Job
 from crosslign.views import build
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from crosslign.jobs.job import Job
 from crosslign.reporting.counts import write_counts
-from crosslign.stages.job import Job
 
 
 def count_rows(job: Job) -> None:

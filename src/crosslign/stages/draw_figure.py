@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from crosslign.jobs.job import Job
 from crosslign.reporting.figures._draw import draw
-from crosslign.stages.job import Job
 
 
 def draw_figure(job: Job) -> None:

@@ -10,9 +10,9 @@ from crosslign.encoders.model import Model
 from crosslign.encoders.text_sets import embed_text_set
 from crosslign.files.lineage import checksum, lineage_path
 from crosslign.files.records import read_json
+from crosslign.jobs.job import Job
 from crosslign.objectives.contract import Part
 from crosslign.objectives.saved_parts import load_part
-from crosslign.stages.job import Job
 
 
 def embed(job: Job) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosslign.stages.job import Job
+from crosslign.jobs.job import Job
 from crosslign.views.hub_models import HubModel
 from crosslign.views.hub_models import fetch_model as fetch
 

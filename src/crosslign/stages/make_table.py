@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from crosslign.jobs.job import Job
 from crosslign.reporting.formats import build_table
-from crosslign.stages.job import Job
 
 
 def make_table(job: Job) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from crosslign.corpora import overlap
 from crosslign.files import read_json, write_text
 from crosslign.files.lineage import lineage_path
-from crosslign.stages.job import Job
+from crosslign.jobs.job import Job
 
 
 def measure_overlap(job: Job) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 from crosslign.encoders.text_sets import embed_text_set
 from crosslign.files.lineage import lineage_path
 from crosslign.files.records import read_json
-from crosslign.stages.job import Job
+from crosslign.jobs.job import Job
 
 
 def mine_embed(job: Job) -> None:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from crosslign.jobs.job import Job
 from crosslign.mining.neighbour_files import read_neighbours
 from crosslign.mining.pairs import write_pairs
-from crosslign.stages.job import Job
 
 
 def mine_pairs(job: Job) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from crosslign.jobs.job import Job
 from crosslign.mining.backends import BACKENDS
 from crosslign.mining.knn import State, all_devices
 from crosslign.mining.neighbour_files import write_neighbours
-from crosslign.stages.job import Job
 
 
 def mine_search(job: Job) -> None:

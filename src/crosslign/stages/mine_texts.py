@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from crosslign.jobs.job import Job
 from crosslign.mining.texts import read_sentences
-from crosslign.stages.job import Job
 
 
 def mine_texts(job: Job) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from crosslign.encoders.prepare import prepare_encoder as prepare
-from crosslign.stages.job import Job
+from crosslign.jobs.job import Job
 
 
 def prepare_encoder(job: Job) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from crosslign.jobs.job import Job
 from crosslign.reporting.overview import build_overview
-from crosslign.stages.job import Job
 
 
 def write_overview(job: Job) -> None:

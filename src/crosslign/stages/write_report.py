@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from crosslign.jobs.job import Job
 from crosslign.reporting.report import build_report
-from crosslign.stages.job import Job
 
 
 def write_report(job: Job) -> None:

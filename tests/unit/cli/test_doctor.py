@@ -9,18 +9,16 @@ from crosslign.cli.commands.doctor import BAD, NOTE, OK, network, python_and_pac
 
 
 @pytest.fixture
-def slurm(tmp_path, monkeypatch):
-    """Put commands of a Slurm on the path; gives the function that says how it is set up."""
+def slurm(tmp_path, monkeypatch, command):
+    """Commands of a Slurm, and no others; gives the function that says how it is set up."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.chdir(tmp_path)
 
     def install(age, *, accounting=False, answers=True):
         texts = {"sbatch": "", "sacct": "", "sinfo": "main* up gpu:2\n", "scontrol": f"MinJobAge               = {age} sec\n"}
         for name, text in texts.items():
-            path = tmp_path / name
             fails = "" if answers and (accounting or name != "sacct") else "echo cannot connect >&2; exit 1\n"
-            path.write_text(f"#!/bin/sh\n{fails}printf '%s' '{text}'\n")
-            path.chmod(0o755)
+            command(name, f"{fails}printf '%s' '{text}'")
 
     return install
 
@@ -35,10 +33,10 @@ def test_a_controller_that_does_not_answer_is_bad(slurm):
     assert list(scheduler()) == [(BAD, "Slurm", "sinfo fails: cannot connect")]
 
 
-def test_a_controller_that_hangs_is_bad_too(slurm, tmp_path, monkeypatch):
+def test_a_controller_that_hangs_is_bad_too(slurm, command, monkeypatch):
     slurm(300)
-    (tmp_path / "sinfo").write_text("#!/bin/sh\nexec /bin/sleep 60\n")
-    monkeypatch.setattr("crosslign.config.scheduler.SECONDS", 0.2)
+    command("sinfo", "exec /bin/sleep 60")
+    monkeypatch.setattr("crosslign.slurm.commands.SECONDS", 0.2)
     assert list(scheduler()) == [(BAD, "Slurm", "sinfo fails: no answer within 0.2 s")]
 
 
@@ -78,9 +76,9 @@ def test_ones_own_file_that_slurm_takes_is_well(slurm, tmp_path):
         ("default-resources: {slurm_partition: nowhere}\n", "invalid partition specified"),
     ],
 )
-def test_ones_own_file_that_cannot_work_is_bad(slurm, tmp_path, own, said):
+def test_ones_own_file_that_cannot_work_is_bad(slurm, command, tmp_path, own, said):
     slurm(300)
-    (tmp_path / "sbatch").write_text('#!/bin/sh\ncase "$*" in *nowhere*) echo "invalid partition specified" >&2; exit 1;; esac\n')
+    command("sbatch", 'case "$*" in *nowhere*) echo "invalid partition specified" >&2; exit 1;; esac')
     (tmp_path / "slurm").mkdir()
     (tmp_path / "slurm" / "local.yaml").write_text(own)
     state, text = {what: (state, text) for state, what, text in scheduler()}["slurm/local.yaml"]

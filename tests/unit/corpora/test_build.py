@@ -5,23 +5,12 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
-from crosslign.corpora import build
-from crosslign.corpora.build import build_corpus, build_evaluation
-from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
+from crosslign.corpora import READERS, build
+from crosslign.corpora.build import build_corpus
 from crosslign.corpora.sampling import Lowest, priorities
 from crosslign.errors import InputError
 from crosslign.files import read_rows, sha256_file, write_rows
 from crosslign.files.rows import SCHEMAS
-
-
-class FakeRegistry:
-    """Answers every name with one function."""
-
-    def __init__(self, function):
-        self.function = function
-
-    def get(self, name, where=""):
-        return self.function
 
 
 @pytest.fixture
@@ -33,7 +22,7 @@ def reads(monkeypatch):
             for start in range(0, len(rows), size):
                 yield pa.Table.from_pylist(rows[start : start + size], schema=SCHEMAS[kind])
 
-        monkeypatch.setattr(build, "READERS", FakeRegistry(read))
+        monkeypatch.setitem(READERS._entries, "any", read)
 
     return use
 
@@ -228,54 +217,6 @@ def test_a_map_that_empties_a_text_drops_its_row(reads, tmp_path):
     counts = build_corpus("c", entry("bitext", [{"punctuation": {}}], ("de", "en")), {}, {}, tmp_path / "x.parquet")
     assert counts["rows"] + (counts["filters"][0]["before"] - counts["filters"][0]["after"]) == 2
     assert all(read_rows(tmp_path / "x.parquet")["b_text"].to_pylist())
-
-
-def test_an_evaluation_is_read_and_written(monkeypatch, tmp_path):
-    def read(files, corpora, name, langs, limit, seed, **options):
-        builder = EvaluationBuilder(name)
-        for n, text in enumerate(corpora["c"]["text"].to_pylist()[:limit]):
-            builder.item(f"i{n}", "de-en", "source", "en", text)
-        assert (langs, seed, options) == (["en"], 42, {"size": 3})
-        return builder.build()
-
-    monkeypatch.setattr(build, "EVALUATIONS", FakeRegistry(read))
-    write_rows(tmp_path / "c.parquet", pa.table({"id": ["1", "2", "3"], "lang": ["en"] * 3, "text": ["x", "y", "x"]}), "mono")
-    out = {part: tmp_path / f"{part}.parquet" for part in ("texts", "items", "gold")}
-    given = entry("evaluation", options={"size": 3})
-    counts = build_evaluation("e", given, {}, {"c": tmp_path / "c.parquet"}, {}, out, 3)
-    sizes = {"source_items": {"de-en": 3}, "item_groups": {"de-en": 0}}
-    assert counts == {
-        "rows": 2,
-        "items": 3,
-        "gold": 0,
-        "subsets": {"de-en": 3},
-        "per_language": {"en": 2},
-        "words": {"en": 2},
-        "sizes": sizes,
-    }
-    assert Evaluation.read(out).texts["text"].to_pylist() == ["x", "y"]
-    with pytest.raises(InputError, match="empty"):
-        build_evaluation("e", given, {}, {"c": tmp_path / "c.parquet"}, {}, out, 0)
-
-
-def test_a_set_reads_of_its_corpora_only_rows_of_its_languages(monkeypatch, tmp_path):
-    """Of 15 languages of XNLI-MT a set of two takes two, and one corpus is held at a time."""
-    rows = {"id": ["1", "2", "3", "4"], "group": ["g"] * 4, "a_lang": ["en", "sw", "de", "fr"], "a_text": ["a", "b", "c", "d"]}
-    second = {"b_lang": ["en", "sw", "de", "sw"], "b_text": ["e", "f", "g", "h"], "label": [[0.0]] * 4}
-    write_rows(tmp_path / "c.parquet", pa.table({**rows, **second}), "labelled")
-    found = {}
-
-    def read(files, corpora, name, langs, limit, seed, **options):
-        found[name] = corpora["c"]["id"].to_pylist()
-        assert list(corpora) == ["c"]
-        assert corpora["c"] is not corpora["c"]
-        return EvaluationBuilder(name).build()
-
-    monkeypatch.setattr(build, "EVALUATIONS", FakeRegistry(read))
-    for name, langs, options in (("pivoted", ["sw"], {}), ("other", ["sw"], {"pivot": "de"}), ("all", [], {})):
-        with pytest.raises(InputError, match="empty"):
-            build_evaluation(name, {**entry("evaluation", options=options), "langs": langs}, {}, {"c": tmp_path / "c.parquet"}, {}, {})
-    assert found == {"pivoted": ["1", "2", "4"], "other": ["2", "3", "4"], "all": ["1", "2", "3", "4"]}
 
 
 def test_what_a_reader_leaves_out_is_counted(tmp_path):

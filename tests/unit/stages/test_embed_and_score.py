@@ -11,10 +11,10 @@ from safetensors.torch import load_file, save_file
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.errors import InputError
 from crosslign.files.lineage import Lineage
-from crosslign.paths import EVALUATION_FILES
+from crosslign.files.rows import EVALUATION_FILES
+from crosslign.jobs.job import Job
 from crosslign.reporting.mteb import export
 from crosslign.stages.embed import embed
-from crosslign.stages.job import Job
 from crosslign.stages.score import score
 from crosslign.tasks.write import read_scores
 

@@ -1,44 +1,8 @@
-"""Registers the tests' own objectives and parts."""
-
-from __future__ import annotations
+"""Every test of trainings may name the kinds of trial.py, and computes on one thread."""
 
 import pytest
-import trial
 
 
 @pytest.fixture(autouse=True)
-def _trial_kinds(monkeypatch):
-    from crosslign.objectives import OBJECTIVES, PARTS
-
-    for registry, kinds in ((OBJECTIVES, trial.KINDS), (PARTS, trial.PART_KINDS)):
-        for name, kind in kinds.items():
-            monkeypatch.setitem(registry._entries, name, kind)
-
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    """Sums in float32 depend on the number of threads; a training's is one."""
-    import torch
-
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
-
-
-@pytest.fixture
-def train(tiny_encoder, pairs_file, groups_file, tmp_path):
-    """Train a fresh tiny model; return (summary, folder of the run)."""
-    from crosslign.encoders.model import Model
-    from crosslign.training.fit import fit
-    from crosslign.training.terms import build_parts
-
-    def run(recipe, name="run", dev=None, model=None, parts=None):
-        model = model or Model.load({"main": tiny_encoder / "main"})
-        parts = build_parts(recipe, model) if parts is None else parts
-        examples = {"pairs": pairs_file, "groups": groups_file}
-        used = {term["examples"]: examples[term["examples"]] for term in recipe["terms"]}
-        summary = fit(recipe, used, model, parts, dev, tmp_path / name, tmp_path / f"{name}-work")
-        return summary, tmp_path / name
-
-    return run
+def _as_trainings_run(trial_kinds, one_thread):
+    """Takes effect for all tests of this folder."""

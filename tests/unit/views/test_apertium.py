@@ -60,23 +60,18 @@ def test_a_call_that_hangs_is_as_a_crash(monkeypatch):
 
 
 @pytest.fixture
-def engine(tmp_path, monkeypatch):
+def engine(command):
     """An Apertium of three modes: upper case, a mark of its own for the next, and one that always fails."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    (folder / "apertium").write_text(
-        """#!/bin/sh
-case "$*" in
+    command(
+        "apertium",
+        """case "$*" in
 -l) printf 'eng-spa\\nes-fr\\neng-cat\\nfr-es\\n' ;;
 -V) echo 1.0 ;;
 *eng-spa) tr a-z A-Z ;;
 *es-fr) sed 's/[A-Z]$/&?/' ;;
 *) cat > /dev/null; echo "no such file: fr-es.bin" >&2; exit 1 ;;
-esac
-"""
+esac""",
     )
-    (folder / "apertium").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
 
 
 def test_chains_that_are_named_are_gone_through(engine):

@@ -17,10 +17,12 @@ from urllib.request import getproxies, proxy_bypass
 
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
-from crosslign.config.scheduler import NAMES, OWN_PROFILE, RESOURCES, accounting_complaint, ask, own_settings, require_scheduler
-from crosslign.config.slurm_executor import LONGEST_PAUSE
 from crosslign.corpora.sources._network import is_offline
 from crosslign.errors import InputError
+from crosslign.slurm.checks import require_scheduler
+from crosslign.slurm.commands import accounting_complaint, ask
+from crosslign.slurm.executor import LONGEST_PAUSE
+from crosslign.slurm.profile import NAMES, OWN_PROFILE, RESOURCES, own_settings
 
 OK, NOTE, BAD = "ok", "note", "bad"
 NEEDED = ("torch", "transformers", "snakemake")

@@ -9,7 +9,7 @@ from typing import Any
 
 from crosslign.corpora import SOURCES
 from crosslign.errors import InputError
-from crosslign.paths import with_home
+from crosslign.files.home import with_home
 
 
 @SOURCES.register

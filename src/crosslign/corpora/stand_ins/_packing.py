@@ -9,12 +9,10 @@ import lzma
 import tarfile
 import zipfile
 from collections.abc import Mapping
-from pathlib import Path
 
 import pyarrow as pa
 
 from crosslign.errors import InputError
-from crosslign.files import atomic_path
 
 EPOCH = (1980, 1, 1, 0, 0, 0)
 
@@ -28,9 +26,7 @@ def _zip(members: Mapping[str, bytes]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name, content in members.items():
-            entry = zipfile.ZipInfo(name, EPOCH)
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(entry, content)
+            archive.writestr(zipfile.ZipInfo(name, EPOCH), content)  # not deflated: its bytes would hang on the version of zlib
     return packed.getvalue()
 
 
@@ -57,25 +53,14 @@ def packed(name: str, content: bytes) -> bytes:
     return content
 
 
-def write_file(dest: Path, name: str, content: bytes) -> None:
-    """Write one file, packed as its name says, whole or not at all."""
-    with atomic_path(dest) as temporary:
-        temporary.write_bytes(packed(name, content))
-
-
-def write_archive(dest: Path, name: str, members: Mapping[str, bytes]) -> None:
-    """Write an archive of the kind that its name says, whole or not at all; members keep their order.
+def archive(name: str, members: Mapping[str, bytes]) -> bytes:
+    """Return an archive of the kind that its name says; members keep their order.
 
     Raises:
-        InputError: there is no member, or the name is that of no archive.
+        InputError: the name is that of no archive.
     """
-    if not members:
-        raise InputError("a stand-in needs sentences", where=name)
-    if name.endswith(".zip"):
-        content = _zip(members)
-    elif ".tar" in name or name.endswith((".tgz", ".tbz2", ".txz")):
-        content = packed(name, _tar(members))
-    else:
-        raise InputError(f"{name!r} is no archive", why="allowed: .zip, .tar, .tar.gz, .tar.bz2, .tar.xz, .tar.zst")
-    with atomic_path(dest) as temporary:
-        temporary.write_bytes(content)
+    if name.endswith((".zip", ".whl")):
+        return _zip(members)
+    if ".tar" in name or name.endswith((".tgz", ".tbz2", ".txz")):
+        return packed(name, _tar(members))
+    raise InputError(f"{name!r} is no archive", why="allowed: .zip, .whl, .tar, .tar.gz, .tar.bz2, .tar.xz, .tar.zst")

@@ -146,16 +146,6 @@ def pair_in(sentence: Mapping[str, str], first: str, second: str) -> tuple[str, 
     return left, right
 
 
-def needed(sentences: Sequence[Mapping[str, str]], name: str) -> None:
-    """Check that there are sentences.
-
-    Raises:
-        InputError: there are none.
-    """
-    if not sentences:
-        raise InputError("a stand-in needs sentences", where=name)
-
-
 @dataclass(frozen=True)
 class Triplet:
     """Premise, entailed and contradicting sentence."""

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 
 from crosslign.corpora.sampling import generator
 from crosslign.corpora.stand_ins._names import language_in
-from crosslign.corpora.stand_ins._packing import lines, write_file
+from crosslign.corpora.stand_ins._packing import lines
 from crosslign.corpora.stand_ins._sentences import text_in
 
 
-def write_translated(dest: Path, name: str, pairs: Iterable[tuple[str, Mapping[str, str], Mapping[str, str]]]) -> None:
-    """Write the file of the language that its name says.
+def translated(name: str, pairs: Iterable[tuple[str, Mapping[str, str], Mapping[str, str]]]) -> bytes:
+    """Return the file of the language that its name says.
 
     Args:
-        dest: final path.
         name: `en-<language>-translated.tsv`.
         pairs: (label, first sentence, second sentence) by language.
 
@@ -28,4 +26,4 @@ def write_translated(dest: Path, name: str, pairs: Iterable[tuple[str, Mapping[s
         for label, first, second in pairs
     ]
     generator(0, lang).shuffle(rows)
-    write_file(dest, name, lines(rows))
+    return lines(rows)

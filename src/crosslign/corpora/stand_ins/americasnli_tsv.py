@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from crosslign.corpora import STAND_INS
-from crosslign.corpora.stand_ins._packing import lines, write_file
+from crosslign.corpora.stand_ins._packing import lines
 from crosslign.corpora.stand_ins._sentences import text_in, triplets_of
 
 HEADER = "language\tpremise\thypothesis\tlabel"
@@ -16,15 +14,8 @@ TRIPLETS = 40
 
 
 @STAND_INS.register
-def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `dev_<language>.tsv` or `test_<language>.tsv`: every other triplet, one pair of each class.
-
-    Args:
-        dest: final path.
-        file: the catalog's file.
-        sentences: aligned sentences by language.
-    """
-    name = str(file["name"])
+def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
+    """Return `dev_<language>.tsv` or `test_<language>.tsv`: every other triplet, one pair of each class."""
     split, lang = name.removesuffix(".tsv").split("_")
     triplets = triplets_of(sentences)[split == "test" :: 2][:TRIPLETS]
     rows = [
@@ -32,4 +23,4 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
         for at, triplet in enumerate(triplets)
         for label, premise, hypothesis in triplet.pairs(triplets[(at + 1) % len(triplets)])
     ]
-    write_file(dest, name, lines([HEADER, *rows]))
+    return lines([HEADER, *rows])

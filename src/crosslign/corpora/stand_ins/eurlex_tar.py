@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from crosslign.corpora import STAND_INS
-from crosslign.corpora.stand_ins._packing import lines, write_archive
+from crosslign.corpora.stand_ins._packing import lines
 from crosslign.corpora.stand_ins._sentences import Triplet, text_in, triplets_of
 
 LANGS = [
@@ -50,16 +48,10 @@ def _law(number: int, triplet: Triplet) -> str:
 
 
 @STAND_INS.register
-def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `train.jsonl`, `dev.jsonl` and `test.jsonl`; every concept of level 1 occurs, a law has one to three.
-
-    Args:
-        dest: final path.
-        file: the catalog's file.
-        sentences: aligned sentences by language.
-    """
+def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
+    """Return `train.jsonl`, `dev.jsonl` and `test.jsonl`; every concept of level 1 occurs, a law has one to three."""
     triplets, members = triplets_of(sentences), dict[str, bytes]()
     for at, split in enumerate(SPLITS):
         chosen = triplets[at :: len(SPLITS)][:LAWS]
         members[f"{split}.jsonl"] = lines([_law(number, triplet) for number, triplet in enumerate(chosen)])
-    write_archive(dest, str(file["name"]), members)
+    return members

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from crosslign.corpora import STAND_INS
-from crosslign.corpora.stand_ins._packing import lines, write_archive, write_file
-from crosslign.corpora.stand_ins._sentences import needed, text_in
+from crosslign.corpora.stand_ins._packing import lines
+from crosslign.corpora.stand_ins._sentences import text_in
 
 _LANGS = """
 ace_Arab ace_Latn acm_Arab acq_Arab aeb_Arab afr_Latn ajp_Arab aka_Latn als_Latn amh_Ethi apc_Arab arb_Arab arb_Latn ars_Arab ary_Arab
@@ -47,22 +45,13 @@ def _metadata(count: int) -> bytes:
 
 
 @STAND_INS.register
-def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `./flores200_dataset/<split>/<xxx_Script>.<split>` with metadata in a tar, or the one file `<xxx_Script>.<split>`.
-
-    Args:
-        dest: final path.
-        file: the catalog's file.
-        sentences: aligned sentences by language.
-    """
-    name = str(file["name"])
-    needed(sentences, name)
+def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes | dict[str, bytes]:
+    """Return `./flores200_dataset/<split>/<xxx_Script>.<split>` with metadata in a tar, or the one file `<xxx_Script>.<split>`."""
     if ".tar" in name:
         parts = [(lang, split) for split in SPLITS for lang in LANGS]
         members = {f"./flores200_dataset/{part}/{lang}.{part}": _side(sentences, lang, part) for lang, part in parts}
         for at, part in enumerate(SPLITS):
             members[f"./flores200_dataset/metadata_{part}.tsv"] = _metadata(min(LINES, len(sentences[at :: len(SPLITS)])))
-        write_archive(dest, name, members)
-    else:
-        lang, split = name.split(".")
-        write_file(dest, name, _side(sentences, lang, split))
+        return members
+    lang, split = name.split(".")
+    return _side(sentences, lang, split)

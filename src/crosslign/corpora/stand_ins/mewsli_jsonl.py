@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from crosslign.corpora import STAND_INS
-from crosslign.corpora.stand_ins._packing import lines, write_file
+from crosslign.corpora.stand_ins._packing import lines
 from crosslign.corpora.stand_ins._sentences import Triplet, text_in, triplets_of
 
 LANGS = ("ar", "de", "en", "es", "fa", "ja", "pl", "ro", "ta", "tr", "uk")
@@ -34,17 +33,12 @@ def _entity(at: int, triplet: Triplet, lang: str) -> dict[str, Any]:
 
 
 @STAND_INS.register
-def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `wikinews_mentions-<split>.jsonl`, `candidate_set_entities.jsonl` or `wikipedia_pairs-train.jsonl`.
+def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
+    """Return `wikinews_mentions-<split>.jsonl`, `candidate_set_entities.jsonl` or `wikipedia_pairs-train.jsonl`.
 
     A premise describes what follows from it mentions; in training pairs, what contradicts it: no sentence of a test is among them.
-
-    Args:
-        dest: final path.
-        file: the catalog's file.
-        sentences: aligned sentences by language.
     """
-    name, triplets = str(file["name"]), triplets_of(sentences)[:ENTITIES]
+    triplets = triplets_of(sentences)[:ENTITIES]
     if "pairs" in name:
         mentions = [_mention(at, triplet.contradicting, "en") for at, triplet in enumerate(triplets)]
         entities = [_entity(at, triplet, "en") for at, triplet in enumerate(triplets)]
@@ -53,4 +47,4 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
         records = [_entity(at, triplet, LANGS[at % len(LANGS)]) for at, triplet in enumerate(triplets)]
     else:
         records = [_mention(at, triplet.entailed, lang) for lang in LANGS for at, triplet in enumerate(triplets)]
-    write_file(dest, name, lines([json.dumps(record, ensure_ascii=False) for record in records]))
+    return lines([json.dumps(record, ensure_ascii=False) for record in records])

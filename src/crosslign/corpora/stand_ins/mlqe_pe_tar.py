@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from crosslign.corpora import STAND_INS
-from crosslign.corpora.stand_ins._packing import lines, write_archive
+from crosslign.corpora.stand_ins._packing import lines
 from crosslign.corpora.stand_ins._sentences import graded_of, text_in
 
 HEADER = "index\toriginal\ttranslation\tscores\tmean\tz_scores\tz_mean\tmodel_scores"
@@ -26,15 +24,9 @@ def _table(rows: Sequence[tuple[str, str, float]]) -> bytes:
 
 
 @STAND_INS.register
-def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `<xx>-<yy>-<part>.tar.gz` of the parts train, dev, test or test21; a pair's grade stands for the score.
-
-    Args:
-        dest: final path.
-        file: the catalog's file.
-        sentences: aligned sentences by language.
-    """
-    stem = str(file["name"]).removesuffix(".tar.gz")
+def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
+    """Return `<xx>-<yy>-<part>.tar.gz` of the parts train, dev, test or test21; a pair's grade stands for the score."""
+    stem = name.removesuffix(".tar.gz")
     source, target, split = stem.split("-")
     pairs = graded_of(sentences)[:ROWS]
     rows = [(text_in(pair.first, source), text_in(pair.second, target), round(pair.grade - MIDDLE, 3)) for pair in pairs]
@@ -47,4 +39,4 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
             f"{stem}/{split}.mt": lines([row[1] for row in rows]),
             f"{stem}/goldlabels/{split}.da": lines([f"{row[2]:g}" for row in rows]),
         }
-    write_archive(dest, str(file["name"]), members)
+    return members

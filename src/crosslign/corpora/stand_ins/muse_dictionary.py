@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from crosslign.corpora import STAND_INS
-from crosslign.corpora.stand_ins._packing import lines, write_file
-from crosslign.corpora.stand_ins._sentences import needed, pair_in
+from crosslign.corpora.stand_ins._packing import lines
+from crosslign.corpora.stand_ins._sentences import pair_in
 from crosslign.languages import counts_characters
 
 WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
@@ -27,20 +25,12 @@ def _words(text: str, lang: str) -> list[str]:
 
 
 @STAND_INS.register
-def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `<a>-<b>.txt`: each word of a sentence with the one at the same place of its translation, each word once.
-
-    Args:
-        dest: final path.
-        file: the catalog's file; its name says the languages.
-        sentences: aligned sentences by language.
-    """
-    name = str(file["name"])
-    needed(sentences, name)
+def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
+    """Return `<a>-<b>.txt`: each word of a sentence with the one at the same place of its translation, each word once."""
     first, second = name.split(".", maxsplit=1)[0].split("-")
     found: dict[str, str] = {}
     for sentence in sentences:
         left, right = (_words(text, lang) for text, lang in zip(pair_in(sentence, first, second), (first, second), strict=True))
         for at, word in enumerate(left if right else []):
             found.setdefault(word, right[at * len(right) // len(left)])
-    write_file(dest, name, lines([f"{word} {other}" for word, other in found.items()] + [BROKEN]))
+    return lines([f"{word} {other}" for word, other in found.items()] + [BROKEN])

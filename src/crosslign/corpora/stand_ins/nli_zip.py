@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from crosslign.corpora import STAND_INS
-from crosslign.corpora.stand_ins._packing import lines, write_archive
+from crosslign.corpora.stand_ins._packing import lines
 from crosslign.corpora.stand_ins._sentences import text_in, triplets_of
 
 DEV_SHARE = 8
@@ -18,15 +16,14 @@ UNDECIDED = "-"
 
 
 @STAND_INS.register
-def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `<name>/<name>_train.jsonl` and the development parts; one pair of each part has no label.
+def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
+    """Return `<name>/<name>_train.jsonl` and the development parts; one pair of each part has no label.
 
     Args:
-        dest: final path.
-        file: the catalog's file, `snli_1.0.zip` or `multinli_1.0.zip`.
+        name: `snli_1.0.zip` or `multinli_1.0.zip`.
         sentences: aligned sentences by language.
     """
-    stem = str(file["name"]).removesuffix(".zip")
+    stem = name.removesuffix(".zip")
     triplets = triplets_of(sentences)
     names = ("train", "dev_matched", "dev_mismatched") if stem.startswith("multi") else ("train", "dev", "test")
     parts: dict[str, list[str]] = {name: [] for name in names}
@@ -38,4 +35,4 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
             parts[part].append(json.dumps(record, ensure_ascii=False))
             if not at:
                 parts[part].append(json.dumps({**record, "gold_label": UNDECIDED}, ensure_ascii=False))
-    write_archive(dest, str(file["name"]), {f"{stem}/{stem}_{part}.jsonl": lines(rows) for part, rows in parts.items()})
+    return {f"{stem}/{stem}_{part}.jsonl": lines(rows) for part, rows in parts.items()}

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from crosslign.corpora import STAND_INS
-from crosslign.corpora.stand_ins._packing import lines, write_archive
+from crosslign.corpora.stand_ins._packing import lines
 from crosslign.corpora.stand_ins._sentences import text_in, triplets_of
 
 LANGS = ("de", "en", "es", "fr", "ja", "ko", "zh")
@@ -17,14 +15,8 @@ PLACEHOLDER = "NS"
 
 
 @STAND_INS.register
-def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `x-final/<language>/{translated_train,dev_2k,test_2k}.tsv`; English has `train.tsv`.
-
-    Args:
-        dest: final path.
-        file: the catalog's file.
-        sentences: aligned sentences by language.
-    """
+def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
+    """Return `x-final/<language>/{translated_train,dev_2k,test_2k}.tsv`; English has `train.tsv`."""
     triplets = triplets_of(sentences)
     members: dict[str, bytes] = {}
     for lang in LANGS:
@@ -36,4 +28,4 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
                 first = PLACEHOLDER if len(rows) == 1 and lang != "en" and at % 4 else text_in(triplet.premise, lang)
                 rows.append(f"{len(rows) + 1}\t{first}\t{text_in(other, lang)}\t{label}")
         members |= {f"x-final/{lang}/{name}.tsv": lines([HEADER, *rows]) for name, rows in parts.items()}
-    write_archive(dest, str(file["name"]), members)
+    return members

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from crosslign.corpora import STAND_INS
-from crosslign.corpora.stand_ins._packing import lines, write_archive
+from crosslign.corpora.stand_ins._packing import lines
 from crosslign.corpora.stand_ins._sentences import GradedPair, graded_of, text_in
 
 SUBSETS = {
@@ -62,14 +60,8 @@ def _benchmark(part: str, pairs: Sequence[GradedPair]) -> bytes:
 
 
 @STAND_INS.register
-def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write the folders `STS` and `SICK` in a tar; the pairs of a year are cut into its files, those of a set into its parts.
-
-    Args:
-        dest: final path.
-        file: the catalog's file.
-        sentences: aligned sentences by language.
-    """
+def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
+    """Return the folders `STS` and `SICK` in a tar; the pairs of a year are cut into its files, those of a set into its parts."""
     pairs = graded_of(sentences)
     members: dict[str, bytes] = {}
     for year in SUBSETS:
@@ -78,4 +70,4 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
         members[f"STS/STSBenchmark/sts-{part}.csv"] = _benchmark(part, pairs[at :: len(BENCHMARK_PARTS)])
     for at, part in enumerate(SICK_PARTS):
         members[f"SICK/SICK_{part}.txt"] = _sick(pairs[at :: len(SICK_PARTS)])
-    write_archive(dest, str(file["name"]), members)
+    return members

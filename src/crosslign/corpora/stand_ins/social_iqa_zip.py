@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from crosslign.corpora import STAND_INS
-from crosslign.corpora.stand_ins._packing import lines, write_archive
+from crosslign.corpora.stand_ins._packing import lines
 from crosslign.corpora.stand_ins._sentences import text_in, triplets_of
 
 SPLITS = ("train", "dev")
@@ -16,14 +14,8 @@ QUESTION = "What is true then?"
 
 
 @STAND_INS.register
-def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `socialiqa-train-dev/<split>.jsonl` and `<split>-labels.lst`; labels count from 1.
-
-    Args:
-        dest: final path.
-        file: the catalog's file.
-        sentences: aligned sentences by language.
-    """
+def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
+    """Return `socialiqa-train-dev/<split>.jsonl` and `<split>-labels.lst`; labels count from 1."""
     triplets = triplets_of(sentences)
     rows: dict[str, list[str]] = {split: [] for split in SPLITS}
     keys: dict[str, list[str]] = {split: [] for split in SPLITS}
@@ -37,4 +29,4 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
         keys[split].append(str(label + 1))
     members = {f"socialiqa-train-dev/{split}.jsonl": lines(part) for split, part in rows.items()}
     members |= {f"socialiqa-train-dev/{split}-labels.lst": lines(part) for split, part in keys.items()}
-    write_archive(dest, str(file["name"]), members)
+    return members

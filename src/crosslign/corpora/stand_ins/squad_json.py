@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from crosslign.corpora import STAND_INS
-from crosslign.corpora.stand_ins._packing import write_file
 from crosslign.corpora.stand_ins._sentences import Triplet, text_in, triplets_of
 
 LANGUAGE = re.compile(r"([a-z]{2})\.json")
@@ -31,21 +29,15 @@ def _paragraph(triplets: Sequence[Triplet], lang: str, first: int) -> dict[str, 
 
 
 @STAND_INS.register
-def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `<language>.json` with sentence breaks, or a file of SQuAD without them, in English.
+def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
+    """Return `<language>.json` with sentence breaks, or a file of SQuAD without them, in English.
 
     What follows from a premise is the question, the premise its answer.
-
-    Args:
-        dest: final path.
-        file: the catalog's file.
-        sentences: aligned sentences by language.
     """
-    name = str(file["name"])
     match = LANGUAGE.fullmatch(name)
     lang, triplets = (match[1], triplets_of(sentences)[:QUESTIONS]) if match else ("en", triplets_of(sentences))
     paragraphs = [_paragraph(triplets[at : at + SENTENCES], lang, at) for at in range(0, len(triplets), SENTENCES)]
     if not match:
         paragraphs = [{key: paragraph[key] for key in ("context", "qas")} for paragraph in paragraphs]
-    content = {"data": [{"title": "Written", "paragraphs": paragraphs}], "version": "1.1"}
-    write_file(dest, name, json.dumps(content, ensure_ascii=False).encode("utf-8"))
+    data = {"data": [{"title": "Written", "paragraphs": paragraphs}], "version": "1.1"}
+    return json.dumps(data, ensure_ascii=False).encode("utf-8")

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from crosslign.corpora import STAND_INS
 from crosslign.corpora.evaluations.sts17 import COLUMNS, NAME
-from crosslign.corpora.stand_ins._packing import lines, write_file
+from crosslign.corpora.stand_ins._packing import lines
 from crosslign.corpora.stand_ins._sentences import graded_of, text_in
 from crosslign.errors import InputError
 
@@ -17,18 +15,13 @@ PAIRS = 80
 
 
 @STAND_INS.register
-def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `STS.input.track<n>.<xx>-<yy>.txt` or `STS.gs.track<n>.<xx>-<yy>.txt`.
-
-    Args:
-        dest: final path.
-        file: the catalog's file.
-        sentences: aligned sentences by language.
+def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
+    """Return `STS.input.track<n>.<xx>-<yy>.txt` or `STS.gs.track<n>.<xx>-<yy>.txt`.
 
     Raises:
         InputError: the name is that of neither.
     """
-    name, graded = str(file["name"]), graded_of(sentences)[:PAIRS]
+    graded = graded_of(sentences)[:PAIRS]
     match = NAME.fullmatch(name)
     if not match:
         raise InputError(f"{name!r} is no file of a track", why="expected names like STS.input.track5.en-en.txt")
@@ -37,4 +30,4 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
         rows = [f"{pair.grade:.1f}" for pair in graded]
     else:
         rows = [f"{text_in(pair.first, first)}\t{text_in(pair.second, second)}" for pair in graded]
-    write_file(dest, name, lines(rows))
+    return lines(rows)

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from crosslign.corpora import STAND_INS
-from crosslign.corpora.stand_ins._packing import lines, write_file
-from crosslign.corpora.stand_ins._sentences import needed, pair_in, text_in
+from crosslign.corpora.stand_ins._packing import lines
+from crosslign.corpora.stand_ins._sentences import pair_in, text_in
 
 LANGUAGE = re.compile(r"(?:^|[_.-])([a-z]{2,3})(?:[-_][A-Za-z]+)?\.txt(?:\.\w+)?$")
 SIDE = re.compile(r"_(en|cn|ch)\.txt$")
@@ -19,18 +17,11 @@ DOCUMENT = 25
 
 
 @STAND_INS.register
-def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write the file; its name says the language (`de.txt.xz`, `NEU_cn.txt`), else it is English.
+def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
+    """Return the file; its name says the language (`de.txt.xz`, `NEU_cn.txt`), else it is English.
 
     Two files that are sides of one bitext (`_en`, `_cn`, `_ch`) are aligned line by line.
-
-    Args:
-        dest: final path.
-        file: the catalog's file; its name says language and packing.
-        sentences: aligned sentences by language.
     """
-    name = str(file["name"])
-    needed(sentences, name)
     if side := SIDE.search(name):
         lang = CODES.get(side[1], side[1])
         rows = [pair_in(sentence, "en", "zh")[lang == "zh"] for sentence in sentences]
@@ -39,4 +30,4 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
         rows = [text_in(sentence, found[1] if found else "en") for sentence in sentences]
         if found and name.startswith(found[1]):
             rows = [text for at in range(0, len(rows), DOCUMENT) for text in (*rows[at : at + DOCUMENT], "")]
-    write_file(dest, name, lines(rows))
+    return lines(rows)

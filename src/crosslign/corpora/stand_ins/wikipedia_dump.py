@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 from xml.sax.saxutils import escape
 
 from crosslign.corpora import STAND_INS
-from crosslign.corpora.stand_ins._packing import lines, write_file
-from crosslign.corpora.stand_ins._sentences import needed
+from crosslign.corpora.stand_ins._packing import lines
 from crosslign.corpora.stand_ins.wikipedia_parquet import articles
 
 HEAD = (
@@ -24,18 +21,11 @@ REDIRECT = '  <page>\n    <title>Old</title>\n    <ns>0</ns>\n    <id>0</id>\n  
 
 
 @STAND_INS.register
-def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `…-pages-articles.xml`, packed as its name says, with the markup that a reader must take away.
-
-    Args:
-        dest: final path.
-        file: the catalog's file.
-        sentences: aligned sentences by language.
-    """
-    needed(sentences, str(file["name"]))
+def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
+    """Return `…-pages-articles.xml`, packed as its name says, with the markup that a reader must take away."""
     pages = [HEAD, REDIRECT]
     for number, paragraphs in enumerate(articles(sentences), start=1):
         body = "\n\n".join(f"{paragraph}<ref>A note.</ref>" for paragraph in paragraphs)
         markup = escape(f"{{{{Infobox|name=none}}}}\n== Heading ==\n{body}\n* An item of a list.\n[[Category:Written]]")
         pages.append(PAGE.format(id=number, revision=number + 1000, size=len(markup.encode()), text=markup))
-    write_file(dest, str(file["name"]), lines([*pages, "</mediawiki>"]))
+    return lines([*pages, "</mediawiki>"])

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from crosslign.corpora import STAND_INS
-from crosslign.corpora.stand_ins._sentences import needed, text_in
-from crosslign.files import atomic_path
+from crosslign.corpora.stand_ins._sentences import text_in
 
 PARAGRAPH, ARTICLE = 3, 12
 """Sentences of a paragraph, and of an article."""
@@ -27,18 +25,12 @@ def articles(sentences: Sequence[Mapping[str, str]]) -> list[list[str]]:
 
 
 @STAND_INS.register
-def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write articles with the columns id, url, title, text.
-
-    Args:
-        dest: final path.
-        file: the catalog's file.
-        sentences: aligned sentences by language.
-    """
-    needed(sentences, str(file["name"]))
+def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
+    """Return articles with the columns id, url, title, text."""
     rows = [
         {"id": str(number), "url": f"https://example.org/{number}", "title": f"Article {number}", "text": "\n\n".join(paragraphs)}
         for number, paragraphs in enumerate(articles(sentences), start=1)
     ]
-    with atomic_path(dest) as temporary:
-        pq.write_table(pa.Table.from_pylist(rows), temporary)
+    table = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(rows), table)
+    return table.getvalue()

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from crosslign.corpora import STAND_INS
-from crosslign.corpora.stand_ins._packing import lines, write_archive
-from crosslign.corpora.stand_ins._sentences import PIVOT, made_up, needed, phrase_in
+from crosslign.corpora.stand_ins._packing import lines
+from crosslign.corpora.stand_ins._sentences import PIVOT, made_up, phrase_in
 from crosslign.corpora.stand_ins.xnli_mt_zip import LANGS
 
 NAMED: Sequence[Mapping[str, str]] = (
@@ -36,16 +34,9 @@ MOST = 500
 
 
 @STAND_INS.register
-def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `XNLI-15way/xnli.15way.orig.tsv` in a zip: phrases, because all its languages say the same; last the named sentences.
-
-    Args:
-        dest: final path.
-        file: the catalog's file.
-        sentences: aligned sentences by language.
-    """
-    needed(sentences, str(file["name"]))
+def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
+    """Return `XNLI-15way/xnli.15way.orig.tsv` in a zip: phrases, because all its languages say the same; last the named sentences."""
     drawn = sentences[: MOST - len(NAMED)]
     rows = ["\t".join(LANGS), *("\t".join(phrase_in(sentence, lang) for lang in LANGS) for sentence in drawn)]
     rows += ["\t".join(named.get(lang) or made_up(named[PIVOT], lang) for lang in LANGS) for named in NAMED]
-    write_archive(dest, str(file["name"]), {"XNLI-15way/xnli.15way.orig.tsv": lines(rows)})
+    return {"XNLI-15way/xnli.15way.orig.tsv": lines(rows)}

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from crosslign.corpora import STAND_INS
-from crosslign.corpora.stand_ins._packing import lines, write_archive
+from crosslign.corpora.stand_ins._packing import lines
 from crosslign.corpora.stand_ins._sentences import text_in, triplets_of
 
 LANGS = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
@@ -19,14 +17,8 @@ BROKEN = ("no hypothesis", "premise\thypothesis\tno class")
 
 
 @STAND_INS.register
-def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `XNLI-MT-1.0/multinli/multinli.train.<language>.tsv` in a zip.
-
-    Args:
-        dest: final path.
-        file: the catalog's file.
-        sentences: aligned sentences by language.
-    """
+def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
+    """Return `XNLI-MT-1.0/multinli/multinli.train.<language>.tsv` in a zip."""
     triplets = triplets_of(sentences)
     members = {}
     for lang in LANGS:
@@ -35,4 +27,4 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
             for label, premise, hypothesis in triplet.pairs(triplets[(at + 1) % len(triplets)]):
                 rows.append(f"{text_in(premise, lang)}\t{text_in(hypothesis, lang)}\t{LABELS.get(label, label)}")
         members[f"XNLI-MT-1.0/multinli/multinli.train.{lang}.tsv"] = lines([*rows, *BROKEN])
-    write_archive(dest, str(file["name"]), members)
+    return members

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import Any
 
 from crosslign.corpora import STAND_INS
-from crosslign.corpora.stand_ins._packing import lines, write_archive
+from crosslign.corpora.stand_ins._packing import lines
 from crosslign.corpora.stand_ins._sentences import text_in, triplets_of
 from crosslign.corpora.stand_ins.xnli_mt_zip import LANGS
 
@@ -27,14 +25,8 @@ def _row(lang: str, label: str, first: str, second: str, prompt: int, pair: int)
 
 
 @STAND_INS.register
-def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, str]]) -> None:
-    """Write `XNLI-1.0/xnli.dev.tsv` and `xnli.test.tsv` in a zip; every third triplet is of the development part.
-
-    Args:
-        dest: final path.
-        file: the catalog's file.
-        sentences: aligned sentences by language.
-    """
+def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
+    """Return `XNLI-1.0/xnli.dev.tsv` and `xnli.test.tsv` in a zip; every third triplet is of the development part."""
     triplets = triplets_of(sentences)
     rows: dict[str, list[str]] = {"dev": ["\t".join(COLUMNS)], "test": ["\t".join(COLUMNS)]}
     for lang in LANGS:
@@ -42,4 +34,4 @@ def write(dest: Path, file: Mapping[str, Any], sentences: Sequence[Mapping[str, 
             part = rows["test" if at % 3 else "dev"]
             for place, (label, premise, hypothesis) in enumerate(triplet.pairs(triplets[(at + 1) % len(triplets)])):
                 part.append(_row(lang, label, text_in(premise, lang), text_in(hypothesis, lang), at + 1, 3 * at + place + 1))
-    write_archive(dest, str(file["name"]), {f"XNLI-1.0/xnli.{part}.tsv": lines(content) for part, content in rows.items()})
+    return {f"XNLI-1.0/xnli.{part}.tsv": lines(written) for part, written in rows.items()}

@@ -7,12 +7,13 @@ from pathlib import Path
 import pytest
 
 from crosslign.config.load import load_project
-from crosslign.corpora import STAND_INS
-from crosslign.corpora.build import build_corpus, build_evaluation
+from crosslign.corpora.build import build_corpus
+from crosslign.corpora.build_evaluation import build_evaluation
 from crosslign.corpora.evaluation import Evaluation
+from crosslign.corpora.stand_ins._file import write_file
 from crosslign.corpora.stand_ins._sentences import load_sentences
 from crosslign.files import sha256_file
-from crosslign.paths import EVALUATION_FILES
+from crosslign.files.rows import EVALUATION_FILES
 
 ROOT = Path(__file__).resolve().parents[4]
 PROJECT = load_project(ROOT, {"scale": "quick"})
@@ -44,7 +45,7 @@ class Bench:
         path = self.folder / "downloads" / source / file["name"]
         if not path.exists():
             path.parent.mkdir(parents=True, exist_ok=True)
-            STAND_INS.get(PROJECT.sources[source]["stand_in"])(path, file, self.sentences)
+            write_file(path, PROJECT.sources[source]["stand_in"], file["name"], self.sentences)
         return path
 
     def files(self, entry):
@@ -110,7 +111,7 @@ def test_the_same_bytes_twice(bench, tmp_path, source):
     entry = PROJECT.sources[source]
     for file in entry["files"][:3]:
         again = tmp_path / file["name"]
-        STAND_INS.get(entry["stand_in"])(again, file, bench.sentences)
+        write_file(again, entry["stand_in"], file["name"], bench.sentences)
         assert sha256_file(again) == sha256_file(bench.file(source, file))
 
 

@@ -15,6 +15,7 @@ import pytest
 
 import crosslign
 from crosslign.corpora import READERS, STAND_INS
+from crosslign.corpora.stand_ins._file import write_file
 from crosslign.corpora.stand_ins._sentences import load_sentences
 from crosslign.corpora.stand_ins.bible_wheel import BOOK_VERSES, MEMBER, VERSIONS
 from crosslign.errors import InputError
@@ -29,7 +30,7 @@ def sentences(count, langs=("en", "de", "zh")):
 
 
 def write(path, content):
-    STAND_INS.get("bible_wheel")(path, {"name": path.name}, content)
+    write_file(path, "bible_wheel", path.name, content)
     return path
 
 
@@ -80,10 +81,10 @@ def test_equal_sentences_give_equal_bytes(tmp_path):
     first, second = write(tmp_path / "a.whl", sentences(500)), write(tmp_path / "b.whl", sentences(500))
     assert sha256_file(first) == sha256_file(second)
     code = (
-        "import sys; from pathlib import Path; from crosslign.corpora import STAND_INS;"
+        "import sys; from pathlib import Path; from crosslign.corpora.stand_ins._file import write_file;"
         "text = lambda lang, n: f\"{lang} sentence {'一' if lang == 'zh' else 'x'}{n}\";"
         "rows = [{lang: text(lang, n) for lang in ('en', 'de', 'zh')} for n in range(500)];"
-        "STAND_INS.get('bible_wheel')(Path(sys.argv[1]), {}, rows)"
+        "write_file(Path(sys.argv[1]), 'bible_wheel', 'c.whl', rows)"
     )
     other = {"PYTHONHASHSEED": "7", "TZ": "Asia/Tokyo", "PATH": "", "PYTHONPATH": str(Path(crosslign.__file__).parents[1])}
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "c.whl")], check=True, env=other)

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from crosslign.config.load import load_project
-from crosslign.corpora import READERS, STAND_INS
+from crosslign.corpora import READERS
+from crosslign.corpora.stand_ins._file import write_file
 from crosslign.corpora.stand_ins._sentences import load_sentences, made_up, pair_in, text_in, triplets_of
-from crosslign.errors import InputError
 from crosslign.files import sha256_file
 from crosslign.languages import SCRIPTS, normalise
 
@@ -46,7 +46,7 @@ def corpus(project, sentences, tmp_path):
         for file in source["files"]:
             if file["name"] in entry.get("files", [file["name"]]):
                 files[file["name"]] = tmp_path / file["name"]
-                STAND_INS.get(source["stand_in"])(files[file["name"]], file, sentences[:count])
+                write_file(files[file["name"]], source["stand_in"], file["name"], sentences[:count])
         read = READERS.get(entry["reader"])
         return pa.concat_tables(read(files, name, entry["langs"], **entry.get("options", {}))).to_pylist(), files
 
@@ -78,7 +78,7 @@ def test_every_source_of_the_catalog_with_a_writer_is_tried(project):
 def test_wikipedia_in_its_two_forms_is_the_same_prose(project, sentences, tmp_path):
     english = [sentence["en"] for sentence in sentences[:40]]
     for kind, name in (("wikipedia_parquet", "train-00000-of-00001.parquet"), ("wikipedia_dump", "a-pages-articles.xml.bz2")):
-        STAND_INS.get(kind)(tmp_path / name, {"name": name}, sentences[:40])
+        write_file(tmp_path / name, kind, name, sentences[:40])
         rows = pa.concat_tables(READERS.get(kind)({name: tmp_path / name}, "w", ["en"])).to_pylist()
         assert [row["text"] for row in rows] == english
     assert rows[0]["id"] == "w:a-pages-articles.xml.bz2:1.1"
@@ -165,24 +165,3 @@ def test_no_two_sentences_have_one_phrase(sentences):
     for lang in ("sw", "th", "pl"):
         texts = [pair_in(sentence, "en", lang) for sentence in sentences]
         assert len(set(texts)) == len(texts)
-
-
-@pytest.mark.parametrize("kind", sorted(set(STAND_INS.names()) - {"bible_wheel"}))
-def test_no_sentences_no_stand_in(tmp_path, kind):
-    names = {
-        "opus": "en-fr.txt.zip",
-        "bitext_tsv": "x.en-zh.tsv.gz",
-        "muse_dictionary": "en-de.txt",
-        "tatoeba_lines": "tatoeba.deu-eng.deu",
-        "bucc_tar": "bucc2018-de-en.test.tar.bz2",
-        "mtop_jsonl": "test_en.jsonl",
-        "americasnli_tsv": "dev_aym.tsv",
-        "mlqe_pe_tar": "en-de-dev.tar.gz",
-        "squad_json": "de.json",
-        "xcopa_jsonl": "val.it.jsonl",
-        "flores200": "deu_Latn.dev",
-    }
-    name = names.get(kind, "en-de-translated.tsv" if "translate" in kind else "a.zip")
-    with pytest.raises(InputError, match="needs sentences"):
-        STAND_INS.get(kind)(tmp_path / name, {"name": name}, [])
-    assert not (tmp_path / name).exists()

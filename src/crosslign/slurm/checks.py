@@ -4,71 +4,18 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.yaml_files import load_yaml
 from crosslign.errors import InputError, ResourceError
 from crosslign.files.atomic import write_text
+from crosslign.slurm.commands import QUEUE_FULL, accounting_complaint, ask
+from crosslign.slurm.profile import PER_CPU
 
-SECONDS = 60.0
-OWN_PROFILE = Path("slurm/local.yaml")
-RESOURCES = "default-resources"
-NAMES = ("slurm_account", "slurm_partition", "clusters", "constraint", "gpu_model", "gres", "qos", "reservation")
-"""Resources whose texts are a cluster's own words."""
-WORDS = ("account", "partition", "time", "mem", "gpu", "gpus", "nodes", "runtime", *(name for name in NAMES if "_" not in name))
-"""What people write beside `default-resources`, and Snakemake knows no option for."""
 CLUSTER = ("cluster", "clusters", "slurm_cluster")
 """Resources that name another cluster than the one here, as the executor reads them."""
-PER_CPU = "mem_mb_per_cpu"
-QUEUE_FULL = re.compile(r"(?:Assoc|QOS)(?:Max|Grp)Submit\w+")
-"""Slurm's words for as many jobs in the queue as a user or account may have there."""
-
-
-def own_settings() -> dict[str, Any]:
-    """Return what the user's own file lays over the Slurm profile, as it stands there; nothing where there is none.
-
-    Raises:
-        InputError: it is no mapping, or gives resources elsewhere than below `default-resources`, or not as a mapping, or memory by CPU.
-    """
-    if not OWN_PROFILE.exists():
-        return {}
-    file = load_yaml(OWN_PROFILE)
-    content = {} if file.content is None else file.content
-    do = f"Write `key: value` lines, those of resources below `{RESOURCES}` (docs/cluster.md)"
-    if not isinstance(content, Mapping):
-        raise InputError("this is no mapping of keys", where=str(OWN_PROFILE), do=do)
-    for key in content:
-        if "_" in key or key in WORDS:
-            raise InputError(f"{key!r} is a resource, no option of Snakemake", where=file.where([key]), do=do)
-    resources = content.get(RESOURCES) or {}
-    if not isinstance(resources, Mapping):
-        raise InputError("resources are a mapping here", where=file.where([RESOURCES]), why=f"found {resources!r}", do=do)
-    if PER_CPU in resources:
-        why = "it would replace the memory that each rule declares, and no further try would get more"
-        do = "Leave it out: where Slurm limits memory by CPU, it gives a job as many CPUs as its memory needs"
-        raise InputError(f"no {PER_CPU} for all rules", where=file.where([RESOURCES, PER_CPU]), why=why, do=do)
-    return {**content, RESOURCES: resources}
-
-
-def own_profile() -> dict[str, Any]:
-    """Return the user's own settings as Snakemake must get them: it takes the text of a resource for Python, so names are quoted.
-
-    A partition `all` would be a function, an account `2021-5-12` a number. A text with quotes in it is an expression, and stays.
-    """
-    settings = own_settings()
-    rules = settings.get("set-resources")
-    if isinstance(rules, Mapping):
-        settings["set-resources"] = {rule: _quoted(given) if isinstance(given, Mapping) else given for rule, given in rules.items()}
-    return {**settings, RESOURCES: _quoted(settings[RESOURCES])} if settings else {}
-
-
-def _quoted(resources: Mapping[str, Any]) -> dict[str, Any]:
-    plain = {name for name, value in resources.items() if name in NAMES and isinstance(value, str) and not set("'\"") & set(value)}
-    return {name: repr(value) if name in plain else value for name, value in resources.items()}
 
 
 def asked_of(resources: Mapping[str, Any]) -> tuple[str, ...]:
@@ -158,11 +105,6 @@ def require_alone(run: str, record: Path) -> None:
     write_text(record, "\n".join([*(earlier if complaint else []), run]))
 
 
-def accounting_complaint() -> str:
-    """Return what `sacct` says where there is no accounting; empty where there is."""
-    return ask(["sacct", "--noheader", "--starttime=now"])[1]
-
-
 def require_scheduler(asked: Iterable[Mapping[str, Any]]) -> None:
     """Refuse a run whose jobs Slurm would refuse one by one, hours of local jobs later.
 
@@ -183,14 +125,3 @@ def require_scheduler(asked: Iterable[Mapping[str, Any]]) -> None:
             limits = "its limits into `max_mem_mb` and `max_runtime`"
             do = f"put your cluster's names into slurm/local.yaml, {limits} (docs/cluster.md), or try again when Slurm answers"
             raise InputError("Slurm takes no jobs of this run", where=" ".join(command), why=complaint, do=do)
-
-
-def ask(command: Sequence[str]) -> tuple[str, str]:
-    """Run a command that may be absent, fail or hang; return what it printed, and a complaint for people, empty where it did well."""
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=SECONDS, stdin=subprocess.DEVNULL)
-    except FileNotFoundError:
-        return "", f"there is no {command[0]} here: start the run on a login node"
-    except subprocess.TimeoutExpired:
-        return "", f"no answer within {SECONDS:g} s"
-    return done.stdout, (done.stderr.strip() or f"exit code {done.returncode}")[:400] if done.returncode else ""

@@ -9,19 +9,19 @@ import pytest
 
 from crosslign.errors import InputError, ResourceError
 from crosslign.files.lineage import Lineage
+from crosslign.jobs.frame import execute
 from crosslign.reporting.failures import Failure, explain
-from crosslign.stages.job import execute
 
 JOB = """
 import sys
 from pathlib import Path
-from crosslign.stages.job import execute
+from crosslign.jobs.frame import execute
 root = Path(sys.argv[1])
 def stage(job):
     with job.publish("corpus") as (out, counts):
         {work}
 execute(
-    stage, rule="build", inputs=[("rows", str(root / "in.txt"))], outputs=[("rows", str(root / "out.txt"))],
+    stage, inputs=[("rows", str(root / "in.txt"))], outputs=[("rows", str(root / "out.txt"))],
     params=[("root", str(root))], threads=1, log=str(root / "job.log"),
 )
 """
@@ -40,7 +40,7 @@ def job(tmp_path, quiet_logging):
     def run(stage, gpus=0):
         log, code = tmp_path / "a.log", 0
         try:
-            execute(stage, rule="embed", inputs=[], outputs=[], params=[("root", str(tmp_path))], threads=1, log=str(log), gpus=gpus)
+            execute(stage, inputs=[], outputs=[], params=[("root", str(tmp_path))], resources=[("gpu", gpus)], threads=1, log=str(log))
         except SystemExit as error:
             code = error.code
         return log.read_text(encoding="utf-8"), code
@@ -60,7 +60,7 @@ def test_only_input_that_cannot_be_used_is_critical(job, error, level, code):
 
 def test_a_device_that_torch_cannot_use_is_said(job, monkeypatch, tmp_path):
     """As with a CPU build of torch, or a driver that is too old: the job would compute for days where hours are declared."""
-    monkeypatch.setattr("crosslign.files.leases.MACHINE", tmp_path)
+    monkeypatch.setattr("crosslign.jobs.leases.MACHINE", tmp_path)
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
     monkeypatch.setattr("torch.cuda.is_available", lambda: False)
     assert re.search(r"WARNING .*GPU 3 is this job's, and torch \S+ cannot use it", job(lambda _: None, gpus=1)[0])

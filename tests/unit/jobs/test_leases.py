@@ -10,10 +10,10 @@ from uuid import uuid4
 import pytest
 
 from crosslign.errors import ResourceError
-from crosslign.files.leases import lease_gpus, lock_of, visible_gpus
+from crosslign.jobs.leases import lease_gpus, lock_of, visible_gpus
 
 HOLD = """
-from crosslign.files.leases import lease_gpus
+from crosslign.jobs.leases import lease_gpus
 with lease_gpus(1) as devices:
     print(devices[0], flush=True)
     input()
@@ -73,7 +73,7 @@ def test_jobs_of_another_temporary_folder_share_no_device_either(two, monkeypatc
 
 ANOTHER_USER = """
 import os
-import crosslign.files.leases
+import crosslign.jobs.leases
 os.umask(0o077)
 os.setgid(65534)
 os.setuid(65534)
@@ -141,10 +141,8 @@ SLICE = "  MIG 1g.5gb      Device  {}: (UUID: MIG-{})\n"
         (WHOLE.format(0, "aa") + WHOLE.format(1, "bb") + SLICE.format(0, "x") + WHOLE.format(2, "cc"), ["GPU-aa", "MIG-x", "GPU-cc"]),
     ],
 )
-def test_the_slices_of_a_gpu_are_the_devices(listed, devices, tmp_path, monkeypatch):
-    (tmp_path / "nvidia-smi").write_text(f"#!/bin/sh\nprintf '%s' '{listed}'\n")
-    (tmp_path / "nvidia-smi").chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+def test_the_slices_of_a_gpu_are_the_devices(listed, devices, command):
+    command("nvidia-smi", f"printf '%s' '{listed}'")
     assert visible_gpus({}) == devices
 
 
@@ -186,7 +184,7 @@ def test_jobs_that_share_an_allocation_never_share_a_device(two, monkeypatch):
             assert devices == two
         # A scheduler that gave no devices leaves those of the machine to all of its jobs.
         monkeypatch.delenv("CUDA_VISIBLE_DEVICES")
-        monkeypatch.setattr("crosslign.files.leases.visible_gpus", lambda _: two[:1])
+        monkeypatch.setattr("crosslign.jobs.leases.visible_gpus", lambda _: two[:1])
         with lease_gpus(1, wait_seconds=0):
             monkeypatch.setenv("SLURM_JOB_ID", "19")
             monkeypatch.delenv("CUDA_VISIBLE_DEVICES")

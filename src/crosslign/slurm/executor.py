@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
-from crosslign.config.job_states import DONE, JobStates
-from crosslign.config.scheduler import QUEUE_FULL, ask
+from crosslign.slurm.commands import QUEUE_FULL, ask
+from crosslign.slurm.job_states import DONE, JobStates
 
 LONGEST_PAUSE = 180.0
 """Seconds between two looks at jobs, at most."""

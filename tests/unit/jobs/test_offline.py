@@ -6,7 +6,7 @@ import socket
 import pytest
 
 from crosslign.errors import NetworkError
-from crosslign.stages.offline import SWITCHES, no_network
+from crosslign.jobs.offline import SWITCHES, no_network
 
 
 def test_a_name_fails_at_once_and_is_named():

@@ -1,105 +1,28 @@
-"""The frame that every job of the workflow runs in: log, threads, lineage, and errors that people can read."""
+"""The frame that every job of the workflow runs in: log, threads, devices, and errors that people can read."""
 
 from __future__ import annotations
 
 import logging
 import os
 import platform
-import shutil
 import signal
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from crosslign.errors import CrosslignError, InputError, printable
 from crosslign.files.atomic import disk_problem
-from crosslign.files.leases import lease_gpus
-from crosslign.files.lineage import AGAIN, Lineage, lineage_path
-from crosslign.stages.alone import end_with_engine, only_one
-from crosslign.stages.offline import no_network
+from crosslign.files.lineage import AGAIN, Lineage
+from crosslign.jobs.alone import end_with_engine, only_one
+from crosslign.jobs.job import Job, Paths
+from crosslign.jobs.leases import lease_gpus
+from crosslign.jobs.offline import no_network
 from crosslign.threads import do_without_pandas, limit_threads
-
-Paths = dict[str, Any]
 
 SLURM_LOG = ".snakemake/slurm_logs/**/{number}.log"
 """Where Slurm's log of a job lies, as a pattern: the executor puts it below a folder of the rule, and of its wildcards where it has any."""
-
-
-@dataclass(frozen=True)
-class Job:
-    """What a rule hands to its stage.
-
-    Attributes:
-        rule: name of the rule.
-        inputs, outputs: paths by the names that the rule gives them; a list where it gives several.
-        params: settings by name; `recipe` is what enters lineage, `code` the fingerprint, `root` the folder of results.
-        threads: threads that the job may use.
-        gpus: devices that the job may use.
-        lineage: record that the stage completes and writes beside each output.
-        pace: settings that change no bytes, such as how often a training is saved; neither `params` nor the lineage have them.
-    """
-
-    rule: str
-    inputs: Paths
-    outputs: Paths
-    params: Mapping[str, Any]
-    threads: int
-    lineage: Lineage
-    gpus: int = 0
-    pace: Mapping[str, Any] = field(default_factory=dict)
-
-    def by_name(self, names: Iterable[str], paths: Iterable[Path]) -> dict[str, Path]:
-        """Pair names that a parameter lists with the paths of an input list."""
-        return dict(zip(names, paths, strict=True))
-
-    def write_lineage(self, kind: str, outputs: Iterable[Path], counts: Mapping[str, Any], finals: Iterable[Path] | None = None) -> None:
-        """Complete the lineage with counts and write it beside each output.
-
-        Args:
-            kind: what the outputs are.
-            outputs: where they lie now.
-            counts: numbers worth keeping.
-            finals: where they will lie, if elsewhere.
-        """
-        outputs = list(outputs)
-        self.lineage.counts = dict(counts)
-        self.lineage.inherit()
-        for output, final in zip(outputs, finals or outputs, strict=True):
-            self.lineage.write(output, kind, final)
-
-    @contextmanager
-    def publish(self, kind: str) -> Iterator[tuple[dict[str, Path], dict[str, Any]]]:
-        """Yield temporary paths by output name, and counts to fill; give them their final names, lineage first, at the end.
-
-        What a killed job left in its temporary folder is removed when it starts again.
-        """
-        temporary: dict[str, Path] = {}
-        counts: dict[str, Any] = {}
-        folders = {final: final.with_name(f".{final.name}.part") for final in self.outputs.values()}
-        for name, final in self.outputs.items():
-            shutil.rmtree(folders[final], ignore_errors=True)
-            temporary[name] = folders[final] / final.name
-        try:
-            yield temporary, counts
-            self.write_lineage(kind, temporary.values(), counts, self.outputs.values())
-            for name, final in self.outputs.items():
-                _move(temporary[name], final)
-        finally:
-            for folder in folders.values():
-                shutil.rmtree(folder, ignore_errors=True)
-
-
-def _move(temporary: Path, final: Path) -> None:
-    """Rename an artefact into place, its lineage first; a folder carries its lineage inside."""
-    final.parent.mkdir(parents=True, exist_ok=True)
-    if temporary.is_dir():
-        shutil.rmtree(final, ignore_errors=True)
-    else:
-        lineage_path(temporary).replace(lineage_path(final))
-    temporary.replace(final)
 
 
 def _as_paths(items: Iterable[tuple[str, Any]]) -> Paths:
@@ -180,25 +103,21 @@ def _check_devices(devices: Sequence[str]) -> None:
 def execute(
     stage: Callable[[Job], None],
     *,
-    rule: str,
     inputs: Iterable[tuple[str, Any]],
     outputs: Iterable[tuple[str, Any]],
     params: Iterable[tuple[str, Any]],
     threads: int,
     log: str,
-    gpus: int = 0,
-    pace: Mapping[str, Any] | None = None,
+    resources: Iterable[tuple[str, Any]] = (),
 ) -> None:
     """Run one stage as a job: the only thing that a workflow script calls.
 
     Args:
-        stage: function of a module in `crosslign.stages`.
-        rule: the rule's name.
+        stage: function of a module in `crosslign.stages`, called as its rule is.
         inputs, outputs, params: (name, value) items of the rule.
         threads: threads of the rule; a recipe's own thread count wins, so that `--cores` cannot change bytes.
         log: the job's log file.
-        gpus: devices that the job may use, as its resources say; no setting, so that a changed number makes nothing anew.
-        pace: further settings of that sort, see `Job`.
+        resources: items of the rule, too: no settings, so that a changed one makes nothing anew.
 
     A `CrosslignError` ends the process with its exit code, its message last in the log and on the screen: as CRITICAL where the job's
     input cannot be used, so that it is not tried again.
@@ -206,7 +125,7 @@ def execute(
     end_with_engine(os.environ)
     try:
         with only_one(Path(log)):
-            _execute(stage, rule, inputs, outputs, dict(params), threads, Path(log), gpus, pace or {})
+            _execute(stage, inputs, outputs, dict(params), threads, Path(log), dict(resources))
     except CrosslignError as error:
         level = logging.CRITICAL if isinstance(error, InputError) else logging.ERROR
         logging.getLogger("crosslign").log(level, "%s", error)
@@ -215,15 +134,14 @@ def execute(
 
 def _execute(
     stage: Callable[[Job], None],
-    rule: str,
     inputs: Iterable[tuple[str, Any]],
     outputs: Iterable[tuple[str, Any]],
     settings: Paths,
     threads: int,
     log: Path,
-    gpus: int,
-    pace: Mapping[str, Any],
+    resources: Mapping[str, Any],
 ) -> None:
+    rule = stage.__name__
     threads = int(settings.get("threads", threads))
     _start_log(log, rule)
     _name_scheduler()
@@ -237,9 +155,9 @@ def _execute(
     lineage.check_inputs()
     try:
         network = no_network(rule) if settings.get("offline", True) else nullcontext()
-        with _end_explained(), network, lease_gpus(gpus) as devices:
+        with _end_explained(), network, lease_gpus(int(resources.get("gpu", 0))) as devices:
             _check_devices(devices)
-            stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage, gpus, pace))
+            stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage, resources))
     except CrosslignError:
         raise
     except Exception as error:

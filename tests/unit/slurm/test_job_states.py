@@ -1,20 +1,16 @@
 """Jobs are asked after through an outage, and beyond Slurm's memory; real processes stand for its commands."""
 
-import os
-
 import pytest
 
-from crosslign.config.job_states import JobStates
+from crosslign.slurm.job_states import JobStates
 
 
 @pytest.fixture
-def slurm(tmp_path, monkeypatch):
+def slurm(tmp_path, command):
     """A `squeue` and a `sacct` that answer what stands in a file each, and fail while there is none."""
     reason = 'case "$*" in *%r*) echo "7 Resources"; exit 0;; esac'
     for name in ("squeue", "sacct"):
-        (tmp_path / name).write_text(f'#!/bin/sh\n{reason}\necho "$*" >> {tmp_path}/{name}.asked\nexec cat {tmp_path}/{name}.answer\n')
-        (tmp_path / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        command(name, f'{reason}\necho "$*" >> {tmp_path}/{name}.asked\nexec cat {tmp_path}/{name}.answer')
     return tmp_path
 
 

@@ -7,13 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[2]
-COPIED = ("Snakefile", "config", "workflow", "resources", "profiles", "envs", "CITATION.cff", "LICENSE")
+ROOT = Path(__file__).resolve().parents[1]
+WORKFLOW = ("Snakefile", "workflow", "profiles", "envs")
 
 
-def copy_project(target):
+def copy_project(target, names=(*WORKFLOW, "config", "resources", "CITATION.cff", "LICENSE")):
     target.mkdir(parents=True, exist_ok=True)
-    for name in COPIED:
+    for name in names:
         source = ROOT / name
         if source.is_dir():
             shutil.copytree(source, target / name)

@@ -1,24 +1,11 @@
-"""Shared by the unit tests: a tiny random encoder, and small training sets in its languages."""
+"""A tiny random encoder, and small training sets in its languages."""
 
 from __future__ import annotations
 
-import os
-
-os.environ.setdefault("HF_HUB_OFFLINE", "1")
-
 import pyarrow as pa
 import pytest
-from hypothesis import HealthCheck, settings
 
 from crosslign.files import write_rows
-
-settings.register_profile(
-    "repeatable",
-    derandomize=True,  # one commit, one answer
-    deadline=None,  # a busy machine is no failure
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
-settings.load_profile("repeatable")
 
 SENTENCES = [
     ("The dog sleeps under the old table.", "Der Hund schläft unter dem alten Tisch."),

@@ -4,7 +4,7 @@ import pytest
 from project_copy import ROOT
 
 from crosslign.config.load import load_project
-from crosslign.corpora.build import build_evaluation
+from crosslign.corpora.build_evaluation import build_evaluation
 from crosslign.corpora.fetch import fetch_file
 from crosslign.encoders.prepare import prepare_encoder
 from crosslign.encoders.text_sets import embed_text_set

@@ -1,25 +1,20 @@
 """A run is refused before it starts where Slurm would refuse its jobs; real processes stand for Slurm's commands."""
 
-import os
-
 import pytest
-from snakemake.resources import Resource
 
-from crosslign.config.scheduler import most, own_profile, require_alone, require_scheduler, require_status
 from crosslign.errors import InputError, ResourceError
+from crosslign.slurm.checks import most, require_alone, require_scheduler, require_status
 
 REFUSED = {"--account=closed": "Invalid account", "--mem=900000": "Requested node configuration is not available"}
 
 
 @pytest.fixture
-def slurm(tmp_path, monkeypatch):
+def slurm(tmp_path, command):
     """Commands that write down how they were called; `sbatch` refuses an account, much memory, and partition `gpu` without a GPU."""
     cases = "".join(f'*{option}*) echo "{words}" >&2; exit 1;; ' for option, words in REFUSED.items())
     body = f'case "$*" in {cases}*--partition=gpu*--gpus*) ;; *--partition=gpu*) echo "ask for a GPU" >&2; exit 1;; esac'
     for name, script in {"sinfo": "", "sbatch": body}.items():
-        (tmp_path / name).write_text(f'#!/bin/sh\necho "{name} $*" >> {tmp_path}/calls\n{script}\n')
-        (tmp_path / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        command(name, f'echo "{name} $*" >> {tmp_path}/calls\n{script}')
     return tmp_path
 
 
@@ -54,36 +49,33 @@ def test_a_refusal_is_said_in_slurms_words_with_what_to_do(slurm):
         require_scheduler([{"slurm_account": "closed"}])
 
 
-def test_a_full_queue_is_no_refusal(slurm):
-    (slurm / "sbatch").write_text('#!/bin/sh\necho "sbatch: error: QOSMaxSubmitJobPerUserLimit" >&2\nexit 1\n')
+def test_a_full_queue_is_no_refusal(slurm, command):
+    command("sbatch", 'echo "sbatch: error: QOSMaxSubmitJobPerUserLimit" >&2; exit 1')
     require_scheduler([{"slurm_partition": "main"}])
 
 
 @pytest.mark.parametrize("name", ["clusters", "cluster", "slurm_cluster"])
-def test_jobs_of_another_cluster_want_accounting(slurm, name):
-    (slurm / "sacct").write_text("#!/bin/sh\n")
-    (slurm / "sacct").chmod(0o755)
+def test_jobs_of_another_cluster_want_accounting(command, name):
+    command("sacct")
     require_status([{"slurm_partition": "main"}], "squeue")
     require_status([{name: "big"}], "sacct")
     with pytest.raises(InputError, match=r"another cluster.*slurm-status-command: sacct.*local\.yaml"):
         require_status([{}, {name: "big"}], "squeue")
 
 
-def test_accounting_that_is_off_is_not_asked_after_jobs(slurm):
-    (slurm / "sacct").write_text("#!/bin/sh\necho Slurm accounting storage is disabled >&2\nexit 1\n")
-    (slurm / "sacct").chmod(0o755)
+def test_accounting_that_is_off_is_not_asked_after_jobs(command):
+    command("sacct", "echo Slurm accounting storage is disabled >&2; exit 1")
     with pytest.raises(InputError, match=r"storage is disabled.*slurm-status-command: squeue.*local\.yaml"):
         require_status([{}], "sacct")
 
 
 @pytest.fixture
-def queue(slurm):
+def queue(tmp_path, command):
     """Gives the function that puts jobs into the queue by the names of their runs, or has it not answer."""
 
     def holds(*names, answers=True):
-        asked = f'echo "$*" >> {slurm}/calls'
-        (slurm / "squeue").write_text(f"#!/bin/sh\n{asked}\nprintf '%s\\n' {' '.join(names)}\n" if answers else "#!/bin/sh\nexit 1\n")
-        (slurm / "squeue").chmod(0o755)
+        said = f"printf '%s\\n' {' '.join(names)}" if answers else "exit 1"
+        command("squeue", f'echo "$*" >> {tmp_path}/calls\n{said}')
 
     return holds
 
@@ -120,75 +112,9 @@ def test_a_machine_without_slurm_is_told_so(tmp_path, monkeypatch):
         require_scheduler([])
 
 
-def own(tmp_path, monkeypatch, text):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "slurm").mkdir(exist_ok=True)
-    (tmp_path / "slurm" / "local.yaml").write_text(text)
-    return own_profile()
-
-
-def test_ones_own_file_is_laid_over_the_profile(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    assert own_profile() == {}
-    wanted = {"jobs": 50, "default-resources": {"slurm_partition": "'main'"}, "set-resources": {"embed": {"slurm_partition": "'gpu'"}}}
-    text = "jobs: 50\ndefault-resources: {slurm_partition: main}\nset-resources:\n  embed: {slurm_partition: gpu}\n"
-    assert own(tmp_path, monkeypatch, text) == wanted
-    for empty in ("", "# nothing yet\n", "default-resources:\n"):
-        assert own(tmp_path, monkeypatch, empty).get("default-resources", {}) == {}
-
-
-def as_snakemake_reads(name, value):
-    found = Resource.from_cli_expression(name, str(value), with_threads_arg=False)
-    return found.evaluate(rulename="", wildcards=None, input=None, attempt=2, async_run=None).value if found.is_evaluable() else found.value
-
-
-def test_the_clusters_own_words_reach_slurm_as_they_are(tmp_path, monkeypatch):
-    given = {"slurm_partition": "all", "slurm_account": "2021-5-12", "qos": "max", "constraint": "a100|h100", "gres": "nvme:1"}
-    lines = "".join(f'  {name}: "{value}"\n' for name, value in given.items())
-    found = own(tmp_path, monkeypatch, f"default-resources:\n{lines}set-resources:\n  embed: {{slurm_partition: open, runtime: 60}}\n")
-    assert {name: as_snakemake_reads(name, value) for name, value in found["default-resources"].items()} == given
-    embed = found["set-resources"]["embed"]
-    assert (as_snakemake_reads("slurm_partition", embed["slurm_partition"]), embed["runtime"]) == ("open", 60)
-
-
-def test_an_expression_stays_one(tmp_path, monkeypatch):
-    text = (
-        """default-resources: {slurm_partition: "'long' if attempt > 1 else 'short'", slurm_extra: "'--nice=5'", mem_mb: 100 * attempt}\n"""
-    )
-    found = own(tmp_path, monkeypatch, text)["default-resources"]
-    assert {name: as_snakemake_reads(name, value) for name, value in found.items()} == {
-        "slurm_partition": "long",
-        "slurm_extra": "--nice=5",
-        "mem_mb": 200,
-    }
-
-
 def test_what_is_asked_for_is_what_is_submitted(slurm):
     require_scheduler([{"mem_mb": 4000, "mem_mb_per_cpu": 900, "threads": 1, "cpus_per_task": 8, "clusters": "big"}, {"cpus_per_task": -1}])
     assert (slurm / "calls").read_text().splitlines()[1:] == [
         "sbatch --test-only --clusters=big --mem-per-cpu=900 --cpus-per-task=8 --wrap=true",
         "sbatch --test-only --wrap=true",
     ]
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("jobs: 5\nqos: long\n", r"local\.yaml:2: qos: 'qos' is a resource.*below `default-resources`"),
-        (
-            "default-resources:\n  mem_mb_per_cpu: 4000\n",
-            r"local\.yaml:2: .*no mem_mb_per_cpu.*as many CPUs",
-        ),
-        (
-            "default-resources: [slurm_partition=main]\n",
-            r"local\.yaml:1: default-resources: resources are a mapping here.*slurm_partition=main",
-        ),
-        ("jobs: 5\nslurm_account: mine\n", r"local\.yaml:2: slurm_account: 'slurm_account' is a resource.*below `default-resources`"),
-        ("- jobs\n", r"local\.yaml: this is no mapping"),
-        ("jobs 50\n", r"local\.yaml: this is no mapping"),
-        ("jobs: 5\njobs: 6\n", r"local\.yaml:2"),
-    ],
-)
-def test_a_file_of_other_content_is_refused_by_name_and_line(tmp_path, monkeypatch, text, said):
-    with pytest.raises(InputError, match=said):
-        own(tmp_path, monkeypatch, text)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from crosslign.stages.job import SLURM_LOG, slurm_job
+from crosslign.jobs.frame import SLURM_LOG, slurm_job
 
 ALONE = {"SLURM_JOB_ID": "812"}
 IN_ARRAY = {"SLURM_JOB_ID": "815", "SLURM_ARRAY_JOB_ID": "812", "SLURM_ARRAY_TASK_ID": "3"}

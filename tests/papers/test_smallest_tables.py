@@ -7,12 +7,8 @@ import csv
 import json
 import math
 import re
-import sys
-from pathlib import Path
 
 import pytest
-
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "workflow"))
 from project_copy import Workflow, copy_project
 
 from crosslign.config.load import load_project

@@ -15,8 +15,8 @@ from pathlib import Path
 from filelock import Timeout
 
 from crosslign.errors import ResourceError
-from crosslign.files.leases import SCHEDULERS
 from crosslign.files.locks import locked
+from crosslign.jobs.leases import SCHEDULERS
 
 ENGINE_VARIABLE = "CROSSLIGN_ENGINE"
 """`host:pid` of the process that started the jobs of this run; the workflow sets it."""

@@ -6,7 +6,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable
 
-from crosslign.config.scheduler import ask
+from crosslign.slurm.commands import ask
 
 PENDING_SECONDS = 1800.0
 """How long a job waits before its reason is told."""

@@ -4,14 +4,13 @@ That the plugin calls it so, whole runs tell: tests/faults/test_faults_cluster.p
 """
 
 import asyncio
-import os
 import time
 from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
 
-from crosslign.config.slurm_executor import PatientExecutor
+from crosslign.slurm.executor import PatientExecutor
 
 FAILED = "SLURM sbatch failed. The error message was 'sbatch: error: {}'.\n    sbatch call:\n        sbatch --wrap='Socket timed out'\n"
 LATER = [
@@ -64,14 +63,12 @@ class Executor(PatientExecutor, Plugin):
 
 
 @pytest.fixture
-def slurm(tmp_path, monkeypatch):
+def slurm(tmp_path, command):
     """Commands that answer what stands in a file; `scancel` writes down how it was called, and fails where a file says so."""
     fails = f"[ ! -e {tmp_path}/fails ] || {{ echo no contact >&2; exit 1; }}"
     scripts = {"scontrol": f"cat {tmp_path}/ping", "squeue": f"cat {tmp_path}/queue; : > {tmp_path}/queue"}
     for name, script in {**scripts, "scancel": f'echo "$*" >> {tmp_path}/cancelled\n{fails}'}.items():
-        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
-        (tmp_path / name).chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+        command(name, script)
     (tmp_path / "queue").touch()
 
     def ping(*states):

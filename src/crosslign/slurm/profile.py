@@ -1,0 +1,60 @@
+"""The user's own slurm/local.yaml, which is laid over the Slurm profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from crosslign.config.yaml_files import load_yaml
+from crosslign.errors import InputError
+
+OWN_PROFILE = Path("slurm/local.yaml")
+RESOURCES = "default-resources"
+NAMES = ("slurm_account", "slurm_partition", "clusters", "constraint", "gpu_model", "gres", "qos", "reservation")
+"""Resources whose texts are a cluster's own words."""
+WORDS = ("account", "partition", "time", "mem", "gpu", "gpus", "nodes", "runtime", *(name for name in NAMES if "_" not in name))
+"""What people write beside `default-resources`, and Snakemake knows no option for."""
+PER_CPU = "mem_mb_per_cpu"
+
+
+def own_settings() -> dict[str, Any]:
+    """Return what the user's own file lays over the Slurm profile, as it stands there; nothing where there is none.
+
+    Raises:
+        InputError: it is no mapping, or gives resources elsewhere than below `default-resources`, or not as a mapping, or memory by CPU.
+    """
+    if not OWN_PROFILE.exists():
+        return {}
+    file = load_yaml(OWN_PROFILE)
+    do = f"Write `key: value` lines, those of resources below `{RESOURCES}` (docs/cluster.md)"
+    if not isinstance(file.content, Mapping):
+        raise InputError("this is no mapping of keys", where=str(OWN_PROFILE), do=do)
+    for key in file.content:
+        if "_" in key or key in WORDS:
+            raise InputError(f"{key!r} is a resource, no option of Snakemake", where=file.where([key]), do=do)
+    resources = file.content.get(RESOURCES) or {}
+    if not isinstance(resources, Mapping):
+        raise InputError("resources are a mapping here", where=file.where([RESOURCES]), why=f"found {resources!r}", do=do)
+    if PER_CPU in resources:
+        why = "it would replace the memory that each rule declares, and no further try would get more"
+        do = "Leave it out: where Slurm limits memory by CPU, it gives a job as many CPUs as its memory needs"
+        raise InputError(f"no {PER_CPU} for all rules", where=file.where([RESOURCES, PER_CPU]), why=why, do=do)
+    return {**file.content, RESOURCES: resources}
+
+
+def own_profile() -> dict[str, Any]:
+    """Return the user's own settings as Snakemake must get them: it takes the text of a resource for Python, so names are quoted.
+
+    A partition `all` would be a function, an account `2021-5-12` a number. A text with quotes in it is an expression, and stays.
+    """
+    settings = own_settings()
+    rules = settings.get("set-resources")
+    if isinstance(rules, Mapping):
+        settings["set-resources"] = {rule: _quoted(given) if isinstance(given, Mapping) else given for rule, given in rules.items()}
+    return {**settings, RESOURCES: _quoted(settings[RESOURCES])} if settings else {}
+
+
+def _quoted(resources: Mapping[str, Any]) -> dict[str, Any]:
+    plain = {name for name, value in resources.items() if name in NAMES and isinstance(value, str) and not set("'\"") & set(value)}
+    return {name: repr(value) if name in plain else value for name, value in resources.items()}
