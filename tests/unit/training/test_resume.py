@@ -156,15 +156,23 @@ def test_a_checkpoint_of_something_else_is_left_with_a_word(tiny_encoder, pairs_
 
 @pytest.mark.parametrize("damage", ["state.json", "model.safetensors"])
 def test_a_damaged_checkpoint_gives_way_to_the_one_before(train, monkeypatch, caplog, tmp_path, damage):
-    """Each look finds a better model: the one that the older checkpoint calls its best must still be there."""
+    """Each look finds a better model: the one that the older checkpoint, of step 2, calls its best must still be there after step 5."""
+    from crosslign.training.step import Stepper
+
     caplog.set_level("INFO")
-    recipe = trial.recipe(select={"best": {"task": "t", "subset": "s", "metric": "m", "every": 1}})
+    recipe, real = trial.recipe(select={"best": {"task": "t", "subset": "s", "metric": "m", "every": 1}}), Stepper.run
     _, fresh = train(recipe, "fresh", dev=_scored(1, 1))
+
+    def run(self, step, *rest):
+        if step == 5:
+            raise KeyboardInterrupt
+        return real(self, step, *rest)
+
     with monkeypatch.context() as patch:
-        _stop_after(patch, 2)
-        with pytest.raises(StoppedError):
+        patch.setattr(Stepper, "run", run)
+        with pytest.raises(KeyboardInterrupt):
             train(recipe, dev=_scored(1, 1))
-    path = tmp_path / "run-work" / "step-00000003" / damage
+    path = tmp_path / "run-work" / "step-00000004" / damage
     path.write_bytes(path.read_bytes()[:20])
     _, folder = train(recipe, dev=_scored(3, 1))
     assert "cannot be read" in caplog.text
