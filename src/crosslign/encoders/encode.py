@@ -80,7 +80,10 @@ def _encode_member(
     """Encode tokenised sentences; where memory does not suffice, go on with batches of half the size, here and in later calls."""
     lengths = np.fromiter((len(ids) for ids in tokens.ids), np.int64, len(tokens.ids))
     precision = readout.get("precision", "fp32")
-    backbone = PackedBackbone(member.backbone, precision, token_budget(model)) if supported(member.backbone, precision) else None
+    backbone: Backbone | None = None
+    if supported(member.backbone, precision):
+        blocks = member.blocks_read(readout["pooling"], readout.get("layer", -1))
+        backbone = PackedBackbone(member.backbone, precision, token_budget(model), blocks)
     waiting = np.argsort(-lengths, kind="stable")
     out = np.empty((len(waiting), member.width(readout["pooling"])), dtype=np.float32)
     while len(waiting):

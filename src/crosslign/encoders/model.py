@@ -113,6 +113,10 @@ class Member(nn.Module):
             return self.blocks
         return resolve_layer(1 if pooling == "avg_first_last" and layer < 0 else layer, self.blocks)
 
+    def blocks_read(self, pooling: str, layer: int) -> int:
+        """Return how many blocks a readout needs here; those above an inner layer have no part in it."""
+        return self.blocks if pooling == "avg_first_last" else self.layer_read(pooling, layer)
+
     def tokenise(self, texts: Sequence[str], pair_texts: Sequence[str] | None, max_length: int) -> Tokens:
         """Tokenise sentences or pairs; never to more tokens than there are positions.
 

@@ -118,11 +118,12 @@ class PackedBackbone(Packed):
         backbone: a model for which `supported` is true; later changes of its matrices do not reach the copy.
         precision: `fp32` or `bf16`.
         tokens: tokens of a usual batch; a hint for the layout.
+        blocks: see `Packed`.
     """
 
-    def __init__(self, backbone: Any, precision: str, tokens: int = 2048) -> None:
-        super().__init__(backbone)
-        self.layers = [_Layer(layer, TYPES[precision], tokens) for layer in self.backbone.encoder.layer]
+    def __init__(self, backbone: Any, precision: str, tokens: int = 2048, blocks: int | None = None) -> None:
+        super().__init__(backbone, blocks)
+        self.layers = [_Layer(layer, TYPES[precision], tokens) for layer in self.computed]
 
     def blocks(self, lengths: Tensor) -> Iterator[Callable[[Tensor], Tensor]]:
         """Yield the blocks for sentences of these lengths."""

@@ -93,10 +93,11 @@ class PackedTraining(Packed):
     Args:
         backbone: a model for which `trains_packed` is true; its mode and its dropout are followed.
         precision: `fp32` or `bf16`, of the matrix products.
+        blocks: see `Packed`.
     """
 
-    def __init__(self, backbone: Any, precision: str) -> None:
-        super().__init__(backbone)
+    def __init__(self, backbone: Any, precision: str, blocks: int | None = None) -> None:
+        super().__init__(backbone, blocks)
         self.dtype = TYPES[precision]
 
     def _linear(self, values: Tensor, *layers: nn.Linear) -> Tensor:
@@ -115,4 +116,4 @@ class PackedTraining(Packed):
     def blocks(self, lengths: Tensor) -> Iterator[Callable[[Tensor], Tensor]]:
         """Yield the blocks for sentences of these lengths."""
         groups = group_by_length(lengths.tolist())
-        return (partial(self._layer, layer, groups) for layer in self.backbone.encoder.layer)
+        return (partial(self._layer, layer, groups) for layer in self.computed)

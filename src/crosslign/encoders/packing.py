@@ -69,11 +69,14 @@ class Packed(ABC):
 
     Args:
         backbone: a model of BERT's kin.
+        blocks: how many of its blocks are computed, where an inner layer is read; None for all.
     """
 
-    def __init__(self, backbone: Any) -> None:
+    def __init__(self, backbone: Any, blocks: int | None = None) -> None:
         self.backbone = backbone
         self.first = first_position(backbone)
+        self.computed = list(backbone.encoder.layer)[:blocks]
+        self.pooler = backbone.pooler if len(self.computed) == len(backbone.encoder.layer) else None
 
     @abstractmethod
     def blocks(self, lengths: Tensor) -> Iterator[Callable[[Tensor], Tensor]]:
@@ -102,4 +105,4 @@ class Packed(ABC):
             states.append(block(states[-1]))
             if not output_hidden_states:
                 del states[0]
-        return packing.output(states, self.backbone.pooler, output_hidden_states)
+        return packing.output(states, self.pooler, output_hidden_states)

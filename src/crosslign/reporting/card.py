@@ -87,10 +87,21 @@ def _use(recipe: Mapping[str, Any], member: str, written: bool) -> list[str]:
     return OWN_USE.format(member=member, lang=lang, readout=dict(recipe["readout"])).splitlines()
 
 
-def _selection(run: Path, checkpoint: str) -> list[str]:
+def _origin(base: Mapping[str, Any], member: str) -> str:
+    """Return what an encoder starts from: a base encoder, or a checkpoint of another run."""
+    if "run" in base:
+        return f"checkpoint `{base['checkpoint']}` of the run `{base['run']}`"
+    return f"`{base['members'][member]}`"
+
+
+def _selection(recipe: Mapping[str, Any], run: Path, checkpoint: str) -> list[str]:
+    """Return what a checkpoint was chosen by, which may be another evaluation's test data (MPCL)."""
     path = run / "selection.json"
     found = read_json(path)["best"].get(checkpoint) if path.is_file() else None
-    return [f"Chosen at step {found['step']}: {found['value']:.4f} on its development set."] if found else []
+    if found is None:
+        return []
+    select = recipe["select"][checkpoint]
+    return [f"Chosen at step {found['step']} by {select['metric']} on {select['task']}, {select['subset']}: {found['value']:.4f}."]
 
 
 def score_lines(files: Iterable[Path]) -> list[str]:
@@ -130,7 +141,6 @@ def model_card(
     """
     data, langs = _data(examples)
     licences = sorted(lineage["licences"])
-    base = recipe["base"]["members"] if "members" in recipe.get("base", {}) else {}
     written = (run / checkpoint / member / "modules.json").is_file()
     tag = "sentence-transformers" if written else "transformers"
     front = {
@@ -142,17 +152,16 @@ def model_card(
         "tags": [tag, "feature-extraction", "sentence-similarity", "crosslign"],
     }
     mark = lineage["counts"].get("collapsed", {}).get(checkpoint, "")
-    encoder = f"`{base[member]}`" if member in base else "the members of its base system"
     paper = PAPERS.get(recipe.get("paper", ""), "")
-    origin = f"Checkpoint `{checkpoint}`, member `{member}`, of the run `{recipe.get('run_id', recipe['system'])}`"
+    own = f"Checkpoint `{checkpoint}`, member `{member}`, of the run `{recipe['run_id']}`"
     sections: list[tuple[str, list[str]]] = [
-        ("", [f"{origin}; it starts from {encoder}."]),
+        ("", [f"{own}; it starts from {_origin(recipe['base'], member)}."]),
         ("", [f"**Collapsed**: {mark}. Its vectors mean nothing."] if mark else []),
         ("", ["Made from stand-ins for real data: it shows that the line runs, no more."] if lineage["stand_in"] else []),
         ("Data", data),
         ("Licences", [f"- {licence}" for licence in licences] or ["None is stated."]),
         ("Recipe", _recipe(recipe)),
-        ("Scores", [*_selection(run, checkpoint), *scores] or ["None is known here; see the tables of the project."]),
+        ("Scores", [*_selection(recipe, run, checkpoint), *scores] or ["None is known here; see the tables of the project."]),
         ("Use", _use(recipe, member, written)),
         ("Citation", [f"- {text}" for text in (paper, CITATION) if text]),
     ]

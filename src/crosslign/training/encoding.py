@@ -158,13 +158,14 @@ class Encoding:
         )
         segments = [group.segments[i] for i in rows] if group.segments is not None else None
         features = collate([group.ids[i] for i in rows], segments, self._model.member(group.member).pad, accelerator.device)
-        backbone: Any = group.module.backbone
+        member: Any = group.module
         precision = self._settings.precision
-        if trains_packed(backbone, precision):
-            vectors: Tensor = group.module(features, group.pooling, group.layer, PackedTraining(backbone, precision))
+        if trains_packed(member.backbone, precision):
+            packed = PackedTraining(member.backbone, precision, member.blocks_read(group.pooling, group.layer))
+            vectors: Tensor = member(features, group.pooling, group.layer, packed)
         else:
             with accelerator.autocast():
-                vectors = group.module(features, group.pooling, group.layer)
+                vectors = member(features, group.pooling, group.layer)
         return vectors.float()
 
     def _chunks(self, group: Group) -> list[NDArray[np.int64]]:

@@ -70,15 +70,8 @@ class _Run:
             module.to(self.accelerator.device).train()
         order = self.streams[0].order
         self.steps = total_steps(order.steps_per_epoch, 1, train.get("epochs"), train.get("steps"))
-        settings = Settings(
-            self.accelerator,
-            recipe["seed"],
-            readout["pooling"],
-            readout.get("layer", -1),
-            train["max_length"],
-            readout.get("prefix", ""),
-            self.precision,
-        )
+        pooling, layer, prefix = readout["pooling"], readout.get("layer", -1), readout.get("prefix", "")
+        settings = Settings(self.accelerator, recipe["seed"], pooling, layer, train["max_length"], prefix, self.precision)
         self.stepper = Stepper(model, parts, self.streams, settings)
         self.optimiser = Optimiser(recipe, model, parts, self.steps)
         self.scaler = self.accelerator.scaler

@@ -85,6 +85,21 @@ def _tokenizer_key(tokenizer: Any) -> str:
     return sha256_text(backend.to_str())
 
 
+def _copy_key(path: Path, model: Model, max_length: int, prefix: str, forms: Collection[str]) -> dict[str, Any]:
+    """Return what a tokenised copy hangs on; no text is longer than its member has positions."""
+    if "views" not in open_examples(path).schema_arrow.names:  # the sides of a row then are views of each other (`objectives.views`)
+        forms = {SENTENCES if form == PAIR_VIEWS else form for form in forms}
+    return {
+        "examples": sha256_file(path),
+        "tokenizers": {name: _tokenizer_key(member.tokenizer) for name, member in model.members.items()},
+        "max_length": max_length,
+        "longest": {name: min(max_length, member.positions) for name, member in model.members.items()},
+        "prefix": prefix,
+        "forms": sorted(forms),
+        "chunk": tokenised.CHUNK,
+    }
+
+
 class Store:
     """A training set that is tokenised.
 
@@ -136,18 +151,7 @@ class Store:
             StoppedError: the process was asked to stop; what is tokenised is kept.
             InputError: no examples, a column is missing, or a language without member.
         """
-        columns = open_examples(path).schema_arrow.names
-        if "views" not in columns:  # the sides of a row then are views of each other (`objectives.views`)
-            forms = {SENTENCES if form == PAIR_VIEWS else form for form in forms}
-        tokenizers = {name: _tokenizer_key(model.member(name).tokenizer) for name in model.members}
-        key = {
-            "examples": sha256_file(path),
-            "tokenizers": tokenizers,
-            "max_length": max_length,
-            "prefix": prefix,
-            "forms": sorted(forms),
-            "chunk": tokenised.CHUNK,
-        }
+        key = _copy_key(path, model, max_length, prefix, forms)
         partial = folder.with_name(f"{folder.name}.partial")
         if shared is None:
             if not _is_made(folder, key):

@@ -55,6 +55,20 @@ def test_states_are_those_of_transformers(kind, lengths):
         assert got.pooler_output is None
 
 
+@pytest.mark.parametrize("blocks", [0, 1, 2])
+def test_without_the_blocks_above_an_inner_layer_its_states_are_the_same(blocks):
+    backbone, lengths = _backbone("bert"), [3, 9, 4]
+    features = _batch(lengths, 0)
+    packed = PackedBackbone(backbone, "fp32", blocks=blocks)
+    with torch.inference_mode():
+        expected = backbone(**features, output_hidden_states=True).hidden_states
+        got = packed(**features, output_hidden_states=True)
+    assert len(packed.layers) == len(got.hidden_states) - 1 == blocks
+    for row, length in enumerate(lengths):
+        assert torch.allclose(got.hidden_states[blocks][row, :length], expected[blocks][row, :length], atol=2e-5)
+    assert got.pooler_output is None  # it reads the last block
+
+
 def test_second_segments_enter():
     backbone = _backbone("bert")
     features = _batch([6, 9, 2], 0)

@@ -175,6 +175,14 @@ def test_keys_staged_by_two_terms_are_enqueued_once(queue):
     assert int(part.filled[0]) == 4
 
 
+def test_keys_of_a_step_that_failed_are_dropped(queue):
+    """Its loss was not finite, so nothing was committed; the next step's keys alone go into the ring."""
+    part = queue(4, ("main",))
+    part.stage("a_key", keys("ab"), ["en", "en"])
+    part.before_keys()
+    assert put(part, "cd") == ("cd..", 2, 2)
+
+
 def test_rings_per_language(queue):
     part = queue(4, ("main",), langs=["en", "zh"])
     part.stage("a_key", keys("abc"), ["en", "zh-CN", "en"])

@@ -116,6 +116,35 @@ def test_logs_tell_constant_predictions(term, labelled, head):
     assert alike.logged["constant"] == 0.0  # one prediction for rows of one label says nothing
 
 
+def test_logs_tell_equal_scores_of_all_choices_and_the_share_of_right_labels(term, labelled, head):
+    part = head(labels=1, head="linear")
+    rows = labelled([[0.0], [1.0]], group=["p", "p"])
+    choice = term("cross_entropy", part="head", form="multiple_choice")
+    assert choice.loss({"row": torch.ones(2, 5).double()}, rows, {"head": part}).logged["constant"] == 1.0
+    part = head(labels=2, head="linear")
+    with torch.no_grad():
+        part.layers[1].weight.zero_()
+        part.layers[1].bias.copy_(torch.tensor([1.0, -1.0]))  # class 0 for every row, class 1 for none
+    several = term("cross_entropy", part="head", form="multi_label")
+    logged = several.loss({"row": torch.ones(4, 5).double()}, labelled([[0.0], [0.0], [0.0, 1.0], [1.0]]), {"head": part}).logged
+    assert (logged["accuracy"], logged["constant"]) == (5 / 8, 1.0)
+
+
+HEADS = {
+    "roberta": ["Dropout", "Linear", "Tanh", "Dropout", "Linear"],
+    "mlp": ["Linear", "ReLU", "Dropout", "Linear"],
+    "linear": ["Dropout", "Linear"],
+}
+
+
+@pytest.mark.parametrize("kind", HEADS)
+def test_heads_drop_out_where_they_are_said_to(part, kind):
+    """RoBERTa's before both of its layers (A.4.3), MoCo-BERT's on the hidden units alone (A3.8)."""
+    layers = part("classification", dimension=8, labels=2, head=kind, dropout=0.3).layers
+    assert [type(layer).__name__ for layer in layers] == HEADS[kind]
+    assert {layer.p for layer in layers if hasattr(layer, "p")} == {0.3}
+
+
 def test_rows_without_supervision_give_nothing(term, labelled, head):
     vectors = {"row": torch.ones(2, 5, requires_grad=True)}
     rows = labelled([[0.0], [1.0]], supervised=[False, False])

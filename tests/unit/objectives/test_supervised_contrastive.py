@@ -99,6 +99,18 @@ def test_retrieval_agrees_with_the_slow_twin(term, labelled, agree, random_vecto
     agree(lambda v: objective.loss(v, rows, {}).total, slow, random_vectors(a=3, b=3, view_0_a=3, view_0_b=3))
 
 
+def test_retrieval_compares_the_rows_that_have_a_view(term, labelled, agree, random_vectors):
+    rows = labelled([1, 1, 0], counts=[1, 0, 1], seconds=["b0", "b1", "b2"])  # row 1 has none; row 0 is a pair of paraphrases
+    positive = [[i == j or {i, j} == {0, 2} for j in range(4)] for i in range(4)]
+    objective = term("supervised_contrastive", form="retrieval", temperature=0.3)
+
+    def slow(v):
+        anchors, views = torch.cat([v["a"][[0, 2]], v["b"][[0, 2]]]), torch.cat([v["view_0_a"], v["view_0_b"]])
+        return slow_losses.mean(slow_losses.scl_retrieval(anchors, views, positive, 0.3))
+
+    agree(lambda v: objective.loss(v, rows, {}).total, slow, random_vectors(a=3, b=3, view_0_a=2, view_0_b=2))
+
+
 def test_is_zero_when_all_labels_are_equal(term, labelled):
     vectors = {"row": ANCHORS.clone().requires_grad_(), "view_0": VIEWS}
     loss = term("supervised_contrastive").loss(vectors, labelled([1, 1, 1, 1]), {}).total

@@ -54,13 +54,21 @@ def test_a_card_says_what_the_run_was_made_of(run):
         "- Apache-2.0: 50 % “quoted”",
         "objective: infonce",
         "learning_rate: 3e-05",
-        "Chosen at step 150: 0.6100",
+        "Chosen at step 150 by spearman on sts, en: 0.6100.",
         "Wang, Wu and Neubig (2022)",
         "CITATION.cff",
     ):
         assert text in body, text
     assert "Chosen at" not in (folder / "last" / "main" / "README.md").read_text()
     assert "Collapsed" not in card
+
+
+def test_a_card_names_the_run_that_a_system_goes_on_from(run):
+    folder, examples = run
+    recipe = RECIPE | {"base": {"run": "MP-warm-xlmr-main-s42", "checkpoint": "best"}}
+    assert "it starts from checkpoint `best` of the run `MP-warm-xlmr-main-s42`." in model_card(
+        recipe, folder, "last", "main", KNOWN, examples
+    )
 
 
 def test_collapses_and_stand_ins_are_said(run):

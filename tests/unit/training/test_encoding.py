@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -92,11 +93,25 @@ def test_dropout_differs_between_steps_and_inputs_but_not_between_calls(tiny_mod
     assert not torch.equal(encode(0), encode(1))
 
 
-def test_same_sentence_twice_gets_two_dropout_masks(tiny_model, sentence_pairs):
+@pytest.mark.parametrize("share", [1.0, 0.25, 0.01])
+def test_same_sentence_twice_gets_two_dropout_masks(tiny_model, sentence_pairs, share):
+    """In one micro-batch and in several: unsupervised contrast has nothing else to tell the two by."""
     _set_dropout(tiny_model, 0.3)
     item = Input([sentence_pairs[0][0]] * 4, ["en"] * 4)
-    vectors = Encoding(_settings(), {"a": item, "b": item}, {}, tiny_model.member, tiny_model, 1.0, ("x", 0)).vectors(gradient=False)
-    assert not torch.allclose(vectors["a"], vectors["b"])
+    vectors = Encoding(_settings(), {"a": item, "b": item}, {}, tiny_model.member, tiny_model, share, ("x", 0)).vectors(gradient=False)
+    assert len(torch.cat(list(vectors.values())).unique(dim=0)) == 8
+
+
+def test_members_and_processes_draw_dropout_of_their_own(tiny_model, sentence_pairs):
+    _set_dropout(tiny_model, 0.3)
+    member = tiny_model.member("main")
+    model = type(tiny_model)({"en": member, "de": copy.deepcopy(member)})
+    item, drawn = Input([sentence_pairs[0][0]] * 4, ["en", "en", "de", "de"]), []
+    for rank in (0, 1):  # each encodes one sentence of each member, and leaves zeros for the other
+        one = SimpleNamespace(process_index=rank, num_processes=2, device=torch.device("cpu"), reduce=lambda joint, kind: joint)
+        encoding = Encoding(replace(_settings(), accelerator=one), {"x": item}, {}, model.member, model, 1.0, ("x", 0))
+        drawn.append(encoding.vectors(gradient=False)["x"])
+    assert len((drawn[0] + drawn[1]).unique(dim=0)) == 4
 
 
 def test_rows_come_back_in_their_order_from_several_members(tiny_model, sentence_pairs):
@@ -124,6 +139,14 @@ def test_pairs_of_texts_are_one_sequence(tiny_model):
     assert torch.allclose(tiny_model.member("main")(features, "cls")[0], vectors[0], atol=1e-6)
 
 
+def test_a_sentence_that_was_not_tokenised_beforehand_gets_the_prefix_too(tiny_model):
+    tiny_model.eval()
+    settings, item = replace(_settings(), prefix="the dog "), Input(["sleeps."], ["en"])
+    vectors = Encoding(settings, {"x": item}, {}, tiny_model.member, tiny_model, 1.0, ("x", 0)).vectors(gradient=False)["x"]
+    features = dict(tiny_model.member("main").tokenizer("the dog sleeps.", return_tensors="pt"))
+    assert torch.allclose(tiny_model.member("main")(features, "mean"), vectors, atol=1e-6)
+
+
 def test_trial_kinds_are_registered():
     from crosslign.objectives import OBJECTIVES
 
@@ -146,6 +169,35 @@ def test_the_layer_that_an_input_reads(tiny_model, sentence_pairs, choice, train
     encoding.backward()
     blocks = tiny_model.member("main").backbone.encoder.layer
     assert [any(p.grad is not None and bool(p.grad.any()) for p in block.parameters()) for block in blocks] == trained
+
+
+@pytest.mark.parametrize(
+    ("pooling", "layer", "computed"), [("mean", 6, 1), ("mean", 0, 0), ("mean", -1, 2), ("avg_first_last", 1, 2), ("pooler", 6, 2)]
+)
+def test_blocks_above_the_layer_that_is_read_are_not_computed(tiny_model, sentence_pairs, monkeypatch, pooling, layer, computed):
+    """In training and in encoding; layer 6 of 12 is layer 1 of 2."""
+    from crosslign.encoders import packed, packed_training
+    from crosslign.encoders.encode import encode
+
+    done = []
+    for owner, name in ((packed._Layer, "__call__"), (packed_training.PackedTraining, "_layer")):
+        monkeypatch.setattr(owner, name, _counted(getattr(owner, name), done))
+    texts = [en for en, _ in sentence_pairs]
+    item = Input(texts, ["en"] * 20, pooling=pooling, layer=layer)
+    tiny_model.eval()
+    trained = Encoding(_settings(), {"x": item}, {}, tiny_model.member, tiny_model, 1.0, ("x", 0)).vectors(gradient=False)["x"]
+    assert len(done) == computed
+    encoded = encode(tiny_model, texts, ["en"] * 20, {"pooling": pooling, "layer": layer, "max_length": 16, "normalise": False})
+    assert len(done) == 2 * computed
+    assert torch.allclose(trained, torch.from_numpy(encoded), atol=1e-5)
+
+
+def _counted(real, done):
+    def count(self, *given, **named):
+        done.append(1)
+        return real(self, *given, **named)
+
+    return count
 
 
 def test_one_sentence_read_at_two_layers(tiny_model, sentence_pairs):

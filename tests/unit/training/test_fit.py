@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -132,6 +133,39 @@ def test_each_step_and_each_term_draws_anew_from_the_seed(train, monkeypatch):
     assert len(set(found["one"][1])) == 6
     for one, other in zip(found["one"], found["other"], strict=True):
         assert not set(one) & set(other)
+
+
+def test_terms_on_two_sets_draw_apart(train, monkeypatch):
+    drawn = []
+    for kind in (trial.Paired, trial.Grouped):
+        monkeypatch.setattr(kind, "inputs", _noting_the_draw(kind.inputs, drawn))
+    sets = {"trial_paired": "pairs", "trial_grouped": "groups"}
+    terms = [{"objective": name, "examples": examples, "batch": 8} for name, examples in sets.items()]
+    train(trial.recipe(terms=terms, train={"steps": 2}))
+    assert len(drawn) == len(set(drawn)) == 4
+
+
+def _noting_the_draw(real, drawn):
+    def inputs(self, batch, draw):
+        drawn.append(int(torch.randint(1 << 30, (1,), generator=draw)))
+        return real(self, batch, draw)
+
+    return inputs
+
+
+def test_keys_draw_another_dropout_than_queries(train, monkeypatch):
+    """A momentum copy starts as the encoder: with the same dropout the key of a sentence would be its query."""
+
+    def inputs(self, batch, draw):
+        item = Input(batch.columns["a_text"], batch.columns["a_lang"])
+        return {"query": item, "key": replace(item, keys=True)}
+
+    real, seen = trial.Keyed.loss, []
+    monkeypatch.setattr(trial.Keyed, "inputs", inputs)
+    monkeypatch.setattr(trial.Keyed, "loss", lambda self, vectors, *rest: (seen.append(dict(vectors)), real(self, vectors, *rest))[1])
+    terms = [{"objective": "trial_keyed", "examples": "pairs", "batch": 8}]
+    train(trial.recipe(terms=terms, parts={"momentum": {"kind": "trial_momentum"}}, train={"steps": 1}))
+    assert not torch.isclose(seen[0]["query"], seen[0]["key"], atol=1e-3).all(1).any()
 
 
 def test_terms_that_want_different_inputs_of_one_set_are_both_named(train, monkeypatch):

@@ -62,6 +62,24 @@ def test_a_collapse_is_an_error_where_it_is_to_fail(train, tmp_path):
     assert not any("guards" in line for line in _curve(folder))
 
 
+@pytest.mark.parametrize(
+    ("collapsed", "why"),
+    [
+        (torch.ones(8, 8), "mean cosine 1.0000, effective rank 1.00"),
+        (torch.tensor([[1.0] + [0.0] * 7, [-1.0] + [0.0] * 7]).repeat(4, 1), "mean cosine 0.0000, effective rank 1.00"),
+    ],
+    ids=["one point", "one line, whose cosines cancel"],
+)
+def test_one_collapsed_input_beside_a_sound_one_is_seen(collapsed, why):
+    sound = torch.eye(8)  # cosines of 0, rank 8
+    for inputs in ([sound, collapsed], [collapsed, sound]):
+        guards = Guards({"every": 1, "patience": 1, "after": 0})
+        guards.look(1, inputs, {})
+        assert guards.mark() == f"embeddings have collapsed: {why} (since step 1)"
+    guards.look(2, [sound, sound], {})
+    assert guards.mark() == ""
+
+
 def test_only_checkpoints_made_after_a_collapse_are_marked(train):
     recipe = _recipe(ALIGNED, {}) | {"select": {"best": {"task": "t", "subset": "s", "metric": "m", "every": 2}}}
     scores = iter(range(100, 0, -1))

@@ -11,6 +11,7 @@ import trial
 from crosslign.encoders.model import Member
 from crosslign.errors import ResourceError
 from crosslign.training.memory import bounded_memory, halved, largest_that_fits
+from crosslign.training.step import Stepper
 
 LIMITS = [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("DefaultCPUAllocator: can't allocate memory"), MemoryError()]
 
@@ -64,6 +65,28 @@ def test_smaller_micro_batches_go_on_and_change_no_loss(train, tiny_encoder, mon
     assert summary["micro_batches"] == {"pairs": 2}
     assert max(asked) == 16
     assert _losses(folder) == pytest.approx(_losses(plain), rel=1e-4)
+
+
+def test_the_smaller_size_is_kept_over_a_stop(train, monkeypatch, room):
+    """What the next start has more memory for must change no bytes: micro-batches have dropout of their own."""
+    recipe = trial.recipe(train={"auto_micro_batch": True})
+    with monkeypatch.context() as little:
+        little.setattr(Member, "forward", Member.forward)
+        room(5)
+        _, whole = train(recipe, "whole")
+        real = Stepper.run
+
+        def run(self, step, *rest):
+            if step == 4:
+                raise KeyboardInterrupt
+            return real(self, step, *rest)
+
+        little.setattr(Stepper, "run", run)
+        with pytest.raises(KeyboardInterrupt):
+            train(recipe)
+    summary, folder = train(recipe)
+    assert summary["micro_batches"] == {"pairs": 2}
+    assert trial.weights(folder) == trial.weights(whole)
 
 
 def test_a_run_goes_back_to_its_checkpoint_and_resumes_with_the_smaller_size(train, room, monkeypatch, tmp_path):

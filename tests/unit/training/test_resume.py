@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+from itertools import count
 
 import pytest
 import torch
@@ -154,14 +155,35 @@ def test_a_checkpoint_of_something_else_is_left_with_a_word(tiny_encoder, pairs_
 
 
 @pytest.mark.parametrize("damage", ["state.json", "model.safetensors"])
-def test_damaged_checkpoint_starts_anew(train, monkeypatch, caplog, tmp_path, damage):
-    _stopped(train, monkeypatch, trial.recipe())
-    path = tmp_path / "run-work" / "step-00000003" / damage
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(train, monkeypatch, caplog, tmp_path, damage):
+    """Each look finds a better model: the one that the older checkpoint, of step 2, calls its best must still be there after step 5."""
+    from crosslign.training.step import Stepper
+
+    caplog.set_level("INFO")
+    recipe, real = trial.recipe(select={"best": {"task": "t", "subset": "s", "metric": "m", "every": 1}}), Stepper.run
+    _, fresh = train(recipe, "fresh", dev=_scored(1, 1))
+
+    def run(self, step, *rest):
+        if step == 5:
+            raise KeyboardInterrupt
+        return real(self, step, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Stepper, "run", run)
+        with pytest.raises(KeyboardInterrupt):
+            train(recipe, dev=_scored(1, 1))
+    path = tmp_path / "run-work" / "step-00000004" / damage
     path.write_bytes(path.read_bytes()[:20])
-    _, folder = train(trial.recipe())
+    _, folder = train(recipe, dev=_scored(3, 1))
     assert "cannot be read" in caplog.text
-    _, fresh = train(trial.recipe(), "fresh")
+    assert "going on after step 2" in caplog.text
     assert trial.weights(folder) == trial.weights(fresh)
+
+
+def _scored(first, step):
+    """Return a function that scores models one after another, whatever they are."""
+    scores = count(first, step)
+    return lambda model: {"best": float(next(scores))}
 
 
 def _sum_of_weights(model):
@@ -201,6 +223,22 @@ def test_whatever_is_damaged_in_the_working_folder_the_run_ends_in_the_same_byte
     (path,) = (tmp_path / "run-work").glob(damaged)
     damage(path)
     _, folder = train(recipe, dev=_sum_of_weights)
+    assert trial.weights(folder) == trial.weights(whole)
+
+
+def test_a_best_model_of_before_two_stops_is_still_checked(train, monkeypatch, caplog, tmp_path):
+    """The first look's model stays the best; it is damaged after the run has gone on once."""
+    recipe = trial.recipe(select={"best": {"task": "t", "subset": "s", "metric": "m", "every": 1}})
+    _, whole = train(recipe, "whole", dev=_scored(-1, -1))
+    for done, first in ((1, -1), (3, -2)):
+        with monkeypatch.context() as patch:
+            _stop_after(patch, done)
+            with pytest.raises(StoppedError):
+                train(recipe, dev=_scored(first, -1))
+    (best,) = (tmp_path / "run-work").glob("best/best-00000001/main/model.safetensors")
+    _cut(best)
+    _, folder = train(recipe, dev=_scored(-1, -1))
+    assert "the best model by best is not the one that was written" in caplog.text
     assert trial.weights(folder) == trial.weights(whole)
 
 

@@ -73,6 +73,16 @@ def test_opened_again_only_while_nothing_changed(tiny_model, pairs_file, tmp_pat
     assert len(made) == 3
 
 
+def test_encoders_of_one_tokenizer_that_read_to_different_lengths_share_no_copy(tiny_model, pairs_file, tmp_path, monkeypatch):
+    """One that has positions for six tokens, and one for 512: what the second left would be too long for the first."""
+    longest = []
+    for positions in (512, 6, 512, 9):
+        monkeypatch.setattr(tiny_model.member("main"), "positions", positions)
+        longest.append(int(Store.open(pairs_file, tmp_path / "s", tiny_model, 9, shared=tmp_path / "shared").lengths.max()))
+    assert longest == [9, 6, 9, 9]
+    assert len(list((tmp_path / "shared").glob("pairs-*"))) == 2
+
+
 def test_prefix_is_tokenised_with_the_text(tiny_model, pairs_file, tmp_path):
     store = Store.open(pairs_file, tmp_path / "s", tiny_model, 30, "the dog ")
     _, lookup = store.batch(np.array([12]), 0)

@@ -9,7 +9,7 @@ from trial import recipe
 from crosslign.encoders.dense import Dense
 from crosslign.encoders.model import Member, Model
 from crosslign.errors import InputError
-from crosslign.training.terms import build_parts
+from crosslign.training.terms import build_parts, open_streams
 
 
 @pytest.fixture
@@ -47,3 +47,15 @@ def test_parts_that_fit_are_built(narrow):
     assert build_parts(dual, narrow).keys() == {"scale"}
     other = recipe(parts=MLP, terms=[_term(objective="infonce", projection="mlp", pooling="mean")], readout={"pooling": "pooler"})
     assert build_parts(other, narrow).keys() == {"mlp"}
+
+
+def test_parts_of_one_kind_start_from_weights_of_their_own(tiny_model):
+    terms = [_term(objective="infonce", projection=name) for name in ("one", "other")]
+    made = build_parts(recipe(parts={"one": MLP["mlp"], "other": MLP["mlp"]}, terms=terms), tiny_model)
+    assert not (made["one"].dense.weight == made["other"].dense.weight).any()
+
+
+def test_of_the_micro_batches_of_one_set_the_smallest_counts(tiny_model, pairs_file, tmp_path):
+    terms = [_term(objective="infonce", **micro) for micro in ({"micro_batch": 4}, {}, {"micro_batch": 2}, {"micro_batch": 3})]
+    (stream,) = open_streams(recipe(terms=terms), {"pairs": pairs_file}, tiny_model, tmp_path)
+    assert stream.micro_batch == 2
