@@ -41,14 +41,14 @@ class Neighbours:
         forward_scores: float32 [n, k], their cosines.
         backward_indices: int64 [m, k'], sources nearest to each target.
         backward_scores: float32 [m, k'].
-        recall: share of the exact neighbours that are among these; below 1 for an approximate search, which measures it on a sample.
+        recall: share of the exact neighbours that are among these, as an approximate search measured it on a sample; None for an exact one.
     """
 
     forward_indices: np.ndarray
     forward_scores: np.ndarray
     backward_indices: np.ndarray
     backward_scores: np.ndarray
-    recall: float = 1.0
+    recall: float | None = None
 
     def turned(self) -> Neighbours:
         """Return the same with sources and targets exchanged."""

@@ -133,17 +133,19 @@ def test_an_index_that_cannot_be_built_is_refused(tmp_path: Path) -> None:
         approximate(tmp_path, paths, nbits=10)
 
 
-def test_recall_stands_beside_every_pair(tmp_path: Path) -> None:
-    found = replace(neighbours(np.eye(3), np.eye(3), 2), recall=0.875)
+@pytest.mark.parametrize("recall", [0.875, 1.0])
+def test_recall_stands_beside_every_pair_of_an_approximate_search(tmp_path: Path, recall: float) -> None:
+    """Also where all that the sample asked for was found: the search is none the less approximate."""
+    found = replace(neighbours(np.eye(3), np.eye(3), 2), recall=recall)
     write_neighbours(tmp_path / "near.safetensors", found)
     near = read_neighbours(tmp_path / "near.safetensors")
-    assert near.recall == near.turned().recall == 0.875
+    assert near.recall == near.turned().recall == recall
     for side in "st":
         write_rows(tmp_path / f"{side}.parquet", pa.table({"text_id": list("123"), "lang": ["de"] * 3, "text": list("abc")}), "texts")
     texts, outputs = (tmp_path / "s.parquet", tmp_path / "t.parquet"), (tmp_path / "out.tsv", tmp_path / "out.parquet")
     counts = write_pairs(near, texts, outputs, margin="absolute", retrieval="max", threshold=None)
-    assert counts["recall_at_k"] == 0.875
+    assert counts["recall_at_k"] == recall
     header, *lines = outputs[0].read_text().splitlines()
     assert header.split("\t")[-1] == "recall_at_k"
-    assert [line.split("\t")[-1] for line in lines] == ["0.8750"] * 3
-    assert pq.read_table(outputs[1])["recall_at_k"].to_pylist() == [0.875] * 3
+    assert [line.split("\t")[-1] for line in lines] == [f"{recall:.4f}"] * 3
+    assert pq.read_table(outputs[1])["recall_at_k"].to_pylist() == [recall] * 3
