@@ -104,6 +104,8 @@ def test_macro_f1_is_that_of_scikit_learn_and_mae_counts_stars():
     [
         ([0, 3], [[1, 0, 0], [0, 1, 0]], "there is no class 3"),
         ([0, -1], [[1, 0, 0], [0, 1, 0]], "there is no class -1"),
+        ([0, 1.5], [[1, 0, 0], [0, 1, 0]], "item '1' has the class 1.5"),
+        ([0, np.nan], [[1, 0, 0], [0, 1, 0]], "item '1' has the class nan"),
         ([0, 1], [[1, 0, 0], [np.nan, 1, 0]], "a logit of item '1' is NaN"),
     ],
 )
