@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from test_knn import clusters
 
 from crosslign.config.yaml_files import load_yaml
-from crosslign.errors import InputError
+from crosslign.errors import InputError, ResourceError
 from crosslign.files import write_rows
 from crosslign.mining import Neighbours, neighbours
 from crosslign.mining.backends import BACKENDS, faiss_flat, faiss_ivf_pq
@@ -73,6 +74,13 @@ def test_bad_vectors_are_refused_by_every_backend(tmp_path: Path, backend: str) 
     np.save(y, np.ones((3, 5)))
     with pytest.raises(InputError, match="unequal dimension"):
         search(x, y, 4, devices=["cpu"], state=State(tmp_path / "state"))
+
+
+@pytest.mark.parametrize("backend", ["faiss_flat", "faiss_ivf_pq"])
+def test_without_faiss_the_backend_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(ResourceError, match=f"mine: backend: {backend}: faiss is not installed"):
+        BACKENDS.get(backend)(*large(tmp_path), 4, devices=["cpu"], state=State(tmp_path / "state"))
 
 
 def large(folder: Path) -> tuple[Path, Path]:
