@@ -287,8 +287,8 @@ def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
     _check_figures(project, files)
     for name, task in project.tasks.items():
         for key in ("averages", "languages"):
-            named = {n: value["all_but"] for n, value in task.get(key, {}).items() if isinstance(value, Mapping)}
-            _check_cycles(f"{key} of {name}:", named)
+            named = {n: value["all_but"] if isinstance(value, Mapping) else value for n, value in task.get(key, {}).items()}
+            _check_cycles(f"{key} of {name}:", {n: value for n, value in named.items() if value != "all"})
     _check_cycles("corpus", {n: [*e.get("from", []), *e.get("of", []), *filter_corpora(e)] for n, e in project.corpora.items()})
     _check_cycles("examples", {n: list(e.get("of", [])) for n, e in project.examples.items()})
     _check_cycles("system", {n: _base_systems(entry_of(project, n)) for n in project.systems})

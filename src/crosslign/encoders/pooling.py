@@ -23,21 +23,20 @@ def resolve_layer(layer: int, blocks: int) -> int:
         blocks: blocks of the model at hand, L'.
 
     Returns:
-        A layer in 0 … blocks; on a model smaller than the one that `layer` was chosen for (L blocks: 12, or 24 for a layer above 12)
-        it is ceil(layer * L' / L).
+        A layer in 0 … blocks: `layer` itself where the model has it. One beyond its blocks was chosen for a larger model, of L = 12
+        blocks, or 24 for a layer above 12, and becomes ceil(layer * L' / L).
 
     Raises:
         InputError: the model has no such layer.
     """
-    if layer < 0:
-        return blocks
+    if layer <= blocks:
+        return layer if layer >= 0 else blocks
     of = 12 if layer <= 12 else 24
-    found = layer if blocks >= of else ceil(layer * blocks / of)
-    if found > blocks:
+    if blocks >= of or layer > of:
         raise InputError(
             f"there is no layer {layer}", where="layer", why=f"the encoder has {blocks} blocks", do="0 … blocks, or -1: the last"
         )
-    return found
+    return ceil(layer * blocks / of)
 
 
 def masked_mean(states: Tensor, mask: Tensor) -> Tensor:

@@ -123,7 +123,7 @@ def _encode(task: Task, devices: list[str], threads: int, head: Head | None, sha
 
 
 def embed_text_set(
-    members: Mapping[str, Path] | Path,
+    members: Mapping[str, Path],
     texts: Path,
     readout: Mapping[str, Any],
     out: Path,
@@ -142,7 +142,7 @@ def embed_text_set(
     decide the bytes, the number of processes does not. Every visible GPU works, in a process of its own; without one, the CPU.
 
     Args:
-        members: folder of each member; one folder alone is `main`.
+        members: folder of each member.
         texts: Parquet file of the kind `texts`.
         readout: pooling, layer, max_length, normalise, precision, prefix.
         out: path of the .npy file, written whole or not at all.
@@ -164,13 +164,13 @@ def embed_text_set(
             rows only. The message names the text.
         ResourceError: a process ended, memory does not suffice for one sentence, or the disk has no room for the matrix.
     """
-    paths = {"main": str(members)} if isinstance(members, Path) else {name: str(path) for name, path in members.items()}
     _check_pairs(texts)
     rows = len(Rows(texts))
     devices = _devices(processes, -(-rows // SHARD))[: None if head is None else 1]
     limit_threads(threads)
     with _folder(work, out) as folder:
         shards = _Shards(folder, out.stem, {**(identity or {}), "dtype": dtype, "rows": rows, "shard": SHARD})
+        paths = {name: str(path) for name, path in members.items()}
         task = Task(paths, str(texts), dict(readout), str(shards.matrix), dtype, named, SHARD)
         facts = _encode(task, devices, threads, head, shards, rows)
         shards.finish(out)

@@ -41,14 +41,14 @@ class Neighbours:
         forward_scores: float32 [n, k], their cosines.
         backward_indices: int64 [m, k'], sources nearest to each target.
         backward_scores: float32 [m, k'].
-        recall: share of the exact neighbours that are among these; below 1 for an approximate search, which measures it on a sample.
+        recall: share of the exact neighbours that are among these, as an approximate search measured it on a sample; None for an exact one.
     """
 
     forward_indices: np.ndarray
     forward_scores: np.ndarray
     backward_indices: np.ndarray
     backward_scores: np.ndarray
-    recall: float = 1.0
+    recall: float | None = None
 
     def turned(self) -> Neighbours:
         """Return the same with sources and targets exchanged."""
@@ -119,27 +119,18 @@ def neighbours(
     if k < 1:
         raise InputError(f"k must be at least 1, not {k}", where="nearest neighbours")
     devices = [torch.device(name) for name in ([device] if isinstance(device, str) else device)]
-    kind = devices[0].type
     given = [(left, source_rows, name_of(sources, "sources")), (right, target_rows, name_of(targets, "targets"))]
-    # The side whose copy stays in memory is the smaller one; ties are broken alike in both directions, so the result is the same.
-    swapped = _rows(*given[1][:2]) > _rows(*given[0][:2])
     lengths = k, k if k_back is None else k_back
+    # The side whose copy stays in memory is the smaller one; ties are broken alike in both directions, so the result is the same.
+    swapped = len(right if target_rows is None else target_rows) > len(left if source_rows is None else source_rows)
     if swapped:
-        given.reverse()
-        lengths = lengths[::-1]
-    bound = KEEP[kind] if keep is None else keep
+        given, lengths = given[::-1], lengths[::-1]
+    bound = KEEP[devices[0].type] if keep is None else keep
     sides = {place: (Side(*given[0], place, bound), Side(*given[1], place, bound)) for place in devices}
-    identity = {"k": str(lengths)}
-    if state:
-        identity |= {role: digest(*one[:2]) for role, one in zip(("rows", "columns"), given, strict=True)}
-    step = Step(dtype or product_dtype(devices[0]))
-    plan = _Plan([sides[place] for place in devices], lengths, step, tile or TILES[kind], state, identity)
-    found = _found(plan)
+    identity = {"k": str(lengths), "rows": digest(*given[0][:2]), "columns": digest(*given[1][:2])} if state else {}
+    step, size = Step(dtype or product_dtype(devices[0])), tile or TILES[devices[0].type]
+    found = _found(_Plan([sides[place] for place in devices], lengths, step, size, state, identity))
     return found.turned() if swapped else found
-
-
-def _rows(vectors: np.ndarray, rows: np.ndarray | None) -> int:
-    return len(vectors) if rows is None else len(rows)
 
 
 def _found(plan: _Plan) -> Neighbours:

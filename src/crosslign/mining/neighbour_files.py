@@ -16,9 +16,9 @@ NAMES = tuple(field.name for field in fields(Neighbours) if field.name != "recal
 
 
 def write_neighbours(path: Path, near: Neighbours) -> None:
-    """Write the four arrays under their names, and recall beside them, whole or not at all."""
+    """Write the four arrays under their names, and the recall of an approximate search beside them, whole or not at all."""
     with atomic_path(path) as temporary:
-        save_file({name: getattr(near, name) for name in NAMES}, temporary, {"recall": repr(near.recall)})
+        save_file({name: getattr(near, name) for name in NAMES}, temporary, {} if near.recall is None else {"recall": repr(near.recall)})
 
 
 def read_neighbours(path: Path) -> Neighbours:
@@ -30,7 +30,8 @@ def read_neighbours(path: Path) -> Neighbours:
     try:
         with safe_open(path, "numpy") as file:
             arrays = {name: file.get_tensor(name) for name in NAMES}
-            return Neighbours(**arrays, recall=float((file.metadata() or {})["recall"]))
+            recall = (file.metadata() or {}).get("recall")
+            return Neighbours(**arrays, recall=None if recall is None else float(recall))
     except FileNotFoundError as error:
         raise InputError("file is missing", where=str(path), do="Run the target that makes it") from error
     except (SafetensorError, KeyError) as error:

@@ -57,12 +57,16 @@ def chosen_pairs(near: Neighbours, margin: Margin, retrieval: Retrieval) -> Pair
     return pairs.take(np.isfinite(pairs.scores))
 
 
-def _tables(pairs: Pairs, above: np.ndarray, source: _Side, target: _Side, recall: float) -> Iterator[pa.Table]:
-    schema = SCHEMA if recall == 1.0 else SCHEMA.append(RECALL)
+def _schema(recall: float | None) -> pa.Schema:
+    return SCHEMA if recall is None else SCHEMA.append(RECALL)
+
+
+def _tables(pairs: Pairs, above: np.ndarray, source: _Side, target: _Side, recall: float | None) -> Iterator[pa.Table]:
+    schema = _schema(recall)
     for at in blocks(len(pairs), BATCH):
         left, right = pairs.sources[at], pairs.targets[at]
         columns = [pairs.scores[at], above[at], source.lines[left], target.lines[right], source.take(left), target.take(right)]
-        extra = [] if recall == 1.0 else [np.full(len(left), recall)]
+        extra = [] if recall is None else [np.full(len(left), recall)]
         yield pa.table([*columns, *extra], schema=schema)
 
 
@@ -98,7 +102,7 @@ def write_pairs(
         only_above: leave the others out.
 
     Returns:
-        pairs found, pairs above the threshold, pairs written, the threshold, and the recall of the search.
+        pairs found, pairs above the threshold, pairs written, the threshold, and the recall of an approximate search, else None.
 
     Raises:
         InputError: the sentences are not those that were searched.
@@ -115,7 +119,7 @@ def write_pairs(
     with ExitStack() as both:
         # The TSV gets its name only when the Parquet file is whole as well.
         tsv, parquet = (both.enter_context(atomic_path(path)) for path in outputs)
-        schema = SCHEMA if near.recall == 1.0 else SCHEMA.append(RECALL)
+        schema = _schema(near.recall)
         written = write_batches(parquet, _tables(pairs, above, source, target, near.recall), schema)
         _write_tsv(tsv, _tables(pairs, above, source, target, near.recall), schema)
     return {**counts, "written": written, "recall_at_k": near.recall}

@@ -27,7 +27,7 @@ def score(job: Job) -> None:
     sets_by_corpus = {corpus: sets[role] for role, corpus in recipe["task_entry"]["texts"].items()}
     context = {
         **{key: recipe[key] for key in ("run_id", "system", "seed", "checkpoint", "readout", "profile")},
-        **{key: recipe["readout_entry"][key] for key in ("pooling", "precision")},
+        **{key: recipe["readout_entry"][key] for key in ("pooling", "precision", "prefix")},
         # As it was read: a smaller encoder has another layer there, and the roles of a task may have lengths of their own.
         "layer": sidecars[0]["counts"]["layer_read"],
         "max_length": max(lengths.values()),

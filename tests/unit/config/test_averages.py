@@ -52,10 +52,11 @@ def test_an_average_over_one_of_two_columns_of_a_name_is_refused(loaded, monkeyp
         ({"lengths": {"tset": 8}}, "unknown text set of flores200 'tset'"),
         ({"averages": {"tail": {"all_but": ["head"]}, "head": {"all_but": ["tail"]}}}, "averages of flores200: 'tail' is made from itself"),
         ({"languages": {"tail": {"all_but": ["tail"]}}}, "languages of flores200: 'tail' is made from itself"),
+        ({"averages": {"deu_Latn": ["deu_Latn", "fra_Latn"]}}, "averages of flores200: 'deu_Latn' is made from itself"),
     ],
 )
-def test_a_task_names_its_text_sets_and_no_average_leaves_out_itself(loaded, monkeypatch, changed, said):
-    """A split of a role that the task lacks was passed over, and all splits were scored."""
+def test_a_task_names_its_text_sets_and_no_average_is_made_from_itself(loaded, monkeypatch, changed, said):
+    """A split of a role that the task lacks was passed over, and all splits were scored; a mean named as a subset hid its score."""
     monkeypatch.setitem(loaded.tasks, "flores200", {**loaded.tasks["flores200"], **changed})
     with pytest.raises(InputError, match=said):
         references.check_references(loaded, {})

@@ -148,7 +148,7 @@ def test_text_set_without_member_or_with_half_the_pairs_is_refused(tiny_encoder,
     assert not (tmp_path / "m.npy").exists()
     _text_set(tmp_path / "half.parquet", [("t0", "en", "Yes.", "Ja."), ("t1", "en", "No.", None)])
     with pytest.raises(InputError, match="1 of 2 have none"):
-        embed_text_set(tiny_encoder / "main", tmp_path / "half.parquet", MEAN, tmp_path / "m.npy")
+        embed_text_set({"main": tiny_encoder / "main"}, tmp_path / "half.parquet", MEAN, tmp_path / "m.npy")
 
 
 def test_low_precision_is_near_full_precision(tiny_model, texts):

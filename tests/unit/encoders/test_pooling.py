@@ -66,6 +66,9 @@ def test_pooling_equals_a_loop_whatever_the_padding(rows, extra):
         (20, 12, 10),  # a layer of 24 blocks
         (8, 24, 8),
         (13, 6, 4),  # ceil(13 * 6 / 24)
+        (4, 6, 4),  # a layer that the model has is that one, however small it is
+        (2, 2, 2),
+        (14, 16, 14),
     ],
 )
 def test_layer_on_a_smaller_model(layer, blocks, expected):

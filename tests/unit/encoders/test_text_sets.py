@@ -37,7 +37,7 @@ def texts(tmp_path, english):
 @pytest.fixture
 def embed(tiny_encoder, texts):
     def run(out, **options):
-        return embed_text_set(tiny_encoder / "main", texts, READOUT, out, named="line {}", **options)
+        return embed_text_set({"main": tiny_encoder / "main"}, texts, READOUT, out, named="line {}", **options)
 
     return run
 
@@ -208,7 +208,7 @@ def test_a_head_works_in_one_process_on_every_machine(embed, tmp_path, monkeypat
 
 def test_no_texts_no_rows(tiny_encoder, tmp_path):
     write_rows(tmp_path / "none.parquet", pa.table({"text_id": pa.array([], pa.string())}), "texts")
-    counts = embed_text_set(tiny_encoder / "main", tmp_path / "none.parquet", READOUT, tmp_path / "x.npy")
+    counts = embed_text_set({"main": tiny_encoder / "main"}, tmp_path / "none.parquet", READOUT, tmp_path / "x.npy")
     assert np.load(tmp_path / "x.npy").shape == (0, 32)
     assert counts["rows"] == 0
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pytest
 from test_knn import clusters
 
 from crosslign.config.yaml_files import load_yaml
-from crosslign.errors import InputError
+from crosslign.errors import InputError, ResourceError
 from crosslign.files import write_rows
 from crosslign.mining import Neighbours, neighbours
 from crosslign.mining.backends import BACKENDS, faiss_flat, faiss_ivf_pq
@@ -75,6 +76,13 @@ def test_bad_vectors_are_refused_by_every_backend(tmp_path: Path, backend: str) 
         search(x, y, 4, devices=["cpu"], state=State(tmp_path / "state"))
 
 
+@pytest.mark.parametrize("backend", ["faiss_flat", "faiss_ivf_pq"])
+def test_without_faiss_the_backend_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, backend: str) -> None:
+    monkeypatch.setitem(sys.modules, "faiss", None)
+    with pytest.raises(ResourceError, match=f"mine: backend: {backend}: faiss is not installed"):
+        BACKENDS.get(backend)(*large(tmp_path), 4, devices=["cpu"], state=State(tmp_path / "state"))
+
+
 def large(folder: Path) -> tuple[Path, Path]:
     paths = folder / "x.npy", folder / "y.npy"
     for path, side in zip(paths, (clusters(700, 32, 1), clusters(900, 32, 2)), strict=True):
@@ -133,17 +141,19 @@ def test_an_index_that_cannot_be_built_is_refused(tmp_path: Path) -> None:
         approximate(tmp_path, paths, nbits=10)
 
 
-def test_recall_stands_beside_every_pair(tmp_path: Path) -> None:
-    found = replace(neighbours(np.eye(3), np.eye(3), 2), recall=0.875)
+@pytest.mark.parametrize("recall", [0.875, 1.0])
+def test_recall_stands_beside_every_pair_of_an_approximate_search(tmp_path: Path, recall: float) -> None:
+    """Also where all that the sample asked for was found: the search is none the less approximate."""
+    found = replace(neighbours(np.eye(3), np.eye(3), 2), recall=recall)
     write_neighbours(tmp_path / "near.safetensors", found)
     near = read_neighbours(tmp_path / "near.safetensors")
-    assert near.recall == near.turned().recall == 0.875
+    assert near.recall == near.turned().recall == recall
     for side in "st":
         write_rows(tmp_path / f"{side}.parquet", pa.table({"text_id": list("123"), "lang": ["de"] * 3, "text": list("abc")}), "texts")
     texts, outputs = (tmp_path / "s.parquet", tmp_path / "t.parquet"), (tmp_path / "out.tsv", tmp_path / "out.parquet")
     counts = write_pairs(near, texts, outputs, margin="absolute", retrieval="max", threshold=None)
-    assert counts["recall_at_k"] == 0.875
+    assert counts["recall_at_k"] == recall
     header, *lines = outputs[0].read_text().splitlines()
     assert header.split("\t")[-1] == "recall_at_k"
-    assert [line.split("\t")[-1] for line in lines] == ["0.8750"] * 3
-    assert pq.read_table(outputs[1])["recall_at_k"].to_pylist() == [0.875] * 3
+    assert [line.split("\t")[-1] for line in lines] == [f"{recall:.4f}"] * 3
+    assert pq.read_table(outputs[1])["recall_at_k"].to_pylist() == [recall] * 3

@@ -94,7 +94,7 @@ def test_pairs_by_hand(tmp_path: Path) -> None:
     near, texts = hand_case(tmp_path)
     outputs = tmp_path / "out.tsv", tmp_path / "out.parquet"
     counts = write_pairs(near, texts, outputs, margin="ratio", retrieval="max", threshold=1.25)
-    assert counts == {"pairs": 2, "above_threshold": 1, "threshold": 1.25, "written": 2, "recall_at_k": 1.0}
+    assert counts == {"pairs": 2, "above_threshold": 1, "threshold": 1.25, "written": 2, "recall_at_k": None}
     rows = pq.read_table(outputs[1]).to_pylist()
     assert [row["score"] for row in rows] == pytest.approx([1 / 0.7, 1.2], abs=1e-7)
     assert [(row["source_line"], row["target_line"], row["above_threshold"]) for row in rows] == [(1, 1, True), (2, 2, False)]
@@ -170,6 +170,7 @@ def test_neighbours_come_back_as_they_were(tmp_path: Path) -> None:
     near, _ = hand_case(tmp_path)
     write_neighbours(tmp_path / "near.safetensors", near)
     back = read_neighbours(tmp_path / "near.safetensors")
+    assert back.recall is near.recall is None
     for name in ("forward_indices", "forward_scores", "backward_indices", "backward_scores"):
         assert np.array_equal(getattr(back, name), getattr(near, name))
         assert getattr(back, name).dtype == getattr(near, name).dtype

@@ -119,6 +119,15 @@ def test_the_layer_and_the_lengths_that_were_read_are_recorded(results):
     assert context["max_length"] == 32
 
 
+def test_the_text_before_each_sentence_is_recorded_where_there_is_one(results):
+    files = {"test": results.evaluation("test", ["deu"])}
+    found = []
+    for prefix in ("", "query: "):
+        entry = {**READOUT, "prefix": prefix}
+        found.append(results.score("A-s42", "last", "tatoeba", {"test": "test"}, files, entry_of_readout=entry).get("prefix"))
+    assert found == [None, "query: "]
+
+
 @pytest.mark.parametrize(
     ("changed", "said"),
     [({}, ""), ({"precision": "bf16"}, "not measured"), ({"precision": "bf16", "score_change": "at most 0.1"}, "at most 0.1")],

@@ -2,6 +2,7 @@
 
 import math
 from collections import defaultdict
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -93,14 +94,15 @@ def small_set(task):
     return builder.build()
 
 
-def emitted(name, task):
+def emitted(name, task, clusters=2, gold=True):
     """Return what the task's scorer gives for small sets: all of its metrics, whatever they are worth."""
     evaluation, draw = small_set(task), np.random.default_rng(0)
+    evaluation = evaluation if gold else replace(evaluation, gold=evaluation.gold[:0])
     width = {"multiple_choice": 1, "multi_label": 3}.get(task["scorer"], 8)
     matrix = draw.normal(size=(evaluation.texts.num_rows, width)).astype(np.float32)
     entry = {key: value for key, value in task.items() if key != "splits"}
     entry |= {} if task["scorer"] in WITHOUT_RESAMPLES else {"resamples": 0}
-    entry |= {"k": 2} if task["scorer"] == "clustering_purity" else {}  # clusters for which the small set has items enough
+    entry |= {"k": clusters} if task["scorer"] == "clustering_purity" else {}  # two: the small set has items enough
     records = score(name, entry, dict.fromkeys(task["texts"], matrix), dict.fromkeys(task["texts"], evaluation))
     return {(record.subset, record.metric, record.protocol, record.direction) for record in records}
 
@@ -121,6 +123,15 @@ def test_what_the_configuration_takes_for_given_is_what_scorers_give(project):
     for name, task in project.tasks.items():
         expected = {record for metrics, protocols, directions in given(task) for record in product(metrics, protocols, directions)}
         assert {record[1:] for record in emitted(name, task)} == expected, name
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_what_has_nothing_to_measure_gives_the_same_records_undefined(project):
+    """Without gold links, or with fewer items than clusters; else a cell would lack its record, and end its table."""
+    one_of_each = {task["scorer"]: (name, task) for name, task in project.tasks.items()}
+    for scorer in ("retrieval", "bitext_mining", "clustering_purity", *PAIRED):
+        name, task = one_of_each[scorer]
+        assert emitted(name, task, clusters=100, gold=False) == emitted(name, task), scorer
 
 
 @pytest.mark.filterwarnings("ignore")

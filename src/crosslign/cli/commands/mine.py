@@ -71,7 +71,7 @@ class Mine:
             print(f"{counts['above_threshold']} of {counts['pairs']} pairs above the threshold ({counts['threshold']}); best first:")
             if recipe["limit"]:
                 print(f"  of the first {recipe['limit']:,} lines of each file alone: the scale is {project.settings['scale']}")
-            if counts["recall_at_k"] < 1:
+            if counts["recall_at_k"] is not None:
                 print(f"  the search was approximate: recall@{recipe['k']} {counts['recall_at_k']:.4f} on a sample")
             for output in outputs:
                 print(f"  {output}")

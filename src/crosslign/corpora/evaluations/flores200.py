@@ -49,10 +49,7 @@ def read(
     Raises:
         InputError: a language or a part without its file, an empty line, files of unequal length.
     """
-    found: dict[str, dict[str, Part]] = {}
-    for part in all_parts(files):
-        if (match := NAME.search(part.name)) and match[2] in parts:
-            found.setdefault(match[1], {})[match[2]] = part
+    found = _found(files, parts)
     chosen = [lang.replace("-", "_") for lang in langs] or sorted(found)
     for lang in [pivot, *chosen]:
         lacking = [part for part in parts if part not in found.get(lang, {})]
@@ -73,6 +70,15 @@ def read(
         for group in kept:
             builder.link(lang, f"{lang}-{group}", f"{pivot}-{group}", split=_part(group))
     return builder.build()
+
+
+def _found(files: Mapping[str, Path], parts: Sequence[str]) -> dict[str, dict[str, Part]]:
+    """Return the file of each language and part."""
+    found: dict[str, dict[str, Part]] = {}
+    for file in all_parts(files):
+        if (match := NAME.search(file.name)) and match[2] in parts:
+            found.setdefault(match[1], {})[match[2]] = file
+    return found
 
 
 def _unequal(

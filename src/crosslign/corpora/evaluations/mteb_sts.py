@@ -58,10 +58,7 @@ def read(
         InputError: a row without sentences, a score that is no number in that range, a subset that is not there.
     """
     found: dict[str, list[Graded]] = {}
-    builder = EvaluationBuilder(name)
     for part in all_parts(files):
-        if not part.name.endswith(FORMS):
-            continue
         for number, row in _records(part):
             pair = str(row.get("lang") or _named(part))
             if (subsets and pair not in subsets) or (langs and not set(_sides(pair)) <= set(langs)):
@@ -73,6 +70,7 @@ def read(
     lacking = next((pair for pair in subsets if pair not in found), None)
     if lacking:
         raise InputError(f"no pairs of {lacking!r}", where=name, why=nearest(lacking, list(found)))
+    builder = EvaluationBuilder(name)
     for pair, graded in sorted(found.items()):
         add_graded(builder, pair, _sides(pair), graded, limit)
     return builder.build()
@@ -99,6 +97,9 @@ def _named(part: Part) -> str:
 
 
 def _records(part: Part) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Yield number and content of each row of a data file, and nothing of another file."""
+    if not part.name.endswith(FORMS):
+        return
     if part.name.endswith(".parquet"):
         try:
             rows = read_rows(part.path).to_pylist()

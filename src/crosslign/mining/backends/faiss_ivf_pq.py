@@ -9,14 +9,15 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from crosslign.errors import InputError, ResourceError
+from crosslign.errors import InputError
 from crosslign.mining.backends import BACKENDS
+from crosslign.mining.backends._faiss import load_faiss, pieces, unit_rows
 from crosslign.mining.knn import Neighbours, State, neighbours
 from crosslign.vectors import GRID, blocks, exact_scores, open_both, row_norms, to_grid
 
@@ -28,16 +29,6 @@ POINTS = 64
 
 log = logging.getLogger(__name__)
 Found = tuple[np.ndarray, np.ndarray]
-
-
-def _unit(vectors: np.ndarray, rows: np.ndarray, name: str) -> np.ndarray:
-    """Return float32 rows of length 1; NaN and zero rows are an `InputError` with the row number."""
-    piece = np.asarray(vectors[rows])
-    return np.ascontiguousarray(piece / row_norms(piece, rows, name)[:, None], dtype=np.float32)
-
-
-def _pieces(vectors: np.ndarray) -> Iterator[np.ndarray]:
-    yield from (np.arange(at.start, at.stop) for at in blocks(len(vectors), PIECE))
 
 
 def _index(faiss: Any, base: np.ndarray, name: str, lists: int | None, m: int, nbits: int, seed: int) -> Any:
@@ -53,9 +44,9 @@ def _index(faiss: Any, base: np.ndarray, name: str, lists: int | None, m: int, n
     if n < 39 * needed:
         log.warning("%d rows of %s are few for quantisers of %d centres: look at the recall", n, name, needed)
     chosen = np.sort(np.random.default_rng(seed).permutation(n)[: POINTS * needed])
-    index.train(_unit(base, chosen, name))
-    for rows in _pieces(base):
-        index.add(_unit(base, rows, name))
+    index.train(unit_rows(base, chosen, name))
+    for rows in pieces(n, PIECE):
+        index.add(unit_rows(base, rows, name))
     log.info("indexed %d rows of %s in %d lists, %d bytes each", n, name, lists, m * nbits // 8)
     return index
 
@@ -84,8 +75,8 @@ def _nearest(index: Any, queries: np.ndarray, base: np.ndarray, k: int, factor: 
     """Return indices int64 [n, k] and scores float32 [n, k]; where the lists looked at held too few, indices -1."""
     wanted = min(k * factor, len(base))
     found = []
-    for rows in _pieces(queries):
-        proposed = index.search(_unit(queries, rows, names[0]), wanted)[1]
+    for rows in pieces(len(queries), PIECE):
+        proposed = index.search(unit_rows(queries, rows, names[0]), wanted)[1]
         found.append(_rescored(queries, rows, base, proposed, min(k, len(base)), names))
         log.info("searched %d of %d rows of %s", rows[-1] + 1, len(queries), names[0])
     indices, scores = zip(*found, strict=True)
@@ -145,10 +136,7 @@ def search(
         ResourceError: faiss is not installed.
         InputError: as `neighbours` raises; or the index cannot be built with these options.
     """
-    try:
-        import faiss
-    except ImportError as error:
-        raise ResourceError("faiss is not installed", where="mine: backend: faiss_ivf_pq", do="pip install faiss-cpu") from error
+    faiss = load_faiss("faiss_ivf_pq")
     sides, names = open_both(sources, targets), (str(sources), str(targets))
     found: list[np.ndarray] = []
     recalls, weights = [], []

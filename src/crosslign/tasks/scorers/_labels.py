@@ -17,12 +17,13 @@ def classes(items: Items, task: str, subset: str) -> np.ndarray:
     """Return the class number of each item: int64 [n].
 
     Raises:
-        InputError: an item has no class, or more than one.
+        InputError: an item has no class, or more than one, or one that is no whole number.
     """
     for item, label in zip(items.ids, items.labels, strict=True):
-        if label is None or len(label) != 1:
-            found = "no class" if not label else f"{len(label)} classes"
-            raise InputError(f"item {item[1]!r} has {found}", where=f"task {task!r}, subset {subset!r}", why="one class an item is needed")
+        if label is None or len(label) != 1 or not label[0].is_integer():
+            found = "no class" if not label else f"{len(label)} classes" if len(label) > 1 else f"the class {label[0]}"
+            why = "one class an item is needed, a whole number"
+            raise InputError(f"item {item[1]!r} has {found}", where=f"task {task!r}, subset {subset!r}", why=why)
     return np.array([label[0] for label in items.labels if label], dtype=np.int64)
 
 

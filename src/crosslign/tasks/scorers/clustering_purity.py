@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import product
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from crosslign.tasks.data import TaskData
 from crosslign.tasks.measures import Bootstrap, Measure, centred
 from crosslign.tasks.scorers._labels import classes
 from crosslign.vectors import normalised
+
+METRICS = ("mean_cluster_purity", "purity")
+PROTOCOLS = ("", "random")
 
 
 @SCORERS.register
@@ -44,10 +48,11 @@ def clustering_purity(
         clusters = k or len(np.unique(labels))
         if len(items) < clusters:
             reason = f"{len(items)} items are fewer than {clusters} clusters"
-            yield from (Measure(subset, metric, None, len(items), reason=reason) for metric in ("mean_cluster_purity", "purity"))
+            for protocol, metric in product(PROTOCOLS, METRICS):
+                yield Measure(subset, metric, None, len(items), protocol=protocol, reason=reason)
             continue
         vectors = normalised(data.matrix, items.rows)
-        found: dict[str, list[np.ndarray]] = {"": [], "random": []}
+        found: dict[str, list[np.ndarray]] = {protocol: [] for protocol in PROTOCOLS}
         for start in seeds:
             means = KMeans(clusters, init="k-means++", n_init=n_init, max_iter=max_iter, random_state=start).fit(vectors)
             found[""].append(means.labels_)
@@ -55,7 +60,7 @@ def clustering_purity(
         for protocol, assigned in found.items():
             values = np.mean([purities(labels, one) for one in assigned], axis=0)
             drawn = [_resampled(labels, one, bootstrap) for one in assigned] if resamples else []
-            for at, metric in enumerate(("mean_cluster_purity", "purity")):
+            for at, metric in enumerate(METRICS):
                 kept = np.mean([one[:, at] for one in drawn], axis=0) if drawn else None
                 value = float(values[at])
                 yield Measure(subset, metric, value, len(items), protocol=protocol, resamples=centred(kept, value))
