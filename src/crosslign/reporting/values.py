@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import shlex
 import statistics
@@ -25,6 +26,8 @@ COUNTS = ("n_items", "seed")
 """Further fields that are read where a record has them: texts, and whole numbers."""
 
 
+KEPT = 16
+"""Score files whose records are kept in memory; of the largest, Tatoeba's, each takes some megabytes."""
 UNNAMED = "another group"
 """Whose scores those are whose `origin.txt` is empty."""
 
@@ -59,6 +62,13 @@ def records_of(path: Path) -> list[dict[str, Any]]:
     """
     if not path.exists():
         raise InputError("file is missing", where=str(path), do=f"Run snakemake --cores all -- {shlex.quote(str(path))}")
+    stat = path.stat()
+    return _read_records(path, (stat.st_mtime_ns, stat.st_size, stat.st_ino))
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _read_records(path: Path, version: tuple[int, ...]) -> list[dict[str, Any]]:
+    """Read the records of one version of a score file: the cells of a row mostly read the same few files."""
     content = read_json(path)
     records = content.get("records") if isinstance(content, dict) else None
     if not isinstance(records, list) or not all(isinstance(record, dict) and record.keys() >= RECORD for record in records):

@@ -43,6 +43,15 @@ def test_a_protocol_that_is_null_is_none(tmp_path):
     assert (table.rows[0].cells[0].ours, table.rows[0].cells[0].details) == ("50.0", SCORE)
 
 
+def test_a_score_file_that_was_replaced_is_read_again(tmp_path):
+    """Records are kept in memory from cell to cell; those of another version of the file are not its own."""
+    values = []
+    for value in (0.5, 0.7, 0.3):
+        foreign(tmp_path, value=value)
+        values.append(find_record(tmp_path / SCORE, SELECT)["value"])
+    assert values == [0.5, 0.7, 0.3]
+
+
 def test_an_average_names_what_it_is_a_mean_of(tmp_path):
     cells = [{"scores": [foreign(tmp_path, run, run_id=run)], "select": SELECT} for run in ("A-s1", "B-s1")]
     columns = [{"label": "x", "task": "bucc"}, {"label": "y", "task": "bucc"}, {"label": "mean", "mean_of": ["x", "y"]}]
