@@ -9,12 +9,12 @@ from crosslign.errors import InputError
 
 
 def named_rows(at: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list[int]:
-    """Return the places of the rows that a footnote stands at: by `number`, else by `row`, a label, and its `group` where it has one."""
+    """Return the places of the rows that a footnote stands at: by `number`, else by `row`, a label or a system, and `group` where given."""
     if "number" in at:
         return [at["number"]]
-    return [
-        place for place, row in enumerate(rows) if row["label"] == at["row"] and ("group" not in at or row.get("group", "") == at["group"])
-    ]
+    asked = [place for place, row in enumerate(rows) if "group" not in at or row.get("group", "") == at["group"]]
+    labelled = [place for place in asked if rows[place]["label"] == at["row"]]
+    return labelled or [place for place in asked if rows[place].get("system") == at["row"]]
 
 
 def _named(rows: Sequence[Mapping[str, Any]], at: int) -> int:

@@ -10,6 +10,7 @@ from crosslign.config.baselines import baseline_rows
 from crosslign.config.entry_keys import head_of
 from crosslign.config.graph import corpus_path
 from crosslign.config.kept_out import not_searched
+from crosslign.config.members import why_unread
 from crosslign.config.project import Project
 from crosslign.config.resolve import (
     base_checkpoint,
@@ -76,6 +77,7 @@ def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -
     readout = readout_name(project, system, task, _named_reading(project, row, column))
     scores = [project.paths.score(run, checkpoint, readout, task) for run in runs_of(project, system, row.get("seeds"))]
     reason = why_missing(project, "task", task) or why_missing(project, "system", system)
+    reason = reason or why_unread(project, system, project.tasks[task]["texts"].values())
     if reason and not all(path.exists() for path in scores):
         return {"reason": reason}
     select = {"protocol": "", "direction": "", **{key: column[key] for key in SELECT if key in column}}
@@ -306,6 +308,7 @@ def _matrix_panel(project: Project, entry: Mapping[str, Any], system: str) -> Pa
     readout = next((role_readout(project, system, readout, task, role) for role, corpus in roles if corpus == entry["text_set"]), readout)
     path = project.paths.embeddings(runs_of(project, system)[0], checkpoint, readout, entry["text_set"])
     reason = why_missing(project, "corpus", entry["text_set"]) or why_missing(project, "system", system)
+    reason = reason or why_unread(project, system, [entry["text_set"]])
     if reason and not path.exists():
         return {"reason": reason}, []
     return {"matrix": str(path)}, [path]

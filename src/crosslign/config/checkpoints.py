@@ -1,4 +1,4 @@
-"""Checkpoints by name: what a recipe, a table or a figure names must be one that the training of its system keeps."""
+"""Checkpoints by name: what a recipe, a table or a figure names must be one that the training of its system keeps, and can choose."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from crosslign.config.cells import system_of
+from crosslign.config.members import why_unread
 from crosslign.config.project import Project
 from crosslign.config.resolve import LAST, entry_of, is_untrained, kept_checkpoints
 from crosslign.config.yaml_files import YamlFile, where_of
@@ -75,6 +76,9 @@ def check_checkpoints(project: Project, files: Mapping[str, YamlFile]) -> None:
         if LAST in entry.get("select", {}):
             do = "Give the selection another name"
             raise refuse((section, name, "select", LAST), f"{LAST!r} is the checkpoint after the last step", do=do)
+        for choice, select in entry.get("select", {}).items() if section == "systems" else ():
+            if unread := why_unread(project, name, project.tasks[select["task"]]["texts"].values()):
+                raise refuse((section, name, "select", choice, "task"), f"{name} cannot read {select['task']}", unread)
         for use in _own_uses(section, name, entry):
             task = use[0][3] if len(use[0]) > 3 else "default"
             if task != "default" and task not in project.tasks:

@@ -8,6 +8,7 @@ from typing import Any
 
 from crosslign.config.catalog import file_names
 from crosslign.config.entry_keys import head_of
+from crosslign.config.members import members_of
 from crosslign.config.project import Project, filter_corpora, view_corpora
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.resolve import encoder_at_scale, is_untrained, role_readout, run_recipe, split_run
@@ -103,8 +104,7 @@ def base_members(project: Project, recipe: Mapping[str, Any]) -> dict[str, Path]
     """Return the folder of each member that a training starts from; it lies inside an encoder's or a run's folder."""
     base = recipe["base"]
     if "run" in base:
-        members = _members_of_run(project, base["run"])
-        return {member: project.paths.system(base["run"]) / base["checkpoint"] / member for member in members}
+        return run_members(project, base["run"], base["checkpoint"])
     return {member: project.paths.encoder(encoder) / "main" for member, encoder in base["members"].items()}
 
 
@@ -114,13 +114,6 @@ def base_inputs(project: Project, recipe: Mapping[str, Any]) -> list[Path]:
     if "run" in base:
         return [project.paths.system(base["run"])]
     return [project.paths.encoder(encoder) for encoder in base["members"].values()]
-
-
-def _members_of_run(project: Project, run: str) -> list[str]:
-    if is_untrained(project, run):
-        return ["main"]
-    base = run_recipe(project, run)["base"]
-    return _members_of_run(project, base["run"]) if "run" in base else list(base["members"])
 
 
 def selection_sets(project: Project, recipe: Mapping[str, Any]) -> dict[str, dict[str, Path]]:
@@ -141,7 +134,7 @@ def run_members(project: Project, run: str, checkpoint: str) -> dict[str, Path]:
     """Return the folder of each member of a run's checkpoint."""
     if is_untrained(project, run):
         return {"main": run_folder(project, run) / "main"}
-    return {member: project.paths.system(run) / checkpoint / member for member in _members_of_run(project, run)}
+    return {member: project.paths.system(run) / checkpoint / member for member in members_of(project, split_run(project, run)[0])}
 
 
 def run_head(project: Project, run: str, text_set: str) -> dict[str, Any]:

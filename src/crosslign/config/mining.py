@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.graph import run_members
+from crosslign.config.members import reads
 from crosslign.config.project import Project
 from crosslign.config.readouts import readout
 from crosslign.config.resolve import checkpoint_name, entry_of, is_untrained, kept_checkpoints, runs_of
 from crosslign.config.targets import GROUPS
 from crosslign.errors import InputError
-from crosslign.languages import normalise
 from crosslign.paths import MINED_SIDES
 from crosslign.registry import nearest
 
@@ -71,7 +71,7 @@ def _check_languages(members: Mapping[str, Path], run: str, entry: Mapping[str, 
     """Refuse a side in a language that the model has no member for."""
     for side in MINED_SIDES:
         lang = entry[side]["lang"]
-        if not members.keys() & {"main", "other", normalise(lang)}:
+        if not reads(members, lang):
             why = f"it has one each for {', '.join(members)}"
             raise InputError(f"no encoder of {run} reads the language {lang!r}", where=f"{where}.{side}.lang", why=why)
 

@@ -48,6 +48,16 @@ class Cell:
     against: str = ""
 
     @property
+    def filled(self) -> bool:
+        """Whether it has something of ours: a value, or a setting of a recipe."""
+        return self.ours is not None or bool(self.text)
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The 95 % interval, where both of its ends are known."""
+        return None if self.ci_low is None or self.ci_high is None else (self.ci_low, self.ci_high)
+
+    @property
     def seeds(self) -> int:
         """Runs that the value is a mean over."""
         return len(self.records) or (self.parts[0].seeds if self.parts else 0)

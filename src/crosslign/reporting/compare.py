@@ -11,7 +11,7 @@ import numpy as np
 
 from crosslign.errors import InputError, printable
 from crosslign.files.lineage import lineage_path, read_sidecar
-from crosslign.reporting.causes import Causes
+from crosslign.reporting.causes import Causes, changed_keys
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.console import as_columns
 from crosslign.reporting.layout import full_name
@@ -39,6 +39,7 @@ class Move:
         before, after: as printed: on the printed scale, with one decimal more than the table; a dash where there is no value.
         delta: signed, or empty.
         files: score files behind it, of both sides.
+        asked: what the table asks of them that it did not ask before, in words.
         test: `paired`, `seeds`, `intervals`, or empty where none was possible.
         p_value: None without a test that gives one.
         significant: None without a test.
@@ -50,6 +51,7 @@ class Move:
     after: str
     delta: str
     files: tuple[str, ...]
+    asked: tuple[str, ...] = ()
     test: str = ""
     p_value: float | None = None
     significant: bool | None = None
@@ -125,13 +127,18 @@ def _tested(move: Move, old: tuple[Path, Cell, list[Any]], new: tuple[Path, Cell
             return replace(move, test=PAIRED, p_value=found.p_value)
     if (p_value := welch(run_values(cell), run_values(other))) is not None:
         return replace(move, test=SEEDS, p_value=p_value)
-    if None in (cell.ci_low, cell.ci_high, other.ci_low, other.ci_high):
+    if cell.interval is None or other.interval is None:
         return move
-    assert cell.ci_low is not None
-    assert cell.ci_high is not None
-    assert other.ci_low is not None
-    assert other.ci_high is not None
-    return replace(move, test=INTERVALS, significant=cell.ci_low > other.ci_high or cell.ci_high < other.ci_low)
+    (low, high), (other_low, other_high) = cell.interval, other.interval
+    return replace(move, test=INTERVALS, significant=low > other_high or high < other_low)
+
+
+def _asked(where: str, parts: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    """Return in words what a cell asks of its scores that it did not ask before: another subset, metric, protocol or direction."""
+    if len(parts) != len(others):
+        return (f"{where}: of {_count(len(parts), 'evaluation')} → of {len(others)}",)
+    changed = (change for old, new in zip(parts, others, strict=True) for change in changed_keys(old["select"], new["select"]))
+    return tuple(dict.fromkeys(f"{where}: {key} {before or 'none'} → {after or 'none'}" for key, before, after in changed))
 
 
 def _number(cell: Cell, scale_by: float, decimals: int) -> str:
@@ -170,7 +177,8 @@ def table_moves(before: Side, after: Side) -> tuple[list[Move], int]:
         scale_by, decimals = entry["scale_by"], entry["decimals"] + 1
         delta = "" if cell.ours is None or other.ours is None else f"{(other.ours - cell.ours) * scale_by:+.{decimals}f}"
         files = tuple(dict.fromkeys(score for part in [*parts, *others] for score in part["scores"]))
-        move = Move(row, column, _number(cell, scale_by, decimals), _number(other, scale_by, decimals), delta, files)
+        asked = _asked(f"the column {column} of {after[1]['id']}", parts, others)
+        move = Move(row, column, _number(cell, scale_by, decimals), _number(other, scale_by, decimals), delta, files, asked)
         found.append(_tested(move, (before[0], cell, parts), (after[0], other, others), "count" in entry))
     return _corrected(found), len(shared)
 
@@ -221,7 +229,7 @@ class _Reasons:
     def of(self, move: Move, shared: set[str]) -> str:
         """Return the numbers of what differs first behind a move."""
         found = [cause for file in move.files if file in shared for cause in self.causes.of(file) or self._touched(file)]
-        found += [f"{file}: on one side only" for file in move.files if file not in shared]
+        found += [*move.asked, *(f"{file}: on one side only" for file in move.files if file not in shared)]
         numbers = {self.numbers.setdefault(cause, len(self.numbers) + 1) for cause in found}
         return f"[{_ranges(sorted(numbers))}]" if numbers else ""
 
@@ -273,6 +281,8 @@ def compare(before: Path, after: Path) -> str:
     lines += [f"{_count(len(shared), 'score file')} on both sides, {len(old - new)} only before, {len(new - old)} only after"]
     cells = sum(number for _, _, number, _ in found)
     lines += [f"{_count(cells, 'cell')} of {_count(len(found), 'table')} on both sides: {len(all_moves)} moved, {certain} significantly"]
+    broken = {name for name, (*_, complaint) in zip(pairs, found, strict=True) if complaint}
+    lines += _one_sided(theirs, ours, cells, broken)
     for title, moves, _, complaint in found:
         if complaint:
             lines += ["", f"{title}: not compared, {complaint}"]
@@ -294,6 +304,23 @@ def compare(before: Path, after: Path) -> str:
         lines += ["", "What differs first behind them", *(f"[{number}] {cause}" for cause, number in reasons.numbers.items())]
     said = all_moves or outside or complaints or any(complaint for *_, complaint in found)
     return "\n".join(map(printable, lines if said else [*lines, "", "no score differs"]))
+
+
+def _one_sided(before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapping[str, Any]], shared: int, broken: set[str]) -> list[str]:
+    """Return in words how many cells, and which tables, one side alone has.
+
+    Args:
+        before, after: resolved tables by id.
+        shared: cells that both sides have.
+        broken: tables that cannot be compared.
+    """
+    sizes = [sum(len(t["rows"]) * len(t["columns"]) for name, t in side.items() if name not in broken) for side in (before, after)]
+    if sizes == [shared, shared]:
+        return []
+    lines = [f"{_count(sizes[0] - shared, 'cell')} only before, {sizes[1] - shared} only after"]
+    for side, names in (("before", before.keys() - after.keys()), ("after", after.keys() - before.keys())):
+        lines += [f"tables only {side}: {', '.join(sorted(names))}"] if names else []
+    return lines
 
 
 def _in_tables(resolved: Iterable[Mapping[str, Any]]) -> set[str]:

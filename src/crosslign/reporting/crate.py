@@ -24,7 +24,7 @@ from crosslign.config.project import Project
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, atomic_path
 from crosslign.files.lineage import lineage_path, read_lineage
-from crosslign.paths import TABLE_FORMATS, resamples_path
+from crosslign.paths import TABLE_FORMATS, origin_files, resamples_path
 from crosslign.registry import nearest
 from crosslign.reporting.chain import Link, chain
 
@@ -194,8 +194,8 @@ def _add_results(crate: ROCrate, run: _Run, licences: Mapping[str, Any]) -> tupl
     """Add the table in its formats and its scores; return both, and their paths relative to the results."""
     paths = run.project.paths
     tables = [paths.table(run.table, form) for form in TABLE_FORMATS]
-    entities = []
-    for source in [*tables, *_score_files(run.project, run.table)]:
+    entities, scores = [], _score_files(run.project, run.table)
+    for source in [*tables, *scores]:
         lineage = read_lineage(source)
         facts: dict[str, Any] = {"sha256": lineage["artefact"]["sha256"]}
         if lineage["licences"]:
@@ -205,7 +205,10 @@ def _add_results(crate: ROCrate, run: _Run, licences: Mapping[str, Any]) -> tupl
         else:
             facts["name"] = f"scores of {source.relative_to(paths.results / 'scores').as_posix()}"
         entities.append(_add(crate, source, f"{run.folder}/{source.relative_to(paths.results).as_posix()}", **facts))
-    included = {path.relative_to(paths.results).as_posix() for path in [*tables, *_score_files(run.project, run.table)]}
+    included = {path.relative_to(paths.results).as_posix() for path in [*tables, *scores]}
+    # Without these notes the scores of others would pass for ours in the crate.
+    for note in sorted({note for path in included for note in origin_files(paths.results, path)}):
+        _add(crate, note, f"{run.folder}/{note.relative_to(paths.results).as_posix()}", name="whose scores lie here")
     return entities[: len(tables)], entities[len(tables) :], included
 
 
@@ -284,7 +287,9 @@ def write_crate(project: Project, table: str, out: Path, options: Sequence[str] 
         raise InputError(f"unknown table {table!r}", where="crosslign crate", why=nearest(table, list(project.tables)))
     files = [project.paths.table(table, form) for form in TABLE_FORMATS]
     if absent := [path for path in [*files, *_score_files(project, table)] if not lineage_path(path).exists()]:
-        raise InputError("this table is not built, or its scores have no lineage", where=str(absent[0]))
+        command = " ".join(["snakemake --cores all", *options])
+        do = f"Run {command} -- {table}; scores of another group need the lineage files that lie beside theirs"
+        raise InputError("this table is not built, or its scores have no lineage", where=str(absent[0]), do=do)
     if out.is_dir() and any(out.iterdir()) and not (out / "ro-crate-metadata.json").exists():
         raise InputError("this folder holds something else", where=str(out), do="Name a new folder, or a file that ends in .zip")
     results = project.paths.results

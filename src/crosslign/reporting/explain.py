@@ -21,7 +21,7 @@ from crosslign.reporting.cell import Cell
 from crosslign.reporting.chain import Link, chain
 from crosslign.reporting.layout import full_name, notes_at, unique_names
 from crosslign.reporting.published import Figure, published_of
-from crosslign.reporting.values import cell_parts, cell_value, fill_cell, layout_of
+from crosslign.reporting.values import cell_or_gap, cell_parts, cell_value, layout_of
 
 WIDTH = 118
 OF_RECORD = (
@@ -133,9 +133,10 @@ def _heading(place: Place, value: Cell, published: Figure) -> Iterator[str]:
     scale_by, decimals = numbers["scale_by"], numbers["decimals"]
     shown = value.text or ("–" if value.ours is None else f"{value.ours * scale_by:.{decimals}f}")
     if value.std is not None:
-        shown += f" ± {value.std * scale_by:.{decimals}f} over {max(len(part.get('scores', [])) for _, part in place.parts)} runs"
-    if value.ci_low is not None and value.ci_high is not None:
-        shown += f" (95 % interval {value.ci_low * scale_by:.{decimals}f} to {value.ci_high * scale_by:.{decimals}f})"
+        shown += f" ± {value.std * scale_by:.{decimals}f} over {value.seeds} runs"
+    if value.interval:
+        low, high = (f"{end * scale_by:.{decimals}f}" for end in value.interval)
+        shown += f" (95 % interval {low} to {high})"
     yield f"table      {place.resolved['id']}: {place.resolved['title']}"
     yield f"row        {full_name(place.row)}" + (f" ({place.row['system']})" if "system" in place.row else "")
     yield f"column     {full_name(place.column)}"
@@ -156,14 +157,14 @@ def _heading(place: Place, value: Cell, published: Figure) -> Iterator[str]:
 
 def _records(place: Place, results: Path) -> Iterator[str]:
     for label, part in place.parts:
-        scores = part.get("scores", [])
-        for record, score in zip(fill_cell(part, results).records if scores else [], scores, strict=True):
-            value = "undefined" if record["value"] is None else repr(record["value"])
+        value = cell_or_gap(part, place.resolved, results)
+        for record, score in zip(value.records, value.score_files, strict=True):
+            shown = "undefined" if record["value"] is None else repr(record["value"])
             interval = ""
             if record.get("ci_low") is not None and record.get("ci_high") is not None:
                 interval = f", 95 % interval {record['ci_low']:.4f} to {record['ci_high']:.4f}"
             yield ""
-            yield f"{label}: {value} on {record.get('n_items', '?')} items{interval}"
+            yield f"{label}: {shown} on {record.get('n_items', '?')} items{interval}"
             yield from _block("run", [str(record.get("run_id", "–"))])
             yield from _block(
                 "record", textwrap.wrap(", ".join(f"{k} {record[k]}" for k in OF_RECORD if record.get(k) not in (None, "")), WIDTH)

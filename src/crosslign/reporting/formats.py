@@ -231,4 +231,4 @@ def build_table(resolved: Mapping[str, Any], results: Path, published: Path, out
     for form, path in out.items():
         write_text(path, forms[form](table))
     cells = [cell for row in table.rows for cell in row.cells]
-    return {"cells": len(cells), "filled": sum(cell.value.ours is not None for cell in cells)}
+    return {"cells": len(cells), "filled": sum(cell.value.filled for cell in cells)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -156,18 +156,27 @@ def _number(value: float | None, scale_by: float, decimals: int) -> str:
     return text.replace("-", MINUS) if float(text) else text.lstrip("-")
 
 
-def _details(cell: Cell, scale_by: float, decimals: int) -> str:
-    if not cell.records:
-        return cell.reason
-    record = cell.records[0]
-    runs = ", ".join(filter(None, (known.get("run_id") for known in cell.records)))
-    facts = [f"runs {runs}" if runs else "", f"checkpoint {record['checkpoint']}" if record.get("checkpoint") else ""]
-    facts.append(f"{record['n_items']} items" if "n_items" in record else "")
+def _of_record(record: Mapping[str, Any]) -> Iterator[str]:
+    """Yield what a record says of how its value was found."""
+    if record.get("checkpoint"):
+        yield f"checkpoint {record['checkpoint']}"
+    if record.get("n_items") is not None:
+        yield f"{record['n_items']} items"
     if record.get("threshold") is not None:
         origin = record.get("threshold_from")
-        facts.append(f"threshold {record['threshold']:.4f}" + (f" from {origin}" if origin else ""))
-    if cell.ci_low is not None and cell.ci_high is not None:
-        facts.append(f"95 % interval {_number(cell.ci_low, scale_by, decimals)} to {_number(cell.ci_high, scale_by, decimals)}")
+        yield f"threshold {record['threshold']:.4f}" + (f" from {origin}" if origin else "")
+
+
+def _details(cell: Cell, scale_by: float, decimals: int) -> str:
+    leaves = cell.leaves
+    if not any(leaf.records for leaf in leaves):
+        return cell.reason
+    runs = ", ".join(dict.fromkeys(filter(None, (record.get("run_id") for leaf in leaves for record in leaf.records))))
+    facts = [f"mean of {len(leaves)} evaluations" if cell.parts else "", f"runs {runs}" if runs else ""]
+    facts += [] if cell.parts else _of_record(cell.records[0])
+    if cell.interval:
+        low, high = (_number(end, scale_by, decimals) for end in cell.interval)
+        facts.append(f"95 % interval {low} to {high}")
     if cell.p_value is not None:
         facts.append(f"p = {cell.p_value:.3f} against {cell.against}")
     facts.append(", ".join(cell.score_files))
@@ -212,7 +221,7 @@ def notes_at(resolved: Mapping[str, Any], row: int | None, column: str | None) -
 
 
 def _licence_line(grid: Grid, results: Path) -> str:
-    files = {results / file for row in grid for cell in row for part in [cell, *cell.parts] for file in part.score_files}
+    files = {results / file for row in grid for cell in row for leaf in cell.leaves for file in leaf.score_files}
     licences = licences_of(sorted(files))
     if not licences:
         return ""

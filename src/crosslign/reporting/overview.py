@@ -11,7 +11,7 @@ from crosslign.errors import printable
 from crosslign.files import write_text
 from crosslign.reporting.formats import markdown_escape, templates
 from crosslign.reporting.published import published_of
-from crosslign.reporting.values import fill_grid
+from crosslign.reporting.values import fill_cells
 
 
 @dataclass(frozen=True)
@@ -37,13 +37,11 @@ class Coverage:
 
 def coverage(table: Mapping[str, Any], results: Path, published: Path) -> Coverage:
     """Count the cells of a resolved table."""
-    cells = [cell for row in fill_grid(table, results, published_of(table, published)) for cell in row]
-    ours, printed = (
-        [cell.ours is not None or bool(cell.text) for cell in cells],
-        [bool(cell.printed) for cell in cells],
-    )
+    figures = published_of(table, published)
+    ours = [cell.filled for row in fill_cells(table, results) for cell in row]
+    printed = [bool(figures.at(row, column).value) for row in table["rows"] for column in table["columns"]]
     both = sum(a and b for a, b in zip(ours, printed, strict=True))
-    return Coverage(table["id"], printable(table["title"]), table["paper"], len(cells), sum(ours), sum(printed), both)
+    return Coverage(table["id"], printable(table["title"]), table["paper"], len(ours), sum(ours), sum(printed), both)
 
 
 def build_overview(recipe: Mapping[str, Any], results: Path, published: Path, out: Mapping[str, Path]) -> dict[str, int]:

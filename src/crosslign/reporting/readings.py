@@ -86,14 +86,10 @@ def _beyond_chance(table: PrintedTable) -> str:
     return f"Beyond chance, {signs['↑']} cells lie above {row} and {signs['↓']} below it."
 
 
-def _filled(cell: PrintedCell) -> bool:
-    return cell.value.ours is not None or bool(cell.value.text)
-
-
 def seen(table: PrintedTable) -> str:
     """Return what we see in a table."""
     cells = [cell for row in table.rows for cell in row.cells]
-    filled = sum(map(_filled, cells))
+    filled = sum(cell.value.filled for cell in cells)
     if not filled:
         return f"None of the {len(cells)} cells has a value of ours; the footnotes say why."
     return " ".join(filter(None, [f"{filled} of {len(cells)} cells have a value of ours.", _leader(table), _beyond_chance(table)]))
@@ -109,7 +105,7 @@ def _gap_words(gap: Distance, unit: str) -> str:
 
 def from_paper(table: PrintedTable) -> str:
     """Return how far a table is from the paper; at a reduced scale, that no comparison is meant."""
-    both = sum(_filled(cell) and bool(cell.published) for row in table.rows for cell in row.cells)
+    both = sum(cell.value.filled and bool(cell.published) for row in table.rows for cell in row.cells)
     if not both:
         return "No cell has both a value of ours and a published figure."
     if table.reduced:

@@ -144,7 +144,7 @@ def _items_of(cell: Cell) -> list[set[int]]:
     """Return how many items each part of a cell was measured on; an empty set where a record does not say it."""
     if cell.parts:
         return [items for part in cell.parts for items in _items_of(part)]
-    known = all("n_items" in record for record in cell.records)
+    known = all(record.get("n_items") is not None for record in cell.records)
     return [{record["n_items"] for record in cell.records} if known else set()]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import shlex
 import statistics
@@ -23,6 +24,12 @@ RECORD = {"eval", "subset", "metric", "value"}
 TEXTS = ("run_id", "checkpoint", "threshold_from", "status", "reason", "note")
 COUNTS = ("n_items", "seed")
 """Further fields that are read where a record has them: texts, and whole numbers."""
+
+
+KEPT = 16
+"""Score files whose records are kept in memory; of the largest, Tatoeba's, each takes some megabytes."""
+UNNAMED = "another group"
+"""Whose scores those are whose `origin.txt` is empty."""
 
 
 class NoRecordError(InputError):
@@ -55,6 +62,13 @@ def records_of(path: Path) -> list[dict[str, Any]]:
     """
     if not path.exists():
         raise InputError("file is missing", where=str(path), do=f"Run snakemake --cores all -- {shlex.quote(str(path))}")
+    stat = path.stat()
+    return _read_records(path, (stat.st_mtime_ns, stat.st_size, stat.st_ino))
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _read_records(path: Path, version: tuple[int, ...]) -> list[dict[str, Any]]:
+    """Read the records of one version of a score file: the cells of a row mostly read the same few files."""
     content = read_json(path)
     records = content.get("records") if isinstance(content, dict) else None
     if not isinstance(records, list) or not all(isinstance(record, dict) and record.keys() >= RECORD for record in records):
@@ -89,9 +103,9 @@ def find_record(path: Path, select: Mapping[str, str]) -> dict[str, Any]:
     """
     records = records_of(path)
     wanted = {("eval" if key == "task" else key): value for key, value in select.items()}
-    found = [record for record in records if all(record.get(key, "") == value for key, value in wanted.items())]
+    found = [record for record in records if all((record.get(key) or "") == value for key, value in wanted.items())]
     if len(found) != 1:
-        held = sorted({f"{r['metric']}/{r['subset']}/{r.get('protocol', '')}/{r.get('direction', '')}" for r in records})
+        held = sorted({f"{r['metric']}/{r['subset']}/{r.get('protocol') or ''}/{r.get('direction') or ''}" for r in records})
         why = f"it holds (metric/subset/protocol/direction): {', '.join(held[:12])}"
         place, asked = shlex.quote(str(path)), ", ".join(f"{key} {value}" for key, value in wanted.items() if value)
         do = "Name subset, metric, protocol and direction of the column; if the file lost records, "
@@ -101,7 +115,7 @@ def find_record(path: Path, select: Mapping[str, str]) -> dict[str, Any]:
         )
     check_value(found[0], str(path))
     _check_fields(found[0], str(path))
-    return dict(found[0])
+    return {**found[0], **{key: found[0].get(key) or "" for key in ("protocol", "direction")}}
 
 
 def origins(results: Path, scores: Sequence[str]) -> list[str]:
@@ -112,8 +126,8 @@ def origins(results: Path, scores: Sequence[str]) -> list[str]:
         scores: score files, relative to it; folders are searched up to its `scores`.
     """
     notes = dict.fromkeys(note for score in scores for note in origin_files(results, score))
-    lines = [note.read_text(encoding="utf-8", errors="replace").strip().partition("\n")[0][:200] for note in notes]
-    return sorted(set(filter(None, lines)))
+    lines = [note.read_text(encoding="utf-8-sig", errors="replace").strip().partition("\n")[0][:200] for note in notes]
+    return sorted({line or UNNAMED for line in lines})
 
 
 def _collapse_note(record: Mapping[str, Any]) -> str:
@@ -200,16 +214,9 @@ def _mark_best(columns: Sequence[Mapping[str, Any]], grid: Grid) -> None:
 def _mark_intervals(grid: Grid, baselines: Sequence[int | None]) -> None:
     compared = [(row, grid[place]) for row, place in zip(grid, baselines, strict=True) if place is not None]
     for cell, first in [cells for row, other in compared for cells in zip(row, other, strict=True)]:
-        if None in (first.ci_low, first.ci_high, cell.ci_low, cell.ci_high):
-            continue
-        assert first.ci_low is not None
-        assert first.ci_high is not None
-        assert cell.ci_low is not None
-        assert cell.ci_high is not None
-        if cell.ci_low > first.ci_high:
-            cell.marks.append("above")
-        elif cell.ci_high < first.ci_low:
-            cell.marks.append("below")
+        if cell.interval and first.interval:
+            (low, high), (first_low, first_high) = cell.interval, first.interval
+            cell.marks += ["above"] if low > first_high else ["below"] if high < first_low else []
 
 
 def with_deviation(cell: Cell, resolved: Mapping[str, Any]) -> Cell:
@@ -219,7 +226,7 @@ def with_deviation(cell: Cell, resolved: Mapping[str, Any]) -> Cell:
     return cell
 
 
-def _cell_or_gap(cell: Mapping[str, Any], resolved: Mapping[str, Any], results: Path) -> Cell:
+def cell_or_gap(cell: Mapping[str, Any], resolved: Mapping[str, Any], results: Path) -> Cell:
     """Return the value of a cell; where its scores lack it, a gap with its reason if the table asks for that.
 
     Raises:
@@ -241,7 +248,7 @@ def cell_value(resolved: Mapping[str, Any], results: Path, row: int, column: int
     """
     cell, labels = resolved["cells"][row][column], [entry["label"] for entry in resolved["columns"]]
     if "mean_of" not in cell:
-        return with_deviation(_cell_or_gap(cell, resolved, results), resolved)
+        return with_deviation(cell_or_gap(cell, resolved, results), resolved)
     values = {label: cell_value(resolved, results, row, labels.index(label)) for label in cell["mean_of"]}
     missing = [label for label, value in values.items() if value.ours is None]
     return with_deviation(mean_cell(list(values.values()), missing[0] if missing else ""), resolved)

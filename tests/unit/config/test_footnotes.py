@@ -17,6 +17,13 @@ def test_a_row_is_named_by_its_label_its_group_or_its_number():
     assert named_rows({"number": 2}, ROWS) == [2]
 
 
+def test_a_row_is_named_by_its_system_where_no_label_is_that():
+    rows = [{"label": "mSimCSE", "system": "MS-U"}, {"label": "MS-U", "system": "B"}, {"label": "C", "system": "B"}]
+    assert named_rows({"row": "MS-U"}, rows) == [1]
+    assert named_rows({"row": "MS-U"}, rows[:1]) == [0]
+    assert named_rows({"row": "B"}, rows) == [1, 2]
+
+
 @pytest.fixture(scope="module")
 def loaded():
     return project("quickstart")

@@ -192,6 +192,46 @@ def test_a_value_that_is_gone_is_a_dash(tmp_path):
     assert (moves[0].before, moves[0].after, moves[0].delta, moves[0].significant) == ("50.00", "–", "", None)
 
 
+def asking(root, change):
+    """The folder of `folder`, whose table was made with other settings."""
+    folder(root)
+    sidecar = lineage_path(root / TABLE)
+    lineage = read_json(sidecar)
+    change(lineage["recipe"])
+    write_json(sidecar, lineage)
+    return root
+
+
+def test_a_column_that_asks_for_something_else_is_the_cause_of_its_moves(tmp_path):
+    """Equal scores, another configuration: x of A is read from y, and the mean of B is of x alone."""
+
+    def change(recipe):
+        recipe["cells"][0][0]["select"]["subset"] = "y"
+
+    text = compare(folder(tmp_path / "a"), asking(tmp_path / "b", change))
+    assert "[1] the column G: x of t: subset x → y" in text.splitlines()
+    assert re.search(r"A +G: x +50\.00 +25\.00 +-25\.00 .*\[1\]", text)
+
+
+def test_an_average_of_other_columns_says_of_how_many(tmp_path):
+    text = compare(folder(tmp_path / "a"), asking(tmp_path / "b", lambda recipe: recipe["cells"][0][2].update(mean_of=["x"])))
+    assert "[1] the column G: mean of t: of 2 evaluations → of 1" in text.splitlines()
+
+
+def test_cells_and_tables_of_one_side_are_counted_and_named(tmp_path):
+    def change(recipe):
+        recipe["rows"][1]["label"] = "C"
+
+    before, after = folder(tmp_path / "a"), asking(tmp_path / "b", change)
+    write(after, "tables/u.csv", [], {**resolved(["A-s1"]), "id": "u"}, "csv")
+    lines = compare(before, after).splitlines()
+    assert "3 cells of 1 table on both sides: 0 moved, 0 significantly" in lines
+    assert "3 cells only before, 9 only after" in lines
+    assert "tables only after: u" in lines
+    assert not any(line.startswith("tables only before") for line in lines)
+    assert not any("only before" in line for line in compare(before, before).splitlines() if "cell" in line)
+
+
 def test_scores_without_tables_are_compared_record_by_record(tmp_path):
     before, after = folder(tmp_path / "a"), folder(tmp_path / "b", x=(0.7,))
     (before / TABLE).unlink()

@@ -15,6 +15,7 @@ from crosslign.files.lineage import checksum
 from crosslign.paths import TABLE_FORMATS, Paths
 from crosslign.reporting.chain import chain
 from crosslign.reporting.crate import write_crate
+from crosslign.reporting.values import origins
 
 TABLE = {
     "title": "A title",
@@ -125,6 +126,24 @@ def test_a_crate_takes_the_place_of_a_crate_and_of_nothing_else(project, tmp_pat
     with pytest.raises(InputError, match="holds something else"):
         write_crate(project, "t", tmp_path / "own")
     assert (tmp_path / "own" / "thesis.tex").exists()
+
+
+def test_scores_of_another_group_travel_with_the_name_of_the_group(project, tmp_path):
+    """Else the table made again in the crate would call them ours."""
+    note = project.paths.results / "scores" / "QS-P-s42" / "origin.txt"
+    note.write_text("the group of another city\n")
+    out = tmp_path / "crate"
+    write_crate(project, "t", out)
+    assert origins(out / "results" / "laptop", [SCORE]) == ["the group of another city"]
+    assert "results/laptop/scores/QS-P-s42/origin.txt" in ids(ROCrate(str(out)).data_entities)
+
+
+def test_scores_without_lineage_are_refused_with_what_to_do(project, tmp_path):
+    (project.paths.results / f"{SCORE}.lineage.json").unlink()
+    with pytest.raises(
+        InputError, match=r"have no lineage.*snakemake --cores all --config a=b -- t;.*another group need the lineage files"
+    ):
+        write_crate(project, "t", tmp_path / "t.zip", ["--config", "a=b"])
 
 
 def test_what_cannot_be_packed_is_refused(project, tmp_path):

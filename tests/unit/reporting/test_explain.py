@@ -190,6 +190,17 @@ def test_an_average_of_averages_is_explained_as_the_table_shows_it(project):
     assert [line.split(" on ")[0] for line in out.splitlines() if " on 320 items" in line] == ["both: 0.5", "both: 0.25", "into: 0.5"]
 
 
+def test_a_gap_is_explained_as_the_table_shows_it(project):
+    column = {"label": "into", "task": "tatoeba_bible", "subset": "deu", "metric": "accuracy", "direction": "xx2en"}
+    table = {"title": "T", "columns": [column], "rows": [{"label": "verses", "system": "QS-P"}], "print": {"gaps": "mark"}}
+    marked = replace(project, tables={"t": table}, paper_of={"t": "p"})
+    out = explain(marked, "t", "verses", "into")
+    assert re.search(r"^ours       –: gap: 0 records fit .*subset deu.* in tatoeba_bible.json$", out, flags=re.MULTILINE)
+    assert f"[1] {SCORE}" in out
+    with pytest.raises(InputError, match="0 records fit"):
+        explain(replace(marked, tables={"t": {**table, "print": {}}}), "t", "verses", "into")
+
+
 def test_scores_that_came_without_lineage_are_named_by_their_bytes(project):
     results = project.paths.results
     (results / f"{SCORE}.lineage.json").unlink()

@@ -27,7 +27,17 @@ def files(tmp_path_factory):
     write_text(single, as_html(lay_out(table("one", "first", "paper"), folder / "results", folder / "published")))
     gaps = folder / "gaps.html"
     write_text(gaps, as_html(with_gaps(folder / "gaps")))
-    return {"report": report.as_uri(), "table": single.as_uri(), "gaps": gaps.as_uri()}
+    twins = folder / "twins.html"
+    write_text(twins, as_html(with_twins(folder / "twins")))
+    return {"report": report.as_uri(), "table": single.as_uri(), "gaps": gaps.as_uri(), "twins": twins.as_uri()}
+
+
+def with_twins(folder):
+    """A table of two rows of one group and label, as MPCL's Table 1 has them, and one of its own."""
+    rows = [{"group": "G", "label": label, "system": system} for label, system in (("+ Single", "A"), ("+ Single", "B"), ("base", "C"))]
+    cells = [[cell_of(folder, name)] for name in ("low", "high", "low")]
+    common = {"id": "twins", "paper": "p", "scale": "paper", "stand_in": False, "title": "Twins", "footnotes": []}
+    return lay_out({**common, "columns": [{"label": "c"}], "rows": rows, "cells": cells}, folder, folder)
 
 
 def with_gaps(folder):
@@ -90,6 +100,15 @@ def test_a_sorted_row_says_its_group_and_a_third_click_restores_the_printed_orde
     page.js(click)
     assert page.js(rows) == printed
     assert page.js(before) == "none"
+
+
+def test_sorted_rows_of_one_name_are_told_apart_by_their_systems(page, files):
+    page.open(files["twins"], 1280)
+    after = "[...document.querySelectorAll('#twins tbody tr:not(.group) th')].map((head) => getComputedStyle(head, '::after').content)"
+    assert page.js(after) == ["none", "none", "none"]
+    page.js("document.querySelector('#twins thead button').click()")
+    assert [content == "none" for content in page.js(after)] == [False, False, True]
+    assert page.js("[...document.querySelectorAll('#twins th[data-system]')].map((head) => head.dataset.system)") == ["B", "A"]
 
 
 def test_a_tap_on_a_cell_shows_what_pointing_at_it_does(page, files):

@@ -1,7 +1,7 @@
 """The overview counts what the tables hold, paper by paper."""
 
 from crosslign.files import write_json
-from crosslign.reporting.overview import build_overview
+from crosslign.reporting.overview import build_overview, coverage
 
 FIGURE = {"task": "t", "subset": "de", "metric": "f1"}
 
@@ -10,6 +10,11 @@ def resolved(name, paper, title, cells):
     columns = [{"label": "x", "task": "t", "published": FIGURE}, {"label": "y", "task": "t"}]
     rows = [{"label": label, **({"published": label} if name == "one" else {})} for label in cells]
     return {"id": name, "title": title, "paper": paper, "columns": columns, "rows": rows, "cells": list(cells.values())}
+
+
+def test_settings_count_as_filled(tmp_path):
+    table = resolved("two", "q", "Two", {"A": [{"text": "15"}, {"reason": "not run"}]})
+    assert coverage(table, tmp_path, tmp_path).filled == 1
 
 
 def test_cells_are_counted_by_paper_and_linked(tmp_path):

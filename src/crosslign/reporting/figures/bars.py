@@ -43,9 +43,10 @@ def spread(cell: Cell) -> tuple[float, float] | None:
         return None
     if cell.std is not None:
         return cell.std, cell.std
-    if cell.ci_low is not None and cell.ci_high is not None:
-        return max(0.0, cell.ours - cell.ci_low), max(0.0, cell.ci_high - cell.ours)
-    return None
+    if cell.interval is None:
+        return None
+    low, high = cell.interval
+    return max(0.0, cell.ours - low), max(0.0, high - cell.ours)
 
 
 def change(cell: Cell, base: Cell) -> Cell:

@@ -1,0 +1,57 @@
+"""Which languages a system has an encoder for, one for all or one each, and which texts none of them reads."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+
+from crosslign.config.project import Project
+from crosslign.config.resolve import entry_of, is_untrained
+from crosslign.languages import normalise
+
+FOR_ALL = frozenset({"main", "other"})
+"""Members that read whatever no other member does."""
+SHOWN = 5
+"""Languages that a reason names."""
+
+
+def members_of(project: Project, system: str) -> list[str]:
+    """Return the names of the members of a system: `main`, or a language each, and perhaps `other`."""
+    first = system.partition("+")[0]  # fine-tunes keep the members of what they go on from
+    if is_untrained(project, first):
+        return ["main"]
+    base = entry_of(project, first)["base"]
+    if "system" in base:
+        return members_of(project, base["system"])
+    return ["main"] if "encoder" in base else [normalise(lang) for lang in base["encoders"]]
+
+
+def reads(members: Collection[str], lang: str) -> bool:
+    """Tell whether one of a model's members reads a language."""
+    return not FOR_ALL.isdisjoint(members) or normalise(lang) in members
+
+
+def text_languages(project: Project, corpus: str) -> set[str]:
+    """Return the languages of an evaluation corpus; none where it has all that its files have, since these are not known before."""
+    entry = project.corpora[corpus]
+    if entry["langs"]:
+        return set(map(normalise, entry["langs"]))
+    if parts := [text_languages(project, part) for part in entry.get("of", [])]:
+        return set().union(*parts) if all(parts) else set()
+    options = entry.get("options", {})
+    return {normalise(lang) for subset in [*options.get("subsets", []), *options.get("pairs", [])] for lang in subset.split("-")}
+
+
+def why_unread(project: Project, system: str, corpora: Iterable[str]) -> str:
+    """Return why a system cannot read evaluation corpora: languages that no member of it is for; else an empty string."""
+    members = members_of(project, system)
+    if not FOR_ALL.isdisjoint(members):
+        return ""
+    own = f"the system has an encoder each for {', '.join(members)}, none for"
+    for corpus in corpora:
+        langs = text_languages(project, corpus)
+        if not langs:
+            return f"{own} the other languages of {corpus}"
+        if missing := sorted(lang for lang in langs if not reads(members, lang)):
+            more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
+            return f"{own} {', '.join(missing[:SHOWN])}{more}"
+    return ""
