@@ -1,7 +1,7 @@
 # crosslign: from raw text to the tables of five papers (docs/architecture.md walks along the line of data).
 from snakemake.utils import min_version
 
-min_version("9.0")
+min_version("9.27")
 
 from crosslign.collector import collect_rarely
 

@@ -12,15 +12,19 @@ from crosslign.errors import InputError
 
 T = TypeVar("T")
 Entry = TypeVar("Entry")
+MANY, SHOWN = 40, 12
+"""Of more allowed names than the first, a message lists the second number."""
 
 
 def nearest(name: str, allowed: list[str]) -> str:
-    """Return the allowed names, with the nearest one to a misspelt name put forward."""
+    """Return the allowed names, of many the nearest, with the nearest one to a misspelt name put forward."""
     if not allowed:
         return "there are none"
     close = get_close_matches(name, allowed, n=1) or get_close_matches(_snake(name), allowed, n=1)
     hint = f"; did you mean {close[0]!r}?" if close else ""
-    return f"allowed: {', '.join(sorted(allowed))}{hint}"
+    shown = get_close_matches(name, allowed, n=SHOWN, cutoff=0) if len(allowed) > MANY else allowed
+    others = f" and {len(allowed) - len(shown)} others" if len(shown) < len(allowed) else ""
+    return f"allowed: {', '.join(repr(one) if ',' in one else one for one in sorted(shown))}{others}{hint}"
 
 
 def _snake(name: str) -> str:

@@ -52,9 +52,10 @@ def test_local_settings_replace_keys_and_are_added_to_resources(tmp_path, monkey
     assert slurm_profile() == plain
 
 
-def imported():
-    """Return the packages that the library imports, standard library left out."""
-    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in sorted((ROOT / "src").rglob("*.py"))]
+def imported(*folders):
+    """Return the packages that what lies in some folders imports, standard library left out."""
+    paths = [path for folder in folders for path in sorted((ROOT / folder).rglob("*.py"))]
+    trees = [ast.parse(path.read_text(encoding="utf-8")) for path in paths]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     names = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
     names |= {node.module for node in nodes if isinstance(node, ast.ImportFrom) and node.module}
@@ -66,13 +67,15 @@ def test_every_package_that_is_imported_is_declared_pinned_and_explained():
     declared = {re.match(r"[\w.-]+", line)[0] for line in project["dependencies"]}
     extra = {line for lines in project["optional-dependencies"].values() for line in lines}
     provided = {name: {found.lower().replace("_", "-") for found in by} for name, by in packages_distributions().items()}
-    missing = {name for name in imported() - {"fasttext"} if not provided[name] & (declared | extra)}
+    missing = {name for name in imported("src") - {"fasttext"} if not provided[name] & (declared | extra)}
     assert not missing
     pinned = {line.split("==")[0].lower().replace("_", "-") for line in (ROOT / "envs" / "requirements.lock").read_text().splitlines()}
     assert declared <= pinned
     reasons = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split("## Dependencies")[1]
     named = set(re.findall(r"[\w.-]+", " ".join(line.split("|")[1] for line in reasons.splitlines() if line.startswith("| "))))
     assert declared | extra <= named
+    elsewhere = set().union(*(provided.get(name, set()) for name in imported("tests", "benchmarks", "workflow")))
+    assert (elsewhere & pinned) - named == set()
 
 
 @pytest.mark.parametrize("name", ["cpu.yaml", "gpu.yaml"])

@@ -1,6 +1,7 @@
 """The floors of the library: a module imports only from its own package or from a lower one, and nothing imports Snakemake."""
 
 import ast
+import re
 import subprocess
 import sys
 from graphlib import TopologicalSorter
@@ -58,6 +59,18 @@ def test_imports_go_down():
             if module.startswith("crosslign.") and level[room(module)] > level[here]:
                 wrong.append(f"{path.relative_to(SOURCE)} imports {module}")
     assert wrong == []
+
+
+def test_the_page_names_every_room_on_its_floor():
+    page = (SOURCE.parents[1] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    named = []
+    for line in page.split("| floor | room |")[1].split("\n\n")[0].splitlines()[2:]:
+        floor, rooms = line.split("|")[1:3]
+        if floor.strip():
+            named.append(set())
+        named[-1] |= set(re.findall(r"`(\w+)`", rooms))
+    assert named == FLOORS
+    assert {path.stem for path in SOURCE.iterdir() if not path.name.startswith("_")} == set().union(*FLOORS)
 
 
 def test_no_circle_of_imports():

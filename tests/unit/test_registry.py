@@ -18,3 +18,16 @@ def test_helper_modules_are_no_implementations():
 
 def test_where_nothing_is_allowed_the_message_says_so():
     assert nearest("a", []) == "there are none"
+
+
+def test_of_many_names_the_nearest_are_listed_and_the_others_counted():
+    many = ["mpcl_table1", *(f"emma_x_figure{number}" for number in range(99))]
+    said = nearest("mpcl_tabel1", many)
+    assert said.startswith("allowed: emma_x_figure")
+    assert said.endswith("mpcl_table1 and 88 others; did you mean 'mpcl_table1'?")
+    assert said.count(",") == 11
+    assert "others" not in nearest("x", many[:40])
+
+
+def test_names_that_hold_a_comma_are_told_apart():
+    assert nearest("x", ["mSimCSE, English NLI", "mSimCSE"]) == "allowed: mSimCSE, 'mSimCSE, English NLI'"

@@ -11,15 +11,22 @@ from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from typing import TextIO, cast
 
+from crosslign import __version__
 from crosslign.cli import COMMANDS
 from crosslign.cli.streams import PrintableStream
 from crosslign.collector import collect_rarely
 from crosslign.errors import CrosslignError
 
+EXIT_CODES = (
+    "exit codes: 0 done; 1 verify found something that is not whole, doctor something in the way; 2 wrong input; 3 network; "
+    "4 disk, memory or device; 130 Ctrl-C; of mine, those of Snakemake"
+)
+
 
 def parser() -> ArgumentParser:
     """Return the parser with every command."""
-    top = ArgumentParser(prog="crosslign", description="Plan, inspect and check runs of the crosslign workflow.")
+    top = ArgumentParser(prog="crosslign", description="Plan, inspect and check runs of the crosslign workflow.", epilog=EXIT_CODES)
+    top.add_argument("--version", action="version", version=f"crosslign {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="command")
     for name in COMMANDS.names():
         command = COMMANDS.get(name)()

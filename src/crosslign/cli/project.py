@@ -31,7 +31,8 @@ def read_project(args: Namespace) -> Project:
     overrides = [override.partition("=") for override in args.config]
     for key, equals, _ in overrides:
         if not equals:
-            raise InputError(f"--config {key!r} has no value", do="Write KEY=VALUE")
+            do = "Write KEY=VALUE; what is no setting stands before --config, or behind `--`"
+            raise InputError(f"--config {key!r} has no value", do=do)
     over = [args.configfile] if args.configfile else []
     settings = read_settings(args.directory, [file, *over], parsed([(key, value) for key, _, value in overrides]))
     if args.directory.resolve() != Path.cwd():

@@ -1,4 +1,4 @@
-"""The stage of corpora: read a format, filter, sample, write (docs/architecture.md, Corpora)."""
+"""The stage of corpora: read a format, filter, sample, write."""
 
 from __future__ import annotations
 

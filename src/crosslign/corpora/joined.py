@@ -1,4 +1,4 @@
-"""Evaluation sets made of others: several joined into one text set, or one cut to some languages (CONTRACTS 3 in docs/architecture.md)."""
+"""Evaluation sets made of others: several joined into one text set, or one cut to some languages (CONTRACTS 3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract between the one trainer and every objective: batches, inputs, losses, parts (CONTRACTS 5 in docs/architecture.md)."""
+"""The contract between the one trainer and every objective: batches, inputs, losses, parts (CONTRACTS 5)."""
 
 from __future__ import annotations
 

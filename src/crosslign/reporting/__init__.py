@@ -1,1 +1,1 @@
-"""Reporting."""
+"""Reporting: tables, figures, pages, plans and comparisons, from scores and lineage."""

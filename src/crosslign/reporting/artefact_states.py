@@ -20,6 +20,7 @@ OF_FILES = ("corpora", "views", "examples", "embeddings", "scores", "mined", "ta
 OF_FOLDERS = ("encoders", "systems")
 """Folders of results in which every file, or every folder, has lineage."""
 PAGES = ("overlap", "overview", "report")
+NOT_BUILT = "Build first (`snakemake --cores all`), or give a results folder with its scale, such as results/laptop"
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,7 @@ def artefacts(results: Path, project: Path = Path()) -> Iterator[Finding]:
     known: dict[str, str | None] = {}
     sidecars = list(sidecars_of(results))
     if not sidecars:
-        raise InputError("no results here", where=str(results), do="Give a results folder with its scale, such as results/laptop")
+        raise InputError("no results here", where=str(results), do=NOT_BUILT)
     wanted: dict[str, str] = {}
     for sidecar in sidecars:
         try:

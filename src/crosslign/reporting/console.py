@@ -13,6 +13,11 @@ from crosslign.errors import printable
 DASH = "–"
 
 
+def number_of(number: int, what: str) -> str:
+    """Return a number of things."""
+    return f"{number} {what}" + ("" if number == 1 else "s")
+
+
 def bytes_text(count: float) -> str:
     """Return a number of bytes for people."""
     for unit in ("B", "kB", "MB", "GB"):

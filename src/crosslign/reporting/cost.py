@@ -12,7 +12,7 @@ from crosslign.config.resolve import entry_of, split_run
 from crosslign.config.resources import EMBED_RULES, LOADS, TRAINED_BYTES, copies_mb, job_need, large_sets, load_of
 from crosslign.files import read_json
 from crosslign.files.lineage import gpu_hours, wall_seconds
-from crosslign.reporting.console import bytes_text
+from crosslign.reporting.console import bytes_text, number_of
 
 Job = tuple[str, Mapping[str, str]]
 """Rule and wildcards."""
@@ -30,7 +30,8 @@ class Cost:
     """What jobs are expected to cost.
 
     Attributes:
-        trainings, encodings: numbers of jobs that use a GPU.
+        on_gpus: whether the scale, or a setting, gives them GPUs.
+        trainings, encodings: numbers of jobs, those that use a GPU where there are some.
         hours: GPU-hours of all whose hours are known.
         unknown: trainings of which nothing is known.
         factor: measured over declared hours of finished trainings; 1 where none has finished.
@@ -40,6 +41,7 @@ class Cost:
             and waiting rows, while they are needed.
     """
 
+    on_gpus: bool
     trainings: int
     encodings: int
     hours: float
@@ -152,7 +154,7 @@ def cost_of(project: Project, jobs: Iterable[Job], gpus: int = 1) -> Cost:
             passing.append(staged)
     at_once = sum(sorted(passing, reverse=True)[: max(1, 2 * gpus)])
     peak = kept + sum(copies.values()) + at_once
-    return Cost(trainings, encodings, hours, unknown, factor, encoding_factor, kept, peak)
+    return Cost(project.gpus > 0, trainings, encodings, hours, unknown, factor, encoding_factor, kept, peak)
 
 
 def too_long(project: Project, jobs: Iterable[Job], tries: int) -> str:
@@ -169,16 +171,19 @@ def too_long(project: Project, jobs: Iterable[Job], tries: int) -> str:
         given = sum(job_need(project, rule, wildcards, attempt).runtime for attempt in range(1, tries + 1)) / 60 if hours else 0.0
         if hours and given < hours:
             found.append(f"{wildcards['run']} ({hours:g} hours, {tries} jobs of {given:g} in all)")
-    return f"no time for {len(found)} trainings, such as {found[0]}: raise max_runtime, or retries of the profile" if found else ""
+    if not found:
+        return ""
+    return f"no time for {number_of(len(found), 'training')}, such as {found[0]}: raise max_runtime, or retries of the profile"
 
 
 def cost_text(cost: Cost) -> str:
-    """Return the cost in one line."""
-    text = f"about {cost.hours:.1f} GPU-hours ({cost.trainings} trainings, {cost.encodings} encodings)"
-    if cost.unknown:
-        text += f", {cost.unknown} trainings of unknown length"
-    if cost.factor != 1.0:
+    """Return the cost in one line: of jobs without GPUs their numbers and the disk, since their time is counted by stage."""
+    jobs = f"{number_of(cost.trainings, 'training')}, {number_of(cost.encodings, 'encoding')}"
+    text = f"about {cost.hours:.1f} GPU-hours ({jobs})" if cost.on_gpus else jobs
+    if cost.on_gpus and cost.unknown:
+        text += f", {number_of(cost.unknown, 'training')} of unknown length"
+    if cost.on_gpus and cost.factor != 1.0:
         text += f", declared hours times {cost.factor:.2f} as measured"
-    if cost.encoding_factor != 1.0:
+    if cost.on_gpus and cost.encoding_factor != 1.0:
         text += f", encodings times {cost.encoding_factor:.2f} as measured"
     return f"{text}; disk: {bytes_text(cost.kept_mb * 1e6)} kept, {bytes_text(cost.peak_mb * 1e6)} at most"

@@ -11,6 +11,7 @@ from pathlib import Path
 from crosslign.config.data_plan import FileNeed
 from crosslign.config.project import Project
 from crosslign.durations import duration
+from crosslign.reporting.console import number_of
 from crosslign.reporting.cost import Job, correction, cost_of, cost_text, encoding_correction, measured_hours
 from crosslign.reporting.plan_data import data_lines
 
@@ -46,11 +47,6 @@ def measured(results: Path) -> dict[str, Measured]:
                 memory = row.get("max_rss") or "0"
                 rows[path.relative_to(results / "benchmarks").parts[0]].append((float(row["s"]), float(memory) if memory != "-" else 0.0))
     return {rule: Measured(len(r), sum(s for s, _ in r), max(m for _, m in r)) for rule, r in sorted(rows.items())}
-
-
-def number_of(number: int, what: str) -> str:
-    """Return a number of things."""
-    return f"{number} {what}" + ("" if number == 1 else "s")
 
 
 def plan_text(
@@ -94,7 +90,7 @@ def plan_text(
         lines.append(f"about {duration(work / max(1, cores))} on {number_of(cores, 'core')}, as far as {which} were measured")
     if costly:
         lines.append(cost_text(cost))
-    if cost.hours >= 1:
+    if cost.on_gpus and cost.hours >= 1:
         lines.append(f"about {cost.hours / max(1, gpus):.0f} hours on {number_of(gpus, 'GPU')}")
     return "\n".join([*lines, *data_lines(needs)])
 

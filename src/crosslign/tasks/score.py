@@ -1,4 +1,4 @@
-"""From matrices to records: one scorer, the named averages, intervals, and the main score (CONTRACTS 8 in docs/architecture.md)."""
+"""From matrices to records: one scorer, the named averages, intervals, and the main score (CONTRACTS 8)."""
 
 from __future__ import annotations
 

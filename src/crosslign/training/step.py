@@ -1,4 +1,4 @@
-"""The forward and backward half of one training step, in the order of CONTRACTS 5 (docs/architecture.md)."""
+"""The forward and backward half of one training step, in the order of CONTRACTS 5."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import crosslign
 from crosslign.cli.main import main
 
 ROOT = Path(__file__).parents[3]
@@ -83,6 +84,19 @@ def test_a_plan_is_for_one_device_or_more(capsys, option, number):
         main(["plan", f"{option}={number}"])
     assert ended.value.code == 2
     assert "is no number of 1 or more" in capsys.readouterr().err
+
+
+def test_the_version_and_exit_codes_are_told(capsys):
+    for option, said in (("--version", f"crosslign {crosslign.__version__}"), ("--help", "130 Ctrl-C")):
+        with pytest.raises(SystemExit) as ended:
+            main([option])
+        assert ended.value.code == 0
+        assert said in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_target_behind_config_is_told_where_it_belongs(capsys):
+    assert main(["plan", "--directory", str(ROOT), "--config", "scale=quick", "mpcl_table1"]) == 2
+    assert "--config 'mpcl_table1' has no value. Write KEY=VALUE; what is no setting stands before --config" in capsys.readouterr().err
 
 
 def test_a_plan_lists_its_files(capsys):

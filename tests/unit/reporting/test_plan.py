@@ -104,7 +104,7 @@ def test_trainings_that_no_number_of_tries_has_time_for_are_named():
     short = load_project(ROOT, {"scale": "paper", "papers": ["moco_bert"], "targets": ["all"], "max_runtime": 120})
     jobs = [training("MB-base-s42"), ("embed", {"run": "MB-base-s42", "text_set": "sts12"})]  # 14 hours are declared
     assert too_long(short, jobs, 7) == ""
-    assert "1 trainings, such as MB-base-s42 (14 hours, 4 jobs of 8 in all): raise max_runtime" in too_long(short, jobs, 4)
+    assert "1 training, such as MB-base-s42 (14 hours, 4 jobs of 8 in all): raise max_runtime" in too_long(short, jobs, 4)
 
 
 def test_finished_trainings_correct_the_hours_of_those_to_come(project):
@@ -174,6 +174,15 @@ def test_a_plan_names_jobs_and_time_of_cores_and_gpus_apart(project):
     assert "about 34 s on 2 cores, as far as jobs were measured" in text
 
 
+def test_a_plan_without_gpus_counts_no_hours_of_them(project):
+    jobs = [training("MS-E-s42"), ("embed", {"run": "MS-E-s42", "text_set": "sts12"}), ("embed", {"run": "MS-U-s42", "text_set": "sts12"})]
+    assert cost_text(cost_of(project, jobs)).startswith("about 0.2 GPU-hours (1 training, 2 encodings); disk: ")
+    assert "of unknown length" in cost_text(replace(cost_of(project, jobs), unknown=1))
+    cores = replace(project, settings={**project.settings, "gpus": 0})
+    assert cost_text(replace(cost_of(cores, jobs), unknown=1)).startswith("1 training, 2 encodings; disk: ")
+    assert "GPU" not in plan_text(cores, {"train_system": 1}, {}, [training("MS-E-s42")] * 20, [], cores=2, gpus=1)
+
+
 def test_files_of_a_plan_say_where_they_come_from(project):
     need = FileNeed("s", "x.zip", Path("results/downloads/s/x.zip"), 2_500_000, None, "", "CC0", "u", "fetch", ("c",))
     hand = FileNeed("t", "y.txt", Path("data/y.txt"), None, None, "", "research", "u", "by hand", ("d",), "ask them")
@@ -186,7 +195,7 @@ def test_files_of_a_plan_say_where_they_come_from(project):
 
 def test_status_of_nothing_is_an_error(tmp_path, capsys):
     assert main(["status", str(tmp_path)]) == 2
-    assert "no finished job here" in capsys.readouterr().err
+    assert "no finished job here. Build first" in capsys.readouterr().err
 
 
 def test_a_plan_lists_sources_by_state():

@@ -28,11 +28,12 @@ class Status:
         Raises:
             InputError: nothing has finished there.
         """
+        from crosslign.reporting.artefact_states import NOT_BUILT
         from crosslign.reporting.plan import status_text
 
         results = results_folder(args)
         if not (results / "benchmarks").is_dir():
-            raise InputError("no finished job here", where=str(results), do="Give a results folder with its scale, such as results/laptop")
+            raise InputError("no finished job here", where=str(results), do=NOT_BUILT)
         print(status_text(results, self._project(args)))
         return 0
 
