@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crosslign.encoders import encode as module
-from crosslign.encoders.encode import encode, encode_counted, token_batches
+from crosslign.encoders.encode import apply_head, encode, encode_counted, token_batches
 from crosslign.encoders.model import Member
 from crosslign.encoders.text_sets import embed_text_set
 from crosslign.errors import InputError, ResourceError
@@ -162,3 +162,14 @@ def test_chunks_of_sentences_do_not_matter(tiny_model, texts, monkeypatch):
     expected = _encode(tiny_model, texts)
     monkeypatch.setattr(module, "CHUNK", 7)
     assert np.abs(_encode(tiny_model, texts) - expected).max() < 1e-5
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_head_is_applied_without_dropout_and_its_mode_comes_back(training):
+    """A look at dev data in the middle of a training must not end the head's dropout."""
+    dense = torch.nn.Linear(4, 3)
+    head = torch.nn.Sequential(torch.nn.Dropout(0.5), dense).train(training)
+    vectors = np.ones((5, 4), dtype=np.float32)
+    assert np.allclose(apply_head(head, vectors), dense(torch.ones(5, 4)).detach().numpy(), atol=1e-6)
+    assert head.training is training
+    assert head[0].training is training

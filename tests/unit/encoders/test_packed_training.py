@@ -87,7 +87,8 @@ def test_dropout_follows_the_model_and_its_mode():
     backbone.eval()
     assert torch.allclose(states(1), backbone(**features).last_hidden_state[mask], atol=2e-5)
     backbone.train()
-    for part in ("embeddings.dropout", "encoder.layer.1.attention.self.dropout", "encoder.layer.0.attention.output.dropout"):
+    of_layers = ("1.attention.self.dropout", "0.attention.output.dropout", "1.output.dropout")
+    for part in ("embeddings.dropout", *(f"encoder.layer.{name}" for name in of_layers)):
         backbone.eval()
         backbone.get_submodule(part).train()
         assert not torch.allclose(states(1), states(2), atol=1e-3), part

@@ -165,7 +165,7 @@ def test_marks_survive_a_stop(train, monkeypatch):
     from crosslign.training.step import Stepper
 
     recipe = _recipe(ALIGNED, {}, checkpoint_every=5)
-    _, whole = train(recipe, "whole")
+    undisturbed, whole = train(recipe, "whole")
     real = Stepper.run
 
     def run(self, step, *rest):
@@ -179,4 +179,5 @@ def test_marks_survive_a_stop(train, monkeypatch):
             train(recipe, "again")
     summary, again = train(recipe, "again")
     assert summary["collapsed"].keys() == {"last"}
+    assert summary["guards"] == undisturbed["guards"]  # since which step is known from before the stop
     assert trial.weights(whole) == trial.weights(again)

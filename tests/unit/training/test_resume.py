@@ -154,8 +154,16 @@ def test_a_checkpoint_of_something_else_is_left_with_a_word(tiny_encoder, pairs_
     assert f"the checkpoint at step 3 was made with another {what}: training starts anew" in caplog.text
 
 
-@pytest.mark.parametrize("damage", ["state.json", "model.safetensors"])
-def test_a_damaged_checkpoint_gives_way_to_the_one_before(train, monkeypatch, caplog, tmp_path, damage):
+@pytest.mark.parametrize(
+    ("file", "damage"),
+    [
+        ("state.json", lambda content: content[:20]),
+        ("model.safetensors", lambda content: content[:20]),
+        ("optimiser.safetensors", lambda content: content[:-1] + bytes([content[-1] ^ 1])),
+    ],
+    ids=["cut state", "cut weights", "one bit of AdamW's"],
+)
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(train, monkeypatch, caplog, tmp_path, file, damage):
     """Each look finds a better model: the one that the older checkpoint, of step 2, calls its best must still be there after step 5."""
     from crosslign.training.step import Stepper
 
@@ -172,8 +180,8 @@ def test_a_damaged_checkpoint_gives_way_to_the_one_before(train, monkeypatch, ca
         patch.setattr(Stepper, "run", run)
         with pytest.raises(KeyboardInterrupt):
             train(recipe, dev=_scored(1, 1))
-    path = tmp_path / "run-work" / "step-00000004" / damage
-    path.write_bytes(path.read_bytes()[:20])
+    path = tmp_path / "run-work" / "step-00000004" / file
+    path.write_bytes(damage(path.read_bytes()))
     _, folder = train(recipe, dev=_scored(3, 1))
     assert "cannot be read" in caplog.text
     assert "going on after step 2" in caplog.text
