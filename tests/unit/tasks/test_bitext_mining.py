@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from build_sets import build, matrix, with_cosines
@@ -152,6 +154,15 @@ def test_official_extracts_with_the_training_threshold():
     assert not [r for r in records if r.protocol == "official" and r.metric == "f1"]
 
 
+def test_official_leaves_out_repeated_sentences_as_training_does():
+    evaluation, vectors = repeated(np.float32)
+    task = {**TASK, "texts": {"test": "b", "official": "c"}, "protocols": ["train_oracle", "official"]}
+    task["main"] = {**TASK["main"], "protocol": "train_oracle"}
+    outputs, sets = {"test": vectors, "official": vectors}, {"test": evaluation, "official": replace(evaluation, gold=evaluation.gold[:0])}
+    for dedup, extracted in (({}, 2), ({"dedup": "id"}, 3)):
+        assert value(score("bucc", {**task, **dedup}, outputs, sets), "extracted", "official").value == extracted
+
+
 def test_empty_sides_and_nothing_right():
     sets, outputs = transfer()
     empty = build({"de-en": ([], ["a"], [])})
@@ -228,12 +239,32 @@ def test_a_pair_at_the_training_threshold_is_extracted():
     assert value(score("bucc", task, outputs, sets), "extracted", "official").value == 1
 
 
-def test_a_repeated_target_is_reached_by_no_gold_pair():
+def repeated_target():
+    """Two is mined with TWO, which stands twice among the targets."""
     names = ["one", "two", "three"]
-    evaluation = build({"de-en": (names, ["ONE", "TWO", "TWO"], [(0, 0), (1, 1), (2, 2)])})
+    evaluation = build({"de-en": (names, ["TWO", "TWO", "ONE"], [(0, 2), (1, 0), (2, 1)])})
     vectors = {("xx", name): np.eye(3)[i] for i, name in enumerate(names)} | {("en", "ONE"): np.eye(3)[0], ("en", "TWO"): np.eye(3)[1]}
-    found, _ = mined(evaluation, matrix(evaluation, vectors), dedup="text")
-    assert found["recall_cap"] == pytest.approx(1 / 3)
+    return evaluation, matrix(evaluation, vectors)
+
+
+def test_a_repeated_target_is_reached_by_no_gold_pair_and_extracted_in_none():
+    found, _ = mined(*repeated_target(), dedup="text")
+    assert found == pytest.approx({"f1": 1 / 2, "precision": 1, "recall": 1 / 3, "recall_cap": 1 / 3, "extracted": 1})
+    found, _ = mined(*repeated_target(), dedup="id")
+    assert found == pytest.approx({"f1": 4 / 5, "precision": 1, "recall": 2 / 3, "recall_cap": 1, "extracted": 2})
+
+
+def test_neighbours_of_collapsed_targets_are_not_those_of_all():
+    """By text the targets are two, by id three, and ONE has another number: each protocol gives what it gives alone."""
+    evaluation, vectors = repeated_target()
+    found = []
+    for protocols in (["train_oracle", "mteb"], ["train_oracle"], ["mteb"]):
+        main = {"protocol": protocols[0], "metric": "f1" if protocols[0] == "train_oracle" else "accuracy", "subset": "de-en"}
+        task = {**TASK, "texts": {"test": "a"}, "protocols": protocols, "main": main, "k": 3, "margin": "ratio"}
+        records = score("bucc", task, {"test": vectors}, {"test": evaluation})
+        found.append({(r.metric, r.protocol): r.value for r in records if r.subset == "de-en"})
+    assert found[0] == {**found[1], **found[2]}
+    assert found[2]["accuracy", "mteb"] == 2 / 3
 
 
 def test_mteb_scores_of_resamples_are_those_of_the_drawn_queries():

@@ -181,11 +181,13 @@ def test_several_labels_by_hand(dtype):
 
 
 def test_a_class_is_predicted_where_its_sigmoid_reaches_the_threshold():
-    """Sigmoids of 1 and 1.5 are 0.731 and 0.818."""
+    """Sigmoids of 1 and 1.5 are 0.731 and 0.818, that of 0 is 0.5."""
     logits, sets = np.array([[1.5, 1.0, -1.0], [1.0, 1.5, -2.0]]), documents([[0], [1]])
     for threshold, exact in ((0.5, 0.0), (0.8, 1.0), (0.9, 0.0)):
         records = score("multieurlex", {**EURLEX, "threshold": threshold}, {"test": logits}, {"test": sets})
         assert by(records, metric="exact_match").value == exact, threshold
+    records = score("multieurlex", EURLEX, {"test": np.array([[0.0, -1.0], [-1.0, 1.0]])}, {"test": documents([[0], [1]])})
+    assert by(records, metric="exact_match").value == 1.0
 
 
 def test_micro_f1_of_resamples_is_that_of_the_drawn_items():

@@ -131,6 +131,15 @@ def test_purity_of_separable_and_of_random_clusters():
     assert few[0].reason == "90 items are fewer than 100 clusters"
 
 
+def test_clusters_are_those_of_directions():
+    """Lengths have no part in them: powers of two, so that unit vectors are the same to the bit."""
+    evaluation, rng = labelled([30, 30, 30]), np.random.default_rng(0)
+    vectors = np.repeat(np.eye(3), 30, 0) + 0.8 * rng.standard_normal((90, 3))
+    task = {"scorer": "clustering_purity", "texts": {"test": "t"}, "main": {"metric": "purity", "subset": "zh"}}
+    found = [score("tnews", task, {"test": x}, {"test": evaluation}) for x in (vectors, vectors * 2.0 ** rng.integers(0, 6, (90, 1)))]
+    assert found[0] == found[1]
+
+
 def test_items_without_a_class_are_refused():
     evaluation = build({"zh": (["a"], ["b"], [])})
     task = {"scorer": "clustering_purity", "texts": {"test": "t"}, "main": {"metric": "purity", "subset": "zh"}}
@@ -174,6 +183,15 @@ def test_linear_classification_of_separable_classes_and_of_noise():
     (main,) = [r for r in score("mtop", task, noise, {"train": train, "test": test}) if r.main]
     assert 0.1 < main.value < 0.6
     assert main.ci_low < main.value < main.ci_high
+
+
+def test_linear_classification_reads_the_length_of_vectors():
+    """Vectors are used as they are: these classes differ in length alone."""
+    sets = {role: labelled([20, 20], role) for role in ("train", "test")}
+    vectors = np.repeat([[1.0, 0.0], [3.0, 0.0]], 20, 0)
+    task = {"scorer": "linear_classification", "texts": {"train": "a", "test": "b"}, "main": {"metric": "accuracy", "subset": "zh"}}
+    (record,) = score("mtop", task, dict.fromkeys(sets, vectors), sets)
+    assert record.value == 1
 
 
 def test_classifiers_that_end_at_their_last_step_are_counted_in_one_line(caplog, recwarn):
@@ -264,6 +282,7 @@ def test_language_probe_reads_a_small_dimension_beside_a_large_one():
     evaluation = builder.build()
     langs = evaluation.texts["lang"].to_pylist()
     vectors = np.stack([[1e-4 * (lang == "en") for lang in langs], rng.standard_normal(len(langs))], 1)
+    vectors[-1, 0] = -1e4  # a German sentence that is asked, far out on its side: the training sentences alone set the measure
     task = {
         "scorer": "language_probe",
         "texts": {"test": "a"},
