@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from build_sets import build, matrix, with_cosines
@@ -150,6 +152,15 @@ def test_official_extracts_with_the_training_threshold():
     # The threshold of the training gold is 0.48.
     assert (record.value, record.threshold_from, record.n_items) == (2, "train", 3)
     assert not [r for r in records if r.protocol == "official" and r.metric == "f1"]
+
+
+def test_official_leaves_out_repeated_sentences_as_training_does():
+    evaluation, vectors = repeated(np.float32)
+    task = {**TASK, "texts": {"test": "b", "official": "c"}, "protocols": ["train_oracle", "official"]}
+    task["main"] = {**TASK["main"], "protocol": "train_oracle"}
+    outputs, sets = {"test": vectors, "official": vectors}, {"test": evaluation, "official": replace(evaluation, gold=evaluation.gold[:0])}
+    for dedup, extracted in (({}, 2), ({"dedup": "id"}, 3)):
+        assert value(score("bucc", {**task, **dedup}, outputs, sets), "extracted", "official").value == extracted
 
 
 def test_empty_sides_and_nothing_right():

@@ -36,6 +36,11 @@ def test_ranks_cosines_and_sentences_without_copies_of_the_query():
     assert [r.subset for r in found if r.main] == ["query1_rank1"]
 
 
+def test_several_copies_of_the_query_take_no_rank_away():
+    found = records(["a dog"], ["a dog", "a dog", "a dog", "a cat", "a hound"], 2)
+    assert [r.note for r in found] == ["a hound", "a cat"]
+
+
 def test_a_small_pool_leaves_ranks_undefined():
     found = records(["a dog"], ["a dog", "a cat"], 2)
     assert [(r.value is None, r.reason) for r in found] == [(False, ""), (True, "the pool holds 1 other sentences")]
