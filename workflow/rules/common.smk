@@ -42,6 +42,7 @@ from crosslign.paths import (
     MINED_FORMATS,
     MINED_SIDES,
     OVERVIEW_FORMATS,
+    own_runs,
     tokenised_folder,
     with_home,
 )
