@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -29,6 +30,18 @@ def origin_files(results: Path, score: str) -> list[Path]:
     """Return the `origin.txt` beside a score file or above it, up to its `scores`: each names the group that the scores came from."""
     folders = [results / parent for parent in Path(score).parents if parent != Path()]
     return [folder / ORIGIN for folder in folders if (folder / ORIGIN).is_file()]
+
+
+def own_runs(results: Path) -> str:
+    """Return a regular expression of the run at the start of a score's path below `scores`: of none whose folder has an `origin.txt`.
+
+    What lies in such a folder is another group's: nothing is computed into it, and nothing of it is computed anew.
+    """
+    scores = results / "scores"
+    foreign = sorted(note.parent.relative_to(scores).as_posix() for note in scores.rglob(ORIGIN))
+    if "." in foreign:
+        return "(?!)"
+    return (rf"(?!(?:{'|'.join(map(re.escape, foreign))})/)" if foreign else "") + "[^/]+"
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,7 @@ from crosslign.paths import (
     MINED_FORMATS,
     MINED_SIDES,
     OVERVIEW_FORMATS,
+    own_runs,
 )
 from crosslign.reporting.console import summary
 from crosslign.reporting.cost import cost_of, cost_text, too_long

@@ -12,6 +12,9 @@ rule score:
         paths.log("score", "{run}/{checkpoint}/{readout}/{task}"),
     benchmark:
         paths.benchmark("score", "{run}/{checkpoint}/{readout}/{task}")
+    # Scores of another group are never computed here, nor anew.
+    wildcard_constraints:
+        run=own_runs(paths.results),
     # Before trainings and encodings: the last score of a large set gives its vectors' disk back.
     priority: 20
     conda:

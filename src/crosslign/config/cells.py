@@ -77,11 +77,18 @@ def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -
     readout = readout_name(project, system, task, _named_reading(project, row, column))
     scores = [project.paths.score(run, checkpoint, readout, task) for run in runs_of(project, system, row.get("seeds"))]
     reason = why_missing(project, "task", task) or why_missing(project, "system", system)
-    reason = reason or why_unread(project, system, project.tasks[task]["texts"].values())
+    reason = reason or why_unread(project, system, project.tasks[task]["texts"].values()) or _not_sent(project, scores)
     if reason and not all(path.exists() for path in scores):
         return {"reason": reason}
     select = {"protocol": "", "direction": "", **{key: column[key] for key in SELECT if key in column}}
     return {"scores": [str(path.relative_to(project.paths.results)) for path in scores], "select": select}
+
+
+def _not_sent(project: Project, scores: Sequence[Path]) -> str:
+    """Return which scores are not there although their folder is another group's; nothing is computed into it."""
+    absent = [str(path.relative_to(project.paths.results)) for path in scores if not path.exists()]
+    notes = [note for score in absent for note in origin_files(project.paths.results, score)]
+    return f"not among the scores of another group in {notes[0].parent.relative_to(project.paths.results)}" if notes else ""
 
 
 def counted(row: Mapping[str, Any], column: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -1,12 +1,14 @@
 """Data that cannot be had drops the systems and evaluations that need it, and nothing else."""
 
+import re
 from pathlib import Path
 
 import pytest
 
-from crosslign.config.cells import figure_inputs, resolve_table
+from crosslign.config.cells import figure_inputs, resolve_table, table_scores
 from crosslign.config.load import load_project
 from crosslign.config.overlap import overlap_inputs
+from crosslign.paths import own_runs
 
 ROOT = Path(__file__).resolve().parents[3]
 ASKED_FOR = ("NEU_en.txt", "NEU_cn.txt", "casia2015_en.txt", "casia2015_ch.txt", "casict2015_en.txt", "casict2015_ch.txt")
@@ -98,3 +100,24 @@ def test_figures_leave_out_the_systems_and_declare_nothing_of_them(load):
 def test_the_overlap_asks_for_nothing_that_lacks(load):
     inputs = overlap_inputs(load())
     assert not any("cwmt" in name for part in inputs.values() for name in part)
+
+
+@pytest.mark.parametrize("place", ["", "labse", "labse/base", "labse/base/pooler_t256"])
+def test_what_another_group_did_not_send_is_a_reason_and_nothing_is_computed_into_its_folder(load, place):
+    project = load("quick")
+    score = project.paths.score("labse", "base", "pooler_t256", "bucc_moco")
+    score.parent.mkdir(parents=True)
+    (project.paths.results / "scores" / place / "origin.txt").write_text("Another group\n")
+    rule = re.compile(rf"(?P<run>{own_runs(project.paths.results)})/(?P<rest>.*)")
+    below = score.relative_to(project.paths.results / "scores").as_posix()
+    assert rule.fullmatch(below) is None
+    assert (rule.fullmatch("labse-2/base/pooler_t256/bucc_moco.json") is None) == (not place)
+    asked = by_label(project, "moco_bert_table2")["LaBSE (Feng et al., 2020)"]
+    assert asked == {"reason": f"not among the scores of another group in {Path('scores', place)}"}
+    score.write_text("{}")
+    assert "scores" in by_label(project, "moco_bert_table2")["LaBSE (Feng et al., 2020)"]
+    assert table_scores(project, "moco_bert_table2")
+
+
+def test_without_scores_of_others_all_are_computed_here(load):
+    assert own_runs(load().paths.results) == "[^/]+"
