@@ -180,9 +180,11 @@ def test_an_error_in_a_process_is_told_as_in_one(tiny_encoder, tmp_path):
         list(side_by_side(task, ["cpu"], 1, lambda facts: [0]))
 
 
-def test_a_vector_that_float16_cannot_hold_is_refused_by_line(embed, tmp_path, monkeypatch):
+@pytest.mark.parametrize("row", [7e4, 1e-9])
+def test_a_vector_that_float16_cannot_hold_is_refused_by_line(embed, tmp_path, monkeypatch, row):
+    """Too large a number becomes infinite there, and a vector of small ones zero."""
     vectors = np.full((20, 32), 1.0, np.float32)
-    vectors[1, 0] = 7e4
+    vectors[1] = row
     monkeypatch.setattr(shards, "encode_counted", lambda *_, **__: (vectors, 0))
     with pytest.raises(InputError, match=r"line 2: a vector does not fit float16.*float32"):
         embed(tmp_path / "x.npy", dtype="float16")
