@@ -107,3 +107,16 @@ def test_the_catalogue_entry_has_the_same_jobs(pristine):
 def test_rules_are_lint_free(pristine):
     done = subprocess.run([sys.executable, "-m", "snakemake", "--lint"], cwd=pristine.folder, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_scores_of_another_group_are_not_computed_anew_though_all_that_they_hang_on_is_built_here(untouched):
+    """One system of the quick start is theirs, the others are trained: the corpora and encoders of all are new."""
+    theirs = untouched.results / "scores" / "QS-PN-s42"
+    for task in ("bucc_bible", "tatoeba_bible", "tatoeba_written", "sts_written"):
+        score = theirs / "last" / "mean_t64_bf16" / f"{task}.json"
+        score.parent.mkdir(parents=True, exist_ok=True)
+        score.write_text("{}")
+    (theirs / "origin.txt").write_text("Another group\n")
+    made = {name for rule, name in untouched.planned("results/quick/tables/quickstart.md") if rule in ("train_system", "embed", "score")}
+    assert "run=QS-P-s42" in made
+    assert "run=QS-PN-s42" not in made

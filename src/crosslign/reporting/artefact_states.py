@@ -77,13 +77,18 @@ def _place(results: Path, project: Path, path: str, recipe: Any) -> str:
 def read_described(results: Path, project: Path, sidecar: Path) -> tuple[str, dict[str, Any], list[dict[str, Any]]]:
     """Return where an artefact lies, what its lineage says of it, and its inputs, each with the place where it lies.
 
+    Scores of another group have no inputs here: what they were made of lies with that group.
+
     Raises:
         InputError: the lineage cannot be read.
     """
     lineage = read_sidecar(sidecar)
-    inputs = [{**entry, "path": _place(results, project, entry["path"], lineage.get("recipe"))} for entry in lineage["inputs"]]
     # Where it lies counts, not where its lineage saw it: the root of a download's lineage is the folder of downloads.
-    return described_by(sidecar).relative_to(results).as_posix(), lineage["artefact"], inputs
+    path = described_by(sidecar).relative_to(results).as_posix()
+    if path.startswith("scores/") and origin_files(results, path):
+        return path, lineage["artefact"], []
+    inputs = [{**entry, "path": _place(results, project, entry["path"], lineage.get("recipe"))} for entry in lineage["inputs"]]
+    return path, lineage["artefact"], inputs
 
 
 def artefacts(results: Path, project: Path = Path()) -> Iterator[Finding]:

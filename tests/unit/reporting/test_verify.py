@@ -148,6 +148,29 @@ def test_scores_of_another_group_need_no_lineage(results):
     assert whole, text
 
 
+def test_scores_of_another_group_do_not_hang_on_what_lies_here(results):
+    """They came with lineage; the text set of that name here is another one, and the vectors stayed there."""
+    other, corpus = results / "scores/theirs/last/mean/task.json", results / "corpora/own/texts.parquet"
+    corpus.parent.mkdir(parents=True, exist_ok=True)
+    corpus.write_text("theirs")
+    vectors = results / "embeddings/theirs.npy"
+    vectors.parent.mkdir(parents=True, exist_ok=True)
+    vectors.write_text("vectors")
+    write_json(other, {"records": []})
+    Lineage("score", {}, [corpus, vectors], results).write(other, "scores")
+    vectors.unlink()
+    corpus.write_text("ours")
+    Lineage("build_evaluation", {}, [], results).write(corpus, "evaluation")
+    text, whole = verify(results)
+    assert not whole
+    assert "stale: scores/theirs/last/mean/task.json" in text
+    (results / "scores/theirs/origin.txt").write_text("Another group\n")
+    text, whole = verify(results)
+    assert whole, text
+    write_json(other, {"records": [1]})
+    assert "touched by hand: scores/theirs/last/mean/task.json" in verify(results)[0]
+
+
 def test_a_download_that_changed_and_what_was_made_of_it_are_found(tmp_path):
     """Downloads are shared by scales and lie beside them; a file of one name may lie in the folders of several sources."""
     results, file = tmp_path / "laptop", tmp_path / "downloads/mine/a.tsv"
