@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from crosslign.reporting.causes import Causes, changed_keys
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.console import as_columns
 from crosslign.reporting.layout import full_name
-from crosslign.reporting.significance import LEVEL, holm, paired_bootstrap, resamples_of
+from crosslign.reporting.significance import LEVEL, Reader, holm, paired_bootstrap, resamples_of, resamples_reader
 from crosslign.reporting.values import cell_parts, fill_cell, fill_cells, layout_of, records_of, run_values, scores_behind
 
 PAIRED, SEEDS, INTERVALS = "paired", "seeds", "intervals"
@@ -114,13 +115,13 @@ def welch(before: Sequence[float], after: Sequence[float]) -> float | None:
     return float(ttest_ind(after, before, equal_var=False).pvalue)
 
 
-def _tested(move: Move, old: tuple[Path, Cell, list[Any]], new: tuple[Path, Cell, list[Any]], counted: bool) -> Move:
+def _tested(move: Move, old: tuple[Path, Cell, list[Any]], new: tuple[Path, Cell, list[Any]], counted: bool, read: Reader) -> Move:
     """Return a move with the strongest test that both sides allow: paired, over seeds, by intervals."""
     (before, cell, parts), (after, other, others) = old, new
     if counted or cell.ours is None or other.ours is None:
         return move
     if _items(parts, before) == _items(others, after):
-        values, baseline = resamples_of(other, after), resamples_of(cell, before)
+        values, baseline = resamples_of(other, after, read), resamples_of(cell, before, read)
         if values is not None and baseline is not None and np.array_equal(values, baseline, equal_nan=True):
             return move  # the values were changed without their resamples: these say nothing about them
         if values is not None and baseline is not None and (found := paired_bootstrap(values, baseline)):
@@ -166,7 +167,7 @@ def table_moves(before: Side, after: Side) -> tuple[list[Move], int]:
     """
     old, new = _grid(*before), _grid(*after)
     entries = dict(zip(_named(after[1]["columns"]), after[1]["columns"], strict=True))
-    layout = layout_of(after[1])
+    layout, read = layout_of(after[1]), resamples_reader()
     found = []
     shared = [place for place in new if place in old]
     for row, column in shared:
@@ -179,7 +180,7 @@ def table_moves(before: Side, after: Side) -> tuple[list[Move], int]:
         files = tuple(dict.fromkeys(score for part in [*parts, *others] for score in part["scores"]))
         asked = _asked(f"the column {column} of {after[1]['id']}", parts, others)
         move = Move(row, column, _number(cell, scale_by, decimals), _number(other, scale_by, decimals), delta, files, asked)
-        found.append(_tested(move, (before[0], cell, parts), (after[0], other, others), "count" in entry))
+        found.append(_tested(move, (before[0], cell, parts), (after[0], other, others), "count" in entry, read))
     return _corrected(found), len(shared)
 
 
@@ -189,15 +190,16 @@ def _record_moves(before: Path, after: Path, file: str) -> Iterator[Move]:
     Raises:
         InputError: one side is no score file.
     """
-    keys = ("subset", "metric", "direction", "protocol")
-    old, new = ({tuple(r.get(key, "") for key in keys): r["value"] for r in records_of(folder / file)} for folder in (before, after))
+    keys, read = ("subset", "metric", "direction", "protocol"), resamples_reader()
+    records = lru_cache(maxsize=2)(records_of)
+    old, new = ({tuple(r.get(key, "") for key in keys): r["value"] for r in records(folder / file)} for folder in (before, after))
     for name in [name for name in new if name in old and old[name] != new[name]]:
         part = {"scores": [file], "select": dict(zip(keys, name, strict=True))}
-        cells = [fill_cell(part, folder) for folder in (before, after)]
+        cells = [fill_cell(part, folder, records) for folder in (before, after)]
         shown = [_number(cell, 100, 2) for cell in cells]
         delta = "–" if None in (old[name], new[name]) else f"{100 * (new[name] - old[name]):+.2f}"
         move = Move(file.removeprefix("scores/"), " ".join(filter(None, name)), shown[0], shown[1], delta, (file,))
-        yield _tested(move, (before, cells[0], [part]), (after, cells[1], [part]), counted=False)
+        yield _tested(move, (before, cells[0], [part]), (after, cells[1], [part]), False, read)
 
 
 def record_moves(before: Path, after: Path, files: Iterable[str]) -> tuple[list[Move], list[str]]:

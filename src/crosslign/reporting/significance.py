@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,8 @@ LEVEL = 0.05
 ROUNDING = 1e-12
 """Differences of fractions that differ by less are the same number."""
 KEYS = ("subset", "metric", "protocol", "direction")
+Reader = Callable[[Path, Mapping[str, str]], np.ndarray | None]
+"""From a score file and what names one of its records to the record's values on all resamples, if it has some."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +52,23 @@ def read_resamples(score: Path, record: Mapping[str, str]) -> np.ndarray | None:
         score: score file; the resamples lie beside it.
         record: subset, metric, protocol and direction.
     """
-    path = resamples_path(score)
-    if not path.exists():
-        return None
-    table = read_rows(path, "resamples")
-    wanted = tuple(record.get(key, "") for key in KEYS)
-    for number, found in enumerate(zip(*(table[key].to_pylist() for key in KEYS), strict=True)):
-        if found == wanted:
-            return np.asarray(table["values"][number].values.to_numpy(zero_copy_only=False), dtype=np.float64)
-    return None
+    return resamples_reader()(score, record)
+
+
+def resamples_reader() -> Reader:
+    """Return `read_resamples` for many records: the resamples of a score file are read once, as long as few files take turns."""
+
+    @lru_cache(maxsize=8)
+    def kept(score: Path) -> dict[tuple[str, ...], Any]:
+        path = resamples_path(score)
+        table = read_rows(path, "resamples") if path.exists() else None
+        return {} if table is None else dict(zip(zip(*(table[key].to_pylist() for key in KEYS), strict=True), table["values"], strict=True))
+
+    def read(score: Path, record: Mapping[str, str]) -> np.ndarray | None:
+        values = kept(score).get(tuple(record.get(key, "") for key in KEYS))
+        return None if values is None else np.asarray(values.values.to_numpy(zero_copy_only=False), dtype=np.float64)
+
+    return read
 
 
 def _over_seeds(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -113,11 +124,11 @@ def paired_t(system: Mapping[int | None, float], baseline: Mapping[int | None, f
     return Comparison(float(np.mean(np.subtract(ours, theirs))), float(low), float(high), float(found.pvalue))
 
 
-def resamples_of(cell: Cell, results: Path) -> np.ndarray | None:
+def resamples_of(cell: Cell, results: Path, read: Reader = read_resamples) -> np.ndarray | None:
     """Return a cell's values on the resamples of each of its runs: [runs, r], or None; of an average, the mean over its parts."""
     if cell.parts:
-        return _alike([resamples_of(part, results) for part in cell.parts], np.mean)
-    return _alike([read_resamples(results / file, record) for file, record in zip(cell.score_files, cell.records, strict=True)], np.stack)
+        return _alike([resamples_of(part, results, read) for part in cell.parts], np.mean)
+    return _alike([read(results / file, record) for file, record in zip(cell.score_files, cell.records, strict=True)], np.stack)
 
 
 def _alike(found: Sequence[np.ndarray | None], joined: Callable[..., Any]) -> np.ndarray | None:

@@ -12,8 +12,9 @@ from crosslign.files import read_json, write_json, write_rows
 from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.files.rows import SCHEMAS
 from crosslign.paths import resamples_path
+from crosslign.reporting import significance, values
 from crosslign.reporting.causes import changed_keys
-from crosslign.reporting.compare import _ranges, compare, table_moves, tables, welch
+from crosslign.reporting.compare import _ranges, compare, record_moves, table_moves, tables, welch
 
 CORPUS, TABLE = "corpora/c/items.parquet", "tables/t.csv"
 RECIPE = {"train": {"learning_rate": 1e-5}, "terms": [{"temperature": 0.05}]}
@@ -286,3 +287,20 @@ def test_a_score_that_was_changed_by_hand_is_not_tested_and_named(tmp_path):
     assert "+40.00" in line
     assert "not tested" in line
     assert "[1] scores/A-s1/task.json: its bytes differ, its lineage does not: one of them was changed by hand" in said
+
+
+def test_a_score_file_is_read_once_however_many_records_moved(tmp_path, monkeypatch):
+    read = []
+    for module, name in ((values, "read_json"), (significance, "read_rows")):
+        original = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda path, *rest, original=original: read.append(path) or original(path, *rest))
+    subsets = [f"s{number}" for number in range(5)]
+    for side, value in (("a", 0.5), ("b", 0.6)):
+        path = tmp_path / side / "scores" / "A-s1" / "task.json"
+        write(tmp_path / side, CORPUS, [], {}, "text")
+        write(tmp_path / side, "scores/A-s1/task.json", [CORPUS], {}, {"records": [record(subset, value, 0.01) for subset in subsets]})
+        rows = [{"subset": s, "metric": "accuracy", "protocol": "", "direction": "", "values": list(value + NOISE)} for s in subsets]
+        write_rows(resamples_path(path), pa.Table.from_pylist(rows, schema=SCHEMAS["resamples"]), "resamples")
+    moves, complaints = record_moves(tmp_path / "a", tmp_path / "b", ["scores/A-s1/task.json"])
+    assert (len(moves), complaints) == (5, [])
+    assert len(read) == len(set(read)) == 4
