@@ -287,7 +287,7 @@ def write_crate(project: Project, table: str, out: Path, options: Sequence[str] 
         raise InputError(f"unknown table {table!r}", where="crosslign crate", why=nearest(table, list(project.tables)))
     files = [project.paths.table(table, form) for form in TABLE_FORMATS]
     if absent := [path for path in [*files, *_score_files(project, table)] if not lineage_path(path).exists()]:
-        command = " ".join(["snakemake --cores all", *options, "--", str(files[0])])
+        command = " ".join(["snakemake --cores all", *options, "--", table])
         do = f"Run {command}; scores of another group need the lineage files that lie beside theirs"
         raise InputError("this table is not built, or its scores have no lineage", where=str(absent[0]), do=do)
     if out.is_dir() and any(out.iterdir()) and not (out / "ro-crate-metadata.json").exists():

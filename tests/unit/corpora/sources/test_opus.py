@@ -45,7 +45,7 @@ def test_the_catalogue_knows_the_address(corpus, version, name, address):
     ("corpus", "version", "name", "message"),
     [
         ("ParaCrawl", "v99", "en-fr.txt.zip", r"no such version.*v9.*did you mean 'v9'"),
-        ("ParaCrawl", "v9", "en-xx.txt.zip", r"no such pair.*en-fr"),
+        ("ParaCrawl", "v9", "en-xx.txt.zip", r"no such pair of languages; allowed: en-pt, .* others; did you mean 'en-zh'"),
         ("NoSuchCrawl", "v1", "en-fr.txt.zip", r"no such corpus"),
         ("ParaCrawl", "v9", "en-fr.csv", r"'en-fr\.csv' is no file of OPUS.*en-fr\.txt\.zip"),
         ("ParaCrawl' OR '1'='1", "v9", "en-fr.txt.zip", r"no such corpus"),
