@@ -41,7 +41,7 @@ class Mini:
 
     def environment(self, **changes: str) -> dict[str, str]:
         """Return the environment of a run: no network, one thread a library."""
-        return environment(OMP_NUM_THREADS="1", **changes)
+        return environment(**{"OMP_NUM_THREADS": "1", **changes})
 
     def start(self, *arguments: str, log: Path | None = None, **changes: str) -> subprocess.Popen[str]:
         """Start a run in a process group of its own."""
