@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import pytest
 
 
@@ -44,3 +46,25 @@ def train(trial_kinds, tiny_encoder, pairs_file, groups_file, tmp_path):
         return summary, tmp_path / name
 
     return run
+
+
+@pytest.fixture
+def stopped_before(monkeypatch):
+    """Gives a context in which a training is stopped, as by Ctrl-C, before a step: `with stopped_before(5): train(recipe)`."""
+    from crosslign.training.step import Stepper
+
+    @contextmanager
+    def stopped(last):
+        real = Stepper.run
+
+        def run(self, step, *rest):
+            if step == last:
+                raise KeyboardInterrupt
+            return real(self, step, *rest)
+
+        with monkeypatch.context() as patch:
+            patch.setattr(Stepper, "run", run)
+            with pytest.raises(KeyboardInterrupt):
+                yield
+
+    return stopped

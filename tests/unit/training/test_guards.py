@@ -161,22 +161,11 @@ def test_the_mark_of_a_checkpoint_reaches_its_embeddings(tmp_path):
     assert _collapsed(tmp_path / "none", "main") == ""
 
 
-def test_marks_survive_a_stop(train, monkeypatch):
-    from crosslign.training.step import Stepper
-
+def test_marks_survive_a_stop(train, stopped_before):
     recipe = _recipe(ALIGNED, {}, checkpoint_every=5)
     undisturbed, whole = train(recipe, "whole")
-    real = Stepper.run
-
-    def run(self, step, *rest):
-        if step == 29:
-            raise KeyboardInterrupt
-        return real(self, step, *rest)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Stepper, "run", run)
-        with pytest.raises(KeyboardInterrupt):
-            train(recipe, "again")
+    with stopped_before(29):
+        train(recipe, "again")
     summary, again = train(recipe, "again")
     assert summary["collapsed"].keys() == {"last"}
     assert summary["guards"] == undisturbed["guards"]  # since which step is known from before the stop

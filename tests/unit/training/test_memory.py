@@ -11,7 +11,6 @@ import trial
 from crosslign.encoders.model import Member
 from crosslign.errors import ResourceError
 from crosslign.training.memory import bounded_memory, halved, largest_that_fits
-from crosslign.training.step import Stepper
 
 LIMITS = [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("DefaultCPUAllocator: can't allocate memory"), MemoryError()]
 
@@ -67,22 +66,14 @@ def test_smaller_micro_batches_go_on_and_change_no_loss(train, tiny_encoder, mon
     assert _losses(folder) == pytest.approx(_losses(plain), rel=1e-4)
 
 
-def test_the_smaller_size_is_kept_over_a_stop(train, monkeypatch, room):
+def test_the_smaller_size_is_kept_over_a_stop(train, monkeypatch, stopped_before, room):
     """What the next start has more memory for must change no bytes: micro-batches have dropout of their own."""
     recipe = trial.recipe(train={"auto_micro_batch": True})
     with monkeypatch.context() as little:
         little.setattr(Member, "forward", Member.forward)
         room(5)
         _, whole = train(recipe, "whole")
-        real = Stepper.run
-
-        def run(self, step, *rest):
-            if step == 4:
-                raise KeyboardInterrupt
-            return real(self, step, *rest)
-
-        little.setattr(Stepper, "run", run)
-        with pytest.raises(KeyboardInterrupt):
+        with stopped_before(4):
             train(recipe)
     summary, folder = train(recipe)
     assert summary["micro_batches"] == {"pairs": 2}

@@ -42,19 +42,10 @@ def test_the_first_of_minutes_and_steps_makes_a_checkpoint_due(train, saves, min
     assert saves == at
 
 
-def test_killed_between_and_saved_at_other_times_a_run_ends_in_the_same_bytes(train, saves, monkeypatch, caplog):
+def test_killed_between_and_saved_at_other_times_a_run_ends_in_the_same_bytes(train, saves, stopped_before, caplog):
     _, whole = train(paced(100, None), "whole")
-    run = Stepper.run
-
-    def killed(self, step, *rest):
-        if step == 9:
-            raise KeyboardInterrupt
-        return run(self, step, *rest)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Stepper, "run", killed)
-        with pytest.raises(KeyboardInterrupt):
-            train(paced(4, None), "killed")
+    with stopped_before(9):
+        train(paced(4, None), "killed")
     assert saves == [4, 8]
     _, resumed = train(paced(7, 11), "killed")
     assert saves == [4, 8, 11]

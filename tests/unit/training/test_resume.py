@@ -163,23 +163,13 @@ def test_a_checkpoint_of_something_else_is_left_with_a_word(tiny_encoder, pairs_
     ],
     ids=["cut state", "cut weights", "one bit of AdamW's"],
 )
-def test_a_damaged_checkpoint_gives_way_to_the_one_before(train, monkeypatch, caplog, tmp_path, file, damage):
+def test_a_damaged_checkpoint_gives_way_to_the_one_before(train, stopped_before, caplog, tmp_path, file, damage):
     """Each look finds a better model: the one that the older checkpoint, of step 2, calls its best must still be there after step 5."""
-    from crosslign.training.step import Stepper
-
     caplog.set_level("INFO")
-    recipe, real = trial.recipe(select={"best": {"task": "t", "subset": "s", "metric": "m", "every": 1}}), Stepper.run
+    recipe = trial.recipe(select={"best": {"task": "t", "subset": "s", "metric": "m", "every": 1}})
     _, fresh = train(recipe, "fresh", dev=_scored(1, 1))
-
-    def run(self, step, *rest):
-        if step == 5:
-            raise KeyboardInterrupt
-        return real(self, step, *rest)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Stepper, "run", run)
-        with pytest.raises(KeyboardInterrupt):
-            train(recipe, dev=_scored(1, 1))
+    with stopped_before(5):
+        train(recipe, dev=_scored(1, 1))
     path = tmp_path / "run-work" / "step-00000004" / file
     path.write_bytes(damage(path.read_bytes()))
     _, folder = train(recipe, dev=_scored(3, 1))

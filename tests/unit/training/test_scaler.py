@@ -12,7 +12,6 @@ from crosslign.errors import CrosslignError
 from crosslign.training import fit
 from crosslign.training.encoding import Encoding
 from crosslign.training.optimiser import Optimiser
-from crosslign.training.step import Stepper
 
 WITHOUT = fit.start_accelerator
 
@@ -97,34 +96,22 @@ def test_a_gradient_that_is_never_finite_marks_the_run_where_that_is_asked(train
     assert "last" in summary["collapsed"]
 
 
-def _killed_at(monkeypatch, train, recipe, done, name):
-    real = Stepper.run
-
-    def run(self, step, *rest):
-        if step == done:
-            raise KeyboardInterrupt
-        return real(self, step, *rest)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Stepper, "run", run)
-        with pytest.raises(KeyboardInterrupt):
-            train(recipe, name)
-
-
-def test_scale_and_growth_go_on_after_a_kill(train, scalers, spoil, monkeypatch):
+def test_scale_and_growth_go_on_after_a_kill(train, scalers, spoil, stopped_before):
     spoil({3, 4}, float("inf"))
     recipe = trial.recipe(train={"steps": 12, "checkpoint_every": 5})
     _, whole = train(recipe, "whole")
-    _killed_at(monkeypatch, train, recipe, 6, "killed")
+    with stopped_before(6):
+        train(recipe, "killed")
     _, again = train(recipe, "killed")
     assert scalers[0].state_dict() == scalers[2].state_dict()
     assert scalers[2].state_dict()["_growth_tracker"] == 1  # seven good steps after the overflows, counted over the kill
     assert trial.weights(whole) == trial.weights(again)
 
 
-def test_the_count_of_skipped_updates_goes_on_after_a_kill(train, scalers, spoil, monkeypatch):
+def test_the_count_of_skipped_updates_goes_on_after_a_kill(train, scalers, spoil, stopped_before):
     spoil(set(range(2, 99)), float("nan"))
     recipe = trial.recipe(train={"steps": 99, "checkpoint_every": 5})
-    _killed_at(monkeypatch, train, recipe, 12, "killed")
+    with stopped_before(12):
+        train(recipe, "killed")
     with pytest.raises(CrosslignError, match=r"step 22: the gradient of fp16, 20 in a row"):
         train(recipe, "killed")
