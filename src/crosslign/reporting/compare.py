@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -191,11 +190,10 @@ def _record_moves(before: Path, after: Path, file: str) -> Iterator[Move]:
         InputError: one side is no score file.
     """
     keys, read = ("subset", "metric", "direction", "protocol"), resamples_reader()
-    records = lru_cache(maxsize=2)(records_of)
-    old, new = ({tuple(r.get(key, "") for key in keys): r["value"] for r in records(folder / file)} for folder in (before, after))
+    old, new = ({tuple(r.get(key, "") for key in keys): r["value"] for r in records_of(folder / file)} for folder in (before, after))
     for name in [name for name in new if name in old and old[name] != new[name]]:
         part = {"scores": [file], "select": dict(zip(keys, name, strict=True))}
-        cells = [fill_cell(part, folder, records) for folder in (before, after)]
+        cells = [fill_cell(part, folder) for folder in (before, after)]
         shown = [_number(cell, 100, 2) for cell in cells]
         delta = "–" if None in (old[name], new[name]) else f"{100 * (new[name] - old[name]):+.2f}"
         move = Move(file.removeprefix("scores/"), " ".join(filter(None, name)), shown[0], shown[1], delta, (file,))

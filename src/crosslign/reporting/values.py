@@ -6,7 +6,7 @@ import functools
 import math
 import shlex
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -77,10 +77,6 @@ def _read_records(path: Path, version: tuple[int, ...]) -> list[dict[str, Any]]:
     return records
 
 
-Reader = Callable[[Path], list[dict[str, Any]]]
-"""From a score file to its records."""
-
-
 def _check_fields(record: Mapping[str, Any], where: str) -> None:
     """Refuse a record whose fields are of the wrong kind.
 
@@ -99,13 +95,13 @@ def _check_fields(record: Mapping[str, Any], where: str) -> None:
         )
 
 
-def find_record(path: Path, select: Mapping[str, str], read: Reader = records_of) -> dict[str, Any]:
+def find_record(path: Path, select: Mapping[str, str]) -> dict[str, Any]:
     """Return the one record of a score file that fits `select` (task, subset, metric, protocol, direction); what it lacks is empty.
 
     Raises:
         InputError: the file is missing; none fits, or more than one; names the file, what it holds and the target to run.
     """
-    records = read(path)
+    records = records_of(path)
     wanted = {("eval" if key == "task" else key): value for key, value in select.items()}
     found = [record for record in records if all((record.get(key) or "") == value for key, value in wanted.items())]
     if len(found) != 1:
@@ -139,15 +135,15 @@ def _collapse_note(record: Mapping[str, Any]) -> str:
     return f"Collapsed: {record['reason']}."
 
 
-def fill_cell(cell: Mapping[str, Any], results: Path, read: Reader = records_of) -> Cell:
-    """Return the value of one resolved cell: the mean over its runs, or over its parts, or a reason; `read` gives the records of a file."""
+def fill_cell(cell: Mapping[str, Any], results: Path) -> Cell:
+    """Return the value of one resolved cell: the mean over its runs, or over its parts, or a reason."""
     if "total" in cell:
-        return _total([fill_cell(part, results, read) for part in cell["parts"]])
+        return _total([fill_cell(part, results) for part in cell["parts"]])
     if "parts" in cell:
-        return mean_cell([fill_cell(part, results, read) for part in cell["parts"]], "one of its parts")
+        return mean_cell([fill_cell(part, results) for part in cell["parts"]], "one of its parts")
     if "scores" not in cell:
         return Cell(reason=cell.get("reason", ""), text=cell.get("text", ""))
-    records = [find_record(results / score, cell["select"], read) for score in cell["scores"]]
+    records = [find_record(results / score, cell["select"]) for score in cell["scores"]]
     filled = Cell(records=records, score_files=list(cell["scores"]))
     filled.notes = [f"Scores of {origin}, not computed here." for origin in origins(results, cell["scores"])]
     undefined = [record for record in records if record["value"] is None]
