@@ -26,7 +26,7 @@ rule fetch:
         mirrors=os.pathsep.join(map(str, project.mirrors)),
     params:
         recipe=source_recipe,
-        root=lambda w: str(paths.downloads),
+        root=lambda w: str(paths.shared),
         offline=False,
         code=lambda w: code(
             "fetch",

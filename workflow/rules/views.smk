@@ -21,7 +21,7 @@ rule fetch_model:
         **needs("fetch_model"),
     params:
         recipe=model_recipe,
-        root=lambda w: str(paths.hub_model("")),
+        root=lambda w: str(paths.shared),
         offline=False,
         code=code("fetch_model"),
     message:

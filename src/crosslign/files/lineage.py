@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import platform
 import resource
 import subprocess
@@ -120,7 +121,8 @@ class Lineage:
         rule: the rule that made the artefact.
         recipe: the resolved settings that the job was given.
         inputs: files and folders that were read.
-        root: folder that paths are written relative to (`{results}`).
+        root: `{results}`, which paths are written relative to: `../downloads/...` where scales share a file, and the name alone of what
+            lies outside, since equal runs have equal lineage wherever they lie.
         seed: the seed of the job, None where nothing is drawn.
         threads: threads of the job.
         code: fingerprint of the library modules that the job uses.
@@ -197,9 +199,8 @@ class Lineage:
         self.licences = sorted(licences)
 
     def _relative(self, path: Path) -> str:
-        path = Path(path).absolute()
-        root = Path(self.root).absolute()
-        return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+        place, root = (Path(os.path.normpath(Path(found).absolute())) for found in (path, self.root))
+        return os.path.relpath(place, root) if place.is_relative_to(root.parent) else place.name
 
     def write(self, artefact: Path, kind: str, final: Path | None = None) -> None:
         """Write the sidecar of one artefact.

@@ -81,8 +81,8 @@ def stage_edges(lineages: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
     """Return which stage's artefacts each stage has read: (stage that made it, stage that read it)."""
     lineages = list(lineages)
     maker = {lineage["artefact"]["path"]: stage_of(lineage["rule"]) for lineage in lineages}
-    maker |= {f"downloads/{path}": rule for path, rule in maker.items() if rule == "fetch"}  # fetched files name their place in downloads
-    read = {(maker.get(entry["path"], ""), stage_of(lineage["rule"])) for lineage in lineages for entry in lineage["inputs"]}
+    places = [(entry["path"].removeprefix("../"), stage_of(lineage["rule"])) for lineage in lineages for entry in lineage["inputs"]]
+    read = {(maker.get(path, ""), stage) for path, stage in places}  # what scales share names its place below the folder of all of them
     return {(before, after) for before, after in read if before and before != after}
 
 

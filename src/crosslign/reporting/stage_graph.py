@@ -8,11 +8,12 @@ from pathlib import Path
 
 from crosslign.durations import duration
 from crosslign.files.lineage import read_sidecar
+from crosslign.paths import SHARED
 from crosslign.reporting.plan import Measured, measured
 from crosslign.reporting.run_records import layers, sidecars, stage_edges
 
 WIDTH, HEIGHT, GAP_X, GAP_Y = 172, 52, 20, 36
-FOLDERS = ("corpora", "views", "examples", "encoders", "systems", "embeddings", "scores", "tables", "figures", "downloads")
+FOLDERS = ("corpora", "views", "examples", "encoders", "systems", "embeddings", "scores", "tables", "figures", *SHARED)
 
 
 @dataclass(frozen=True)
@@ -83,6 +84,7 @@ def draw_stages(done: Mapping[str, Measured], edges: set[tuple[str, str]]) -> St
 
 def stage_graph(results: Path) -> StageGraph:
     """Return the graph of what ran in a results folder; lineage gives the edges, benchmark files the times."""
-    found = [lineage for folder in FOLDERS for lineage in sidecars(results / folder)]
+    folders = [*(results / name for name in FOLDERS), *(results.parent / name for name in SHARED)]
+    found = [lineage for folder in folders for lineage in sidecars(folder)]
     found += [read_sidecar(path) for path in sorted(results.glob("*.lineage.json"))]
     return draw_stages(measured(results), stage_edges(found))

@@ -24,6 +24,17 @@ def test_lineage_names_inputs_by_hash_and_inherits_licences_and_the_stand_in_mar
     assert sidecar["stand_in"] is True
 
 
+def test_paths_are_relative_to_the_results_and_of_what_lies_outside_the_name_alone(tmp_path, tmp_path_factory):
+    results, elsewhere = tmp_path / "results", tmp_path_factory.mktemp("elsewhere")
+    scale = results / "laptop"
+    inputs = [scale / "corpora/c/all.parquet", results / "downloads/bible/a.whl", elsewhere / "mine.txt"]
+    for path in (*inputs, scale / "out.txt"):
+        write_text(path, path.name)
+    Lineage("build", {}, inputs, scale).write(scale / "out.txt", "corpus")
+    named = {entry["path"] for entry in read_json(lineage_path(scale / "out.txt"))["inputs"]}
+    assert named == {"corpora/c/all.parquet", "../downloads/bible/a.whl", "mine.txt"}
+
+
 def test_a_job_with_several_outputs_reads_its_inputs_once(tmp_path, monkeypatch):
     read = []
     monkeypatch.setattr("crosslign.files.lineage.checksum", lambda path: read.append(path) or sha256_file(path))

@@ -73,6 +73,15 @@ def test_the_graph_has_an_edge_for_each_kind_of_reading(results):
     assert words == ["fetch → build_corpus", "build_corpus → train_system", "train_system → embed", "embed → score"]
 
 
+def test_the_graph_has_an_edge_from_downloads_that_scales_share(tmp_path):
+    results = tmp_path / "laptop"
+    write_results(results)
+    (results / "downloads").rename(tmp_path / "downloads")
+    sidecar = results / "corpora" / "c" / "all.parquet.lineage.json"
+    write_json(sidecar, {**read_json(sidecar), "inputs": [{"path": "../downloads/w/a.whl", "sha256": ""}]})
+    assert "fetch → build_corpus" in stage_graph(results).words
+
+
 def test_layers_put_a_rule_below_all_that_it_reads():
     edges = {("a", "b"), ("b", "c"), ("a", "c"), ("x", "c")}
     assert layers("abcx", edges) == [["a", "x"], ["b"], ["c"]]
