@@ -11,7 +11,7 @@ from typing import Any
 
 from crosslign.config.resources import stage_of
 from crosslign.files.lineage import gpu_hours, read_sidecar, wall_seconds
-from crosslign.reporting.plan import STAGES
+from crosslign.planning.plan import STAGES
 
 SEED = re.compile(r"-s\d+$")
 SECONDS = {"train_system": "train_s", "embed": "encode_s", "score": "score_s"}

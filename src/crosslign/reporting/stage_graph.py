@@ -9,7 +9,7 @@ from pathlib import Path
 from crosslign.durations import duration
 from crosslign.files.lineage import read_sidecar
 from crosslign.paths import SHARED
-from crosslign.reporting.plan import Measured, measured
+from crosslign.planning.plan import Measured, measured
 from crosslign.reporting.run_records import layers, sidecars, stage_edges
 
 WIDTH, HEIGHT, GAP_X, GAP_Y = 172, 52, 20, 36

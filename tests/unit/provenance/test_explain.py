@@ -12,8 +12,8 @@ from crosslign.config.load import load_project
 from crosslign.errors import InputError
 from crosslign.files.lineage import checksum
 from crosslign.paths import Paths
-from crosslign.reporting.chain import chain
-from crosslign.reporting.explain import explain, find_cell
+from crosslign.provenance.chain import chain
+from crosslign.provenance.explain import explain, find_cell
 from crosslign.reporting.layout import unique_names
 
 

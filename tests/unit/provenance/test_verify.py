@@ -9,8 +9,8 @@ from crosslign.cli.main import main
 from crosslign.errors import InputError
 from crosslign.files import write_json
 from crosslign.files.lineage import Lineage, lineage_path
-from crosslign.reporting.discard import discard
-from crosslign.reporting.verify import verify
+from crosslign.provenance.discard import discard
+from crosslign.provenance.verify import verify
 
 SCORE = "scores/A-s1/last/mean/task.json"
 SELECT = {"task": "task", "subset": "de", "metric": "f1", "protocol": "", "direction": ""}

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from crosslign.errors import InputError
 from crosslign.paths import SHARED
-from crosslign.reporting.artefact_states import STALE, TOUCHED, artefacts, read_described, sidecars_of
-from crosslign.reporting.cell_states import cells
+from crosslign.provenance.artefact_states import STALE, TOUCHED, artefacts, read_described, sidecars_of
+from crosslign.provenance.cell_states import cells
 
 ENDS = ("", ".lineage.json")
 """An artefact and what describes it; a folder has that inside."""
