@@ -83,17 +83,17 @@ class Paths:
         """A prepared base encoder: one ordinary transformers folder per member."""
         return self.results / "encoders" / encoder
 
-    def corpus(self, corpus: str, langs: str = "all") -> Path:
-        """Clean rows of a corpus that is no evaluation set."""
+    def corpus(self, corpus: str, langs: str) -> Path:
+        """Clean rows of a corpus that is no evaluation set; `langs` is what `crosslign.config.graph.corpus_langs` calls its languages."""
         return self.results / "corpora" / corpus / f"{langs}.parquet"
 
     def evaluation(self, corpus: str, part: str) -> Path:
         """`texts`, `items` or `gold` of an evaluation corpus."""
         return self.results / "corpora" / corpus / f"{part}.parquet"
 
-    def view(self, view: str, langs: str = "all") -> Path:
-        """An augmented copy of a corpus."""
-        return self.results / "views" / view / f"{langs}.parquet"
+    def view(self, view: str) -> Path:
+        """An augmented copy of a corpus, of all its languages."""
+        return self.results / "views" / view / "all.parquet"
 
     @property
     def translations(self) -> Path:
