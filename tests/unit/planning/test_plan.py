@@ -13,8 +13,8 @@ from crosslign.config.resources import examples_mb
 from crosslign.files import write_json
 from crosslign.paths import Paths
 from crosslign.planning.cost import START_HOURS, correction, cost_of, cost_text, encoding_correction, encoding_hours, too_long
+from crosslign.planning.data import data_lines, files_csv
 from crosslign.planning.plan import measured, plan_text, status_text
-from crosslign.planning.plan_data import data_lines, files_csv
 
 ROOT = Path(__file__).resolve().parents[3]
 HEAD = "s\th:m:s\tmax_rss\n"

@@ -46,8 +46,8 @@ class Plan:
             InputError: Snakemake refuses the configuration; says why.
         """
         from crosslign.config.data_plan import data_plan
+        from crosslign.planning.data import files_csv
         from crosslign.planning.plan import plan_text
-        from crosslign.planning.plan_data import files_csv
 
         if args.targets:
             args.config = [*args.config, f"targets=[{','.join(args.targets)}]"]
