@@ -8,7 +8,7 @@ import platform
 import resource
 import subprocess
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -44,6 +44,13 @@ def checksum(path: Path) -> str:
 def described_by(sidecar: Path) -> Path:
     """Return the file or folder that a lineage file describes."""
     return sidecar.parent if sidecar.name == "lineage.json" else sidecar.with_name(sidecar.name.removesuffix(".lineage.json"))
+
+
+def sidecars_of(folder: Path) -> Iterator[Path]:
+    """Yield the lineage files below a folder, in the order of their paths, without those of unfinished and of discarded work."""
+    for path in sorted(folder.rglob("*lineage.json")):
+        if not any(part.endswith(".part") or part == ".discarded" for part in path.relative_to(folder).parts):
+            yield path
 
 
 def _names_a_file(entry: Any) -> bool:

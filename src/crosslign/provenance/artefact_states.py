@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.errors import InputError
-from crosslign.files.lineage import checksum, described_by, lineage_path, read_lineage, read_sidecar
+from crosslign.files.lineage import checksum, described_by, lineage_path, read_lineage, read_sidecar, sidecars_of
 from crosslign.paths import ORIGIN, origin_files
 
 WHOLE, REMOVED, STALE, MISSING, TOUCHED = "whole", "removed", "stale", "missing", "touched by hand"
@@ -37,13 +37,6 @@ class Finding:
     path: str
     state: str
     why: str = ""
-
-
-def sidecars_of(results: Path) -> Iterator[Path]:
-    """Yield the lineage files of a results folder, without those of unfinished and of discarded work."""
-    for path in sorted(results.rglob("*lineage.json")):
-        if not any(part.endswith(".part") or part == ".discarded" for part in path.parts):
-            yield path
 
 
 def _hashed(results: Path, path: str, known: dict[str, str | None]) -> str | None:

@@ -8,8 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from crosslign.errors import InputError
+from crosslign.files.lineage import sidecars_of
 from crosslign.paths import SHARED
-from crosslign.provenance.artefact_states import STALE, TOUCHED, artefacts, read_described, sidecars_of
+from crosslign.provenance.artefact_states import STALE, TOUCHED, artefacts, read_described
 from crosslign.provenance.cell_states import cells
 
 ENDS = ("", ".lineage.json")

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from small_report import RUN, VALUES, table, write_report, write_results
+from small_report import RUN, VALUES, lineage, table, write_report, write_results
 
 from crosslign.files import read_json, write_json
 from crosslign.reporting import report
@@ -11,8 +11,8 @@ from crosslign.reporting.formats import templates
 from crosslign.reporting.layout import lay_out
 from crosslign.reporting.readings import distance, from_paper, seen
 from crosslign.reporting.report import scores_of
-from crosslign.reporting.run_records import layers, stage_edges, system_costs
-from crosslign.reporting.stage_graph import stage_graph
+from crosslign.reporting.run_records import system_costs
+from crosslign.reporting.stage_graph import layers, stage_edges, stage_graph
 
 
 @pytest.fixture
@@ -80,6 +80,15 @@ def test_the_graph_has_an_edge_from_downloads_that_scales_share(tmp_path):
     sidecar = results / "corpora" / "c" / "all.parquet.lineage.json"
     write_json(sidecar, {**read_json(sidecar), "inputs": [{"path": "../downloads/w/a.whl", "sha256": ""}]})
     assert "fetch → build_corpus" in stage_graph(results).words
+
+
+def test_the_graph_has_the_steps_of_a_users_own_mining(results):
+    for name, content in (
+        lineage("mined/m/source.parquet", "mine_texts"),
+        lineage("mined/m/source.npy", "mine_embed", "mined/m/source.parquet"),
+    ):
+        write_json(results / name, content)
+    assert "mine_texts → mine_embed" in stage_graph(results).words
 
 
 def test_layers_put_a_rule_below_all_that_it_reads():
