@@ -12,12 +12,12 @@ import sys
 from pathlib import Path
 
 from _common import ROOT, measured, parser
+from _simulation import Task, longest_path, simulate
 
 from crosslign.config.load import load_project
 from crosslign.config.project import Project
 from crosslign.config.resources import EMBED_RULES, load_of
-from crosslign.reporting.cost import START_HOURS, declared_hours, encoding_hours
-from crosslign.reporting.simulate import Task, longest_path, simulate
+from crosslign.planning.cost import START_HOURS, declared_hours, encoding_hours
 
 PAPERS = ["msimcse", "moco_bert", "scl", "mpcl", "emma_x"]
 CORES, JOBS, START_SECONDS = 64, 200, 30.0

@@ -17,6 +17,8 @@ FIGURE_FORMATS = ("png", "svg", "csv")
 OVERVIEW_FORMATS = ("html", "md")
 COUNTS = "counts"
 """Folder of counts among the scores, and what their records name in place of a task."""
+SHARED = ("downloads", "models")
+"""Folders beside those of the scales, which share them."""
 ORIGIN = "origin.txt"
 """Names the group that a folder of scores came from."""
 
@@ -64,9 +66,14 @@ class Paths:
         return self.root / self.scale
 
     @property
+    def shared(self) -> Path:
+        """Folder of what scales share, downloads and models of the hub; stand-ins and what they need lie under their scale."""
+        return self.results if self.stand_in else self.root
+
+    @property
     def downloads(self) -> Path:
-        """Folder of files as published; stand-ins lie under their scale."""
-        return (self.results if self.stand_in else self.root) / "downloads"
+        """Folder of files as published."""
+        return self.shared / "downloads"
 
     def download(self, source: str, file: str) -> Path:
         """One file of a catalog entry's source."""
@@ -76,17 +83,17 @@ class Paths:
         """A prepared base encoder: one ordinary transformers folder per member."""
         return self.results / "encoders" / encoder
 
-    def corpus(self, corpus: str, langs: str = "all") -> Path:
-        """Clean rows of a corpus that is no evaluation set."""
+    def corpus(self, corpus: str, langs: str) -> Path:
+        """Clean rows of a corpus that is no evaluation set; `langs` is what `crosslign.config.graph.corpus_langs` calls its languages."""
         return self.results / "corpora" / corpus / f"{langs}.parquet"
 
     def evaluation(self, corpus: str, part: str) -> Path:
         """`texts`, `items` or `gold` of an evaluation corpus."""
         return self.results / "corpora" / corpus / f"{part}.parquet"
 
-    def view(self, view: str, langs: str = "all") -> Path:
-        """An augmented copy of a corpus."""
-        return self.results / "views" / view / f"{langs}.parquet"
+    def view(self, view: str) -> Path:
+        """An augmented copy of a corpus, of all its languages."""
+        return self.results / "views" / view / "all.parquet"
 
     @property
     def translations(self) -> Path:
@@ -94,8 +101,8 @@ class Paths:
         return self.results / "translations"
 
     def hub_model(self, model: str) -> Path:
-        """A model of the hub that a translator needs, by the name of its folder; beside the downloads."""
-        return self.downloads.parent / "models" / model
+        """A model of the hub that a translator needs, by the name of its folder."""
+        return self.shared / "models" / model
 
     def examples(self, examples: str) -> Path:
         """A training set."""

@@ -25,9 +25,9 @@ from crosslign.files import write_json, write_rows
 from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.files.rows import SCHEMAS
 from crosslign.mining.knn import neighbours
+from crosslign.provenance.verify import verify
 from crosslign.reporting.published import read_published
 from crosslign.reporting.values import find_record
-from crosslign.reporting.verify import verify
 from crosslign.tasks.records import Record
 from crosslign.tasks.write import HEAD, IN_EACH_RECORD, write_scores
 
@@ -210,8 +210,8 @@ HOSTILE = "<script>alert(1)</script> \x1b]0;owned\x07\x1b[2J\u202eevil | `x` & $
 
 
 def test_f37_hostile_text_is_inert_on_the_terminal_and_in_logs(tmp_path, capsys):
+    from crosslign.console import table_as_text
     from crosslign.jobs.frame import _start_log
-    from crosslign.reporting.console import table_as_text
 
     assert "\x1b" not in str(InputError(HOSTILE, where=HOSTILE, why=HOSTILE))
     root = logging.getLogger()
@@ -258,7 +258,7 @@ def test_f37_an_unexpected_error_of_a_job_is_shown_without_codes(tmp_path):
 
 
 def test_f37_the_scheduler_s_log_is_shown_without_codes(tmp_path):
-    from crosslign.reporting.failures import FailuresHandler
+    from crosslign.jobs.failures import FailuresHandler
 
     (tmp_path / "17.log").write_text(HOSTILE, encoding="utf-8")
     handler = FailuresHandler()

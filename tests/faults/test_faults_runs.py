@@ -17,9 +17,9 @@ import pytest
 from mini_project import Mini, alive, kill_all, tree
 from project_copy import ROOT
 
-from crosslign.reporting.discard import discard
-from crosslign.reporting.settle import settle
-from crosslign.reporting.verify import verify
+from crosslign.provenance.discard import discard
+from crosslign.provenance.settle import settle
+from crosslign.provenance.verify import verify
 
 pytestmark = pytest.mark.workflow
 

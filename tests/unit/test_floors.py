@@ -13,10 +13,10 @@ import crosslign
 from crosslign.files.fingerprint import modules_of
 
 FLOORS = [
-    {"collector", "durations", "errors", "progress", "registry", "threads"},
+    {"collector", "console", "durations", "errors", "progress", "registry", "threads"},
     {"files", "languages", "paths", "vectors"},
     {"config"},
-    {"slurm"},
+    {"planning", "slurm"},
     {"corpora"},
     {"views"},
     {"examples"},
@@ -26,6 +26,7 @@ FLOORS = [
     {"objectives"},
     {"training"},
     {"reporting"},
+    {"provenance"},
     {"jobs"},
     {"stages"},
     {"cli"},

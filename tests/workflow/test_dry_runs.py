@@ -28,6 +28,13 @@ def test_names_and_files_are_targets(pristine):
     assert set(wanted.values()) <= set(pristine.planned(*wanted))
 
 
+def test_a_corpus_has_no_file_of_one_of_its_languages(pristine):
+    assert ("build_corpus", "corpus=bible_test") in pristine.planned("results/quick/corpora/bible_test/all.parquet")
+    done = pristine.run("-n", "results/quick/corpora/bible_test/de.parquet", check=False)
+    assert done.returncode == 1
+    assert "MissingRuleException" in done.stdout + done.stderr
+
+
 PRINTED = {
     "msimcse": (range(1, 9), [1]),
     "moco_bert": (range(1, 11), [2, 3]),

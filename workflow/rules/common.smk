@@ -26,23 +26,23 @@ from crosslign.config.resources import (
 )
 from crosslign.config.settings import own_file, read_settings
 from crosslign.config.targets import covered, target_files, target_names
+from crosslign.console import summary
 from crosslign.errors import CrosslignError, InputError
 from crosslign.files.atomic import require_writable
 from crosslign.files.fingerprint import fingerprint
 from crosslign.files.home import with_home
 from crosslign.files.rows import EVALUATION_FILES
 from crosslign.jobs.alone import ENGINE_VARIABLE, engine_mark
+from crosslign.jobs.failures import FailuresHandler
 from crosslign.jobs.leases import gpu_note, visible_gpus
+from crosslign.jobs.remaining import Remaining, RemainingHandler
 from crosslign.paths import (
     MINED_FORMATS,
     MINED_SIDES,
     OVERVIEW_FORMATS,
     own_runs,
 )
-from crosslign.reporting.console import summary
-from crosslign.reporting.cost import cost_of, cost_text, too_long
-from crosslign.reporting.failures import FailuresHandler
-from crosslign.reporting.remaining import Remaining, RemainingHandler
+from crosslign.planning.cost import cost_of, cost_text, too_long
 from crosslign.slurm.checks import (
     most,
     require_alone,

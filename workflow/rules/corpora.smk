@@ -26,7 +26,7 @@ rule fetch:
         mirrors=os.pathsep.join(map(str, project.mirrors)),
     params:
         recipe=source_recipe,
-        root=lambda w: str(paths.downloads),
+        root=lambda w: str(paths.shared),
         offline=False,
         code=lambda w: code(
             "fetch",
@@ -118,10 +118,14 @@ rule build_corpus:
         paths.log("build_corpus", "{corpus}/{langs}"),
     benchmark:
         paths.benchmark("build_corpus", "{corpus}/{langs}")
+    # A corpus has one file, which is called by its languages: under the name of one of them it would hold all.
     wildcard_constraints:
-        corpus=names(
-            c for c, entry in project.corpora.items() if entry["kind"] != "evaluation"
-        ),
+        corpus="|".join(
+            rf"{re.escape(corpus)}(?=/{graph.corpus_langs(entry)}\.)"
+            for corpus, entry in project.corpora.items()
+            if entry["kind"] != "evaluation"
+        )
+        or "none",
     conda:
         environment()
     threads: lambda w: corpus_threads(project, w.corpus)

@@ -21,7 +21,7 @@ rule fetch_model:
         **needs("fetch_model"),
     params:
         recipe=model_recipe,
-        root=lambda w: str(paths.hub_model("")),
+        root=lambda w: str(paths.shared),
         offline=False,
         code=code("fetch_model"),
     message:
@@ -35,11 +35,11 @@ rule build_view:
         corpora=lambda w: list(graph.view_inputs(project, w.view).values()),
         models=lambda w: [paths.hub_model(folder) for folder in view_models(w.view)],
     output:
-        rows=paths.view("{view}", "{langs}"),
+        rows=paths.view("{view}"),
     log:
-        paths.log("build_view", "{view}/{langs}"),
+        paths.log("build_view", "{view}"),
     benchmark:
-        paths.benchmark("build_view", "{view}/{langs}")
+        paths.benchmark("build_view", "{view}")
     conda:
         lambda w: environment(view_gpus(w))
     threads: 1

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import platform
 import resource
 import subprocess
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -43,6 +44,13 @@ def checksum(path: Path) -> str:
 def described_by(sidecar: Path) -> Path:
     """Return the file or folder that a lineage file describes."""
     return sidecar.parent if sidecar.name == "lineage.json" else sidecar.with_name(sidecar.name.removesuffix(".lineage.json"))
+
+
+def sidecars_of(folder: Path) -> Iterator[Path]:
+    """Yield the lineage files below a folder, in the order of their paths, without those of unfinished and of discarded work."""
+    for path in sorted(folder.rglob("*lineage.json")):
+        if not any(part.endswith(".part") or part == ".discarded" for part in path.relative_to(folder).parts):
+            yield path
 
 
 def _names_a_file(entry: Any) -> bool:
@@ -120,7 +128,8 @@ class Lineage:
         rule: the rule that made the artefact.
         recipe: the resolved settings that the job was given.
         inputs: files and folders that were read.
-        root: folder that paths are written relative to (`{results}`).
+        root: `{results}`, which paths are written relative to: `../downloads/...` where scales share a file, and the name alone of what
+            lies outside, since equal runs have equal lineage wherever they lie.
         seed: the seed of the job, None where nothing is drawn.
         threads: threads of the job.
         code: fingerprint of the library modules that the job uses.
@@ -197,9 +206,8 @@ class Lineage:
         self.licences = sorted(licences)
 
     def _relative(self, path: Path) -> str:
-        path = Path(path).absolute()
-        root = Path(self.root).absolute()
-        return path.relative_to(root).as_posix() if path.is_relative_to(root) else path.name
+        place, root = (Path(os.path.normpath(Path(found).absolute())) for found in (path, self.root))
+        return os.path.relpath(place, root) if place.is_relative_to(root.parent) else place.name
 
     def write(self, artefact: Path, kind: str, final: Path | None = None) -> None:
         """Write the sidecar of one artefact.

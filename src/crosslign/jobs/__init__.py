@@ -1,1 +1,1 @@
-"""Jobs: what a rule hands to its stage, and the frame that the stage runs in: log, threads, devices, lineage, errors."""
+"""Jobs: what a rule hands to its stage; the frame that the stage runs in: log, threads, devices, lineage, errors; what became of them."""

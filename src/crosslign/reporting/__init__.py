@@ -1,1 +1,1 @@
-"""Reporting: tables, figures, pages, plans and comparisons, from scores and lineage."""
+"""Reporting: tables, figures, pages and model cards, from scores and lineage."""

@@ -8,14 +8,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from crosslign.console import number_of
 from crosslign.errors import printable
 from crosslign.files import write_text
 from crosslign.files.lineage import licences_of
+from crosslign.planning.plan import measured
 from crosslign.reporting.card import PAPERS
-from crosslign.reporting.console import number_of
 from crosslign.reporting.formats import templates
 from crosslign.reporting.layout import PrintedTable, lay_out
-from crosslign.reporting.plan import measured
 from crosslign.reporting.readings import from_paper, seen
 from crosslign.reporting.run_records import sidecars, system_costs
 from crosslign.reporting.stage_graph import stage_graph

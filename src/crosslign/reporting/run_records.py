@@ -1,17 +1,15 @@
-"""What the runs of a results folder cost and how their stages hang together, from lineage and benchmark files alone."""
+"""What the runs of a results folder cost, from lineage alone."""
 
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from crosslign.config.resources import stage_of
-from crosslign.files.lineage import gpu_hours, read_sidecar, wall_seconds
-from crosslign.reporting.plan import STAGES
+from crosslign.files.lineage import gpu_hours, read_sidecar, sidecars_of, wall_seconds
 
 SEED = re.compile(r"-s\d+$")
 SECONDS = {"train_system": "train_s", "embed": "encode_s", "score": "score_s"}
@@ -20,8 +18,7 @@ SECONDS = {"train_system": "train_s", "embed": "encode_s", "score": "score_s"}
 
 def sidecars(folder: Path) -> list[dict[str, Any]]:
     """Return the lineage of every artefact below a folder, in path order."""
-    found = [*folder.rglob("*.lineage.json"), *folder.rglob("lineage.json")]
-    return [read_sidecar(path) for path in sorted(found) if ".part/" not in path.as_posix()]
+    return [read_sidecar(path) for path in sidecars_of(folder)]
 
 
 @dataclass
@@ -75,33 +72,3 @@ def system_costs(results: Path) -> list[SystemCost]:
             system = SEED.sub("", _run_of(lineage))
             costs.setdefault(system, SystemCost(system)).add(stage, lineage["run"])
     return sorted(costs.values(), key=lambda cost: (-(cost.train_s + cost.encode_s + cost.score_s), cost.system))
-
-
-def stage_edges(lineages: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
-    """Return which stage's artefacts each stage has read: (stage that made it, stage that read it)."""
-    lineages = list(lineages)
-    maker = {lineage["artefact"]["path"]: stage_of(lineage["rule"]) for lineage in lineages}
-    maker |= {f"downloads/{path}": rule for path, rule in maker.items() if rule == "fetch"}  # fetched files name their place in downloads
-    read = {(maker.get(entry["path"], ""), stage_of(lineage["rule"])) for lineage in lineages for entry in lineage["inputs"]}
-    return {(before, after) for before, after in read if before and before != after}
-
-
-def layers(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> list[list[str]]:
-    """Return the rules in layers, each below all that it reads from; longest paths count.
-
-    Args:
-        nodes: rules.
-        edges: (before, after); must be free of cycles, else the rules of a cycle share the last layer.
-    """
-    order = {rule: place for place, rule in enumerate(STAGES)}
-    nodes, before = sorted(nodes, key=lambda rule: (order.get(rule, len(order)), rule)), defaultdict(set)
-    for first, second in edges:
-        before[second].add(first)
-    depth: dict[str, int] = dict.fromkeys(nodes, 0)
-    for _ in nodes:
-        for node in nodes:
-            depth[node] = max([depth[node], *(min(depth[first] + 1, len(nodes)) for first in before[node])])
-    found: dict[int, list[str]] = defaultdict(list)
-    for node in nodes:
-        found[depth[node]].append(node)
-    return [found[level] for level in sorted(found)]

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from crosslign.config.resources import stage_of
 from crosslign.durations import duration
-from crosslign.files.lineage import read_sidecar
-from crosslign.reporting.plan import Measured, measured
-from crosslign.reporting.run_records import layers, sidecars, stage_edges
+from crosslign.paths import SHARED
+from crosslign.planning.plan import STAGES, Measured, measured
+from crosslign.reporting.run_records import sidecars
 
 WIDTH, HEIGHT, GAP_X, GAP_Y = 172, 52, 20, 36
-FOLDERS = ("corpora", "views", "examples", "encoders", "systems", "embeddings", "scores", "tables", "figures", "downloads")
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,36 @@ class StageGraph:
     nodes: Sequence[Node]
     paths: Sequence[str]
     words: Sequence[str]
+
+
+def stage_edges(lineages: Iterable[Mapping[str, Any]]) -> set[tuple[str, str]]:
+    """Return which stage's artefacts each stage has read: (stage that made it, stage that read it)."""
+    lineages = list(lineages)
+    maker = {lineage["artefact"]["path"]: stage_of(lineage["rule"]) for lineage in lineages}
+    places = [(entry["path"].removeprefix("../"), stage_of(lineage["rule"])) for lineage in lineages for entry in lineage["inputs"]]
+    read = {(maker.get(path, ""), stage) for path, stage in places}  # what scales share names its place below the folder of all of them
+    return {(before, after) for before, after in read if before and before != after}
+
+
+def layers(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> list[list[str]]:
+    """Return the rules in layers, each below all that it reads from; longest paths count.
+
+    Args:
+        nodes: rules.
+        edges: (before, after); must be free of cycles, else the rules of a cycle share the last layer.
+    """
+    order = {rule: place for place, rule in enumerate(STAGES)}
+    nodes, before = sorted(nodes, key=lambda rule: (order.get(rule, len(order)), rule)), defaultdict(set)
+    for first, second in edges:
+        before[second].add(first)
+    depth: dict[str, int] = dict.fromkeys(nodes, 0)
+    for _ in nodes:
+        for node in nodes:
+            depth[node] = max([depth[node], *(min(depth[first] + 1, len(nodes)) for first in before[node])])
+    found: dict[int, list[str]] = defaultdict(list)
+    for node in nodes:
+        found[depth[node]].append(node)
+    return [found[level] for level in sorted(found)]
 
 
 def _jobs(name: str, done: Mapping[str, Measured]) -> str:
@@ -83,6 +115,5 @@ def draw_stages(done: Mapping[str, Measured], edges: set[tuple[str, str]]) -> St
 
 def stage_graph(results: Path) -> StageGraph:
     """Return the graph of what ran in a results folder; lineage gives the edges, benchmark files the times."""
-    found = [lineage for folder in FOLDERS for lineage in sidecars(results / folder)]
-    found += [read_sidecar(path) for path in sorted(results.glob("*.lineage.json"))]
+    found = [lineage for folder in (results, *(results.parent / name for name in SHARED)) for lineage in sidecars(folder)]
     return draw_stages(measured(results), stage_edges(found))

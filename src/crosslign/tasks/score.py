@@ -20,11 +20,6 @@ from crosslign.tasks.records import Record, bounds_of
 Scored = tuple[Record, np.ndarray | None]
 
 
-def needs(task: Mapping[str, Any]) -> dict[str, str]:
-    """Return the evaluation corpus of each role of a task: one text set, one matrix each."""
-    return dict(task["texts"])
-
-
 def _average(name: str, wanted: Sequence[str], found: Mapping[str, Measure]) -> Measure:
     """Return the plain mean of unrounded values; undefined, with the reason, where one of them is."""
     first = next(iter(found.values()))

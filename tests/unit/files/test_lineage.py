@@ -7,7 +7,7 @@ import pytest
 
 from crosslign.errors import InputError
 from crosslign.files import read_json, sha256_file, sha256_folder, write_text
-from crosslign.files.lineage import Lineage, licences_of, lineage_path
+from crosslign.files.lineage import Lineage, licences_of, lineage_path, sidecars_of
 
 
 def test_lineage_names_inputs_by_hash_and_inherits_licences_and_the_stand_in_mark(tmp_path):
@@ -22,6 +22,27 @@ def test_lineage_names_inputs_by_hash_and_inherits_licences_and_the_stand_in_mar
     assert sidecar["artefact"]["sha256"] == sha256_file(tmp_path / "out.txt")
     assert sidecar["licences"] == ["CC0-1.0", "MIT"] == licences_of([tmp_path / "out.txt"])
     assert sidecar["stand_in"] is True
+
+
+def test_paths_are_relative_to_the_results_and_of_what_lies_outside_the_name_alone(tmp_path, tmp_path_factory):
+    results, elsewhere = tmp_path / "results", tmp_path_factory.mktemp("elsewhere")
+    scale = results / "laptop"
+    inputs = [scale / "corpora/c/all.parquet", results / "downloads/bible/a.whl", elsewhere / "mine.txt"]
+    for path in (*inputs, scale / "out.txt"):
+        write_text(path, path.name)
+    Lineage("build", {}, inputs, scale).write(scale / "out.txt", "corpus")
+    named = {entry["path"] for entry in read_json(lineage_path(scale / "out.txt"))["inputs"]}
+    assert named == {"corpora/c/all.parquet", "../downloads/bible/a.whl", "mine.txt"}
+
+
+def test_lineage_files_are_those_of_finished_work_wherever_the_folder_lies(tmp_path):
+    results = tmp_path / "old.part"
+    for name in ("corpora/a.parquet", "corpora/.b.parquet.part/b.parquet", ".discarded/c.parquet", "systems/A-s1/lineage.json"):
+        write_text(results / name if name.endswith("json") else lineage_path(results / name), "{}")
+    assert [path.relative_to(results).as_posix() for path in sidecars_of(results)] == [
+        "corpora/a.parquet.lineage.json",
+        "systems/A-s1/lineage.json",
+    ]
 
 
 def test_a_job_with_several_outputs_reads_its_inputs_once(tmp_path, monkeypatch):

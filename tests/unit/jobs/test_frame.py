@@ -9,8 +9,8 @@ import pytest
 
 from crosslign.errors import InputError, ResourceError
 from crosslign.files.lineage import Lineage
+from crosslign.jobs.failures import Failure, explain
 from crosslign.jobs.frame import execute
-from crosslign.reporting.failures import Failure, explain
 
 JOB = """
 import sys

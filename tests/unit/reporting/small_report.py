@@ -26,7 +26,10 @@ def lineage(path, rule, *inputs, recipe=None, counts=None, device="cpu", folder=
 
 def write_results(results):
     """Write scores, lineage and benchmark files of two systems with two seeds each."""
-    made = [lineage("w/a.whl", "fetch"), lineage("corpora/c/all.parquet", "build_corpus", "downloads/w/a.whl", recipe={"corpus": "c"})]
+    made = [
+        lineage("downloads/w/a.whl", "fetch"),
+        lineage("corpora/c/all.parquet", "build_corpus", "downloads/w/a.whl", recipe={"corpus": "c"}),
+    ]
     for system, value in VALUES.items():
         for seed in (1, 2):
             run = f"{system}-s{seed}"
@@ -44,8 +47,7 @@ def write_results(results):
             ]  # fmt: skip
             write_json(results / "scores" / f"{run}.json", {"records": records})
     for name, content in made:
-        place = results / ("downloads" if content["rule"] == "fetch" else "") / name
-        write_json(place, content)
+        write_json(results / name, content)
     bench = results / "benchmarks" / "train_system" / "A-s1.tsv"
     bench.parent.mkdir(parents=True)
     bench.write_text("s\tmax_rss\n40.0\t512.0\n", encoding="utf-8")

@@ -2,7 +2,7 @@
 
 from crosslign.files import read_json, write_json
 from crosslign.files.lineage import Lineage, lineage_path
-from crosslign.reporting.cell_states import cells
+from crosslign.provenance.cell_states import cells
 from crosslign.reporting.counts import write_counts
 from crosslign.reporting.layout import lay_out
 from crosslign.reporting.published import read_published

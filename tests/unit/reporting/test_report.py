@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from small_report import RUN, VALUES, table, write_report, write_results
+from small_report import RUN, VALUES, lineage, table, write_report, write_results
 
 from crosslign.files import read_json, write_json
 from crosslign.reporting import report
@@ -11,8 +11,8 @@ from crosslign.reporting.formats import templates
 from crosslign.reporting.layout import lay_out
 from crosslign.reporting.readings import distance, from_paper, seen
 from crosslign.reporting.report import scores_of
-from crosslign.reporting.run_records import layers, stage_edges, system_costs
-from crosslign.reporting.stage_graph import stage_graph
+from crosslign.reporting.run_records import system_costs
+from crosslign.reporting.stage_graph import layers, stage_edges, stage_graph
 
 
 @pytest.fixture
@@ -71,6 +71,24 @@ def test_costs_count_devices_and_the_parts_of_a_run_that_went_on(results):
 def test_the_graph_has_an_edge_for_each_kind_of_reading(results):
     words = stage_graph(results).words
     assert words == ["fetch → build_corpus", "build_corpus → train_system", "train_system → embed", "embed → score"]
+
+
+def test_the_graph_has_an_edge_from_downloads_that_scales_share(tmp_path):
+    results = tmp_path / "laptop"
+    write_results(results)
+    (results / "downloads").rename(tmp_path / "downloads")
+    sidecar = results / "corpora" / "c" / "all.parquet.lineage.json"
+    write_json(sidecar, {**read_json(sidecar), "inputs": [{"path": "../downloads/w/a.whl", "sha256": ""}]})
+    assert "fetch → build_corpus" in stage_graph(results).words
+
+
+def test_the_graph_has_the_steps_of_a_users_own_mining(results):
+    for name, content in (
+        lineage("mined/m/source.parquet", "mine_texts"),
+        lineage("mined/m/source.npy", "mine_embed", "mined/m/source.parquet"),
+    ):
+        write_json(results / name, content)
+    assert "mine_texts → mine_embed" in stage_graph(results).words
 
 
 def test_layers_put_a_rule_below_all_that_it_reads():

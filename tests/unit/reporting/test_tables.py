@@ -7,9 +7,9 @@ import string
 
 import pytest
 
+from crosslign.console import table_as_text
 from crosslign.errors import InputError
 from crosslign.files import write_json
-from crosslign.reporting.console import table_as_text
 from crosslign.reporting.formats import as_csv, as_html, as_latex, as_markdown, build_table, markdown_escape
 from crosslign.reporting.layout import lay_out
 

@@ -11,7 +11,6 @@ from build_sets import build
 
 from crosslign.errors import InputError
 from crosslign.tasks import SCORERS, Record
-from crosslign.tasks.score import needs
 from crosslign.tasks.write import read_scores, score_run, write_scores
 
 CONTEXT = {
@@ -112,7 +111,6 @@ def test_score_run_scores_files(files, tmp_path):
     context, read = read_scores(tmp_path / "out.json")
     assert context["task"] == "tatoeba"
     assert read == records
-    assert needs(TASK) == {"test": "tiny"}
 
 
 def test_scores_of_a_checkpoint_that_training_marked_say_so(files, tmp_path):

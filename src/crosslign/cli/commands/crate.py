@@ -23,7 +23,7 @@ class Crate:
 
     def run(self, args: Namespace) -> int:
         """Write the crate and say where it is."""
-        from crosslign.reporting.crate import write_crate
+        from crosslign.provenance.crate import write_crate
 
         project = read_project(args)
         out = args.out or project.paths.crate(args.table)

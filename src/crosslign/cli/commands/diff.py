@@ -21,7 +21,7 @@ class Diff:
 
     def run(self, args: Namespace) -> int:
         """Print the comparison."""
-        from crosslign.reporting.compare import compare
+        from crosslign.provenance.compare import compare
 
         print(compare(args.before, args.after))
         return 0

@@ -23,7 +23,7 @@ class Explain:
 
     def run(self, args: Namespace) -> int:
         """Print the chain."""
-        from crosslign.reporting.explain import explain
+        from crosslign.provenance.explain import explain
 
         print(explain(read_project(args), args.table, args.row, args.column, options(args)))
         return 0

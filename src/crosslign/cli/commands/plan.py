@@ -15,7 +15,7 @@ from crosslign.cli.project import project_arguments, read_project
 from crosslign.errors import InputError
 
 if TYPE_CHECKING:
-    from crosslign.reporting.cost import Job
+    from crosslign.planning.cost import Job
 
 
 def _count(text: str) -> int:
@@ -46,8 +46,8 @@ class Plan:
             InputError: Snakemake refuses the configuration; says why.
         """
         from crosslign.config.data_plan import data_plan
-        from crosslign.reporting.plan import plan_text
-        from crosslign.reporting.plan_data import files_csv
+        from crosslign.planning.data import files_csv
+        from crosslign.planning.plan import plan_text
 
         if args.targets:
             args.config = [*args.config, f"targets=[{','.join(args.targets)}]"]

@@ -28,8 +28,8 @@ class Status:
         Raises:
             InputError: nothing has finished there.
         """
-        from crosslign.reporting.artefact_states import NOT_BUILT
-        from crosslign.reporting.plan import status_text
+        from crosslign.planning.plan import status_text
+        from crosslign.provenance.artefact_states import NOT_BUILT
 
         results = results_folder(args)
         if not (results / "benchmarks").is_dir():

@@ -31,9 +31,9 @@ class Verify:
 
     def run(self, args: Namespace) -> int:
         """Print the state; 0 when everything is whole, 1 otherwise."""
-        from crosslign.reporting.discard import discard
-        from crosslign.reporting.settle import settle
-        from crosslign.reporting.verify import verify
+        from crosslign.provenance.discard import discard
+        from crosslign.provenance.settle import settle
+        from crosslign.provenance.verify import verify
 
         results = results_folder(args)
         if args.discard:

@@ -10,7 +10,7 @@ from typing import Any
 
 from crosslign.errors import InputError
 from crosslign.files.lineage import read_lineage
-from crosslign.reporting.artefact_states import MISSING, STALE, TOUCHED, WHOLE, Finding
+from crosslign.provenance.artefact_states import MISSING, STALE, TOUCHED, WHOLE, Finding
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.values import fill_cells, scores_behind
 

@@ -25,8 +25,8 @@ from crosslign.errors import InputError
 from crosslign.files import atomic_folder, atomic_path
 from crosslign.files.lineage import lineage_path, read_lineage
 from crosslign.paths import TABLE_FORMATS, origin_files, resamples_path
+from crosslign.provenance.chain import Link, chain
 from crosslign.registry import nearest
-from crosslign.reporting.chain import Link, chain
 
 PROFILES = {
     "https://w3id.org/ro/wfrun/process/0.6": ("Process Run Crate", "0.6"),

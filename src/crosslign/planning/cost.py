@@ -10,9 +10,9 @@ from pathlib import Path
 from crosslign.config.project import Project
 from crosslign.config.resolve import entry_of, split_run
 from crosslign.config.resources import EMBED_RULES, LOADS, TRAINED_BYTES, copies_mb, job_need, large_sets, load_of
+from crosslign.console import bytes_text, number_of
 from crosslign.files import read_json
 from crosslign.files.lineage import gpu_hours, wall_seconds
-from crosslign.reporting.console import bytes_text, number_of
 
 Job = tuple[str, Mapping[str, str]]
 """Rule and wildcards."""

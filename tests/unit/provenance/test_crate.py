@@ -13,8 +13,8 @@ from crosslign.config.load import load_project
 from crosslign.errors import InputError
 from crosslign.files.lineage import checksum
 from crosslign.paths import TABLE_FORMATS, Paths
-from crosslign.reporting.chain import chain
-from crosslign.reporting.crate import write_crate
+from crosslign.provenance.chain import chain
+from crosslign.provenance.crate import write_crate
 from crosslign.reporting.values import origins
 
 TABLE = {

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from itertools import groupby, takewhile
 
 from crosslign.config.data_plan import STATES, FileNeed
-from crosslign.reporting.console import bytes_text
+from crosslign.console import bytes_text
 
 SHOWN = 4
 """Users of a source that are named."""

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from crosslign.reporting.remaining import Remaining, RemainingHandler
+from crosslign.jobs.remaining import Remaining, RemainingHandler
 
 
 def test_work_is_shared_by_the_jobs_that_run_at_once():

@@ -12,8 +12,8 @@ from crosslign.config.load import load_project
 from crosslign.errors import InputError
 from crosslign.files.lineage import checksum
 from crosslign.paths import Paths
-from crosslign.reporting.chain import chain
-from crosslign.reporting.explain import explain, find_cell
+from crosslign.provenance.chain import chain
+from crosslign.provenance.explain import explain, find_cell
 from crosslign.reporting.layout import unique_names
 
 
@@ -44,12 +44,26 @@ def test_the_chain_ends_at_the_download_that_lies_outside_of_the_results(project
     assert list(links[4].files) == TABLES
 
 
-def test_another_file_of_the_same_name_is_not_taken_for_the_download(project):
+def test_a_translation_model_that_lies_beside_the_downloads_is_part_of_the_chain(tmp_path):
+    results = tmp_path / "laptop"
+    made(tmp_path, "models/org--de@main", "translation_model", "fetch_model", [], {"name": "org/de"})
+    made(results, "views/v/all.parquet", "view", "build_view", ["../models/org--de@main"], {"view": "v"})
+    view, model = chain(results, ["views/v/all.parquet"])
+    assert (model.kind, model.path, model.lineage["recipe"]) == ("translation_model", "../models/org--de@main", {"name": "org/de"})
+    assert view.made_of == [model.path]
+
+
+def test_what_has_changed_since_is_not_taken_for_what_was_read(project):
     sidecar = project.paths.root / "downloads" / "bible" / "verses.whl.lineage.json"
-    other = {"artefact": {"path": "bible/verses.whl", "sha256": "of other bytes"}, "inputs": [], "licences": [], "stand_in": False}
+    other = {
+        "artefact": {"path": "downloads/bible/verses.whl", "sha256": "of other bytes"},
+        "inputs": [],
+        "licences": [],
+        "stand_in": False,
+    }
     sidecar.write_text(json.dumps(other))
     last = chain(project.paths.results, [SCORE])[-1]
-    assert (last.kind, last.path, last.lineage) == ("input", "verses.whl", None)
+    assert (last.kind, last.path, last.lineage) == ("input", "../downloads/bible/verses.whl", None)
 
 
 def test_the_whole_chain_is_printed_with_its_hashes_recipes_and_commands(project):

@@ -8,11 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from crosslign.errors import InputError
-from crosslign.reporting.artefact_states import STALE, TOUCHED, artefacts, read_described, sidecars_of
-from crosslign.reporting.cell_states import cells
+from crosslign.files.lineage import sidecars_of
+from crosslign.paths import SHARED
+from crosslign.provenance.artefact_states import STALE, TOUCHED, artefacts, read_described
+from crosslign.provenance.cell_states import cells
 
-SHARED = ("downloads", "models")
-"""Folders beside those of the scales, which share them."""
 ENDS = ("", ".lineage.json")
 """An artefact and what describes it; a folder has that inside."""
 

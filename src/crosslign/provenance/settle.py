@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 
 from crosslign.files.lineage import lineage_path, read_lineage
-from crosslign.reporting.artefact_states import WHOLE, artefacts
+from crosslign.provenance.artefact_states import WHOLE, artefacts
 
 
 def settle(results: Path) -> int:

@@ -16,9 +16,9 @@ from ruamel.yaml import YAML
 from crosslign.config.cells import resolve_table
 from crosslign.config.project import Project
 from crosslign.errors import InputError, printable
+from crosslign.provenance.chain import Link, chain
 from crosslign.registry import nearest
 from crosslign.reporting.cell import Cell
-from crosslign.reporting.chain import Link, chain
 from crosslign.reporting.layout import full_name, notes_at, unique_names
 from crosslign.reporting.published import Figure, published_of
 from crosslign.reporting.values import cell_or_gap, cell_parts, cell_value, layout_of

@@ -12,9 +12,9 @@ from crosslign.config.load import load_project
 from crosslign.config.resources import examples_mb
 from crosslign.files import write_json
 from crosslign.paths import Paths
-from crosslign.reporting.cost import START_HOURS, correction, cost_of, cost_text, encoding_correction, encoding_hours, too_long
-from crosslign.reporting.plan import measured, plan_text, status_text
-from crosslign.reporting.plan_data import data_lines, files_csv
+from crosslign.planning.cost import START_HOURS, correction, cost_of, cost_text, encoding_correction, encoding_hours, too_long
+from crosslign.planning.data import data_lines, files_csv
+from crosslign.planning.plan import measured, plan_text, status_text
 
 ROOT = Path(__file__).resolve().parents[3]
 HEAD = "s\th:m:s\tmax_rss\n"

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.files.lineage import lineage_path, read_sidecar
-from crosslign.reporting.chain import place_of
 
 LONGEST = 60
 """Characters of a value that are shown."""
@@ -57,23 +56,21 @@ class Causes:
 
     def __init__(self, before: Path, after: Path) -> None:
         self.folders = (before, after)
-        self._known: dict[tuple[str, str], tuple[str, ...]] = {}
+        self._known: dict[str, tuple[str, ...]] = {}
 
-    def of(self, path: str, other: str = "") -> tuple[str, ...]:
+    def of(self, path: str) -> tuple[str, ...]:
         """Return, for an artefact of both folders, all that differs first on the way back: settings, seeds, code, versions, or bytes.
 
         Args:
-            path: where it lies before, relative to its folder.
-            other: where it lies after, if elsewhere.
+            path: where it lies, relative to its folder.
         """
-        places = (path, other or path)
-        if places not in self._known:
-            self._known[places] = ()  # lineage has no circles; a folder tampered with must not turn for ever
-            self._known[places] = tuple(dict.fromkeys(self._find(*places)))
-        return self._known[places]
+        if path not in self._known:
+            self._known[path] = ()  # lineage has no circles; a folder tampered with must not turn for ever
+            self._known[path] = tuple(dict.fromkeys(self._find(path)))
+        return self._known[path]
 
-    def _find(self, path: str, other: str) -> Iterator[str]:
-        sidecars = [lineage_path(folder / name) for folder, name in zip(self.folders, (path, other), strict=True)]
+    def _find(self, path: str) -> Iterator[str]:
+        sidecars = [lineage_path(folder / path) for folder in self.folders]
         if not all(sidecar.exists() for sidecar in sidecars):
             one = any(sidecar.exists() for sidecar in sidecars)
             yield f"{path}: only one side has lineage" if one else f"{path}: no lineage on either side"
@@ -92,10 +89,9 @@ class Causes:
         inputs = [{entry["path"]: entry["sha256"] for entry in lineage["inputs"]} for lineage in (old, new)]
         for name in inputs[0].keys() & inputs[1].keys():
             if inputs[0][name] != inputs[1][name]:
-                places = [place_of(folder, name, sha[name]) for folder, sha in zip(self.folders, inputs, strict=True)]
-                known = all(lineage_path(folder / place).exists() for folder, place in zip(self.folders, places, strict=True))
+                known = all(lineage_path(folder / name).exists() for folder in self.folders)
                 hashes = f"{inputs[0][name][:12]} → {inputs[1][name][:12]}"
-                yield from (self.of(*places) if known else ()) or (f"{name}: other bytes, sha256 {hashes}",)
+                yield from (self.of(name) if known else ()) or (f"{name}: other bytes, sha256 {hashes}",)
         for before, after, side in ((0, 1, "before"), (1, 0, "after")):
             only = sorted(inputs[before].keys() - inputs[after].keys())
             if only:

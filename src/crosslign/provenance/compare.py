@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from crosslign.console import as_columns
 from crosslign.errors import InputError, printable
 from crosslign.files.lineage import lineage_path, read_sidecar
-from crosslign.reporting.causes import Causes, changed_keys
+from crosslign.provenance.causes import Causes, changed_keys
 from crosslign.reporting.cell import Cell
-from crosslign.reporting.console import as_columns
 from crosslign.reporting.layout import full_name
 from crosslign.reporting.significance import LEVEL, Reader, holm, paired_bootstrap, resamples_of, resamples_reader
 from crosslign.reporting.values import cell_parts, fill_cell, fill_cells, layout_of, records_of, run_values, scores_behind

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from crosslign.errors import printable
-from crosslign.reporting.artefact_states import MISSING, REMOVED, SOUND, STALE, TOUCHED, WHOLE, artefacts
-from crosslign.reporting.cell_states import cells
+from crosslign.provenance.artefact_states import MISSING, REMOVED, SOUND, STALE, TOUCHED, WHOLE, artefacts
+from crosslign.provenance.cell_states import cells
 
 
 def verify(results: Path, project: Path = Path()) -> tuple[str, bool]:

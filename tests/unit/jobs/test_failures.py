@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from crosslign.reporting.failures import Failure, FailuresHandler, explain
+from crosslign.jobs.failures import Failure, FailuresHandler, explain
 
 SLURM = "SLURM-job '17' failed, SLURM status is: 'TIMEOUT'. Detailed failure reason unavailable (status command is not 'sacct')."
 

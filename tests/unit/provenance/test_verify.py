@@ -9,8 +9,8 @@ from crosslign.cli.main import main
 from crosslign.errors import InputError
 from crosslign.files import write_json
 from crosslign.files.lineage import Lineage, lineage_path
-from crosslign.reporting.discard import discard
-from crosslign.reporting.verify import verify
+from crosslign.provenance.discard import discard
+from crosslign.provenance.verify import verify
 
 SCORE = "scores/A-s1/last/mean/task.json"
 SELECT = {"task": "task", "subset": "de", "metric": "f1", "protocol": "", "direction": ""}
@@ -118,7 +118,7 @@ def test_what_is_missing_takes_nothing_along(results):
 
 
 def test_lineage_written_under_another_root_is_read_from_where_it_lies(results):
-    """Downloads, also those below a scale's own folder, have paths relative to the folder of downloads."""
+    """It may have been moved with its folder."""
     file = results / "downloads/written/a.tsv"
     file.parent.mkdir(parents=True)
     file.write_text("a")
@@ -177,8 +177,8 @@ def test_a_download_that_changed_and_what_was_made_of_it_are_found(tmp_path):
     for path in (file, tmp_path / "downloads/other/a.tsv", results / "corpora/c.parquet"):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(path.parent.name)
-    Lineage("fetch", {}, [], tmp_path / "downloads").write(file, "download")
-    Lineage("build_corpus", {"entry": {"source": "mine"}}, [file], results).write(results / "corpora/c.parquet", "corpus")
+    Lineage("fetch", {}, [], tmp_path).write(file, "download")
+    Lineage("build_corpus", {}, [file], results).write(results / "corpora/c.parquet", "corpus")
     assert verify(results)[1]
     file.write_text("changed")
     text, whole = verify(results)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.errors import InputError
-from crosslign.files.lineage import checksum, described_by, lineage_path, read_lineage, read_sidecar
+from crosslign.files.lineage import checksum, described_by, lineage_path, read_lineage, read_sidecar, sidecars_of
 from crosslign.paths import ORIGIN, origin_files
 
 WHOLE, REMOVED, STALE, MISSING, TOUCHED = "whole", "removed", "stale", "missing", "touched by hand"
@@ -39,13 +39,6 @@ class Finding:
     why: str = ""
 
 
-def sidecars_of(results: Path) -> Iterator[Path]:
-    """Yield the lineage files of a results folder, without those of unfinished and of discarded work."""
-    for path in sorted(results.rglob("*lineage.json")):
-        if not any(part.endswith(".part") or part == ".discarded" for part in path.parts):
-            yield path
-
-
 def _hashed(results: Path, path: str, known: dict[str, str | None]) -> str | None:
     """Return the SHA-256 of an artefact as it lies there now, once; None where it is not there."""
     if path not in known:
@@ -58,19 +51,13 @@ def _hashed(results: Path, path: str, known: dict[str, str | None]) -> str | Non
 
 
 def _place(results: Path, project: Path, path: str, recipe: Any) -> str:
-    """Return where an input lies: as lineage names it; absolute where lineage knows its name alone, because it lies outside."""
+    """Return where an input lies: as lineage names it; absolute where it lies outside of these results."""
+    if path.startswith("../"):
+        return os.path.normpath((results / path).absolute())
     if "/" in path or (results / path).exists():
         return path
-    settings = recipe if isinstance(recipe, Mapping) else {}
-    entry = settings.get("entry")
-    source = entry.get("source") if isinstance(entry, Mapping) else None
-    own = settings.get("file")
-    places = [
-        *([results.parent / "downloads" / source / path] if isinstance(source, str) else []),
-        results.parent / "models" / path,
-        project / "resources" / "published" / path,
-        *([project / own] if isinstance(own, str) and Path(own).name == path else []),
-    ]
+    own = recipe.get("file") if isinstance(recipe, Mapping) else None
+    places = [project / "resources" / "published" / path, *([project / own] if isinstance(own, str) and Path(own).name == path else [])]
     return next((str(place.absolute()) for place in places if place.exists()), path)
 
 
@@ -83,7 +70,6 @@ def read_described(results: Path, project: Path, sidecar: Path) -> tuple[str, di
         InputError: the lineage cannot be read.
     """
     lineage = read_sidecar(sidecar)
-    # Where it lies counts, not where its lineage saw it: the root of a download's lineage is the folder of downloads.
     path = described_by(sidecar).relative_to(results).as_posix()
     if path.startswith("scores/") and origin_files(results, path):
         return path, lineage["artefact"], []
@@ -116,8 +102,8 @@ def artefacts(results: Path, project: Path = Path()) -> Iterator[Finding]:
             yield Finding(sidecar.relative_to(results).as_posix(), TOUCHED, why)
     for path, user in sorted(wanted.items()):
         described = lineage_path(results / path).exists()
-        # A name alone, without a folder, lies outside, and nobody knows where.
-        if "/" in path and not described and not (results / path).exists():
+        # What lies outside may go once it was used; of a name alone, without a folder, nobody knows where it lies.
+        if "/" in path and not Path(path).is_absolute() and not described and not (results / path).exists():
             yield Finding(path, MISSING, f"{user} was made of it")
         elif Path(path).is_absolute() and described:
             with suppress(InputError):

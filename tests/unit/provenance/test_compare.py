@@ -12,9 +12,9 @@ from crosslign.files import read_json, write_json, write_rows
 from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.files.rows import SCHEMAS
 from crosslign.paths import resamples_path
+from crosslign.provenance.causes import changed_keys
+from crosslign.provenance.compare import _ranges, compare, record_moves, table_moves, tables, welch
 from crosslign.reporting import significance, values
-from crosslign.reporting.causes import changed_keys
-from crosslign.reporting.compare import _ranges, compare, record_moves, table_moves, tables, welch
 
 CORPUS, TABLE = "corpora/c/items.parquet", "tables/t.csv"
 RECIPE = {"train": {"learning_rate": 1e-5}, "terms": [{"temperature": 0.05}]}

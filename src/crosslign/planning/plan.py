@@ -10,10 +10,10 @@ from pathlib import Path
 
 from crosslign.config.data_plan import FileNeed
 from crosslign.config.project import Project
+from crosslign.console import number_of
 from crosslign.durations import duration
-from crosslign.reporting.console import number_of
-from crosslign.reporting.cost import Job, correction, cost_of, cost_text, encoding_correction, measured_hours
-from crosslign.reporting.plan_data import data_lines
+from crosslign.planning.cost import Job, correction, cost_of, cost_text, encoding_correction, measured_hours
+from crosslign.planning.data import data_lines
 
 STAGES = (
     "fetch", "write_stand_in", "prepare_encoder", "build_corpus", "build_evaluation", "fetch_model", "build_view", "build_examples",
