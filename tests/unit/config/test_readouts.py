@@ -79,19 +79,20 @@ def test_text_sets_of_a_task_are_read_to_its_lengths(project):
 
 
 @pytest.mark.parametrize(
-    ("cell", "task", "queries", "candidates"),
+    ("cell", "lengths", "queries", "candidates"),
     [
-        ("e5_query", "lareqa", "e5_query_t96", "e5_query_passage_t256"),
-        ("e5_query_bf16", "lareqa_small", "e5_query_bf16", "e5_query_bf16_passage"),
-        ("e5_query_t64", "lareqa_small", "e5_query_t64", "e5_query_passage_t64"),
-        ("e5_query_raw_t64", "lareqa_small", "e5_query_raw_t64", "e5_query_passage_raw_t64"),
-        ("e5_query_passage", "lareqa_small", "e5_query_passage", "e5_query_passage"),  # a table that says so reads all alike
-        ("mean", "mewsli_x", "mean_t64", "mean_t64"),  # has no prefixes
+        ("e5_query", {"queries": 96, "candidates": 256}, "e5_query_t96", "e5_query_passage_t256"),
+        ("e5_query_bf16", {}, "e5_query_bf16", "e5_query_bf16_passage"),
+        ("e5_query_t64", {}, "e5_query_t64", "e5_query_passage_t64"),
+        ("e5_query_raw_t64", {}, "e5_query_raw_t64", "e5_query_passage_raw_t64"),
+        ("e5_query_passage", {}, "e5_query_passage", "e5_query_passage"),  # a table that says so reads all alike
+        ("mean", {"queries": 64}, "mean_t64", "mean"),  # has no prefixes
     ],
 )
-def test_text_sets_of_a_task_get_its_prefixes_where_the_readout_has_them(project, cell, task, queries, candidates):
+def test_text_sets_of_a_task_get_its_prefixes_where_the_readout_has_them(project, cell, lengths, queries, candidates):
     expected = {"queries": queries, "candidates": candidates}
-    assert {role: role_readout(project, "me5_small", cell, task, role) for role in expected} == expected
+    project = replace(project, tasks={**project.tasks, "lareqa": {**project.tasks["lareqa"], "lengths": lengths}})
+    assert {role: role_readout(project, "me5_small", cell, "lareqa", role) for role in expected} == expected
     words = {role: "passage: " if "passage" in name else "query: " if "e5" in name else "" for role, name in expected.items()}
     assert {role: readout(project, name)["prefix"] for role, name in expected.items()} == words
 
@@ -100,8 +101,9 @@ def test_a_readout_with_another_prefix_differs_in_that_alone(project):
     own = readout(project, "e5_query")
     assert "prefixes" not in own
     assert readout(project, "e5_query_passage") == {**own, "prefix": "passage: "}
-    found = dev_readouts(project, "me5_small", {"best": {"task": "lareqa"}})["lareqa"]
-    assert {role: entry["prefix"] for role, entry in found.items()} == {"queries": "query: ", "candidates": "passage: "}
+    for task in ("lareqa", "mewsli_x"):
+        found = dev_readouts(project, "me5_small", {"best": {"task": task}})[task]
+        assert {role: entry["prefix"] for role, entry in found.items()} == {"queries": "query: ", "candidates": "passage: "}
     assert readout_name(project, "me5_small", "tatoeba") == "e5_query"
 
 
