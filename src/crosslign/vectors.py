@@ -132,7 +132,7 @@ def exact_scores(left: np.ndarray, right: np.ndarray) -> np.ndarray:
 
 
 def pair_cosines(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return the scores of aligned rows of one matrix: float32 [n].
+    """Return the scores of aligned rows of one matrix: float32 [n]; exactly 1 where both are equal.
 
     Args:
         vectors: [rows, d]; may be a memory map.
@@ -148,7 +148,8 @@ def pair_cosines(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) -> np
         for rows in (left[at], right[at]):
             chunk = np.asarray(vectors[rows])
             pair.append(to_grid(chunk, GRID / row_norms(chunk, rows, name)))
-        scores[at] = exact_scores(*pair)
+        # The grid makes a row a little longer or shorter than 1, and equal pairs must tie.
+        scores[at] = np.where((pair[0] == pair[1]).all(1), np.float32(1.0), exact_scores(*pair))
     return scores
 
 

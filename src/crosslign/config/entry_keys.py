@@ -14,7 +14,7 @@ OWN = {
     "views": {"builder", "from", "seed"},
     "terms": {"objective", "weight", "examples", "batch", "micro_batch"},
     "parts": {"kind", "learning_rate", "clip", "start_from"},
-    "tasks": {"scorer", "texts", "output", "main", "averages", "readout", "lengths", "normalise", "footnote", "splits"},
+    "tasks": {"scorer", "texts", "output", "main", "averages", "readout", "lengths", "prefixes", "normalise", "footnote", "splits"},
 }
 """Keys that belong to the entry itself; every other key of it is an option of the implementation that it names."""
 PACE = ("checkpoint_minutes", "checkpoint_every")

@@ -1,4 +1,4 @@
-"""Readouts by name, and what an evaluation makes of them: another length, or vectors that are not scaled to unit length."""
+"""Readouts by name, and what an evaluation makes of them: another length or prefix, or vectors not scaled to unit length."""
 
 from __future__ import annotations
 
@@ -18,19 +18,42 @@ def split_length(name: str) -> tuple[str, int | None]:
 
 
 def readout(project: Project, name: str) -> dict[str, Any]:
-    """Return a readout by name: `<readout>_t96` has that maximal length, `<readout>_raw` leaves vectors as long as they come.
+    """Return a readout by name.
+
+    `<readout>_t96` has that maximal length, `<readout>_raw` leaves vectors as long as they come, and `<readout>_passage` has the prefix
+    that the readout calls `passage`.
 
     Raises:
         InputError: no such readout.
     """
     if name in project.readouts:
-        return dict(project.readouts[name])
+        return {key: value for key, value in project.readouts[name].items() if key != "prefixes"}
     base, length = split_length(name)
     if length is not None:
         return {**readout(project, base), "max_length": length}
     if name.endswith(RAW):
         return {**readout(project, name.removesuffix(RAW)), "normalise": False}
+    base, _, prefix = name.rpartition("_")
+    if prefix in prefixes_of(project, base):
+        return {**readout(project, base), "prefix": prefixes_of(project, base)[prefix]}
     raise InputError(f"unknown readout {name!r}", where="config/encoders.yaml: readouts")
+
+
+def prefixes_of(project: Project, name: str) -> dict[str, str]:
+    """Return the prefixes that a readout has for texts of several kinds, by their names."""
+    return dict(project.readouts.get(name, {}).get("prefixes", {}))
+
+
+def prefixed(project: Project, name: str, prefix: str) -> str:
+    """Return the name of a readout with the prefix of this name; the same name where it has none of that name, or puts it anyway."""
+    own = prefixes_of(project, name)
+    if prefix in own and own[prefix] != project.readouts[name]["prefix"]:
+        return f"{name}_{prefix}"
+    _, length = split_length(name)
+    end = RAW if length is None else f"_t{length}"
+    if name in project.readouts or not name.endswith(end):
+        return name
+    return prefixed(project, name.removesuffix(end), prefix) + end
 
 
 def _without_length(project: Project, name: str) -> str:

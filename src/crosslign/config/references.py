@@ -9,7 +9,7 @@ from crosslign.config.baselines import named_rows
 from crosslign.config.catalog import file_names
 from crosslign.config.cells import OF_VECTORS, system_of
 from crosslign.config.project import Project, filter_corpora, view_corpora
-from crosslign.config.readouts import RAW, split_length
+from crosslign.config.readouts import RAW, prefixes_of, split_length
 from crosslign.config.resolve import entry_of
 from crosslign.config.yaml_files import YamlFile, where_of
 from crosslign.errors import InputError
@@ -50,7 +50,7 @@ def _catalog_uses(project: Project) -> Iterator[Use]:
         for corpus in entry.get("prune", {}).get("corpora", []):
             yield "config/encoders.yaml", ("encoders", name, "prune", "corpora"), "corpus", corpus
     for name, task in project.tasks.items():
-        for key in ("lengths", "splits"):
+        for key in ("lengths", "prefixes", "splits"):
             for role in task.get(key, {}):
                 yield "config/tasks.yaml", ("tasks", name, key, role), f"text set of {name}", role
         for role, corpus in task["texts"].items():
@@ -58,6 +58,8 @@ def _catalog_uses(project: Project) -> Iterator[Use]:
             parts = project.corpora.get(corpus, {}).get("of", [])
             if len(parts) > 1 and role in task.get("splits", {}):
                 yield "config/tasks.yaml", ("tasks", name, "splits", role), f"split of {corpus}", task["splits"][role]
+        for role, prefix in task.get("prefixes", {}).items():
+            yield "config/tasks.yaml", ("tasks", name, "prefixes", role), "prefix of a readout", prefix
         if "readout" in task:
             yield "config/tasks.yaml", ("tasks", name, "readout"), "readout", task["readout"]
 
@@ -137,6 +139,20 @@ def _table_uses(project: Project) -> Iterator[Use]:
             yield file, ("figures", name, "text_set"), "evaluation corpus", figure["text_set"]
 
 
+def _prefixed(project: Project) -> dict[str, str]:
+    """Return the name of each readout with another of its prefixes, and the name of that prefix."""
+    return {f"{name}_{prefix}": prefix for name in project.readouts for prefix in prefixes_of(project, name)}
+
+
+def _check_prefixes(project: Project, files: Mapping[str, YamlFile]) -> None:
+    """Refuse a readout whose name would stand for another one with a prefix."""
+    for name, prefix in _prefixed(project).items():
+        if name in project.readouts:
+            where = where_of(files, "config/encoders.yaml", ("readouts", name))
+            why = f"so is {name.removesuffix(f'_{prefix}')!r} with its prefix {prefix!r}"
+            raise InputError(f"two readouts are called {name!r}", where=where, why=why, do="Give one of them another name")
+
+
 def _known(project: Project) -> Mapping[str, Collection[str]]:
     systems = [*project.systems, *project.encoders]
     evaluations = {name for name, entry in project.corpora.items() if entry["kind"] == "evaluation"}
@@ -150,7 +166,8 @@ def _known(project: Project) -> Mapping[str, Collection[str]]:
         "training corpus or view": [*training, *project.views],
         **{f"split of {name}": entry["of"] for name, entry in project.corpora.items() if "of" in entry},
         "encoder": project.encoders,
-        "readout": project.readouts,
+        "readout": [*project.readouts, *_prefixed(project)],
+        "prefix of a readout": dict.fromkeys(_prefixed(project).values()),
         **{f"text set of {name}": task["texts"] for name, task in project.tasks.items()},
         "task": project.tasks,
         "examples": project.examples,
@@ -281,6 +298,7 @@ def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
             if not _exists(project, kind, name, allowed):
                 what = f"{name!r} is no {kind}" if "corpus" in kind and name in project.corpora else f"unknown {kind} {name!r}"
                 raise InputError(what, where=where_of(files, file, keys), why=nearest(name, list(allowed)))
+    _check_prefixes(project, files)
     _check_pairs(project, files)
     _check_footnotes(project, files)
     _check_averages(project, files)

@@ -8,7 +8,7 @@ from typing import Any
 
 from crosslign.config.entry_keys import CHECKPOINT_MINUTES, without_pace
 from crosslign.config.project import Project
-from crosslign.config.readouts import readout, variant
+from crosslign.config.readouts import prefixed, readout, variant
 from crosslign.errors import InputError
 from crosslign.languages import normalise
 
@@ -215,7 +215,7 @@ def readout_name(project: Project, system: str, task: str, named: Mapping[str, A
 
     Returns:
         The readout is the named one, else the task's, else the system's. The length is the one that the task fixes for all its texts, else
-        the named one, else the readout's. Where a task fixes several lengths, `role_readout` tells them.
+        the named one, else the readout's. Where a task fixes several lengths, `role_readout` tells them, and the prefixes that it fixes.
     """
     named, entry = named or {}, project.tasks.get(task, {})
     own = project.encoders[system] if is_untrained(project, system) else entry_of(project, system)
@@ -227,8 +227,9 @@ def readout_name(project: Project, system: str, task: str, named: Mapping[str, A
 
 
 def role_readout(project: Project, system: str, name: str, task: str, role: str) -> str:
-    """Return the readout of one text set of a task: that of the cell, with the length that the task fixes for the role."""
-    length = project.tasks[task].get("lengths", {}).get(role)
+    """Return the readout of one text set of a task: that of the cell, with the length and the prefix that the task fixes for the role."""
+    length, prefix = (project.tasks[task].get(key, {}).get(role) for key in ("lengths", "prefixes"))
+    name = name if prefix is None else prefixed(project, name, prefix)
     return name if length is None else _read_as(project, system, name, length, False)
 
 

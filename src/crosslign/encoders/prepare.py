@@ -118,7 +118,7 @@ def prepare_encoder(
         member = Member.load(folder)
         if "prune" in entry:
             origin["vocabulary_before"] = len(member.tokenizer)
-            member = prune(member, texts_of(corpora), entry["prune"].get("prefix", ""))
+            member = prune(member, texts_of(corpora), entry["prune"].get("prefixes", []))
             replace_saved(member, folder)
         if not (folder / "modules.json").exists():
             write_modules(folder, member.dimension, member.blocks, member.positions, {})

@@ -30,8 +30,8 @@ def texts_of(paths: Iterable[Path]) -> Iterator[str]:
                     yield from (text for text in table[column].to_pylist() if text is not None)
 
 
-def used_ids(tokenizer: Any, texts: Iterable[str], prefix: str = "") -> set[int]:
-    """Return the ids of all pieces that texts are cut into, with the prefix in front and without; nothing is truncated."""
+def used_ids(tokenizer: Any, texts: Iterable[str], prefixes: Sequence[str] = ()) -> set[int]:
+    """Return the ids of all pieces that texts are cut into, with each prefix in front and without; nothing is truncated."""
     backend = tokenizer.backend_tokenizer
     backend.no_truncation()
     backend.no_padding()
@@ -44,7 +44,7 @@ def used_ids(tokenizer: Any, texts: Iterable[str], prefix: str = "") -> set[int]
         waiting.clear()
 
     for text in texts:
-        waiting += dict.fromkeys([text, prefix + text])
+        waiting += [text, *(prefix + text for prefix in prefixes)]
         if len(waiting) >= BATCH:
             count()
     count()
@@ -102,7 +102,7 @@ def _smaller_embeddings(member: Member, kept: Sequence[int]) -> None:
     embedding.padding_idx = number.get(embedding.padding_idx)
 
 
-def prune(member: Member, texts: Iterable[str], prefix: str = "") -> Member:
+def prune(member: Member, texts: Iterable[str], prefixes: Sequence[str] = ()) -> Member:
     """Return the encoder with only those pieces that the given texts are cut into.
 
     A text that the full encoder cuts into kept pieces alone is cut the same way (fewer candidates cannot make another one the
@@ -111,7 +111,7 @@ def prune(member: Member, texts: Iterable[str], prefix: str = "") -> Member:
     Args:
         member: an encoder whose tokenizer is a unigram model (XLM-R, E5, …); its embeddings are changed in place.
         texts: what must stay exact.
-        prefix: put in front of each text, as the readout does.
+        prefixes: put in front of each text, as readouts do.
 
     Raises:
         InputError: the tokenizer is of another kind, or the padding id would move where positions are counted from it.
@@ -121,7 +121,7 @@ def prune(member: Member, texts: Iterable[str], prefix: str = "") -> Member:
         raise InputError(
             "only unigram vocabularies can be pruned", where="config/encoders.yaml: prune", why=f"found {state['model']['type']}"
         )
-    kept = _kept(state, used_ids(member.tokenizer, texts, prefix), state["model"])
+    kept = _kept(state, used_ids(member.tokenizer, texts, prefixes), state["model"])
     backbone: Any = member.backbone
     pad = backbone.config.pad_token_id
     if backbone.config.model_type in ROBERTA_POSITIONS and kept.index(pad) != pad:

@@ -23,15 +23,18 @@ def score(job: Job) -> None:
     tables = iter(job.inputs["sets"])
     sets = {role: {part: next(tables) for part in EVALUATION_FILES} for role in roles}
     sidecars = [read_json(lineage_path(matrices[role])) for role in roles]
-    lengths = {role: int(sidecar["recipe"]["readout_entry"]["max_length"]) for role, sidecar in zip(roles, sidecars, strict=True)}
+    read = {role: sidecar["recipe"]["readout_entry"] for role, sidecar in zip(roles, sidecars, strict=True)}
+    lengths, prefixes = ({role: entry[key] for role, entry in read.items()} for key in ("max_length", "prefix"))
     sets_by_corpus = {corpus: sets[role] for role, corpus in recipe["task_entry"]["texts"].items()}
     context = {
         **{key: recipe[key] for key in ("run_id", "system", "seed", "checkpoint", "readout", "profile")},
-        **{key: recipe["readout_entry"][key] for key in ("pooling", "precision", "prefix")},
-        # As it was read: a smaller encoder has another layer there, and the roles of a task may have lengths of their own.
+        **{key: recipe["readout_entry"][key] for key in ("pooling", "precision")},
+        # As it was read: a smaller encoder has another layer there, and the roles of a task may have lengths and prefixes of their own.
         "layer": sidecars[0]["counts"]["layer_read"],
         "max_length": max(lengths.values()),
         "lengths": lengths if len(set(lengths.values())) > 1 else {},
+        "prefix": prefixes[roles[0]] if len(set(prefixes.values())) == 1 else "",
+        "prefixes": prefixes if len(set(prefixes.values())) > 1 else {},
         "score_change": _score_change(recipe["readout_entry"]),
         "checkpoint_sha": _checkpoint_sha(dict(zip(matrices.values(), sidecars, strict=True))),
         "code_version": job.params["code"],

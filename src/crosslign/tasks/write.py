@@ -35,13 +35,13 @@ def write_scores(out: Path, context: Mapping[str, Any], records: Sequence[Record
     Args:
         out: final path.
         context: the values named by `HEAD` and `IN_EACH_RECORD`, and by `PRECISION` where they are others; `lengths`, the tokens at most
-            of each role, where they differ, and `prefix`, the text before each sentence, where there is one.
+            of each role, and `prefixes`, the text before its sentences, where they differ; else `prefix`, where there is one.
         records: at least one; written in sorted order.
     """
     for record in records:
         check_value(asdict(record), str(out))
     shared = {key: context[key] for key in IN_EACH_RECORD} | {key: context.get(key, usual) for key, usual in PRECISION.items()}
-    shared |= {key: context[key] for key in ("lengths", "prefix") if context.get(key)}
+    shared |= {key: context[key] for key in ("lengths", "prefix", "prefixes") if context.get(key)}
     ordered = sorted(records, key=lambda record: (record.eval, record.subset, record.metric, record.direction, record.protocol))
     write_json(out, {**{key: context[key] for key in HEAD}, "records": [{**shared, **_fields_of(record)} for record in ordered]})
 

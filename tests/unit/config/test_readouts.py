@@ -1,4 +1,4 @@
-"""How a cell's vectors are read: pooling of the system, length of the evaluation, and what tables and rows say."""
+"""How a cell's vectors are read: pooling of the system, length and prefix of the evaluation, and what tables and rows say."""
 
 import re
 from dataclasses import replace
@@ -41,6 +41,7 @@ def reading(project, table, row, column):
         ("cls_t64", None, True, "cls_raw_t64"),
         ("cls_raw_t64", 512, False, "cls_raw"),
         ("mean_t64_bf16", 96, True, "mean_t64_bf16_raw_t96"),
+        ("e5_query_passage", 96, True, "e5_query_passage_raw_t96"),
     ],
 )
 def test_a_variant_of_a_readout_has_one_name_and_differs_in_what_was_asked_alone(project, name, length, raw, expected):
@@ -49,7 +50,7 @@ def test_a_variant_of_a_readout_has_one_name_and_differs_in_what_was_asked_alone
     assert readout(project, expected) == {**own, "max_length": length or own["max_length"], "normalise": own["normalise"] and not raw}
 
 
-@pytest.mark.parametrize("name", ["nothing", "cls_tt", "cls_t", "_raw", "_t64", "nothing_t64", "nothing_raw"])
+@pytest.mark.parametrize("name", ["nothing", "cls_tt", "cls_t", "_raw", "_t64", "nothing_t64", "nothing_raw", "cls_query", "_passage"])
 def test_an_unknown_readout_is_named(project, name):
     with pytest.raises(InputError, match=r"unknown readout"):
         readout(project, name)
@@ -75,6 +76,35 @@ def test_text_sets_of_a_task_are_read_to_its_lengths(project):
         name = readout_name(project, "xlm-r", task)
         matrices = score_inputs(project, "xlm-r", "base", name, task)
         assert {readout(project, part["matrix"].parent.name)["max_length"] for part in matrices.values()} == {length}
+
+
+@pytest.mark.parametrize(
+    ("cell", "lengths", "queries", "candidates"),
+    [
+        ("e5_query", {"queries": 96, "candidates": 256}, "e5_query_t96", "e5_query_passage_t256"),
+        ("e5_query_bf16", {}, "e5_query_bf16", "e5_query_bf16_passage"),
+        ("e5_query_t64", {}, "e5_query_t64", "e5_query_passage_t64"),
+        ("e5_query_raw_t64", {}, "e5_query_raw_t64", "e5_query_passage_raw_t64"),
+        ("e5_query_passage", {}, "e5_query_passage", "e5_query_passage"),  # a table that says so reads all alike
+        ("mean", {"queries": 64}, "mean_t64", "mean"),  # has no prefixes
+    ],
+)
+def test_text_sets_of_a_task_get_its_prefixes_where_the_readout_has_them(project, cell, lengths, queries, candidates):
+    expected = {"queries": queries, "candidates": candidates}
+    project = replace(project, tasks={**project.tasks, "lareqa": {**project.tasks["lareqa"], "lengths": lengths}})
+    assert {role: role_readout(project, "me5_small", cell, "lareqa", role) for role in expected} == expected
+    words = {role: "passage: " if "passage" in name else "query: " if "e5" in name else "" for role, name in expected.items()}
+    assert {role: readout(project, name)["prefix"] for role, name in expected.items()} == words
+
+
+def test_a_readout_with_another_prefix_differs_in_that_alone(project):
+    own = readout(project, "e5_query")
+    assert "prefixes" not in own
+    assert readout(project, "e5_query_passage") == {**own, "prefix": "passage: "}
+    for task in ("lareqa", "mewsli_x"):
+        found = dev_readouts(project, "me5_small", {"best": {"task": task}})[task]
+        assert {role: entry["prefix"] for role, entry in found.items()} == {"queries": "query: ", "candidates": "passage: "}
+    assert readout_name(project, "me5_small", "tatoeba") == "e5_query"
 
 
 def test_no_encoder_reads_more_than_it_was_published_to(project):
@@ -153,7 +183,20 @@ def test_a_figure_is_read_so_too(project):
     assert [Path(panel["matrix"]).parent.name for panel in panels] == ["cls_t32", "cls_t32"]
 
 
-def test_every_readout_and_role_that_is_named_must_exist(tmp_path):
+LAREQA = "lengths: {queries: 96, candidates: 256}, prefixes: {queries: query,"
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "message"),
+    [
+        ("tasks.yaml", LAREQA, LAREQA.replace("queries: 96", "question: 96"), "unknown text set of lareqa 'question'"),
+        ("tasks.yaml", LAREQA, LAREQA.replace("queries: query", "question: query"), "unknown text set of lareqa 'question'"),
+        ("tasks.yaml", LAREQA, LAREQA.replace("queries: query", "queries: qeury"), "unknown prefix of a readout 'qeury'"),
+        ("encoders.yaml", "  mean_t64: {", "  e5_query_passage: {", "two readouts are called 'e5_query_passage'"),
+        ("encoders.yaml", "{query: ", "{t5: ", "does not match"),  # `e5_query_t5` is `e5_query` with 5 tokens
+    ],
+)
+def test_every_readout_role_and_prefix_that_is_named_must_exist(tmp_path, file, old, new, message):
     for folder in ("config", "workflow"):
         (tmp_path / folder).symlink_to(ROOT / folder)
     (tmp_path / "resources").symlink_to(ROOT / "resources")
@@ -162,8 +205,9 @@ def test_every_readout_and_role_that_is_named_must_exist(tmp_path):
     for path in (ROOT / "config").iterdir():
         (tmp_path / "config" / path.name).symlink_to(path)
     settings = {"scale": "quick", "papers": ["anchors"], "targets": ["all"]}
-    tasks = (ROOT / "config" / "tasks.yaml").read_text(encoding="utf-8")
-    (tmp_path / "config" / "tasks.yaml").unlink()
-    (tmp_path / "config" / "tasks.yaml").write_text(tasks.replace("lengths: {queries: 96,", "lengths: {question: 96,"), encoding="utf-8")
-    with pytest.raises(InputError, match=re.escape("unknown text set of lareqa 'question'")):
+    text = (ROOT / "config" / file).read_text(encoding="utf-8")
+    assert old in text
+    (tmp_path / "config" / file).unlink()
+    (tmp_path / "config" / file).write_text(text.replace(old, new), encoding="utf-8")
+    with pytest.raises(InputError, match=re.escape(message)):
         load_project(tmp_path, settings)

@@ -20,7 +20,7 @@ from crosslign.errors import InputError
 from crosslign.files import write_rows
 
 KEPT = ["abc cd", "日本 x", "a b"]
-READOUT = {"pooling": "mean", "prefix": "dd "}
+PREFIXES = ["dd ", "ß "]
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +29,7 @@ def pruned_folder(tmp_path_factory, e5s1_bytes):
     (folder / "tiny.bin").write_bytes(e5s1_bytes[0])
     columns = {"id": list("012"), "lang": ["en"] * 3, "text": KEPT}
     write_rows(folder / "all.parquet", pa.table(columns), "mono")
-    entry = {"path": str(folder / "tiny.bin"), "format": "e5s1", "prune": {"corpora": ["c"], "prefix": "dd "}}
+    entry = {"path": str(folder / "tiny.bin"), "format": "e5s1", "prune": {"corpora": ["c"], "prefixes": PREFIXES}}
     facts = prepare_encoder("tiny", entry, {}, folder / "out", [folder / "all.parquet"])
     assert facts["vocabulary_before"] == len(PIECES)
     assert facts["vocabulary"] < len(PIECES)
@@ -44,14 +44,16 @@ def both(e5s1_folder, pruned_folder):
 def test_only_used_special_and_lowest_pieces_stay(both):
     full, pruned = both
     pieces = json.loads(pruned.tokenizer.backend_tokenizer.to_str())["model"]["vocab"]
-    used = {PIECES[i] for text in KEPT for prefix in ("", "dd ") for i in full.tokenizer(prefix + text).input_ids}
+    used = {PIECES[i] for text in KEPT for prefix in ("", *PREFIXES) for i in full.tokenizer(prefix + text).input_ids}
     lowest = WORDS[int(np.argmin(SCORES[4:-1]))]
     assert [piece for piece, _ in pieces] == [piece for piece in PIECES if piece in used | {"<pad>", "<unk>", "<mask>", lowest}]
     assert pruned.backbone.config.vocab_size == len(pieces) == pruned.backbone.get_input_embeddings().weight.shape[0]
 
 
-def test_vectors_of_kept_texts_are_the_same_numbers(e5s1_folder, pruned_folder):
-    full, pruned = (encode(Model.load({"main": folder}), KEPT, ["en"] * 3, READOUT) for folder in (e5s1_folder, pruned_folder))
+@pytest.mark.parametrize("prefix", ["", *PREFIXES])
+def test_vectors_of_kept_texts_are_the_same_numbers(e5s1_folder, pruned_folder, prefix):
+    readout = {"pooling": "mean", "prefix": prefix}
+    full, pruned = (encode(Model.load({"main": folder}), KEPT, ["en"] * 3, readout) for folder in (e5s1_folder, pruned_folder))
     np.testing.assert_array_equal(full, pruned)
 
 

@@ -124,8 +124,15 @@ def test_the_text_before_each_sentence_is_recorded_where_there_is_one(results):
     found = []
     for prefix in ("", "query: "):
         entry = {**READOUT, "prefix": prefix}
-        found.append(results.score("A-s42", "last", "tatoeba", {"test": "test"}, files, entry_of_readout=entry).get("prefix"))
-    assert found == [None, "query: "]
+        found.append(results.score("A-s42", "last", "tatoeba", {"test": "test"}, files, {"test": entry}, entry))
+    assert [(record.get("prefix"), record.get("prefixes")) for record in found] == [(None, None), ("query: ", None)]
+
+
+def test_prefixes_of_a_tasks_text_sets_are_recorded_where_they_differ(results):
+    files = {name: results.evaluation(name, ["deu"]) for name in ("dev", "test")}
+    readouts = {"dev": {**READOUT, "prefix": "query: "}, "test": {**READOUT, "prefix": ""}}
+    record = results.score("A-s42", "last", "bucc", {"dev": "dev", "test": "test"}, files, readouts)
+    assert (record["prefixes"], "prefix" in record) == ({"dev": "query: ", "test": ""}, False)
 
 
 @pytest.mark.parametrize(
