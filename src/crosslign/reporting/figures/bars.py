@@ -17,7 +17,7 @@ from crosslign.reporting.figures._style import PALETTE, save, subplots, write_nu
 from crosslign.reporting.values import fill_cell
 
 ORANGE = "#D55E00"
-BASE_COLUMNS = ("against", "change")
+BASE_COLUMNS = ("against", "against_value", "change")
 MANY = 4
 """Groups of bars beyond which their names stand aslant, and bars without their numbers."""
 
@@ -131,7 +131,7 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
             _draw_bars(axis, shown, (number - (len(block.panels) - 1) / 2) * width, width, palette[number % len(palette)], panel["label"])
             for place, (cell, bar) in enumerate(zip(cells, shown, strict=True)):
                 name = f"{block.title}, {block.names[place]}" if block.title else block.names[place]
-                changes = (base_cells[place].ours, bar.ours) if base else ()
+                changes = (base["label"], base_cells[place].ours, bar.ours) if base else ()
                 rows.append((panel["label"], name, cell.ours, cell.std, cell.ci_low, cell.ci_high, cell.reason or bar.reason, *changes))
         _draw_names(axis, entry["cells"], seen, block.names)
         axis.set(title=block.title, ylabel=f"change from {base['label']}, × 100" if base else "score × 100")
