@@ -153,6 +153,6 @@ def _draw_bars(axis: Axes, cells: Sequence[Cell], shift: float, width: float, co
             error = [[100 * reach[0]], [100 * reach[1]]] if reach else None
             bar = axis.bar(place + shift, 100 * cell.ours, width, yerr=error, color=colour, error_kw={"elinewidth": 0.8})
             if len(cells) <= MANY:
-                axis.bar_label(bar, fmt="%.1f", padding=2, fontsize=7)
+                axis.bar_label(bar, fmt=lambda height: f"{height:.1f}".replace("-", "−"), padding=2, fontsize=7)
     axis.bar(0, 0, width, color=colour, label=label)
     axis.axhline(0, color="#333333", linewidth=0.8)
