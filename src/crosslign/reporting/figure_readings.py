@@ -32,7 +32,7 @@ def _beside(companion: str, lines: Numbers) -> str:
     """Say the number beside each system's picture."""
     values = {line["panel"]: float(line[companion]) for line in lines}
     found = COMPANIONS[companion]
-    return f"{found.name.capitalize()}: {', '.join(f'{panel} {found.printed(value)}' for panel, value in values.items())}."
+    return f"{found.name.capitalize()}: {'; '.join(f'{panel} {found.printed(value)}' for panel, value in values.items())}."
 
 
 def _risen(lines: Numbers) -> str:
@@ -42,7 +42,7 @@ def _risen(lines: Numbers) -> str:
         if line["change"]:
             counts.setdefault(line["against"], {}).setdefault(line["system"], []).append(float(line["change"]) > 0)
     said = {
-        base: ", ".join(f"{system} in {sum(rises)} of {len(rises)} evaluations" for system, rises in systems.items())
+        base: "; ".join(f"{system} in {sum(rises)} of {len(rises)} evaluations" for system, rises in systems.items())
         for base, systems in counts.items()
     }
     return " ".join(f"Above {base}: {systems}." for base, systems in said.items())

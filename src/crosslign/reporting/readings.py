@@ -106,7 +106,7 @@ def seen(table: PrintedTable) -> str:
     if not filled:
         return f"None of the {len(cells)} cells has a value of ours; the footnotes say why."
     have = f"{filled} of {_have(len(cells))} a value of ours."
-    fallen = f"In {collapsed} of them the system has collapsed." if collapsed else ""
+    fallen = f"In {'all' if collapsed == filled > 1 else collapsed} of them the system has collapsed." if collapsed else ""
     return " ".join(filter(None, [have, fallen, _leader(table), _beyond_chance(table)]))
 
 

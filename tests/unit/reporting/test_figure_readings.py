@@ -17,7 +17,7 @@ def numbers(tmp_path):
 
 def test_the_number_beside_each_picture(numbers):
     path = numbers("panel,lang,group,x,y,neighbour_rate", "XLM-R,en,g,0,0,0.25", "XLM-R,de,g,1,1,0.25", "ours,en,g,0,0,1.0")
-    assert seen_in(path) == "Nearest in another language is the translation: XLM-R 25.0 %, ours 100.0 %."
+    assert seen_in(path) == "Nearest in another language is the translation: XLM-R 25.0 %; ours 100.0 %."
 
 
 def test_what_rises_above_each_base(numbers):
@@ -28,7 +28,7 @@ def test_what_rises_above_each_base(numbers):
         "single,sts de,0.1,mSimCSE,0.2,-0.1",
     )  # fmt: skip
     assert seen_in(path) == (
-        "Above LaBSE: single in 1 of 2 evaluations, multiple in 1 of 1 evaluations. Above mSimCSE: single in 0 of 1 evaluations."
+        "Above LaBSE: single in 1 of 2 evaluations; multiple in 1 of 1 evaluations. Above mSimCSE: single in 0 of 1 evaluations."
     )
 
 

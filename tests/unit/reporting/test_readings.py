@@ -60,7 +60,7 @@ def test_settings_of_a_recipe_are_values_of_ours():
 
 def test_collapsed_systems_are_counted_and_lead_nothing():
     fallen = [cell(0.4, status="collapsed"), cell(0.4, status="collapsed")]
-    assert seen(table(("A", fallen), ("B", fallen))) == ("4 of 4 cells have a value of ours. In 4 of them the system has collapsed.")
+    assert seen(table(("A", fallen), ("B", fallen))) == ("4 of 4 cells have a value of ours. In all of them the system has collapsed.")
     assert "In 1 of them" in seen(table(("A", [cell(0.4, status="collapsed")]), ("B", [cell(0.2, status="ok")])))
 
 
