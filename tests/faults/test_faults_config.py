@@ -50,7 +50,7 @@ NAMED += [("config/encoders.yaml", "encoders"), ("config/encoders.yaml", "readou
 SMALLEST = {
     "finetunes": {"finetune": {}},
     "views": {"view": {}},
-    "figures": {"curve": {"kind": "curves", "title": "Loss", "caption": "Loss.", "systems": ["F-A"]}},
+    "figures": {"curve": {"kind": "curves", "title": "Loss", "caption": "Loss.", "from": ["F-A"]}},
     "mine": {"mine": {"system": "F-A", "source": {"path": "a.txt", "lang": "en"}, "target": {"path": "b.txt", "lang": "de"}}},
 }
 

@@ -321,7 +321,7 @@ def test_f38_tokens_of_the_environment_stand_nowhere(undisturbed):
         assert [str(path) for path in place.rglob("*") if path.is_file() and secret in path.read_bytes()] == []
 
 
-FIGURE = "figures:\n  curve: {kind: curves, title: Loss, caption: Loss., systems: [F-A]}"
+FIGURE = "figures:\n  curve: {kind: curves, title: Loss, caption: Loss., from: [F-A]}"
 HUB = "encoders:\n  of_hub: {hub: owner/model, revision: main, readout: mean, licence: none, citation: none}"
 COMMANDS = (["doctor"], ["crate", "faults"], ["card", "F-A-s42"], ["explain", "faults", "F-A", "mono"], ["verify"])
 

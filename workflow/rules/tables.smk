@@ -143,7 +143,11 @@ rule write_report:
     input:
         scores=COVERED_SCORES,
         published=published(COVERED_TABLES),
-        figures=[paths.figure(figure, "png") for figure in COVERED_FIGURES],
+        figures=[
+            paths.figure(figure, form)
+            for figure in COVERED_FIGURES
+            for form in ("png", "csv")
+        ],
         overlap=paths.overlap("csv"),
     output:
         page=report(paths.report, caption="../report/report.rst", category="Report"),

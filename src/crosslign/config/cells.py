@@ -265,8 +265,10 @@ def _label(project: Project, system: str, paper: str) -> str:
     return next((str(row["label"]) for row in rows if row.get("system") == system), system)
 
 
-OF_VECTORS = ("tsne", "nearest", "similarities", "pair_cosines")
+OF_VECTORS = ("tsne", "heatmap", "nearest", "pair_cosines")
 """Kinds of figures that read the vectors of a text set."""
+ACCOMPANIED = ("tsne", "heatmap")
+"""Kinds of figures that show a number beside each picture: their `companion`."""
 
 
 def figure_inputs(project: Project, figure: str) -> dict[str, Any]:
@@ -278,8 +280,8 @@ def figure_inputs(project: Project, figure: str) -> dict[str, Any]:
     panel_of = {"curves": _curve_panel, **dict.fromkeys(OF_VECTORS, _matrix_panel)}.get(entry["kind"], _score_panel)
     panels: list[dict[str, Any]] = []
     declared: list[Path] = []
-    labels = entry.get("labels") or [_label(project, system, paper) for system in entry["systems"]]
-    for system, label in zip(entry["systems"], labels, strict=True):
+    labels = entry.get("labels") or [_label(project, system, paper) for system in entry["from"]]
+    for system, label in zip(entry["from"], labels, strict=True):
         panel, paths = panel_of(project, entry, system)
         panels.append({"label": label, **panel})
         declared += paths

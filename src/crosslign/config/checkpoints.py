@@ -46,7 +46,7 @@ def _shown_uses(project: Project) -> Iterator[Use]:
             systems = {system_of(row, column) for row in table["rows"] if "system" in row} if "checkpoint" in column else set()
             yield from ((("tables", name, "columns", index, "checkpoint"), system, column["checkpoint"]) for system in sorted(systems))
     for name, figure in project.figures.items():
-        shown = figure["systems"] if "checkpoint" in figure else ()
+        shown = figure["from"] if "checkpoint" in figure else ()
         yield from ((("figures", name, "checkpoint"), system, figure["checkpoint"]) for system in shown)
 
 

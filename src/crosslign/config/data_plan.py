@@ -105,7 +105,7 @@ class _Uses(Uses):
 
     def figure(self, name: str) -> None:
         entry = self.project.figures[name]
-        for system in [*entry.get("systems", []), *entry.get("against", [])]:
+        for system in [*entry["from"], *entry.get("against", [])]:
             self.system(system)
         for cell in entry.get("cells", []):
             self.task(cell["task"])

@@ -7,7 +7,7 @@ from typing import Any
 
 from crosslign.config.baselines import named_rows
 from crosslign.config.catalog import file_names
-from crosslign.config.cells import OF_VECTORS, system_of
+from crosslign.config.cells import ACCOMPANIED, OF_VECTORS, system_of
 from crosslign.config.project import Project, filter_corpora, view_corpora
 from crosslign.config.readouts import RAW, prefixes_of, split_length
 from crosslign.config.resolve import entry_of
@@ -131,7 +131,7 @@ def _table_uses(project: Project) -> Iterator[Use]:
                 yield file, ("tables", name, "rows", index, "system"), "system", system
     for name, figure in project.figures.items():
         file = project.file_of(name)
-        for key in ("systems", "against"):
+        for key in ("from", "against"):
             yield from ((file, ("figures", name, key), "system", system) for system in figure.get(key, []))
         for index, cell in enumerate(figure.get("cells", [])):
             yield file, ("figures", name, "cells", index, "task"), "task", cell["task"]
@@ -269,16 +269,19 @@ def _check_averages(project: Project, files: Mapping[str, YamlFile]) -> None:
 
 
 def _check_figures(project: Project, files: Mapping[str, YamlFile]) -> None:
-    """Refuse a figure that lacks what its kind reads, or that names more or fewer labels, places or bases than systems."""
+    """Refuse a figure that lacks what its kind reads or has what it cannot show, or whose lists are of another length than its systems."""
     needs = {"bars": ("cells",), "lines": ("cells", "x"), **dict.fromkeys(OF_VECTORS, ("text_set",))}
     for name, figure in project.figures.items():
         file = project.file_of(name)
         for key in needs.get(figure["kind"], ()):
             if key not in figure:
                 raise InputError(f"a figure of kind {figure['kind']} needs `{key}`", where=where_of(files, file, ("figures", name)))
+        if "companion" in figure and figure["kind"] not in ACCOMPANIED:
+            where = where_of(files, file, ("figures", name, "companion"))
+            raise InputError(f"a figure of kind {figure['kind']} has no `companion`", where=where, why=f"{', '.join(ACCOMPANIED)} have one")
         for key in ("labels", "x", "places", "against", "against_labels"):
-            if key in figure and len(figure[key]) != len(figure["systems"]):
-                what = f"{len(figure[key])} entries for {len(figure['systems'])} systems"
+            if key in figure and len(figure[key]) != len(figure["from"]):
+                what = f"{len(figure[key])} entries for {len(figure['from'])} systems"
                 raise InputError(what, where=where_of(files, file, ("figures", name, key)), do="Name one for each system, in their order")
         for key in ("against", "seen"):
             if "places" in figure and key in figure:

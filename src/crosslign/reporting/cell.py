@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from crosslign.paths import COUNTS
+
 
 @dataclass
 class Cell:
@@ -59,8 +61,15 @@ class Cell:
 
     @property
     def seeds(self) -> int:
-        """Runs that the value is a mean over."""
+        """Runs that the value is a mean over; none of a count."""
+        if any(record.get("eval") == COUNTS for record in self.records):
+            return 0
         return len(self.records) or (self.parts[0].seeds if self.parts else 0)
+
+    @property
+    def collapsed(self) -> bool:
+        """Whether a run behind it has collapsed: its value stays, and means nothing."""
+        return any(record.get("status") == "collapsed" for leaf in self.leaves for record in leaf.records)
 
     @property
     def leaves(self) -> list[Cell]:

@@ -21,8 +21,9 @@ DASH, MINUS = "–", "−"
 NON_COMMERCIAL = re.compile(r"non-?commercial|\bNC\b|-NC-", re.IGNORECASE)
 APART = "95 % interval lies wholly {} that of {}."
 REDUCED = (
-    "Scale {} is reduced: less data, smaller encoders, fewer steps. Published figures, in grey, show where they belong; "
-    "a difference to them means nothing."
+    "Scale {} is reduced: less data (notes name the full sizes), smaller encoders, fewer steps; "
+    "rows that differ only in a size that it caps may be equal. "
+    "Published figures, in grey, show where they belong; a difference to them means nothing."
 )
 STAND_IN = "Built on stand-in data, written by the project in the official formats: the scores mean nothing."
 DELTA = "In brackets: ours less the published figure."

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from crosslign.reporting.cell import Cell
+from crosslign.reporting.console import number_of
 from crosslign.reporting.layout import PrintedCell, PrintedTable
 
 FACTORS = {"": 1, "k": 1e3, "M": 1e6}
@@ -63,18 +65,28 @@ def relative_distance(table: PrintedTable) -> Distance:
     return _distance([(100 * abs(ours / published - 1), place) for place, ours, published in pairs])
 
 
+def _columns(count: int) -> str:
+    return "the only column" if count == 1 else f"the {count} columns"
+
+
 def _leader(table: PrintedTable) -> str:
-    """Say which row is best in most columns, or which rows are."""
+    """Say which row is best in most columns, or which rows are; or that systems are equal wherever two of them can be compared."""
     wins = Counter(number for number, row in enumerate(table.rows) for cell in row.cells if cell.best)
-    contested = sum(any(row.cells[index].best for row in table.rows) for index in range(len(table.columns)))
+    places = range(len(table.columns))
+    contested = sum(any(row.cells[index].best for row in table.rows) for index in places)
     if not wins:
-        return ""
+        compared = [sum(_counts(row.cells[index].value) for row in table.rows) > 1 for index in places]
+        return f"Systems are equal in {_columns(sum(compared))} that can be compared." if any(compared) else ""
     count = max(wins.values())
     first = [row.name for number, row in enumerate(table.rows) if wins[number] == count]
     leaders = " and ".join(first) if len(first) < 3 else f"{len(first)} rows"
-    return (
-        f"{leaders} {'is' if len(first) == 1 else 'are each'} best in {count} of the {contested} columns in which systems can be compared."
-    )
+    share = "" if contested == 1 else f"{count} of "
+    return f"{leaders} {'is' if len(first) == 1 else 'are each'} best in {share}{_columns(contested)} in which systems differ."
+
+
+def _counts(cell: Cell) -> bool:
+    """Tell whether a cell holds a score that is compared with others."""
+    return cell.ours is not None and bool(cell.seeds) and not cell.collapsed
 
 
 def _beyond_chance(table: PrintedTable) -> str:
@@ -83,16 +95,19 @@ def _beyond_chance(table: PrintedTable) -> str:
     if not signs["↑"] and not signs["↓"]:
         return ""
     row = f"the first row ({table.rows[0].label})" if table.baseline == "the first row" else table.baseline
-    return f"Beyond chance, {signs['↑']} cells lie above {row} and {signs['↓']} below it."
+    return f"Beyond chance, {number_of(signs['↑'], 'cell')} {'lies' if signs['↑'] == 1 else 'lie'} above {row} and {signs['↓']} below it."
 
 
 def seen(table: PrintedTable) -> str:
     """Return what we see in a table."""
     cells = [cell for row in table.rows for cell in row.cells]
     filled = sum(cell.value.filled for cell in cells)
+    collapsed = sum(cell.value.filled and cell.value.collapsed for cell in cells)
     if not filled:
         return f"None of the {len(cells)} cells has a value of ours; the footnotes say why."
-    return " ".join(filter(None, [f"{filled} of {len(cells)} cells have a value of ours.", _leader(table), _beyond_chance(table)]))
+    have = f"{filled} of {_have(len(cells))} a value of ours."
+    fallen = f"In {'all' if collapsed == filled > 1 else collapsed} of them the system has collapsed." if collapsed else ""
+    return " ".join(filter(None, [have, fallen, _leader(table), _beyond_chance(table)]))
 
 
 def _gap_words(gap: Distance, unit: str) -> str:
@@ -103,13 +118,17 @@ def _gap_words(gap: Distance, unit: str) -> str:
     )
 
 
+def _have(cells: int) -> str:
+    return f"{number_of(cells, 'cell')} {'has' if cells == 1 else 'have'}"
+
+
 def from_paper(table: PrintedTable) -> str:
     """Return how far a table is from the paper; at a reduced scale, that no comparison is meant."""
     both = sum(cell.value.filled and bool(cell.published) for row in table.rows for cell in row.cells)
     if not both:
         return "No cell has both a value of ours and a published figure."
     if table.reduced:
-        return f"{both} cells have a published figure beside ours; at this scale no comparison is meant."
+        return f"{_have(both)} a published figure beside ours; at this scale no comparison is meant."
     gaps = [(distance(table), "points"), (relative_distance(table), "% of them")]
     said = " ".join(_gap_words(gap, unit) for gap, unit in gaps if gap.cells)
-    return said or f"{both} cells have a published value beside ours, in words."
+    return said or f"{_have(both)} a published value beside ours, in words."

@@ -14,6 +14,7 @@ from crosslign.files import write_text
 from crosslign.files.lineage import licences_of
 from crosslign.planning.plan import measured
 from crosslign.reporting.card import PAPERS
+from crosslign.reporting.figure_readings import seen_in
 from crosslign.reporting.formats import templates
 from crosslign.reporting.layout import PrintedTable, lay_out
 from crosslign.reporting.readings import from_paper, seen
@@ -64,9 +65,10 @@ def headline(table: PrintedTable) -> dict[str, Any] | None:
     return None
 
 
-def _figure(entry: Mapping[str, Any], png: Path) -> dict[str, str]:
-    image = base64.b64encode(png.read_bytes()).decode("ascii")
-    return {"id": entry["id"], "title": printable(entry["title"]), "caption": printable(entry["caption"]), "image": image}
+def _figure(entry: Mapping[str, Any], files: Mapping[str, Path]) -> dict[str, str]:
+    image = base64.b64encode(files["png"].read_bytes()).decode("ascii")
+    texts = {"title": entry["title"], "caption": entry["caption"], "seen": seen_in(files["csv"])}
+    return {"id": entry["id"], "image": image, **{key: printable(text) for key, text in texts.items()}}
 
 
 def overlap_rows(path: Path) -> list[dict[str, str]]:
@@ -82,8 +84,10 @@ def scores_of(tables: Sequence[Mapping[str, Any]], results: Path) -> list[Path]:
 
 
 def by_paper(recipe: Mapping[str, Any], results: Path, published: Path, figures: Sequence[Path]) -> list[dict[str, Any]]:
-    """Return, paper by paper, its tables with what they show and how far they are from the paper, and its figures."""
-    images = {path.stem: path for path in figures}
+    """Return, paper by paper, its tables with what they show and how far they are from the paper, and its figures with what they show."""
+    drawn: dict[str, dict[str, Path]] = {}
+    for path in figures:
+        drawn.setdefault(path.stem, {})[path.suffix[1:]] = path
     papers = []
     for paper in dict.fromkeys(entry["paper"] for entry in [*recipe["tables"], *recipe["figures"]]):
         tables = [lay_out(table, results, published) for table in recipe["tables"] if table["paper"] == paper]
@@ -92,7 +96,7 @@ def by_paper(recipe: Mapping[str, Any], results: Path, published: Path, figures:
                 "id": paper,
                 "work": PAPERS.get(paper, ""),
                 "tables": [{"table": table, "seen": seen(table), "from_paper": from_paper(table)} for table in tables],
-                "figures": [_figure(entry, images[entry["id"]]) for entry in recipe["figures"] if entry["paper"] == paper],
+                "figures": [_figure(entry, drawn[entry["id"]]) for entry in recipe["figures"] if entry["paper"] == paper],
             }
         )
     return papers
@@ -107,7 +111,7 @@ def build_report(
         recipe: what `crosslign.config.cells.overview` gives: `tables` (resolved), `figures`, `scale` and `stand_in`.
         results: the `{results}` folder; lineage of what lies in it and its benchmark files are shown.
         published: folder of the published figures.
-        figures: PNG of each figure, named by its id.
+        figures: PNG and CSV of each figure, named by its id.
         out: the page.
         overlap: CSV of the overlap of corpora and evaluation sets.
     """

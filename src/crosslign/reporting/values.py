@@ -195,14 +195,9 @@ def _total(cells: Sequence[Cell]) -> Cell:
     return Cell(ours=math.fsum(cell.ours or 0.0 for cell in cells), score_files=files)
 
 
-def _records(cell: Cell) -> list[dict[str, Any]]:
-    """Return the records behind a cell, those of its parts included."""
-    return [record for leaf in cell.leaves for record in leaf.records]
-
-
 def _mark_best(columns: Sequence[Mapping[str, Any]], grid: Grid) -> None:
     for index, column in enumerate(columns):
-        cells = [row[index] for row in grid if not any(record.get("status") == "collapsed" for record in _records(row[index]))]
+        cells = [row[index] for row in grid if not row[index].collapsed]
         values = [cell.ours for cell in cells if cell.ours is not None]
         if len(set(values)) > 1 and "count" not in column:
             best = min(values) if column.get("better") == "lower" else max(values)

@@ -34,7 +34,8 @@ def _average(name: str, wanted: Sequence[str], found: Mapping[str, Measure]) -> 
     # Resample i of subsets of one size holds the same positions (`Bootstrap`).
     parts = [measure.resamples for measure in present if measure.resamples is not None]
     resamples = np.mean(parts, axis=0) if parts and len(parts) == len(present) else None
-    collapsed = next((f"{measure.subset}: {measure.collapsed}" for measure in present if measure.collapsed), "")
+    alike = [measure for measure in present if measure.collapsed]
+    collapsed = f"{len(alike)} of {len(present)} subsets, in {alike[0].subset} {alike[0].collapsed}" if alike else ""
     return Measure(
         name,
         first.metric,

@@ -95,7 +95,7 @@ def declare(loaded, monkeypatch, asked, form, rows=()):
     entries = {
         "column": ("tables", "t", {"title": "", "columns": [{"label": "c", **asked}], "rows": list(rows)}),
         "part": ("tables", "t", {"title": "", "columns": [{"label": "c", "mean_of": [asked]}], "rows": list(rows)}),
-        "cell": ("figures", "f", {"kind": "bars", "title": "", "systems": [], "cells": [asked]}),
+        "cell": ("figures", "f", {"kind": "bars", "title": "", "from": [], "cells": [asked]}),
         "select": ("systems", "s", {"select": {"best": {**asked, "every": 1}}}),
     }
     section, name, entry = entries[form]
@@ -109,6 +109,7 @@ def declare(loaded, monkeypatch, asked, form, rows=()):
         ({"kind": "lines"}, "a figure of kind lines needs `x`"),
         ({"kind": "tsne"}, "a figure of kind tsne needs `text_set`"),
         ({"cells": None}, "a figure of kind bars needs `cells`"),
+        ({"companion": "neighbour_rate"}, "a figure of kind bars has no `companion`"),
         ({"labels": ["one"]}, "figures.f.labels: 1 entries for 2 systems"),
         ({"against": ["labse"]}, "figures.f.against: 1 entries for 2 systems"),
         ({"kind": "lines", "x": [1, 2, 3]}, "figures.f.x: 3 entries for 2 systems"),
@@ -119,7 +120,7 @@ def declare(loaded, monkeypatch, asked, form, rows=()):
 )
 def test_a_figure_without_what_its_kind_reads_is_refused(monkeypatch, change, said):
     loaded = load_project(ROOT, {"scale": "laptop", "papers": ["quickstart"]})
-    entry = {"kind": "bars", "title": "", "systems": ["labse", "xlm-r"], "cells": [TATOEBA], **change}
+    entry = {"kind": "bars", "title": "", "from": ["labse", "xlm-r"], "cells": [TATOEBA], **change}
     monkeypatch.setitem(loaded.figures, "f", {key: value for key, value in entry.items() if value is not None})
     monkeypatch.setitem(loaded.paper_of, "f", "quickstart")
     with pytest.raises(InputError, match=said):

@@ -88,7 +88,7 @@ def test_an_average_over_one_is_told_the_same_part_by_part(loaded):
 
 
 def test_a_figure_is_drawn_without_a_system_that_cannot_read_its_text(loaded):
-    figure = {"kind": "tsne", "title": "F", "systems": ["MB-main", "labse"], "text_set": "xnli_translations"}
+    figure = {"kind": "tsne", "title": "F", "from": ["MB-main", "labse"], "text_set": "xnli_translations"}
     project = replace(loaded, figures={"f": figure}, paper_of={**loaded.paper_of, "f": "moco_bert"})
     own, other = figure_inputs(project, "f")["inputs"]["panels"]
     assert own["reason"] == OWN + "de, es, fr, ru"

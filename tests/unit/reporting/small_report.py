@@ -87,6 +87,7 @@ def write_report(folder, scale="paper", title="A table"):
         lines = [f",m{system},t,{n},accuracy,{50.0},higher" for system in VALUES for n in range(len(COLUMNS))]
         (published / f"{name}.csv").write_text("\n".join(["group,model,task,subset,metric,value,direction", *lines, ""]), encoding="utf-8")
     (results / "fig.png").write_bytes(PIXEL)
+    (results / "fig.csv").write_text("panel,lang,group,cosine,mean_cosine\nours,en,g,0.5,0.5\n", encoding="utf-8")
     overlap = results / "overlap.csv"
     overlap.write_text(
         "corpus,evaluation,rows,found,all_sides,evaluation_texts,texts_found,removed,expected\nc,bucc,100,7,5,50,6,7,none\nc,tatoeba,100,0,0,9,0,0,\n",
@@ -97,5 +98,5 @@ def write_report(folder, scale="paper", title="A table"):
         "figures": [{"id": "fig", "paper": "second", "title": "A figure", "caption": "Before and after."}],
         "scale": scale, "stand_in": scale == "quick",
     }  # fmt: skip
-    build_report(recipe, results, published, [results / "fig.png"], folder / "report.html", overlap)
+    build_report(recipe, results, published, [results / "fig.png", results / "fig.csv"], folder / "report.html", overlap)
     return folder / "report.html"

@@ -1,5 +1,6 @@
 """The pages of a run show hostile titles, licences and names of corpora as text: nothing of them is markup, nothing turns the page."""
 
+import csv
 import json
 from html.parser import HTMLParser
 
@@ -57,14 +58,17 @@ def recipe(tmp_path):
 
 def test_the_report_shows_hostile_text_as_text(tmp_path, recipe):
     results, plain = tmp_path / "results", Page((tmp_path / "report.html").read_text(encoding="utf-8"))
-    build_report(recipe, results, tmp_path / "published", [results / "fig.png"], tmp_path / "report.html", results / "overlap.csv")
+    with open(results / "fig.csv", "a", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerow([HOSTILE, "en", "g", 0.5, 0.5])
+    figures = [results / f"fig.{form}" for form in ("png", "csv")]
+    build_report(recipe, results, tmp_path / "published", figures, tmp_path / "report.html", results / "overlap.csv")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     page = Page(text)
     assert page.scripts == plain.scripts
     assert page.runs == []
     assert page.tags.count("img") == 1
-    # Its title twice, captions, labels, footnote, licence.
-    assert page.shown.count("<script>alert(1)</script>") >= 8
+    # Its title twice, captions, labels, footnote, licence, a system of the figure.
+    assert page.shown.count("<script>alert(1)</script>") >= 9
     assert "{{ 7 * 7 }}" in page.shown
     assert text == printable(text)
 

@@ -7,9 +7,11 @@ from crosslign.reporting.layout import PrintedCell, PrintedRow, PrintedTable
 from crosslign.reporting.readings import from_paper, printed_number, seen
 
 
-def cell(ours=None, printed="", scale_by=100, best=False, text=""):
+def cell(ours=None, printed="", scale_by=100, best=False, text="", sign="", status=None):
     number = float(printed) if printed.replace(".", "").isdigit() else None
-    return PrintedCell("", printed, "", "", best, "", Cell(ours=ours, published=number, printed=printed, text=text), scale_by)
+    records = [{"status": status, "eval": "counts" if status == "counted" else "t"}] if status else []
+    value = Cell(ours=ours, published=number, printed=printed, text=text, records=records)
+    return PrintedCell("", printed, "", sign, best, "", value, scale_by)
 
 
 def table(*rows):
@@ -29,8 +31,10 @@ def test_the_leader_is_one_row_and_not_all_of_its_label():
 
 def test_rows_that_lead_together_are_named_together():
     best, other = [cell(0.9, best=True), cell(0.1)], [cell(0.9, best=True), cell(0.1, best=True)]
-    assert "A and B are each best in 1 of the 1 columns" in seen(table(("A", best), ("B", best), ("C", [cell(0.1), cell(0.1)])))
-    assert "3 rows are each best in 1 of the 1 columns" in seen(table(*((name, best) for name in "ABC")))
+    assert "A and B are each best in the only column in which systems differ." in seen(
+        table(("A", best), ("B", best), ("C", [cell(0.1), cell(0.1)]))
+    )
+    assert "3 rows are each best in the only column" in seen(table(*((name, best) for name in "ABC")))
     assert "B is best in 2 of the 2 columns" in seen(table(("A", best), ("B", other)))
 
 
@@ -50,5 +54,23 @@ def test_unlike_units_are_compared_by_their_share():
 
 def test_settings_of_a_recipe_are_values_of_ours():
     shown = table(("A", [cell(text="mean", printed="mean")]))
-    assert seen(shown) == "1 of 1 cells have a value of ours."
-    assert from_paper(shown) == "1 cells have a published value beside ours, in words."
+    assert seen(shown) == "1 of 1 cell has a value of ours."
+    assert from_paper(shown) == "1 cell has a published value beside ours, in words."
+
+
+def test_collapsed_systems_are_counted_and_lead_nothing():
+    fallen = [cell(0.4, status="collapsed"), cell(0.4, status="collapsed")]
+    assert seen(table(("A", fallen), ("B", fallen))) == ("4 of 4 cells have a value of ours. In all of them the system has collapsed.")
+    assert "In 1 of them" in seen(table(("A", [cell(0.4, status="collapsed")]), ("B", [cell(0.2, status="ok")])))
+
+
+def test_equal_systems_are_said_to_be_equal():
+    equal = [cell(0.4, status="ok"), cell(0.4, status="ok"), cell(0.4, status="collapsed")]
+    assert seen(table(("A", equal), ("B", equal))).endswith("Systems are equal in the 2 columns that can be compared.")
+    counts = [cell(40.0, status="counted"), cell(40.0)]  # of one record, and the sum of several
+    assert seen(table(("A", counts), ("B", counts))) == "4 of 4 cells have a value of ours."
+
+
+def test_one_cell_beyond_chance_is_one_cell():
+    shown = table(("A", [cell(0.4), cell(0.4)]), ("B", [cell(0.5, sign="↑"), cell(0.3, sign="↓")]))
+    assert seen(shown).endswith("Beyond chance, 1 cell lies above the first row (A) and 1 below it.")

@@ -46,7 +46,7 @@ def test_a_reduced_table_says_that_no_comparison_is_meant_and_shows_no_differenc
 
 def test_what_we_see_counts_the_columns_that_a_system_wins(results):
     shown = lay_out(table("one", "p", "paper", quoted=""), results, results)
-    assert seen(shown) == "24 of 24 cells have a value of ours. system B is best in 12 of the 12 columns in which systems can be compared."
+    assert seen(shown) == "24 of 24 cells have a value of ours. system B is best in 12 of the 12 columns in which systems differ."
     assert from_paper(shown) == "No cell has both a value of ours and a published figure."
 
 

@@ -64,7 +64,8 @@ def test_bars_against_a_base_show_changes_in_a_panel_a_base(tmp_path):
     panels = [{"label": "A", "cells": ours, "against": under}, {"label": "B", "cells": ours, "against": other}]
     entry = {"cells": [{"task": "t", "subset": "de", "metric": "f1"}, {"task": "u", "subset": "de-tr", "metric": "f1"}], "seen": ["de"]}
     first, second, third, _ = numbers("bars", entry, panels, tmp_path)
-    assert (float(first["value"]), float(first["against"]), float(first["change"])) == pytest.approx((0.3, 0.5, -0.2))
+    assert (first["against"], third["against"]) == ("base", "other")
+    assert (float(first["value"]), float(first["against_value"]), float(first["change"])) == pytest.approx((0.3, 0.5, -0.2))
     assert float(first["std"]) == pytest.approx(0.2 / 2**0.5)
     assert (second["value"], second["change"], second["reason"]) == ("0.7", "", "no weights")
     assert float(third["change"]) == pytest.approx(0.2)

@@ -58,6 +58,13 @@ def test_aspects_are_rows_of_the_same_points(inputs, tmp_path):
     assert len(rows) == 2 * 27
 
 
+def test_the_companion_stands_in_the_numbers_where_one_is_asked_for(inputs, tmp_path):
+    plain, _ = drawn(inputs, tmp_path)
+    rows, _ = drawn(inputs, tmp_path, companion="neighbour_rate")
+    assert [{**row, "neighbour_rate": beside["neighbour_rate"]} for row, beside in zip(plain, rows, strict=True)] == rows
+    assert "neighbour_rate" not in plain[0]
+
+
 def test_perplexity_is_an_option_that_small_sets_bound(inputs, tmp_path, monkeypatch):
     import sklearn.manifold
 

@@ -73,7 +73,7 @@ def test_cosines_of_translations_by_pair_of_languages(inputs, out):
     builder = EvaluationBuilder("parallel")
     for at, (lang, text) in enumerate(TRANSLATIONS):
         builder.item(text, "x", "source", lang, text, group=f"g{at // 3}")
-    rows = drawn("similarities", inputs(builder, TRANSLATIONS), out, groups=2)
+    rows = drawn("heatmap", inputs(builder, TRANSLATIONS), out, groups=2, companion="mean_cosine")
     found = {(row["group"], row["first"], row["second"]): float(row["cosine"]) for row in rows}
     assert found == pytest.approx(
         {
@@ -82,6 +82,7 @@ def test_cosines_of_translations_by_pair_of_languages(inputs, out):
         },
         abs=1e-6,
     )  # fmt: skip
+    assert [float(row["mean_cosine"]) for row in rows] == pytest.approx([(0.6 + 0.96 + 0.8 + 1) / 6] * 6)
 
 
 def test_single_sentences_have_a_panel_each_and_every_pair_once(inputs, out):

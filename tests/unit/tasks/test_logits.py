@@ -57,7 +57,7 @@ def test_one_prediction_for_all_items_is_a_collapse():
     records = score("xnli", XNLI, {"test": logits}, {"test": sets})
     assert (by(records, subset="de").status, by(records, subset="de").value) == ("collapsed", pytest.approx(1 / 3))
     assert by(records, subset="en").status == "ok"
-    assert by(records, subset="avg").reason == "de: class 0 for every item"
+    assert by(records, subset="avg").reason == "1 of 2 subsets, in de class 0 for every item"
 
 
 def test_placeholder_rows_stay_in_the_main_score_and_leave_the_clean_one():

@@ -17,7 +17,7 @@ from crosslign.reporting.figures._style import PALETTE, save, subplots, write_nu
 from crosslign.reporting.values import fill_cell
 
 ORANGE = "#D55E00"
-BASE_COLUMNS = ("against", "change")
+BASE_COLUMNS = ("against", "against_value", "change")
 MANY = 4
 """Groups of bars beyond which their names stand aslant, and bars without their numbers."""
 
@@ -131,7 +131,7 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
             _draw_bars(axis, shown, (number - (len(block.panels) - 1) / 2) * width, width, palette[number % len(palette)], panel["label"])
             for place, (cell, bar) in enumerate(zip(cells, shown, strict=True)):
                 name = f"{block.title}, {block.names[place]}" if block.title else block.names[place]
-                changes = (base_cells[place].ours, bar.ours) if base else ()
+                changes = (base["label"], base_cells[place].ours, bar.ours) if base else ()
                 rows.append((panel["label"], name, cell.ours, cell.std, cell.ci_low, cell.ci_high, cell.reason or bar.reason, *changes))
         _draw_names(axis, entry["cells"], seen, block.names)
         axis.set(title=block.title, ylabel=f"change from {base['label']}, × 100" if base else "score × 100")
@@ -153,6 +153,6 @@ def _draw_bars(axis: Axes, cells: Sequence[Cell], shift: float, width: float, co
             error = [[100 * reach[0]], [100 * reach[1]]] if reach else None
             bar = axis.bar(place + shift, 100 * cell.ours, width, yerr=error, color=colour, error_kw={"elinewidth": 0.8})
             if len(cells) <= MANY:
-                axis.bar_label(bar, fmt="%.1f", padding=2, fontsize=7)
+                axis.bar_label(bar, fmt=lambda height: f"{height:.1f}".replace("-", "−"), padding=2, fontsize=7)
     axis.bar(0, 0, width, color=colour, label=label)
     axis.axhline(0, color="#333333", linewidth=0.8)

@@ -41,7 +41,7 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
         raise InputError("a figure of kind nearest needs queries and candidates", where=str(inputs["items"]))
     sentences, numbers = table["text"].to_pylist(), []
     lines = (entry.get("top", TOP) + 2) * len(roles["query"])
-    figure, axes = subplots(len(inputs["panels"]), 1, figsize=(9.0, (0.19 * lines + 0.4) * len(inputs["panels"])), squeeze=False)
+    figure, axes = subplots(len(inputs["panels"]), 1, figsize=(9.0, 0.6 + (0.13 * lines + 0.3) * len(inputs["panels"])), squeeze=False)
     for axis, panel in zip(axes[:, 0], inputs["panels"], strict=True):
         found = nearest_of(np.load(panel["matrix"], mmap_mode="r"), sentences, roles["query"], roles["candidate"], entry.get("top", TOP))
         printed = []

@@ -12,7 +12,7 @@ import numpy as np
 from crosslign.files import read_rows
 from crosslign.reporting.figures import FIGURES
 from crosslign.reporting.figures._style import PALETTE, save, subplots, write_numbers
-from crosslign.reporting.figures.similarities import cosine_table, stacked
+from crosslign.reporting.figures.heatmap import cosine_table, stacked
 from crosslign.reporting.figures.tsne import parallel_rows
 
 PIVOT = "en"

@@ -1,4 +1,4 @@
-"""Sentences of several languages in two dimensions, one panel a run, with a number that says how mixed they are."""
+"""Sentences of several languages in two dimensions, one panel a run, with the number that the figure names as its companion."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from matplotlib.patheffects import withStroke
 from crosslign.errors import InputError
 from crosslign.files import read_rows
 from crosslign.reporting.figures import FIGURES
+from crosslign.reporting.figures._companions import companion_of
 from crosslign.reporting.figures._style import PALETTE, colours_of, save, subplots, write_numbers
 
 PERPLEXITY = 30
@@ -48,21 +49,6 @@ def parallel_rows(texts: Path, items: Path, groups: int, split: str | None = Non
     chosen = sorted(np.random.default_rng(0).permutation(len(whole))[:groups])
     rows = [(members[whole[i]][lang], lang, whole[i]) for i in chosen for lang in every]
     return np.array([row for row, _, _ in rows]), [lang for _, lang, _ in rows], [group for _, _, group in rows]
-
-
-def neighbour_rate(vectors: np.ndarray, langs: list[str], groups: list[str]) -> float:
-    """Return how often the nearest sentence of another language is the translation, over all language pairs (a fraction)."""
-    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-    similarity = unit @ unit.T
-    names, ids = np.array(langs), np.array(groups)
-    hits = [
-        ids[other][similarity[np.ix_(here, other)].argmax(axis=1)] == ids[here]
-        for a in sorted(set(langs))
-        for b in sorted(set(langs))
-        if a != b
-        for here, other in [(np.flatnonzero(names == a), np.flatnonzero(names == b))]
-    ]
-    return float(np.concatenate(hits).mean())
 
 
 @dataclass(frozen=True)
@@ -159,7 +145,7 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     """Draw a column of panels a system, from the same points: one that marks a few groups, or one for each aspect.
 
     Args:
-        entry: `title`; `groups`, the number of parallel groups; `split`, where the text set holds several; `perplexity`;
+        entry: `title`; `companion`; `groups`, the number of parallel groups; `split`, where the text set holds several; `perplexity`;
             `marked`, numbers of groups that are picked out (as many others where there are fewer groups); `aspects`, rows of panels (of
             `ASPECTS`).
         inputs: `panels` (label, matrix), `texts`, `items`.
@@ -174,16 +160,15 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     numbers = []
     for column, panel in zip(axes.T, inputs["panels"], strict=True):
         vectors = np.load(panel["matrix"], mmap_mode="r")[rows].astype(np.float64)
-        points, rate = project(vectors, entry.get("perplexity", PERPLEXITY)), neighbour_rate(vectors, langs, groups)
+        points = project(vectors, entry.get("perplexity", PERPLEXITY))
+        companion, words = companion_of(entry, vectors, langs, groups)
         for axis, aspect in zip(column, aspects.values(), strict=True):
             aspect(axis, Panel(points, langs, groups, colours, marked))
             axis.set(xticks=[], yticks=[])
             axis.grid(visible=False)
-        column[0].set_title(
-            f"{panel['label']}\nnearest in another language is the translation: {100 * rate:.1f} %", fontsize=10 if side > 4 else 8
-        )
+        column[0].set_title(panel["label"] + words, fontsize=10 if side > 4 else 8)
         numbers += [
-            (panel["label"], lang, group, f"{x:.4f}", f"{y:.4f}", repr(rate))
+            (panel["label"], lang, group, f"{x:.4f}", f"{y:.4f}", *map(repr, companion.values()))
             for lang, group, (x, y) in zip(langs, groups, points, strict=True)
         ]
     for axis, aspect_name in zip(axes[:, 0], aspects, strict=True):
@@ -191,4 +176,4 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside right center", markerscale=1.6)
     figure.suptitle(entry["title"], fontsize=11)
     save(figure, out)
-    write_numbers(out["csv"], ("panel", "lang", "group", "x", "y", "neighbour_rate"), numbers)
+    write_numbers(out["csv"], ("panel", "lang", "group", "x", "y", *companion), numbers)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from crosslign.reporting.figures import FIGURES
+from crosslign.reporting.figures._companions import companion_of
 from crosslign.reporting.figures._style import save, subplots, write_numbers
 from crosslign.reporting.figures.tsne import parallel_rows
 
@@ -32,7 +33,7 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     """Draw the mean cosine of translations for each pair of languages, and write the cosine of every single pair.
 
     Args:
-        entry: `title`; `groups`, the number of sentences; `split`, where the text set holds several.
+        entry: `title`; `companion`; `groups`, the number of sentences; `split`, where the text set holds several.
         inputs: `panels` (label, matrix), `texts`, `items`.
         out: png, svg, csv.
     """
@@ -41,22 +42,24 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     numbers: list[tuple[Any, ...]] = []
     side = 1.4 + 0.42 * len(names)
     figure, axes = subplots(1, len(inputs["panels"]), figsize=((side + 0.4) * len(inputs["panels"]) + 0.8, side + 0.5), squeeze=False)
-    tables = [cosine_table(stacked(panel["matrix"], rows, len(names))) for panel in inputs["panels"]]
+    shown = [stacked(panel["matrix"], rows, len(names)) for panel in inputs["panels"]]
+    tables = [cosine_table(vectors) for vectors in shown]
     low = min(0.95, *(float(table.mean(0).min()) for table in tables))  # noise is not to look like a difference
-    for axis, panel, table in zip(axes[0], inputs["panels"], tables, strict=True):
+    for axis, panel, vectors, table in zip(axes[0], inputs["panels"], shown, tables, strict=True):
         means = table.mean(0)
         image = axis.imshow(means, vmin=low, vmax=1.0, cmap="viridis")
         for (i, j), value in np.ndenumerate(means):
             axis.text(j, i, f"{value:.2f}", ha="center", va="center", fontsize=7, color="white" if value < (1 + low) / 2 else "black")
-        upper = means[np.triu_indices(len(names), 1)]
-        axis.set(title=f"{panel['label']}\nmean {upper.mean():.3f}", xticks=range(len(names)), yticks=range(len(names)))
+        companion, words = companion_of(entry, vectors.reshape(len(rows), -1), langs, groups)
+        axis.set(title=panel["label"] + words, xticks=range(len(names)), yticks=range(len(names)))
         axis.set_xticklabels(names)
         axis.set_yticklabels(names)
         axis.grid(visible=False)
         for group, cosines in zip(groups[:: len(names)], table, strict=True):
             pairs = ((i, j) for i in range(len(names)) for j in range(i + 1, len(names)))
-            numbers += [(panel["label"], group, names[i], names[j], f"{cosines[i, j]:.6f}") for i, j in pairs]
+            beside = [repr(value) for value in companion.values()]
+            numbers += [(panel["label"], group, names[i], names[j], f"{cosines[i, j]:.6f}", *beside) for i, j in pairs]
     figure.colorbar(image, ax=axes[0].tolist(), shrink=0.8)
     figure.suptitle(entry["title"], fontsize=11)
     save(figure, out)
-    write_numbers(out["csv"], ("panel", "group", "first", "second", "cosine"), numbers)
+    write_numbers(out["csv"], ("panel", "group", "first", "second", "cosine", *companion), numbers)
