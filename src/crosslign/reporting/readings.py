@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from crosslign.console import number_of
 from crosslign.reporting.cell import Cell
-from crosslign.reporting.console import number_of
 from crosslign.reporting.layout import PrintedCell, PrintedTable
 
 FACTORS = {"": 1, "k": 1e3, "M": 1e6}
