@@ -146,7 +146,7 @@ def _is_number(text: str) -> bool:
 def _advice(wanted: Sequence[str], found: Any) -> str:
     """Return how a value of another type is written as one that is wanted."""
     if "array" in wanted and found is not None:
-        return "Begin each entry of a list with `- `" if isinstance(found, Mapping) else f"A list is written in brackets: [{found}]"
+        return "Begin each entry of a list with `- `" if isinstance(found, Mapping) else f"A list is written in brackets: [{str(found).strip('[]')}]"
     if "string" in wanted and isinstance(found, bool | int | float | date):
         return "Put it in quotes"
     if "object" in wanted and isinstance(found, str):
