@@ -145,18 +145,17 @@ def _is_number(text: str) -> bool:
 
 def _advice(wanted: Sequence[str], found: Any) -> str:
     """Return how a value of another type is written as one that is wanted."""
-    if "array" in wanted and found is not None:
-        return "Begin each entry of a list with `- `" if isinstance(found, Mapping) else f"A list is written in brackets: [{str(found).strip('[]')}]"
-    if "string" in wanted and isinstance(found, bool | int | float | date):
-        return "Put it in quotes"
-    if "object" in wanted and isinstance(found, str):
-        return "Write keys with their values: {key: value}"
-    if "boolean" in wanted and isinstance(found, str):
-        return "Write true or false"
-    if "integer" in wanted and isinstance(found, float) and found.is_integer():
-        return f"Write {int(found)}"
-    is_quoted = {"integer", "number"} & set(wanted) and isinstance(found, str) and _is_number(found)
-    return "Take it out of its quotes" if is_quoted else ""
+    forms = (
+        ("array", isinstance(found, Mapping), "Begin each entry of a list with `- `"),
+        ("array", found is not None, f"A list is written in brackets: [{str(found).strip('[]')}]"),
+        ("string", isinstance(found, bool | int | float | date), "Put it in quotes"),
+        ("object", isinstance(found, str), "Write keys with their values: {key: value}"),
+        ("boolean", isinstance(found, str), "Write true or false"),
+        ("number", isinstance(found, str) and _is_number(found), "Take it out of its quotes"),
+        ("integer", isinstance(found, str) and _is_number(found), "Take it out of its quotes"),
+        ("integer", isinstance(found, float) and found.is_integer(), f"Write {found:.0f}" if isinstance(found, float) else ""),
+    )
+    return next((form for kind, fits, form in forms if kind in wanted and fits), "")
 
 
 def _about_type(error: ValidationError) -> tuple[str, str, str] | None:
