@@ -55,6 +55,7 @@ onstart:
     drop_start_limit(workflow.scheduler)
     count_gpus(workflow.scheduler)
     print_gpu_note()
+    print_missing()
     print_cost(workflow.dag)
 
 

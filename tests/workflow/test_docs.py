@@ -29,13 +29,13 @@ def add(workflow, file, block):
 
 
 def test_a_model_of_ones_own_is_one_more_row_and_nothing_else_runs(changed):
-    encoder, row, *_ = blocks("add-a-system.md")
+    encoder, scale, row, *_ = blocks("add-a-system.md")
     model = changed.folder / "my_encoder"
     shutil.copytree(changed.results / "encoders" / "tiny_bert" / "main", model, dirs_exist_ok=True)
     encoder["encoders"]["my_encoder"]["path"] = str(model)
     add(changed, "config/encoders.yaml", encoder)
+    add(changed, "config/scales/quick.yaml", scale)
     add(changed, "config/papers/quickstart.yaml", row)
-    changed.edit("config/scales/quick.yaml", 'encoders: {"*": tiny_bert}', 'encoders: {"*": tiny_bert, my_encoder: my_encoder}')
     table = changed.results / "tables" / "quickstart.csv"
     before = table.read_text(encoding="utf-8").splitlines()
     jobs = jobs_of(changed.run(str(table.relative_to(changed.folder))))
@@ -61,7 +61,7 @@ def test_graded_pairs_of_ones_own_are_a_task_and_a_table(untouched, tmp_path):
 
 
 def test_a_recipe_of_ones_own_resolves(untouched):
-    _, _, recipe, _ = blocks("add-a-system.md")
+    _, _, _, recipe, _ = blocks("add-a-system.md")
     add(untouched, "config/papers/quickstart.yaml", recipe)
     jobs = untouched.planned("results/quick/systems/QS-P-cold-s42")
     assert ("train_system", "run=QS-P-cold-s42") in jobs

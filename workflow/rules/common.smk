@@ -8,7 +8,7 @@ from pathlib import Path
 from crosslign.config import cells, graph
 from crosslign.config.catalog import describe, source_kind
 from crosslign.config.load import load_project
-from crosslign.config.mining import mine_recipe, side_file
+from crosslign.config.mining import mine_recipe, require_there, side_file
 from crosslign.config.overlap import expected_none, overlap_inputs
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.resolve import (
@@ -112,12 +112,17 @@ if workflow.is_main_process:
 
 paths = project.paths
 LIMITS = project.scale["limits"]
-OVERLAP = overlap_inputs(project)
-LARGE_SETS = large_sets(project)
 COVERED_TABLES, COVERED_FIGURES = covered(project)
-COVERED_SCORES = sorted(
-    {score for table in COVERED_TABLES for score in cells.table_scores(project, table)}
-)
+with ends_in_words():
+    OVERLAP = overlap_inputs(project)
+    LARGE_SETS = large_sets(project)
+    COVERED_SCORES = sorted(
+        {
+            score
+            for table in COVERED_TABLES
+            for score in cells.table_scores(project, table)
+        }
+    )
 
 
 def names(ids):
@@ -263,6 +268,13 @@ def check_scheduler(dag):
             require_alone(workflow.scheduler._executor.run_uuid, SLURM_RUN)
         for job in {job.rule.name: job for job in jobs}.values():
             require_executor(job)
+
+
+def print_missing():
+    """Say what tables and figures are made without, and why: in them it is a dash and a footnote, also of a misspelt path."""
+    reasons = "; ".join(filter(None, project.missing.values())).split("; ")
+    for reason in filter(None, dict.fromkeys(reasons)):
+        print(f"note: left out, since {reason}", file=sys.stderr)
 
 
 def print_gpu_note():

@@ -167,6 +167,13 @@ def figure_inputs(wildcards):
     return cells.figure_inputs(project, wildcards.figure)
 
 
+def own_side(wildcards):
+    """The user's own file of one side of a mining; where it, or what the system needs, is not there, Snakemake would not say where to mend it."""
+    with ends_in_words():
+        require_there(project, wildcards.mine)
+    return side_file(project, mine_recipe(project, wildcards.mine), wildcards.side)
+
+
 def mining(mine, *keys):
     """What one step takes of the recipe, so that a changed threshold searches nothing again."""
     recipe = mine_recipe(project, mine)

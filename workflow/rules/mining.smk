@@ -3,7 +3,7 @@
 
 rule mine_texts:
     input:
-        file=lambda w: side_file(project, mine_recipe(project, w.mine), w.side),
+        file=own_side,
     output:
         rows=paths.mined_texts("{mine}", "{side}"),
     log:

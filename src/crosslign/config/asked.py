@@ -126,6 +126,21 @@ def _refused(project: Project, asked: Mapping[str, str]) -> tuple[str, str, Coll
     return "subset", subset, named
 
 
+def _check_members(project: Project, files: Mapping[str, YamlFile]) -> None:
+    """Refuse a main score, or an average, of a subset that no text set of its task may have."""
+    for name, task in project.tasks.items():
+        averages, sets = task.get("averages", {}), list(_sets(project, task))
+        named = [(("main", "subset"), task["main"]["subset"])]
+        for average, value in averages.items():
+            members = value.get("all_but", []) if isinstance(value, Mapping) else [] if value == "all" else value
+            named += [(("averages", average), subset) for subset in members]
+        for keys, subset in named if "languages" not in task else ():
+            if subset not in averages and not any(_is_subset(project, entry, subset) for entry in sets):
+                where = where_of(files, "config/tasks.yaml", ("tasks", name, *keys))
+                why = f"its averages are {', '.join(averages) or 'none'}, its text sets {', '.join(task['texts'].values())}"
+                raise InputError(f"{name} has no subset {subset!r}", where=where, why=why)
+
+
 Asked = tuple[str, Sequence[str | int], Mapping[str, str]]
 """(file, keys, what is asked)"""
 
@@ -169,6 +184,7 @@ def check_asked(project: Project, files: Mapping[str, YamlFile]) -> None:
     Raises:
         InputError: file, key, the subset, metric, protocol or direction, and those that there are.
     """
+    _check_members(project, files)
     for asked_by in (_of_tasks, _of_tables, _of_figures, _of_selections):
         for file, keys, asked in asked_by(project):
             if wrong := _refused(project, asked):

@@ -15,6 +15,8 @@ from crosslign.config.project import Project
 from crosslign.config.resolve import (
     base_checkpoint,
     checkpoint_name,
+    encoder_at_scale,
+    encoders_under,
     entry_of,
     is_untrained,
     readout_name,
@@ -43,6 +45,11 @@ def system_of(row: Mapping[str, Any], column: Mapping[str, Any]) -> str:
     """Return the system of a cell: the row's, with the column's variant in place of `*`, and the column's fine-tune on top."""
     system = str(row["system"]).replace("*", str(column.get("variant", "*")))
     return system + (f"+{column['finetune']}" if "finetune" in column else "")
+
+
+def is_scored(column: Mapping[str, Any]) -> bool:
+    """Tell whether a column shows evaluations of its own: one, or the mean of several that no column shows."""
+    return "task" in column or any(not isinstance(part, str) for part in column.get("mean_of", []))
 
 
 def column_facts(column: Mapping[str, Any]) -> dict[str, Any]:
@@ -119,19 +126,24 @@ def _setting_cell(project: Project, row: Mapping[str, Any], column: Mapping[str,
     """Return a cell that shows a setting of a system's recipe, as this scale trains it: `text`, or a reason."""
     if "setting" not in row:
         return {"reason": row.get("reason", "") or ONLY_PUBLISHED}
-    system = column["setting_of"]
+    return {"text": setting_of(project, column["setting_of"], row["setting"])}
+
+
+def setting_of(project: Project, system: str, setting: str) -> str:
+    """Return a setting of a trained system's recipe, such as `train.learning_rate` or `terms.0.batch`.
+
+    Raises:
+        InputError: it has none of that name.
+    """
     found: Any = resolve(project, system, seeds_of(project, system)[0])
-    for key in row["setting"].split("."):
+    for key in setting.split("."):
         try:
             found = found[int(key)] if isinstance(found, list) else found[key]
-        except (KeyError, IndexError, ValueError) as error:
-            known = list(found) if isinstance(found, Mapping) else range(len(found))
-            raise InputError(
-                f"{system} has no setting {row['setting']!r}",
-                where=f"the row {row['label']!r}",
-                why=f"{key!r} is not among {', '.join(map(str, known))}",
-            ) from error
-    return {"text": str(found)}
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            known = found if isinstance(found, Mapping) else range(len(found)) if isinstance(found, list) else ["nothing"]
+            why = f"{key!r} is not among {', '.join(map(str, known))}"
+            raise InputError(f"{system} has no setting {setting!r}", why=why) from error
+    return str(found)
 
 
 def counted_rows(project: Project, table: str) -> dict[tuple[str, str], Path]:
@@ -196,12 +208,21 @@ def _any_cell(project: Project, table: str, row: Mapping[str, Any], column: Mapp
     return _setting_cell(project, row, column) if "setting_of" in column else _cell(project, row, column)
 
 
+def _replaced_encoders(project: Project, rows: Sequence[Mapping[str, Any]], columns: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return which encoder stands at this scale for each that the systems of a table name, where it is another one."""
+    run = [row for row in rows if "system" in row and not row.get("reason")]
+    systems = {system_of(row, column) for row in run for column in columns if is_scored(column)}
+    used = {name: encoder_at_scale(project, name) for system in systems for name in encoders_under(project, system)}
+    return {name: other for name, other in sorted(used.items()) if name != other}
+
+
 def resolve_table(project: Project, table: str) -> dict[str, Any]:
     """Return a table with every cell resolved: what the table rule gets as its parameter.
 
     Returns:
-        the table's entry with `id`, `paper`, `scale`, `cells` (a list of rows of cells, as the table's rows and
-        columns stand) and `footnotes` (the table's own, then those of its tasks and of checkpoint selection).
+        the table's entry with `id`, `paper`, `scale`, `stand_in`, `encoders` (which one stands for which at this scale), `cells` (a list
+        of rows of cells, as the table's rows and columns stand) and `footnotes` (the table's own, then those of its tasks and of
+        checkpoint selection).
 
     Raises:
         InputError: a row is compared with one that is not there.
@@ -219,6 +240,7 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
         "paper": project.paper_of[table],
         "scale": project.settings["scale"],
         "stand_in": project.stand_in,
+        "encoders": _replaced_encoders(project, rows, columns),
         "cells": cells,
         "footnotes": notes,
     }

@@ -13,7 +13,7 @@ from crosslign.config.mining import mine_recipe
 from crosslign.config.project import Project
 from crosslign.config.settings import PAGES
 from crosslign.config.targets import GROUPS, covered, figures_of, tables_of
-from crosslign.config.uses import Uses, file_state
+from crosslign.config.uses import Uses, file_state, is_there, own_path
 from crosslign.errors import InputError
 from crosslign.files.home import with_home
 from crosslign.registry import nearest
@@ -172,8 +172,8 @@ def _weights(project: Project, name: str) -> FileNeed | None:
         state, path = ("here" if prepared.exists() else "fetch"), prepared
         origin, file = f"hub:{entry['hub']}@{entry.get('revision', 'main')}", entry["hub"]
     elif "path" in entry:
-        path = with_home(entry["path"])
-        state, origin, file = ("here" if path.exists() else "by hand"), entry["path"], path.name
+        path = own_path(project, name)
+        state, origin, file = ("here" if is_there(project, name) else "by hand"), entry["path"], path.name
     else:
         return None
     return FileNeed(name, file, path, None, size, "", entry["licence"], origin, state, (name,), entry.get("citation", ""))

@@ -18,7 +18,7 @@ from crosslign.config.recipes import check_recipes
 from crosslign.config.references import check_references
 from crosslign.config.schema import check
 from crosslign.config.seeded import with_seeded_examples
-from crosslign.config.settings import DEFAULTS, read_settings
+from crosslign.config.settings import DEFAULTS, SETTINGS, read_settings
 from crosslign.config.sizes import renamed, sized, with_dependants
 from crosslign.config.templates import expand
 from crosslign.config.yaml_files import YamlFile, load_yaml
@@ -52,14 +52,14 @@ def _settings(loader: _Loader, given: Mapping[str, Any] | None) -> dict[str, Any
     """Return the settings, checked and filled up; those of the project's config.yaml where none are given."""
     if given is None:
         return read_settings(loader.root, [loader.root / "config" / "config.yaml"], {})
-    check(YamlFile(Path("config/config.yaml or --config"), dict(given), {}), loader.schemas, "config")
+    check(YamlFile(Path(SETTINGS), dict(given), {}), loader.schemas, "config")
     return {**DEFAULTS, **given}
 
 
-def _name(folder: Path, name: str, kind: str) -> str:
+def _name(folder: Path, name: str, key: str) -> str:
     allowed = sorted(path.stem for path in folder.glob("*.yaml"))
     if name not in allowed:
-        raise InputError(f"unknown {kind} {name!r}", where=f"config/config.yaml: {kind}", why=nearest(name, allowed))
+        raise InputError(f"unknown {folder.name.rstrip('s')} {name!r}", where=f"{SETTINGS}: {key}", why=nearest(name, allowed))
     return f"{name}.yaml"
 
 
@@ -81,7 +81,7 @@ def _join_papers(
     for paper in settings["papers"]:
         relative = f"config/papers/{_name(folder, paper, 'papers')}"
         content = loader.load(relative, "paper")
-        content, cut, own = sized(content, corpora, settings["sizes"].get(paper), f"config/config.yaml: sizes.{paper}")
+        content, cut, own = sized(content, corpora, settings["sizes"].get(paper), f"{SETTINGS}: sizes.{paper}")
         corpora, ids = {**corpora, **cut}, {**ids, **own}
         options.check_paper(loader.checker(relative), content)
         for section in SECTIONS:
@@ -150,6 +150,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
     encoders = loader.load("config/encoders.yaml", "encoders")
     tasks = loader.load("config/tasks.yaml", "tasks")
     options.check_corpora(loader.checker("config/corpora.yaml"), corpora["corpora"])
+    options.check_encoders(loader.files["config/encoders.yaml"], encoders["encoders"])
     options.check_tasks(loader.checker("config/tasks.yaml"), tasks["tasks"])
     joined, paper_of, entries = _join_papers(loader, settings, corpora["corpora"])
     project = Project(
@@ -168,8 +169,8 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
     )
     check_names(project, loader.files)
     check_references(project, loader.files)
+    check_recipes(project, loader.files, loader.schemas)
     check_checkpoints(project, loader.files)
     check_asked(project, loader.files)
-    check_recipes(project, loader.files, loader.schemas)
     check_mining(project)
     return with_seeded_examples(project)

@@ -12,6 +12,7 @@ from crosslign.config.project import Project
 from crosslign.config.readouts import readout
 from crosslign.config.resolve import checkpoint_name, entry_of, is_untrained, kept_checkpoints, runs_of
 from crosslign.config.targets import GROUPS
+from crosslign.config.uses import why_missing
 from crosslign.errors import InputError
 from crosslign.paths import MINED_SIDES
 from crosslign.registry import nearest
@@ -115,6 +116,22 @@ def mine_recipe(project: Project, name: str) -> dict[str, Any]:
 def side_file(project: Project, recipe: Mapping[str, Any], side: str) -> Path:
     """Return the user's file of one side; relative ones are relative to the project, `~` is the home folder."""
     return project.root / Path(recipe[side]["file"]).expanduser()
+
+
+def require_there(project: Project, name: str) -> None:
+    """Check that what an entry of `mine:` reads is there: its two files, and the data and encoders of its system.
+
+    Raises:
+        InputError: names what is not.
+    """
+    recipe, where = mine_recipe(project, name), f"config/config.yaml: mine.{name}"
+    for side in MINED_SIDES:
+        file = side_file(project, recipe, side)
+        if not file.is_file():
+            what = "a folder, not a file of sentences" if file.is_dir() else "file is missing"
+            raise InputError(what, where=f"{where}.{side}.file", why=str(file))
+    if reason := why_missing(project, "system", recipe["system"]):
+        raise InputError(f"{recipe['system']} cannot be had", where=f"{where}.system", why=reason)
 
 
 def check_mining(project: Project) -> None:

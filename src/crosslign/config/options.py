@@ -26,13 +26,15 @@ class OptionChecker:
         self.file = file
         self.known: Mapping[str, Mapping[str, Any]] = schemas_of(schemas)["options"]["$defs"]
 
-    def check(self, seam: str, name: str, options: Mapping[str, Any], keys: Sequence[str | int]) -> None:
-        """Check that `name` is an implementation of `seam` and that it takes these options."""
+    def check(self, seam: str, name: str, options: Any, keys: Sequence[str | int], named_at: Sequence[str | int] | None = None) -> None:
+        """Check that `name` is an implementation of `seam` and that it takes these options; both keys are for messages."""
         allowed = self.known[seam]["properties"]
         if name not in allowed:
-            raise InputError(
-                f"unknown {seam.replace('_', ' ').rstrip('s')} {name!r}", where=self.file.where(keys), why=nearest(name, list(allowed))
-            )
+            kind = seam.replace("_", " ").rstrip("s")
+            raise InputError(f"unknown {kind} {name!r}", where=self.file.where(named_at or keys), why=nearest(name, list(allowed)))
+        if not isinstance(options, Mapping):
+            do = f"Write {name}: {{}} or name an option: {', '.join(allowed[name]['properties'])}"
+            raise InputError(f"found {options!r}", where=self.file.where(keys), why="must be of type object", do=do)
         prefix = tuple(keys)
         content = {seam: {name: dict(options)}}
         try:
@@ -41,13 +43,28 @@ class OptionChecker:
         except InputError:
             pass  # said again below, with its line: finding lines for every entry would take longer than the checks
         shifted = {(seam, name, *at[len(prefix) :]): line for at, line in self.file.lines.items() if at[: len(prefix)] == prefix}
+        above = [self.file.lines[prefix[:end]] for end in range(len(prefix), 0, -1) if prefix[:end] in self.file.lines]
         try:
-            check(YamlFile(self.file.path, content, shifted), self.schemas, "options")
+            check(YamlFile(self.file.path, content, {(seam, name): above[0], **shifted} if above else shifted), self.schemas, "options")
         except InputError as error:
             # The message must show the place in the user's file, not in the piece that was checked.
             raise InputError(
                 error.what, where=error.where.replace(f"{seam}.{name}", ".".join(map(str, prefix)), 1), why=error.why, do=error.do
             ) from None
+
+    def check_reader(self, name: str, entry: Mapping[str, Any]) -> None:
+        """Check that the reader of a training corpus gives rows of its kind, and has the languages that it needs."""
+        schema, kind = self.known["readers"]["properties"][entry["reader"]], entry["kind"]
+        chosen = schema["properties"].get("kind", {})
+        gives = [entry.get("options", {}).get("kind", chosen["default"])] if chosen else schema.get("gives", [kind])
+        if kind not in gives:
+            own = f"Write kind: {kind} among its options"
+            do = own if kind in chosen.get("enum", []) else f"Write kind: {gives[0]}, or choose another reader"
+            what = f"the reader {entry['reader']} gives rows of the kind {gives[0]}, not {kind}"
+            raise InputError(what, where=self.file.where(("corpora", name, "reader")), do=do)
+        if kind == "bitext" and len(entry["langs"]) != schema.get("languages", len(entry["langs"])):
+            why = f"found {', '.join(entry['langs']) or 'none'}"
+            raise InputError("a bitext has two languages", where=self.file.where(("corpora", name, "langs")), why=why)
 
 
 def check_corpora(checker: OptionChecker, corpora: Mapping[str, Any]) -> None:
@@ -55,10 +72,21 @@ def check_corpora(checker: OptionChecker, corpora: Mapping[str, Any]) -> None:
     for name, entry in corpora.items():
         seam = "evaluations" if entry["kind"] == "evaluation" else "readers"
         if "reader" in entry:
-            checker.check(seam, entry["reader"], entry.get("options", {}), ("corpora", name, "options"))
+            checker.check(seam, entry["reader"], entry.get("options", {}), ("corpora", name, "options"), ("corpora", name, "reader"))
+        if seam == "readers":
+            checker.check_reader(name, entry)
         for index, step in enumerate(entry.get("filters", [])):
             ((rule, options),) = step.items()
-            checker.check("filters", rule, options or {}, ("corpora", name, "filters", index, rule))
+            checker.check("filters", rule, {} if options is None else options, ("corpora", name, "filters", index, rule))
+
+
+def check_encoders(file: YamlFile, encoders: Mapping[str, Any]) -> None:
+    """Check what the schema cannot say of encoders with random weights."""
+    for name, entry in encoders.items():
+        construct = entry.get("construct", {"hidden": 0, "heads": 1})
+        if construct["hidden"] % construct["heads"]:
+            why = f"{construct['heads']} heads, hidden {construct['hidden']}"
+            raise InputError("the heads must share `hidden` evenly", where=file.where(("encoders", name, "construct", "heads")), why=why)
 
 
 def _recipes(paper: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
@@ -71,17 +99,20 @@ def check_paper(checker: OptionChecker, paper: Mapping[str, Any]) -> None:
     """Check builders, parts and objectives of a paper's file."""
     for section, seam in (("views", "views"), ("examples", "example_builders")):
         for name, entry in paper.get(section, {}).items():
-            checker.check(seam, entry["builder"], options_of(section, entry), (section, name))
+            checker.check(seam, entry["builder"], options_of(section, entry), (section, name), (section, name, "builder"))
             for translator, options in entry.get("translator", {}).items():
-                checker.check("translators", translator, options or {}, (section, name, "translator", translator))
+                given = {} if options is None else options
+                checker.check("translators", translator, given, (section, name, "translator", translator))
     for section, name, recipe in _recipes(paper):
         for part, entry in recipe.get("parts", {}).items():
-            checker.check("parts", entry["kind"], options_of("parts", entry), (section, name, "parts", part))
+            keys: tuple[str | int, ...] = (section, name, "parts", part)
+            checker.check("parts", entry["kind"], options_of("parts", entry), keys, (*keys, "kind"))
         for index, term in enumerate(recipe.get("terms", [])):
-            checker.check("objectives", term["objective"], options_of("terms", term), (section, name, "terms", index))
+            keys = (section, name, "terms", index)
+            checker.check("objectives", term["objective"], options_of("terms", term), keys, (*keys, "objective"))
 
 
 def check_tasks(checker: OptionChecker, tasks: Mapping[str, Any]) -> None:
     """Check the scorers of a task file."""
     for name, task in tasks.items():
-        checker.check("scorers", task["scorer"], options_of("tasks", task), ("tasks", name))
+        checker.check("scorers", task["scorer"], options_of("tasks", task), ("tasks", name), ("tasks", name, "scorer"))

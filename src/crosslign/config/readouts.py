@@ -9,6 +9,8 @@ from crosslign.errors import InputError
 
 RAW = "_raw"
 """End of the name of a readout that leaves vectors as long as they come."""
+SHORTEST = 2
+"""Tokens of the shortest text that is read: the special ones."""
 
 
 def split_length(name: str) -> tuple[str, int | None]:
@@ -29,7 +31,7 @@ def readout(project: Project, name: str) -> dict[str, Any]:
     if name in project.readouts:
         return {key: value for key, value in project.readouts[name].items() if key != "prefixes"}
     base, length = split_length(name)
-    if length is not None:
+    if length is not None and length >= SHORTEST:
         return {**readout(project, base), "max_length": length}
     if name.endswith(RAW):
         return {**readout(project, name.removesuffix(RAW)), "normalise": False}

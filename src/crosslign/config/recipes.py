@@ -1,4 +1,4 @@
-"""What a recipe must say, and what it names of itself: the parts of its terms and of its base; found before any data is made."""
+"""What a recipe must say, what it names of itself, and whether it can read its training sets: found before any data is made."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from crosslign.config.cells import system_of
+from crosslign.config.cells import is_scored, setting_of, system_of
 from crosslign.config.entry_keys import head_of, options_of
 from crosslign.config.project import Project
 from crosslign.config.resolve import entry_of, is_untrained
@@ -47,10 +47,12 @@ def _check_keys(recipe: _Recipe) -> None:
     if recipe.section == "finetunes" and (given := sorted({"base", "like"} & set(recipe.entry))):
         raise recipe.refuse(f"a fine-tune has no {given[0]!r}", (given[0],), "it goes on from any system: <system>+<fine-tune>")
     missing: list[tuple[str, ...]] = [(key,) for key in NEEDED[recipe.section] if key not in recipe.entry]
-    missing += [("train", "learning_rate")] if "learning_rate" not in recipe.entry.get("train", {"learning_rate": 0}) else []
+    train = recipe.entry.get("train")
+    missing += [("train", "learning_rate")] if train is not None and "learning_rate" not in train else []
+    missing += [("train", "steps")] if train is not None and not {"steps", "epochs"} & set(train) else []
     if missing:
         do = "Write it, or start from a recipe that has it: `like:`" if recipe.section == "systems" else "Write it"
-        raise recipe.refuse(f"{recipe.name} has no `{': '.join(missing[0])}`", (), do=do)
+        raise recipe.refuse(f"{recipe.name} has no `{': '.join(missing[0])}`", (), "nor `epochs`" * (missing[0][-1] == "steps"), do)
 
 
 def _named_parts(recipe: _Recipe, objectives: Mapping[str, Any]) -> Iterator[tuple[str, list[str], Place]]:
@@ -77,6 +79,26 @@ def _check_parts(recipe: _Recipe, objectives: Mapping[str, Any]) -> None:
         why = f"keys are encoded by the momentum copies of {queues[0]!r} alone"
         do = "Share one: it has a ring for each member, or for each of `langs`"
         raise recipe.refuse("a recipe has one momentum queue", ("parts", queues[1]), why, do)
+
+
+def _shapes(project: Project, examples: str, builders: Mapping[str, Any]) -> set[str]:
+    """Return the shapes of a training set's rows; a union has those of its sets."""
+    entry = project.examples[examples]
+    own = builders[entry["builder"]].get("shape")
+    return {own} if own else set().union(*(_shapes(project, other, builders) for other in entry.get("of", [])))
+
+
+def _check_shapes(recipe: _Recipe, objectives: Mapping[str, Any], builders: Mapping[str, Any]) -> None:
+    """Refuse a term on examples that it cannot read: without labels where it needs them, or of groups where it reads two sides."""
+    for index, term in enumerate(recipe.entry["terms"]):
+        reads, found = objectives[term["objective"]].get("shape"), _shapes(recipe.project, term["examples"], builders)
+        if not reads or not found:
+            continue  # of one's own, and nothing is known of it here
+        if (reads == "labelled" and found != {reads}) or (reads != "groups" and "groups" in found):
+            what = f"{term['objective']} cannot read the examples {term['examples']!r}"
+            why = f"it reads {reads}, and their rows are {' and '.join(sorted(found))}"
+            fit = [name for name, builder in builders.items() if builder.get("shape") == reads]
+            raise recipe.refuse(what, ("terms", index, "examples"), why, f"Builders of {reads}: {', '.join(fit)}")
 
 
 def _check_ranks(recipe: _Recipe, kinds: Mapping[str, Any]) -> None:
@@ -136,7 +158,7 @@ def _check_started(recipe: _Recipe, base: str | None) -> None:
 def _chains(project: Project) -> set[str]:
     """Return every system with fine-tunes that a table or a recipe names, and those below it (`X+siqa` of `X+siqa+copa`)."""
     tables = [(row, column) for t in project.tables.values() for row in t["rows"] if "system" in row for column in t["columns"]]
-    named = {system_of(row, column) for row, column in tables if "task" in column}
+    named = {system_of(row, column) for row, column in tables if is_scored(column)}
     named |= {entry_of(project, name)["base"].get("system", "") for name in project.systems}
     return {"+".join(parts[: count + 1]) for parts in (name.split("+") for name in named) for count in range(1, len(parts))}
 
@@ -147,6 +169,16 @@ def _check_batches(recipe: _Recipe) -> None:
         if sizes.setdefault(term["examples"], term["batch"]) != term["batch"]:
             why = f"{sizes[term['examples']]} and {term['batch']}"
             raise recipe.refuse(f"terms on the examples {term['examples']!r} share one batch", ("terms", index, "batch"), why)
+
+
+def _check_kinds(project: Project, files: Mapping[str, YamlFile], builders: Mapping[str, Any]) -> None:
+    """Refuse a training set of corpora of another kind than its builder reads."""
+    for name, entry in project.examples.items():
+        wanted = builders[entry["builder"]].get("reads")
+        for corpus in entry.get("from", []) if wanted else ():
+            if corpus in project.corpora and project.corpora[corpus]["kind"] != wanted:
+                what, why = f"the corpus {corpus!r} is {project.corpora[corpus]['kind']}", f"{entry['builder']} reads {wanted} ones"
+                raise InputError(what, where=where_of(files, project.file_of(name), ("examples", name, "from")), why=why)
 
 
 def check_recipes(project: Project, files: Mapping[str, YamlFile], schemas: Path) -> None:
@@ -161,11 +193,13 @@ def check_recipes(project: Project, files: Mapping[str, YamlFile], schemas: Path
         InputError: file, key, what is wrong and what there is instead.
     """
     seams = schemas_of(schemas)["options"]["$defs"]
-    objectives, kinds = (seams[seam]["properties"] for seam in ("objectives", "parts"))
+    objectives, kinds, builders = (seams[seam]["properties"] for seam in ("objectives", "parts", "example_builders"))
+    _check_kinds(project, files, builders)
     for section in ("systems", "finetunes"):
         for name in getattr(project, section):
             recipe = _Recipe(project, section, name, files)
             _check_keys(recipe)
+            _check_shapes(recipe, objectives, builders)
             _check_parts(recipe, objectives)
             _check_ranks(recipe, kinds)
             _check_views(recipe, objectives)
@@ -175,3 +209,17 @@ def check_recipes(project: Project, files: Mapping[str, YamlFile], schemas: Path
     for chain in sorted(_chains(project)):
         base, finetune = chain.rsplit("+", 1)
         _check_started(_Recipe(project, "finetunes", finetune, files), None if is_untrained(project, base) else base)
+    _check_settings(project, files)
+
+
+def _check_settings(project: Project, files: Mapping[str, YamlFile]) -> None:
+    """Refuse a row of settings that the recipe of its column's system lacks."""
+    for name, table in project.tables.items():
+        columns = [column for column in table["columns"] if "setting_of" in column]
+        for index, row in enumerate(table["rows"]):
+            for column in columns if "setting" in row else ():
+                try:
+                    setting_of(project, column["setting_of"], row["setting"])
+                except InputError as error:
+                    where = where_of(files, project.file_of(name), ("tables", name, "rows", index, "setting"))
+                    raise InputError(error.what, where=where, why=error.why) from error

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from crosslign.config.baselines import named_rows
 from crosslign.config.catalog import file_names
-from crosslign.config.cells import ACCOMPANIED, OF_VECTORS, system_of
+from crosslign.config.cells import ACCOMPANIED, OF_VECTORS, is_scored, system_of
 from crosslign.config.project import Project, filter_corpora, view_corpora
-from crosslign.config.readouts import RAW, prefixes_of, split_length
+from crosslign.config.readouts import RAW, SHORTEST, prefixes_of, split_length
 from crosslign.config.resolve import entry_of
-from crosslign.config.yaml_files import YamlFile, where_of
+from crosslign.config.yaml_files import YamlFile, load_yaml, where_of
 from crosslign.errors import InputError
 from crosslign.languages import normalise, pair_of
 from crosslign.registry import nearest
@@ -91,7 +91,7 @@ def _system_uses(project: Project) -> Iterator[Use]:
             if "system" in base:
                 yield file, (section, name, "base", "system"), "system", base["system"]
             if "like" in recipe:
-                yield file, (section, name, "like"), "system", recipe["like"]
+                yield file, (section, name, "like"), "trained system", recipe["like"]
             if "readout" in recipe:
                 yield file, (section, name, "readout"), "readout", recipe["readout"]
             for index, term in enumerate(recipe.get("terms", [])):
@@ -118,7 +118,7 @@ def _table_uses(project: Project) -> Iterator[Use]:
     for name, table in project.tables.items():
         file = project.file_of(name)
         for index, column in enumerate(table["columns"]):
-            for key, kind in (("task", "task"), ("readout", "readout"), ("setting_of", "system")):
+            for key, kind in (("task", "task"), ("readout", "readout"), ("setting_of", "trained system")):
                 if key in column:
                     yield file, ("tables", name, "columns", index, key), kind, column[key]
             for part in column.get("mean_of", []):
@@ -127,7 +127,8 @@ def _table_uses(project: Project) -> Iterator[Use]:
         yield from _counted_uses(file, name, table)
         yield from _readout_uses(file, name, table)
         for index, row in enumerate(table["rows"]):
-            for system in sorted({system_of(row, column) for column in table["columns"] if "task" in column}) if "system" in row else ():
+            scored = [column for column in table["columns"] if is_scored(column)] if "system" in row else []
+            for system in sorted({system_of(row, column) for column in scored}):
                 yield file, ("tables", name, "rows", index, "system"), "system", system
     for name, figure in project.figures.items():
         file = project.file_of(name)
@@ -172,16 +173,22 @@ def _known(project: Project) -> Mapping[str, Collection[str]]:
         "task": project.tasks,
         "examples": project.examples,
         "system": systems,
+        "trained system": project.systems,
     }
 
 
-def _check_cycles(kind: str, edges: Mapping[str, Sequence[str]]) -> None:
-    """Refuse a chain of names that comes back to where it began."""
+def _under(files: Mapping[str, YamlFile], file: str, *keys: str) -> Callable[[str], str]:
+    """Return what tells the place of a name below some keys of a file."""
+    return lambda name: where_of(files, file, (*keys, name))
+
+
+def _check_cycles(kind: str, edges: Mapping[str, Sequence[str]], where: Callable[[str], str]) -> None:
+    """Refuse a chain of names that comes back to where it began; `where` tells the place of one of them."""
     done: set[str] = set()
 
     def visit(name: str, chain: tuple[str, ...]) -> None:
         if name in chain:
-            raise InputError(f"{kind} {name!r} is made from itself", where="config", why=" -> ".join([*chain, name]))
+            raise InputError(f"{kind} {name!r} is made from itself", where=where(name), why=" -> ".join([*chain, name]))
         if name in done:
             return
         for other in edges.get(name, ()):
@@ -206,7 +213,31 @@ def _exists(project: Project, kind: str, name: str, allowed: Collection[str]) ->
         first, *chain = name.split("+")
         return bool(chain) and first in allowed and set(chain) <= set(project.finetunes)
     base, length = split_length(name)
-    return kind == "readout" and (length is not None or name.endswith(RAW)) and base.removesuffix(RAW) in allowed
+    is_variant = name.endswith(RAW) if length is None else length >= SHORTEST
+    return kind == "readout" and is_variant and base.removesuffix(RAW) in allowed
+
+
+def _unknown(project: Project, kind: str, name: str, allowed: Collection[str]) -> tuple[str, str, str]:
+    """Return what is wrong with a name that stands for nothing, the names that there are, and what to do."""
+    if "corpus" in kind and name in project.corpora:
+        return f"{name!r} is no {kind}", nearest(name, list(allowed)), ""
+    first, *chain = name.split("+")
+    if kind == "system" and chain and first in allowed:
+        name = next(finetune for finetune in chain if finetune not in project.finetunes)
+        return f"unknown fine-tune {name!r}", nearest(name, list(project.finetunes)), _switched_off(project, "finetunes", name)
+    sections = {"system": "systems", "trained system": "systems", "examples": "examples", "training corpus or view": "views"}
+    do = _switched_off(project, sections[kind], first) if kind in sections else ""
+    return f"unknown {kind} {name!r}", nearest(name, list(allowed)), do
+
+
+def _switched_off(project: Project, section: str, name: str) -> str:
+    """Return what to do where a paper that is not among those of this run has an entry of this name; empty where none has."""
+    for path in sorted((project.root / "config" / "papers").glob("*.yaml")):
+        content = load_yaml(path).content if path.stem not in project.settings["papers"] else None
+        entries = content.get(section) if isinstance(content, Mapping) else None
+        if isinstance(entries, Mapping) and name in entries:
+            return f"It stands in config/papers/{path.name}: add {path.stem} to `papers`"
+    return ""
 
 
 def _languages_of(project: Project, name: str) -> set[str]:
@@ -218,15 +249,19 @@ def _languages_of(project: Project, name: str) -> set[str]:
     return read.union(map(normalise, [*view.get("targets", []), *view.get("dictionaries", {})]))
 
 
-def _check_pairs(project: Project, files: Mapping[str, YamlFile]) -> None:
-    """Refuse pairs in a language that no corpus of their training set has: nothing would be built of them, in silence."""
+def _check_languages(project: Project, files: Mapping[str, YamlFile]) -> None:
+    """Refuse pairs in a language that no corpus of their training set has, and languages of which none has any: nothing would be built."""
     for name, entry in project.examples.items():
-        held = [_languages_of(project, corpus) for corpus in entry.get("from", [])]
-        for lang in dict.fromkeys(lang for pair in entry.get("pairs", []) for lang in pair_of(pair)):
-            if all(held) and normalise(lang) not in set().union(*held):
-                where = where_of(files, project.file_of(name), ("examples", name, "pairs"))
-                why = f"they have {', '.join(sorted(set().union(*held)))}"
-                raise InputError(f"no corpus of these examples has the language {lang!r}", where=where, why=why)
+        sets = [_languages_of(project, corpus) for corpus in entry.get("from", [])]
+        if not sets or not all(sets):
+            continue
+        held, langs = set().union(*sets), entry.get("langs", [])
+        missing = [("langs", lang) for lang in langs[:1] if held.isdisjoint(map(normalise, langs))]
+        missing += [("pairs", lang) for pair in entry.get("pairs", []) for lang in pair_of(pair) if normalise(lang) not in held]
+        for key, lang in missing[:1]:
+            where = where_of(files, project.file_of(name), ("examples", name, key))
+            why = f"they have {', '.join(sorted(held))}"
+            raise InputError(f"no corpus of these examples has the language {lang!r}", where=where, why=why)
 
 
 def _check_footnotes(project: Project, files: Mapping[str, YamlFile]) -> None:
@@ -265,7 +300,18 @@ def _check_averages(project: Project, files: Mapping[str, YamlFile]) -> None:
                     raise InputError(f"no column {label!r} to average over", where=where, why=nearest(label, scored))
                 if labels.count(label) > 1:
                     raise InputError(f"{labels.count(label)} columns are called {label!r}", where=where, do="Give each a label of its own")
-        _check_cycles(f"column of {name}:", averages)
+        _check_cycles(f"column of {name}:", averages, _under(files, project.file_of(name), "tables", name, "columns"))
+
+
+def _check_compared(project: Project, files: Mapping[str, YamlFile]) -> None:
+    """Refuse a row that is to be compared with one that its table lacks."""
+    for name, table in project.tables.items():
+        labels = [row["label"] for row in table["rows"]]
+        for index, row in enumerate(table["rows"]):
+            others = labels[:index] + labels[index + 1 :]
+            if "against" in row and row["against"] not in others:
+                where = where_of(files, project.file_of(name), ("tables", name, "rows", index, "against"))
+                raise InputError(f"no other row {row['against']!r} to compare with", where=where, why=nearest(row["against"], others))
 
 
 def _check_figures(project: Project, files: Mapping[str, YamlFile]) -> None:
@@ -286,6 +332,27 @@ def _check_figures(project: Project, files: Mapping[str, YamlFile]) -> None:
         for key in ("against", "seen"):
             if "places" in figure and key in figure:
                 raise InputError(f"bars that have `places` have no `{key}`", where=where_of(files, file, ("figures", name, key)))
+        untrained = [system for system in figure["systems"] if system in project.encoders]
+        if figure["kind"] == "curves" and untrained:
+            where = where_of(files, file, ("figures", name, "systems"))
+            raise InputError(f"{untrained[0]!r} has no curve", where=where, why="it is a base encoder, which nothing trains")
+
+
+def _check_circles(project: Project, files: Mapping[str, YamlFile]) -> None:
+    """Refuse corpora, training sets, systems and averages that are made from themselves."""
+
+    def place(section: str) -> Callable[[str], str]:
+        return lambda name: where_of(files, project.file_of(name), (section, name))
+
+    for name, task in project.tasks.items():
+        for key in ("averages", "languages"):
+            named = {n: value["all_but"] if isinstance(value, Mapping) else value for n, value in task.get(key, {}).items()}
+            edges = {n: value for n, value in named.items() if value != "all"}
+            _check_cycles(f"{key} of {name}:", edges, _under(files, "config/tasks.yaml", "tasks", name, key))
+    corpora = {n: [*e.get("from", []), *e.get("of", []), *filter_corpora(e)] for n, e in project.corpora.items()}
+    _check_cycles("corpus", corpora, _under(files, "config/corpora.yaml", "corpora"))
+    _check_cycles("examples", {n: list(e.get("of", [])) for n, e in project.examples.items()}, place("examples"))
+    _check_cycles("system", {n: _base_systems(entry_of(project, n)) for n in project.systems}, place("systems"))
 
 
 def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
@@ -299,20 +366,15 @@ def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
         for file, keys, kind, name in uses(project):
             allowed = known.get(kind, ())
             if not _exists(project, kind, name, allowed):
-                what = f"{name!r} is no {kind}" if "corpus" in kind and name in project.corpora else f"unknown {kind} {name!r}"
-                raise InputError(what, where=where_of(files, file, keys), why=nearest(name, list(allowed)))
+                what, why, do = _unknown(project, kind, name, allowed)
+                raise InputError(what, where=where_of(files, file, keys), why=why, do=do)
     _check_prefixes(project, files)
-    _check_pairs(project, files)
+    _check_languages(project, files)
     _check_footnotes(project, files)
     _check_averages(project, files)
+    _check_compared(project, files)
     _check_figures(project, files)
-    for name, task in project.tasks.items():
-        for key in ("averages", "languages"):
-            named = {n: value["all_but"] if isinstance(value, Mapping) else value for n, value in task.get(key, {}).items()}
-            _check_cycles(f"{key} of {name}:", {n: value for n, value in named.items() if value != "all"})
-    _check_cycles("corpus", {n: [*e.get("from", []), *e.get("of", []), *filter_corpora(e)] for n, e in project.corpora.items()})
-    _check_cycles("examples", {n: list(e.get("of", [])) for n, e in project.examples.items()})
-    _check_cycles("system", {n: _base_systems(entry_of(project, n)) for n in project.systems})
+    _check_circles(project, files)
     for name, recipe in project.systems.items():
         if "like" in recipe and "like" in project.systems.get(recipe["like"], {}):
             where = where_of(files, project.file_of(name), ["systems", name, "like"])

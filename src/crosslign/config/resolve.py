@@ -56,7 +56,7 @@ def _taken_over(parent: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str
     own = entry.get("parts", {})
     kept["parts"] = {name: part for name, part in parent.get("parts", {}).items() if own.get(name, part)["kind"] == part["kind"]}
     if {"warmup_steps", "warmup_share"} & set(entry.get("train", {})):
-        kept["train"] = {key: value for key, value in parent["train"].items() if not key.startswith("warmup_")}
+        kept["train"] = {key: value for key, value in parent.get("train", {}).items() if not key.startswith("warmup_")}
     return kept
 
 
@@ -185,20 +185,20 @@ def pace_of(project: Project, system: str) -> dict[str, int]:
     return {"checkpoint_minutes": train.get("checkpoint_minutes", CHECKPOINT_MINUTES), "checkpoint_every": min(steps, default=0)}
 
 
-def _encoders_under(project: Project, system: str) -> list[str]:
+def encoders_under(project: Project, system: str) -> list[str]:
     """Return the base encoders that a system stands on, as the papers name them: the same at every scale."""
     first = system.partition("+")[0]  # fine-tunes stand on the encoders of what they go on from
     if is_untrained(project, first):
         return [first]
     base = entry_of(project, first)["base"]
     if "system" in base:
-        return _encoders_under(project, base["system"])
+        return encoders_under(project, base["system"])
     return [base["encoder"]] if "encoder" in base else list(base["encoders"].values())
 
 
 def _read_as(project: Project, system: str, name: str, length: int | None, raw: bool) -> str:
     """Return the readout under its name for this length; no system reads more than its encoders were published with."""
-    encoders = [project.encoders[encoder] for encoder in _encoders_under(project, system)]
+    encoders = [project.encoders[encoder] for encoder in encoders_under(project, system)]
     limits = [encoder["longest"] for encoder in encoders if "longest" in encoder]
     scaled = all(encoder.get("normalises", False) for encoder in encoders)
     return variant(project, name, min([length or readout(project, name)["max_length"], *limits]), raw and not scaled)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -84,13 +85,18 @@ def _validator(folder: Path, name: str, part: str) -> Any:
 
 
 def _deepest(error: ValidationError) -> ValidationError:
-    """Follow `oneOf`/`anyOf` into the branch that came nearest to fitting."""
+    """Follow `oneOf`/`anyOf` into the branch that came nearest to fitting, one for values of this type before others."""
     while error.context and not _choice(error):
-        found = best_match(error.context)
+        found = best_match([inner for inner in error.context if not _is_of_another_type(inner, error)])
         if found is None:
             break
         error = found
     return error
+
+
+def _is_of_another_type(branch: ValidationError, error: ValidationError) -> bool:
+    """Tell whether a branch of `oneOf`/`anyOf` is for values of another type, or for one other value."""
+    return branch.validator in ("type", "const") and branch.absolute_path == error.absolute_path
 
 
 def _choice(error: ValidationError) -> list[list[str]]:
@@ -120,27 +126,71 @@ def _about_keys(error: ValidationError) -> tuple[str, list[str], str] | None:
     return None
 
 
+def _written(value: Any) -> str:
+    """Return a value as its file has it."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, bool | date):
+        return str(value).lower()
+    return repr(value)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _advice(wanted: Sequence[str], found: Any) -> str:
+    """Return how a value of another type is written as one that is wanted."""
+    forms = (
+        ("array", isinstance(found, Mapping), "Begin each entry of a list with `- `"),
+        ("array", found is not None, f"A list is written in brackets: [{str(found).strip('[]')}]"),
+        ("string", isinstance(found, bool | int | float | date), "Put it in quotes"),
+        ("object", isinstance(found, str), "Write keys with their values: {key: value}"),
+        ("boolean", isinstance(found, str), "Write true or false"),
+        ("number", isinstance(found, str) and _is_number(found), "Take it out of its quotes"),
+        ("integer", isinstance(found, str) and _is_number(found), "Take it out of its quotes"),
+        ("integer", isinstance(found, float) and found.is_integer(), f"Write {found:.0f}" if isinstance(found, float) else ""),
+    )
+    return next((form for kind, fits, form in forms if kind in wanted and fits), "")
+
+
+def _about_type(error: ValidationError) -> tuple[str, str, str] | None:
+    """Return what was found, what would do, and how that is written, where the value is of another type; None where it is not."""
+    branches = error.context if error.validator in ("oneOf", "anyOf") else [error]
+    if not branches or any(branch.validator not in ("type", "const") for branch in branches):
+        return None
+    wanted: list[str] = []
+    for branch in branches:
+        value = branch.validator_value
+        wanted += [repr(value)] if branch.validator == "const" else [value] if isinstance(value, str) else value
+    return f"found {_written(error.instance)}", f"must be of type {' or '.join(wanted)}", _advice(wanted, error.instance)
+
+
 def _explain(error: ValidationError, file: YamlFile) -> InputError:
     keys: list[str | int] = list(error.absolute_path)
     if said := _about_keys(error):
         what, place, why = said
         return InputError(what, where=file.where([*keys, *place]), why=why)
-    if error.validator == "enum":
-        return InputError(
-            f"{error.instance!r} is not allowed",
-            where=file.where(keys),
-            why=nearest(str(error.instance), [str(v) for v in error.validator_value]),
-        )
-    if error.validator == "type":
-        single = error.validator_value == "array" and not isinstance(error.instance, dict)
-        do = f"A list is written in brackets: [{error.instance}]" if single else ""
-        return InputError(f"found {error.instance!r}", where=file.where(keys), why=f"must be of type {error.validator_value}", do=do)
+    if of_another_type := _about_type(error):
+        what, why, do = of_another_type
+        return InputError(what, where=file.where(keys), why=why, do=do)
     what, why = error.message, ""
-    if error.validator == "format":
+    if error.validator == "enum":
+        what, why = f"{_written(error.instance)} is not allowed", nearest(str(error.instance), [str(v) for v in error.validator_value])
+    elif error.validator == "uniqueItems":
+        what = f"{next(item for item in error.instance if error.instance.count(item) > 1)!r} stands twice"
+    elif error.validator == "maxProperties":
+        what, why = "one key belongs here", f"found {', '.join(error.instance)}"
+    elif error.validator == "pattern":
+        why = str(error.schema.get("description", "")).rstrip(".")
+    elif error.validator == "format":
         what, why = "no address that files can be fetched from", str(error.cause)
-    elif error.validator == "propertyNames" and isinstance(error.instance, str):
-        what = f"{error.instance!r} is no valid name"
-    return InputError(what, where=file.where(keys), why=why)
+    name = [str(error.instance)] if "propertyNames" in error.absolute_schema_path else []
+    return InputError(what, where=file.where([*keys, *name]), why=why)
 
 
 def check(file: YamlFile, schemas: Path, name: str, part: str = "") -> None:

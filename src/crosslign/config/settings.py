@@ -22,6 +22,8 @@ DEFAULTS: Mapping[str, Any] = {
     "mine": {},
     "sizes": {},
 }
+SETTINGS = "config/config.yaml or --config"
+"""Where a setting may stand, for messages about its value."""
 PAGES = ("overview", "overlap", "report")
 """Pages over many tables: they cover what else `targets:` names, or everything where it names pages alone."""
 

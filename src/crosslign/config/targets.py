@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crosslign.config.project import Project
-from crosslign.config.settings import PAGES
+from crosslign.config.settings import PAGES, SETTINGS
 from crosslign.errors import InputError
 from crosslign.paths import FIGURE_FORMATS, MINED_FORMATS, OVERVIEW_FORMATS, TABLE_FORMATS
 from crosslign.registry import nearest
@@ -55,7 +55,7 @@ def target_names(project: Project) -> list[str]:
 
 
 def _unknown(project: Project, target: str, allowed: Sequence[str]) -> InputError:
-    where = "config/config.yaml: targets"
+    where = f"{SETTINGS}: targets"
     if (project.root / "config" / "papers" / f"{target}.yaml").is_file():
         papers = ",".join(project.settings["papers"])
         do = f"Say what to build of them, such as --config 'papers=[{papers}]' 'targets=[all]', or add {target} to papers"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from crosslign.config.catalog import describe, file_names, source_kind
@@ -118,8 +119,19 @@ def file_state(project: Project, name: str, file: Mapping[str, Any], access: str
     return "by hand" if local or access == "manual" else "fetch"
 
 
+def own_path(project: Project, encoder: str) -> Path:
+    """Return where the user's own encoder (`path:`) lies."""
+    return with_home(project.encoders[encoder]["path"])
+
+
+def is_there(project: Project, encoder: str) -> bool:
+    """Tell whether an encoder can be had: one of the user's own lies at its `path:`, or was prepared from there; others are fetched."""
+    own = "path" in project.encoders[encoder]
+    return not own or own_path(project, encoder).exists() or project.paths.encoder(encoder).exists()
+
+
 def why_missing(project: Project, kind: str, name: str) -> str:
-    """Return which corpora behind a `task`, `system`, `corpus` or `examples` cannot be had, and why; else an empty string.
+    """Return which data behind a `task`, `system`, `corpus` or `examples` cannot be had, and why; else an empty string.
 
     Looked for once in a process: what a run is made of must not change while its graph is built.
     """
@@ -131,7 +143,7 @@ def why_missing(project: Project, kind: str, name: str) -> str:
 
 
 def _said(uses: Uses) -> str:
-    """Say which sources of the gathered corpora cannot be had: those that were withdrawn, then those to be fetched by hand."""
+    """Say which sources of the gathered corpora cannot be had, withdrawn ones first, and which encoders of this machine are not there."""
     project, withdrawn = uses.project, dict[str, None]()
     wanted: dict[str, dict[str, None]] = {}
     for entry in map(project.corpora.__getitem__, uses.corpora):
@@ -148,4 +160,5 @@ def _said(uses: Uses) -> str:
     for source, names in wanted.items():
         folder = project.sources[source].get("local", project.paths.downloads / source)
         said.append(f"{source} must be fetched by hand: put {', '.join(names)} into {folder}")
+    said += [f"the encoder {name} is not there: {own_path(project, name)}" for name in uses.encoders if not is_there(project, name)]
     return "; ".join(said)

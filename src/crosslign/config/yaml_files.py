@@ -45,7 +45,7 @@ class YamlFile:
     def where(self, keys: Sequence[str | int]) -> str:
         """Return `file:line: key.path` of the deepest known ancestor of `keys`."""
         keys = tuple(keys)
-        dotted = ".".join(map(str, keys))
+        dotted = ".".join(" ".join(str(key).splitlines()) for key in keys)  # a message is one line, whatever a key holds
         for length in range(len(keys), 0, -1):
             if keys[:length] in self.lines:
                 return f"{self.path}:{self.lines[keys[:length]]}: {dotted}"
@@ -263,7 +263,18 @@ def parse_yaml(text: str, shown: Path) -> YamlFile:
         builder.build(yaml.parse(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 0
-        raise InputError("not valid YAML", where=f"{shown}:{line}", why=str(error.problem)) from error
+        raise InputError("not valid YAML", where=f"{shown}:{line}", why=str(error.problem), do=_yaml_advice(error, text)) from error
     except (yaml.YAMLError, ValueError) as error:
         raise InputError("not valid YAML", where=str(shown), why=str(error).splitlines()[0]) from error
     return YamlFile(shown, {} if builder.content is None else builder.content, builder.lines)
+
+
+def _yaml_advice(error: yaml.MarkedYAMLError, text: str) -> str:
+    """Return what the parser's own words leave out: it names a character without showing it."""
+    lines = text.split("\n")
+    line = lines[error.problem_mark.line] if error.problem_mark and error.problem_mark.line < len(lines) else ""
+    if "\t" in line[: len(line) - len(line.lstrip())]:
+        return "Indent with spaces: a tab stands there"
+    if "alphabetic or numeric" in str(error.problem):
+        return "A text that begins with * or & goes in quotes"
+    return ""

@@ -25,6 +25,7 @@ REDUCED = (
     "rows that differ only in a size that it caps may be equal. "
     "Published figures, in grey, show where they belong; a difference to them means nothing."
 )
+REPLACED = "At this scale the encoder {} stands for {}."
 STAND_IN = "Built on stand-in data, written by the project in the official formats: the scores mean nothing."
 DELTA = "In brackets: ours less the published figure."
 GAIN = "In brackets with an arrow: the improvement that the paper prints beside its figure."
@@ -243,6 +244,10 @@ def _scale_notes(resolved: Mapping[str, Any], rows: list[PrintedRow]) -> list[st
     notes = [STAND_IN] if resolved["stand_in"] else []
     if resolved["scale"] != "paper":
         notes.append(REDUCED.format(resolved["scale"]))
+    replaced: dict[str, list[str]] = {}
+    for name, other in resolved.get("encoders", {}).items():
+        replaced.setdefault(other, []).append(name)
+    notes += [REPLACED.format(other, ", ".join(names)) for other, names in replaced.items()]
     cells = [cell for row in rows for cell in row.cells]
     notes += [GAIN] if any(cell.value.published_gain for cell in cells) else []
     return notes + ([DELTA] if any(cell.delta for cell in cells) else [])

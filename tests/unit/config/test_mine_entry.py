@@ -62,7 +62,7 @@ def test_a_model_of_one_encoder_a_language_reads_its_languages():
         ({"system": "QS-P", "k": 0}, r"less than the minimum"),
         ({"system": "QS-P", "margin": "ration"}, r"'ration' is not allowed.*did you mean 'ratio'"),
         ({"system": "QS-P", "treshold": 1}, r"unknown key 'treshold'.*did you mean 'threshold'"),
-        ({"system": "QS-P", "source": {"file": "a", "lang": False}}, r"found False"),
+        ({"system": "QS-P", "source": {"file": "a", "lang": False}}, r"found false"),
         ({"system": "QS-P", "name": "quickstart"}, r"'quickstart' is also a table"),
         ({"system": "QS-P", "name": "all"}, r"'all' is also a word of targets"),
         ({"system": "QS-P", "name": "a/b"}, r"'a/b' does not match"),

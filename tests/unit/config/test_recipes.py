@@ -23,7 +23,7 @@ SYSTEM = {
     "parts": PARTS,
     "terms": [
         {"objective": "rank_infonce", "examples": "verses_parallel", "batch": 8, "queue": "queue", "classifier": "gmm", "scores": "scores"},
-        {"objective": "cross_entropy", "examples": "nli_en", "batch": 4, "part": "label"},
+        {"objective": "cross_entropy", "examples": "nli_rows", "batch": 4, "part": "label"},
     ],
     "train": {"steps": 2, "learning_rate": 1e-5},
     "select": {"best": {"task": "sts_written", "subset": "en-en", "metric": "spearman", "every": 1}},
@@ -44,7 +44,8 @@ def systems():
 
 
 def project(loaded, systems):
-    return replace(loaded, systems=systems, paper_of={**loaded.paper_of, **dict.fromkeys(systems, "quickstart")})
+    examples = {**loaded.examples, "nli_rows": {"builder": "labelled_rows", "from": ["written_nli"]}}
+    return replace(loaded, systems=systems, examples=examples, paper_of={**loaded.paper_of, **dict.fromkeys(systems, "quickstart")})
 
 
 def checked(loaded, systems):
@@ -75,7 +76,7 @@ def change(systems, place, value):
         (("terms", 1, "part"), "gmm", r"gaussian_mixture, not classification"),
         (("parts", "mlp"), {"kind": "mlp_train_only"}, r"parts\.mlp: no term uses the part 'mlp'.*projection"),
         (("base",), {"encoder": "minilm_l6"}, r"parts\.gmm\.start_from: the base has no parts to start from"),
-        (("terms", 1, "examples"), "verses_parallel", r"share one batch; 8 and 4"),
+        (("terms", 0, "examples"), "nli_rows", r"share one batch; 8 and 4"),
         (
             ("parts", "scores", "ranks"),
             2,

@@ -35,9 +35,27 @@ def test_the_reference_is_what_the_schemas_say():
     assert (ROOT / "config" / "README.md").read_text(encoding="utf-8") == reference(ROOT / "workflow" / "schemas")
 
 
+def schemas_of(seam):
+    return load_yaml(ROOT / "workflow" / "schemas" / "options.yaml").content["$defs"][seam]["properties"]
+
+
+def test_what_objectives_read_is_what_the_schema_says():
+    assert {name: schema.get("shape") for name, schema in schemas_of("objectives").items()} == {
+        name: OBJECTIVES.get(name).shape for name in OBJECTIVES.names()
+    }
+
+
+def test_each_reader_s_schema_says_of_what_kind_its_rows_are():
+    for name, schema in schemas_of("readers").items():
+        if "kind" in schema["properties"]:
+            assert inspect.signature(READERS.get(name)).parameters["kind"].default == schema["properties"]["kind"]["default"]
+        else:
+            assert len(schema["gives"]) == 1, name
+
+
 @pytest.mark.parametrize("seam", SEAMS)
 def test_every_implementation_has_a_schema_with_its_own_options(seam):
-    schemas = load_yaml(ROOT / "workflow" / "schemas" / "options.yaml").content["$defs"][seam]["properties"]
+    schemas = schemas_of(seam)
     assert sorted(schemas) == SEAMS[seam].names()
     for name in SEAMS[seam].names():
         entry = SEAMS[seam].get(name)

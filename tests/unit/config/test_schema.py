@@ -89,7 +89,7 @@ def test_a_file_name_may_be_odd(name):
 
 @pytest.mark.parametrize("wanted", [["de", "fr", "de"], {"all_but": ["en", "en"]}])
 def test_a_subset_counts_once_in_an_average(wanted):
-    with pytest.raises(InputError, match="non-unique"):
+    with pytest.raises(InputError, match="stands twice"):
         checked("subsets", wanted)
 
 

@@ -78,6 +78,14 @@ def test_averages_over_seeds_are_made_seed_by_seed(tmp_path, kind, share):
         assert mean.value.std == pytest.approx(share * 0.5 / 2**0.5)
 
 
+def test_a_table_says_which_encoder_stands_for_which(tmp_path):
+    replaced = {"xlm-r": "tiny", "labse": "tiny", "mine": "small"}
+    rows = [({"label": "A"}, [cell(score(tmp_path, "a-s1", 0.5))])]
+    notes = lay_out(resolved(rows, [{"label": "x", "task": "bucc"}], scale="laptop", encoders=replaced), tmp_path, tmp_path).footnotes
+    said = [text for _, text in notes if "encoder " in text]
+    assert said == ["At this scale the encoder tiny stands for xlm-r, labse.", "At this scale the encoder small stands for mine."]
+
+
 def test_an_average_of_nothing_has_the_reason_of_its_cells_and_of_a_gap_their_name(tmp_path):
     x, none, other = cell(score(tmp_path, "x", 0.1)), {"reason": "no public weights"}, {"reason": "withdrawn"}
     mean = {"mean_of": ["x", "y"]}

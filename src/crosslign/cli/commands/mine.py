@@ -12,12 +12,11 @@ from pathlib import Path
 
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
-from crosslign.config.mining import mine_recipe, side_file
+from crosslign.config.mining import mine_recipe, require_there
 from crosslign.config.settings import own_file
-from crosslign.errors import InputError
 from crosslign.files.lineage import lineage_path
 from crosslign.files.records import read_json
-from crosslign.paths import MINED_FORMATS, MINED_SIDES
+from crosslign.paths import MINED_FORMATS
 
 
 def _run(command: Sequence[str], folder: Path) -> int:
@@ -52,9 +51,7 @@ class Mine:
         """Start Snakemake; return its exit code."""
         project = read_project(args)
         recipe = mine_recipe(project, args.name)
-        for side in MINED_SIDES:
-            if not (file := side_file(project, recipe, side)).is_file():
-                raise InputError("file is missing", where=f"config/config.yaml: mine.{args.name}.{side}.file", why=str(file))
+        require_there(project, args.name)
         if recipe["limit"]:
             print(f"the scale {project.settings['scale']} reads the first {recipe['limit']:,} lines of each file alone", file=sys.stderr)
         outputs = [project.paths.mined(args.name, form) for form in MINED_FORMATS]

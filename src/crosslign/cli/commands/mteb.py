@@ -26,10 +26,13 @@ class Mteb:
         """Write the files and print their names.
 
         Raises:
-            InputError: no score of a task that MTEB has.
+            InputError: no scores there, or none of a task that MTEB has.
         """
+        from crosslign.provenance.artefact_states import NOT_BUILT
         from crosslign.reporting.mteb import FORMS, export
 
+        if not (args.results / "scores").is_dir():
+            raise InputError("no scores here", where=str(args.results), do=NOT_BUILT)
         tasks = read_project(args).tasks
         written = list(export(args.results, args.out, {name: list(task.get("averages", {})) for name, task in tasks.items()}))
         if not written:
