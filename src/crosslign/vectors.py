@@ -124,15 +124,23 @@ def to_grid(chunk: np.ndarray, scale: np.ndarray) -> np.ndarray:
 
 def exact_scores(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """Return the scores of aligned grid rows: float32 [n, d] twice, to float32 [n]."""
+    return _as_scores(_dots(left, right))
+
+
+def _dots(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     # numpy widens inside the loop, which is several times faster than float64 copies.
-    dots = np.einsum("ij,ij->i", left, right, dtype=np.float64).astype(np.float32)
+    dots: np.ndarray = np.einsum("ij,ij->i", left, right, dtype=np.float64)
+    return dots
+
+
+def _as_scores(cosines: np.ndarray) -> np.ndarray:
     # Adding zero turns -0.0 into 0.0, which would otherwise be a different key.
-    scores: np.ndarray = np.clip(dots, -1.0, 1.0) + np.float32(0.0)
+    scores: np.ndarray = np.clip(cosines.astype(np.float32), -1.0, 1.0) + np.float32(0.0)
     return scores
 
 
 def pair_cosines(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Return the scores of aligned rows of one matrix: float32 [n]; exactly 1 where both are equal.
+    """Return the cosines of aligned rows of one matrix, on the grid: float32 [n]; 1 where both point the same way.
 
     Args:
         vectors: [rows, d]; may be a memory map.
@@ -148,8 +156,9 @@ def pair_cosines(vectors: np.ndarray, left: np.ndarray, right: np.ndarray) -> np
         for rows in (left[at], right[at]):
             chunk = np.asarray(vectors[rows])
             pair.append(to_grid(chunk, GRID / row_norms(chunk, rows, name)))
-        # The grid makes a row a little longer or shorter than 1, and equal pairs must tie.
-        scores[at] = np.where((pair[0] == pair[1]).all(1), np.float32(1.0), exact_scores(*pair))
+        first, second = pair
+        # The grid makes a row a little longer or shorter than 1; pairs that are the same sentence twice must tie all the same.
+        scores[at] = _as_scores(_dots(first, second) / np.sqrt(_dots(first, first) * _dots(second, second)))
     return scores
 
 
