@@ -133,6 +133,30 @@ def test_f04_a_killed_engine_takes_its_jobs_along_and_the_next_call_names_the_on
     assert copy.artefacts() == undisturbed.artefacts()
 
 
+TOLD = """
+import asyncio, os, signal, sys
+real = asyncio.Runner.run
+def run(self, *given, **named):
+    if callable(signal.getsignal(signal.SIGTERM)):
+        os.kill(os.getpid(), signal.SIGTERM)
+    return real(self, *given, **named)
+if "snakemake" in sys.orig_argv and "--mode" not in sys.orig_argv:
+    asyncio.Runner.run = run
+"""
+"""Has the engine told to end each time that it looks after jobs, before they start and when they have ended."""
+
+
+def test_f04_an_engine_that_is_told_to_end_while_it_looks_after_its_jobs_ends(tmp_path):
+    mini = Mini(tmp_path / "mini")
+    (tmp_path / "sitecustomize.py").write_text(TOLD, encoding="utf-8")
+    run = mini.start(PYTHONPATH=os.pathsep.join(filter(None, [str(tmp_path), os.environ.get("PYTHONPATH")])))
+    try:
+        assert run.wait(timeout=180) == 1
+    finally:
+        kill_all(run)
+    assert "Finished jobid" in (mini.folder / "run.log").read_text(encoding="utf-8")
+
+
 def test_f11_read_only_results_fail_before_any_download(tmpfs, tmp_path):
     disk = tmpfs("2m")
     subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)

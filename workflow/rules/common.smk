@@ -2,6 +2,7 @@
 import os
 import shutil
 import sys
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -53,6 +54,7 @@ from crosslign.slurm.executor import PatientExecutor
 from crosslign.views.hub_models import hub_models, uses_gpu
 from snakemake.exceptions import WorkflowError
 from snakemake.jobs import Job
+from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 
 ROOT = Path(workflow.current_basedir).parents[1]
@@ -94,6 +96,21 @@ def further_tries(job):
     return 0 if failures.hopeless(job.jobid) else job.rule.restart_times
 
 
+take_sigterm = JobScheduler.exit_gracefully
+
+
+def told_to_end(scheduler, *signal):
+    """Have Snakemake take a SIGTERM in a thread of its own.
+
+    What it does then wants a lock that the scheduler holds while it looks after jobs that have ended. Told twice, or together with its
+    jobs, as on Slurm, it waited for itself, for ever.
+    """
+    threading.Thread(
+        target=take_sigterm, args=(scheduler, *signal), daemon=True
+    ).start()
+
+
+JobScheduler.exit_gracefully = told_to_end
 if workflow.is_main_process:
     logger.addHandler(failures)
     # Snakemake asks this of a job when it fails, and knows `retries` alone.
