@@ -246,18 +246,17 @@ def count_gpus(scheduler):
 
 
 def require_executor(job):
-    """End where the executor would refuse jobs before Slurm sees them, for an option or for an account that it looks up."""
+    """End where the executor would refuse jobs before Slurm sees them, for an option that it knows better."""
     import snakemake_executor_plugin_slurm as plugin  # only where it is in use
 
     try:
         plugin.validate_slurm_extra(job)
         plugin.set_gres_string(job)
-        next(workflow.scheduler._executor.get_account_arg(job))
-    except (OSError, WorkflowError) as error:
+    except WorkflowError as error:
         raise InputError(
             f"the executor takes no jobs of {job.rule.name}",
             why=str(error),
-            do="mend slurm/local.yaml; where nobody may look accounts up, leave `slurm_account` out, and `export SBATCH_ACCOUNT=...` for sbatch",
+            do="mend slurm/local.yaml",
         ) from error
 
 
