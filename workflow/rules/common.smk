@@ -226,13 +226,13 @@ def targets(wanted):
 
 
 def drop_start_limit(scheduler):
-    """Take away Snakemake's default limit of 100 starts a second where jobs run on this machine; a limit of the user's own stays.
+    """Take away Snakemake's default limit of 100 starts a second; a limit of the user's own stays.
 
     With a limit, Snakemake 9 looks at all ready jobs again a second after each look, and each job that ends adds one more such chain
-    of looks: after some hundred jobs a whole core does nothing else. What a cluster's executor makes of such looks is left alone.
+    of looks: after some hundred jobs a whole core, a login node's too, does nothing else.
     """
     limiter = scheduler.job_rate_limiter
-    if workflow.local_exec and limiter and limiter.max_jobs == 100:
+    if limiter and limiter.max_jobs == 100:
         scheduler.job_rate_limiter = None
 
 
