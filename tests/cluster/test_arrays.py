@@ -43,5 +43,6 @@ def test_jobs_of_an_array_rule_that_find_no_room_in_the_queue_come_later(cluster
     jobs = cluster.jobs(after=before)
     assert {job.state for job in jobs} == {"COMPLETED"}
     assert len(jobs) == len(kept) > 6  # more are ready than chosen, and again when the first have ended
-    arrays = Counter(job.fields.get("ArrayJobId") for job in jobs)
-    assert max(arrays.values()) == 3
+    arrays = Counter(job.fields["ArrayJobId"] for job in jobs if "ArrayJobId" in job.fields)
+    assert max(arrays.values()) > 1
+    assert [path for array in arrays for path in logs(first, array)] == []
