@@ -57,6 +57,7 @@ def training(cluster, project, undisturbed):
         starting.__exit__(None, None, None)
     cluster.cancel_all()
     wait_for(lambda: not cluster.active(), 120, "jobs do not end")
+    wait_for(lambda: not project.processes("Snakefile"), 120, "what jobs began goes on without them")
     project.run("--unlock", check=False)
 
 

@@ -1,4 +1,6 @@
-"""A real Slurm that takes no jobs for a while, and one that soon forgets those that ended: no job is lost, and no try."""
+"""A real Slurm that takes no jobs for a while, one that takes a job and does not say so, and one that soon forgets those that ended."""
+
+import shutil
 
 import pytest
 from slurm_project import PATIENCE, wait_for
@@ -26,6 +28,37 @@ def test_a_job_is_submitted_when_slurm_takes_jobs_again(cluster, first):
         ("score", "COMPLETED"),
     ]
     assert "Trying to restart" not in process.log.read_text()
+
+
+LOST = """\
+#!/bin/sh
+case "$*" in *--test-only*) exec REAL "$@";; esac
+[ ! -e "$0.lost" ] || exec REAL "$@"
+REAL --hold "$@" > "$0.lost"
+echo "sbatch: error: Batch job submission failed: Socket timed out on send/recv operation" >&2
+exit 1
+"""
+
+
+@pytest.fixture
+def lossy(first, tmp_path):
+    """An `sbatch` before the real one; what the controller answers to the first job, which waits in the queue, is lost."""
+    command = tmp_path / "sbatch"
+    command.write_text(LOST.replace("REAL", shutil.which("sbatch")))
+    command.chmod(0o755)
+    path = first.environment["PATH"]
+    first.environment["PATH"] = f"{tmp_path}:{path}"
+    yield
+    first.environment["PATH"] = path
+
+
+def test_a_job_whose_submission_was_not_answered_is_in_the_queue_once(cluster, first, lossy):
+    first.forget_score(RUN, TASK)
+    before = cluster.last()
+    _, said = first.run()
+    assert [job.state for job in cluster.jobs(after=before)] == ["CANCELLED", "COMPLETED"]
+    assert "Slurm takes no jobs just now (Socket timed out)" in said
+    assert "Trying to restart" not in said
 
 
 def test_without_accounting_a_slurm_that_soon_forgets_jobs_runs_them(cluster, first):

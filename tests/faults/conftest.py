@@ -1,8 +1,9 @@
-"""What the fault tests share: one undisturbed run of the smallest workflow, other users, and small disks."""
+"""What the fault tests share: one undisturbed run of the smallest workflow, its copies, other users, and small disks."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import tempfile
 from pathlib import Path
@@ -21,6 +22,20 @@ def undisturbed(tmp_path_factory):
     mini.without_network = subprocess.run([*alone, "true"], capture_output=True, check=False).returncode == 0
     mini.first = mini.run(before=alone if mini.without_network else (), HF_TOKEN=TOKEN, HUGGING_FACE_HUB_TOKEN=TOKEN)
     mini.token = TOKEN
+    return mini
+
+
+@pytest.fixture
+def copy(undisturbed, tmp_path):
+    """A finished run that the test may disturb; time stamps and Snakemake's records come along."""
+    mini = Mini(tmp_path / "copy")
+    for name in ("results", ".snakemake"):
+        shutil.copytree(undisturbed.folder / name, mini.folder / name, dirs_exist_ok=True, symlinks=True)
+    for file in ("config", "workflow", "resources", "Snakefile"):
+        source = undisturbed.folder / file
+        (shutil.copytree if source.is_dir() else shutil.copy2)(
+            source, mini.folder / file, **({"dirs_exist_ok": True} if source.is_dir() else {})
+        )
     return mini
 
 

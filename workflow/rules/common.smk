@@ -2,6 +2,7 @@
 import os
 import shutil
 import sys
+import threading
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -53,6 +54,7 @@ from crosslign.slurm.executor import PatientExecutor
 from crosslign.views.hub_models import hub_models, uses_gpu
 from snakemake.exceptions import WorkflowError
 from snakemake.jobs import Job
+from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 
 ROOT = Path(workflow.current_basedir).parents[1]
@@ -94,6 +96,21 @@ def further_tries(job):
     return 0 if failures.hopeless(job.jobid) else job.rule.restart_times
 
 
+take_sigterm = JobScheduler.exit_gracefully
+
+
+def told_to_end(scheduler, *signal):
+    """Have Snakemake take a SIGTERM in a thread of its own.
+
+    What it does then wants a lock that the scheduler holds while it looks after jobs that have ended. Told twice, or together with its
+    jobs, as on Slurm, it waited for itself, for ever.
+    """
+    threading.Thread(
+        target=take_sigterm, args=(scheduler, *signal), daemon=True
+    ).start()
+
+
+JobScheduler.exit_gracefully = told_to_end
 if workflow.is_main_process:
     logger.addHandler(failures)
     # Snakemake asks this of a job when it fails, and knows `retries` alone.
@@ -214,13 +231,13 @@ def targets(wanted):
 
 
 def drop_start_limit(scheduler):
-    """Take away Snakemake's default limit of 100 starts a second where jobs run on this machine; a limit of the user's own stays.
+    """Take away Snakemake's default limit of 100 starts a second; a limit of the user's own stays.
 
     With a limit, Snakemake 9 looks at all ready jobs again a second after each look, and each job that ends adds one more such chain
-    of looks: after some hundred jobs a whole core does nothing else. What a cluster's executor makes of such looks is left alone.
+    of looks: after some hundred jobs a whole core, a login node's too, does nothing else.
     """
     limiter = scheduler.job_rate_limiter
-    if workflow.local_exec and limiter and limiter.max_jobs == 100:
+    if limiter and limiter.max_jobs == 100:
         scheduler.job_rate_limiter = None
 
 
@@ -234,18 +251,17 @@ def count_gpus(scheduler):
 
 
 def require_executor(job):
-    """End where the executor would refuse jobs before Slurm sees them, for an option or for an account that it looks up."""
+    """End where the executor would refuse jobs before Slurm sees them, for an option that it knows better."""
     import snakemake_executor_plugin_slurm as plugin  # only where it is in use
 
     try:
         plugin.validate_slurm_extra(job)
         plugin.set_gres_string(job)
-        next(workflow.scheduler._executor.get_account_arg(job))
-    except (OSError, WorkflowError) as error:
+    except WorkflowError as error:
         raise InputError(
             f"the executor takes no jobs of {job.rule.name}",
             why=str(error),
-            do="mend slurm/local.yaml; where nobody may look accounts up, leave `slurm_account` out, and `export SBATCH_ACCOUNT=...` for sbatch",
+            do="mend slurm/local.yaml",
         ) from error
 
 

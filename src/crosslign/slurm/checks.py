@@ -18,21 +18,36 @@ CLUSTER = ("cluster", "clusters", "slurm_cluster")
 """Resources that name another cluster than the one here, as the executor reads them."""
 
 
+def account_of(resources: Mapping[str, Any]) -> str:
+    """Return the account that a job is submitted for, of several the first; empty where none is given."""
+    return re.split(r"[,\s]+", str(resources.get("slurm_account") or "").strip())[0]
+
+
+def _words(options: Any) -> list[str]:
+    """Return the options of a `slurm_extra`, one by one."""
+    try:
+        return shlex.split(str(options))
+    except ValueError as error:
+        raise InputError("slurm_extra is no list of options", where=str(options), why=str(error), do="close its quotes") from error
+
+
 def asked_of(resources: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the options that a job of these resources is submitted with, as the executor (2.8) names them.
 
     Args:
         resources: of one job, by Snakemake's names; None and 0 ask for nothing.
+
+    Raises:
+        InputError: the quotes of `slurm_extra` do not close.
     """
     given = {name: value for name, value in resources.items() if value not in (None, "", 0)}
-    accounts = re.split(r"[,\s]+", str(given.get("slurm_account", "")))
     gpus = given.get("gpu")
     if model := given.get("gpu_model"):
         gpus = f"{model}:{gpus or 1}"
     cpus = given.get("cpus_per_task", given.get("threads"))
     options = {
         "clusters": next((given[name] for name in CLUSTER if name in given), None),
-        "account": accounts[0],
+        "account": account_of(given),
         "partition": given.get("slurm_partition"),
         "time": given.get("runtime"),
         "constraint": given.get("constraint"),
@@ -45,7 +60,7 @@ def asked_of(resources: Mapping[str, Any]) -> tuple[str, ...]:
         "gpus": gpus,
         "cpus-per-task": cpus if isinstance(cpus, int) and cpus > 0 else None,  # a negative number asks for none
     }
-    return (*(f"--{name}={value}" for name, value in options.items() if value), *shlex.split(str(given.get("slurm_extra", ""))))
+    return (*(f"--{name}={value}" for name, value in options.items() if value), *_words(given.get("slurm_extra", "")))
 
 
 def _number(value: Any) -> int:
@@ -123,5 +138,6 @@ def require_scheduler(asked: Iterable[Mapping[str, Any]]) -> None:
         complaint = ask(command)[1]
         if complaint and not QUEUE_FULL.search(complaint):
             limits = "its limits into `max_mem_mb` and `max_runtime`"
-            do = f"put your cluster's names into slurm/local.yaml, {limits} (docs/cluster.md), or try again when Slurm answers"
+            later = "nodes that are down or drained (sinfo --list-reasons) count as none"
+            do = f"put your cluster's names into slurm/local.yaml, {limits} (docs/cluster.md), or try again later: {later}"
             raise InputError("Slurm takes no jobs of this run", where=" ".join(command), why=complaint, do=do)

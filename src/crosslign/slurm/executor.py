@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import re
+import shlex
 import threading
 import time
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncIterator, Hashable, Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
+from crosslign.slurm.checks import account_of, asked_of
 from crosslign.slurm.commands import QUEUE_FULL, ask
-from crosslign.slurm.job_states import DONE, JobStates
+from crosslign.slurm.job_states import DONE, FORGOTTEN, JobStates
 
 LONGEST_PAUSE = 180.0
-"""Seconds between two looks at jobs, at most."""
+"""Seconds between two looks at jobs, or two submissions of one, at most."""
 ENDING_SECONDS = 60.0
 """How long jobs that were cancelled are waited for, at most; Slurm gives them 30 unless its KillWait says otherwise."""
 LATER = re.compile(
@@ -23,12 +26,24 @@ LATER = re.compile(
     r"|Required partition not available|Connection (?:refused|timed out|reset)"
 )
 """Slurm's words for what passes without us: a controller that is down or too busy, a full queue, a partition that is being drained."""
+IN_DOUBT = re.compile(r"Socket timed out|Zero Bytes|Unexpected message received|\(receive failure\)")
+"""Those after which the job may be in the queue all the same: the answer was lost, not the question."""
+COMMENT = re.compile(r"--comment (\S+)")
+"""What the plugin names a job by: its rule and wildcards."""
+OF_AN_ARRAY = "Part of failed array sbatch submission"
+"""How the plugin begins what it says of a job whose array was refused; Slurm's words are not in it."""
 
 
 def is_down() -> bool:
     """Tell whether Slurm says of all its controllers that they are down; a command that is missing or hangs says nothing."""
     said = ask(["scontrol", "ping"])[0]
     return "DOWN" in said and "UP" not in said
+
+
+def _log_of(job: Any) -> Path:
+    """Return Slurm's log of a job: one of an array lies in the folder of its rule, where the plugin names that of its wildcards below."""
+    named: Path = job.aux["slurm_logfile"]
+    return next((path for path in (named, named.parents[1] / named.name) if path.exists()), named)
 
 
 Executor: Any = object
@@ -40,6 +55,8 @@ class PatientExecutor(Executor):  # type: ignore[misc]
 
     - A submission that fails of what passes is made again, in the same try of the job. The plugin takes each for a failed try, and all
       tries of all jobs that are ready are used up within a minute.
+    - Jobs go as arrays as they come, those together that ask for the same. The plugin drops jobs of a rule while more of it are ready,
+      which nobody offers it again (its issue 473), and asks for all of an array what the first one wants.
     - Jobs are asked after through an outage, as `JobStates` does. The plugin loses all of them when one round of asking fails, and asks
       for ever after one that Slurm has forgotten or pre-empted for good, or where there is no accounting, although `squeue` would know.
     - A run that is told to end submits nothing more, and its jobs are cancelled by its name. The plugin submits what is ready, and does
@@ -47,7 +64,7 @@ class PatientExecutor(Executor):  # type: ignore[misc]
     """
 
     pause = 15.0
-    """Seconds before a submission is made again."""
+    """Seconds before a submission is made again; twice as many after each further refusal."""
     next_seconds_between_status_checks: float
 
     def __init__(self, workflow: Any, logger: Any) -> None:
@@ -55,11 +72,26 @@ class PatientExecutor(Executor):  # type: ignore[misc]
         self._states = JobStates(logger.warning)
         self._ends = threading.Event()
         self._refused = float("-inf")
+        self._pauses: dict[Hashable, float] = {}
         super().__init__(workflow, logger)
 
     def get_account_arg(self, job: Any) -> Iterator[str]:
-        """Yield the account's option, none where none is given: Slurm knows its users' own, and the plugin's guess wants `sacct`."""
-        return super().get_account_arg(job) if job.resources.get("slurm_account") else iter([""])
+        """Yield the account's option, none where none is given: `sbatch` knows which are good. The plugin asks accounting, or guesses."""
+        account = account_of(job.resources)
+        yield f" -A {shlex.quote(account)}" if account else ""
+
+    def run_jobs(self, jobs: Sequence[Any]) -> None:
+        """Submit jobs; those of a rule that goes as arrays (`slurm-array-jobs`) together where they ask for the same."""
+        alike: dict[Hashable, list[Any]] = {}
+        for job in jobs:
+            in_array = not job.is_group() and not self.array_jobs.isdisjoint(("all", job.rule.name))
+            asked = asked_of({**dict(job.resources.items()), "threads": job.threads}) if in_array else ()
+            alike.setdefault((job.rule.name, asked) if in_array else job, []).append(job)
+        for same in alike.values():
+            if len(same) > 1:
+                self._submit_array_jobs(same)
+            else:
+                self._submit_job(same[0])
 
     def _report_job_error_threadsafe(self, submitted: Any, message: str) -> None:
         """Have a job submitted again after a while, or report that it cannot be submitted; called in a thread that submits.
@@ -70,20 +102,42 @@ class PatientExecutor(Executor):  # type: ignore[misc]
         """
         if self._ends.is_set():
             return
+        if message.startswith(OF_AN_ARRAY):
+            self._again(submitted.job, message)  # alone, it is told why
+            return
         found = LATER.search(message.partition("sbatch call:")[0])
         if not found and not is_down():
             super()._report_job_error_threadsafe(submitted, message)
             return
         now = time.monotonic()
-        if now - self._refused > 10 * self.pause:
+        if now - self._refused > 2 * LONGEST_PAUSE:
             self._tell(f"Slurm takes no jobs just now ({found[0] if found else 'no controller answers'}): they are submitted when it does")
         self._refused = now
-        self._job_submission_executor.submit(self._again, submitted.job, now + self.pause)
+        pause = self._pauses[submitted.job] = min(2 * self._pauses.get(submitted.job, self.pause / 2), LONGEST_PAUSE)
+        timer = threading.Timer(pause, self._again, [submitted.job, message])
+        timer.daemon = True  # no reason for a run that ends to wait
+        timer.start()
 
-    def _again(self, job: Any, due: float) -> None:
-        """Submit a job, when it is time."""
-        if not self._ends.wait(max(0.0, due - time.monotonic())):
+    def _again(self, job: Any, message: str) -> None:
+        """Have a job submitted once more, which failed with this message."""
+
+        def submit() -> None:
+            self._cancel_unheard(message)
             self.run_job(job)
+
+        with suppress(RuntimeError):  # the run ends, and submits nothing more
+            self._job_submission_executor.submit(submit)
+
+    def _cancel_unheard(self, message: str) -> None:
+        """Cancel a job that Slurm took although its answer was lost: it would make the same files as the one that is submitted next."""
+        said, _, call = message.partition("sbatch call:")
+        comment = COMMENT.search(call)
+        if not comment or not IN_DOUBT.search(said):
+            return
+        queued = ask(["squeue", "--noheader", f"--name={self.run_uuid}", "--format=%i|%k"])[0]
+        for number, _, own in (line.partition("|") for line in queued.splitlines()):
+            if own == comment[1].strip("'") and number.isdigit():  # those of arrays all bear the comment of the first
+                ask(["scancel", number])
 
     def cancel_jobs(self, active_jobs: Sequence[Any]) -> None:
         """Cancel all jobs of this run, those that are being submitted too.
@@ -119,14 +173,14 @@ class PatientExecutor(Executor):  # type: ignore[misc]
         self.next_seconds_between_status_checks = longer if active_jobs and not ended else settings.init_seconds_before_status_checks
 
     def _report(self, job: Any, state: str) -> None:
-        """Report how a job ended; Slurm's log of one that did well goes."""
-        log = job.aux["slurm_logfile"]
+        """Report how a job ended; Slurm's log of one that is known to have done well goes."""
+        log = _log_of(job)
         if state not in DONE:
             message = f"SLURM-job '{job.external_jobid}' failed, SLURM status is: '{state}'. "
             self.report_job_error(job, msg=message, aux_logs=[str(log)])
             return
         self.report_job_success(job)
-        if not self.workflow.executor_settings.keep_successful_logs:
+        if state != FORGOTTEN and not self.workflow.executor_settings.keep_successful_logs:
             with suppress(OSError):
                 log.unlink(missing_ok=True)
 

@@ -24,7 +24,8 @@ NEVER = [
     "Batch job submission failed: Invalid account or account/partition combination specified",
     "QOSMaxWallDurationPerJobLimit\nsbatch: error: Batch job submission failed: Job violates accounting/QOS policy",
 ]
-WITHOUT_WORDS = "Part of failed array sbatch submission"
+WITHOUT_WORDS = "Job submission failed with exception: [Errno 5] Input/output error"
+OF_AN_ARRAY = "Part of failed array sbatch submission (tasks 1-2); see log for details."
 
 
 class Plugin:
@@ -35,6 +36,8 @@ class Plugin:
     def __init__(self, workflow, logger):
         self.workflow, self.wait = workflow, True
         self.messages, self.taken, self.reported, self.done = [], [], [], []
+        self.alone, self.together = [], []
+        self._submit_job, self._submit_array_jobs = self.alone.append, self.together.append
         self.next_seconds_between_status_checks = 20
         self._submitted_job_clusters = set()
         self._job_submission_executor = ThreadPoolExecutor(2)
@@ -48,14 +51,12 @@ class Plugin:
     def _report_job_error_threadsafe(self, submitted, message):
         self.reported.append((submitted.job, message))
 
-    def get_account_arg(self, job):
-        yield f" -A {job.resources['slurm_account']}"
-
     def report_job_success(self, job):
         self.done.append(job.external_jobid)
 
     def report_job_error(self, job, msg, aux_logs):
         self.reported.append((job.external_jobid, msg))
+        self.logs = aux_logs
 
 
 class Executor(PatientExecutor, Plugin):
@@ -63,28 +64,19 @@ class Executor(PatientExecutor, Plugin):
 
 
 @pytest.fixture
-def slurm(tmp_path, command):
-    """Commands that answer what stands in a file; `scancel` writes down how it was called, and fails where a file says so."""
-    fails = f"[ ! -e {tmp_path}/fails ] || {{ echo no contact >&2; exit 1; }}"
-    scripts = {"scontrol": f"cat {tmp_path}/ping", "squeue": f"cat {tmp_path}/queue; : > {tmp_path}/queue"}
-    for name, script in {**scripts, "scancel": f'echo "$*" >> {tmp_path}/cancelled\n{fails}'}.items():
-        command(name, script)
-    (tmp_path / "queue").touch()
-
-    def ping(*states):
-        (tmp_path / "ping").write_text("".join(f"Slurmctld(primary) at node is {state}\n" for state in states))
-
-    ping("UP")
-    return ping
-
-
-@pytest.fixture
 def told():
     return []
 
 
+def ping(*states):
+    return "".join(f"Slurmctld(primary) at node is {state}\n" for state in states)
+
+
 @pytest.fixture
 def executor(slurm, told):
+    slurm.answers("scontrol", ping("UP"))
+    slurm.answers("squeue", "")
+    slurm.answers("scancel", "")
     settings = SimpleNamespace(init_seconds_before_status_checks=20, status_command="squeue", keep_successful_logs=False)
     return Executor(SimpleNamespace(executor_settings=settings), SimpleNamespace(warning=told.append))
 
@@ -113,33 +105,85 @@ def test_a_refusal_is_reported(executor, told, words):
 
 
 def test_without_slurms_words_the_controllers_are_asked(executor, slurm, told):
-    slurm("DOWN", "DOWN")
+    slurm.answers("scontrol", ping("DOWN", "DOWN"))
     submitted(executor, WITHOUT_WORDS)
     assert executor.taken == ["a"]
     assert "no controller answers" in told[0]
 
 
+def test_a_job_of_an_array_that_was_refused_is_submitted_alone(executor, told):
+    submitted(executor, OF_AN_ARRAY)
+    assert (executor.taken, executor.reported, told) == (["a"], [], [])
+
+
+def test_further_refusals_are_waited_for_longer_and_no_longer_than_a_look(executor, monkeypatch):
+    pauses = []
+    monkeypatch.setattr("threading.Timer", lambda pause, function, args: pauses.append(pause) or SimpleNamespace(start=lambda: None))
+    executor.pause = 15.0
+    for _ in range(6):
+        executor._report_job_error_threadsafe(SimpleNamespace(job="a"), FAILED.format(LATER[0]))
+    executor._report_job_error_threadsafe(SimpleNamespace(job="b"), FAILED.format(LATER[0]))
+    assert pauses == [15, 30, 60, 120, 180, 180, 15]
+
+
+QUEUED = "17|rule_embed_wildcards_a\n18|rule_score\n19_1|rule_embed_wildcards_a\n"
+
+
+@pytest.mark.parametrize(("words", "cancelled"), [(LATER[0], []), (LATER[1], ["17"])])
+def test_a_job_that_slurm_took_although_its_answer_was_lost_is_cancelled_before_the_next(executor, slurm, words, cancelled):
+    slurm.answers("squeue", QUEUED)
+    submitted(executor, FAILED.format(words).replace("--wrap", "--comment rule_embed_wildcards_a --wrap"))
+    assert executor.taken == ["a"]
+    assert slurm.calls("scancel") == cancelled
+
+
+class Ready:
+    """A job that is ready, of a rule, or of several."""
+
+    def __init__(self, rule, group=False, **resources):
+        self.threads, self.resources = 1, resources
+        self.is_group = lambda: group
+        if not group:
+            self.rule = SimpleNamespace(name=rule)
+
+
+def test_of_a_rule_that_goes_as_arrays_those_go_together_that_ask_for_the_same(executor):
+    small, other, large = Ready("embed", mem_mb=3000), Ready("embed", mem_mb=3000), Ready("embed", mem_mb=9000)
+    scores, group = [Ready("score"), Ready("score")], Ready("embed", group=True)
+    executor.array_jobs = {"embed"}
+    executor.run_jobs([small, scores[0], large, group, other, scores[1]])
+    assert executor.together == [[small, other]]
+    assert executor.alone == [scores[0], large, group, scores[1]]
+
+
+@pytest.mark.parametrize(("rules", "together"), [({"all"}, 2), (set(), 0)])
+def test_all_rules_can_go_as_arrays(executor, rules, together):
+    executor.array_jobs = rules
+    executor.run_jobs([Ready("embed"), Ready("score"), Ready("embed"), Ready("score")])
+    assert (len(executor.together), len(executor.alone)) == (together, 4 - 2 * together)
+
+
 @pytest.mark.parametrize("states", [["UP"], ["DOWN", "UP"], []])
 def test_a_controller_that_answers_has_refused(executor, slurm, states):
-    slurm(*states)
+    slurm.answers("scontrol", ping(*states))
     submitted(executor, WITHOUT_WORDS)
     assert executor.reported == [("a", WITHOUT_WORDS)]
 
 
-def test_a_run_that_is_told_to_end_submits_nothing_more_and_leaves_nothing(executor, told, tmp_path):
-    executor.pause = 600.0
+def test_a_run_that_is_told_to_end_submits_nothing_more_and_leaves_nothing(executor, told, slurm):
+    executor.pause = 0.5
     executor.messages = [FAILED.format(LATER[0])]
     executor._job_submission_executor.submit(executor.run_job, "a").result()
-    (tmp_path / "queue").write_text("17 COMPLETING\n")
+    slurm.answers("squeue", "17 COMPLETING\n", "17 COMPLETING\n", "")
     executor.cancel_jobs(["what the plugin knows of its jobs"])
     assert (executor.taken, executor.reported) == ([], [])
-    assert (tmp_path / "cancelled").read_text() == "--name=run-17\n"
-    assert (tmp_path / "queue").read_text() == ""  # it was waited for
+    assert slurm.calls("scancel") == ["--name=run-17"]
+    assert len(slurm.calls("squeue")) == 3  # it was waited for
     assert len(told) == 1
 
 
-def test_jobs_that_cannot_be_cancelled_are_told_with_the_command(executor, told, tmp_path):
-    (tmp_path / "fails").touch()
+def test_jobs_that_cannot_be_cancelled_are_told_with_the_command(executor, told, slurm):
+    slurm.fails("scancel", "no contact")
     executor._submitted_job_clusters.add("elsewhere")
     executor.cancel_jobs([])
     assert told == ["jobs of this run may go on (no contact): end them with `scancel --name=run-17 --clusters=all`"]
@@ -152,28 +196,28 @@ def looked(executor, *jobs):
     return asyncio.run(left())
 
 
-def test_jobs_that_ended_are_reported_and_looked_after_less_often_while_none_ends(executor, tmp_path):
+def test_jobs_that_ended_are_reported_and_looked_after_less_often_while_none_ends(executor, slurm, tmp_path):
     jobs = [SimpleNamespace(external_jobid=number, aux={"slurm_logfile": tmp_path / f"{number}.log"}) for number in "789"]
     for job in jobs:
         job.aux["slurm_logfile"].touch()
-    (tmp_path / "queue").write_text("7|RUNNING\n8|RUNNING\n9|PENDING\n")
+    slurm.answers("squeue", "7|RUNNING\n8|RUNNING\n9|PENDING\n")
     assert looked(executor, *jobs) == ["7", "8", "9"]
     assert executor.next_seconds_between_status_checks == 30
-    (tmp_path / "queue").write_text("7|COMPLETED\n8|OUT_OF_MEMORY\n9|PENDING\n")
+    slurm.answers("squeue", "7|COMPLETED\n8|OUT_OF_MEMORY\n9|PENDING\n")
     assert looked(executor, *jobs) == ["9"]
     assert executor.next_seconds_between_status_checks == 20
     assert executor.done == ["7"]
     assert executor.reported == [("8", "SLURM-job '8' failed, SLURM status is: 'OUT_OF_MEMORY'. ")]
     assert [job.aux["slurm_logfile"].exists() for job in jobs] == [False, True, True]
     executor.next_seconds_between_status_checks = 175
-    (tmp_path / "queue").write_text("9|RUNNING\n")
+    slurm.answers("squeue", "9|RUNNING\n")
     assert looked(executor, jobs[2]) == ["9"]
     assert executor.next_seconds_between_status_checks == 180
 
 
-def test_the_jobs_of_a_run_that_ends_are_not_told_as_failures(executor, tmp_path):
+def test_the_jobs_of_a_run_that_ends_are_not_told_as_failures(executor, slurm):
     executor.cancel_jobs([])
-    (tmp_path / "queue").write_text("7|CANCELLED\n")
+    slurm.answers("squeue", "7|CANCELLED\n")
     assert looked(executor, SimpleNamespace(external_jobid="7")) == ["7"]
     assert executor.reported == []
 
@@ -183,6 +227,26 @@ def test_nobody_sleeps_on_when_the_run_has_ended(executor):
     asyncio.run(asyncio.wait_for(executor.sleep(), 60))
 
 
-def test_only_an_account_that_is_given_is_looked_up(executor):
-    assert list(executor.get_account_arg(SimpleNamespace(resources={}))) == [""]
-    assert list(executor.get_account_arg(SimpleNamespace(resources={"slurm_account": "open"}))) == [" -A open"]
+@pytest.mark.parametrize(("given", "option"), [(None, ""), ("", ""), ("open", " -A open"), ("a$b, open", " -A 'a$b'"), (2021, " -A 2021")])
+def test_an_account_reaches_slurm_as_it_was_given(executor, given, option):
+    assert list(executor.get_account_arg(SimpleNamespace(resources={"slurm_account": given}))) == [option]
+
+
+def test_the_log_of_an_array_lies_above_the_folder_that_the_plugin_names(executor, slurm, tmp_path):
+    jobs = [SimpleNamespace(external_jobid=f"8_{task}", aux={"slurm_logfile": tmp_path / "a_b" / f"8_{task}.log"}) for task in (1, 2)]
+    logs = [tmp_path / f"8_{task}.log" for task in (1, 2)]
+    for log in logs:
+        log.touch()
+    slurm.answers("squeue", "8_1|COMPLETED\n8_2|FAILED\n")
+    assert looked(executor, *jobs) == []
+    assert [log.exists() for log in logs] == [False, True]
+    assert executor.logs == [str(logs[1])]
+
+
+def test_the_log_of_a_job_that_slurm_forgot_stays(executor, slurm, tmp_path):
+    log = tmp_path / "7.log"
+    log.touch()
+    job = SimpleNamespace(external_jobid="7", aux={"slurm_logfile": log})
+    assert [looked(executor, job) for _ in range(2)] == [["7"], []]
+    assert executor.done == ["7"]
+    assert log.exists()

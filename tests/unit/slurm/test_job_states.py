@@ -1,17 +1,10 @@
 """Jobs are asked after through an outage, and beyond Slurm's memory; real processes stand for its commands."""
 
+import os
+
 import pytest
 
 from crosslign.slurm.job_states import JobStates
-
-
-@pytest.fixture
-def slurm(tmp_path, command):
-    """A `squeue` and a `sacct` that answer what stands in a file each, and fail while there is none."""
-    reason = 'case "$*" in *%r*) echo "7 Resources"; exit 0;; esac'
-    for name in ("squeue", "sacct"):
-        command(name, f'{reason}\necho "$*" >> {tmp_path}/{name}.asked\nexec cat {tmp_path}/{name}.answer')
-    return tmp_path
 
 
 @pytest.fixture
@@ -27,10 +20,10 @@ def ended(slurm, told):
     def asked(*answers, jobs=("7",), command="squeue"):
         found = []
         for answer in answers:
-            path = slurm / f"{command}.answer"
-            path.unlink(missing_ok=True)
-            if answer is not None:
-                path.write_text("".join(f"{job}|{state}\n" for job, state in answer.items()))
+            if answer is None:
+                slurm.fails(command)
+            else:
+                slurm.answers(command, "".join(f"{job}|{state}\n" for job, state in answer.items()))
             found.append(states.ended("run-17", jobs, command))
         return found
 
@@ -68,22 +61,56 @@ def test_a_job_that_is_not_put_back_into_the_queue_ends(ended, state):
 
 def test_accounting_may_know_a_job_later_and_says_who_cancelled_it(ended, slurm):
     assert ended({}, {}, {"7": "RUNNING"}, {"7": "CANCELLED by 1000"}, command="sacct") == [{}] * 3 + [{"7": "CANCELLED"}]
-    asked = (slurm / "sacct.asked").read_text()
-    assert "--name=run-17" in asked
-    assert "--clusters=all" in asked
+    for asked in slurm.calls("sacct"):
+        assert "--name=run-17" in asked
+        assert "--clusters=all" in asked
 
 
 def test_each_job_of_an_array_is_asked_for(ended, slurm):
     ended({})
-    assert "--array" in (slurm / "squeue.asked").read_text()  # those that wait are one line otherwise, under another number
+    (asked,) = slurm.calls("squeue")
+    assert "--array" in asked  # those that wait are one line otherwise, under another number
+    assert f"--user={os.getuid()}" in asked
 
 
-def test_the_reason_of_a_job_that_waits_long_is_told_once(slurm, told):
-    (slurm / "squeue.answer").write_text("7|PENDING\n")
-    for patience in (3600.0, 0.0):
-        assert told == []
-        states = JobStates(told.append, pending_seconds=patience)
-        for _ in range(3):
-            states.ended("run-17", ["7"], "squeue")
-    assert len(told) == 1
-    assert "7 Resources" in told[0]
+def test_nobody_is_asked_why_jobs_wait_that_have_not_waited_long(slurm, told):
+    slurm.answers("squeue", "7|PENDING\n")
+    states = JobStates(told.append, pending_seconds=3600.0)
+    for _ in range(3):
+        states.ended("run-17", ["7"], "squeue")
+    assert told == []
+    assert len(slurm.calls("squeue")) == 3
+
+
+def test_each_reason_of_jobs_that_wait_long_is_told_once_with_its_jobs(slurm, told):
+    queue = "7|PENDING\n8_1|PENDING\n9|RUNNING\n"
+    slurm.answers(
+        "squeue",
+        queue,
+        "7 ReqNodeNotAvail, UnavailableNodes:node1\n8_1 ReqNodeNotAvail, Reserved for maintenance\n",
+        queue,
+        "7 ReqNodeNotAvail, UnavailableNodes:node[1-2]\n8_1 launch failed requeued held\n",
+    )
+    states = JobStates(told.append, pending_seconds=0.0)
+    for _ in range(2):
+        states.ended("run-17", ["7", "8_1", "9"], "squeue")
+    assert [text.partition(" minutes ")[2] for text in told] == [
+        "(ReqNodeNotAvail): 7",
+        "(ReqNodeNotAvail, Reserved for maintenance): 8_1",
+        "(launch failed requeued held): 8_1",
+    ]
+    assert slurm.calls("squeue")[1].endswith("--jobs=7,8_1")
+
+
+def test_an_answer_that_is_late_is_waited_for_longer_next_time(monkeypatch, told):
+    waited = []
+
+    def ask(command, seconds):
+        waited.append(seconds)
+        return "", "no answer"
+
+    monkeypatch.setattr("crosslign.slurm.job_states.ask", ask)
+    states = JobStates(told.append)
+    for _ in range(4):
+        states.ended("run-17", ["7"], "sacct")
+    assert waited == [60, 120, 240, 240]

@@ -118,8 +118,7 @@ def _slurm_settings() -> Iterator[Finding]:
     """Check what the executor asks Slurm for: accounting that answers, ended jobs that are remembered, a local file."""
     accounting = not accounting_complaint()
     if not accounting:
-        text = "sacct does not answer: leave `slurm-status-command: squeue` as it is, and `slurm_account` out of slurm/local.yaml"
-        yield NOTE, "Slurm accounting", text
+        yield NOTE, "Slurm accounting", "sacct does not answer: leave `slurm-status-command: squeue` as it is"
     said, complaint = ask(["scontrol", "show", "config"])
     if complaint:
         yield BAD, "Slurm", f"scontrol fails: {complaint}"
