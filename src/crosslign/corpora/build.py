@@ -23,7 +23,7 @@ from crosslign.corpora.pipeline import Pipeline
 from crosslign.corpora.readers._left_out import counting
 from crosslign.corpora.sampling import priorities, sampled
 from crosslign.errors import InputError
-from crosslign.files import atomic_path, iter_rows, write_batches
+from crosslign.files import iter_rows, write_batches
 from crosslign.files.rows import SCHEMAS
 
 LOG = logging.getLogger(__name__)
@@ -68,15 +68,16 @@ def build_corpus(
     for batch in read() if pipeline.needs_survey else ():
         pipeline.survey(batch)
     counts: dict[str, Any] = {}
-    with tempfile.TemporaryDirectory(dir=_folder(out)) as folder, counting() as left_out, atomic_path(out) as whole:
+    with tempfile.TemporaryDirectory(dir=_folder(out)) as folder, counting() as left_out:
         chosen = _sampled(_checked(pipeline.apply(read()), kind, name), Path(folder, "filtered.parquet"), entry, limit)
-        written = write_batches(whole, _counted(chosen, kind, counts, entry.get("labels", ())), kind)
-        result = {"read": pipeline.read, "read_bytes": pipeline.read_bytes, "filters": pipeline.counts, "rows": written, **counts}
-        if left_out:
-            result["left_out"] = dict(sorted(left_out.items()))
-        if not written:
-            raise _nothing_left(name, result)
-        _check_ids(whole, name)
+        counted = _counted(chosen, kind, counts, entry.get("labels", ()))
+        written = write_batches(out, counted, kind, check=partial(_check_ids, name=name))
+    result = {"read": pipeline.read, "read_bytes": pipeline.read_bytes, "filters": pipeline.counts, "rows": written, **counts}
+    if left_out:
+        result["left_out"] = dict(sorted(left_out.items()))
+    if not written:
+        out.unlink()
+        raise _nothing_left(name, result)
     LOG.info("%s: %s rows read, %s kept%s", name, f"{pipeline.read:,}", f"{written:,}", _said(left_out))
     return result
 
