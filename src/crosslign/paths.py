@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from dataclasses import dataclass
 from functools import cached_property
@@ -40,7 +41,7 @@ def own_runs(results: Path) -> str:
     What lies in such a folder is another group's: nothing is computed into it, and nothing of it is computed anew.
     """
     scores = results / "scores"
-    foreign = sorted(note.parent.relative_to(scores).as_posix() for note in scores.rglob(ORIGIN))
+    foreign = sorted(Path(folder).relative_to(scores).as_posix() for folder, _, files in os.walk(scores) if ORIGIN in files)
     if "." in foreign:
         return "(?!)"
     return (rf"(?!(?:{'|'.join(map(re.escape, foreign))})/)" if foreign else "") + "[^/]+"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from inspect import signature
 from pathlib import Path
@@ -70,7 +70,8 @@ def build_corpus(
     counts: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(dir=_folder(out)) as folder, counting() as left_out:
         chosen = _sampled(_checked(pipeline.apply(read()), kind, name), Path(folder, "filtered.parquet"), entry, limit)
-        written = write_batches(out, _counted(chosen, kind, counts, entry.get("labels", ())), kind)
+        counted = _counted(chosen, kind, counts, entry.get("labels", ()))
+        written = write_batches(out, counted, kind, check=partial(_check_ids, name=name))
     result = {"read": pipeline.read, "read_bytes": pipeline.read_bytes, "filters": pipeline.counts, "rows": written, **counts}
     if left_out:
         result["left_out"] = dict(sorted(left_out.items()))
@@ -108,8 +109,10 @@ def _said(left_out: Mapping[str, int]) -> str:
 
 
 def _checked(batches: Iterator[pa.Table], kind: str, name: str) -> Iterator[pa.Table]:
-    """Pass tables on whose ids are there and unique, and whose first side is never empty."""
-    for batch in _unique(batches, name):
+    """Pass tables on whose ids are there, and whose first side is never empty."""
+    for batch in batches:
+        if batch["id"].null_count:
+            raise InputError("a row has no id", where=name)
         for lang, text in SIDES[kind]:
             empty = pc.and_kleene(pc.is_valid(batch[lang]), pc.equal(pc.fill_null(batch[text], ""), ""))
             if pc.any(empty).as_py():
@@ -118,13 +121,31 @@ def _checked(batches: Iterator[pa.Table], kind: str, name: str) -> Iterator[pa.T
         yield batch
 
 
-def _unique(batches: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
-    """Pass tables on whose ids are there and unique; those beyond memory are compared at the end."""
+def _ascend(path: Path) -> bool:
+    """Return whether each row's id is longer than the one before it, or as long and greater: then no two are equal."""
+    before = pa.array([], pa.string())
+    for batch in iter_rows(path, ["id"]):
+        ids = pa.concat_arrays([before, *batch["id"].chunks])
+        longer = np.diff(pc.binary_length(ids))
+        if ((longer < 0) | ((longer == 0) & ~np.asarray(pc.greater(ids[1:], ids[:-1])))).any():
+            return False
+        before = ids[-1:]
+    return True
+
+
+def _check_ids(path: Path, name: str) -> None:
+    """Refuse rows whose ids are not unique; those of lines ascend, of others what is beyond memory is compared at the end.
+
+    Raises:
+        InputError: names an id, where it is found in memory.
+    """
+    if _ascend(path):
+        return
     seen, advice = KeySet(), "Give the reader's files distinct names"
     with tempfile.TemporaryDirectory(prefix="crosslign-ids-") as folder:
         later = dedup.KeysOnDisk(Path(folder))
-        for batch in batches:
-            keys = digests(batch["id"].fill_null(""))
+        for batch in iter_rows(path, ["id"]):
+            keys = digests(batch["id"])
             if len(seen) < dedup.IN_MEMORY:
                 new = seen.insert(keys)
                 for part in seen.parts() if len(seen) >= dedup.IN_MEMORY else ():
@@ -132,9 +153,8 @@ def _unique(batches: Iterable[pa.Table], name: str) -> Iterator[pa.Table]:
             else:
                 new = np.ones(len(keys), bool)
                 later.add(keys)
-            if batch["id"].null_count or not new.all():
+            if not new.all():
                 raise InputError(f"row id {batch['id'][int(np.argmin(new))].as_py()!r} is not unique", where=name, do=advice)
-            yield batch
         if not later.new().all():
             raise InputError(f"row ids after the first {len(seen):,} are not unique", where=name, do=advice)
 

@@ -178,7 +178,7 @@ class KeysOnDisk:
         parts = records.view(np.uint8).reshape(-1, self.RECORD.itemsize)[:, 0]
         order = np.argsort(parts, kind="stable")
         with self._path.open("ab") as file:
-            records[order].tofile(file)
+            records.take(order).tofile(file)  # several times as fast as by an index
         self._bounds.append(self._bounds[-1][-1] + np.searchsorted(parts[order], np.arange(257)))
 
     def new(self) -> RowSet:

@@ -43,10 +43,10 @@ class SortedKeys:
         """Return (positions in `keys`, values), one pair a match, in no order that may be relied on."""
         positions, values = [np.empty(0, np.int64)], [np.empty(0, np.int64)]
         for stored, stored_values in self._segments:
-            left, right = np.searchsorted(stored, keys, "left"), np.searchsorted(stored, keys, "right")
-            counts = right - left
-            matched = np.flatnonzero(counts)
-            counts, left = counts[matched], left[matched]
+            left = np.searchsorted(stored, keys)
+            matched = np.flatnonzero(stored[np.minimum(left, len(stored) - 1)] == keys)
+            left = left[matched]
+            counts = np.searchsorted(stored, keys[matched], "right") - left
             within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
             positions.append(np.repeat(matched, counts))
             values.append(stored_values[np.repeat(left, counts) + within])

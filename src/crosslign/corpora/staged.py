@@ -1,4 +1,4 @@
-"""Tables that wait on disk for a second look, as one compressed Arrow stream."""
+"""Tables that wait on disk for a second look, as one Arrow stream, compressed lightly: it is read once and removed."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Staged:
         if not table.num_rows:
             return
         if self._writer is None:
-            options = pa.ipc.IpcWriteOptions(compression="zstd")
+            options = pa.ipc.IpcWriteOptions(compression="lz4")
             self._writer = pa.ipc.new_stream(str(self._path), table.schema, options=options)
         self._writer.write_table(table.combine_chunks())
         self.tables += 1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -80,19 +80,27 @@ def write_rows(path: Path, table: pa.Table, kind: str | pa.Schema) -> None:
         pq.write_table(_fit(table, schema), temporary, **_OPTIONS)
 
 
-def write_batches(path: Path, batches: Iterable[pa.Table], kind: str | pa.Schema) -> int:
-    """Write tables that come one after another as `write_rows` writes one, in bounded memory; return the number of rows."""
+def write_batches(path: Path, batches: Iterable[pa.Table], kind: str | pa.Schema, check: Callable[[Path], None] | None = None) -> int:
+    """Write tables that come one after another as `write_rows` writes one, in bounded memory; return the number of rows.
+
+    Args:
+        path, batches, kind: as for `write_rows`.
+        check: looks at the whole file before it gets its name, and raises where it may not have it.
+    """
     schema = SCHEMAS[kind] if isinstance(kind, str) else kind
     waiting, total = schema.empty_table(), 0
-    with atomic_path(path) as temporary, pq.ParquetWriter(temporary, schema, **_OPTIONS) as writer:
-        for batch in batches:
-            total += batch.num_rows
-            waiting = pa.concat_tables([waiting, _fit(batch, schema)])
-            while waiting.num_rows >= ROW_GROUP:
-                writer.write_table(waiting.slice(0, ROW_GROUP).combine_chunks())  # pages and dictionaries end where chunks do
-                waiting = waiting.slice(ROW_GROUP)
-        if waiting.num_rows:
-            writer.write_table(waiting.combine_chunks())
+    with atomic_path(path) as temporary:
+        with pq.ParquetWriter(temporary, schema, **_OPTIONS) as writer:
+            for batch in batches:
+                total += batch.num_rows
+                waiting = pa.concat_tables([waiting, _fit(batch, schema)])
+                while waiting.num_rows >= ROW_GROUP:
+                    writer.write_table(waiting.slice(0, ROW_GROUP).combine_chunks())  # pages and dictionaries end where chunks do
+                    waiting = waiting.slice(ROW_GROUP)
+            if waiting.num_rows:
+                writer.write_table(waiting.combine_chunks())
+        if check:
+            check(temporary)
     return total
 
 

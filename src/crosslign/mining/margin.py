@@ -15,8 +15,10 @@ Margin = Literal["ratio", "distance", "absolute"]
 Retrieval = Literal["fwd", "bwd", "intersect", "max"]
 MARGINS = ("ratio", "distance", "absolute")
 RETRIEVALS = ("fwd", "bwd", "intersect", "max")
+AT_ONCE = 8_192
+"""Rows whose candidates are scored together, and pairs that are accepted together: fresh memory costs more than the sums."""
 FEW = 256
-"""So many pairs, or so small a share of them, are looked at one by one."""
+"""Pairs of which no more than one in so many can be accepted at once are looked at one by one."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +37,7 @@ class Pairs:
     def __len__(self) -> int:
         return len(self.scores)
 
-    def take(self, at: np.ndarray) -> Pairs:
+    def take(self, at: np.ndarray | slice) -> Pairs:
         """Return the pairs at these positions, or where a mask is true."""
         return Pairs(self.sources[at], self.targets[at], self.scores[at])
 
@@ -48,7 +50,7 @@ class Pairs:
         tied = np.flatnonzero(np.append(equal, False) | np.append(False, equal))
         among = order[tied]
         order[tied] = among[np.lexsort((self.targets[among], self.sources[among], -scores[tied]))]
-        return self.take(order)
+        return Pairs(self.sources[order], self.targets[order], scores)
 
 
 def margin_scores(cosines: np.ndarray, means: np.ndarray, margin: Margin) -> np.ndarray:
@@ -69,24 +71,33 @@ def margin_scores(cosines: np.ndarray, means: np.ndarray, margin: Margin) -> np.
     return out
 
 
-def _scored(neighbours: Neighbours, margin: Margin) -> tuple[np.ndarray, np.ndarray]:
-    """Return the margin scores of all forward [n, k] and all backward [m, k'] candidates, float64."""
-    forward, backward = neighbours.forward_scores.astype(np.float64), neighbours.backward_scores.astype(np.float64)
-    f, b = forward.mean(1), backward.mean(1)
+def _means(scores: np.ndarray) -> np.ndarray:
+    """Return the mean of each row, float64."""
+    total = scores[:, 0].astype(np.float64)
+    for column in range(1, scores.shape[1]):  # a reduction over rows this short takes numpy several times as long
+        total += scores[:, column]
+    total /= scores.shape[1]
+    return total
 
-    def scored(cosines: np.ndarray, own: np.ndarray, other: np.ndarray, indices: np.ndarray) -> np.ndarray:
-        means = other[indices]  # in place from here: fresh memory of this size costs more than the sums
-        means += own[:, None]
-        means /= 2
-        return margin_scores(cosines, means, margin)
 
-    return scored(forward, f, b, neighbours.forward_indices), scored(backward, b, f, neighbours.backward_indices)
+def _scored(cosines: np.ndarray, indices: np.ndarray, own: np.ndarray, other: np.ndarray, margin: Margin) -> np.ndarray:
+    """Return the margin scores of all candidates of some rows, float64 [n, k].
+
+    Args:
+        cosines, indices: of the candidates, [n, k].
+        own, other: mean cosine of each of these rows [n], and of each row of the other side.
+        margin: as for `margin_scores`.
+    """
+    means = other[indices]
+    means += own[:, None]
+    means /= 2
+    return margin_scores(cosines.astype(np.float64), means, margin)
 
 
 def _best(scores: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return of each row the candidate with the highest score, the lowest index of equal ones, and its score."""
     index, highest = indices[:, 0].copy(), scores[:, 0].copy()
-    for column in range(1, scores.shape[1]):  # a reduction over rows this short takes numpy ten times as long
+    for column in range(1, scores.shape[1]):
         other, score = indices[:, column], scores[:, column]
         better = (score > highest) | ((score == highest) & (other < index))
         np.copyto(index, other, where=better)
@@ -94,36 +105,52 @@ def _best(scores: np.ndarray, indices: np.ndarray) -> tuple[np.ndarray, np.ndarr
     return index, highest
 
 
-def _first_of_each(items: np.ndarray, number: int) -> np.ndarray:
-    """Return whether each position is the first of its item: bool, of the shape of `items`; `number` is beyond the largest item."""
-    positions = np.arange(len(items))
-    first = np.empty(number, dtype=np.int64)
-    first[items[::-1]] = positions[::-1]  # of several values for one place numpy keeps the last
-    return np.asarray(first[items] == positions)
+def _best_of_all(
+    cosines: np.ndarray, indices: np.ndarray, own: np.ndarray, other: np.ndarray, margin: Margin
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the best candidate of each row and its margin score; means as those of `_scored`, `other` those of the whole other side."""
+    index, highest = np.empty(len(cosines), np.int64), np.empty(len(cosines))
+    for start in range(0, len(cosines), AT_ONCE):
+        rows = slice(start, start + AT_ONCE)
+        scores = _scored(cosines[rows], indices[rows], own[rows], other, margin)
+        index[rows], highest[rows] = _best(scores, indices[rows])
+    return index, highest
+
+
+def _first_of_each(items: np.ndarray, place: np.ndarray) -> np.ndarray:
+    """Return whether each position is the first of its item: bool, of the shape of `items`; `place` has room for a number an item."""
+    positions = np.arange(len(items), dtype=place.dtype)
+    place[items[::-1]] = positions[::-1]  # of several values for one place numpy keeps the last
+    return np.asarray(place[items] == positions)
 
 
 def _greedy(pairs: Pairs) -> Pairs:
-    """Accept pairs from the best down, each side at most once.
+    """Accept pairs from the best down, each side at most once; they are ranked.
 
-    A pair that is the best left for its source and for its target is accepted whatever happens to the others: so all such pairs are taken
-    at once, with what they use, until few are left or a long chain of pairs gives way one by one; these are looked at in turn.
+    A pair that is the best left for its source and for its target is accepted whatever happens to the others: so of some thousand pairs
+    all such ones are taken at once, with what they use, until few are left or a long chain of pairs gives way one by one; these are looked
+    at in turn.
     """
-    numbers = int(pairs.sources.max()) + 1, int(pairs.targets.max()) + 1
-    used = [np.zeros(number, dtype=bool) for number in numbers]
-    accepted, left = np.zeros(len(pairs), dtype=bool), np.arange(len(pairs))
-    taken = len(left)
-    while len(left) > FEW and taken > len(left) // FEW:
-        sides = pairs.sources[left], pairs.targets[left]
-        best = np.logical_and(*(_first_of_each(items, number) for items, number in zip(sides, numbers, strict=True)))
-        accepted[left[best]] = True
-        for side, items in zip(used, sides, strict=True):
-            side[items[best]] = True
-        taken = int(best.sum())
-        left = left[~(used[0][sides[0]] | used[1][sides[1]])]
-    for position in left.tolist():
-        source, target = pairs.sources[position], pairs.targets[position]
-        if not used[0][source] and not used[1][target]:
-            used[0][source] = used[1][target] = accepted[position] = True
+    numbers = int(pairs.sources.max(initial=0)) + 1, int(pairs.targets.max(initial=0)) + 1
+    used, places = [np.zeros(number, bool) for number in numbers], [np.empty(number, np.int32) for number in numbers]
+    accepted = np.zeros(len(pairs), bool)
+    for start in range(0, len(pairs), AT_ONCE):
+        left = np.arange(start, min(start + AT_ONCE, len(pairs)))
+        taken = len(left)
+        while taken > len(left) // FEW:
+            sides = pairs.sources[left], pairs.targets[left]
+            free = ~(used[0][sides[0]] | used[1][sides[1]])
+            left, sides = left[free], (sides[0][free], sides[1][free])
+            best = _first_of_each(sides[0], places[0]) & _first_of_each(sides[1], places[1])
+            accepted[left[best]] = True
+            for side, items in zip(used, sides, strict=True):
+                side[items[best]] = True
+            taken = int(np.count_nonzero(best))
+            left = left[~best]
+        for position in left.tolist():
+            source, target = pairs.sources[position], pairs.targets[position]
+            if not used[0][source] and not used[1][target]:
+                used[0][source] = used[1][target] = accepted[position] = True
     return pairs.take(accepted)
 
 
@@ -143,10 +170,10 @@ def mine(neighbours: Neighbours, margin: Margin = "ratio", retrieval: Retrieval 
     for name, kind, allowed in ((margin, "margin", MARGINS), (retrieval, "retrieval", RETRIEVALS)):
         if name not in allowed:
             raise InputError(f"unknown {kind} {name!r}", why=nearest(name, list(allowed)))
-    forward_scores, backward_scores = _scored(neighbours, margin)
-    n, m = len(forward_scores), len(backward_scores)
-    target, forward = _best(forward_scores, neighbours.forward_indices)
-    source, backward = _best(backward_scores, neighbours.backward_indices)
+    near, f, b = neighbours, _means(neighbours.forward_scores), _means(neighbours.backward_scores)
+    n, m = len(f), len(b)
+    target, forward = _best_of_all(near.forward_scores, near.forward_indices, f, b, margin)
+    source, backward = _best_of_all(near.backward_scores, near.backward_indices, b, f, margin)
     if retrieval == "fwd":
         return Pairs(np.arange(n), target, forward)
     if retrieval == "bwd":
@@ -156,5 +183,5 @@ def mine(neighbours: Neighbours, margin: Margin = "ratio", retrieval: Retrieval 
         return Pairs(np.arange(n)[mutual], target[mutual], forward[mutual])
     others = np.flatnonzero(target[source] != np.arange(m))  # a pair that is best both ways is there already
     pooled = Pairs(np.append(np.arange(n), source[others]), np.append(target, others), np.append(forward, backward[others]))
-    chosen = _greedy(pooled.ranked())
-    return chosen.take(chosen.scores > 0)
+    ranked = pooled.ranked()
+    return _greedy(ranked.take(slice(np.count_nonzero(ranked.scores > 0))))

@@ -60,9 +60,10 @@ def records_of(path: Path) -> list[dict[str, Any]]:
     Raises:
         InputError: the file is missing, or is none; names it, and the target to run.
     """
-    if not path.exists():
-        raise InputError("file is missing", where=str(path), do=f"Run snakemake --cores all -- {shlex.quote(str(path))}")
-    stat = path.stat()
+    try:
+        stat = path.stat()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InputError("file is missing", where=str(path), do=f"Run snakemake --cores all -- {shlex.quote(str(path))}") from error
     return _read_records(path, (stat.st_mtime_ns, stat.st_size, stat.st_ino))
 
 

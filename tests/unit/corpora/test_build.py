@@ -9,7 +9,7 @@ from crosslign.corpora import READERS, build
 from crosslign.corpora.build import build_corpus
 from crosslign.corpora.sampling import Lowest, priorities
 from crosslign.errors import InputError
-from crosslign.files import read_rows, sha256_file, write_rows
+from crosslign.files import read_rows, rows, sha256_file, write_rows
 from crosslign.files.rows import SCHEMAS
 
 
@@ -180,14 +180,19 @@ def test_rows_and_groups_of_each_class_are_counted(reads, tmp_path):
     assert (counts["groups"], counts["rows_per_language"]) == (2, {"en": 4})
 
 
-def test_ids_beyond_memory_are_unique_too(reads, tmp_path, monkeypatch):
+@pytest.mark.parametrize("step", [1, -1], ids=["ascending", "descending"])
+def test_ids_beyond_memory_are_unique_too(reads, tmp_path, monkeypatch, step):
     monkeypatch.setattr(build.dedup, "IN_MEMORY", 4)
-    reads("mono", mono([str(n) for n in range(20)]))
+    monkeypatch.setattr(rows, "ROW_GROUP", 3)
+    made = mono([str(n) for n in range(20)])[::step]
+    reads("mono", made)
     assert build_corpus("c", entry("mono"), {}, {}, tmp_path / "en.parquet")["rows"] == 20
     for repeated in (2, 15):  # one that was held in memory, one that was not
-        reads("mono", [*mono([str(n) for n in range(20)]), mono([str(n) for n in range(20)])[repeated]])
-        with pytest.raises(InputError, match="not unique"):
-            build_corpus("c", entry("mono"), {}, {}, tmp_path / "en.parquet")
+        for twice in ([*made, made[repeated]], [*made[:repeated], *made[repeated - 1 :]]):  # at the end, and next to itself
+            reads("mono", twice)
+            with pytest.raises(InputError, match="not unique"):
+                build_corpus("c", entry("mono"), {}, {}, tmp_path / "no.parquet")
+    assert [path.name for path in tmp_path.iterdir()] == ["en.parquet"]
 
 
 def test_errors_leave_nothing_behind(reads, tmp_path):
@@ -199,6 +204,9 @@ def test_errors_leave_nothing_behind(reads, tmp_path):
         build_corpus("c", entry("mono", [{"lenght": {}}]), {}, {}, out)
     reads("mono", [*mono(["one"]), *mono(["two"])])
     with pytest.raises(InputError, match="'c:f:1' is not unique"):
+        build_corpus("c", entry("mono"), {}, {}, out)
+    reads("mono", [{**mono(["one"])[0], "id": None}])
+    with pytest.raises(InputError, match="a row has no id"):
         build_corpus("c", entry("mono"), {}, {}, out)
     reads("mono", mono(["one", ""]))
     with pytest.raises(InputError, match="'c:f:2' has an empty text"):

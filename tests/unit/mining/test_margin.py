@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from crosslign.errors import InputError
 from crosslign.mining import Neighbours, Pairs, margin, mine, neighbours, unify
-from crosslign.mining.margin import _scored
+from crosslign.mining.margin import _means, _scored
 
 Found = Callable[[int], Neighbours]
 X = np.array([(1, 0), (3, 4), (0, 1), (4, 3)], dtype=np.float64)
@@ -70,7 +70,9 @@ DISTANCE_K2 = """0.01923077 -0.51923077 -0.12076923 -0.88076923 -0.43371041
 def test_every_candidate_cell_k2(found: Found, margin: str, table: str) -> None:
     cells = np.array([[float(cell) for cell in row.split()] for row in table.splitlines()])
     two = found(2)
-    forward, backward = _scored(two, margin)
+    f, b = _means(two.forward_scores), _means(two.backward_scores)
+    forward = _scored(two.forward_scores, two.forward_indices, f, b, margin)
+    backward = _scored(two.backward_scores, two.backward_indices, b, f, margin)
     assert forward == pytest.approx(np.take_along_axis(cells, two.forward_indices, 1), abs=1e-6)
     assert backward == pytest.approx(np.take_along_axis(cells.T, two.backward_indices, 1), abs=1e-6)
 
@@ -172,11 +174,13 @@ def slow_max(x: np.ndarray, y: np.ndarray, k: int) -> list[tuple[int, int]]:
 
 
 @settings(max_examples=30)
-@given(seed=st.integers(0, 10_000), n=st.integers(3, 30), m=st.integers(3, 30), k=st.integers(2, 5))
-def test_max_equals_the_reference_written_with_loops(seed: int, n: int, m: int, k: int) -> None:
+@given(seed=st.integers(0, 10_000), n=st.integers(3, 30), m=st.integers(3, 30), k=st.integers(2, 5), at_once=st.sampled_from([1, 4, 8192]))
+def test_max_equals_the_reference_written_with_loops(seed: int, n: int, m: int, k: int, at_once: int) -> None:
     rng = np.random.default_rng(seed)
     x, y = rng.standard_normal((n, 6)) + 1, rng.standard_normal((m, 6)) + 1
-    pairs = mine(neighbours(x, y, k), "ratio", "max")
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(margin, "AT_ONCE", at_once)
+        pairs = mine(neighbours(x, y, k), "ratio", "max")
     assert list(zip(pairs.sources.tolist(), pairs.targets.tolist(), strict=True)) == slow_max(x, y, k)
 
 
@@ -192,8 +196,16 @@ def one_by_one(pairs: Pairs) -> list[tuple[int, int]]:
 
 @pytest.mark.parametrize("few", [1, 2, 7, 256])
 @settings(max_examples=40)
-@given(seed=st.integers(0, 10_000), number=st.integers(1, 400), items=st.integers(1, 200), levels=st.integers(1, 50))
-def test_pairs_accepted_at_once_are_those_accepted_one_by_one(few: int, seed: int, number: int, items: int, levels: int) -> None:
+@given(
+    seed=st.integers(0, 10_000),
+    number=st.integers(1, 400),
+    items=st.integers(1, 200),
+    levels=st.integers(1, 50),
+    at_once=st.sampled_from([1, 30, 8192]),
+)
+def test_pairs_accepted_at_once_are_those_accepted_one_by_one(
+    few: int, seed: int, number: int, items: int, levels: int, at_once: int
+) -> None:
     rng = np.random.default_rng(seed)
     pairs = Pairs(rng.integers(0, items, number), rng.integers(0, items, number), rng.integers(0, levels, number) / 7.0)
     ranked = pairs.ranked()
@@ -201,6 +213,7 @@ def test_pairs_accepted_at_once_are_those_accepted_one_by_one(few: int, seed: in
     assert keys == sorted(zip((-pairs.scores).tolist(), pairs.sources.tolist(), pairs.targets.tolist(), strict=True))
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(margin, "FEW", few)
+        patched.setattr(margin, "AT_ONCE", at_once)
         found = margin._greedy(ranked)
     assert list(zip(found.sources.tolist(), found.targets.tolist(), strict=True)) == one_by_one(ranked)
 

@@ -7,6 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from build_sets import build, matrix, with_cosines
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.metrics import f1_score
 
 from crosslign.errors import InputError
@@ -14,7 +16,7 @@ from crosslign.mining import knn
 from crosslign.tasks.measures import Bootstrap, centred, interval
 from crosslign.tasks.score import score, score_with_resamples
 from crosslign.tasks.scorers import _mined
-from crosslign.tasks.scorers._mined import nearest_item_scores, resampled_item_scores
+from crosslign.tasks.scorers._mined import Split, nearest_item_scores, resampled_item_scores
 
 TASK = {
     "scorer": "bitext_mining",
@@ -301,3 +303,14 @@ def test_golden_mteb_scores():
     found = nearest_item_scores(gold, np.array([2, 0, 2, 3]))
     assert (found["accuracy"], found["weighted_f1"], found["weighted_precision"]) == pytest.approx((0.75, 2 / 3, 0.625))
     assert found["weighted_recall"] == pytest.approx(0.75)
+
+
+PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 7)), max_size=30)
+
+
+@settings(max_examples=100)
+@given(gold=PAIRS.map(lambda pairs: list(dict.fromkeys(pairs))), asked=PAIRS)
+def test_gold_pairs_are_found_however_many_a_sentence_has(gold, asked):
+    gold_pairs, asked_pairs = (np.array(pairs, np.int64).reshape(-1, 2).T for pairs in (gold, asked))
+    split = Split(np.arange(6), np.arange(8), *gold_pairs)
+    assert split.is_gold(*asked_pairs).tolist() == [pair in gold for pair in asked]

@@ -96,7 +96,9 @@ class ExactDuplicate(Filter):
 
     def _keys(self, sides: Iterable[tuple[pa.Array, pa.Array]]) -> NDArray[np.bytes_]:
         """Return the key of each row from the languages and texts of its sides; one that is not there adds nothing."""
-        said = [pc.binary_join_element_wise(langs, _bare(texts) if self._by_key else texts, "\x1e") for langs, texts in sides]
+        said = []
+        for langs, texts in sides:
+            said += [pc.if_else(texts.is_valid(), langs, None) if texts.null_count else langs, _bare(texts) if self._by_key else texts]
         return digests(pc.binary_join_element_wise(*said, "\x1f", null_handling="skip"))
 
 

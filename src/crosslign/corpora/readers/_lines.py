@@ -129,7 +129,7 @@ def _checked(block: bytes, part: Part, before: int) -> Iterator[str]:
 
 def blank(texts: pa.Array) -> NDArray[np.bool_]:
     """Return which texts are empty or white space only."""
-    return np.asarray(pc.equal(pc.binary_length(pc.utf8_trim_whitespace(texts)), 0))
+    return np.asarray(pc.or_(pc.equal(pc.binary_length(texts), 0), pc.utf8_is_space(texts)))
 
 
 def check_text(text: Any, source: Path | Part, number: int, what: str = "line") -> str:

@@ -59,7 +59,8 @@ def read(
         columns = {"id": ids, "a_lang": a_lang, "a_text": own, "b_lang": b_lang, "b_text": other}
         number += len(own)
         if not empty.all():
-            yield table_of(columns, "bitext").filter(pa.array(~empty))
+            table = table_of(columns, "bitext")
+            yield table.filter(pa.array(~empty)) if empty.any() else table
 
 
 def _part_of(parts: Sequence[Part], lang: str, name: str, code: str, corpus: str) -> Part:

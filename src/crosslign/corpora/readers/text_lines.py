@@ -59,4 +59,5 @@ def _tables(part: Part, corpus: str, lang: str, skip_empty: bool) -> Iterator[pa
         columns = {"id": line_ids(f"{corpus}:{part.name}", number, len(texts)), "lang": pa.repeat(lang, len(texts)), "text": texts}
         number += len(texts)
         if not empty.all():
-            yield table_of(columns, "mono").filter(pa.array(~empty))
+            table = table_of(columns, "mono")
+            yield table.filter(pa.array(~empty)) if empty.any() else table

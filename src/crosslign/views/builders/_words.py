@@ -60,7 +60,8 @@ def single_spaced(texts: pa.LargeStringArray) -> pa.LargeStringArray:
     there = np.flatnonzero(last >= first)
     mask = np.zeros(len(texts), bool)
     mask[there] = space[first[there]] | space[last[there]]
-    mask[np.searchsorted(offsets, np.flatnonzero(odd), "right") - 1] = True
+    if odd.any():
+        mask[np.searchsorted(offsets, np.flatnonzero(odd), "right") - 1] = True
     mask |= ~np.asarray(pc.string_is_ascii(texts))  # white space beyond ASCII is rare, and Python knows it
     return _changed(texts, mask, lambda text: " ".join(text.split()))
 

@@ -175,14 +175,12 @@ class CodeSwitch:
         text = np.repeat(np.arange(len(texts)), words.counts)
         number = draws(draws(copies.keys[own], side)[text], np.arange(len(words)) - words.firsts[text])
         target = copies.languages(own[text], draws(number, 0)) if self.per_word_language else languages[own][text]
-        entry = lexicon.find(words.lowered())
-        known = np.flatnonzero(entry < lexicon.words)
-        first, ways = lexicon.ways(target[known], entry[known])
-        drawn = (ways > 0) & (number[known] >> _HALF < np.uint64(round(self.probability * 2**32)))
-        replaced = known[drawn]
-        which = first[drawn] + below(number[replaced] << _HALF, ways[drawn])
+        first, ways = lexicon.ways(target, lexicon.find(words.lowered()))
+        covered = ways > 0
+        replaced = np.flatnonzero(covered & (number >> _HALF < np.uint64(round(self.probability * 2**32))))
+        which = first[replaced] + below(number[replaced] << _HALF, ways[replaced])
         same = replaced[lexicon.identity[which]]
-        for name, counted in zip(COUNTED, (target, target[known[ways > 0]], target[replaced], target[same]), strict=True):
+        for name, counted in zip(COUNTED, (target, target[covered], target[replaced], target[same]), strict=True):
             self._counts[name] += np.bincount(counted, minlength=len(self.targets))
         new = words.replaced(replaced, lexicon.translations.take(pa.array(which)))
         return new, words.counts, np.bincount(text[replaced], minlength=len(texts))
