@@ -84,6 +84,24 @@ def test_other_tokenizers_are_refused(tiny_encoder):
         prune(Member.load(tiny_encoder / "main"), KEPT)
 
 
+def test_settings_of_the_pruned_encoder_name_its_own_ids(both):
+    full, pruned = both
+    for name in ("bos", "pad", "eos"):
+        token = getattr(full.tokenizer, f"{name}_token")
+        assert getattr(pruned.backbone.config, f"{name}_token_id") == pruned.tokenizer.convert_tokens_to_ids(token)
+    embedding = pruned.backbone.get_input_embeddings()
+    assert embedding.padding_idx == pruned.tokenizer.pad_token_id
+    assert embedding.num_embeddings == len(pruned.tokenizer)
+    assert pruned.tokenizer.model_max_length == full.tokenizer.model_max_length
+
+
+def test_a_padding_id_that_would_move_is_refused_where_positions_are_counted_from_it(e5s1_folder):
+    member = Member.load(e5s1_folder)
+    member.backbone.config.model_type, member.backbone.config.pad_token_id = "xlm-roberta", PIECES.index("日本")
+    with pytest.raises(InputError, match="the padding id would move; from 22 to"):
+        prune(member, ["日本"])
+
+
 def test_nothing_is_truncated_when_pieces_are_counted(both):
     full = both[0]
     full.tokenise(["a"], None, 4)  # leaves a truncation of four tokens behind in the tokenizer
