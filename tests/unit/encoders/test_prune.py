@@ -84,15 +84,19 @@ def test_other_tokenizers_are_refused(tiny_encoder):
         prune(Member.load(tiny_encoder / "main"), KEPT)
 
 
-def test_settings_of_the_pruned_encoder_name_its_own_ids(both):
-    full, pruned = both
-    for name in ("bos", "pad", "eos"):
-        token = getattr(full.tokenizer, f"{name}_token")
-        assert getattr(pruned.backbone.config, f"{name}_token_id") == pruned.tokenizer.convert_tokens_to_ids(token)
-    embedding = pruned.backbone.get_input_embeddings()
-    assert embedding.padding_idx == pruned.tokenizer.pad_token_id
+def test_settings_of_the_pruned_encoder_name_its_own_ids(e5s1_folder):
+    member = Member.load(e5s1_folder)
+    config, embedding = member.backbone.config, member.backbone.get_input_embeddings()
+    config.pad_token_id = config.eos_token_id = embedding.padding_idx = PIECES.index("日本")  # ids that move: fewer pieces stand before it
+    pruned = prune(member, ["日本"])
+    moved = pruned.tokenizer.convert_tokens_to_ids("日本")
+    assert moved < PIECES.index("日本")
+    assert {config.pad_token_id, config.eos_token_id, embedding.padding_idx} == {moved}
     assert embedding.num_embeddings == len(pruned.tokenizer)
-    assert pruned.tokenizer.model_max_length == full.tokenizer.model_max_length
+
+
+def test_the_longest_input_of_a_pruned_encoder_is_that_of_the_full_one(both):
+    assert both[1].tokenizer.model_max_length == both[0].tokenizer.model_max_length
 
 
 def test_a_padding_id_that_would_move_is_refused_where_positions_are_counted_from_it(e5s1_folder):
