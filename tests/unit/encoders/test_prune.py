@@ -86,6 +86,28 @@ def test_other_tokenizers_are_refused(tiny_encoder):
         prune(Member.load(tiny_encoder / "main"), KEPT)
 
 
+def test_settings_of_the_pruned_encoder_name_its_own_ids(e5s1_folder):
+    member = Member.load(e5s1_folder)
+    config, embedding = member.backbone.config, member.backbone.get_input_embeddings()
+    config.pad_token_id = config.eos_token_id = embedding.padding_idx = PIECES.index("日本")  # ids that move: fewer pieces stand before it
+    pruned = prune(member, ["日本"])
+    moved = pruned.tokenizer.convert_tokens_to_ids("日本")
+    assert moved < PIECES.index("日本")
+    assert {config.pad_token_id, config.eos_token_id, embedding.padding_idx} == {moved}
+    assert embedding.num_embeddings == len(pruned.tokenizer)
+
+
+def test_the_longest_input_of_a_pruned_encoder_is_that_of_the_full_one(both):
+    assert both[1].tokenizer.model_max_length == both[0].tokenizer.model_max_length
+
+
+def test_a_padding_id_that_would_move_is_refused_where_positions_are_counted_from_it(e5s1_folder):
+    member = Member.load(e5s1_folder)
+    member.backbone.config.model_type, member.backbone.config.pad_token_id = "xlm-roberta", PIECES.index("日本")
+    with pytest.raises(InputError, match="the padding id would move; from 22 to"):
+        prune(member, ["日本"])
+
+
 def test_nothing_is_truncated_when_pieces_are_counted(both):
     full = both[0]
     full.tokenise(["a"], None, 4)  # leaves a truncation of four tokens behind in the tokenizer

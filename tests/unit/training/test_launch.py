@@ -12,7 +12,7 @@ from datetime import timedelta
 import pytest
 import trial
 
-from crosslign.errors import CrosslignError, StoppedError
+from crosslign.errors import CrosslignError, InputError, StoppedError
 from crosslign.training import launch
 from crosslign.training.accelerator import start_accelerator
 from crosslign.training.launch import MODULE, train_on
@@ -119,7 +119,7 @@ def test_a_killed_then_stopped_training_of_two_goes_on_to_the_bytes_that_torchru
 
 def test_what_a_process_raises_is_raised_and_nobody_waits_for_it(arguments):
     arguments["recipe"]["parts"] = {"head": {"kind": "no_such_part"}}
-    with pytest.raises(CrosslignError, match="no_such_part"):
+    with pytest.raises(InputError, match="no_such_part"):  # the kind, too: a job ends with its exit code
         train_on(2, arguments)
 
 
@@ -135,3 +135,20 @@ def test_examples_are_tokenised_before_the_processes_start(arguments, tmp_path, 
 
 def test_a_process_waits_for_the_others_for_as_long_as_one_of_them_may_tokenise():
     assert start_accelerator("fp32").init_handler.timeout >= timedelta(days=1)
+
+
+def test_each_process_has_a_device_of_its_own(monkeypatch):
+    started = []
+
+    class Process:
+        def __init__(self, command, env):
+            started.append({name: env[name] for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_PORT")})
+            if len(started) == 3:
+                raise CrosslignError("all were started")
+
+    monkeypatch.setattr(launch.subprocess, "Popen", Process)
+    with pytest.raises(CrosslignError, match="all were started"):
+        launch._train_on(3, None)
+    assert [(env["RANK"], env["LOCAL_RANK"]) for env in started] == [("0", "0"), ("1", "1"), ("2", "2")]
+    assert {(env["WORLD_SIZE"], env["LOCAL_WORLD_SIZE"]) for env in started} == {("3", "3")}
+    assert len({env["MASTER_PORT"] for env in started}) == 1

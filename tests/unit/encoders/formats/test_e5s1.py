@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import struct
 
@@ -79,6 +80,14 @@ def test_vectors_are_those_of_the_shape_that_the_header_gives(e5s1_folder, e5s1_
     assert member.pad == 1
 
 
+def test_the_config_is_the_headers(tmp_path, e5s1_bytes):
+    (tmp_path / "x.bin").write_bytes(_put(e5s1_bytes[0], 36, "f", 1e-5))
+    FORMATS.get("e5s1")(tmp_path / "x.bin", tmp_path)
+    config = json.loads((tmp_path / "config.json").read_text())
+    assert config["layer_norm_eps"] == pytest.approx(1e-5)
+    assert [config[f"{name}_token_id"] for name in ("bos", "pad", "eos")] == [0, 1, 2]
+
+
 def test_sentence_transformers_and_we_give_the_same_vectors(e5s1_folder):
     from sentence_transformers import SentenceTransformer
 
@@ -154,6 +163,16 @@ def _put(data, place, form, *values):
 DIRECTORY = b"\x08\x00emb.word"
 """Where the first entry of the directory begins; its kind is one byte, then count, offset and size follow."""
 
+TABLE = 72
+"""Where the offsets of the pieces begin; scores, text and the normalisation map follow."""
+
+MAP = TABLE + 4 * (2 * len(PIECES) + 1) + len("".join(PIECES).encode())
+
+
+def _first_weights(data):
+    return struct.unpack("<Q", data[data.index(DIRECTORY) + 15 :][:8])[0]
+
+
 BROKEN = {
     "empty": (lambda d: b"", "empty"),
     "magic": (lambda d: b"GGUF" + d[4:], "not an E5S1 file; it begins with b'GGUF'"),
@@ -161,15 +180,33 @@ BROKEN = {
     "hidden": (lambda d: _put(d, 8, "i", 2**31 - 1), "impossible shape"),
     "negative hidden": (lambda d: _put(d, 8, "i", -32), "impossible shape"),
     "heads": (lambda d: _put(d, 16, "i", 5), "impossible shape"),
+    "no heads": (lambda d: _put(d, 16, "i", 0), "impossible shape"),
+    "no layers": (lambda d: _put(d, 12, "i", 0), "impossible shape"),
+    "vocabulary": (lambda d: _put(d, 24, "i", 2**31 - 1), "impossible shape"),
     "layers": (lambda d: _put(d, 12, "i", 3), "'l2.q.w' does not have its shape"),
     "positions": (lambda d: _put(d, 28, "i", 25), "'emb.pos' does not have its shape"),
     "block": (lambda d: _put(d, 40, "i", 64), "blocks of 64"),
+    "hidden of no whole blocks": (lambda d: _put(d, 8, "i", 36), "not in blocks of 32"),
+    "intermediate of no whole blocks": (lambda d: _put(d, 20, "i", 65), "not in blocks of 32"),
+    "epsilon of zero": (lambda d: _put(d, 36, "f", 0.0), "impossible epsilon"),
+    "epsilon of one": (lambda d: _put(d, 36, "f", 1.0), "impossible epsilon"),
     "epsilon": (lambda d: _put(d, 36, "f", math.nan), "impossible epsilon"),
     "pieces": (lambda d: _put(d, 44, "i", 2**30), "impossible number of pieces"),
+    "no pieces": (lambda d: _put(d, 44, "i", 0), "impossible number of pieces"),
+    "special twice": (lambda d: _put(d, 52, "i", 0), "impossible special pieces"),
+    "negative special": (lambda d: _put(d, 60, "i", -1), "impossible special pieces"),
     "special": (lambda d: _put(d, 48, "i", 999), "impossible special pieces"),
     "text": (lambda d: _put(d, 64, "Q", 2**63), "text of the pieces lies outside the file"),
+    "first offset": (lambda d: _put(d, TABLE, "I", 1), "table of pieces is damaged"),
+    "last offset": (lambda d: _put(d, 64, "Q", MAP - TABLE), "table of pieces is damaged"),
+    "empty piece": (lambda d: _put(d, TABLE + 4, "I", 0), "table of pieces is damaged"),
+    "half a character": (lambda d: _put(d, MAP + 8, "I", 0xD800), "no character has the code 55296"),
+    "beyond all characters": (lambda d: _put(d, MAP + 8, "I", 0x110000), "no character has the code 1114112"),
+    "bytes of the map": (lambda d: _put(d, MAP + 4, "I", 1), "normalisation map is damaged"),
     "offsets": (lambda d: _put(d, 76, "I", 2**31), "table of pieces is damaged"),
     "score": (lambda d: _put(d, 72 + 4 * (len(PIECES) + 1), "f", math.inf), "scores of the pieces"),
+    "half a block": (lambda d: _put(d, d.index(DIRECTORY) + 11, "I", (len(PIECES) + SPARE) * 32 + 1), "'emb.word' is impossible"),
+    "weight": (lambda d: _put(d, _first_weights(d), "e", math.nan), "a weight is NaN or infinite"),
     "tensor kind": (lambda d: _put(d, d.index(DIRECTORY) + 10, "B", 7), "'emb.word' is impossible"),
     "tensor offset": (lambda d: _put(d, d.index(DIRECTORY) + 15, "Q", 2**64 - 8), "'emb.word' lies outside the file"),
     "tensor in the head": (lambda d: _put(d, d.index(DIRECTORY) + 15, "Q", 0), "lies inside the directory"),
