@@ -332,9 +332,9 @@ def _check_figures(project: Project, files: Mapping[str, YamlFile]) -> None:
         for key in ("against", "seen"):
             if "places" in figure and key in figure:
                 raise InputError(f"bars that have `places` have no `{key}`", where=where_of(files, file, ("figures", name, key)))
-        untrained = [system for system in figure["systems"] if system in project.encoders]
+        untrained = [system for system in figure["from"] if system in project.encoders]
         if figure["kind"] == "curves" and untrained:
-            where = where_of(files, file, ("figures", name, "systems"))
+            where = where_of(files, file, ("figures", name, "from"))
             raise InputError(f"{untrained[0]!r} has no curve", where=where, why="it is a base encoder, which nothing trains")
 
 

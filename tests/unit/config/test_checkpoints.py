@@ -34,7 +34,7 @@ def table(system, **column):
         ("systems", {"like": "MS-E", "select": {"last": {}}}, r"select\.last: 'last' is the checkpoint after the last step"),
         ("finetunes", {"select": {}, "checkpoint": "best"}, r"finetunes\.t\.checkpoint: t keeps no checkpoint 'best'"),
         ("systems", {"like": "MS-E", "base": {"system": "MS-U", "checkpoint": "first"}}, "MS-U keeps no checkpoint 'first'"),
-        ("figures", {"systems": ["xlm-r", "MS-E"], "checkpoint": "first"}, "MS-E keeps no checkpoint 'first'"),
+        ("figures", {"from": ["xlm-r", "MS-E"], "checkpoint": "first"}, "MS-E keeps no checkpoint 'first'"),
     ],
 )
 def test_a_checkpoint_that_is_not_kept_is_refused(loaded, monkeypatch, section, entry, said):

@@ -74,7 +74,7 @@ def project(tmp_path):
         },
         "finetunes": {"ft": {"terms": [{"examples": "e1"}]}},
         "tables": {"main": {"columns": [{"task": "t2"}, {"mean_of": "x"}], "rows": [{"system": "s2"}, {"label": "published"}]}},
-        "figures": {"fig": {"systems": ["base"], "text_set": "test"}},
+        "figures": {"fig": {"from": ["base"], "text_set": "test"}},
         "paper_of": {"main": "paper", "fig": "paper"},
         "paths": paths,
         "mirrors": (mirror,),

@@ -112,7 +112,7 @@ WRONG = {
     "an address for an id": (ENCODERS, "hub: org/name", "hub: https://huggingface.co/org/name", LINE + "encoders.other.hub: .*no address"),
     "heads that do not divide": (ENCODERS, "heads: 2", "heads: 5", LINE + "encoders.tiny.construct.heads: the heads must share"),
     "a readout of one token": (PAPER, "readout: mean\n    seeds", "readout: mean_t1\n    seeds", "unknown readout 'mean_t1'"),
-    "curves of no training": (PAPER, "systems: [P-A, P-B]", "systems: [P-A, tiny]", LINE + "figures.f_one.systems: 'tiny' has no curve"),
+    "curves of no training": (PAPER, "from: [P-A, P-B]", "from: [P-A, tiny]", LINE + "figures.f_one.from: 'tiny' has no curve"),
     "a filter's option": (
         CORPORA,
         "length_ratio: {max_ratio: 3.0}",
