@@ -22,9 +22,9 @@ NON_COMMERCIAL = re.compile(r"non-?commercial|\bNC\b|-NC-", re.IGNORECASE)
 APART = "95 % interval lies wholly {} that of {}."
 REDUCED = (
     "Scale {} is reduced: less data (notes name the full sizes), smaller encoders, fewer steps; "
-    "rows that differ only in a size that it caps may be equal. "
-    "Published figures, in grey, show where they belong; a difference to them means nothing."
+    "rows that differ only in a size that it caps may be equal."
 )
+IN_GREY = " Published figures, in grey, show where they belong; a difference to them means nothing."
 REPLACED = "At this scale the encoder {} stands for {}."
 STAND_IN = "Built on stand-in data, written by the project in the official formats: the scores mean nothing."
 DELTA = "In brackets: ours less the published figure."
@@ -242,13 +242,13 @@ def scaled_title(title: str, scale: str, stand_in: bool) -> str:
 def _scale_notes(resolved: Mapping[str, Any], rows: list[PrintedRow]) -> list[str]:
     """Return what must be said of the whole table: its scale, stand-ins, what brackets hold."""
     notes = [STAND_IN] if resolved["stand_in"] else []
+    cells = [cell for row in rows for cell in row.cells]
     if resolved["scale"] != "paper":
-        notes.append(REDUCED.format(resolved["scale"]))
+        notes.append(REDUCED.format(resolved["scale"]) + (IN_GREY if any(cell.published for cell in cells) else ""))
     replaced: dict[str, list[str]] = {}
     for name, other in resolved.get("encoders", {}).items():
         replaced.setdefault(other, []).append(name)
     notes += [REPLACED.format(other, ", ".join(names)) for other, names in replaced.items()]
-    cells = [cell for row in rows for cell in row.cells]
     notes += [GAIN] if any(cell.value.published_gain for cell in cells) else []
     return notes + ([DELTA] if any(cell.delta for cell in cells) else [])
 

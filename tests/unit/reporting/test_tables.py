@@ -229,6 +229,8 @@ def test_a_published_figure_stands_beside_ours_and_never_in_its_place(tmp_path):
     assert [row["ours"] for row in csv.DictReader(io.StringIO(as_csv(table)))] == ["0.9", ""]
     reduced = lay_out({**resolved(rows, [column]), "scale": "quick"}, tmp_path, tmp_path)
     assert [shown.rows[0].cells[0].delta for shown in (table, reduced)] == ["−3.6", ""]  # a difference at the paper's scale alone
+    quoting_none = lay_out({**resolved([({"label": "run"}, rows[0][1])], [column]), "scale": "quick"}, tmp_path, tmp_path)
+    assert ["in grey" in str(shown.footnotes) for shown in (table, reduced, quoting_none)] == [False, True, False]
 
 
 def test_no_fitting_record_says_what_the_file_holds(tmp_path):
