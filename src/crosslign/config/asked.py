@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from crosslign.config.cells import OF_ROW
-from crosslign.config.project import Project
+from crosslign.config.project import Project, members_named
 from crosslign.config.yaml_files import YamlFile, where_of
 from crosslign.errors import InputError
 from crosslign.registry import nearest
@@ -132,8 +132,7 @@ def _check_members(project: Project, files: Mapping[str, YamlFile]) -> None:
         averages, sets = task.get("averages", {}), list(_sets(project, task))
         named = [(("main", "subset"), task["main"]["subset"])]
         for average, value in averages.items():
-            members = value.get("all_but", []) if isinstance(value, Mapping) else [] if value == "all" else value
-            named += [(("averages", average), subset) for subset in members]
+            named += [(("averages", average), subset) for subset in members_named(value)]
         for keys, subset in named if "languages" not in task else ():
             if subset not in averages and not any(_is_subset(project, entry, subset) for entry in sets):
                 where = where_of(files, "config/tasks.yaml", ("tasks", name, *keys))

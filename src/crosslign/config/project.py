@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,6 +23,11 @@ def view_corpora(entry: Mapping[str, Any]) -> list[str]:
 def filter_corpora(entry: Mapping[str, Any]) -> list[str]:
     """Return the ids of the corpora that a corpus is filtered against."""
     return [corpus for step in entry.get("filters", []) for options in step.values() for corpus in (options or {}).get("corpora", [])]
+
+
+def members_named(average: str | Sequence[str] | Mapping[str, Any]) -> list[str]:
+    """Return the subsets and averages that an average of a task names, to average over or to leave out; none for `all`."""
+    return [] if average == "all" else list(average["all_but"] if isinstance(average, Mapping) else average)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 from crosslign.config.baselines import named_rows
 from crosslign.config.catalog import file_names
 from crosslign.config.cells import ACCOMPANIED, OF_VECTORS, is_scored, system_of
-from crosslign.config.project import Project, filter_corpora, view_corpora
+from crosslign.config.project import Project, filter_corpora, members_named, view_corpora
 from crosslign.config.readouts import RAW, SHORTEST, prefixes_of, split_length
 from crosslign.config.resolve import entry_of
 from crosslign.config.yaml_files import YamlFile, load_yaml, where_of
@@ -346,8 +346,7 @@ def _check_circles(project: Project, files: Mapping[str, YamlFile]) -> None:
 
     for name, task in project.tasks.items():
         for key in ("averages", "languages"):
-            named = {n: value["all_but"] if isinstance(value, Mapping) else value for n, value in task.get(key, {}).items()}
-            edges = {n: value for n, value in named.items() if value != "all"}
+            edges = {own: members_named(value) for own, value in task.get(key, {}).items()}
             _check_cycles(f"{key} of {name}:", edges, _under(files, "config/tasks.yaml", "tasks", name, key))
     corpora = {n: [*e.get("from", []), *e.get("of", []), *filter_corpora(e)] for n, e in project.corpora.items()}
     _check_cycles("corpus", corpora, _under(files, "config/corpora.yaml", "corpora"))

@@ -13,7 +13,6 @@ from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.objectives.saved_parts import make_part, take_over
 from crosslign.training.fit import fit
-from crosslign.training.step import Stepper
 from crosslign.training.terms import build_parts, open_streams
 
 
@@ -71,12 +70,9 @@ def test_moco_with_a_member_per_language(train):
     assert filled[1:3] == pytest.approx([8 / 12, 1.0])
 
 
-def test_queues_and_momentum_copies_are_kept_for_resume_alone(train, monkeypatch, tmp_path):
-    real = Stepper.run
-    monkeypatch.setattr(Stepper, "run", _stop_at(3))
-    with pytest.raises(KeyboardInterrupt):
+def test_queues_and_momentum_copies_are_kept_for_resume_alone(train, stopped_before, tmp_path):
+    with stopped_before(3):
         train("EMMA-X 1", "run")
-    monkeypatch.setattr(Stepper, "run", real)
     kept = load_file(tmp_path / "run-work" / "step-00000002" / "parts.safetensors")
     folder = train("EMMA-X 1", "run")
     saved = load_file(folder / "last" / "parts.safetensors")
@@ -86,17 +82,6 @@ def test_queues_and_momentum_copies_are_kept_for_resume_alone(train, monkeypatch
     part = make_part("queue", QUEUE, Model.load({"main": folder / "last" / "main"}), 0, "here")
     with pytest.raises(InputError, match="not kept in a trained system"):
         take_over(part, "queue", folder / "last", "here")
-
-
-def _stop_at(number):
-    real = Stepper.run
-
-    def run(self, step, *rest):
-        if step == number:
-            raise KeyboardInterrupt
-        return real(self, step, *rest)
-
-    return run
 
 
 def test_micro_batches_give_the_same_loss(train, monkeypatch):

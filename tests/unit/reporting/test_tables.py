@@ -10,7 +10,7 @@ import pytest
 from crosslign.console import table_as_text
 from crosslign.errors import InputError
 from crosslign.files import write_json
-from crosslign.reporting.formats import as_csv, as_html, as_latex, as_markdown, build_table, markdown_escape
+from crosslign.reporting.formats import as_csv, as_html, as_latex, as_markdown, build_table
 from crosslign.reporting.layout import lay_out
 
 HOSTILE = '<script>alert("x")</script> \x1b[31m|_${}%&#\u202e'
@@ -280,18 +280,6 @@ def test_scores_of_another_group_show_as_theirs_and_in_averages_too(tmp_path):
     table = lay_out(resolved(rows, [{"label": "x", "task": "bucc"}, {"label": "m", "mean_of": ["x"]}]), tmp_path, tmp_path)
     assert table.footnotes[0] == ("a", "Scores of the group of another city, not computed here.")
     assert [[c.letters for c in row.cells] for row in table.rows] == [["", ""], ["a", "a"]]
-
-
-@pytest.mark.parametrize(
-    "text", ["- a", "+ a", "1. a", "2) a", "# a", "---", "===", "&lt;b&gt;", "a $x$ b", "~~a~~", "*a*", "[a](b)", "a|b", "-0.01", "12.5"]
-)
-def test_texts_are_text_in_markdown_wherever_they_stand(text):
-    """As GitHub's reader of Markdown shows them: each is one paragraph of its own letters."""
-    markdown = pytest.importorskip("markdown_it")
-    reader = markdown.MarkdownIt("gfm-like", {"linkify": False})
-    tokens = reader.parse(markdown_escape(text))
-    assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"]
-    assert "".join(child.content for child in tokens[1].children) == text
 
 
 def test_labels_of_several_lines_stay_in_their_row(tmp_path):
