@@ -26,7 +26,7 @@ def key_scores(keys: Tensor) -> Tensor:
     """Return the float32 scores of keys; an `EMPTY` key gives -inf."""
     ordered = (keys >> _INDEX_BITS).int()
     scores = torch.where(ordered < 0, ordered ^ _MAGNITUDE, ordered).view(torch.float32)
-    return torch.where(keys == EMPTY, torch.tensor(-torch.inf, device=keys.device), scores)
+    return scores.masked_fill(keys == EMPTY, -torch.inf)
 
 
 def key_indices(keys: Tensor) -> Tensor:
