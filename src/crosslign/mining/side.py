@@ -14,10 +14,10 @@ from torch import Tensor
 from crosslign import vectors as unit_rows
 from crosslign.errors import InputError
 from crosslign.mining.sizes import SIZES
-from crosslign.vectors import CHUNK, GRID, blocks, row_norms
+from crosslign.vectors import CHUNK, GRID, blocks, row_norms, to_grid
 
 TYPES = {2: torch.float16, 4: torch.float32}
-"""Types in which rows reach a device, by bytes a number; others become float64."""
+"""Types in which numbers reach a GPU, by their bytes; others become float64."""
 
 
 def on_grid(rows: Tensor, scale: Tensor) -> Tensor:
@@ -69,11 +69,10 @@ class Side:
             raise InputError("no vectors to search", where=name)
         self._grid: Tensor | None = None
         grid = torch.empty(self.n, self.d, device=device) if self.n * self.d * 4 <= keep else None
-        self._scale = torch.empty(self.n, dtype=torch.float64, device=device)
+        self._scale = np.empty(self.n)
         total = torch.zeros(self.d, dtype=torch.float64, device=device)
-        for at, read, scale in self._measured():
-            self._scale[at] = scale.to(device, non_blocking=True)
-            block = on_grid(read.to(device, non_blocking=True), self._scale[at])
+        for at, scale, block in self._measured():
+            self._scale[at] = scale
             total += block.sum(0)
             if grid is not None:
                 grid[at] = block
@@ -83,7 +82,7 @@ class Side:
     def on(self, device: torch.device) -> Side:
         """Return the same side on another device."""
         other = copy(self)
-        other.device, other.centre, other._scale = device, self.centre.to(device), self._scale.to(device)
+        other.device, other.centre = device, self.centre.to(device)
         other._grid = None if self._grid is None else self._grid.to(device)
         return other
 
@@ -91,24 +90,28 @@ class Side:
         """Return rows on the grid, float32 [rows, d]; `at` is a slice or int64 indices."""
         if self._grid is not None:
             return self._grid[at] if isinstance(at, slice) else self._grid.index_select(0, at)
-        read = self._read(at if isinstance(at, slice) else at.cpu().numpy())
-        return on_grid(read.to(self.device, non_blocking=True), self._scale[at])
+        where = at if isinstance(at, slice) else at.cpu().numpy()
+        return self._placed(self._read(where), self._scale[where])
 
-    def _read(self, at: slice | np.ndarray) -> Tensor:
-        """Return rows as they are, in the host's memory, from which they go to the device."""
-        raw = self._raw[at if self._rows is None else self._rows[at]]
-        read = self._host(TYPES.get(raw.dtype.itemsize, torch.float64), *raw.shape)
-        np.copyto(read.numpy(), raw)
-        return read
+    def _read(self, at: slice | np.ndarray) -> np.ndarray:
+        return np.asarray(self._raw[at if self._rows is None else self._rows[at]])
 
-    def _host(self, dtype: torch.dtype, *shape: int) -> Tensor:
+    def _placed(self, raw: np.ndarray, scale: np.ndarray) -> Tensor:
+        """Return rows on the grid and on the device: put there before they go to it, or once they are there, where that is faster."""
+        if self.device.type == "cpu":
+            return torch.from_numpy(to_grid(raw, scale))
+        return on_grid(self._sent(raw), self._sent(scale))
+
+    def _sent(self, array: np.ndarray) -> Tensor:
         # A GPU fetches pinned memory several times as fast, and while the host goes on; torch keeps it until it is fetched.
-        return torch.empty(shape, dtype=dtype, pin_memory=self.device.type == "cuda")
+        pinned = torch.empty(array.shape, dtype=TYPES.get(array.itemsize, torch.float64), pin_memory=True)
+        np.copyto(pinned.numpy(), array)
+        return pinned.to(self.device, non_blocking=True)
 
-    def _measured(self) -> Iterator[tuple[slice, Tensor, Tensor]]:
-        """Yield blocks of rows, and what takes them to the grid; a few blocks ahead, one in each thread that torch may use."""
+    def _measured(self) -> Iterator[tuple[slice, np.ndarray, Tensor]]:
+        """Yield blocks of rows as `_measure` returns them; a few blocks ahead, one in each thread that torch may use."""
         threads = torch.get_num_threads()
-        waiting: deque[tuple[slice, Future[tuple[Tensor, Tensor]]]] = deque()
+        waiting: deque[tuple[slice, Future[tuple[np.ndarray, Tensor]]]] = deque()
         with ThreadPoolExecutor(threads) as pool:
             for at in blocks(self.n, SIZES[self.device.type].read):
                 waiting.append((at, pool.submit(self._measure, at)))
@@ -118,10 +121,11 @@ class Side:
             for block, measured in waiting:
                 yield block, *measured.result()
 
-    def _measure(self, at: slice) -> tuple[Tensor, Tensor]:
-        """Read some rows and measure them: the order of a sum changes its last bit, so that lengths are always numpy's, of float64."""
-        read, scale = self._read(at), self._host(torch.float64, at.stop - at.start)
+    def _measure(self, at: slice) -> tuple[np.ndarray, Tensor]:
+        """Return what takes some rows to the grid, float64 [rows], and these rows there."""
+        raw, scale = self._read(at), np.empty(at.stop - at.start)
         numbers = np.arange(at.start, at.stop) if self._rows is None else self._rows[at]
-        for part in blocks(len(read), CHUNK):
-            scale.numpy()[part] = GRID / row_norms(read.numpy()[part], numbers[part], self._name)
-        return read, scale
+        for part in blocks(len(raw), CHUNK):
+            # The order of a sum may change its last bit: lengths are numpy's, of the same rows at a time, whatever the device.
+            scale[part] = GRID / row_norms(raw[part], numbers[part], self._name)
+        return scale, self._placed(raw, scale)

@@ -114,6 +114,6 @@ def test_a_device_without_room_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     def full(*_: object) -> None:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
-    monkeypatch.setattr(side, "on_grid", full)
+    monkeypatch.setattr(side, "to_grid", full)
     with pytest.raises(ResourceError, match="no room for the vectors"):
         neighbours(x, y, 4)
