@@ -171,8 +171,13 @@ def _no_room(devices: Sequence[torch.device], what: str) -> ResourceError:
 
 def _keep(devices: Sequence[torch.device]) -> int:
     """Return how many bytes of a side's float32 copy may stay on each device: both sides leave half of what is free for all else."""
-    most = SIZES[devices[0].type].keep
-    return min([most, *(torch.cuda.mem_get_info(device)[0] // 4 for device in devices if device.type == "cuda")])
+    return min([SIZES[devices[0].type].keep, *(_free(device) // 4 for device in devices if device.type == "cuda")])
+
+
+def _free(device: torch.device) -> int:
+    """Return the free bytes of a GPU, with those that torch holds for later use."""
+    free: int = torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return free
 
 
 def _tile(devices: Sequence[torch.device], rows: int) -> tuple[int, int]:

@@ -46,7 +46,8 @@ def ranks_in_groups(groups: Tensor) -> Tensor:
         return groups
     _, counts = torch.unique_consecutive(groups, return_counts=True)
     starts = counts.cumsum(0) - counts
-    return torch.arange(len(groups), device=groups.device) - torch.repeat_interleave(starts, counts)
+    # Where the length is given, a GPU need not be waited for.
+    return torch.arange(len(groups), device=groups.device) - torch.repeat_interleave(starts, counts, output_size=len(groups))
 
 
 def order_in_groups(groups: Tensor, values: Tensor) -> Tensor:

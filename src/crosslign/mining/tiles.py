@@ -138,7 +138,7 @@ class Direction:
     def _score(self, rows: Tensor, others: Tensor, entries: Tensor) -> None:
         scores = torch.full((len(rows),), -torch.inf, device=rows.device)
         if self._lists is not None:
-            for at in blocks(len(rows), self._sizes.looked_up):
+            for at in blocks(len(rows), max(1, self._sizes.looked_up // self._lists.shape[1])):
                 scores[at] = listed_scores(self._lists[others[at]], rows[at])
         missing = _where(scores.isneginf())
         for at in blocks(len(missing), self._sizes.scored):

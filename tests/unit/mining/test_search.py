@@ -117,3 +117,13 @@ def test_a_device_without_room_is_named(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(side, "to_grid", full)
     with pytest.raises(ResourceError, match="no room for the vectors"):
         neighbours(x, y, 4)
+
+
+def test_rows_stay_on_gpus_that_have_room_for_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    free, gpus = {0: 80 << 30, 1: 8 << 30}, [torch.device("cuda", 0), torch.device("cuda", 1)]
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda device: (free[device.index], 1 << 40))
+    monkeypatch.setattr(torch.cuda, "memory_reserved", lambda device: 6 << 30)
+    monkeypatch.setattr(torch.cuda, "memory_allocated", lambda device: 2 << 30)
+    assert knn._keep(gpus[:1]) == sizes.SIZES["cuda"].keep == 16 << 30
+    assert knn._keep(gpus) == knn._keep(gpus[1:]) == (8 + 4 << 30) // 4
+    assert knn._keep([CPU]) == sizes.SIZES["cpu"].keep
