@@ -18,9 +18,10 @@ from _common import machine, parser, versions
 from _mining import centres, memory_of
 
 from crosslign.durations import duration
-from crosslign.mining.knn import TILES, product_dtype
+from crosslign.mining.knn import product_dtype
 from crosslign.mining.search import Search, Step
 from crosslign.mining.side import Side
+from crosslign.mining.sizes import SIZES
 from crosslign.mining.tiles import WIDTH
 from crosslign.threads import limit_threads
 from crosslign.vectors import blocks, open_vectors
@@ -73,7 +74,7 @@ def main() -> None:
     args.folder.mkdir(parents=True, exist_ok=True)
     for name, seed in (("x", 1), ("y", 2)):
         write_vectors(args.folder / f"{name}.npy", args.rows, args.dim, seed)
-    place, tile = torch.device("cpu"), TILES["cpu"]
+    place, tile = torch.device("cpu"), SIZES["cpu"].tile
     clock = _Clock()
     x, y = (Side(open_vectors(args.folder / f"{name}.npy"), None, name, place, 0) for name in "xy")
     clock.say("sides checked and scaled")

@@ -10,11 +10,16 @@ copies approaches xy - shift. Sentence vectors point in similar directions; with
 of the copies and of rounding the product.
 
 Bound. Let u', v' be the copies, a, b the two numbers, r the relative error of one accumulation (2^-24 where sums are rounded to nearest
-in float32; 2^-22 also covers matrix units that truncate). By Cauchy and Schwarz |u'v' - uv| <= |u' - u||v'| + |u||v' - v|; the three
+in float32; 2^-22 for matrix units that truncate, see below). By Cauchy and Schwarz |u'v' - uv| <= |u' - u||v'| + |u||v' - v|; the three
 pieces miss 2^-24 of a and b; summing n products errs by at most n r times the sum of their magnitudes. A score is xy rounded to float32.
 With |v'|, |v' - v| and |b| replaced by the largest of the other side, a product t before it is rounded to the tile's type has
 
     |t + shift - score| <= 1.01 (|u' - u| V' + |u| E + (d + 32) r (|u'| V' + |a| + B)) + 2^-22.
+
+The matrix units of NVIDIA's GPUs take c products at a time, 4 (Volta) to 16 (Hopper), shift them and the sum so far to the largest
+exponent, cut each off behind 23 to 25 bits, and cut off the sum of them to float32 (Fasi et al. 2021, doi:10.7717/peerj-cs.330; Khattak
+and Mikaitis 2025, arXiv:2512.07004). So c products cost at most (c + 2) 2^-23 of the sum of all magnitudes, and all n of them at most
+n/c (c + 2) 2^-23 <= 3/4 n 2^-22 of it. Sums of parts of the row, added in float32, cost less.
 """
 
 from __future__ import annotations
@@ -23,9 +28,12 @@ import torch
 from torch import Tensor
 
 from crosslign.mining.side import Side
-from crosslign.vectors import CHUNK, blocks
+from crosslign.mining.sizes import SIZES
+from crosslign.vectors import blocks
 
 PIECES = 3
+ALIGNED = 8
+"""Copies are so many columns wide, or a multiple: the matrix units of GPUs read rows of a multiple of 16 bytes at full speed."""
 UNIT_ROUNDOFF = {torch.bfloat16: 2.0**-8, torch.float32: 0.0}
 """Relative error of rounding an accumulated float32 product to the tile's type."""
 _ACCUMULATION = {torch.bfloat16: 2.0**-22, torch.float32: 2.0**-24}
@@ -50,7 +58,7 @@ class Copies:
         self.shift = float(side.centre.double() @ self._other_centre)
         device = side.centre.device
         self.error, self.length, self.offset = (torch.empty(side.n, dtype=torch.float64, device=device) for _ in range(3))
-        for at in blocks(side.n, CHUNK):
+        for at in blocks(side.n, SIZES[device.type].copied):
             grid = side.grid(at)
             centred = grid - side.centre
             self.length[at] = torch.linalg.vector_norm(centred, dim=1, dtype=torch.float64)
@@ -59,10 +67,10 @@ class Copies:
             self.offset[at] = grid.double() @ self._other_centre - self.shift
 
     def block(self, at: slice, multiple: int) -> Tensor:
-        """Return the copies of a block of rows, [rows, d + 6], with rows of zeros up to a multiple of `multiple`."""
-        rows, d = at.stop - at.start, self._side.d
-        copy = torch.zeros(-(-rows // multiple) * multiple, d + 2 * PIECES, dtype=self.dtype, device=self.offset.device)
-        for part in blocks(rows, CHUNK):
+        """Return the copies of a block of rows, [rows, d + 6], with rows and columns of zeros up to multiples of `multiple` and 8."""
+        rows, d, device = at.stop - at.start, self._side.d, self.offset.device
+        copy = torch.zeros(rounded_up(rows, multiple), rounded_up(d + 2 * PIECES, ALIGNED), dtype=self.dtype, device=device)
+        for part in blocks(rows, SIZES[device.type].copied):
             copy[part, :d] = (self._side.grid(slice(at.start + part.start, at.start + part.stop)) - self._side.centre).to(self.dtype)
         own, ones = (d, d + PIECES) if self._first else (d + PIECES, d)
         copy[:rows, ones : ones + PIECES] = 1.0
@@ -71,6 +79,11 @@ class Copies:
             copy[:rows, column] = rest.to(self.dtype)
             rest -= copy[:rows, column].double()
         return copy
+
+
+def rounded_up(number: int, multiple: int) -> int:
+    """Return the smallest multiple that is no smaller."""
+    return -(-number // multiple) * multiple
 
 
 def error_bounds(own: Copies, other: Copies) -> Tensor:

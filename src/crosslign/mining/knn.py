@@ -17,17 +17,19 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from crosslign.errors import InputError
+from crosslign.errors import InputError, ResourceError
+from crosslign.mining.copies import rounded_up
 from crosslign.mining.ranking import EMPTY, key_indices, key_scores
 from crosslign.mining.resume import EVERY, Resume, digest
 from crosslign.mining.search import Search, Step, full_products
 from crosslign.mining.side import Side
-from crosslign.mining.tiles import BoundExceededError
+from crosslign.mining.sizes import SIZES
+from crosslign.mining.tiles import WIDTH, BoundExceededError
 from crosslign.progress import Progress
 from crosslign.vectors import Vectors, name_of, open_both
 
-KEEP = {"cpu": 4 << 30, "cuda": 16 << 30}
-TILES = {"cpu": (2048, 2048), "cuda": (16384, 16384)}
+SMALLEST = 1024
+"""Rows and columns below which a tile is not made smaller to fit into a device's memory."""
 
 log = logging.getLogger(__name__)
 
@@ -97,8 +99,8 @@ def neighbours(
 ) -> Neighbours:
     """Return the k nearest targets of each source and the k nearest sources of each target.
 
-    Memory: a low-precision copy of the smaller side (its rows * (d + 6) * 2 bytes), float32 copies of each side up to `keep` bytes, the
-    best lists, and one tile; for each device. It does not grow with n * m.
+    Memory: a low-precision copy of the smaller side (its rows * (d + 13) * 2 bytes at most), float32 copies of each side up to `keep`
+    bytes, the best lists, and one tile; for each device. It does not grow with n * m.
 
     Args:
         sources, targets: arrays [n, d] and [m, d] of float16, float32 or float64, or paths of `.npy` files, which are memory-mapped.
@@ -107,13 +109,15 @@ def neighbours(
         k_back: neighbours of each target, where that is another number than `k`; 0 for none, which saves their re-scoring.
         source_rows, target_rows: int64, rows of these that take part, in this order; indices of the result count them from 0.
         device: a torch device, or several of one kind that share the rows of the larger side.
-        tile: rows and columns of a tile, multiples of 16; changes time and memory, never the result.
+        tile: rows and columns of a tile, multiples of 16; changes time and memory, never the result. Tiles that do not fit into a
+            device's memory are made smaller.
         dtype: torch.bfloat16 or torch.float32 for the tiles; default: what the device multiplies fastest. Never changes the result.
         keep: bytes of a side's float32 copy that may stay in memory; a larger one is read again where its rows are needed.
         state: where to keep the running best lists, and to look for those of a search that was killed.
 
     Raises:
         InputError: unequal dimensions, no rows, or a row of NaN, infinity or zeros; names file and row.
+        ResourceError: a device's memory is too small, even for small tiles.
     """
     left, right = open_both(sources, targets)
     if k < 1:
@@ -125,23 +129,61 @@ def neighbours(
     swapped = len(right if target_rows is None else target_rows) > len(left if source_rows is None else source_rows)
     if swapped:
         given, lengths = given[::-1], lengths[::-1]
-    bound = KEEP[devices[0].type] if keep is None else keep
-    sides = {place: (Side(*given[0], place, bound), Side(*given[1], place, bound)) for place in devices}
+    bound = _keep(devices) if keep is None else keep
+    try:
+        rows, columns = (Side(*side, devices[0], bound) for side in given)
+        sides = [(rows, columns) if place == devices[0] else (rows.on(place), columns.on(place)) for place in devices]
+    except torch.OutOfMemoryError as error:
+        raise _no_room(devices, "the vectors") from error
     identity = {"k": str(lengths), "rows": digest(*given[0][:2]), "columns": digest(*given[1][:2])} if state else {}
-    step, size = Step(dtype or product_dtype(devices[0])), tile or TILES[devices[0].type]
-    found = _found(_Plan([sides[place] for place in devices], lengths, step, size, state, identity))
+    step, size = Step(dtype or product_dtype(devices[0])), tile or _tile(devices, rows.n)
+    found = _found(_Plan(sides, lengths, step, size, state, identity))
     return found.turned() if swapped else found
 
 
 def _found(plan: _Plan) -> Neighbours:
-    """Search; take a more precise step where a device's product broke its bound."""
+    """Search; take a more precise step where a device's product broke its bound, and smaller tiles where its memory is too small."""
     # Each step is taken only when a product broke the bound of the one before; the last makes no products that need a bound.
-    for step in dict.fromkeys([plan.step, Step(torch.float32), Step(torch.float32, exact=True)]):
+    steps = iter(dict.fromkeys([plan.step, Step(torch.float32), Step(torch.float32, exact=True)]))
+    plan = replace(plan, step=next(steps))
+    while True:
         try:
-            return replace(plan, step=step).run()
+            return plan.run()
         except BoundExceededError:
-            log.warning("a product in %s is farther off than its bound: starting again, more precisely", step)
-    raise AssertionError("the exact search uses no bound")
+            log.warning("a product in %s is farther off than its bound: starting again, more precisely", plan.step)
+            plan = replace(plan, step=next(steps))
+        except torch.OutOfMemoryError as error:
+            if max(plan.tile) <= SMALLEST:
+                raise _no_room([side.device for side, _ in plan.sides], f"tiles of {plan.tile[0]} x {plan.tile[1]}") from error
+            log.warning("tiles of %d x %d do not fit into the device's memory: starting again with smaller ones", *plan.tile)
+            plan = replace(plan, tile=(_half(plan.tile[0]), _half(plan.tile[1])))
+
+
+def _half(size: int) -> int:
+    return rounded_up(max(size // 2, min(size, SMALLEST)), WIDTH)
+
+
+def _no_room(devices: Sequence[torch.device], what: str) -> ResourceError:
+    names = ", ".join(dict.fromkeys(str(device) for device in devices))
+    do = "End what else uses its memory, or search on a larger device or on the CPU"
+    return ResourceError("the device's memory is too small for a search", where=names, why=f"no room for {what}", do=do)
+
+
+def _keep(devices: Sequence[torch.device]) -> int:
+    """Return how many bytes of a side's float32 copy may stay on each device: both sides leave half of what is free for all else."""
+    return min([SIZES[devices[0].type].keep, *(_free(device) // 4 for device in devices if device.type == "cuda")])
+
+
+def _free(device: torch.device) -> int:
+    """Return the free bytes of a GPU, with those that torch holds for later use."""
+    free: int = torch.cuda.mem_get_info(device)[0] + torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return free
+
+
+def _tile(devices: Sequence[torch.device], rows: int) -> tuple[int, int]:
+    """Return the size of tiles, such that there is a tile row for each device."""
+    height, width = SIZES[devices[0].type].tile
+    return min(height, rounded_up(-(-rows // len(devices)), WIDTH)), width
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ def key_scores(keys: Tensor) -> Tensor:
     """Return the float32 scores of keys; an `EMPTY` key gives -inf."""
     ordered = (keys >> _INDEX_BITS).int()
     scores = torch.where(ordered < 0, ordered ^ _MAGNITUDE, ordered).view(torch.float32)
-    return torch.where(keys == EMPTY, torch.tensor(-torch.inf, device=keys.device), scores)
+    return scores.masked_fill(keys == EMPTY, -torch.inf)
 
 
 def key_indices(keys: Tensor) -> Tensor:
@@ -46,7 +46,8 @@ def ranks_in_groups(groups: Tensor) -> Tensor:
         return groups
     _, counts = torch.unique_consecutive(groups, return_counts=True)
     starts = counts.cumsum(0) - counts
-    return torch.arange(len(groups), device=groups.device) - torch.repeat_interleave(starts, counts)
+    # Where the length is given, a GPU need not be waited for.
+    return torch.arange(len(groups), device=groups.device) - torch.repeat_interleave(starts, counts, output_size=len(groups))
 
 
 def order_in_groups(groups: Tensor, values: Tensor) -> Tensor:

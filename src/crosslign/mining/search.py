@@ -13,16 +13,14 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from crosslign.mining.copies import Copies, error_bounds
+from crosslign.mining.copies import Copies, error_bounds, rounded_up
 from crosslign.mining.ranking import EMPTY, to_keys
 from crosslign.mining.resume import Resume
 from crosslign.mining.side import Side, exact_score_matrix
+from crosslign.mining.sizes import SIZES
 from crosslign.mining.tiles import WIDTH, Direction
 from crosslign.progress import Progress
 from crosslign.vectors import blocks
-
-DENSE = 1 / 2
-"""Share of blocks that hold candidates above which a tile is scored exactly as a whole, because that is cheaper."""
 
 
 @dataclass(frozen=True)
@@ -43,7 +41,7 @@ class Search:
         x, y: sources and targets.
         k: length of the best lists of the sources, and of the targets; 0 for none.
         step: how tiles are made.
-        tile: rows and columns of a tile.
+        tile: rows and columns of a tile, at most.
         share: sources that this pass takes; all when None.
 
     Attributes:
@@ -55,12 +53,14 @@ class Search:
         if any(size < WIDTH or size % WIDTH for size in tile):
             raise ValueError(f"tile sizes must be multiples of {WIDTH}, not {tile}")
         dtype = step.dtype
-        self.x, self.y, self.dtype, self.tile, self.exact = x, y, dtype, tile, step.exact
+        self.x, self.y, self.dtype, self.exact = x, y, dtype, step.exact
         self.share = share or slice(0, x.n)
+        self.tile = min(tile[0], rounded_up(self.share.stop - self.share.start, WIDTH)), min(tile[1], rounded_up(y.n, WIDTH))
         self.x_copies, self.y_copies = Copies(x, y, dtype, first=True), Copies(y, x, dtype, first=False)
         self.k, self.shift = min(k[0], y.n), self.x_copies.shift
         self.row_bounds = error_bounds(self.x_copies, self.y_copies)
         self.best = torch.full((x.n, self.k), EMPTY, device=self.row_bounds.device)
+        self._sizes = SIZES[self.best.device.type]
         column_bounds = error_bounds(self.y_copies, self.x_copies)
         # A column's candidates wait until their rows are done, and most of them stand in the lists of these.
         self.columns = Direction(y, x, column_bounds, self.shift, min(k[1], x.n), dtype, lists=self.best if self.k else None)
@@ -78,7 +78,7 @@ class Search:
         column_blocks = list(blocks(self.y.n, self.tile[1]))
         copies = [] if self.exact else [self.y_copies.block(at, WIDTH) for at in column_blocks]
         # One buffer for all tiles: fresh memory would cost a page fault for every 4 KiB of each tile.
-        buffer = torch.empty(self.tile[0] * self.tile[1], dtype=self.dtype, device=self.columns.best.device)
+        buffer = torch.empty(0 if self.exact else self.tile[0] * self.tile[1], dtype=self.dtype, device=self.best.device)
         start = self.share.start + self._taken_over(resume)
         progress.skip(start - self.share.start)
         with torch.no_grad():
@@ -128,7 +128,7 @@ class Search:
         self.columns.see_maxima(at, column_maxima.T.contiguous())
         row_hits = (row_maxima >= rows.thresholds[:, None]).nonzero(as_tuple=True)
         column_hits = (column_maxima >= self.columns.thresholds[at]).nonzero(as_tuple=True)
-        if len(row_hits[0]) + len(column_hits[0]) > DENSE * (row_maxima.numel() + column_maxima.numel()):
+        if len(row_hits[0]) + len(column_hits[0]) > self._sizes.dense * (row_maxima.numel() + column_maxima.numel()):
             return False
 
         row, block = row_hits
@@ -144,9 +144,9 @@ class Search:
 
     def _score_all(self, rows: Direction, strip: slice, at: slice) -> None:
         """Score a tile exactly as a whole, a few rows at a time."""
-        targets = self.y.grid(at)
+        targets = self.y.grid(at).double()
         numbers = torch.arange(at.start, at.stop, device=targets.device)
-        for part in blocks(strip.stop - strip.start, 256):
+        for part in blocks(strip.stop - strip.start, self._sizes.dense_rows):
             own = slice(strip.start + part.start, strip.start + part.stop)
             scores = exact_score_matrix(self.x.grid(own), targets)
             rows.enter(part, _top(to_keys(scores, numbers), self.k))
@@ -167,9 +167,11 @@ def _top(keys: Tensor, k: int) -> Tensor:
 def full_products() -> Iterator[None]:
     """Forbid TF32 and low-precision accumulation of products on GPUs, which the error bound does not cover."""
     settings = torch.backends.cuda.matmul
-    before = settings.allow_tf32, settings.allow_bf16_reduced_precision_reduction
-    settings.allow_tf32, settings.allow_bf16_reduced_precision_reduction = False, False
+    # Torch refuses to read the older `allow_tf32` in a process that has set the newer `fp32_precision`; this one can always be read.
+    precision = settings.fp32_precision
+    reduction = settings.allow_bf16_reduced_precision_reduction, settings.allow_bf16_reduced_precision_reduction_split_k
+    settings.fp32_precision, settings.allow_bf16_reduced_precision_reduction = "ieee", False
     try:
         yield
     finally:
-        settings.allow_tf32, settings.allow_bf16_reduced_precision_reduction = before
+        settings.fp32_precision, settings.allow_bf16_reduced_precision_reduction = precision, reduction

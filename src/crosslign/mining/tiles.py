@@ -19,14 +19,11 @@ from torch import Tensor
 from crosslign.mining.copies import UNIT_ROUNDOFF
 from crosslign.mining.ranking import EMPTY, key_scores, listed_scores, merge, order_in_groups, ranks_in_groups, to_keys
 from crosslign.mining.side import Side, exact_scores
+from crosslign.mining.sizes import SIZES
 from crosslign.vectors import blocks
 
 WIDTH = 16
 """Entries of a tile that share one maximum."""
-PAIRS = 512
-"""Pairs re-scored at once: few enough for the processor's cache, many enough for what each call costs."""
-LISTS = 1 << 13
-"""Best lists in which pairs are looked up at once."""
 PENDING = 1 << 22
 PENDING_PER_NEIGHBOUR = 2
 """Candidates that wait for re-scoring before they are re-scored early: at least so many, and so many for each place of the best lists."""
@@ -69,30 +66,35 @@ class Direction:
         self.best = torch.full((n, k), EMPTY, device=device)
         self._largest = torch.full((n, k), -torch.inf, dtype=dtype, device=device)
         self._floor = torch.full((n,), -torch.inf, dtype=torch.float64, device=device)
-        self.thresholds = torch.full((n,), -torch.inf if k else torch.inf, dtype=dtype, device=device)
+        # No threshold is as low as an entry of -inf, which is padding.
+        self._lowest = torch.finfo(dtype).min
+        self.thresholds = torch.full((n,), self._lowest if k else torch.inf, dtype=dtype, device=device)
         self._pending: list[tuple[Tensor, Tensor, Tensor]] = []
         self._pruned = 0
+        self._sizes = SIZES[device.type]
 
     def _raise(self, at: slice, floors: Tensor) -> None:
         self._floor[at] = torch.maximum(self._floor[at], floors)
-        self.thresholds[at] = (self._floor[at] - self.shift - self.bounds[at]).to(self.dtype)
+        self.thresholds[at] = (self._floor[at] - self.shift - self.bounds[at]).to(self.dtype).clamp_(min=self._lowest)
 
     def see_maxima(self, at: slice, maxima: Tensor) -> None:
         """Raise the floors of some rows by maxima of disjoint blocks of a new tile: [rows, blocks]."""
         if not self.k:
             return
-        if maxima.shape[1] >= 16 * self.k and maxima.shape[1] % 4 == 0:
-            # Maxima of larger blocks give nearly the same floor, for a quarter of the selection.
-            maxima = maxima.view(len(maxima), 4, -1).amax(1)
-        largest = torch.cat([self._largest[at], maxima], 1).topk(self.k, 1).values
+        # Maxima of larger blocks, at least four for each place of a list, give nearly the same floor, for a small part of the selection.
+        number, fold = maxima.shape[1], 1
+        while number // (4 * fold) >= 4 * self.k:
+            fold *= 4
+        whole = number - number % fold
+        folded = maxima[:, :whole].view(len(maxima), fold, -1).amax(1)
+        largest = torch.cat([self._largest[at], folded, maxima[:, whole:]], 1).topk(self.k, 1).values
         self._largest[at] = largest
         last = largest[:, -1].double()
         self._raise(at, last + self.shift - torch.where(last.isinf(), 0.0, last.abs() * UNIT_ROUNDOFF[self.dtype] + self.bounds[at]))
 
     def propose(self, rows: Tensor, others: Tensor, entries: Tensor) -> None:
-        """Keep candidate pairs (own row, row of the other side, tile entry) until they are re-scored; an entry of -inf is padding."""
-        real = entries > -torch.inf
-        self._pending.append((rows[real], others[real], entries[real]))
+        """Keep candidate pairs (own row, row of the other side, tile entry) until they are re-scored."""
+        self._pending.append((rows, others, entries))
 
     def enter(self, at: slice, keys: Tensor) -> None:
         """Enter exact keys of a dense block: int64 [rows, candidates]."""
@@ -115,7 +117,7 @@ class Direction:
         """Return what waits, without those that fell below their thresholds."""
         rows, others, entries = (torch.cat(parts) for parts in zip(*self._pending, strict=True))
         self._pending = []
-        kept = entries >= self.thresholds[rows]
+        kept = _where(entries >= self.thresholds[rows])
         return rows[kept], others[kept], entries[kept]
 
     def resolve(self) -> None:
@@ -126,20 +128,20 @@ class Direction:
         order = order_in_groups(rows, entries)
         rows, others, entries = rows[order], others[order], entries[order]
         # The k largest entries of each row are nearly always the answer; once they are exact, few others can still be better.
-        leading = ranks_in_groups(rows) < self.k
+        leads = ranks_in_groups(rows) < self.k
+        leading, following = _where(leads), _where(~leads)
         self._score(rows[leading], others[leading], entries[leading])
-        rows, others, entries = rows[~leading], others[~leading], entries[~leading]
-        open_ = entries >= self.thresholds[rows]
+        open_ = following[_where(entries[following] >= self.thresholds[rows[following]])]
         self._score(rows[open_], others[open_], entries[open_])
         self._pruned = 0
 
     def _score(self, rows: Tensor, others: Tensor, entries: Tensor) -> None:
         scores = torch.full((len(rows),), -torch.inf, device=rows.device)
         if self._lists is not None:
-            for at in blocks(len(rows), LISTS):
+            for at in blocks(len(rows), max(1, self._sizes.looked_up // self._lists.shape[1])):
                 scores[at] = listed_scores(self._lists[others[at]], rows[at])
-        missing = scores.isneginf().nonzero()[:, 0]
-        for at in blocks(len(missing), PAIRS):
+        missing = _where(scores.isneginf())
+        for at in blocks(len(missing), self._sizes.scored):
             pairs = missing[at]
             scores[pairs] = exact_scores(self._own.grid(rows[pairs] + self._first), self._other.grid(others[pairs]))
         wide = entries.double()
@@ -147,3 +149,8 @@ class Direction:
             raise BoundExceededError
         merge(self.best, rows, to_keys(scores, others))
         self._raise(slice(None), key_scores(self.best[:, -1]).double())
+
+
+def _where(mask: Tensor) -> Tensor:
+    # One wait for the device; a mask as an index makes it wait for each tensor that is indexed.
+    return mask.nonzero()[:, 0]
