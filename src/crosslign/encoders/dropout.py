@@ -27,8 +27,15 @@ def dropout(values: Tensor, p: float) -> Tensor:
 
 
 def dropped(values: Tensor, module: nn.Dropout) -> Tensor:
-    """Drop elements as a dropout layer is set to, by `dropout`."""
-    return dropout(values, module.p) if module.training and module.p > 0.0 else values
+    """Drop elements as a dropout layer is set to."""
+    return dropped_at(values, module.p if module.training else 0.0)
+
+
+def dropped_at(values: Tensor, p: float) -> Tensor:
+    """Drop elements with probability p: by `dropout` on a CPU, by torch's own kernel elsewhere."""
+    if p <= 0.0:
+        return values
+    return dropout(values, p) if values.device.type == "cpu" else nn.functional.dropout(values, p)
 
 
 class Dropout(nn.Dropout):
