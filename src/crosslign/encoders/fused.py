@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 def new_seed() -> int:
     """Return a seed for one use of dropout, drawn from torch's generator on the CPU: nothing waits for the GPU."""
-    return int(torch.randint(1 << 31, ()))
+    return int(torch.randint(1 << 30, ()))
 
 
 def _power_of_two(number: int) -> int:
@@ -131,7 +131,7 @@ def _each(kernel: Any, tensors: tuple[Tensor, ...], layout: Layout, heads: int, 
     """Start an attention kernel for the sentences of each length class, which lie one behind another."""
     size = tensors[0].shape[1] // 3 // heads
     for first, count, block in layout.classes:
-        kernel[(heads, count)](
+        kernel[(heads * count,)](
             *tensors, layout.starts, layout.lengths, first, seed, p, size**-0.5,
             HEADS=heads, SIZE=size, BLOCK=block, DROP=p > 0, num_warps=block // 16,
         )  # fmt: skip

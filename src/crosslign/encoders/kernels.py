@@ -22,8 +22,18 @@ LONGEST = tl.constexpr(128)
 
 
 @triton.jit
-def _kept(seed, places, p):
-    return tl.rand(seed, places, ROUNDS) >= p
+def _kept(seed, first, p, ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDTH: tl.constexpr):
+    """Return which elements are kept, bool [ROWS, COLUMNS], of rows of WIDTH elements, from row number `first` on.
+
+    A draw of Philox has four numbers, for four neighbours in a row.
+    """
+    quarter: tl.constexpr = COLUMNS // 4
+    rows = (first + tl.arange(0, ROWS)).to(tl.int32)
+    places = rows[:, None] * (WIDTH // 4) + tl.arange(0, quarter)[None, :]
+    a, b, c, d = tl.rand4x(seed, places, ROUNDS)
+    even = tl.join((a >= p).to(tl.int8), (b >= p).to(tl.int8))
+    odd = tl.join((c >= p).to(tl.int8), (d >= p).to(tl.int8))
+    return tl.reshape(tl.join(even, odd), (ROWS, COLUMNS)) != 0
 
 
 @triton.jit
@@ -41,7 +51,7 @@ def attention_forward(
     HEADS: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
     """One head of one sentence: softmax(query keyᵀ scale), dropout, times value."""
-    head, sentence = tl.program_id(0), first + tl.program_id(1)
+    head, sentence = tl.program_id(0) % HEADS, first + tl.program_id(0) // HEADS
     start, length = tl.load(starts + sentence).to(tl.int64), tl.load(lengths + sentence)
     rows, columns = tl.arange(0, BLOCK), tl.arange(0, SIZE)
     real = rows < length
@@ -51,8 +61,7 @@ def attention_forward(
     value = tl.load(at + 2 * HEADS * SIZE, mask=real[:, None], other=0.0)
     weights = _weights(query, key, real, scale)
     if DROP:
-        places = (((start + rows) * HEADS + head) * LONGEST).to(tl.int32)[:, None] + rows[None, :]
-        weights = tl.where(_kept(seed, places, p), weights / (1.0 - p), 0.0)
+        weights = tl.where(_kept(seed + head, start, p, BLOCK, BLOCK, LONGEST), weights / (1.0 - p), 0.0)
     states = tl.dot(weights.to(value.dtype), value)
     to = out + (start + rows)[:, None] * (HEADS * SIZE) + head * SIZE + columns[None, :]
     tl.store(to, states.to(out.dtype.element_ty), mask=real[:, None])
@@ -64,7 +73,7 @@ def attention_backward(
     HEADS: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
     """The gradient of `attention_forward` with respect to query, key and value, from `slope`, that of its result."""
-    head, sentence = tl.program_id(0), first + tl.program_id(1)
+    head, sentence = tl.program_id(0) % HEADS, first + tl.program_id(0) // HEADS
     start, length = tl.load(starts + sentence).to(tl.int64), tl.load(lengths + sentence)
     rows, columns = tl.arange(0, BLOCK), tl.arange(0, SIZE)
     real = rows < length
@@ -77,8 +86,7 @@ def attention_backward(
     weights = _weights(query, key, real, scale)
     slopes, dropped = tl.dot(given, tl.trans(value)), weights
     if DROP:
-        places = (((start + rows) * HEADS + head) * LONGEST).to(tl.int32)[:, None] + rows[None, :]
-        factor = tl.where(_kept(seed, places, p), 1.0 / (1.0 - p), 0.0)
+        factor = tl.where(_kept(seed + head, start, p, BLOCK, BLOCK, LONGEST), 1.0 / (1.0 - p), 0.0)
         slopes, dropped = slopes * factor, weights * factor
     of_value = tl.dot(tl.trans(dropped.to(given.dtype)), given)
     tl.store(out + inner + 2 * HEADS * SIZE, of_value.to(out.dtype.element_ty), mask=real[:, None])
@@ -100,7 +108,7 @@ def norm_forward(
     at = row * width + columns
     added = tl.load(branch + at, mask=real, other=0.0).to(tl.float32) + tl.load(bias + columns, mask=real, other=0.0)
     if DROP:
-        added = tl.where(_kept(seed, at.to(tl.int32), p), added / (1.0 - p), 0.0)
+        added = tl.where(tl.reshape(_kept(seed, row, p, 1, BLOCK, BLOCK), (BLOCK,)), added / (1.0 - p), 0.0)
     summed = tl.load(states + at, mask=real, other=0.0) + added
     mean = tl.sum(summed, 0) / width
     centred = tl.where(real, summed - mean, 0.0)
@@ -132,7 +140,7 @@ def norm_backward(
         if BOTH:
             own += tl.load(half_slope + at, mask=real, other=0.0).to(tl.float32)
         if DROP:
-            kept = tl.where(_kept(seed, at.to(tl.int32), p), 1.0 / (1.0 - p), 0.0)
+            kept = tl.where(tl.reshape(_kept(seed, row, p, 1, BLOCK, BLOCK), (BLOCK,)), 1.0 / (1.0 - p), 0.0)
             added = added * kept
         scale = tl.load(scales + row)
         normed = (tl.load(states + at, mask=real, other=0.0) + added - tl.load(means + row)) * scale
