@@ -22,14 +22,21 @@ CPU, HALF = torch.device("cpu"), torch.float16
 LENGTHS = [33, 20, 5, 1]
 
 
+def _batch() -> tuple[torch.Tensor, torch.Tensor]:
+    torch.manual_seed(3)
+    return torch.randint(1, 90, (4, 33)), (torch.arange(33) < torch.tensor(LENGTHS)[:, None]).long()
+
+
+def _backbone(share: float) -> BertModel:
+    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64, "vocab_size": 90}
+    torch.manual_seed(3)
+    return BertModel(BertConfig(**sizes, hidden_dropout_prob=share, attention_probs_dropout_prob=share)).train()
+
+
 def whole_pass() -> dict[str, float]:
     """Return how far the states and gradients of a fused pass are from those of the plain one, as shares of their norms."""
     packed_training.has_flash, fused.works = (lambda *_: True), (lambda *_: True)
-    sizes = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64, "vocab_size": 90}
-    torch.manual_seed(3)
-    backbone = BertModel(BertConfig(**sizes, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)).train()
-    ids = torch.randint(1, 90, (4, 33))
-    mask = (torch.arange(33) < torch.tensor(LENGTHS)[:, None]).long()
+    backbone, (ids, mask) = _backbone(0.0), _batch()
     found = []
     for plain in (True, False):
         packed = PackedTraining(backbone, "fp32", lengths=np.array(LENGTHS))
@@ -46,6 +53,20 @@ def whole_pass() -> dict[str, float]:
     expected, ours = found
     assert expected.keys() == ours.keys()
     return {name: float((ours[name] - value).norm() / value.norm()) for name, value in expected.items()}
+
+
+def passes() -> dict[str, bool]:
+    """Return whether a pass without gradient, as gradient caching begins with, draws what one with gradient draws of the same seed."""
+    packed_training.has_flash, fused.works = (lambda *_: True), (lambda *_: True)
+    packed = PackedTraining(_backbone(0.1), "fp32", lengths=np.array(LENGTHS))
+    packed.dtype = HALF
+    found = []
+    batch = _batch()
+    for seed, gradient in ((1, False), (1, True), (2, True)):
+        torch.manual_seed(seed)
+        with torch.set_grad_enabled(gradient):
+            found.append(packed(*batch).last_hidden_state.detach())
+    return {"same": torch.equal(found[0], found[1]), "other": torch.equal(found[0], found[2])}
 
 
 def dropout() -> dict[str, float]:
@@ -71,4 +92,4 @@ if __name__ == "__main__":
     draw = torch.Generator().manual_seed(1)
     checks = (fused._check_norm, fused._check_gelu, fused._check_attention)
     checked = {check.__name__: check(CPU, HALF, 3, 16, draw) for check in checks}
-    json.dump({"checked": checked, "dropout": dropout(), "pass": whole_pass()}, sys.stdout)
+    json.dump({"checked": checked, "dropout": dropout(), "passes": passes(), "pass": whole_pass()}, sys.stdout)

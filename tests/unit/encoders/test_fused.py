@@ -37,6 +37,10 @@ def test_states_and_gradients_of_the_whole_pass_are_those_of_the_plain_one(inter
     assert max(interpreted["pass"].values()) < 0.01
 
 
+def test_a_pass_that_is_done_again_draws_the_same_dropout(interpreted):
+    assert interpreted["passes"] == {"same": True, "other": False}
+
+
 def test_dropout_of_attention_has_its_share_and_differs_by_seed_head_and_token(interpreted):
     found = interpreted["dropout"]
     spread = 5 * (0.25 * 0.75 / (64 * 32)) ** 0.5
