@@ -47,12 +47,13 @@ def _weights(query, key, real, scale):
 
 @triton.jit(do_not_specialize=["first", "seed"])
 def attention_forward(
-    qkv, out, starts, lengths, first, seed, p, scale,
+    qkv, out, starts, first, seed, p, scale,
     HEADS: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
     """One head of one sentence: softmax(query keyᵀ scale), dropout, times value."""
     head, sentence = tl.program_id(0) % HEADS, first + tl.program_id(0) // HEADS
-    start, length = tl.load(starts + sentence).to(tl.int64), tl.load(lengths + sentence)
+    start = tl.load(starts + sentence).to(tl.int64)
+    length = tl.load(starts + sentence + 1) - start
     rows, columns = tl.arange(0, BLOCK), tl.arange(0, SIZE)
     real = rows < length
     at = qkv + (start + rows)[:, None] * (3 * HEADS * SIZE) + head * SIZE + columns[None, :]
@@ -69,12 +70,13 @@ def attention_forward(
 
 @triton.jit(do_not_specialize=["first", "seed"])
 def attention_backward(
-    qkv, slope, out, starts, lengths, first, seed, p, scale,
+    qkv, slope, out, starts, first, seed, p, scale,
     HEADS: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
     """The gradient of `attention_forward` with respect to query, key and value, from `slope`, that of its result."""
     head, sentence = tl.program_id(0) % HEADS, first + tl.program_id(0) // HEADS
-    start, length = tl.load(starts + sentence).to(tl.int64), tl.load(lengths + sentence)
+    start = tl.load(starts + sentence).to(tl.int64)
+    length = tl.load(starts + sentence + 1) - start
     rows, columns = tl.arange(0, BLOCK), tl.arange(0, SIZE)
     real = rows < length
     inner = (start + rows)[:, None] * (3 * HEADS * SIZE) + head * SIZE + columns[None, :]

@@ -22,13 +22,11 @@ class Layout:
 
     Attributes:
         starts: int32 [n + 1], the first token of each, and the number of all.
-        lengths: int32 [n].
         longest: tokens of the first.
         classes: first sentence, number of sentences and tile length of those that share one, up to the largest of `BLOCKS`.
     """
 
     starts: Tensor
-    lengths: Tensor
     longest: int
     classes: tuple[tuple[int, int, int], ...]
 
@@ -39,6 +37,4 @@ class Layout:
         bounds = [int((lengths > block).sum()) for block in (*reversed(BLOCKS), 0)]
         pairs = zip(reversed(BLOCKS), pairwise(bounds), strict=True)
         classes = tuple((first, last - first, block) for block, (first, last) in pairs if last > first)
-        both = sent(torch.from_numpy(np.concatenate([starts, lengths]).astype(np.int32)), device)
-        own, rest = torch.split(both, [len(starts), len(lengths)])
-        return cls(own, rest, int(lengths[0]), classes)
+        return cls(sent(torch.from_numpy(starts.astype(np.int32)), device), int(lengths[0]), classes)
