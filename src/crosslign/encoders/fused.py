@@ -157,11 +157,11 @@ def gelu(values: Tensor, bias: Tensor) -> Tensor:
 
 
 def attention(qkv: Tensor, layout: Layout, heads: int, p: float) -> Tensor:
-    """Return softmax(query keyᵀ / √d) value within each sentence of at most `LONGEST` tokens.
+    """Return softmax(query keyᵀ / √d) value within each sentence of at most 128 tokens.
 
     Args:
         qkv: [tokens, 3 * heads * d], query, key and value side by side, in half precision.
-        layout: where the sentences lie; rows of longer ones are left as they come.
+        layout: where the sentences lie.
         heads: number of heads.
         p: probability of dropping a weight.
     """

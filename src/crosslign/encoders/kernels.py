@@ -18,7 +18,7 @@ import triton.language as tl
 ROUNDS = tl.constexpr(7)
 """Of Philox: the least that passes every test of BigCrush (Salmon et al., 2011)."""
 LONGEST = tl.constexpr(128)
-"""Tokens of the longest sentence that `attention` takes."""
+"""Tokens of the longest sentence that the attention takes; so many elements a row has in the numbering of its draws."""
 
 
 @triton.jit
@@ -127,7 +127,7 @@ def norm_backward(
     slope, half_slope, branch, bias, states, gain, means, scales, of_branch, of_states, sums, tokens, width, seed, p,
     BLOCK: tl.constexpr, DROP: tl.constexpr, BOTH: tl.constexpr,
 ):  # fmt: skip
-    """Every so-manieth token: the gradients of `norm_forward`; those of gain, shift and bias are summed in `sums` [programs, 3, width]."""
+    """Tokens in turn, one to each program: the gradients of `norm_forward`; of gain, shift, bias summed in `sums` [programs, 3, width]."""
     program, programs = tl.program_id(0), tl.num_programs(0)
     columns = tl.arange(0, BLOCK)
     real = columns < width
@@ -164,7 +164,7 @@ def norm_backward(
 
 @triton.jit(do_not_specialize=["tokens"])
 def gelu_forward(values, bias, out, tokens, width, BLOCK: tl.constexpr):
-    """A span of columns of every so-manieth token: GELU (exact, by erf) of values + bias."""
+    """A span of columns, tokens in turn: GELU (exact, by erf) of values + bias."""
     columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     real = columns < width
     offset = tl.load(bias + columns, mask=real, other=0.0)
@@ -178,7 +178,7 @@ def gelu_forward(values, bias, out, tokens, width, BLOCK: tl.constexpr):
 
 @triton.jit(do_not_specialize=["tokens"])
 def gelu_backward(slope, values, bias, out, sums, tokens, width, BLOCK: tl.constexpr):
-    """A span of columns of every so-manieth token: the gradient of `gelu_forward`; that of the bias is summed in [programs, width]."""
+    """A span of columns, tokens in turn: the gradient of `gelu_forward`; that of the bias summed in `sums` [programs, width]."""
     program, programs = tl.program_id(0), tl.num_programs(0)
     columns = tl.program_id(1) * BLOCK + tl.arange(0, BLOCK)
     real = columns < width
