@@ -1,7 +1,8 @@
 """Dropout on a CPU, three times as fast as torch's: one 64-bit draw decides on four elements.
 
 Torch draws a number of its serial generator per element there, which is a fifth of a small encoder's training step; and its
-fused attention has no dropout on a CPU, so attention is written out here. Off the CPU all is torch's own, or one with what is around it (`fused`).
+fused attention has no dropout on a CPU, so attention is written out here. Off the CPU all is
+torch's own, or one with what is around it (`fused`).
 """
 
 from __future__ import annotations
