@@ -1,7 +1,8 @@
 """Dropout on a CPU, three times as fast as torch's: one 64-bit draw decides on four elements.
 
 Torch draws a number of its serial generator per element there, which is a fifth of a small encoder's training step; and its
-fused attention has no dropout on a CPU, so attention is written out here. Off the CPU all is torch's own.
+fused attention has no dropout on a CPU, so attention is written out here. Off the CPU all is
+torch's own, or one with what is around it (`fused`).
 """
 
 from __future__ import annotations
@@ -27,8 +28,15 @@ def dropout(values: Tensor, p: float) -> Tensor:
 
 
 def dropped(values: Tensor, module: nn.Dropout) -> Tensor:
-    """Drop elements as a dropout layer is set to, by `dropout`."""
-    return dropout(values, module.p) if module.training and module.p > 0.0 else values
+    """Drop elements as a dropout layer is set to."""
+    return dropped_at(values, module.p if module.training else 0.0)
+
+
+def dropped_at(values: Tensor, p: float) -> Tensor:
+    """Drop elements with probability p: by `dropout` on a CPU, by torch's own kernel elsewhere."""
+    if p <= 0.0:
+        return values
+    return dropout(values, p) if values.device.type == "cpu" else nn.functional.dropout(values, p)
 
 
 class Dropout(nn.Dropout):

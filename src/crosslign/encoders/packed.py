@@ -11,7 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
@@ -125,7 +127,7 @@ class PackedBackbone(Packed):
         super().__init__(backbone, blocks)
         self.layers = [_Layer(layer, TYPES[precision], tokens) for layer in self.computed]
 
-    def blocks(self, lengths: Tensor) -> Iterator[Callable[[Tensor], Tensor]]:
+    def blocks(self, lengths: NDArray[np.int64]) -> Iterator[Callable[[Tensor], Tensor]]:
         """Yield the blocks for sentences of these lengths."""
-        groups = _groups(lengths)
+        groups = _groups(torch.from_numpy(lengths))
         return (partial(layer, groups=groups) for layer in self.layers)

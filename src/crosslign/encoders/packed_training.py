@@ -1,8 +1,9 @@
-"""Forward pass of BERT-like backbones in training, on a CPU, without padding: the same function as transformers', with gradient.
+"""Forward pass of BERT-like backbones in training without padding: the same function as transformers', with gradient.
 
-Real tokens of a batch lie one behind another, so that products, norms and dropout see no padding. Attention takes sentences of like
-length together, padded to the longest of them. In bf16 weights are cast once a pass and only products are bf16; residuals, layer
-norms and softmax stay float32.
+Real tokens of a batch lie one behind another, so that products, norms and dropout see no padding. On a CPU attention takes sentences
+of like length together, padded to the longest of them; so it does on a GPU in fp32, and in half precision `varlen` says how. In half
+precision weights are cast once a pass and only products are in it; residuals, layer norms and softmax stay float32. On a GPU the
+steps between the products are single kernels (`fused`) where these work.
 """
 
 from __future__ import annotations
@@ -12,22 +13,30 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from crosslign.encoders.dropout import dropout, dropped
+from crosslign.encoders import fused
+from crosslign.encoders.dropout import dropped, dropped_at
 from crosslign.encoders.packed import TYPES, is_plain
 from crosslign.encoders.packing import Packed
+from crosslign.encoders.tokens import sent
+from crosslign.encoders.varlen import Attention, attention_of, has_flash
 
+TRAINED = {"cpu": TYPES, "cuda": {**TYPES, "fp16": torch.float16}}
+"""Types of the products by precision, by kind of device."""
 LIKE = 0.8
 """Sentences share one attention while their length is at least this share of the longest's."""
 
 
 def trains_packed(backbone: Any, precision: str) -> bool:
-    """Tell whether `PackedTraining` can take the place of a backbone: on a CPU, float32 weights, BERT's blocks."""
+    """Tell whether `PackedTraining` can take the place of a backbone: float32 weights, BERT's blocks; fp16 on a GPU alone."""
     weight = next(backbone.parameters())
-    return precision in TYPES and weight.device.type == "cpu" and weight.dtype == torch.float32 and is_plain(backbone)
+    known = TRAINED.get(weight.device.type, {})
+    return precision in known and weight.dtype == torch.float32 and is_plain(backbone)
 
 
 @dataclass(frozen=True)
@@ -47,27 +56,25 @@ class Group:
     shape: tuple[int, int]
 
 
-def group_by_length(lengths: list[int]) -> list[Group]:
-    """Return the groups of sentences whose lengths fall, as they lie packed."""
+def group_by_length(lengths: list[int], device: torch.device | str = "cpu") -> list[Group]:
+    """Return the groups of sentences whose lengths fall, as they lie packed; their tensors on a device."""
     groups, first, start = [], 0, 0
     while first < len(lengths):
         longest, last = lengths[first], first
         while last < len(lengths) and lengths[last] >= LIKE * longest:
             last += 1
-        own = torch.tensor(lengths[first:last])
-        starts = start + own.cumsum(0) - own
-        places = starts[:, None] + torch.arange(longest)
-        real = torch.arange(longest) < own[:, None]
+        own = np.array(lengths[first:last])
+        real = np.arange(longest) < own[:, None]
+        places = np.where(real, (start + own.cumsum() - own)[:, None] + np.arange(longest), 0).reshape(-1)
         equal = lengths[last - 1] == longest
-        if not equal:
-            places = places.where(real, 0)
-        taken = None if equal else real.reshape(-1).nonzero().squeeze(1)
-        groups.append(Group(places.reshape(-1), None if equal else real, taken, (last - first, longest)))
+        mask = None if equal else sent(torch.from_numpy(real), device)
+        taken = None if equal else sent(torch.from_numpy(real.reshape(-1).nonzero()[0]), device)
+        groups.append(Group(sent(torch.from_numpy(places), device), mask, taken, (last - first, longest)))
         first, start = last, start + int(own.sum())
     return groups
 
 
-def _attention(qkv: Tensor, groups: list[Group], heads: int, p: float) -> Tensor:
+def _attention(qkv: Tensor, heads: int, p: float, groups: list[Group]) -> Tensor:
     """Return softmax(query keyᵀ / √d) value within each sentence, [tokens, heads * d], of qkv [tokens, 3 * heads * d]."""
     width = qkv.shape[1] // 3
     size = width // heads
@@ -78,13 +85,16 @@ def _attention(qkv: Tensor, groups: list[Group], heads: int, p: float) -> Tensor
         query, key, value = own.reshape(3, n * heads, t, size).unbind(0)
         scores = torch.bmm(query * size**-0.5, key.transpose(1, 2))
         if group.real is not None:
-            scores = scores.view(n, heads, t, t).masked_fill(~group.real[:, None, None, :], float("-inf")).view(n * heads, t, t)
-        weights = scores.softmax(-1)
-        if p > 0.0:
-            weights = dropout(weights, p)
+            scores = scores.view(n, heads, t, t).masked_fill(~group.real.view(n, 1, 1, t), float("-inf")).view(n * heads, t, t)
+        weights = dropped_at(scores.softmax(-1), p)
         states = torch.bmm(weights, value).view(n, heads, t, size).transpose(1, 2).reshape(n * t, width)
         outs.append(states if group.taken is None else states.index_select(0, group.taken))
     return torch.cat(outs).to(qkv.dtype)
+
+
+def _share(module: nn.Dropout) -> float:
+    """Return with which probability a dropout layer drops elements now."""
+    return module.p if module.training else 0.0
 
 
 class PackedTraining(Packed):
@@ -92,28 +102,55 @@ class PackedTraining(Packed):
 
     Args:
         backbone: a model for which `trains_packed` is true; its mode and its dropout are followed.
-        precision: `fp32` or `bf16`, of the matrix products.
-        blocks: see `Packed`.
+        precision: `fp32`, `bf16` or, on a GPU, `fp16`, of the matrix products.
+        blocks, lengths: see `Packed`.
     """
 
-    def __init__(self, backbone: Any, precision: str, blocks: int | None = None) -> None:
-        super().__init__(backbone, blocks)
-        self.dtype = TYPES[precision]
+    def __init__(self, backbone: Any, precision: str, blocks: int | None = None, lengths: NDArray[np.int64] | None = None) -> None:
+        super().__init__(backbone, blocks, lengths)
+        self.device = next(backbone.parameters()).device
+        self.dtype = TRAINED[self.device.type][precision]
 
     def _linear(self, values: Tensor, *layers: nn.Linear) -> Tensor:
         """Return the outputs of layers with one input, side by side."""
         weight, bias = (torch.cat([getattr(layer, name) for layer in layers]) for name in ("weight", "bias"))
         return functional.linear(values.to(self.dtype), weight.to(self.dtype), bias.to(self.dtype))
 
-    def _layer(self, layer: Any, groups: list[Group], states: Tensor) -> Tensor:
+    def _product(self, values: Tensor, layer: nn.Linear) -> Tensor:
+        """Return a layer's output without its bias, of values that are in half precision."""
+        return functional.linear(values, layer.weight.to(self.dtype))
+
+    def _layer(self, layer: Any, attention: Attention, states: Tensor) -> Tensor:
         own, output = layer.attention.self, layer.attention.output
         qkv = self._linear(states, own.query, own.key, own.value)
-        inner = _attention(qkv, groups, int(own.num_attention_heads), own.dropout.p if own.dropout.training else 0.0)
+        inner = attention(qkv, int(own.num_attention_heads), _share(own.dropout))
         states = output.LayerNorm(dropped(self._linear(inner, output.dense), output.dropout) + states)
         inner = functional.gelu(self._linear(states, layer.intermediate.dense))
         return layer.output.LayerNorm(dropped(self._linear(inner, layer.output.dense), layer.output.dropout) + states)  # type: ignore[no-any-return]
 
-    def blocks(self, lengths: Tensor) -> Iterator[Callable[[Tensor], Tensor]]:
+    def _fused_layer(self, halves: list[Tensor], layer: Any, attention: Attention, states: Tensor) -> Tensor:
+        """Do what `_layer` does by fused kernels; `halves` hands each block's result in half precision on to the next."""
+        own, output, wide = layer.attention.self, layer.attention.output, layer.intermediate.dense
+        half = halves.pop() if halves else states.to(self.dtype)
+        inner = attention(self._linear(half, own.query, own.key, own.value), int(own.num_attention_heads), _share(own.dropout))
+        branch = self._product(inner, output.dense)
+        states, half = fused.add_norm(branch, output.dense.bias, states, output.LayerNorm, _share(output.dropout))
+        inner = fused.gelu(self._product(half, wide), wide.bias)
+        output = layer.output
+        branch = self._product(inner, output.dense)
+        states, half = fused.add_norm(branch, output.dense.bias, states, output.LayerNorm, _share(output.dropout))
+        halves.append(half)
+        return states
+
+    def blocks(self, lengths: NDArray[np.int64]) -> Iterator[Callable[[Tensor], Tensor]]:
         """Yield the blocks for sentences of these lengths."""
-        groups = group_by_length(lengths.tolist())
-        return (partial(self._layer, layer, groups) for layer in self.computed)
+        config = self.backbone.config
+        size = config.hidden_size // config.num_attention_heads
+        if not has_flash(self.dtype, size, self.device):
+            groups = group_by_length(lengths.tolist(), self.device)
+            return (partial(self._layer, layer, partial(_attention, groups=groups)) for layer in self.computed)
+        fast = fused.works(self.device, self.dtype, config.num_attention_heads, size)
+        attention = attention_of(lengths, self.device, fast and size in fused.SIZES)
+        halves: list[Tensor] = []
+        step = partial(self._fused_layer, halves) if fast else self._layer
+        return (partial(step, layer, attention) for layer in self.computed)

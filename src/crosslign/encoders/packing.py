@@ -6,12 +6,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from crosslign.encoders.dropout import dropped
+from crosslign.encoders.tokens import sent
 
 
 def first_position(backbone: Any) -> int:
@@ -26,24 +29,27 @@ class Packing:
     Args:
         input_ids: int64 [n, t].
         attention_mask: int64 [n, t], 1 at real tokens; without it all are real.
+        lengths: int64 [n], tokens of each sentence, where the caller knows them: a GPU need not be asked then.
 
     Attributes:
-        lengths: int64 [n], tokens of each sentence, falling: the order in which they lie packed.
+        lengths: int64 [n] of the CPU, tokens of each sentence, falling: the order in which they lie packed.
         places: int64 [tokens], where each packed token lies in the flattened batch.
         positions: int64 [tokens], its place in its sentence, from 0.
     """
 
-    def __init__(self, input_ids: Tensor, attention_mask: Tensor | None) -> None:
+    def __init__(self, input_ids: Tensor, attention_mask: Tensor | None, lengths: NDArray[np.int64] | None = None) -> None:
         rows, width = self._shape = input_ids.shape
-        lengths = torch.full((rows,), width) if attention_mask is None else attention_mask.sum(1)
-        order = torch.argsort(lengths, descending=True, stable=True)
+        if lengths is None:
+            lengths = np.full(rows, width) if attention_mask is None else attention_mask.sum(1).cpu().numpy()
+        order = np.argsort(-lengths, kind="stable")
         self.lengths = lengths[order]
-        self.positions = (torch.arange(width) < self.lengths[:, None]).nonzero()[:, 1]
-        self.places = order.repeat_interleave(self.lengths) * width + self.positions
+        positions = (np.arange(width) < self.lengths[:, None]).nonzero()[1]
+        self.places = sent(torch.from_numpy(order.repeat(self.lengths) * width + positions), input_ids.device)
+        self.positions = sent(torch.from_numpy(positions), input_ids.device)
 
     def pack(self, values: Tensor) -> Tensor:
         """Return the real ones of values [n, t] as [tokens]."""
-        return values.reshape(-1)[self.places]
+        return values.reshape(-1).index_select(0, self.places)
 
     def pad(self, packed: Tensor) -> Tensor:
         """Return packed states [tokens, d] as [n, t, d], zero at padding."""
@@ -70,16 +76,18 @@ class Packed(ABC):
     Args:
         backbone: a model of BERT's kin.
         blocks: how many of its blocks are computed, where an inner layer is read; None for all.
+        lengths: of the batch's sentences, see `Packing`.
     """
 
-    def __init__(self, backbone: Any, blocks: int | None = None) -> None:
+    def __init__(self, backbone: Any, blocks: int | None = None, lengths: NDArray[np.int64] | None = None) -> None:
         self.backbone = backbone
+        self.lengths = lengths
         self.first = first_position(backbone)
         self.computed = list(backbone.encoder.layer)[:blocks]
         self.pooler = backbone.pooler if len(self.computed) == len(backbone.encoder.layer) else None
 
     @abstractmethod
-    def blocks(self, lengths: Tensor) -> Iterator[Callable[[Tensor], Tensor]]:
+    def blocks(self, lengths: NDArray[np.int64]) -> Iterator[Callable[[Tensor], Tensor]]:
         """Yield the blocks, float32 [tokens, d] to the same, for sentences of falling lengths, int64 [n], that lie packed."""
 
     def _embedded(self, ids: Tensor, positions: Tensor, types: Tensor | None) -> Tensor:
@@ -87,7 +95,7 @@ class Packed(ABC):
         kinds, words = tables.token_type_embeddings, tables.word_embeddings.weight
         # Few of its rows have a gradient: a sparse one, which the optimiser takes as it is.
         states = functional.embedding(ids, words, sparse=words.requires_grad) + tables.position_embeddings(positions + self.first)
-        states = states + (kinds.weight[0] if types is None else kinds(types))
+        states = states + (kinds.weight.select(0, 0) if types is None else kinds(types))
         return dropped(tables.LayerNorm(states), tables.dropout)
 
     def __call__(
@@ -98,7 +106,7 @@ class Packed(ABC):
         output_hidden_states: bool = False,
     ) -> BaseModelOutputWithPooling:
         """Encode a batch that is padded at the right: int64 [n, t] each; states are float32 [n, t, d], zero at padding."""
-        packing = Packing(input_ids, attention_mask)
+        packing = Packing(input_ids, attention_mask, self.lengths)
         types = None if token_type_ids is None else packing.pack(token_type_ids)
         states = [self._embedded(packing.pack(input_ids), packing.positions, types)]
         for block in self.blocks(packing.lengths):

@@ -53,6 +53,13 @@ def _padded(arrays: Sequence[Ids], lengths: NDArray[np.int64], fill: int) -> NDA
     return matrix
 
 
+def sent(values: Tensor, device: torch.device | str) -> Tensor:
+    """Return values of the CPU on a device; to a GPU from pinned memory, so that nothing waits for what the GPU still does."""
+    if torch.device(device).type == "cuda" and torch.cuda.is_available():
+        values = values.pin_memory()
+    return values.to(device, non_blocking=True)
+
+
 def collate(ids: Sequence[Ids], segments: Sequence[Ids] | None, pad: int, device: torch.device | str = "cpu") -> dict[str, Tensor]:
     """Pad sentences to the longest of them.
 
@@ -72,4 +79,4 @@ def collate(ids: Sequence[Ids], segments: Sequence[Ids] | None, pad: int, device
     longest = int(lengths.max())
     if int(lengths.min()) < longest:
         features["attention_mask"] = torch.from_numpy((np.arange(longest) < lengths[:, None]).astype(np.int64))
-    return {name: tensor.to(device, non_blocking=True) for name, tensor in features.items()}
+    return {name: sent(tensor, device) for name, tensor in features.items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from datetime import timedelta
 from typing import Any
 
@@ -35,6 +36,7 @@ def start_accelerator(precision: str) -> Any:
     if not gpu:
         keep_freed_memory()
     else:
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")  # without it products are not deterministic, and each says so
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     handlers = [InitProcessGroupKwargs(timeout=PATIENCE)]

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 from crosslign.encoders.model import Model
 from crosslign.encoders.packed_training import PackedTraining, trains_packed
-from crosslign.encoders.tokens import Ids, collate
+from crosslign.encoders.tokens import Ids, collate, sent
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Input
 from crosslign.training.seeds import derive
@@ -75,7 +75,7 @@ class Group:
 
 
 def _backward(vectors: Tensor, gradient: Tensor, rows: NDArray[np.int64]) -> None:
-    torch.autograd.backward(vectors, gradient[torch.from_numpy(rows).to(gradient.device)])
+    torch.autograd.backward(vectors, gradient[sent(torch.from_numpy(rows), gradient.device)])
 
 
 class Encoding:
@@ -161,7 +161,8 @@ class Encoding:
         member: Any = group.module
         precision = self._settings.precision
         if trains_packed(member.backbone, precision):
-            packed = PackedTraining(member.backbone, precision, member.blocks_read(group.pooling, group.layer))
+            lengths = np.array([len(group.ids[i]) for i in rows])
+            packed = PackedTraining(member.backbone, precision, member.blocks_read(group.pooling, group.layer), lengths)
             vectors: Tensor = member(features, group.pooling, group.layer, packed)
         else:
             with accelerator.autocast():
@@ -197,7 +198,7 @@ class Encoding:
         dimension = int(self._model.member(group.member).width(group.pooling))
         joint = torch.zeros(len(group.ids), dimension, device=accelerator.device)
         for rows, vectors in zip(chunks, encoded, strict=True):
-            joint[torch.from_numpy(rows).to(accelerator.device)] = vectors
+            joint[sent(torch.from_numpy(rows), accelerator.device)] = vectors
         return accelerator.reduce(joint, "sum") if accelerator.num_processes > 1 else joint
 
     def _by_input(self) -> dict[str, Tensor]:
@@ -210,12 +211,8 @@ class Encoding:
         if len(dimensions) > 1:
             raise InputError("the members' vectors differ in length", where="base", why=f"{sorted(dimensions)}")
         joint = torch.cat([group.leaf for group in self._groups.values()])
-        return {
-            name: joint.index_select(
-                0, torch.tensor([starts[key] + place for key, place in places], device=joint.device, dtype=torch.int64)
-            )
-            for name, places in self._places.items()
-        }
+        rows = {name: torch.tensor([starts[key] + place for key, place in places]) for name, places in self._places.items()}
+        return {name: joint.index_select(0, sent(own.long(), joint.device)) for name, own in rows.items()}
 
     @property
     def holds_graphs(self) -> bool:

@@ -170,6 +170,8 @@ class _Run:
         lost: NotFiniteError | None = None
         try:
             result = self.stepper.run(self.done, learning_rate, self.scaler)
+            if self.accelerator.device.type == "cuda" and self.done + 1 < self.steps:
+                self.stepper.prepare(self.done + 1)
             norm = self._update()
             if what := self._lost(norm):
                 raise not_finite(what, self.done, result.ids, learning_rate, result.terms)

@@ -86,14 +86,14 @@ class Optimiser:
         rows = self._rows.take()
         norms = [self._clip(parameters, rows, clip) for clip, parameters in self._clips]
         finite = all(isfinite(norm) for norm in norms)
+        if finite:  # before all others: it asks the GPU which rows, and what comes last goes on there while the next batch is made
+            for part in rows:
+                self._rows.step(part)
         if scaler is not None:
             scaler.step(self.adamw)
             scaler.update()
         elif finite:
             self.adamw.step()
-        if finite:
-            for part in rows:
-                self._rows.step(part)
         self.clear()
         return norms[0] if finite else float("nan")
 

@@ -78,11 +78,11 @@ class RowUpdates:
         """Update the rows that were ever used."""
         table, group, state = rows.parameter, rows.group, self._adamw.state[rows.parameter]
         if not state:
-            state["step"] = torch.zeros((), dtype=torch.float32)
+            state["step"] = torch.zeros((), dtype=torch.float32, device=table.device)  # where AdamW, fused, has it
             state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(table), torch.zeros_like(table)
         used = self._used_rows(table).nonzero().squeeze(1)
-        gradient = torch.zeros(len(used), table.shape[1], dtype=table.dtype)
-        gradient[torch.searchsorted(used, rows.places)] = rows.values
+        gradient = table.new_zeros(len(used), table.shape[1])
+        gradient.index_copy_(0, torch.searchsorted(used, rows.places), rows.values)
         whole = [table, state["exp_avg"], state["exp_avg_sq"]]
         parts = [tensor.index_select(0, used) for tensor in whole]
         state["step"] += 1

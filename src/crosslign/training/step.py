@@ -76,6 +76,7 @@ class Stepper:
     def __init__(self, model: Model, parts: Mapping[str, Part], streams: Sequence[Stream], settings: Settings) -> None:
         self.model, self.parts, self.streams, self.settings = model, parts, streams, settings
         self.micro_batches: dict[str, int] = {}
+        self._ahead: tuple[int, list[_Drawn]] | None = None
 
     def _draw(self, stream: Stream, step: int) -> _Drawn:
         batch, lookup = stream.store.batch(stream.order.at(step), step)
@@ -107,6 +108,19 @@ class Stepper:
         own = [drawn.stream.micro_batch, self.micro_batches.get(drawn.stream.name)]
         share = ceil(len(drawn.batch) / int(self.settings.accelerator.num_processes))
         return min([share, *(size for size in own if size)])
+
+    def _drawn(self, step: int) -> list[_Drawn]:
+        """Return the batches of a step, their queries grouped for the encoder; those of `prepare` where they are that step's."""
+        (number, drawn), self._ahead = self._ahead or (-1, []), None
+        if number != step:
+            drawn = [self._draw(stream, step) for stream in self.streams]
+            for item in drawn:
+                item.queries = self._encoding(item, keys=False)
+        return drawn
+
+    def prepare(self, step: int) -> None:
+        """Draw the batches of a step ahead of its `run`, while a GPU still computes the step before."""
+        self._ahead = step, self._drawn(step)
 
     def _sizes(self, drawn: Sequence[_Drawn]) -> dict[str, int]:
         return {item.stream.name: self._size(item) for item in drawn}
@@ -152,7 +166,6 @@ class Stepper:
 
     def _encode(self, drawn: Sequence[_Drawn]) -> None:
         for item in drawn:
-            item.queries = self._encoding(item, keys=False)
             if item.queries is not None:
                 item.vectors |= item.queries.vectors(gradient=True)
         for part in self.parts.values():
@@ -179,7 +192,7 @@ class Stepper:
             NotFiniteError: the loss is NaN or infinite; names step, examples and learning rate.
             TooLargeError: memory does not suffice.
         """
-        drawn = [self._draw(stream, step) for stream in self.streams]
+        drawn = self._drawn(step)
         ids = [row for item in drawn for row in item.batch.ids]
         alone = 0  # rows of the loss while no smaller micro-batch could make room for it
         try:

@@ -13,7 +13,9 @@ import trial
 from crosslign.encoders.model import Model
 from crosslign.errors import CrosslignError, InputError
 from crosslign.objectives.contract import Input
+from crosslign.training import fit
 from crosslign.training.run import pick_score
+from crosslign.training.step import Stepper
 from crosslign.training.terms import build_parts
 
 HEAD = {"head": {"kind": "trial_head"}}
@@ -310,3 +312,26 @@ def test_selection_goes_by_the_record_that_fits():
     assert pick_score(records, "best", {"subset": "de", "metric": "accuracy", "direction": "en2xx"}) == 0.1
     with pytest.raises(InputError, match=r"select: best.*'subset': 'it'"):
         pick_score(records, "best", {"subset": "it", "metric": "accuracy"})
+
+
+def test_batches_drawn_ahead_are_those_that_the_step_would_draw(train, monkeypatch):
+    """As a GPU has it; one draw a step, and the same weights."""
+    real_update, real_draw, drawn = fit._Run._update, Stepper._draw, []
+
+    def draw(self, stream, step):
+        drawn.append(step)
+        return real_draw(self, stream, step)
+
+    def ahead(run):
+        if run.done + 1 < run.steps:
+            run.stepper.prepare(run.done + 1)
+        return real_update(run)
+
+    recipe = trial.recipe(train={"steps": 4})
+    _, plain = train(recipe, "plain")
+    monkeypatch.setattr(Stepper, "_draw", draw)
+    monkeypatch.setattr(fit._Run, "_update", ahead)
+    _, prepared = train(recipe, "prepared")
+    assert trial.weights(prepared) == trial.weights(plain)
+    assert drawn == sorted(drawn)
+    assert {drawn.count(step) for step in range(4)} == {drawn.count(0)}

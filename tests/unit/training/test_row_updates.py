@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 import torch
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensorMode
 
 from crosslign.training.optimiser import Optimiser
+from crosslign.training.row_updates import Rows, RowUpdates
 
 
 class Table(nn.Module):
@@ -75,3 +79,16 @@ def test_a_gradient_scaler_updates_the_rows_too():
     plain, scaled = (_train(True, scaler=scaler)[0] for scaler in (None, torch.amp.GradScaler("cpu")))
     assert not torch.equal(scaled.words.weight, Table(400).words.weight)
     assert all(torch.equal(a, b) for a, b in zip(plain.parameters(), scaled.parameters(), strict=True))
+
+
+def test_an_update_stays_on_its_device(monkeypatch):
+    """By tensors that have a device, a shape and no values; which rows were used is not known of them."""
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        table = nn.Parameter(torch.empty(50, 8, device="cuda"))
+        adamw = torch.optim.AdamW([table], lr=0.1, fused=True)
+        updates, used = RowUpdates(adamw), torch.arange(12, device="cuda").unsqueeze(1)
+        monkeypatch.setattr(updates, "_used_rows", lambda _: SimpleNamespace(nonzero=lambda: used))
+        updates.step(Rows(table, adamw.param_groups[0], torch.arange(5, device="cuda"), torch.empty(5, 8, device="cuda")))
+        assert {name: value.device.type for name, value in adamw.state[table].items()} == dict.fromkeys(
+            ("step", "exp_avg", "exp_avg_sq"), "cuda"
+        )

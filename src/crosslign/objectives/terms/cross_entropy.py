@@ -104,11 +104,12 @@ class CrossEntropy:
         return kept_logsumexp(rows, together) - scores[right], best == right.nonzero().squeeze(1)
 
     def _multi_label(self, logits: Tensor, batch: Batch) -> tuple[Tensor, Tensor]:
-        wanted = torch.zeros_like(logits)
+        wanted = torch.zeros(logits.shape, dtype=logits.dtype)  # on the CPU: row by row on a GPU each would wait for it
         for i, label in enumerate(labels_of(batch)):
             classes = [int(number) for number in label or []]
             _check(classes, logits.shape[1])
             wanted[i, classes] = 1
+        wanted = wanted.to(logits.device)
         losses = functional.binary_cross_entropy_with_logits(logits, wanted, reduction="none").mean(1)
         return losses, (logits > 0) == (wanted > 0)
 
