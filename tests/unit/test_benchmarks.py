@@ -70,6 +70,27 @@ def test_mining_without_faiss_for_gpus_measures_what_it_can_and_gives_no_ratio(b
     assert printed.splitlines()[-1].startswith("no ratio: no faiss for cuda is installed")
 
 
+def test_encoding_on_a_gpu_needs_no_package_and_no_file(benchmark, monkeypatch, capsys):
+    encoding = benchmark("encoding")
+    monkeypatch.setattr(encoding, "no_gpu", lambda: False)
+    real = encoding.measure
+
+    def on_cpu(texts, folder, options):  # settings are those of a GPU
+        options.device = "cpu"
+        for table in (encoding.BATCHES, encoding.PRECISIONS):
+            monkeypatch.setitem(table, "cpu", table["cuda"])
+        real(texts, folder, options)
+
+    monkeypatch.setattr(encoding, "measure", on_cpu)
+    monkeypatch.setattr("sys.argv", ["encoding.py", "--device", "cuda", "--shape", "minilm_l6", "--sentences", "60", "--threads", "1"])
+    encoding.main()
+    printed = capsys.readouterr().out
+    assert "60 sentences, " in printed
+    assert "peer, bfloat16, batch 512: " in printed
+    assert "lowest cosine to the peer's float32 fp32 1.000000" in printed
+    assert float(printed.splitlines()[-1].removeprefix("ratio: ")) > 0
+
+
 def test_operations_are_those_of_the_products(benchmark):
     """One block of width w, inner layer i, over t tokens: 2t(4ww + 2wi) for the weights and 4ttw for attention; backward is twice that."""
     forward = sum(2 * t * (4 * 8 * 8 + 2 * 8 * 32) + 4 * t * t * 8 for t in (3, 5))
