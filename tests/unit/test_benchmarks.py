@@ -2,6 +2,10 @@
 
 import ast
 import importlib
+import os
+import re
+import subprocess
+import sys
 from argparse import Namespace
 from pathlib import Path
 
@@ -103,3 +107,38 @@ NAMES = {"NVIDIA H200": 989.0, "NVIDIA H100 80GB HBM3": 989.0, "NVIDIA H100 PCIe
 @pytest.mark.parametrize(("name", "peak"), NAMES.items())
 def test_the_peak_of_a_gpu_is_found_by_its_name(benchmark, name, peak):
     assert benchmark("training").peak_of(name) == peak
+
+
+PYTHON = """#!/bin/sh
+case "$*" in
+*mining.py*) echo no room; exit 3 ;;
+*) echo "given $*" ;;
+esac
+"""
+
+
+def test_on_a_gpu_one_command_measures_all_and_a_part_that_fails_stops_no_other(tmp_path):
+    python, report = tmp_path / "python", tmp_path / "report.txt"
+    python.write_text(PYTHON)
+    python.chmod(0o755)
+    done = subprocess.run(
+        ["sh", FOLDER / "on_gpu.sh", report], env={**os.environ, "PYTHON": str(python)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert report.read_text() == done.stdout
+    for name in ("training", "encoding"):
+        assert f"given benchmarks/{name}.py --device cuda" in done.stdout
+        assert (FOLDER / f"{name}.py").is_file()
+    assert "no room\n-- exit status 3 after " in done.stdout
+    files = re.search(r"given -m pytest .*", done.stdout)[0].split(" -k gpu or cuda ")[1].split()
+    assert "tests/unit/encoders/test_encode.py" in files
+    assert done.stdout.endswith("== 1 of 5 parts failed\n")
+    assert sorted(tmp_path.iterdir()) == [python, report]
+
+
+def test_on_a_machine_without_gpu_the_one_command_says_so(tmp_path):
+    command, hidden = ["sh", FOLDER / "on_gpu.sh", tmp_path / "report.txt"], {"PYTHON": sys.executable, "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(command, env={**os.environ, **hidden}, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "sees no CUDA device" in done.stdout
+    assert "parts failed" not in done.stdout

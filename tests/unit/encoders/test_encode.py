@@ -40,6 +40,17 @@ def test_vectors_have_unit_length_and_type(tiny_model, texts):
     assert np.abs(np.linalg.norm(raw, axis=1) - 1).min() > 0.1
 
 
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize(("precision", "apart"), [("fp32", 1e-5), ("bf16", 2e-2), ("fp16", 2e-3)])
+def test_vectors_of_a_gpu_are_those_of_the_cpu(tiny_model, texts, precision, apart):
+    expected = _encode(tiny_model, texts)
+    try:
+        found = _encode(tiny_model.to("cuda"), texts, token_budget=2, readout={"precision": precision})  # 64 tokens a batch there
+    finally:
+        tiny_model.to("cpu")
+    assert np.abs(found - expected).max() < apart
+
+
 @settings(max_examples=15)
 @given(data=st.data(), budget=st.integers(1, 400))
 def test_order_and_batch_size_do_not_matter(tiny_model, texts, data, budget):
