@@ -54,6 +54,17 @@ def test_training_on_a_gpu_prints_its_figures(benchmark, tmp_path, capsys, micro
     assert float(printed.splitlines()[-1].removeprefix("ratio: ")) < 0.5
 
 
+def test_faiss_is_tried_on_a_gpu_before_it_is_a_peer_there(benchmark, monkeypatch):
+    """Built for CPUs it has no GPU at all; built for others than this one it ends the process that asks."""
+    mining, faiss = benchmark("mining"), importlib.import_module("faiss")
+    assert mining.searches_on("cpu")
+    assert not mining.searches_on("cuda")
+    monkeypatch.setattr(faiss, "StandardGpuResources", object, raising=False)
+    assert not mining.searches_on("cuda")
+    monkeypatch.setattr(mining, "TRIAL", "print()")
+    assert mining.searches_on("cuda")
+
+
 @pytest.mark.parametrize("found", [True, False], ids=["faiss for CPUs", "no faiss"])
 def test_mining_without_faiss_for_gpus_measures_what_it_can_and_gives_no_ratio(benchmark, monkeypatch, capsys, found):
     mining = benchmark("mining")
@@ -71,7 +82,7 @@ def test_mining_without_faiss_for_gpus_measures_what_it_can_and_gives_no_ratio(b
     assert f"{mining.FLAT} / ours: " in printed
     assert ("faiss on the CPU / ours: " in printed) == found
     assert "sentence-transformers / ours: " in printed
-    assert printed.splitlines()[-1].startswith("no ratio: no faiss for cuda is installed")
+    assert printed.splitlines()[-1].startswith("no ratio: no faiss here searches on cuda")
 
 
 def test_encoding_on_a_gpu_needs_no_package_and_no_file(benchmark, monkeypatch, capsys):
