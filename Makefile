@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
 .PHONY: apertium demo gallery methods mirror test test-all test-unit test-workflow test-quick test-papers test-cluster test-cluster-short \
-	test-faults test-faults-workflow soak soak-short lint format bench clean help
+	test-faults test-faults-workflow soak soak-short lint format bench gpu clean help
 
 help:
 	@echo "make demo        build the quick-start table, figures and report from real text (about ten minutes on two cores)"
@@ -23,6 +23,7 @@ help:
 	@echo "make apertium    install Apertium (Debian packages), so that its tests run too"
 	@echo "make lint        check style, types, rules and their format"
 	@echo "make bench       run the benchmarks beside their public peers"
+	@echo "make gpu         measure and test all that is for a GPU, on one, within ten minutes; writes gpu.txt"
 
 # torch goes first and alone: pinned in one call with the rest, its build stays the one chosen here (README, Which torch).
 $(VENV)/.installed: envs/requirements.lock pyproject.toml
@@ -114,6 +115,9 @@ format: $(VENV)/.installed
 
 bench: $(VENV)/.installed
 	@for file in benchmarks/[a-z]*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+gpu: $(VENV)/.installed
+	PYTHON=$(BIN)/python sh benchmarks/on_gpu.sh
 
 clean:
 	rm -rf $(VENV) .snakemake

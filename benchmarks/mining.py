@@ -5,6 +5,12 @@ LASER and XTREME do; and `semantic_search` of sentence-transformers in each dire
 turns, and end with the same ratio margin and `max` retrieval; neighbours are checked equal up to swaps within 1e-6. Prints machine,
 versions, medians, the share of the measured float32 matrix-product peak, peak memory, and as its last line `ratio: <faiss / ours>`.
 
+On a GPU each way first runs once at full size outside the clock, and vectors start in host memory. faiss must be built for GPUs there:
+conda's `faiss-gpu` (envs/gpu.yaml); PyPI's `faiss-gpu-cu12` has code for compute capability 7 and 8, none for Hopper's 9, and needs
+libraries of CUDA 12. Where none works, a flat search written in torch takes its place: float32 products without TF32, in tiles, and
+the k largest of each row, once in each direction. It is no faiss, and the last line then says so instead of a ratio; faiss for CPUs,
+where that is installed, takes its turn too, so that the neighbours are checked against it.
+
     python benchmarks/mining.py                                             # 50,000 x 50,000 x 768 random-cluster vectors
     python benchmarks/mining.py --real MIRROR --encoder FOLDER --rows 24000  # Tatoeba and FLORES-200 sentences, a BERT-like encoder
     python benchmarks/mining.py --device cuda                               # faiss-gpu and torch on one GPU
@@ -15,13 +21,15 @@ from __future__ import annotations
 import argparse
 import os
 import statistics
+import subprocess
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _common import machine, parser, versions
+from _common import gpu_memory, machine, no_gpu, parser, versions
 from _mining import TOLERANCE, Run, centres, check, float32_peak, run, vectors
 
 from crosslign.mining import Neighbours, mine, neighbours
@@ -65,6 +73,24 @@ def by_faiss(x: np.ndarray, y: np.ndarray, k: int, device: str) -> Neighbours:
     return Neighbours(*found)
 
 
+FLAT = "flat search in torch"
+TILE = 1 << 28
+"""Entries of a tile of the flat search in torch: 1 GiB."""
+
+
+def by_torch(x: np.ndarray, y: np.ndarray, k: int, device: str) -> Neighbours:
+    """Search in each direction as a flat index does: float32 products of a block of queries with all vectors, and the best of each row."""
+    import torch
+
+    torch.backends.cuda.matmul.allow_tf32 = False
+    found: list[np.ndarray] = []
+    for base, queries in ((y, x), (x, y)):
+        columns, rows = torch.from_numpy(base).to(device).T, torch.from_numpy(queries).to(device)
+        best = [torch.topk(block @ columns, k) for block in rows.split(max(1, TILE // len(base)))]
+        found += [torch.cat([one.indices for one in best]).cpu().numpy(), torch.cat([one.values for one in best]).cpu().numpy()]
+    return Neighbours(*found)
+
+
 def by_sentence_transformers(x: np.ndarray, y: np.ndarray, k: int, device: str) -> Neighbours:
     """Search in each direction with `semantic_search`, which returns lists of dictionaries."""
     import torch
@@ -80,13 +106,37 @@ def by_sentence_transformers(x: np.ndarray, y: np.ndarray, k: int, device: str) 
     return Neighbours(*found)
 
 
+TRIAL = """
+import faiss, numpy
+vectors = numpy.eye(8, dtype="float32")
+index = faiss.index_cpu_to_gpu(faiss.StandardGpuResources(), 0, faiss.IndexFlatIP(8))
+index.add(vectors)
+assert (index.search(vectors, 1)[1][:, 0] == range(8)).all()
+"""
+
+
+def searches_on(device: str) -> bool:
+    """Tell whether faiss is installed and searches on a device; a process of its own tries it: faiss aborts on a GPU that it lacks."""
+    try:
+        import faiss
+    except ImportError:
+        return False
+    if device == "cpu" or not hasattr(faiss, "StandardGpuResources"):
+        return device == "cpu"
+    return subprocess.run([sys.executable, "-c", TRIAL], capture_output=True, check=False).returncode == 0
+
+
 def contestants(x: np.ndarray, y: np.ndarray, args: argparse.Namespace) -> dict[str, Callable[[], Neighbours]]:
     """Return each way to find and score the pairs, by name; the last is left out where it is not asked for."""
-    searches: dict[str, Callable[[], Neighbours]] = {
-        "ours": lambda: neighbours(x, y, args.k, device=args.device),
-        "faiss": lambda: by_faiss(x, y, args.k, args.device),
-        "sentence-transformers": lambda: by_sentence_transformers(x, y, args.k, args.device),
-    }
+    device = args.device
+    searches: dict[str, Callable[[], Neighbours]] = {"ours": lambda: neighbours(x, y, args.k, device=device)}
+    if searches_on(device):
+        searches["faiss"] = lambda: by_faiss(x, y, args.k, device)
+    else:
+        searches[FLAT] = lambda: by_torch(x, y, args.k, device)
+        if searches_on("cpu"):
+            searches["faiss on the CPU"] = lambda: by_faiss(x, y, args.k, "cpu")
+    searches["sentence-transformers"] = lambda: by_sentence_transformers(x, y, args.k, device)
     if args.without_sentence_transformers:
         del searches["sentence-transformers"]
 
@@ -103,6 +153,11 @@ def compare(x: np.ndarray, y: np.ndarray, args: argparse.Namespace) -> tuple[dic
     ways = contestants(x, y, args)
     runs: dict[str, list[Run]] = {name: [] for name in ways}
     swaps: dict[str, int] = {}
+    if args.device != "cpu":
+        for name, work in ways.items():
+            gpu_memory()
+            work()
+            print(f"{name}: {gpu_memory()}, as torch counts", flush=True)
     for _ in range(args.repeats):
         last = {name: run(work) for name, work in ways.items()}
         for name, one in last.items():
@@ -131,17 +186,17 @@ def main() -> None:
     """Run the comparison."""
     args = arguments()
     limit_threads(args.threads)
-    import faiss
     import torch
 
     from crosslign.mining.knn import product_dtype
 
-    if args.device.startswith("cuda") and not (torch.cuda.is_available() and hasattr(faiss, "StandardGpuResources")):
-        missing = "no CUDA device" if not torch.cuda.is_available() else "faiss was built without GPUs"
-        print(f"skipped: {missing}; nothing was measured")
+    if args.device != "cpu" and no_gpu():
         return
     torch.set_num_threads(args.threads)
-    faiss.omp_set_num_threads(args.threads)
+    if with_faiss := searches_on("cpu"):
+        import faiss
+
+        faiss.omp_set_num_threads(args.threads)
     if args.real:
         x, y = (encoded(side, args.encoder) for side in real_sentences(args.real, args.rows))
         what = "Tatoeba and FLORES-200 sentences"
@@ -156,7 +211,8 @@ def main() -> None:
     cpu = {name: statistics.median(one.cpu for one in of) for name, of in runs.items()}
     once = 2 * len(x) * len(y) * x.shape[1] / peak
     print(f"machine: {machine()}; seeds 1 and 2")
-    print(f"versions: {versions('numpy', 'torch', 'sentence-transformers')}, faiss {faiss.__version__}")
+    faiss_is = f"faiss {faiss.__version__}" if with_faiss else "no faiss"
+    print(f"versions: {versions('numpy', 'torch', 'sentence-transformers')}, {faiss_is}")
     print(f"task: {what}, {len(x)} x {len(y)} x {x.shape[1]}, k = {args.k}, {args.threads} threads, {args.device}")
     print(f"tiles in {product_dtype(torch.device(args.device))}")
     print(f"results: equal; candidates swapped within {TOLERANCE}: {swaps} of {(len(x) + len(y)) * args.k}")
@@ -169,7 +225,10 @@ def main() -> None:
         )
     for name in list(median)[1:]:
         print(f"{name} / ours: {median[name] / median['ours']:.2f}, by processor time {cpu[name] / cpu['ours']:.2f}")
-    print(f"ratio: {median['faiss'] / median['ours']:.2f}")
+    if "faiss" in median:
+        print(f"ratio: {median['faiss'] / median['ours']:.2f}")
+    else:
+        print(f"no ratio: no faiss here searches on {args.device}; the {FLAT} stands for none")
 
 
 if __name__ == "__main__":

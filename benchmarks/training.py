@@ -11,12 +11,18 @@ time, not that.
     python benchmarks/training.py --device cuda                   # our trainer on one GPU, XLM-R large's shape, random weights, bf16
 
 On a GPU it prints model FLOP utilisation: floating-point operations of the products of an encoder's forward and backward pass over
-real tokens, a second, as a share of the GPU's dense bf16 peak (`--peak`, TFLOP/s; known for A100, H100 and H200).
+real tokens (padding and what is computed twice left out), a second, as a share of the GPU's dense bf16 peak (`--peak`, TFLOP/s; known
+for A100, H100 and H200), over all steps behind the first eight, which compile and fill caches. Text is tokenised before the clock
+starts. Needs no package but torch, transformers and accelerate, and nothing from the network; where `datasets` is installed too,
+sentence-transformers trains the same encoder on the same pairs after it (`--alone` leaves that out). The last line is `ratio:
+<utilisation>`.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
+import importlib.util
 import json
 import resource
 import shutil
@@ -29,13 +35,25 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _common import encoder_folder, machine, measured, parser, verses, versions
+from _common import (
+    SHAPES,
+    encoder_folder,
+    gpu_memory,
+    machine,
+    measured,
+    no_gpu,
+    parser,
+    random_encoder,
+    random_sentences,
+    verses,
+    versions,
+)
 
 LEARNING_RATE, TEMPERATURE, COLD, SEED = 2e-5, 0.05, 2, 1
+COLD_ON_GPU = 8
 Pairs = list[tuple[str, ...]]
 TOLERANCE = {"fp32": 2e-3, "bf16": 3e-2}
-PEAKS = {"A100": 312.0, "H100": 989.0, "H200": 989.0, "GH200": 989.0}
-XLM_R_LARGE = {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096}
+PEAKS = {"A100": 312.0, "H100": 989.0, "H100 PCIe": 756.0, "H100 NVL": 835.0, "H200": 989.0, "H200 NVL": 835.0}
 
 
 def read_pairs(path: Path | None, count: int, folder: Path) -> Pairs:
@@ -55,13 +73,17 @@ def read_pairs(path: Path | None, count: int, folder: Path) -> Pairs:
 
 
 class Clock:
-    """Wall and processor time after each step."""
+    """Wall and processor time after each step, what it gave to a GPU included."""
 
     def __init__(self) -> None:
         self.marks: list[tuple[float, float]] = []
 
     def mark(self) -> None:
         """Take the times of a step that ended."""
+        import torch
+
+        if torch.cuda.is_available():
+            torch.cuda.synchronize()
         self.marks.append((time.perf_counter(), time.process_time()))
 
     def per_step(self) -> tuple[float, float]:
@@ -129,7 +151,7 @@ def train_peer(folder: Path, pairs: Pairs, options: argparse.Namespace, work: Pa
     from torch.utils.data import SequentialSampler
     from transformers import TrainerCallback
 
-    model = SentenceTransformer(str(folder), device="cpu")
+    model = SentenceTransformer(str(folder), device=options.device)
     model.max_seq_length = options.max_length
     clock, losses = Clock(), []
 
@@ -146,7 +168,7 @@ def train_peer(folder: Path, pairs: Pairs, options: argparse.Namespace, work: Pa
     class Loss(kind):  # type: ignore[misc, valid-type]
         def forward(self, *given: Any, **named: Any) -> Any:
             value = super().forward(*given, **named)
-            losses.append(float(value["loss"] if isinstance(value, dict) else value))
+            losses.append((value["loss"] if isinstance(value, dict) else value).detach().item())
             return value
 
     def in_order(dataset: Any, **given: Any) -> Any:
@@ -154,8 +176,9 @@ def train_peer(folder: Path, pairs: Pairs, options: argparse.Namespace, work: Pa
 
     arguments = SentenceTransformerTrainingArguments(
         output_dir=str(work / "peer"), num_train_epochs=1, per_device_train_batch_size=options.batch, learning_rate=LEARNING_RATE,
-        lr_scheduler_type="linear", warmup_steps=0, weight_decay=0.0, max_grad_norm=1.0, bf16=options.precision == "bf16", use_cpu=True,
-        save_strategy="no", logging_strategy="no", report_to=[], disable_tqdm=True, seed=1, batch_sampler=in_order,
+        lr_scheduler_type="linear", warmup_steps=0, weight_decay=0.0, max_grad_norm=1.0, bf16=options.precision == "bf16",
+        use_cpu=options.device == "cpu", save_strategy="no", logging_strategy="no", report_to=[], disable_tqdm=True, seed=1,
+        batch_sampler=in_order,
     )  # fmt: skip
     dataset = Dataset.from_dict({"anchor": [a for a, _ in pairs], "positive": [b for _, b in pairs]})
     loss = Loss(model, scale=1 / TEMPERATURE, **more)
@@ -230,57 +253,61 @@ def flops(lengths: np.ndarray, layers: int, width: int, inner: int) -> float:
     return float(3 * (2 * weights * lengths + 4 * layers * width * lengths**2).sum())
 
 
-def random_sentences(count: int, longest: int) -> list[str]:
-    """Return sentences of random words; lengths are log-normal about 32 words, as running text has them."""
-    draw = np.random.default_rng(1)
-    lengths = np.clip(np.exp(draw.normal(np.log(32), 0.5, count)), 4, longest - 2).astype(int)
-    return [" ".join(f"w{word}" for word in draw.integers(0, 4000, length)) for length in lengths]
+def peak_of(name: str) -> float:
+    """Return the dense bf16 peak of a GPU, TFLOP/s; 0 where it is not known."""
+    return next((PEAKS[key] for key in sorted(PEAKS, key=len, reverse=True) if all(word in name for word in key.split())), 0.0)
 
 
 def on_gpu(options: argparse.Namespace, work: Path) -> None:
-    """Train an encoder of XLM-R large's shape with random weights on one GPU, and print speed, memory and utilisation."""
+    """Train an encoder with random weights on one device, and print speed, memory and utilisation; then the peer, where it can."""
     import torch
 
-    if not torch.cuda.is_available():
-        print("skipped: no CUDA device here; the figures of this variant need one")
-        return
-    from transformers import BertTokenizer, XLMRobertaConfig, XLMRobertaModel
-
-    from crosslign.encoders.dropout import use_fast_dropout
-    from crosslign.encoders.model import Member, Model
-
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{i}" for i in range(4000))]
-    (work / "vocab.txt").write_text("\n".join(words) + "\n")
-    tokenizer = BertTokenizer(str(work / "vocab.txt"), do_lower_case=False, model_max_length=512)
-    config = XLMRobertaConfig(vocab_size=250002, max_position_embeddings=514, type_vocab_size=1, attn_implementation="sdpa", **XLM_R_LARGE)
-    backbone = XLMRobertaModel(config, add_pooling_layer=False)
-    use_fast_dropout(backbone)
-    model = Model({"main": Member(backbone, tokenizer)})
+    shape = SHAPES[options.shape]
+    folder = random_encoder(work, options.shape)
     sentences = random_sentences(2 * options.batch * options.steps, options.max_length)
-    pairs = list(zip(sentences[::2], sentences[1::2], strict=True))
-    Model.load = classmethod(lambda cls, folders: model)  # type: ignore[method-assign, assignment]
-    Model.save = lambda self, folder, readout=None: None  # type: ignore[method-assign]
-    real = Clock.mark
-
-    def synchronised(self: Clock) -> None:
-        torch.cuda.synchronize()
-        real(self)
-
-    Clock.mark = synchronised  # type: ignore[method-assign]
-    clock, losses = train_ours(work, pairs, options, work)
-    wall, _ = clock.per_step()
-    lengths = np.array([min(len(sentence.split()) + 2, options.max_length) for sentence in sentences])
-    own = flops(lengths, XLM_R_LARGE["num_hidden_layers"], XLM_R_LARGE["hidden_size"], XLM_R_LARGE["intermediate_size"]) / options.steps
+    pairs: Pairs = list(zip(sentences[::2], sentences[1::2], strict=True))
     name = torch.cuda.get_device_name()
-    peak = options.peak or next((value for key, value in sorted(PEAKS.items(), reverse=True) if key in name), 0.0)
-    print(f"{name}, torch {torch.__version__}, {options.precision}, batch {options.batch}, micro-batch {options.micro_batch or 'none'}")
-    print(f"{2 * options.batch / wall:.0f} sentences/s, {lengths.mean() * 2 * options.batch / wall:.0f} tokens/s, loss {losses[-1]:.4f}")
-    print(f"peak memory {torch.cuda.max_memory_allocated() >> 20} MB, {own / wall / 1e12:.0f} TFLOP/s of products")
-    if peak:
-        print(f"model FLOP utilisation: {own / wall / 1e12 / peak:.1%} of {peak:.0f} TFLOP/s")
-        print(f"ratio: {own / wall / 1e12 / peak:.3f}")
+    print(f"{machine()}\n{versions('torch', 'transformers', 'accelerate')}; seed {SEED}")
+    parts = f"batch {options.batch} pairs in parts of {options.micro_batch or options.batch}"
+    print(f"{options.shape} with random weights, {options.precision}, {parts}, {options.steps} steps, the first {COLD_ON_GPU} not counted")
+    clock, losses = train_ours(folder, pairs, options, work)
+    wall = clock.marks[-1][0] - clock.marks[COLD_ON_GPU - 1][0]
+    median = float(np.median(np.diff([at for at, _ in clock.marks[COLD_ON_GPU - 1 :]])))
+    steps = options.steps - COLD_ON_GPU
+    lengths = np.array([len(sentence.split()) + 2 for sentence in sentences]).reshape(options.steps, -1)[COLD_ON_GPU:]
+    own = flops(lengths, shape["num_hidden_layers"], shape["hidden_size"], shape["intermediate_size"]) / wall / 1e12
+    padding = 1 - (lengths.mean(1) / lengths.max(1)).mean()
+    print(f"{lengths.mean():.1f} tokens a sentence; padding were {padding:.0%} of a batch that is padded to its longest sentence")
+    print(
+        f"{lengths.size / wall:.0f} sentences/s, {lengths.sum() / wall:.0f} tokens/s, {wall / steps * 1e3:.1f} ms a step (median ", end=""
+    )
+    print(f"{median * 1e3:.1f}), loss {losses[0]:.4f} to {losses[-1]:.4f}, {gpu_memory()}", flush=True)
+    print(f"{own:.0f} TFLOP/s of products")
+    if not options.alone:
+        against_peer(folder, pairs, options, work, wall)
+    if peak := options.peak or peak_of(name):
+        print(f"model FLOP utilisation: {own / peak:.1%} of {peak:.0f} TFLOP/s")
+        print(f"ratio: {own / peak:.3f}")
     else:
         print("this GPU's peak is not known: give it with --peak")
+
+
+def against_peer(folder: Path, pairs: Pairs, options: argparse.Namespace, work: Path, ours: float) -> None:
+    """Train with the peer on the same device, and print how long it takes beside ours, in seconds."""
+    if importlib.util.find_spec("datasets") is None:
+        print("sentence-transformers' trainer was not measured: it needs the package datasets")
+        return
+    import torch
+
+    gc.collect()  # ours would take the room
+    torch.cuda.empty_cache()
+    try:
+        clock, losses = train_peer(folder, pairs, options, work)
+    except torch.OutOfMemoryError:
+        print("sentence-transformers' trainer runs out of memory here: give --micro-batch, for both")
+        return
+    theirs = clock.marks[-1][0] - clock.marks[COLD_ON_GPU - 1][0]
+    print(f"sentence-transformers / ours: {theirs / ours:.2f}, its loss {losses[0]:.4f} to {losses[-1]:.4f}, {gpu_memory()}")
 
 
 def arguments() -> argparse.Namespace:
@@ -296,14 +323,17 @@ def arguments() -> argparse.Namespace:
     command.add_argument("--max-length", type=int, default=128)
     command.add_argument("--precision", choices=("fp32", "bf16"))
     command.add_argument("--threads", type=int, default=2)
-    command.add_argument("--steps", type=int, default=10)
+    command.add_argument("--steps", type=int, help="10, or 40 on a GPU")
     command.add_argument("--check", type=int, default=4, help="steps of the check without dropout")
     command.add_argument("--repeats", type=int, default=2)
+    command.add_argument("--shape", choices=sorted(SHAPES), default="xlm_r_large", help="of the encoder on a GPU")
+    command.add_argument("--alone", action="store_true", help="without sentence-transformers on a GPU")
     command.add_argument("--peak", type=float, help="dense bf16 peak of the GPU, TFLOP/s")
     command.add_argument("--side", choices=("ours", "peer"), help=argparse.SUPPRESS)
     command.add_argument("--data", type=Path, help=argparse.SUPPRESS)
     options = command.parse_args()
     options.batch = options.batch or (512 if options.device == "cuda" else 32)
+    options.steps = options.steps or (40 if options.device == "cuda" else 10)
     options.precision = options.precision or "bf16"
     return options
 
@@ -316,7 +346,8 @@ def main() -> None:
         return
     with tempfile.TemporaryDirectory() as temporary:
         if options.device == "cuda":
-            on_gpu(options, Path(temporary))
+            if not no_gpu():
+                on_gpu(options, Path(temporary))
             return
         folder = encoder_folder(options.folder or Path(temporary), "minilm_l6")
         print(

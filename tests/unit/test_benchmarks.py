@@ -1,11 +1,33 @@
-"""`make bench` runs every benchmark without options: none may need one."""
+"""`make bench` runs every benchmark without options: none may need one; and what they do on a GPU, at a tiny size on the CPU."""
 
 import ast
+import importlib
+import os
+import re
+import subprocess
+import sys
+from argparse import Namespace
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
-FILES = sorted((Path(__file__).resolve().parents[2] / "benchmarks").glob("[a-z]*.py"))
+FOLDER = Path(__file__).resolve().parents[2] / "benchmarks"
+FILES = sorted(FOLDER.glob("[a-z]*.py"))
+TINY = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 64}
+
+
+@pytest.fixture
+def benchmark(monkeypatch):
+    """Import a benchmark as its command does; shapes of encoders are tiny, and the CPU answers as a GPU would."""
+    monkeypatch.syspath_prepend(str(FOLDER))
+    common = importlib.import_module("_common")
+    monkeypatch.setitem(common.SHAPES, "minilm_l6", TINY)
+    monkeypatch.setattr(common, "ROWS", common.WORDS + 5)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda: "NVIDIA H200")
+    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", lambda: None)
+    return importlib.import_module
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -18,3 +40,116 @@ def test_no_option_is_required(path):
         given = {keyword.arg for keyword in option.keywords}
         assert name.startswith("-"), f"{name} must be given"
         assert "required" not in given, f"{name} must be given"
+
+
+@pytest.mark.parametrize("micro_batch", [None, 3])
+def test_training_on_a_gpu_prints_its_figures(benchmark, tmp_path, capsys, micro_batch):
+    training = benchmark("training")
+    sizes = {"batch": 4, "steps": 10, "max_length": 24, "micro_batch": micro_batch}
+    options = Namespace(shape="minilm_l6", precision="bf16", threads=1, alone=False, peak=None, device="cpu", **sizes)
+    training.on_gpu(options, tmp_path)
+    printed = capsys.readouterr().out
+    assert "sentence-transformers / ours: " in printed
+    assert "model FLOP utilisation" in printed
+    assert float(printed.splitlines()[-1].removeprefix("ratio: ")) < 0.5
+
+
+def test_faiss_is_tried_on_a_gpu_before_it_is_a_peer_there(benchmark, monkeypatch):
+    """Built for CPUs it has no GPU at all; built for others than this one it ends the process that asks."""
+    mining, faiss = benchmark("mining"), importlib.import_module("faiss")
+    assert mining.searches_on("cpu")
+    assert not mining.searches_on("cuda")
+    monkeypatch.setattr(faiss, "StandardGpuResources", object, raising=False)
+    assert not mining.searches_on("cuda")
+    monkeypatch.setattr(mining, "TRIAL", "print()")
+    assert mining.searches_on("cuda")
+
+
+@pytest.mark.parametrize("found", [True, False], ids=["faiss for CPUs", "no faiss"])
+def test_mining_without_faiss_for_gpus_measures_what_it_can_and_gives_no_ratio(benchmark, monkeypatch, capsys, found):
+    mining = benchmark("mining")
+    monkeypatch.setattr(mining, "searches_on", lambda device: found and device == "cpu")
+    monkeypatch.setattr(mining, "no_gpu", lambda: False)
+    monkeypatch.setattr(mining, "float32_peak", lambda dim, _, real=mining.float32_peak: real(dim, "cpu"))
+    monkeypatch.setattr(mining, "neighbours", lambda x, y, k, device, real=mining.neighbours: real(x, y, k, device="cpu"))
+    monkeypatch.setattr(mining, "by_torch", lambda x, y, k, _, real=mining.by_torch: real(x, y, k, "cpu"))
+    monkeypatch.setattr(mining, "by_sentence_transformers", lambda x, y, k, _, real=mining.by_sentence_transformers: real(x, y, k, "cpu"))
+    monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda **_: True)
+    monkeypatch.setattr("sys.argv", ["mining.py", "--device", "cuda", "--rows", "300", "--dim", "16", "--threads", "1", "--repeats", "1"])
+    mining.main()
+    printed = capsys.readouterr().out
+    assert "candidates swapped within 1e-06: {'ours': 0" in printed
+    assert f"{mining.FLAT} / ours: " in printed
+    assert ("faiss on the CPU / ours: " in printed) == found
+    assert "sentence-transformers / ours: " in printed
+    assert printed.splitlines()[-1].startswith("no ratio: no faiss here searches on cuda")
+
+
+def test_encoding_on_a_gpu_needs_no_package_and_no_file(benchmark, monkeypatch, capsys):
+    encoding = benchmark("encoding")
+    monkeypatch.setattr(encoding, "no_gpu", lambda: False)
+    real = encoding.measure
+
+    def on_cpu(texts, folder, options):  # settings are those of a GPU
+        options.device = "cpu"
+        for table in (encoding.BATCHES, encoding.PRECISIONS):
+            monkeypatch.setitem(table, "cpu", table["cuda"])
+        real(texts, folder, options)
+
+    monkeypatch.setattr(encoding, "measure", on_cpu)
+    monkeypatch.setattr("sys.argv", ["encoding.py", "--device", "cuda", "--shape", "minilm_l6", "--sentences", "60", "--threads", "1"])
+    encoding.main()
+    printed = capsys.readouterr().out
+    assert "60 sentences, " in printed
+    assert "peer, bfloat16, batch 512: " in printed
+    assert "lowest cosine to the peer's float32 fp32 1.000000" in printed
+    assert float(printed.splitlines()[-1].removeprefix("ratio: ")) > 0
+
+
+def test_operations_are_those_of_the_products(benchmark):
+    """One block of width w, inner layer i, over t tokens: 2t(4ww + 2wi) for the weights and 4ttw for attention; backward is twice that."""
+    forward = sum(2 * t * (4 * 8 * 8 + 2 * 8 * 32) + 4 * t * t * 8 for t in (3, 5))
+    assert benchmark("training").flops(np.array([3, 5]), layers=7, width=8, inner=32) == 3 * 7 * forward
+
+
+NAMES = {"NVIDIA H200": 989.0, "NVIDIA H100 80GB HBM3": 989.0, "NVIDIA H100 PCIe": 756.0, "NVIDIA A100-SXM4-80GB": 312.0, "NVIDIA T4": 0.0}
+
+
+@pytest.mark.parametrize(("name", "peak"), NAMES.items())
+def test_the_peak_of_a_gpu_is_found_by_its_name(benchmark, name, peak):
+    assert benchmark("training").peak_of(name) == peak
+
+
+PYTHON = """#!/bin/sh
+case "$*" in
+*mining.py*) echo no room; exit 3 ;;
+*) echo "given $*" ;;
+esac
+"""
+
+
+def test_on_a_gpu_one_command_measures_all_and_a_part_that_fails_stops_no_other(tmp_path):
+    python, report = tmp_path / "python", tmp_path / "report.txt"
+    python.write_text(PYTHON)
+    python.chmod(0o755)
+    done = subprocess.run(
+        ["sh", FOLDER / "on_gpu.sh", report], env={**os.environ, "PYTHON": str(python)}, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert report.read_text() == done.stdout
+    for name in ("training", "encoding"):
+        assert f"given benchmarks/{name}.py --device cuda" in done.stdout
+        assert (FOLDER / f"{name}.py").is_file()
+    assert "no room\n-- exit status 3 after " in done.stdout
+    files = re.search(r"given -m pytest .*", done.stdout)[0].split(" -k gpu or cuda ")[1].split()
+    assert "tests/unit/encoders/test_encode.py" in files
+    assert done.stdout.endswith("== 1 of 5 parts failed\n")
+    assert sorted(tmp_path.iterdir()) == [python, report]
+
+
+def test_on_a_machine_without_gpu_the_one_command_says_so(tmp_path):
+    command, hidden = ["sh", FOLDER / "on_gpu.sh", tmp_path / "report.txt"], {"PYTHON": sys.executable, "CUDA_VISIBLE_DEVICES": ""}
+    done = subprocess.run(command, env={**os.environ, **hidden}, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "sees no CUDA device" in done.stdout
+    assert "parts failed" not in done.stdout

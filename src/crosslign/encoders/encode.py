@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import torch
 from numpy.typing import NDArray
-from torch import nn
+from torch import Tensor, nn
 
 from crosslign.encoders.memory import is_out_of_memory
 from crosslign.encoders.model import Backbone, Member, Model
@@ -58,15 +58,14 @@ def token_batches(lengths: NDArray[np.int64], order: NDArray[np.int64], budget: 
         start += size
 
 
-def _encode_rows(member: Member, backbone: Backbone | None, tokens: Tokens, rows: NDArray[np.int64], readout: Mapping[str, Any]) -> Matrix:
-    device = member.special_ids.device
+def _encode_rows(member: Member, backbone: Backbone | None, tokens: Tokens, rows: NDArray[np.int64], readout: Mapping[str, Any]) -> Tensor:
+    """Return vectors, float32 [rows, d] in host memory; a GPU has yet to fill them when this returns."""
     segments = [tokens.segments[i] for i in rows] if tokens.segments is not None else None
-    features = collate([tokens.ids[i] for i in rows], segments, member.pad, device)
-    with nullcontext() if backbone else autocast(readout.get("precision", "fp32"), device):
-        vectors = member(features, readout["pooling"], readout.get("layer", -1), backbone)
+    features = collate([tokens.ids[i] for i in rows], segments, member.pad, member.special_ids.device)
+    vectors = member(features, readout["pooling"], readout.get("layer", -1), backbone).float()
     if readout.get("normalise", True):
         vectors = vectors / vectors.norm(dim=1, keepdim=True).clamp(min=1e-12)
-    return np.asarray(vectors.float().cpu().numpy(), dtype=np.float32)
+    return vectors.to("cpu", non_blocking=True)
 
 
 def token_budget(model: Model) -> int:
@@ -74,22 +73,16 @@ def token_budget(model: Model) -> int:
     return model.token_budget or TOKEN_BUDGET * (1 if model.device.type == "cpu" else 32)
 
 
-def _encode_member(
-    model: Model, member: Member, tokens: Tokens, readout: Mapping[str, Any], names: Sequence[str], progress: Progress
-) -> Matrix:
-    """Encode tokenised sentences; where memory does not suffice, go on with batches of half the size, here and in later calls."""
-    lengths = np.fromiter((len(ids) for ids in tokens.ids), np.int64, len(tokens.ids))
-    precision = readout.get("precision", "fp32")
-    backbone: Backbone | None = None
-    if supported(member.backbone, precision):
-        blocks = member.blocks_read(readout["pooling"], readout.get("layer", -1))
-        backbone = PackedBackbone(member.backbone, precision, token_budget(model), blocks)
+def _encode_batches(
+    model: Model, encode_rows: Callable[[NDArray[np.int64]], Tensor], lengths: NDArray[np.int64], names: Sequence[str], progress: Progress
+) -> list[tuple[NDArray[np.int64], Tensor]]:
+    """Encode sentences of these lengths, the longest first; where memory does not suffice, go on with batches of half the size."""
     waiting = np.argsort(-lengths, kind="stable")
-    out = np.empty((len(waiting), member.width(readout["pooling"])), dtype=np.float32)
+    found: list[tuple[NDArray[np.int64], Tensor]] = []
     while len(waiting):
         rows = next(token_batches(lengths, waiting, token_budget(model)))
         try:
-            out[rows] = _encode_rows(member, backbone, tokens, rows, readout)
+            found.append((rows, encode_rows(rows)))
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -101,12 +94,33 @@ def _encode_member(
             continue
         waiting = waiting[len(rows) :]
         progress.add(len(rows))
+    return found
+
+
+def _encode_member(
+    model: Model, member: Member, tokens: Tokens, readout: Mapping[str, Any], names: Sequence[str], progress: Progress
+) -> Matrix:
+    """Encode tokenised sentences; a budget that memory lowered is kept for later calls."""
+    lengths = np.fromiter((len(ids) for ids in tokens.ids), np.int64, len(tokens.ids))
+    precision = readout.get("precision", "fp32")
+    backbone: Backbone | None = None
+    if supported(member.backbone, precision):
+        blocks = member.blocks_read(readout["pooling"], readout.get("layer", -1))
+        backbone = PackedBackbone(member.backbone, precision, token_budget(model), blocks)
+    with nullcontext() if backbone else autocast(precision, model.device):  # the weights that it casts are kept until it ends
+        found = _encode_batches(model, lambda rows: _encode_rows(member, backbone, tokens, rows, readout), lengths, names, progress)
+    if model.device.type == "cuda":
+        torch.cuda.synchronize(model.device)
+    out = np.empty((len(lengths), member.width(readout["pooling"])), dtype=np.float32)
+    while found:  # each part is freed once it is copied: together they never take twice the memory
+        rows, vectors = found.pop()
+        out[rows] = vectors.numpy()
     return out
 
 
 def _check(vectors: Matrix, texts: Sequence[str], names: Sequence[str]) -> None:
     """Refuse vectors that no score could rest on."""
-    bad = np.flatnonzero(~np.isfinite(vectors).all(1) | (np.abs(vectors).max(1, initial=0.0) == 0.0))
+    bad = np.flatnonzero(~np.isfinite(vectors).all(1) | ~vectors.any(1))
     if len(bad):
         row = int(bad[0])
         why = "NaN or infinity" if not np.isfinite(vectors[row]).all() else "a zero vector"

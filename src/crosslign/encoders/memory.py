@@ -8,14 +8,17 @@ import torch
 
 M_TRIM_THRESHOLD, M_MMAP_MAX = -1, -4
 
-CPU_MESSAGES = ("can't allocate memory", "not enough memory", "cannot allocate memory", "std::bad_alloc")
+MESSAGES = (
+    *("can't allocate memory", "not enough memory", "cannot allocate memory", "std::bad_alloc"),
+    *("cuda error: out of memory", "cublas_status_alloc_failed"),  # of what torch's own allocator does not give out
+)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
     """Tell whether an exception means that the device, or the machine, has too little memory."""
     if isinstance(error, torch.OutOfMemoryError | MemoryError):
         return True
-    return isinstance(error, RuntimeError) and any(message in str(error).lower() for message in CPU_MESSAGES)
+    return isinstance(error, RuntimeError) and any(message in str(error).lower() for message in MESSAGES)
 
 
 def keep_freed_memory() -> None:

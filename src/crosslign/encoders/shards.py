@@ -105,7 +105,10 @@ class ShardEncoder:
 
     def __init__(self, task: Task, device: str, head: Head | None = None) -> None:
         self._task = task
-        self.model = Model.load({name: Path(folder) for name, folder in task.members.items()}).to(torch.device(device))
+        place = torch.device(device)
+        if place.type == "cuda":  # else every process takes memory of the first GPU too, for what names no device
+            torch.cuda.set_device(place)
+        self.model = Model.load({name: Path(folder) for name, folder in task.members.items()}).to(place)
         self._head = None if head is None else head(self.model)
         self._readout = task.readout if head is None else {**task.readout, "normalise": False}
         self._rows = Rows(Path(task.texts))

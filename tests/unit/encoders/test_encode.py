@@ -13,6 +13,7 @@ from crosslign.encoders import encode as module
 from crosslign.encoders.encode import apply_head, encode, encode_counted, token_batches
 from crosslign.encoders.model import Member
 from crosslign.encoders.text_sets import embed_text_set
+from crosslign.encoders.tokens import tokenise
 from crosslign.errors import InputError, ResourceError
 from crosslign.files import write_rows
 
@@ -37,6 +38,14 @@ def test_vectors_have_unit_length_and_type(tiny_model, texts):
     assert np.linalg.norm(vectors, axis=1) == pytest.approx(np.ones(len(texts)), abs=1e-6)
     raw = _encode(tiny_model, texts, readout={"normalise": False})
     assert np.abs(np.linalg.norm(raw, axis=1) - 1).min() > 0.1
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
+@pytest.mark.parametrize(("precision", "apart"), [("fp32", 1e-5), ("bf16", 2e-2), ("fp16", 2e-3)])
+def test_vectors_of_a_gpu_are_those_of_the_cpu(tiny_model, texts, precision, apart):
+    expected = _encode(tiny_model, texts)
+    found = _encode(tiny_model.to("cuda"), texts, token_budget=2, readout={"precision": precision})  # 64 tokens a batch there
+    assert np.abs(found - expected).max() < apart
 
 
 @settings(max_examples=15)
@@ -73,6 +82,17 @@ def test_truncation_is_counted_and_happens(tiny_model, texts):
     assert some == sum(len(tokenizer(text).input_ids) > 6 for text in texts) > 0
 
 
+def test_tokens_are_those_of_the_tokenizer(tiny_model, texts):
+    tokenizer, others = tiny_model.member("main").tokenizer, texts[::-1]
+    for seconds in (None, others):
+        expected = tokenizer(texts, seconds, truncation=True, max_length=9)
+        found = tokenise(tokenizer, texts, seconds, 9)
+        assert [ids.tolist() for ids in found.ids] == expected["input_ids"]
+        assert found.segments is None or [row.tolist() for row in found.segments] == expected["token_type_ids"]
+        assert (found.segments is None) == (seconds is None)
+        assert found.truncated > 0
+
+
 def test_prefix_is_put_before_each_text(tiny_model):
     assert np.array_equal(_encode(tiny_model, ["Ja."], readout={"prefix": "The dog "}), _encode(tiny_model, ["The dog Ja."]))
 
@@ -82,14 +102,48 @@ def test_pair_texts_enter_the_vector(tiny_model):
     assert not np.allclose(first, second)
 
 
-def test_out_of_memory_halves_the_batch_and_goes_on(tiny_model, texts, monkeypatch):
+def test_a_batch_is_read_after_the_next_one_began(tiny_model, texts, monkeypatch):
+    """A GPU fills a batch's vectors while the next batch is made ready; who reads them earlier makes both wait."""
+    expected, real, late = _encode(tiny_model, texts, token_budget=60), module._encode_rows, []
+
+    def encode_rows(*given):
+        for vectors, values in late:
+            vectors.copy_(values)
+        values = real(*given)
+        is_last = sum(len(vectors) for vectors, _ in late) + len(values) == len(texts)
+        late.append((values if is_last else torch.zeros_like(values), values))
+        return late[-1][0]
+
+    monkeypatch.setattr(module, "_encode_rows", encode_rows)
+    assert np.array_equal(_encode(tiny_model, texts, token_budget=60), expected)
+    assert len(late) > 2
+
+
+def test_the_weights_are_cast_once_for_all_batches(tiny_model, texts, monkeypatch):
+    opened, batches, real, forward = [], [], module.autocast, Member.forward
+    monkeypatch.setattr(module, "autocast", lambda *given: opened.append(given) or real(*given))
+    monkeypatch.setattr(Member, "forward", lambda self, *given: batches.append(1) or forward(self, *given))
+    _encode(tiny_model, texts, token_budget=60, readout={"precision": "fp16"})
+    assert len(batches) > 2
+    assert opened == [("fp16", tiny_model.device)]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        torch.OutOfMemoryError("CUDA out of memory"),
+        RuntimeError("CUDA error: out of memory"),
+        RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`"),
+    ],
+)
+def test_out_of_memory_halves_the_batch_and_goes_on(tiny_model, texts, monkeypatch, error):
     sizes = []
     real = Member.forward
 
     def forward(self, features, *rest):
         sizes.append(len(features["input_ids"]))
         if sizes[-1] > 5:
-            raise torch.OutOfMemoryError("CUDA out of memory")
+            raise error
         return real(self, features, *rest)
 
     expected = _encode(tiny_model, texts)

@@ -180,6 +180,21 @@ def test_an_error_in_a_process_is_told_as_in_one(tiny_encoder, tmp_path):
         list(side_by_side(task, ["cpu"], 1, lambda facts: [0]))
 
 
+def test_every_gpu_has_a_process_of_its_own_that_stays_on_it(embed, tmp_path, monkeypatch, small_shards):
+    told, chosen = [], []
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(text_sets, "side_by_side", lambda task, devices, *_: told.append((task, devices)) or iter(()))
+    monkeypatch.setattr(text_sets._Shards, "finish", lambda *_: None)
+    assert embed(tmp_path / "out.npy")["devices"] == 2
+    task, devices = told[0]
+    assert devices == ["cuda:0", "cuda:1"]
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
+    monkeypatch.setattr(shards.Model, "to", lambda model, device: chosen.append(device) or model)
+    shards.ShardEncoder(task, devices[1])
+    assert chosen == [torch.device("cuda", 1)] * 2
+
+
 @pytest.mark.parametrize("row", [7e4, 1e-9])
 def test_a_vector_that_float16_cannot_hold_is_refused_by_line(embed, tmp_path, monkeypatch, row):
     """Too large a number becomes infinite there, and a vector of small ones zero."""
