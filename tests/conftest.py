@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, settings
 from crosslign.collector import collect_rarely
 from crosslign.threads import limit_threads
 
-pytest_plugins = ("small_data", "file_server", "trainings", "pretend_cuda")
+pytest_plugins = ("small_data", "file_server", "trainings", "gpus")
 settings.register_profile(
     "repeatable",
     derandomize=True,  # one commit, one answer

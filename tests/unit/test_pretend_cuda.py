@@ -68,7 +68,7 @@ def test_results_stay_on_the_device_and_come_back(cuda):
 
 def test_gradients_are_a_cpus(cuda):
     torch.manual_seed(0)
-    plain = nn.Sequential(nn.Embedding(10, 8, sparse=False), nn.Linear(8, 8), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 3))
+    plain = nn.Sequential(nn.Embedding(10, 8, sparse=True), nn.Linear(8, 8), nn.LayerNorm(8), nn.GELU(), nn.Linear(8, 3))
     moved = copy.deepcopy(plain)
     first = moved[1].weight
     moved.to(cuda)
