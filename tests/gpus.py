@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
+
 import pytest
 
 FIXTURES = {"cuda", "two_gpus"}
@@ -47,3 +49,25 @@ def two_gpus(monkeypatch):
 
     with pretend_cuda(monkeypatch, count=2):
         yield names
+
+
+@pytest.fixture
+def on_a_cpu():
+    """Gives a context in which there is no GPU, for what is to be compared: `with on_a_cpu(): fit(...)`."""
+    import torch
+    from accelerate.state import AcceleratorState, PartialState
+
+    def forget():
+        PartialState._reset_state()
+        AcceleratorState._reset_state()
+
+    @contextmanager
+    def hidden():
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(torch.cuda, "is_available", lambda: False)
+            patch.setattr(torch.cuda, "device_count", lambda: 0)
+            forget()
+            yield
+            forget()
+
+    return hidden
