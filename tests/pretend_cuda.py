@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -97,6 +98,11 @@ class _Stream:
         return 1.0
 
 
+def _empty(empty, *size, pin_memory=False, **options):
+    """Make a tensor; all memory counts as pinned."""
+    return empty(*size, **options)
+
+
 def _torch_cuda(count):
     """Return what stands in torch.cuda while the pretend device is there."""
     memory = 64 << 30
@@ -126,12 +132,17 @@ def _torch_cuda(count):
 @contextmanager
 def pretend_cuda(monkeypatch, count=1):
     """Put a machine's pretend devices, `count` of them, where torch looks for its GPUs."""
-    add_device_guard()
+    import torch._dynamo  # it keeps a table of torch.cuda's functions as it finds them
     from accelerate.state import AcceleratorState, PartialState
+
+    add_device_guard()
 
     draws.seed(0)
     for name, value in _torch_cuda(count).items():
         monkeypatch.setattr(torch.cuda, name, value)
+    monkeypatch.setattr(torch.backends.cuda, "is_flash_attention_available", lambda: True)
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self, device=None: self)
+    monkeypatch.setattr(torch, "empty", partial(_empty, torch.empty))
     before = torch.__future__.get_swap_module_params_on_conversion()
     torch.__future__.set_swap_module_params_on_conversion(True)  # a parameter that moves becomes another class, and stays itself
     kernels, fallback = torch.library.Library("aten", "IMPL"), torch.library.Library("_", "IMPL")

@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import contextmanager, nullcontext
 from functools import cache
 
+import pretend_attention
 import torch
 from torch import Tensor
 
@@ -222,5 +223,21 @@ def compute(operation, args, kwargs):
     return _each(wrapped, result)
 
 
-REPLACED = {}
+def _attention(kernel, *drawn):
+    """Return a kernel of attention over the pretend device's tensors."""
+
+    def attended(query, *args, **kwargs):
+        return kernel(lambda held: PretendTensor(held, query.device), *(draw(query.device) for draw in drawn), query, *args, **kwargs)
+
+    return attended
+
+
+def _seed_of(device):
+    return lambda: int(torch.randint(1 << 31, (), generator=draws.generator(device.index)))
+
+
+REPLACED = {
+    aten._flash_attention_forward.default: _attention(pretend_attention.forward, _seed_of),
+    aten._flash_attention_backward.default: _attention(pretend_attention.backward),
+}
 """Kernels of CUDA that no CPU has, computed by plain operations."""

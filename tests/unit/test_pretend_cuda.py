@@ -82,6 +82,37 @@ def test_gradients_are_a_cpus(cuda):
         assert torch.equal(one.grad.to_dense(), other.grad.to_dense().cpu())
 
 
+def attended(qkv, lengths, dropout, device):
+    """Return flash attention's states of packed sentences; `qkv` is bfloat16 [tokens, 3, heads, d]."""
+    starts = torch.tensor([0, *torch.tensor(lengths).cumsum(0)], dtype=torch.int32, device=device)
+    query, key, value = qkv.unbind(1)
+    return torch.ops.aten._flash_attention_forward(query, key, value, starts, starts, max(lengths), max(lengths), dropout, False, False)[0]
+
+
+def test_flash_attention_is_softmax_over_each_sentence(cuda):
+    draw, lengths = torch.Generator().manual_seed(3), [5, 3, 1]
+    qkv = torch.randn(9, 3, 2, 4, generator=draw).bfloat16()
+    slope = torch.randn(9, 2, 4, generator=draw).bfloat16()
+    moved, plain = qkv.to(cuda).requires_grad_(), qkv.clone().float().requires_grad_()
+    found = attended(moved, lengths, 0.0, cuda)
+    parts = [part.permute(1, 2, 0, 3) for part in plain.split(lengths)]
+    expected = torch.cat([nn.functional.scaled_dot_product_attention(*part.unbind(0)).transpose(0, 1) for part in parts])
+    found.backward(slope.to(cuda))
+    expected.backward(slope.float())
+    assert torch.allclose(found.cpu().float(), expected, atol=0.02)
+    assert torch.allclose(moved.grad.cpu().float(), plain.grad, atol=0.05)
+
+
+def test_dropout_of_flash_attention_drops_the_same_weights_in_both_passes(cuda):
+    """Of sentences of one token the only weight is 1: it is dropped, or grows."""
+    qkv = torch.randn(400, 3, 2, 4, generator=torch.Generator().manual_seed(3)).bfloat16().to(cuda).requires_grad_()
+    found = attended(qkv, [1] * 400, 0.25, cuda)
+    found.backward(torch.ones_like(found))
+    kept = (found != 0).all(-1)
+    assert 0.7 < kept.float().mean().item() < 0.8
+    assert torch.equal(qkv.grad[:, 2], (kept[..., None] / 0.75).bfloat16().expand(-1, -1, 4))
+
+
 def test_autocast_of_the_device_casts(cuda):
     left = torch.randn(4, 4).to(cuda)
     with torch.autocast("cuda", torch.bfloat16):
