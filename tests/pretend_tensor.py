@@ -128,6 +128,7 @@ class Facts:
         self.takes_numbers = torch.Tag.pointwise in operation.tags or operation in WITH_NUMBERS
         self.draws = torch.Tag.nondeterministic_seeded in operation.tags
         arguments = operation._schema.arguments
+        self.views = any(result.alias_info is not None for result in operation._schema.returns)
         self.writes = [i for i, argument in enumerate(arguments) if argument.alias_info is not None and argument.alias_info.is_write]
         self.product = operation.overloadpacket in PRODUCTS
         self.known = operation.namespace in ("aten", "prims", "prim")
@@ -220,7 +221,10 @@ def compute(operation, args, kwargs):
             return given[id(value)]
         return PretendTensor(value, home) if isinstance(value, Tensor) and home.type == "cuda" else value
 
-    return _each(wrapped, result)
+    # In inference mode a view of an ordinary tensor is an ordinary tensor.
+    ordinary = facts.views and torch.is_inference_mode_enabled() and not tensors[0].is_inference()
+    with torch.inference_mode(False) if ordinary else nullcontext():
+        return _each(wrapped, result)
 
 
 def _attention(kernel, *drawn):

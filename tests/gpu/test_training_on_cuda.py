@@ -1,48 +1,126 @@
-"""Trainings on a GPU go like those on a CPU."""
+"""Trainings on a GPU go like those on a CPU, in every precision, and after a stop."""
 
 from __future__ import annotations
 
 import json
 
 import methods
+import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file
+
+READOUT = {"pooling": "mean", "precision": "fp32"}
+TEXTS, LANGS = ["The dog sleeps.", "Es hat die ganze Nacht geregnet."], ["en", "de"]
 
 
-@pytest.fixture(scope="session")
-def examples(tmp_path_factory, sentence_pairs, pairs_file, groups_file):
-    return methods.write_examples(tmp_path_factory.mktemp("examples"), sentence_pairs, pairs_file, groups_file)
+def weights(folder):
+    return load_file(folder / "last" / "main" / "model.safetensors")
 
 
-@pytest.fixture
-def trained(examples, tiny_encoder, tmp_path, one_thread):
-    """Train a system without dropout; return the run's folder."""
-    from torch import nn
-
-    from crosslign.encoders.model import Model
-    from crosslign.training.fit import fit
-    from crosslign.training.terms import build_parts
-
-    def train(recipe, name):
-        model = Model.load({"main": tiny_encoder / "main"})
-        parts = build_parts(recipe, model)
-        for module in (module for part in (model, *parts.values()) for module in part.modules()):
-            if isinstance(module, nn.Dropout):
-                module.p = 0.0
-        used = {term["examples"]: examples[term["examples"]] for term in recipe["terms"]}
-        fit(recipe, used, model, parts, None, tmp_path / name, tmp_path / f"{name}-work")
-        return tmp_path / name
-
-    return train
-
-
-def losses(folder):
-    return [json.loads(line)["loss"] for line in (folder / "curve.jsonl").read_text().splitlines()]
+def farthest(one, other):
+    """Return the largest difference between two runs' weights."""
+    a, b = weights(one), weights(other)
+    assert a.keys() == b.keys()
+    return max(float((a[name] - b[name]).abs().max()) for name in a)
 
 
 @pytest.mark.parametrize("system", methods.SYSTEMS)
-def test_every_method_trains_as_on_a_cpu(cuda, on_a_cpu, trained, system):
-    terms, parts = methods.SYSTEMS[system]
-    recipe = methods.recipe(system, terms, parts, steps=4)
+def test_every_method_trains_as_on_a_cpu(cuda, on_a_cpu, fitted, system):
     with on_a_cpu():
-        expected = losses(trained(recipe, "cpu"))
-    assert losses(trained(recipe, "gpu")) == pytest.approx(expected, abs=1e-3)
+        expected = fitted(system, "cpu")
+    found = fitted(system, "gpu")
+    assert (expected.summary["device"], found.summary["device"]) == ("cpu", "cuda")
+    assert found.model.device.type == "cuda"
+    assert found.losses == pytest.approx(expected.losses, abs=1e-3)
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_half_precision_is_near_to_full(cuda, fitted, precision):
+    full, half = (fitted("EMMA-X 1", name, precision=name, steps=6) for name in ("fp32", precision))
+    assert half.summary["precision"] == precision
+    assert half.losses != full.losses
+    assert half.losses == pytest.approx(full.losses, rel=0.02)
+
+
+def test_fp16_keeps_the_scale_of_its_gradients_for_resume(cuda, fitted, stopped_before, tmp_path):
+    with stopped_before(4):
+        fitted("mSimCSE", "run", steps=6, precision="fp16")
+    state = json.loads((tmp_path / "run-work" / "step-00000004" / "state.json").read_text())
+    assert state["scaler"]["scale"] == 2.0**16
+    assert state["scaler"]["_growth_tracker"] == 4
+
+
+@pytest.mark.parametrize("system", ["mSimCSE", "EMMA-X 1"])
+def test_a_run_that_was_stopped_ends_close_to_one_that_was_not(cuda, fitted, stopped_before, system):
+    """To a tenth of what one step moves a weight at most, dropout included: its draws are functions of seed and step."""
+    whole = fitted(system, "whole", steps=6, dropout="on")
+    with stopped_before(3):
+        fitted(system, "stopped", steps=6, dropout="on")
+    again = fitted(system, "stopped", steps=6, dropout="on")
+    assert again.losses == pytest.approx(whole.losses, abs=1e-4)
+    assert farthest(whole.folder, again.folder) < 1e-4
+
+
+def test_dropout_is_drawn_on_the_gpu(cuda, fitted):
+    without, first, second = (fitted("mSimCSE", name, steps=2, dropout=on) for name, on in (("a", None), ("b", "on"), ("c", "on")))
+    assert first.losses != without.losses
+    assert first.losses == pytest.approx(second.losses, abs=1e-5)
+
+
+def test_checkpoints_and_models_of_a_gpu_load_on_a_cpu(cuda, on_a_cpu, fitted, stopped_before, tmp_path):
+    from crosslign.encoders.encode import encode
+    from crosslign.encoders.model import Model
+
+    with stopped_before(3):
+        fitted("EMMA-X 1", "run", steps=4)
+    for path in (tmp_path / "run-work" / "step-00000002").glob("*.safetensors"):
+        assert {tensor.device.type for tensor in load_file(path).values()} == {"cpu"}
+    run = fitted("EMMA-X 1", "run", steps=4)
+    vectors = encode(run.model, TEXTS, LANGS, READOUT)
+    with on_a_cpu():
+        loaded = Model.load({"main": run.folder / "last" / "main"})
+        assert loaded.device.type == "cpu"
+        assert np.abs(encode(loaded, TEXTS, LANGS, READOUT) - vectors).max() < 1e-5
+
+
+def test_the_best_model_is_the_one_that_was_looked_at(cuda, fitted):
+    from crosslign.encoders.encode import encode
+    from crosslign.encoders.model import Model
+
+    seen = {}
+
+    def dev(model):
+        seen[len(seen) + 1] = encode(model, TEXTS, LANGS, READOUT)
+        return {"best": 1.0 if len(seen) == 2 else 0.0}
+
+    run = fitted("mSimCSE", "run", steps=6, dev=dev, select={"best": {"every": 2}})
+    assert run.summary["best"]["best"]["step"] == 4
+    best = Model.load({"main": run.folder / "best" / "main"})
+    assert np.abs(encode(best, TEXTS, LANGS, READOUT) - seen[2]).max() < 1e-5
+
+
+def test_micro_batches_give_the_same_loss(cuda, fitted, monkeypatch):
+    whole = fitted("MPCL", "whole")
+    monkeypatch.setitem(methods.SYSTEMS, "MPCL", ([{**methods.SYSTEMS["MPCL"][0][0], "micro_batch": 3}], methods.SYSTEMS["MPCL"][1]))
+    split = fitted("MPCL", "split")
+    assert split.losses == pytest.approx(whole.losses, abs=1e-4)
+
+
+def test_a_batch_that_does_not_fit_is_halved(cuda, fitted, monkeypatch):
+    from crosslign.training.encoding import Encoding
+
+    real, tried = Encoding._forward, []
+
+    def forward(self, group, rows, number):
+        tried.append(len(rows))
+        if len(rows) > 8:
+            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB.")
+        return real(self, group, rows, number)
+
+    expected = fitted("mSimCSE", "whole")
+    monkeypatch.setattr(Encoding, "_forward", forward)
+    found = fitted("mSimCSE", "halved", auto_micro_batch=True)
+    assert max(tried) > 8
+    assert found.summary["micro_batches"]
+    assert found.losses == pytest.approx(expected.losses, abs=1e-4)
