@@ -8,16 +8,22 @@ streams, and memory that runs out.
 from __future__ import annotations
 
 import ctypes
+import sys
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
+import pretend_memory
+import pytest
 import torch
 from pretend_tensor import aten, compute, draws
 
 CUDA, PRIVATE = 1, 20
 """Numbers of device types in torch's registry of device guards."""
+
+POSSIBLE = torch.version.cuda is None and torch.version.hip is None and sys.platform == "linux" and hasattr(torch._C, "_acc")
+"""Whether this torch can be made to pretend: its builds for GPUs have kernels of their own where the pretend ones go."""
 
 _kept = []
 """What torch points at, for as long as the process lives."""
@@ -25,7 +31,7 @@ _kept = []
 
 def add_device_guard():
     """Let torch's own code ask a CUDA device for its streams. Its threads of backward passes start with the first: it must be there."""
-    if _kept:
+    if _kept or not POSSIBLE:
         return
 
     class Guard(torch._C._acc.DeviceGuard):
@@ -105,12 +111,11 @@ def _empty(empty, *size, pin_memory=False, **options):
 
 def _torch_cuda(count):
     """Return what stands in torch.cuda while the pretend device is there."""
-    memory = 64 << 30
-    properties = SimpleNamespace(name="pretend", total_memory=memory, major=9, minor=0, multi_processor_count=132)
-    quiet = "empty_cache synchronize set_device init _lazy_init reset_peak_memory_stats reset_max_memory_allocated ipc_collect"
+    properties = SimpleNamespace(name="pretend", total_memory=pretend_memory.TOTAL, major=9, minor=0, multi_processor_count=132)
+    quiet = "empty_cache synchronize set_device init _lazy_init ipc_collect"
     return {
         **dict.fromkeys(quiet.split(), _nothing),
-        **{name: (lambda *_: 0) for name in ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved")},
+        **pretend_memory.functions(),
         **{name: (lambda *_: True) for name in ("is_available", "is_initialized")},
         **{name: (lambda *_: False) for name in ("_is_in_bad_fork", "is_current_stream_capturing")},
         **dict.fromkeys(("manual_seed", "manual_seed_all"), draws.seed),
@@ -120,7 +125,6 @@ def _torch_cuda(count):
         "device_count": lambda: count,
         "current_device": lambda: 0,
         "is_bf16_supported": lambda including_emulation=True: True,
-        "mem_get_info": lambda *_: (memory, memory),
         "get_device_name": lambda *_: properties.name,
         "get_device_properties": lambda *_: properties,
         "get_device_capability": lambda *_: (9, 0),
@@ -131,13 +135,16 @@ def _torch_cuda(count):
 
 @contextmanager
 def pretend_cuda(monkeypatch, count=1):
-    """Put a machine's pretend devices, `count` of them, where torch looks for its GPUs."""
+    """Put a machine's pretend devices, `count` of them, where torch looks for its GPUs; where that cannot be, skip the test."""
+    if not POSSIBLE:
+        pytest.skip("there is no GPU, and to pretend one takes torch's build for CPUs, on Linux")
     import torch._dynamo  # it keeps a table of torch.cuda's functions as it finds them
     from accelerate.state import AcceleratorState, PartialState
 
     add_device_guard()
 
     draws.seed(0)
+    pretend_memory.memory.start()
     for name, value in _torch_cuda(count).items():
         monkeypatch.setattr(torch.cuda, name, value)
     monkeypatch.setattr(torch.backends.cuda, "is_flash_attention_available", lambda: True)

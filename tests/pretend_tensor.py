@@ -11,6 +11,7 @@ from functools import cache
 
 import pretend_attention
 import torch
+from pretend_memory import memory
 from torch import Tensor
 
 aten = torch.ops.aten
@@ -50,6 +51,7 @@ class PretendTensor(Tensor):
             storage_size=None if held.is_sparse else 1 << 60,  # never less than a tensor that is reshaped in place takes
         )
         made._held = held
+        made._block = None if held.is_sparse else memory.take(held.untyped_storage())
         return made
 
     @classmethod

@@ -6,9 +6,12 @@ import json
 
 import methods
 import numpy as np
+import pyarrow as pa
 import pytest
 import torch
 from safetensors.torch import load_file
+
+from crosslign.files import write_rows
 
 READOUT = {"pooling": "mean", "precision": "fp32"}
 TEXTS, LANGS = ["The dog sleeps.", "Es hat die ganze Nacht geregnet."], ["en", "de"]
@@ -16,6 +19,18 @@ TEXTS, LANGS = ["The dog sleeps.", "Es hat die ganze Nacht geregnet."], ["en", "
 
 def weights(folder):
     return load_file(folder / "last" / "main" / "model.safetensors")
+
+
+@pytest.fixture
+def long_pairs(examples, sentence_pairs, tmp_path, monkeypatch):
+    """Put pairs of texts of some hundred tokens in the place of the pairs."""
+    count, english, german = len(sentence_pairs), *zip(*sentence_pairs, strict=True)
+    long = {name: [" ".join(texts[i:] + texts[:i]) * 2 for i in range(count)] for name, texts in (("a", english), ("b", german))}
+    ids = [str(i) for i in range(count)]
+    columns = {"id": ids, "rows": [[i] for i in ids], "a_text": long["a"], "a_lang": ["en"] * count}
+    table = pa.table({**columns, "b_text": long["b"], "b_lang": ["de"] * count})
+    write_rows(tmp_path / "long.parquet", table, "pairs")
+    monkeypatch.setitem(examples, "pairs", tmp_path / "long.parquet")
 
 
 def farthest(one, other):
@@ -107,20 +122,27 @@ def test_micro_batches_give_the_same_loss(cuda, fitted, monkeypatch):
     assert split.losses == pytest.approx(whole.losses, abs=1e-4)
 
 
-def test_a_batch_that_does_not_fit_is_halved(cuda, fitted, monkeypatch):
-    from crosslign.training.encoding import Encoding
+def test_a_batch_that_does_not_fit_is_halved(cuda, fitted, long_pairs, monkeypatch):
+    """Where memory has room for half of what lies between a batch of 20 and one of two, the batch is encoded in parts."""
+    (term,), parts = methods.SYSTEMS["dual encoder"]
 
-    real, tried = Encoding._forward, []
+    def trained(name, micro_batch=20, **changes):
+        monkeypatch.setitem(methods.SYSTEMS, "dual encoder", ([{**term, "batch": 20, "micro_batch": micro_batch}], parts))
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+        before = torch.cuda.memory_allocated()
+        run = fitted("dual encoder", name, steps=1, max_length=512, **changes)
+        return run.summary, run.losses, torch.cuda.max_memory_allocated() - before
 
-    def forward(self, group, rows, number):
-        tried.append(len(rows))
-        if len(rows) > 8:
-            raise torch.OutOfMemoryError("CUDA out of memory. Tried to allocate 20.00 MiB.")
-        return real(self, group, rows, number)
-
-    expected = fitted("mSimCSE", "whole")
-    monkeypatch.setattr(Encoding, "_forward", forward)
-    found = fitted("mSimCSE", "halved", auto_micro_batch=True)
-    assert max(tried) > 8
-    assert found.summary["micro_batches"]
-    assert found.losses == pytest.approx(expected.losses, abs=1e-4)
+    _, expected, most = trained("whole")
+    _, _, least = trained("small", 2)
+    assert least < most / 4
+    torch.cuda.empty_cache()
+    allowed = torch.cuda.memory_allocated() + (most + least) / 2
+    torch.cuda.set_per_process_memory_fraction(allowed / torch.cuda.mem_get_info()[1])
+    try:
+        summary, losses, _ = trained("halved", auto_micro_batch=True)
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    assert summary["micro_batches"]["pairs"] in (10, 5, 2)
+    assert losses == pytest.approx(expected, abs=1e-4)
