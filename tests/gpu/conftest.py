@@ -17,7 +17,7 @@ def examples(tmp_path_factory, sentence_pairs, pairs_file, groups_file):
 
 @pytest.fixture
 def fitted(examples, tiny_encoder, tmp_path, one_thread):
-    """Train a system; return its summary, losses, and the folder of the run."""
+    """Train a system, by its name or as terms and parts; return its summary, losses, and the folder of the run."""
     from torch import nn
 
     from crosslign.encoders.model import Model
@@ -25,7 +25,8 @@ def fitted(examples, tiny_encoder, tmp_path, one_thread):
     from crosslign.training.terms import build_parts
 
     def train(system, name, steps=4, dropout=None, dev=None, select=(), **changes):
-        recipe = methods.recipe(system, *methods.SYSTEMS[system], steps=steps, **changes) | {"select": dict(select)}
+        terms, state = methods.SYSTEMS[system] if isinstance(system, str) else system
+        recipe = methods.recipe(name, terms, state, steps=steps, **changes) | {"select": dict(select)}
         model = Model.load({"main": tiny_encoder / "main"})
         parts = build_parts(recipe, model)
         for module in (module for part in (model, *parts.values()) for module in part.modules()):

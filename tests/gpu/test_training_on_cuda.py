@@ -13,6 +13,32 @@ from safetensors.torch import load_file
 
 from crosslign.files import write_rows
 
+QUEUE = {"queue": methods.QUEUE | {"queue_init": "random", "store": "float16", "key_dropout": False}}
+RANKS = {"gmm": {"kind": "gaussian_mixture", "gmm_init": "random", "tempered": True, "squared_prior": True}}
+RANKS |= {"scores": {"kind": "rank_scores", "s_init": "linear"}}
+GROUPS = {"all_anchors": True, "rescale": "row"}
+OPTIONS = {
+    "InfoNCE": ([methods.term("infonce", "triplets", mask_same_text=True, hard_negative_weight=0.5)], {}),
+    "InfoNCE over views": ([methods.term("infonce", "labelled", mask_same_text=True, encode="sentences", over_views="sum")], {}),
+    "multi-positive InfoNCE": ([methods.term("multi_positive_infonce", "groups", **GROUPS)], {}),
+    "with hard negatives": ([methods.term("multi_positive_infonce", "triplets", hard_negatives="own", rescale="none")], {}),
+    "dual encoder": ([methods.term("dual_encoder", "pairs", scale="scale", mask_same_text=True)], {"scale": {"kind": "logit_scale"}}),
+    "alignment": ([methods.term("alignment", "labelled", similarity="mse", distributions="embedding")], {}),
+    "supervised contrastive": ([methods.term("supervised_contrastive", "labelled", positives="same_class")], {}),
+    "cross-entropy": ([methods.term("cross_entropy", "labelled", part="head", label_smoothing=0.1)], {"head": methods.HEAD}),
+    "momentum contrast": ([methods.term("momentum_contrast", "pairs", queue="queue")], QUEUE),
+    "ranks": (
+        [
+            methods.term("rank_infonce", "pairs", **methods.RANKS, rank_loss_aggregate="mean", self_positive=True),
+            methods.term("gmm_ranks", "pairs", **methods.RANKS, labels="encoder", self_positive=True, label_smoothing=0.1),
+        ],
+        QUEUE | RANKS,
+    ),
+    "interpolated ranks": (
+        [methods.term("gmm_ranks", "pairs", **methods.RANKS, binning="equal_width", normalise_interpolated=True)],
+        QUEUE | RANKS,
+    ),
+}
 READOUT = {"pooling": "mean", "precision": "fp32"}
 TEXTS, LANGS = ["The dog sleeps.", "Es hat die ganze Nacht geregnet."], ["en", "de"]
 
@@ -48,6 +74,13 @@ def test_every_method_trains_as_on_a_cpu(cuda, on_a_cpu, fitted, system):
     assert (expected.summary["device"], found.summary["device"]) == ("cpu", "cuda")
     assert found.model.device.type == "cuda"
     assert found.losses == pytest.approx(expected.losses, abs=1e-3)
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_other_options_of_terms_and_parts_train_as_on_a_cpu(cuda, on_a_cpu, fitted, options):
+    with on_a_cpu():
+        expected = fitted(OPTIONS[options], "cpu", steps=2)
+    assert fitted(OPTIONS[options], "gpu", steps=2).losses == pytest.approx(expected.losses, abs=1e-3)
 
 
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
