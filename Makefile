@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: apertium demo gallery methods mirror test test-all test-unit test-workflow test-quick test-papers test-cluster test-cluster-short \
+.PHONY: apertium demo gallery methods mirror test test-all test-unit test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short \
 	test-faults test-faults-workflow soak soak-short lint format bench gpu clean help
 
 help:
@@ -13,6 +13,7 @@ help:
 	@echo "make methods     build the second table, all five methods, from the same text (docs/methods.md)"
 	@echo "make mirror      score multilingual-e5-small on every real set of the mirror (docs/mirror.md)"
 	@echo "make test        run the test suite"
+	@echo "make test-gpu    run the part of it that is about GPUs, on the machine's own or else on a pretend one"
 	@echo "make test-all    run it with the faults of whole runs, the papers' tables, the cluster and the short soak, two parts at a time"
 	@echo "make test-cluster build a table on a real Slurm of this machine, and disturb it in every way (docs/cluster.md)"
 	@echo "make test-faults inject the 42 faults of docs/faults.md"
@@ -46,18 +47,23 @@ methods: $(VENV)/.installed
 mirror: $(VENV)/.installed
 	$(SNAKEMAKE) --config 'papers=[mirror]' 'targets=[mirror_sets,mirror_geometry]'
 
-# Both at once, one process each: together they take two cores. Their output comes when each is done.
+# Two at once, one process each: together they take two cores. Their output comes when each is done.
 test: $(VENV)/.installed
-	@$(MAKE) --no-print-directory -j 2 -O test-unit test-workflow
+	@$(MAKE) --no-print-directory -j 2 -O test-unit test-workflow test-gpu
 
 # What CI runs: whatever one part waits for, another computes meanwhile. The longest begin; a part that fails does not stop the others.
 # The tests of the cluster, beside others, are given more time before they call something late.
 test-all: $(VENV)/.installed
 	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 2 -k -O \
-		test-workflow test-unit test-papers test-faults-workflow test-cluster-short soak-short
+		test-workflow test-unit test-papers test-faults-workflow test-cluster-short soak-short test-gpu
 
+# They hold the bytes of a CPU: a GPU is hidden from them.
 test-unit: $(VENV)/.installed
-	$(BIN)/pytest tests/unit
+	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/unit
+
+# On a machine with little more than torch, transformers, accelerate and pyarrow: PYTHONPATH=src python -m pytest tests/gpu
+test-gpu: $(VENV)/.installed
+	$(BIN)/pytest tests/gpu -rs
 
 # The short faults keep the processor company that waits for workflows: so both halves of `make test` take about as long.
 test-workflow: $(VENV)/.installed

@@ -5,19 +5,24 @@ from pathlib import Path
 
 import pytest
 from forks import Forks
-from hypothesis import HealthCheck, settings
 
 from crosslign.collector import collect_rarely
 from crosslign.threads import limit_threads
 
-pytest_plugins = ("small_data", "file_server", "trainings")
-settings.register_profile(
-    "repeatable",
-    derandomize=True,  # one commit, one answer
-    deadline=None,  # a busy machine is no failure
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
-)
-settings.load_profile("repeatable")
+pytest_plugins = ("small_data", "file_server", "trainings", "gpus")
+
+try:
+    from hypothesis import HealthCheck, settings
+except ImportError:  # the tests of tests/gpu run without it, on machines with a GPU and little else
+    pass
+else:
+    settings.register_profile(
+        "repeatable",
+        derandomize=True,  # one commit, one answer
+        deadline=None,  # a busy machine is no failure
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+    )
+    settings.load_profile("repeatable")
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 

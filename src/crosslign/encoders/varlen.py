@@ -2,7 +2,7 @@
 
 Three ways were weighed for sentences of any length. `torch.nn.attention.varlen` has no dropout. A jagged tensor's attention has, but
 it is a prototype and wraps the same kernel. `aten._flash_attention_forward`, which both call, is not public, yet its positional
-arguments and its derivative are the same from torch 2.1 to 2.13: it is what is called here. It works on tiles of 128 tokens, so that
+arguments and its derivative are the same in torch 2.11 and 2.13: it is what is called here. It works on tiles of 128 tokens, so that
 on sentences of forty nine tenths of its work are padding: those of up to 128 tokens go to `fused.attention`, where that works.
 """
 
