@@ -7,6 +7,9 @@ import struct
 import numpy as np
 
 HIDDEN, LAYERS, HEADS, WIDE, POSITIONS = 32, 2, 4, 64, 24
+TYPES = 1
+"""Unlike BERT's own 2, so that a config that leaves it out is wrong."""
+
 SPECIALS = ["<s>", "<pad>", "</s>", "<unk>"]
 WORDS = ["▁", "a", "b", "c", "d", "▁a", "ab", "bc", "▁ab", "abc", "cd", "ß", "é", "▁cd", "dd", "ddd", "日", "本", "日本"]
 PIECES = [*SPECIALS, *WORDS, "<mask>"]
@@ -31,7 +34,7 @@ def tensor_shapes():
     """Yield (name, packed or not, shape) of every tensor."""
     yield "emb.word", True, (len(PIECES) + SPARE, HIDDEN)
     yield "emb.pos", False, (POSITIONS, HIDDEN)
-    yield "emb.type", False, (2, HIDDEN)
+    yield "emb.type", False, (TYPES, HIDDEN)
     yield from ((f"emb.ln.{part}", False, (HIDDEN,)) for part in "wb")
     for layer in range(LAYERS):
         for name, shape in {"q": (32, 32), "k": (32, 32), "v": (32, 32), "ao": (32, 32), "fi": (64, 32), "fo": (32, 64)}.items():
@@ -55,7 +58,7 @@ def tokenizer_bytes(pieces, scores, replacements):
 def build_file(seed=0, pieces=PIECES, scores=SCORES, replacements=REPLACEMENTS):
     """Return the bytes of a file and what each tensor holds."""
     rng = np.random.default_rng(seed)
-    head = b"E5S1" + struct.pack("<I7ifi", 1, HIDDEN, LAYERS, HEADS, WIDE, len(PIECES) + SPARE, POSITIONS, 2, 1e-12, 32)
+    head = b"E5S1" + struct.pack("<I7ifi", 1, HIDDEN, LAYERS, HEADS, WIDE, len(PIECES) + SPARE, POSITIONS, TYPES, 1e-12, 32)
     head += tokenizer_bytes(pieces, scores, replacements)
     packed, held = {}, {}
     for name, blocks, shape in tensor_shapes():

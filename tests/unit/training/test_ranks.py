@@ -38,13 +38,17 @@ def _start(forks, settings, path, ranks, code=0):
     return done[0].stderr
 
 
-@pytest.mark.parametrize("batches", [(7, 5), (19, 19)], ids=["uneven shares", "nothing left for the second"])
+@pytest.mark.parametrize(
+    "batches", [(7, 5), (19, 19), (0, 19)], ids=["uneven shares", "nothing left for the second", "no gradient on the second"]
+)
 def test_two_processes_equal_one(forks, tiny_encoder, pairs_file, tmp_path, batches):
-    """Of 5 sentences one rank encodes 3 and the other 2; of 20 rows in batches of 19 the last has one, and its query one rank alone."""
-    terms = [
-        {"objective": "trial_paired", "examples": "pairs", "batch": batches[0], "head": "head", "micro_batch": 2},
-        {"objective": "trial_keyed", "examples": "more", "batch": batches[1], "weight": 0.5},
-    ]
+    """Of 5 sentences one rank encodes 3 and the other 2; of 20 rows in batches of 19 the last has one, and its query one rank alone.
+
+    Where that query is all that has a gradient, the other rank has none for any parameter, and takes the sum.
+    """
+    paired = {"objective": "trial_paired", "examples": "pairs", "batch": batches[0], "head": "head", "micro_batch": 2}
+    terms = [paired] if batches[0] else []
+    terms.append({"objective": "trial_keyed", "examples": "more", "batch": batches[1], "weight": 0.5})
     parts = {"head": {"kind": "trial_head", "dropout": 0.2}, "momentum": {"kind": "trial_momentum"}}
     # SGD-like: a large epsilon, so that rounding is not blown up by the division of Adam
     recipe = trial.recipe(terms=terms, parts=parts, train={"steps": 4, "learning_rate": 1e-2, "epsilon": 1.0})
@@ -60,7 +64,7 @@ def test_two_processes_equal_one(forks, tiny_encoder, pairs_file, tmp_path, batc
     curves = [[json.loads(line) for line in (tmp_path / f"ranks{r}" / "curve.jsonl").read_text().splitlines()] for r in (1, 2)]
     for one, two in zip(*curves, strict=True):
         assert abs(one["loss"] - two["loss"]) < 1e-6 * max(1.0, one["loss"])
-        assert abs(one["grad_norm"] - two["grad_norm"]) < 1e-5 * one["grad_norm"]
+        assert abs(one["grad_norm"] - two["grad_norm"]) < 1e-5 * max(0.1, one["grad_norm"])
     start = load_file(tiny_encoder / "main" / "model.safetensors")
     for file in ("last/main/model.safetensors", "last/parts.safetensors"):
         one, two = (load_file(tmp_path / f"ranks{ranks}" / file) for ranks in (1, 2))
@@ -68,7 +72,7 @@ def test_two_processes_equal_one(forks, tiny_encoder, pairs_file, tmp_path, batc
         for name in one:
             assert (one[name] - two[name]).abs().max() < 1e-6, name
         if file.startswith("last/main"):
-            assert max(float((one[name] - start[name]).abs().max()) for name in one) > 1e-3
+            assert max(float((one[name] - start[name]).abs().max()) for name in one) > 1e-4  # a hundred times what they may differ by
 
 
 def test_a_look_that_a_signal_cuts_short_on_one_rank_stops_all_and_is_taken_later(forks, tiny_encoder, pairs_file, tmp_path):

@@ -168,6 +168,10 @@ TABLE = 72
 
 MAP = TABLE + 4 * (2 * len(PIECES) + 1) + len("".join(PIECES).encode())
 
+FIRST = min(REPLACEMENTS)
+SECOND = MAP + 8 + 5 + 4 * len(REPLACEMENTS[FIRST])
+"""Where the second entry of the map begins, with its character; they rise."""
+
 
 def _first_weights(data):
     return struct.unpack("<Q", data[data.index(DIRECTORY) + 15 :][:8])[0]
@@ -177,6 +181,7 @@ BROKEN = {
     "empty": (lambda d: b"", "empty"),
     "magic": (lambda d: b"GGUF" + d[4:], "not an E5S1 file; it begins with b'GGUF'"),
     "version": (lambda d: _put(d, 4, "I", 2), "unknown version"),
+    "version of zero": (lambda d: _put(d, 4, "I", 0), "unknown version"),
     "hidden": (lambda d: _put(d, 8, "i", 2**31 - 1), "impossible shape"),
     "negative hidden": (lambda d: _put(d, 8, "i", -32), "impossible shape"),
     "heads": (lambda d: _put(d, 16, "i", 5), "impossible shape"),
@@ -202,6 +207,7 @@ BROKEN = {
     "empty piece": (lambda d: _put(d, TABLE + 4, "I", 0), "table of pieces is damaged"),
     "half a character": (lambda d: _put(d, MAP + 8, "I", 0xD800), "no character has the code 55296"),
     "beyond all characters": (lambda d: _put(d, MAP + 8, "I", 0x110000), "no character has the code 1114112"),
+    "character twice in the map": (lambda d: _put(d, SECOND, "I", ord(FIRST)), "normalisation map is damaged; 7 of 8 entries"),
     "bytes of the map": (lambda d: _put(d, MAP + 4, "I", 1), "normalisation map is damaged"),
     "offsets": (lambda d: _put(d, 76, "I", 2**31), "table of pieces is damaged"),
     "score": (lambda d: _put(d, 72 + 4 * (len(PIECES) + 1), "f", math.inf), "scores of the pieces"),
