@@ -62,7 +62,7 @@ def _encode_rows(member: Member, backbone: Backbone | None, tokens: Tokens, rows
     """Return vectors, float32 [rows, d] in host memory; a GPU has yet to fill them when this returns."""
     segments = [tokens.segments[i] for i in rows] if tokens.segments is not None else None
     features = collate([tokens.ids[i] for i in rows], segments, member.pad, member.special_ids.device)
-    vectors = member(features, readout["pooling"], readout.get("layer", -1), backbone).float()
+    vectors: Tensor = member(features, readout["pooling"], readout.get("layer", -1), backbone).float()
     if readout.get("normalise", True):
         vectors = vectors / vectors.norm(dim=1, keepdim=True).clamp(min=1e-12)
     return vectors.to("cpu", non_blocking=True)
