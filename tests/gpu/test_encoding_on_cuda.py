@@ -10,7 +10,7 @@ from torch import nn
 
 from crosslign.encoders.encode import apply_head, encode
 from crosslign.encoders.model import Model
-from crosslign.encoders.packed_training import PackedTraining, trains_packed
+from crosslign.encoders.packed.training import PackedTraining, trains_packed
 from crosslign.encoders.text_sets import embed_text_set
 from crosslign.encoders.tokens import collate
 from crosslign.files import write_rows

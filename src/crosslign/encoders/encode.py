@@ -15,7 +15,7 @@ from torch import Tensor, nn
 
 from crosslign.encoders.memory import is_out_of_memory
 from crosslign.encoders.model import Backbone, Member, Model
-from crosslign.encoders.packed import PackedBackbone, supported
+from crosslign.encoders.packed.inference import PackedBackbone, supported
 from crosslign.encoders.tokens import Tokens, collate
 from crosslign.errors import InputError, ResourceError
 from crosslign.progress import Progress

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from crosslign.encoders.model import Model
-from crosslign.encoders.packed_training import PackedTraining, trains_packed
+from crosslign.encoders.packed.training import PackedTraining, trains_packed
 from crosslign.encoders.tokens import Ids, collate, sent
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Input

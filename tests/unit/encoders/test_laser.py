@@ -22,8 +22,8 @@ from crosslign.encoders.encode import encode
 from crosslign.encoders.formats.laser import convert
 from crosslign.encoders.laser import clean
 from crosslign.encoders.model import Model
-from crosslign.encoders.packed import supported
-from crosslign.encoders.packed_training import trains_packed
+from crosslign.encoders.packed.inference import supported
+from crosslign.encoders.packed.training import trains_packed
 from crosslign.encoders.prepare import prepare_encoder
 from crosslign.errors import InputError
 

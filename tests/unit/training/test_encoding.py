@@ -176,11 +176,11 @@ def test_the_layer_that_an_input_reads(tiny_model, sentence_pairs, choice, train
 )
 def test_blocks_above_the_layer_that_is_read_are_not_computed(tiny_model, sentence_pairs, monkeypatch, pooling, layer, computed):
     """In training and in encoding; layer 6 of 12 is layer 1 of 2."""
-    from crosslign.encoders import packed, packed_training
     from crosslign.encoders.encode import encode
+    from crosslign.encoders.packed import inference, training
 
     done = []
-    for owner, name in ((packed._Layer, "__call__"), (packed_training.PackedTraining, "_layer")):
+    for owner, name in ((inference._Layer, "__call__"), (training.PackedTraining, "_layer")):
         monkeypatch.setattr(owner, name, _counted(getattr(owner, name), done))
     texts = [en for en, _ in sentence_pairs]
     item = Input(texts, ["en"] * 20, pooling=pooling, layer=layer)

@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.autograd import Function
 from torch.nn import functional
 
-from crosslign.encoders.layout import Layout
+from crosslign.encoders.packed.layout import Layout
 
 PROGRAMS = 528
 """Programs that share the tokens of a sum: four for each multiprocessor of an H100. A fixed number, so that sums have one order."""
@@ -48,7 +48,7 @@ class _AddNorm(Function):
     def forward(
         ctx: Any, branch: Tensor, bias: Tensor, states: Tensor, gain: Tensor, shift: Tensor, epsilon: float, p: float, seed: int
     ) -> tuple[Tensor, Tensor]:
-        from crosslign.encoders import kernels
+        from crosslign.encoders.packed import kernels
 
         tokens, width = states.shape
         out, half = torch.empty_like(states), torch.empty_like(branch)
@@ -64,7 +64,7 @@ class _AddNorm(Function):
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor | None) -> tuple[Tensor | None, ...]:
-        from crosslign.encoders import kernels
+        from crosslign.encoders.packed import kernels
 
         branch, bias, states, gain, means, scales = ctx.saved_tensors
         tokens, width = states.shape
@@ -85,7 +85,7 @@ class _AddNorm(Function):
 class _Gelu(Function):
     @staticmethod
     def forward(ctx: Any, values: Tensor, bias: Tensor) -> Tensor:
-        from crosslign.encoders import kernels
+        from crosslign.encoders.packed import kernels
 
         tokens, width = values.shape
         out = torch.empty_like(values)
@@ -96,7 +96,7 @@ class _Gelu(Function):
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor, Tensor]:
-        from crosslign.encoders import kernels
+        from crosslign.encoders.packed import kernels
 
         values, bias = ctx.saved_tensors
         tokens, width = values.shape
@@ -109,7 +109,7 @@ class _Gelu(Function):
 class _Attention(Function):
     @staticmethod
     def forward(ctx: Any, qkv: Tensor, layout: Layout, heads: int, p: float, seed: int) -> Tensor:
-        from crosslign.encoders import kernels
+        from crosslign.encoders.packed import kernels
 
         out = qkv.new_empty(len(qkv), qkv.shape[1] // 3)
         ctx.save_for_backward(qkv)
@@ -119,7 +119,7 @@ class _Attention(Function):
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor) -> tuple[Tensor | None, ...]:
-        from crosslign.encoders import kernels
+        from crosslign.encoders.packed import kernels
 
         (qkv,) = ctx.saved_tensors
         out = torch.empty_like(qkv)

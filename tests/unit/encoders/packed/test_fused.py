@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import torch
 
-from crosslign.encoders import fused
+from crosslign.encoders.packed import fused
 
 CPU = torch.device("cpu")
 

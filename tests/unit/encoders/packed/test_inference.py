@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from transformers import BertConfig, BertModel, RobertaConfig, RobertaModel, XLMRobertaConfig, XLMRobertaModel
 
-from crosslign.encoders.packed import WRITTEN_OUT, PackedBackbone, supported
+from crosslign.encoders.packed.inference import WRITTEN_OUT, PackedBackbone, supported
 
 SIZES = {"hidden_size": 32, "num_hidden_layers": 3, "num_attention_heads": 4, "intermediate_size": 64, "vocab_size": 90}
 LONG = WRITTEN_OUT

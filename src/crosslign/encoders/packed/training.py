@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from crosslign.encoders import fused
 from crosslign.encoders.dropout import dropped, dropped_at
-from crosslign.encoders.packed import TYPES, is_plain
-from crosslign.encoders.packing import Packed
+from crosslign.encoders.packed import fused
+from crosslign.encoders.packed.inference import TYPES, is_plain
+from crosslign.encoders.packed.packing import Packed
+from crosslign.encoders.packed.varlen import Attention, attention_of, has_flash
 from crosslign.encoders.tokens import sent
-from crosslign.encoders.varlen import Attention, attention_of, has_flash
 
 TRAINED = {"cpu": TYPES, "cuda": {**TYPES, "fp16": torch.float16}}
 """Types of the products by precision, by kind of device."""

@@ -1,6 +1,6 @@
 import torch
 
-from crosslign.encoders.packing import Packing
+from crosslign.encoders.packed.packing import Packing
 
 IDS = torch.tensor([[5, 6, 0, 0], [1, 2, 3, 4], [7, 8, 0, 0]])
 MASK = (IDS != 0).long()

@@ -12,9 +12,9 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.nn import functional
 from transformers import XLMRobertaConfig, XLMRobertaModel
 
-from crosslign.encoders import fused, packed_training, varlen
-from crosslign.encoders.layout import Layout
-from crosslign.encoders.packed_training import PackedTraining, group_by_length, trains_packed
+from crosslign.encoders.packed import fused, training, varlen
+from crosslign.encoders.packed.layout import Layout
+from crosslign.encoders.packed.training import PackedTraining, group_by_length, trains_packed
 
 CPU = torch.device("cpu")
 
@@ -62,7 +62,7 @@ def test_long_and_short_sentences_meet_in_one_result(monkeypatch, lengths, short
     torch.manual_seed(1)
     qkv = torch.randn(sum(lengths), 3 * 2 * 8, dtype=torch.float64)
     states = varlen.attention_of(np.array(lengths), CPU, short)(qkv, 2, 0.0)
-    expected = packed_training._attention(qkv, 2, 0.0, group_by_length(lengths))
+    expected = training._attention(qkv, 2, 0.0, group_by_length(lengths))
     assert torch.allclose(states, expected, atol=1e-5)
     assert taken["fused"] == [length for length in lengths if short and length <= 128]
     assert taken["flash"] == [length for length in lengths if not short or length > 128]
@@ -76,7 +76,7 @@ def test_a_cpu_never_has_flash_attention(dtype, size):
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_states_stay_on_the_gpu(monkeypatch, precision):
     """By tensors that have a device, a shape and no values."""
-    monkeypatch.setattr(packed_training, "has_flash", lambda *_: True)
+    monkeypatch.setattr(training, "has_flash", lambda *_: True)
     monkeypatch.setattr(fused, "works", lambda *_: False)
     sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128, "vocab_size": 90}
     backbone = XLMRobertaModel(XLMRobertaConfig(**sizes), add_pooling_layer=False).train()

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from transformers import BertConfig, BertModel, XLMRobertaConfig, XLMRobertaModel
 
-from crosslign.encoders.packed_training import PackedTraining, group_by_length, trains_packed
+from crosslign.encoders.packed.training import PackedTraining, group_by_length, trains_packed
 
 SIZES = {"hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 64, "vocab_size": 90}
 

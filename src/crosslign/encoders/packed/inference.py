@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from crosslign.encoders.packing import Packed
+from crosslign.encoders.packed.packing import Packed
 
 CLASSES = frozenset({"BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel"})
 WRITTEN_OUT = 96

@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from transformers import BertConfig, BertModel
 
-from crosslign.encoders import fused, packed_training
-from crosslign.encoders.packed_training import PackedTraining
+from crosslign.encoders.packed import fused, training
+from crosslign.encoders.packed.training import PackedTraining
 
 CPU, HALF = torch.device("cpu"), torch.float16
 LENGTHS = [33, 20, 5, 1]
@@ -35,15 +35,15 @@ def _backbone(share: float) -> BertModel:
 
 def whole_pass() -> dict[str, float]:
     """Return how far the states and gradients of a fused pass are from those of the plain one, as shares of their norms."""
-    packed_training.has_flash, fused.works = (lambda *_: True), (lambda *_: True)
+    training.has_flash, fused.works = (lambda *_: True), (lambda *_: True)
     backbone, (ids, mask) = _backbone(0.0), _batch()
     found = []
     for plain in (True, False):
         packed = PackedTraining(backbone, "fp32", lengths=np.array(LENGTHS))
         if plain:
-            packed_training.has_flash = lambda *_: False
+            training.has_flash = lambda *_: False
         else:
-            packed_training.has_flash, packed.dtype = (lambda *_: True), HALF
+            training.has_flash, packed.dtype = (lambda *_: True), HALF
         backbone.zero_grad()
         output = packed(ids, mask, output_hidden_states=True)
         states = output.last_hidden_state
@@ -57,7 +57,7 @@ def whole_pass() -> dict[str, float]:
 
 def passes() -> dict[str, bool]:
     """Return whether a pass without gradient, as gradient caching begins with, draws what one with gradient draws of the same seed."""
-    packed_training.has_flash, fused.works = (lambda *_: True), (lambda *_: True)
+    training.has_flash, fused.works = (lambda *_: True), (lambda *_: True)
     packed = PackedTraining(_backbone(0.1), "fp32", lengths=np.array(LENGTHS))
     packed.dtype = HALF
     found = []
