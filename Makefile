@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: apertium demo gallery methods mirror test test-all test-unit test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short \
+.PHONY: apertium triton demo gallery methods mirror test test-all test-unit test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short \
 	test-faults test-faults-workflow soak soak-short lint format bench gpu clean help
 
 help:
@@ -22,6 +22,7 @@ help:
 	@echo "make test-papers build the smallest table of each paper from nothing, on stand-ins, and read it cell by cell"
 	@echo "make gallery     take the pictures of the README's gallery again"
 	@echo "make apertium    install Apertium (Debian packages), so that its tests run too"
+	@echo "make triton      put Triton beside the packages, so that its kernels are tested without a GPU"
 	@echo "make lint        check style, types, rules and their format"
 	@echo "make bench       run the benchmarks beside their public peers"
 	@echo "make gpu         measure and test all that is for a GPU, on one, within ten minutes; writes gpu.txt"
@@ -96,6 +97,11 @@ test-quick: $(VENV)/.installed
 # Under ten minutes on two cores; the tables of all five papers, whole, are `snakemake all_tables --config scale=quick`.
 test-papers: $(VENV)/.installed
 	$(BIN)/pytest tests/papers
+
+# Triton comes with torch's builds for CUDA alone, and its interpreter works with no later numpy: both lie apart from the packages.
+triton: $(VENV)/.installed
+	@test -d $(VENV)/triton/triton || $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target $(VENV)/triton \
+		triton==3.6.0 numpy==2.3.5 2>/dev/null || echo "Triton cannot be installed here: the tests of its kernels are skipped"
 
 # Without it the tests of its translator are skipped; where there is no apt-get, or no right to use it, this says so and goes on.
 apertium:
