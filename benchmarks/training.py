@@ -33,6 +33,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import numpy as np
 from _common import (
@@ -120,17 +121,18 @@ def fit_timed(recipe: dict[str, Any], model: Any, parts: dict[str, Any], pairs: 
     ids = [f"pair:{i}" for i in range(len(pairs))]
     columns = {"id": ids, "rows": [[i] for i in ids], "a_text": [a for a, _ in pairs], "a_lang": ["en"] * len(ids)}
     write_rows(work / "pairs.parquet", pa.table({**columns, "b_text": [b for _, b in pairs], "b_lang": ["de"] * len(ids)}), "pairs")
-    Order.at = lambda self, step: np.arange(step * self.batch, (step + 1) * self.batch)  # type: ignore[method-assign]
     clock, step = Clock(), module._Run.step
+
+    def in_order(order: Order, number: int) -> np.ndarray:
+        return np.arange(number * order.batch, (number + 1) * order.batch)
 
     def timed(run: Any) -> Any:
         result = step(run)
         clock.mark()
         return result
 
-    module._Run.step = timed  # type: ignore[method-assign]
-    module.fit(recipe, {"pairs": work / "pairs.parquet"}, model, parts, None, work / "run", work / "work")
-    module._Run.step = step  # type: ignore[method-assign]
+    with patch.object(Order, "at", in_order), patch.object(module._Run, "step", timed):
+        module.fit(recipe, {"pairs": work / "pairs.parquet"}, model, parts, None, work / "run", work / "work")
     lines = (work / "run" / "curve.jsonl").read_text(encoding="utf-8").splitlines()
     return clock, [json.loads(line)["loss"] for line in lines]
 
