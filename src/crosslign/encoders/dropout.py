@@ -27,9 +27,14 @@ def dropout(values: Tensor, p: float) -> Tensor:
     return values * keep.to(values.dtype).mul_(1.0 / (1.0 - p))
 
 
+def probability(module: nn.Dropout) -> float:
+    """Return with which probability a dropout layer drops elements now."""
+    return module.p if module.training else 0.0
+
+
 def dropped(values: Tensor, module: nn.Dropout) -> Tensor:
     """Drop elements as a dropout layer is set to."""
-    return dropped_at(values, module.p if module.training else 0.0)
+    return dropped_at(values, probability(module))
 
 
 def dropped_at(values: Tensor, p: float) -> Tensor:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from crosslign.encoders.dropout import dropped, dropped_at
+from crosslign.encoders.dropout import dropped, dropped_at, probability
 from crosslign.encoders.packed import fused
 from crosslign.encoders.packed.inference import TYPES, is_plain
 from crosslign.encoders.packed.packing import Packed
@@ -92,11 +92,6 @@ def _attention(qkv: Tensor, heads: int, p: float, groups: list[Group]) -> Tensor
     return torch.cat(outs).to(qkv.dtype)
 
 
-def _share(module: nn.Dropout) -> float:
-    """Return with which probability a dropout layer drops elements now."""
-    return module.p if module.training else 0.0
-
-
 class PackedTraining(Packed):
     """A backbone's own function and parameters.
 
@@ -123,7 +118,7 @@ class PackedTraining(Packed):
     def _layer(self, layer: Any, attention: Attention, states: Tensor) -> Tensor:
         own, output = layer.attention.self, layer.attention.output
         qkv = self._linear(states, own.query, own.key, own.value)
-        inner = attention(qkv, int(own.num_attention_heads), _share(own.dropout))
+        inner = attention(qkv, int(own.num_attention_heads), probability(own.dropout))
         states = output.LayerNorm(dropped(self._linear(inner, output.dense), output.dropout) + states)
         inner = functional.gelu(self._linear(states, layer.intermediate.dense))
         return layer.output.LayerNorm(dropped(self._linear(inner, layer.output.dense), layer.output.dropout) + states)  # type: ignore[no-any-return]
@@ -132,13 +127,13 @@ class PackedTraining(Packed):
         """Do what `_layer` does by fused kernels; `halves` hands each block's result in half precision on to the next."""
         own, output, wide = layer.attention.self, layer.attention.output, layer.intermediate.dense
         half = halves.pop() if halves else states.to(self.dtype)
-        inner = attention(self._linear(half, own.query, own.key, own.value), int(own.num_attention_heads), _share(own.dropout))
+        inner = attention(self._linear(half, own.query, own.key, own.value), int(own.num_attention_heads), probability(own.dropout))
         branch = self._product(inner, output.dense)
-        states, half = fused.add_norm(branch, output.dense.bias, states, output.LayerNorm, _share(output.dropout))
+        states, half = fused.add_norm(branch, output.dense.bias, states, output.LayerNorm, probability(output.dropout))
         inner = fused.gelu(self._product(half, wide), wide.bias)
         output = layer.output
         branch = self._product(inner, output.dense)
-        states, half = fused.add_norm(branch, output.dense.bias, states, output.LayerNorm, _share(output.dropout))
+        states, half = fused.add_norm(branch, output.dense.bias, states, output.LayerNorm, probability(output.dropout))
         halves.append(half)
         return states
 
