@@ -45,27 +45,43 @@ def _weights(query, key, real, scale):
     return weights / tl.sum(weights, 1)[:, None]
 
 
+@triton.jit
+def _place(starts, first, HEADS: tl.constexpr, BLOCK: tl.constexpr):
+    """Return which head and sentence this program does: the head, the sentence's first token, which rows are not padding."""
+    head, sentence = tl.program_id(0) % HEADS, first + tl.program_id(0) // HEADS
+    start = tl.load(starts + sentence).to(tl.int64)
+    return head, start, tl.arange(0, BLOCK) < tl.load(starts + sentence + 1) - start
+
+
+@triton.jit
+def _elements(start, head, HEADS: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr):
+    """Return where a head's elements lie [BLOCK, SIZE]: its queries in rows of query, key and value, its states in rows of states."""
+    rows, columns = start + tl.arange(0, BLOCK)[:, None], head * SIZE + tl.arange(0, SIZE)[None, :]
+    return rows * (3 * HEADS * SIZE) + columns, rows * (HEADS * SIZE) + columns
+
+
+@triton.jit
+def _inputs(at, real, WIDTH: tl.constexpr):
+    """Return a head's queries, keys and values [BLOCK, SIZE]; padding's rows are zero."""
+    query = tl.load(at, mask=real[:, None], other=0.0)
+    key = tl.load(at + WIDTH, mask=real[:, None], other=0.0)
+    return query, key, tl.load(at + 2 * WIDTH, mask=real[:, None], other=0.0)
+
+
 @triton.jit(do_not_specialize=["first", "seed"])
 def attention_forward(
     qkv, out, starts, first, seed, p, scale,
     HEADS: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
     """One head of one sentence: softmax(query keyᵀ scale), dropout, times value."""
-    head, sentence = tl.program_id(0) % HEADS, first + tl.program_id(0) // HEADS
-    start = tl.load(starts + sentence).to(tl.int64)
-    length = tl.load(starts + sentence + 1) - start
-    rows, columns = tl.arange(0, BLOCK), tl.arange(0, SIZE)
-    real = rows < length
-    at = qkv + (start + rows)[:, None] * (3 * HEADS * SIZE) + head * SIZE + columns[None, :]
-    query = tl.load(at, mask=real[:, None], other=0.0)
-    key = tl.load(at + HEADS * SIZE, mask=real[:, None], other=0.0)
-    value = tl.load(at + 2 * HEADS * SIZE, mask=real[:, None], other=0.0)
+    head, start, real = _place(starts, first, HEADS, BLOCK)
+    at, to = _elements(start, head, HEADS, SIZE, BLOCK)
+    query, key, value = _inputs(qkv + at, real, HEADS * SIZE)
     weights = _weights(query, key, real, scale)
     if DROP:
         weights = tl.where(_kept(seed + head, start, p, BLOCK, BLOCK, LONGEST), weights / (1.0 - p), 0.0)
     states = tl.dot(weights.to(value.dtype), value)
-    to = out + (start + rows)[:, None] * (HEADS * SIZE) + head * SIZE + columns[None, :]
-    tl.store(to, states.to(out.dtype.element_ty), mask=real[:, None])
+    tl.store(out + to, states.to(out.dtype.element_ty), mask=real[:, None])
 
 
 @triton.jit(do_not_specialize=["first", "seed"])
@@ -74,28 +90,21 @@ def attention_backward(
     HEADS: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
     """The gradient of `attention_forward` with respect to query, key and value, from `slope`, that of its result."""
-    head, sentence = tl.program_id(0) % HEADS, first + tl.program_id(0) // HEADS
-    start = tl.load(starts + sentence).to(tl.int64)
-    length = tl.load(starts + sentence + 1) - start
-    rows, columns = tl.arange(0, BLOCK), tl.arange(0, SIZE)
-    real = rows < length
-    inner = (start + rows)[:, None] * (3 * HEADS * SIZE) + head * SIZE + columns[None, :]
-    query = tl.load(qkv + inner, mask=real[:, None], other=0.0)
-    key = tl.load(qkv + inner + HEADS * SIZE, mask=real[:, None], other=0.0)
-    value = tl.load(qkv + inner + 2 * HEADS * SIZE, mask=real[:, None], other=0.0)
-    own = slope + (start + rows)[:, None] * (HEADS * SIZE) + head * SIZE + columns[None, :]
-    given = tl.load(own, mask=real[:, None], other=0.0)
+    head, start, real = _place(starts, first, HEADS, BLOCK)
+    at, to = _elements(start, head, HEADS, SIZE, BLOCK)
+    query, key, value = _inputs(qkv + at, real, HEADS * SIZE)
+    given = tl.load(slope + to, mask=real[:, None], other=0.0)
     weights = _weights(query, key, real, scale)
     slopes, dropped = tl.dot(given, tl.trans(value)), weights
     if DROP:
         factor = tl.where(_kept(seed + head, start, p, BLOCK, BLOCK, LONGEST), 1.0 / (1.0 - p), 0.0)
         slopes, dropped = slopes * factor, weights * factor
     of_value = tl.dot(tl.trans(dropped.to(given.dtype)), given)
-    tl.store(out + inner + 2 * HEADS * SIZE, of_value.to(out.dtype.element_ty), mask=real[:, None])
+    tl.store(out + at + 2 * HEADS * SIZE, of_value.to(out.dtype.element_ty), mask=real[:, None])
     scores = weights * (slopes - tl.sum(weights * slopes, 1)[:, None]) * scale
     scores = scores.to(query.dtype)
-    tl.store(out + inner, tl.dot(scores, key).to(out.dtype.element_ty), mask=real[:, None])
-    tl.store(out + inner + HEADS * SIZE, tl.dot(tl.trans(scores), query).to(out.dtype.element_ty), mask=real[:, None])
+    tl.store(out + at, tl.dot(scores, key).to(out.dtype.element_ty), mask=real[:, None])
+    tl.store(out + at + HEADS * SIZE, tl.dot(tl.trans(scores), query).to(out.dtype.element_ty), mask=real[:, None])
 
 
 @triton.jit(do_not_specialize=["seed"])
