@@ -22,6 +22,8 @@ PROGRAMS = 528
 """Programs that share the tokens of a sum: four for each multiprocessor of an H100. A fixed number, so that sums have one order."""
 SPAN = 1024
 """Columns that a program of GELU takes."""
+SELDOM = 1e-12
+"""A probability of dropout that drops nothing: what is compared without dropout goes through the kernels that drop, as training does."""
 HALVES = (torch.bfloat16, torch.float16)
 SIZES = (16, 32, 64, 128)
 """Sizes of heads that the attention kernel takes."""
@@ -32,6 +34,11 @@ log = logging.getLogger(__name__)
 def new_seed() -> int:
     """Return a seed for one use of dropout, drawn from torch's generator on the CPU: nothing waits for the GPU."""
     return int(torch.randint(1 << 30, ()))
+
+
+def _drop(p: float) -> dict[str, Any]:
+    """Return how a kernel drops with probability p: the least draw of 32 bits that is kept, and what kept elements are multiplied by."""
+    return {"least": min(round(p * (1 << 32)), (1 << 32) - 1), "factor": 1.0 / (1.0 - p) if p < 1.0 else 0.0, "DROP": p > 0}
 
 
 def _power_of_two(number: int) -> int:
@@ -55,7 +62,7 @@ class _AddNorm(Function):
         means, scales = states.new_empty(tokens), states.new_empty(tokens)
         block = _power_of_two(width)
         kernels.norm_forward[(tokens,)](
-            branch, bias, states, gain, shift, out, half, means, scales, width, epsilon, seed, p, BLOCK=block, DROP=p > 0, **_launch(block)
+            branch, bias, states, gain, shift, out, half, means, scales, width, epsilon, seed, BLOCK=block, **_drop(p), **_launch(block)
         )
         ctx.save_for_backward(branch, bias, states, gain, means, scales)
         ctx.p, ctx.seed = p, seed
@@ -76,7 +83,7 @@ class _AddNorm(Function):
         block = _power_of_two(width)
         kernels.norm_backward[(PROGRAMS,)](
             slope, slope if half is None else half, branch, bias, states, gain, means, scales, of_branch, of_states, sums,
-            tokens, width, ctx.seed, ctx.p, BLOCK=block, DROP=ctx.p > 0, BOTH=half is not None, **_launch(block),
+            tokens, width, ctx.seed, BLOCK=block, BOTH=half is not None, **_drop(ctx.p), **_launch(block),
         )  # fmt: skip
         of_gain, of_shift, of_bias = sums.sum(0)
         return of_branch, of_bias, of_states, of_gain, of_shift, None, None, None
@@ -132,8 +139,7 @@ def _each(kernel: Any, tensors: tuple[Tensor, ...], layout: Layout, heads: int, 
     size = tensors[0].shape[1] // 3 // heads
     for first, count, block in layout.classes:
         kernel[(heads * count,)](
-            *tensors, layout.starts, first, seed, p, size**-0.5,
-            HEADS=heads, SIZE=size, BLOCK=block, DROP=p > 0, num_warps=block // 16,
+            *tensors, layout.starts, first, seed, scale=size**-0.5, HEADS=heads, SIZE=size, BLOCK=block, num_warps=block // 16, **_drop(p),
         )  # fmt: skip
 
 
@@ -230,7 +236,7 @@ def _check_attention(device: torch.device, dtype: torch.dtype, heads: int, size:
     layout, tokens = Layout.of(np.array(lengths), device), sum(lengths)
     qkv = torch.randn(tokens, 3 * heads * size, generator=draw).to(device, dtype).requires_grad_()
     slope = torch.randn(tokens, heads * size, generator=draw).to(device, dtype)
-    out = attention(qkv, layout, heads, 0.0)
+    out = attention(qkv, layout, heads, SELDOM)
     parts = [part.float().view(-1, 3, heads, size).permute(1, 2, 0, 3) for part in torch.split(qkv, lengths)]
     states = [(part[0] @ part[1].transpose(1, 2) * size**-0.5).softmax(-1) @ part[2] for part in parts]
     expected = torch.cat([state.transpose(0, 1).flatten(1) for state in states])

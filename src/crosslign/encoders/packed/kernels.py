@@ -22,27 +22,28 @@ LONGEST = tl.constexpr(128)
 
 
 @triton.jit
-def _kept(seed, first, p, ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDTH: tl.constexpr):
+def _kept(seed, first, least, ROWS: tl.constexpr, COLUMNS: tl.constexpr, WIDTH: tl.constexpr):
     """Return which elements are kept, bool [ROWS, COLUMNS], of rows of WIDTH elements, from row number `first` on.
 
-    A draw of Philox has four numbers, for four neighbours in a row.
+    A draw of Philox has four numbers of 32 bits, for four neighbours in a row; those that are not below `least` are kept.
     """
     quarter: tl.constexpr = COLUMNS // 4
     rows = (first + tl.arange(0, ROWS)).to(tl.int32)
     places = rows[:, None] * (WIDTH // 4) + tl.arange(0, quarter)[None, :]
-    a, b, c, d = tl.rand4x(seed, places, ROUNDS)
-    even = tl.join((a >= p).to(tl.int8), (b >= p).to(tl.int8))
-    odd = tl.join((c >= p).to(tl.int8), (d >= p).to(tl.int8))
+    a, b, c, d = tl.randint4x(seed, places, ROUNDS)
+    least = tl.cast(least, tl.uint32)
+    even = tl.join((a >= least).to(tl.int8), (b >= least).to(tl.int8))
+    odd = tl.join((c >= least).to(tl.int8), (d >= least).to(tl.int8))
     return tl.reshape(tl.join(even, odd), (ROWS, COLUMNS)) != 0
 
 
 @triton.jit
 def _weights(query, key, real, scale):
-    """Return the softmax of the scores, float32 [BLOCK, BLOCK]; padding's columns are zero."""
-    scores = tl.dot(query, tl.trans(key)) * scale
-    scores = tl.where(real[None, :], scores, float("-inf"))
-    weights = tl.exp(scores - tl.max(scores, 1)[:, None])
-    return weights / tl.sum(weights, 1)[:, None]
+    """Return the softmax of the scores, float32 [BLOCK, BLOCK], padding's columns zero, and by what each row is still to be multiplied."""
+    scores = tl.where(real[None, :], tl.dot(query, tl.trans(key)), float("-inf"))
+    scale = scale * 1.4426950408889634  # of powers of two
+    weights = tl.exp2(scores * scale - (tl.max(scores, 1) * scale)[:, None])
+    return weights, 1.0 / tl.sum(weights, 1)
 
 
 @triton.jit
@@ -68,25 +69,25 @@ def _inputs(at, real, WIDTH: tl.constexpr):
     return query, key, tl.load(at + 2 * WIDTH, mask=real[:, None], other=0.0)
 
 
-@triton.jit(do_not_specialize=["first", "seed"])
+@triton.jit(do_not_specialize=["first", "seed", "least"])
 def attention_forward(
-    qkv, out, starts, first, seed, p, scale,
+    qkv, out, starts, first, seed, least, factor, scale,
     HEADS: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
     """One head of one sentence: softmax(query keyᵀ scale), dropout, times value."""
     head, start, real = _place(starts, first, HEADS, BLOCK)
     at, to = _elements(start, head, HEADS, SIZE, BLOCK)
     query, key, value = _inputs(qkv + at, real, HEADS * SIZE)
-    weights = _weights(query, key, real, scale)
+    weights, each = _weights(query, key, real, scale)
     if DROP:
-        weights = tl.where(_kept(seed + head, start, p, BLOCK, BLOCK, LONGEST), weights / (1.0 - p), 0.0)
-    states = tl.dot(weights.to(value.dtype), value)
+        weights = tl.where(_kept(seed + head, start, least, BLOCK, BLOCK, LONGEST), weights, 0.0)
+    states = tl.dot(weights.to(value.dtype), value) * (each * factor)[:, None]
     tl.store(out + to, states.to(out.dtype.element_ty), mask=real[:, None])
 
 
-@triton.jit(do_not_specialize=["first", "seed"])
+@triton.jit(do_not_specialize=["first", "seed", "least"])
 def attention_backward(
-    qkv, slope, out, starts, first, seed, p, scale,
+    qkv, slope, out, starts, first, seed, least, factor, scale,
     HEADS: tl.constexpr, SIZE: tl.constexpr, BLOCK: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
     """The gradient of `attention_forward` with respect to query, key and value, from `slope`, that of its result."""
@@ -94,22 +95,23 @@ def attention_backward(
     at, to = _elements(start, head, HEADS, SIZE, BLOCK)
     query, key, value = _inputs(qkv + at, real, HEADS * SIZE)
     given = tl.load(slope + to, mask=real[:, None], other=0.0)
-    weights = _weights(query, key, real, scale)
+    weights, each = _weights(query, key, real, scale)
+    weights = weights * each[:, None]
     slopes, dropped = tl.dot(given, tl.trans(value)), weights
     if DROP:
-        factor = tl.where(_kept(seed + head, start, p, BLOCK, BLOCK, LONGEST), 1.0 / (1.0 - p), 0.0)
-        slopes, dropped = slopes * factor, weights * factor
-    of_value = tl.dot(tl.trans(dropped.to(given.dtype)), given)
+        kept = _kept(seed + head, start, least, BLOCK, BLOCK, LONGEST)
+        slopes, dropped = tl.where(kept, slopes, 0.0), tl.where(kept, weights, 0.0)
+    of_value = tl.dot(tl.trans(dropped.to(given.dtype)), given) * factor
     tl.store(out + at + 2 * HEADS * SIZE, of_value.to(out.dtype.element_ty), mask=real[:, None])
-    scores = weights * (slopes - tl.sum(weights * slopes, 1)[:, None]) * scale
+    scores = weights * (slopes - tl.sum(weights * slopes, 1)[:, None]) * (scale * factor)
     scores = scores.to(query.dtype)
     tl.store(out + at, tl.dot(scores, key).to(out.dtype.element_ty), mask=real[:, None])
     tl.store(out + at + HEADS * SIZE, tl.dot(tl.trans(scores), query).to(out.dtype.element_ty), mask=real[:, None])
 
 
-@triton.jit(do_not_specialize=["seed"])
+@triton.jit(do_not_specialize=["seed", "least"])
 def norm_forward(
-    branch, bias, states, gain, shift, out, half, means, scales, width, epsilon, seed, p,
+    branch, bias, states, gain, shift, out, half, means, scales, width, epsilon, seed, least, factor,
     BLOCK: tl.constexpr, DROP: tl.constexpr,
 ):  # fmt: skip
     """One token: the layer norm of states + dropout(branch + bias), in float32 and in half precision."""
@@ -119,7 +121,7 @@ def norm_forward(
     at = row * width + columns
     added = tl.load(branch + at, mask=real, other=0.0).to(tl.float32) + tl.load(bias + columns, mask=real, other=0.0)
     if DROP:
-        added = tl.where(tl.reshape(_kept(seed, row, p, 1, BLOCK, BLOCK), (BLOCK,)), added / (1.0 - p), 0.0)
+        added = tl.where(tl.reshape(_kept(seed, row, least, 1, BLOCK, BLOCK), (BLOCK,)), added * factor, 0.0)
     summed = tl.load(states + at, mask=real, other=0.0) + added
     mean = tl.sum(summed, 0) / width
     centred = tl.where(real, summed - mean, 0.0)
@@ -131,16 +133,16 @@ def norm_forward(
     tl.store(scales + row, scale)
 
 
-@triton.jit(do_not_specialize=["tokens", "seed"])
+@triton.jit(do_not_specialize=["tokens", "seed", "least"])
 def norm_backward(
-    slope, half_slope, branch, bias, states, gain, means, scales, of_branch, of_states, sums, tokens, width, seed, p,
+    slope, half_slope, branch, bias, states, gain, means, scales, of_branch, of_states, sums, tokens, width, seed, least, factor,
     BLOCK: tl.constexpr, DROP: tl.constexpr, BOTH: tl.constexpr,
 ):  # fmt: skip
     """Tokens in turn, one to each program: the gradients of `norm_forward`; of gain, shift, bias summed in `sums` [programs, 3, width]."""
     program, programs = tl.program_id(0), tl.num_programs(0)
     columns = tl.arange(0, BLOCK)
     real = columns < width
-    offset, factor = tl.load(bias + columns, mask=real, other=0.0), tl.load(gain + columns, mask=real, other=0.0)
+    offset, gains = tl.load(bias + columns, mask=real, other=0.0), tl.load(gain + columns, mask=real, other=0.0)
     of_gain, of_shift = tl.zeros((BLOCK,), tl.float32), tl.zeros((BLOCK,), tl.float32)
     of_bias = tl.zeros((BLOCK,), tl.float32)
     wide = tl.cast(width, tl.int64)  # rows times width may not fit into 32 bits
@@ -151,14 +153,14 @@ def norm_backward(
         if BOTH:
             own += tl.load(half_slope + at, mask=real, other=0.0).to(tl.float32)
         if DROP:
-            kept = tl.where(tl.reshape(_kept(seed, row, p, 1, BLOCK, BLOCK), (BLOCK,)), 1.0 / (1.0 - p), 0.0)
+            kept = tl.where(tl.reshape(_kept(seed, row, least, 1, BLOCK, BLOCK), (BLOCK,)), factor, 0.0)
             added = added * kept
         scale = tl.load(scales + row)
         normed = (tl.load(states + at, mask=real, other=0.0) + added - tl.load(means + row)) * scale
         normed = tl.where(real, normed, 0.0)
         of_gain += own * normed
         of_shift += own
-        own = own * factor
+        own = own * gains
         own = (own - tl.sum(own, 0) / width - normed * (tl.sum(own * normed, 0) / width)) * scale
         tl.store(of_states + at, own, mask=real)
         if DROP:
@@ -171,6 +173,15 @@ def norm_backward(
     tl.store(to + 2 * width, of_bias, mask=real)
 
 
+@triton.jit
+def _normal(values):
+    """Return the normal distribution's function and exp(-values² / 2), to 3e-7 (Abramowitz and Stegun, 7.1.26): half of erf's steps."""
+    density = tl.exp2(values * values * -0.7213475204444817)
+    near = 1.0 / (1.0 + 0.2316418883 * tl.abs(values))
+    tail = near * (0.127414796 + near * (-0.142248368 + near * (0.7107068705 + near * (-0.7265760135 + near * 0.5307027145)))) * density
+    return tl.where(values < 0, tail, 1.0 - tail), density
+
+
 @triton.jit(do_not_specialize=["tokens"])
 def gelu_forward(values, bias, out, tokens, width, BLOCK: tl.constexpr):
     """A span of columns, tokens in turn: GELU (exact, by erf) of values + bias."""
@@ -181,8 +192,7 @@ def gelu_forward(values, bias, out, tokens, width, BLOCK: tl.constexpr):
     for row in range(tl.program_id(0), tokens, tl.num_programs(0)):
         at = row * wide + columns
         inner = tl.load(values + at, mask=real, other=0.0).to(tl.float32) + offset
-        states = 0.5 * inner * (1.0 + tl.erf(inner * 0.7071067811865476))
-        tl.store(out + at, states.to(out.dtype.element_ty), mask=real)
+        tl.store(out + at, (inner * _normal(inner)[0]).to(out.dtype.element_ty), mask=real)
 
 
 @triton.jit(do_not_specialize=["tokens"])
@@ -197,9 +207,8 @@ def gelu_backward(slope, values, bias, out, sums, tokens, width, BLOCK: tl.const
     for row in range(program, tokens, programs):
         at = row * wide + columns
         inner = tl.load(values + at, mask=real, other=0.0).to(tl.float32) + offset
-        share = 0.5 * (1.0 + tl.erf(inner * 0.7071067811865476))
-        density = 0.3989422804014327 * tl.exp(-0.5 * inner * inner)
-        own = tl.load(slope + at, mask=real, other=0.0).to(tl.float32) * (share + inner * density)
+        share, density = _normal(inner)
+        own = tl.load(slope + at, mask=real, other=0.0).to(tl.float32) * (share + inner * density * 0.3989422804014327)
         tl.store(out + at, own.to(out.dtype.element_ty), mask=real)
         total += own
     tl.store(sums + program * width + columns, total, mask=real)

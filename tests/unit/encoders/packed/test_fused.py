@@ -37,6 +37,10 @@ def test_kernels_compute_what_torch_does(interpreted):
     assert interpreted["checked"] == {"_check_norm": True, "_check_gelu": True, "_check_attention": True}
 
 
+def test_gelu_is_exact_to_the_rounding_of_half_precision(interpreted):
+    assert interpreted["gelu"] < 2 * 2**-10
+
+
 def test_states_and_gradients_of_the_whole_pass_are_those_of_the_plain_one(interpreted):
     assert len(interpreted["pass"]) == 1 + 5 + 2 * 15  # states; the embeddings; each block without its keys' bias
     assert max(interpreted["pass"].values()) < 0.01
@@ -53,6 +57,17 @@ def test_dropout_of_attention_has_its_share_and_differs_by_seed_head_and_token(i
     assert found["factor"] == pytest.approx(1 / 0.75, rel=1e-3)
     for pair in ("seeds", "heads", "tokens"):
         assert found[pair] == pytest.approx(0.75**2 + 0.25**2, abs=2 * spread)
+
+
+def test_what_is_dropped_has_the_share_that_was_asked_for():
+    """A draw is one of 2³² numbers."""
+    for p in (0.1, 0.25, 0.75):
+        found = fused._drop(p)
+        assert found["least"] / 2**32 == pytest.approx(p, abs=2**-32)
+        assert found["factor"] == pytest.approx(1 / (1 - p))
+        assert found["DROP"]
+    assert not fused._drop(0.0)["DROP"]
+    assert fused._drop(1.0)["least"] == 2**32 - 1
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
