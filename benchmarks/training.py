@@ -13,9 +13,9 @@ time, not that.
 On a GPU it prints model FLOP utilisation: floating-point operations of the products of an encoder's forward and backward pass over
 real tokens (padding and what is computed twice left out), a second, as a share of the GPU's dense bf16 peak (`--peak`, TFLOP/s; known
 for A100, H100 and H200), over all steps behind the first eight, which compile and fill caches. Text is tokenised before the clock
-starts. Needs no package but torch, transformers and accelerate, and nothing from the network; where `datasets` is installed too,
-sentence-transformers trains the same encoder on the same pairs after it (`--alone` leaves that out). The last line is `ratio:
-<utilisation>`.
+starts. Needs no package but torch, transformers and accelerate, and nothing from the network. Where sentence-transformers is
+installed, its model and loss in a plain loop must give our losses of a small encoder without dropout, and where `datasets` is too, its
+trainer trains the same encoder on the same pairs (`--alone` leaves both out). The last line is `ratio: <utilisation>`.
 """
 
 from __future__ import annotations
@@ -74,17 +74,17 @@ def read_pairs(path: Path | None, count: int, folder: Path) -> Pairs:
 
 
 class Clock:
-    """Wall and processor time after each step, what it gave to a GPU included."""
+    """Wall and processor time after each step.
+
+    Nothing waits for a GPU here, which would keep it idle until the next step's first kernel: each side asks for its loss in every step,
+    so that a GPU is as far behind at one mark as at any other.
+    """
 
     def __init__(self) -> None:
         self.marks: list[tuple[float, float]] = []
 
     def mark(self) -> None:
         """Take the times of a step that ended."""
-        import torch
-
-        if torch.cuda.is_available():
-            torch.cuda.synchronize()
         self.marks.append((time.perf_counter(), time.process_time()))
 
     def per_step(self) -> tuple[float, float]:
@@ -280,11 +280,8 @@ def on_gpu(options: argparse.Namespace, work: Path) -> None:
     own = flops(lengths, shape["num_hidden_layers"], shape["hidden_size"], shape["intermediate_size"]) / wall / 1e12
     padding = 1 - (lengths.mean(1) / lengths.max(1)).mean()
     print(f"{lengths.mean():.1f} tokens a sentence; padding were {padding:.0%} of a batch that is padded to its longest sentence")
-    print(
-        f"{lengths.size / wall:.0f} sentences/s, {lengths.sum() / wall:.0f} tokens/s, {wall / steps * 1e3:.1f} ms a step (median ", end=""
-    )
-    print(f"{median * 1e3:.1f}), loss {losses[0]:.4f} to {losses[-1]:.4f}, {gpu_memory()}", flush=True)
-    print(f"{own:.0f} TFLOP/s of products")
+    print(f"{lengths.size / wall:.0f} sentences/s, {lengths.sum() / wall:.0f} tokens/s, {own:.0f} TFLOP/s of products, {gpu_memory()}")
+    print(f"{wall / steps * 1e3:.1f} ms a step (median {median * 1e3:.1f}), loss {losses[0]:.4f} to {losses[-1]:.4f}", flush=True)
     if not options.alone:
         against_peer(folder, pairs, options, work, wall)
     if peak := options.peak or peak_of(name):
@@ -294,10 +291,50 @@ def on_gpu(options: argparse.Namespace, work: Path) -> None:
         print("this GPU's peak is not known: give it with --peak")
 
 
+def in_a_loop(folder: Path, pairs: Pairs, options: argparse.Namespace) -> list[float]:
+    """Return the losses of sentence-transformers' model and loss in a plain loop; its trainer needs more packages."""
+    import torch
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+    from sentence_transformers.util import batch_to_device
+
+    model = SentenceTransformer(str(folder), device=options.device)
+    model.max_seq_length = options.max_length
+    loss, losses = MultipleNegativesRankingLoss(model.train(), scale=1 / TEMPERATURE), []
+    optimiser = torch.optim.AdamW(model.parameters(), lr=LEARNING_RATE, weight_decay=0.0)
+    schedule = torch.optim.lr_scheduler.LinearLR(optimiser, 1.0, 0.0, len(pairs) // options.batch)
+    for first in range(0, len(pairs), options.batch):
+        sides = zip(*pairs[first : first + options.batch], strict=True)
+        features = [batch_to_device(model.preprocess(list(side)), model.device) for side in sides]
+        with torch.autocast(options.device, torch.bfloat16, enabled=options.precision == "bf16"):
+            value = loss(features, None)
+        losses.append(value.item())
+        value.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimiser.step()
+        schedule.step()
+        optimiser.zero_grad()
+    return losses
+
+
+def same_loss(pairs: Pairs, options: argparse.Namespace, work: Path) -> None:
+    """Compare our losses of a small encoder without dropout to those of `in_a_loop`; end where they differ."""
+    folder = without_dropout(random_encoder(work / "check", "minilm_l6"), work / "check" / "plain")
+    checked = pairs[: options.batch * options.check]
+    ours, theirs = train_ours(folder, checked, options, work / "check")[1], in_a_loop(folder, checked, options)
+    apart = float(np.abs(np.array(ours) - np.array(theirs)).max())
+    print(f"minilm_l6 without dropout: losses of {options.check} steps agree to {apart:.1e} with sentence-transformers'", flush=True)
+    if not apart <= TOLERANCE[options.precision]:
+        sys.exit(f"losses differ: ours {ours}, sentence-transformers' {theirs}")
+
+
 def against_peer(folder: Path, pairs: Pairs, options: argparse.Namespace, work: Path, ours: float) -> None:
     """Train with the peer on the same device, and print how long it takes beside ours, in seconds."""
-    if importlib.util.find_spec("datasets") is None:
-        print("sentence-transformers' trainer was not measured: it needs the package datasets")
+    missing = [name for name in ("sentence_transformers", "datasets") if importlib.util.find_spec(name) is None]
+    if "sentence_transformers" not in missing:
+        same_loss(pairs, options, work)
+    if missing:
+        print(f"sentence-transformers' trainer was not measured: it needs {' and '.join(missing)}")
         return
     import torch
 
@@ -315,9 +352,7 @@ def against_peer(folder: Path, pairs: Pairs, options: argparse.Namespace, work: 
 def arguments() -> argparse.Namespace:
     """Return the command line's options."""
     command = parser(__doc__)
-    command.add_argument(
-        "--pairs", type=Path, help="parquet of shape pairs, or tab-separated columns; without it, verses in English and German"
-    )
+    command.add_argument("--pairs", type=Path, help="parquet of shape pairs, or two columns with tabs; else verses in English and German")
     command.add_argument("--folder", type=Path, help="where the encoder lies, or is put")
     command.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
     command.add_argument("--batch", type=int)

@@ -45,13 +45,32 @@ def test_no_option_is_required(path):
 @pytest.mark.parametrize("micro_batch", [None, 3])
 def test_training_on_a_gpu_prints_its_figures(benchmark, tmp_path, capsys, micro_batch):
     training = benchmark("training")
-    sizes = {"batch": 4, "steps": 10, "max_length": 24, "micro_batch": micro_batch}
+    sizes = {"batch": 4, "steps": 10, "max_length": 24, "micro_batch": micro_batch, "check": 2}
     options = Namespace(shape="minilm_l6", precision="bf16", threads=1, alone=False, peak=None, device="cpu", **sizes)
     training.on_gpu(options, tmp_path)
     printed = capsys.readouterr().out
+    assert "losses of 2 steps agree to " in printed
     assert "sentence-transformers / ours: " in printed
     assert "model FLOP utilisation" in printed
     assert float(printed.splitlines()[-1].removeprefix("ratio: ")) < 0.5
+
+
+def test_training_on_a_gpu_ends_where_losses_differ(benchmark, tmp_path, monkeypatch):
+    training = benchmark("training")
+    sizes = {"batch": 4, "steps": 10, "max_length": 24, "micro_batch": None, "check": 2}
+    options = Namespace(shape="minilm_l6", precision="bf16", threads=1, alone=False, peak=None, device="cpu", **sizes)
+    monkeypatch.setattr(training, "in_a_loop", lambda *_: [1.0, float("nan")])
+    with pytest.raises(SystemExit, match="losses differ: ours"):
+        training.same_loss([(f"w{i} w{i + 1}", f"w{i + 2}") for i in range(8)], options, tmp_path)
+
+
+def test_the_clock_of_a_training_keeps_no_gpu_waiting(benchmark, monkeypatch):
+    clock = benchmark("training").Clock()
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "synchronize", lambda: pytest.fail("it waits"))
+    for _ in range(6):
+        clock.mark()
+    assert clock.per_step() >= (0.0, 0.0)
 
 
 def test_faiss_is_tried_on_a_gpu_before_it_is_a_peer_there(benchmark, monkeypatch):
