@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from crosslign.config.reference import PACKAGES, reference
+from crosslign.config.resolve import TRAIN_DEFAULTS
 from crosslign.config.yaml_files import load_yaml
 from crosslign.corpora import EVALUATIONS, READERS
 from crosslign.corpora.filters import FILTERS
@@ -54,6 +55,11 @@ def test_options_are_explained_by_what_implements_them():
 def test_defaults_are_written_as_in_yaml():
     page = (ROOT / "config" / "README.md").read_text(encoding="utf-8")
     assert set(re.findall(r"default (None|True|False|null|true|false)\b", page)) == {"null", "true", "false"}
+
+
+def test_defaults_of_trainings_are_those_of_recipes():
+    recipe = load_yaml(ROOT / "workflow" / "schemas" / "paper.yaml").content["$defs"]["recipe"]["properties"]
+    assert {key: recipe["train"]["properties"][key].get("default") for key in TRAIN_DEFAULTS} == TRAIN_DEFAULTS
 
 
 def schemas_of(seam):
