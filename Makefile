@@ -9,7 +9,7 @@ SNAKEMAKE := $(BIN)/snakemake --cores all
 	test-faults test-faults-workflow soak soak-short lint format bench gpu clean help
 
 help:
-	@echo "make demo        build the quick-start table, figures and report from real text (about ten minutes on two cores)"
+	@echo "make demo        build the quick-start table, figures and report from real text (ten to forty minutes on two cores)"
 	@echo "make methods     build the second table, all five methods, from the same text (docs/methods.md)"
 	@echo "make mirror      score multilingual-e5-small on every real set of the mirror (docs/mirror.md)"
 	@echo "make test        run the test suite"
@@ -26,6 +26,7 @@ help:
 	@echo "make lint        check style, types, rules and their format"
 	@echo "make bench       run the benchmarks beside their public peers"
 	@echo "make gpu         measure and test all that is for a GPU, on one, within ten minutes; writes gpu.txt"
+	@echo "make clean       remove .venv and what Snakemake remembers of its runs; results stay"
 
 # torch goes first and alone: pinned in one call with the rest, its build stays the one chosen here (README, Which torch).
 $(VENV)/.installed: envs/requirements.lock pyproject.toml

@@ -3,10 +3,10 @@
 #
 #     sh benchmarks/on_gpu.sh [REPORT]       # or `make gpu`; the report is gpu.txt unless another file is named
 #
-# Needs one CUDA device and a python3 (PYTHON names another) with torch, transformers, accelerate, sentence-transformers, pyarrow, xxhash
-# and pytest; the rest of the lock adds peers (faiss, datasets) and is not asked for. Nothing is fetched. All of it is printed and stands
-# in the report: machine, driver, versions, seeds, figures. A part that fails or takes too long does not stop the others; the exit status
-# is the number of such parts.
+# Needs one CUDA device and a python3 (PYTHON names another) with torch, transformers, accelerate, sentence-transformers, pyarrow,
+# sentencepiece, xxhash and pytest; the rest of the lock adds peers (faiss, datasets) and is not asked for. Nothing is fetched. All of it is
+# printed and stands in the report: machine, driver, versions, seeds, figures. A part that fails or takes too long does not stop the others;
+# the exit status is the number of such parts.
 cd "$(dirname "$0")/.." || exit 1
 report=${1:-gpu.txt}
 python=${PYTHON:-python3}

@@ -1,11 +1,13 @@
 """The reference and the options' schema say what the code takes."""
 
 import inspect
+import re
 from pathlib import Path
 
 import pytest
 
-from crosslign.config.reference import reference
+from crosslign.config.reference import PACKAGES, reference
+from crosslign.config.resolve import TRAIN_DEFAULTS
 from crosslign.config.yaml_files import load_yaml
 from crosslign.corpora import EVALUATIONS, READERS
 from crosslign.corpora.filters import FILTERS
@@ -33,6 +35,31 @@ GIVEN = {"threads"}
 
 def test_the_reference_is_what_the_schemas_say():
     assert (ROOT / "config" / "README.md").read_text(encoding="utf-8") == reference(ROOT / "workflow" / "schemas")
+
+
+def test_every_key_is_explained():
+    lines = (ROOT / "config" / "README.md").read_text(encoding="utf-8").splitlines()
+    assert len(lines) > 500
+    assert not [line for line in lines if re.match(r" *- `", line) and not re.match(r" *- `[^`]+` \(.+\): \S", line)]
+
+
+def test_options_are_explained_by_what_implements_them():
+    page = (ROOT / "config" / "README.md").read_text(encoding="utf-8")
+    assert {seam: f"crosslign.{package}" for seam, package in PACKAGES.items()} == {seam: SEAMS[seam].package for seam in SEAMS}
+    line = next(line for line in page.splitlines() if line.startswith("    - `exclude_whitespace`"))
+    described = inspect.getdoc(FILTERS.get("alphabet_ratio")).split("exclude_whitespace: ")[1].splitlines()[0]
+    assert line == f"    - `exclude_whitespace` (boolean): {described}"
+    assert not re.search("PROTOCOLS|CONTRACTS|golden", page)
+
+
+def test_defaults_are_written_as_in_yaml():
+    page = (ROOT / "config" / "README.md").read_text(encoding="utf-8")
+    assert set(re.findall(r"default (None|True|False|null|true|false)\b", page)) == {"null", "true", "false"}
+
+
+def test_defaults_of_trainings_are_those_of_recipes():
+    recipe = load_yaml(ROOT / "workflow" / "schemas" / "paper.yaml").content["$defs"]["recipe"]["properties"]
+    assert {key: recipe["train"]["properties"][key].get("default") for key in TRAIN_DEFAULTS} == TRAIN_DEFAULTS
 
 
 def schemas_of(seam):

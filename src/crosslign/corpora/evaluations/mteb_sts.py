@@ -52,7 +52,7 @@ def read(
         subsets: subsets that must be there; others are left out. All, when empty.
         low, high: range of the scores.
         empty_as_space: read an empty sentence as one space, not refuse it: the first version of MTEB's STS22 encodes articles without text,
-            and its sizes (B5) and published figures count them. BERT's and XLM-R's tokenizers make no token of a space.
+            and its sizes and published figures count them. BERT's and XLM-R's tokenizers make no token of a space.
 
     Raises:
         InputError: a row without sentences, a score that is no number in that range, a subset that is not there.

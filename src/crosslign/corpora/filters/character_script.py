@@ -15,7 +15,7 @@ class CharacterScript(SideRule):
 
     Args:
         setting: the corpus.
-        min_share: least share of alphabetic characters, 0 to 1 (PROTOCOLS A.6.5 has 0.9).
+        min_share: least share of alphabetic characters, 0 to 1.
     """
 
     def __init__(self, setting: Setting, *, min_share: float = 0.9) -> None:

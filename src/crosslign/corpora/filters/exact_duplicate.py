@@ -31,8 +31,8 @@ class ExactDuplicate(Filter):
 
     Args:
         setting: the corpus; its references hold the rows of `corpora`.
-        compare: `key` compares by the key of PROTOCOLS A0.8 (case, width, spaces and punctuation do not count), `text` by
-            the text as it stands.
+        compare: `key` compares letters and digits (case, width, spaces and punctuation do not count), `text` the text
+            as it stands.
         corpora: ids of corpora whose rows are dropped, too.
 
     Raises:

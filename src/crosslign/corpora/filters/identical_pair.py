@@ -12,7 +12,7 @@ from crosslign.corpora.filters import FILTERS, Column, Mask, PairRule
 
 @FILTERS.register
 class IdenticalPair(PairRule):
-    """Keep pairs whose sides differ in more than case, width, spaces and punctuation (the key of PROTOCOLS A0.8)."""
+    """Keep pairs whose sides differ in more than case, width, spaces and punctuation."""
 
     def accept(self, left: Column, right: Column) -> Mask:
         """Return which rows have sides that differ."""

@@ -26,7 +26,7 @@ class NearDuplicate(Filter):
 
     Args:
         setting: the corpus.
-        threshold: least Jaccard similarity of character n-grams (crosslign.corpora.near_duplicates).
+        threshold: least Jaccard similarity of the sets of their character 5-grams (3-grams in languages without spaces between words).
     """
 
     remembers = True

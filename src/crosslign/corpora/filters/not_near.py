@@ -24,7 +24,7 @@ class NotNear(Filter):
     Args:
         setting: the corpus; its references hold the corpora's rows.
         corpora: ids of the reference corpora.
-        threshold: least Jaccard similarity of character n-grams (crosslign.corpora.near_duplicates).
+        threshold: least Jaccard similarity of the sets of their character 5-grams (3-grams in languages without spaces between words).
 
     Raises:
         InputError: a reference corpus is not there.

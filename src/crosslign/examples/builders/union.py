@@ -32,7 +32,7 @@ def build(
         material: the training sets.
         drop_hard_negatives: make pairs of triplets.
         repeat: how many times the rows of a training set are taken, by id (once where it is not named).
-        unique: leave out pairs whose two sentences (by the key of PROTOCOLS A0.8), in either order, an earlier row has.
+        unique: leave out pairs whose two sentences (case, width, spaces and punctuation do not count), in either order, an earlier row has.
 
     Raises:
         InputError: there are none, or their shapes cannot be mixed, or `repeat` names another.

@@ -25,11 +25,11 @@ class Classification(Part):
 
     Args:
         labels: classes; 1 for the score of one choice among several.
-        head: roberta, mlp or linear.
+        head: `roberta` (dense, tanh, linear), `mlp` (dense, ReLU, linear) or `linear`.
         features: `vector`: one vector a row (a cross-encoder's, or a single sentence's); `concat`: [u; v; |u − v|] of the
             vectors of two sentences.
         hidden: units of `mlp`.
-        dropout: probability.
+        dropout: its probability.
         normalise: whether `concat` takes vectors of unit length.
     """
 

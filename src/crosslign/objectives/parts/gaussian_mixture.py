@@ -47,12 +47,12 @@ class GaussianMixture(RankClassifier):
     N(0, 1), some 30 standard deviations away from real differences in 1024 dimensions.
 
     Args:
-        ranks: N.
-        gmm_init: cosine or random.
+        ranks: N, the number of semantic ranks.
+        gmm_init: start from `target_cosines` (`cosine`), or as the released code does (`random`).
         target_cosines: t, falling and below 1; where they are not N, they are interpolated.
         tempered: divide the log-likelihood by d, so that posteriors are not almost one-hot.
         squared_prior: count π twice, as the paper's equations 5 and 19 together print.
-        variances: bounds of σ², held at each step, or None.
+        variances: bounds of σ², held at each step; null for none.
         frozen: never trained.
 
     Attributes:

@@ -30,7 +30,7 @@ class MomentumQueue(Part):
 
     Args:
         size: K, keys of each ring; of a batch larger than K the newest K stay.
-        momentum: m in [0, 1].
+        momentum: m, the share of the old value in the moving average.
         queue_init: `masked_empty`: a ring counts only what was written to it; `random`: it starts full of random unit vectors.
         key_dropout: encode keys in train mode, with dropout, as the MoCo code leaves its key encoder.
         langs: a ring for each of these languages instead of one per member.

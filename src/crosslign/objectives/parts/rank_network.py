@@ -25,7 +25,7 @@ class RankNetwork(RankClassifier):
     start as torch's do (uniform, from the fan-in). W₁ is applied to each half by itself, and the pairs by blocks of anchors.
 
     Args:
-        ranks: N.
+        ranks: N, the number of semantic ranks.
         frozen: never trained.
         hidden: units of the hidden layer; None: d, the length of the vectors.
     """

@@ -23,9 +23,9 @@ class RankScores(Part):
     it over with `start_from: base`. The paper starts from r/N, which gives rank 1, the most similar, the smallest score.
 
     Args:
-        ranks: N.
+        ranks: N, the number of semantic ranks.
         s_init: `measured`, from a linear start; `linear`: (N − r + 1)/N; `printed`: r/N, inverted.
-        epsilon: ε, from the released code.
+        epsilon: ε, the share of the old value in the moving average, from the released code.
 
     Attributes:
         scores: s, float32 [N].

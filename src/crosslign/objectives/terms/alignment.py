@@ -37,12 +37,12 @@ class Alignment:
     comparator of the SCL paper, section 3.2; released code does not exist.
 
     Args:
-        similarity: cosine, mse, kl (the values of tables 1–3 are those of KL) or symmetric_kl.
+        similarity: `cosine`, `mse`, `kl` (the values of tables 1–3 are those of KL) or `symmetric_kl`.
         part: a classification part, for KL between posteriors.
-        distributions: `classes` or `embedding`, for the two KL.
-        encode: `pair` or `sentences`.
-        kinds: kinds of views to use, or None for all.
-        pooling: a pooling other than the readout's, or None.
+        distributions: of the two KL: the posteriors of `part` (`classes`), or the softmax over a vector's dimensions (`embedding`).
+        encode: a row's two sentences together (`pair`), or each by itself (`sentences`).
+        kinds: kinds of views to use (`full`, `partial`, `code_switch`); all by default.
+        pooling: a pooling other than the readout's, which is the default.
         layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
         over_views: mean or sum of the views' losses.
     """

@@ -37,10 +37,10 @@ class CrossEntropy:
 
     Args:
         part: name of a `classification` part.
-        form: single_label, multiple_choice or multi_label.
-        encode: pair or sentences.
+        form: `single_label`, `multiple_choice` (rows of one group are a question's choices) or `multi_label` (a row has several classes).
+        encode: a row's two sentences together (`pair`), or each by itself (`sentences`).
         label_smoothing: share of the label spread over all classes (single_label).
-        pooling: a pooling other than the readout's, or None.
+        pooling: a pooling other than the readout's, which is the default.
         layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
     """
 

@@ -57,17 +57,17 @@ class GMMRanks:
 
     Args:
         classifier: name of a `gaussian_mixture` or `rank_network` part.
-        labels: interpolation or encoder.
+        labels: `interpolation` (phase 1) or `encoder` (phase 2).
         scores: name of a `rank_scores` part; needed for `encoder`.
         queue: name of a `momentum_queue` part; needed for `encoder`. With `interpolation`, whether y are momentum keys, as
-            phase 2 compares with, or (None) the encoder's vectors.
+            phase 2 compares with, or, without one, the encoder's vectors.
         interpolations: number of ỹ per pair.
-        binning: ceil or equal_width.
+        binning: how λ becomes a rank: `ceil`, the paper's ⌈1 + (N − 1)λ⌉, or `equal_width`, ⌊Nλ⌋ + 1.
         normalise_interpolated: bring ỹ back to length 1 (A.6.2; the paper uses it as it is).
         label_smoothing: share of the label that is spread over all ranks.
         anchor_parallel: as in `rank_infonce`.
         self_positive: as in `rank_infonce`.
-        pooling: a pooling other than the readout's, or None.
+        pooling: a pooling other than the readout's, which is the default.
         layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
     """
 

@@ -30,16 +30,16 @@ class InfoNCE:
     Differs from SimCSE's code in that a row without a hard negative has none, where SimCSE encodes a space.
 
     Args:
-        temperature: τ > 0.
+        temperature: τ, above 0, by which cosines are divided.
         hard_negative_weight: w, added to the logit of an anchor's own hard negative: the logarithm of a weight.
         mask_same_text: leave out of an anchor's denominator what is no negative for it: sentences equal to the anchor or to
             its positive, and positives of equal anchors.
-        projection: name of a part that is applied to all vectors first, or None.
-        pooling: a pooling other than the readout's, or None.
+        projection: name of a part that is applied to all vectors first.
+        pooling: a pooling other than the readout's, which is the default.
         layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
         over_views: mean or sum of the views' losses.
-        encode: labelled examples only; see `Views`.
-        kinds: labelled examples only; kinds of views to use, or None for all.
+        encode: labelled examples only: a row's two sentences together (`pair`), or each by itself (`sentences`).
+        kinds: labelled examples only; kinds of views to use (`full`, `partial`, `code_switch`); all by default.
     """
 
     shape: Shape = "pairs"

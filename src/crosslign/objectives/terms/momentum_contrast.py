@@ -32,10 +32,10 @@ class MomentumContrast:
 
     Args:
         queue: name of a `momentum_queue` part.
-        temperature: τ > 0.
+        temperature: τ, above 0, by which cosines are divided.
         in_batch_keys: the batch's other keys of the positive's side are negatives too (MoCo's rule is no).
         own_side_keys: the batch's keys of the query's own side, its own key left out, are negatives too.
-        pooling: a pooling other than the readout's, or None.
+        pooling: a pooling other than the readout's, which is the default.
         layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
     """
 

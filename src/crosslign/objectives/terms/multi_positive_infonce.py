@@ -34,7 +34,7 @@ class MultiPositiveInfoNCE:
     `c` [C, d], hard negatives.
 
     Args:
-        temperature: τ > 0.
+        temperature: τ, above 0, by which cosines are divided.
         rescale: lo and hi over the batch (`global`), over each anchor's row (`row`), or no rescaling (`none`).
         rescale_gradient: whether gradients pass lo and hi (A5.4; the paper does not say).
         denominator: `all`: all sentences of all groups except the anchor; `positives_only`: other groups' anchors left out.
@@ -42,8 +42,8 @@ class MultiPositiveInfoNCE:
         all_anchors: every member of a group is an anchor.
         mask_same_text: groups that share a string are one meaning: neither is a negative for the other. Hard negatives equal
             to a member of the anchor's group are left out.
-        projection: name of a part that is applied to all vectors first, or None.
-        pooling: a pooling other than the readout's, or None.
+        projection: name of a part that is applied to all vectors first.
+        pooling: a pooling other than the readout's, which is the default.
         layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
     """
 

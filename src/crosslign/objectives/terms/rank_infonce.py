@@ -67,13 +67,13 @@ class RankInfoNCE:
     Args:
         queue: name of a `momentum_queue` part.
         classifier: name of a `gaussian_mixture` or `rank_network` part.
-        scores: name of a `rank_scores` part, which is updated with the classifier's ranks; or None.
-        temperature_min: τ_1.
-        temperature_max: τ_{N−1}.
+        scores: name of a `rank_scores` part, which is updated with the classifier's ranks, if any.
+        temperature_min: τ_1, of the most similar rank.
+        temperature_max: τ_{N−1}, of the last rank but one.
         rank_loss_aggregate: sum (paper) or mean (released code) of the probabilities inside the logarithm.
         anchor_parallel: share of the batch with a parallel sentence of known rank 1 (0 in the paper).
         self_positive: the momentum view of the anchor itself has rank 1.
-        pooling: a pooling other than the readout's, or None.
+        pooling: a pooling other than the readout's, which is the default.
         layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
     """
 

@@ -37,12 +37,12 @@ class SupervisedContrastive:
 
     Args:
         temperature: τ, 1.0 in the paper.
-        form: classification or retrieval.
-        positives: own or same_class (classification).
+        form: `classification` (labels are classes) or `retrieval` (label 1 marks paraphrases).
+        positives: an anchor's view alone (`own`), or all views of its class (`same_class`); of `classification`.
         normalise_positives: divide an anchor's sum by the number of its positives (retrieval; the paper does not).
-        kinds: kinds of views to use, or None for all.
-        encode: `pair` or `sentences`; None takes what the form needs.
-        pooling: a pooling other than the readout's, or None.
+        kinds: kinds of views to use (`full`, `partial`, `code_switch`); all by default.
+        encode: `pair` or `sentences`; by default what the form needs.
+        pooling: a pooling other than the readout's, which is the default.
         layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
         over_views: mean or sum of the views' losses.
     """

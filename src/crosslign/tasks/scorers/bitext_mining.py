@@ -55,9 +55,13 @@ def bitext_mining(
         protocols: `xtreme`: threshold tuned on role dev (or sample), applied to test (or training); `train_oracle`, `sample_oracle`:
             threshold tuned on the gold that is scored, of test and of dev; `official`: threshold of test applied to role official, which
             has no gold; `mteb`: nearest neighbour of each source that has a partner, no margin, no threshold.
-        k, margin, retrieval: see `crosslign.mining.mine`; candidates are computed once and shared by all protocols.
-        dedup: `text` or `id` for all protocols, instead of each one's own (`DEDUP`); `mteb` never collapses sentences.
-        threshold_ties: see `crosslign.mining.best_threshold`.
+        k: neighbours that a margin is measured against, at most as many as the other side has.
+        margin: cosine over (`ratio`) or less (`distance`) the mean of the cosines to both sides' neighbours, or the cosine (`absolute`).
+        retrieval: best target of each source (`fwd`), best source of each target (`bwd`), best both ways (`intersect`), or best of both
+            ways, each sentence once (`max`).
+        dedup: `text` or `id` for all protocols, instead of each one's own (`id` of `sample_oracle`, `text` of the
+            others); `mteb` never collapses sentences.
+        threshold_ties: `group` looks at F1 only where a run of equal scores ends; `prefix` within it, too, as the reference does.
         resamples: bootstrap resamples of the source sentences for intervals, at the threshold that was chosen; they hold no
             uncertainty of that choice. 0 for none.
         seed: of the bootstrap.

@@ -75,8 +75,7 @@ class CodeSwitch:
         views: copies of each row.
         per_word_language: draw the language for each word, as CoSDA-ML does.
         targets: languages to switch into; those of the dictionaries where not given.
-        strip_punctuation: look a word up without the punctuation around it, which stays; else as it stands between white space,
-            the words of PROTOCOLS A.4.2.
+        strip_punctuation: look a word up without the punctuation around it, which stays; else as it stands between white space.
 
     Raises:
         InputError: a dictionary has no word of `langs`, or no target has a dictionary.

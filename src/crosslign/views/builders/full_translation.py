@@ -12,7 +12,15 @@ from crosslign.views.builders._translated import Side, TranslatedView
 
 @VIEWS.register
 class FullTranslation(TranslatedView):
-    """Copies whose sentences are all translated into one language; rows with a sentence outside `langs` are left out."""
+    """Copies whose sentences are all translated into one language; rows with a sentence outside `langs` are left out.
+
+    Args:
+        setting: the view.
+        translator: `{name: options}` of the engine.
+        targets: languages to translate into; each copy's is drawn.
+        langs: languages of the sentences to translate.
+        views: copies of each row.
+    """
 
     kind = "full"
 

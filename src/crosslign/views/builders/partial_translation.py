@@ -18,7 +18,11 @@ class PartialTranslation(TranslatedView):
     """Copies of pairs of which exactly one sentence is translated; rows of one sentence are left out.
 
     Args:
-        setting, translator, targets, langs, views: see `TranslatedView`.
+        setting: the view.
+        translator: `{name: options}` of the engine.
+        targets: languages to translate into; each copy's is drawn.
+        langs: languages of the sentences to translate.
+        views: copies of each row.
         replace: `random`: one of the two, drawn uniformly, or the one that is in `langs` where only one is; `first` or `second`:
             always that one. The paper does not say which.
     """
