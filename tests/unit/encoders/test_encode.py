@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import get_ident
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -218,6 +220,16 @@ def test_chunks_of_sentences_do_not_matter(tiny_model, texts, monkeypatch):
     vectors, again = encode_counted(tiny_model, texts, ["en"] * len(texts), MEAN | {"max_length": 6})
     assert np.abs(vectors - expected).max() < 1e-5
     assert again == cut > 7
+
+
+def test_a_cpu_tokenises_and_encodes_in_turns_in_one_thread(tiny_model, texts, monkeypatch):
+    """Its cores are all at work, and two chunks of token ids would take twice the memory."""
+    seen, tokenise_, forward = [], Member.tokenise, Member.forward
+    monkeypatch.setattr(module, "CHUNK", 20)
+    monkeypatch.setattr(Member, "tokenise", lambda self, *given: seen.append(("tokenise", get_ident())) or tokenise_(self, *given))
+    monkeypatch.setattr(Member, "forward", lambda self, *given: seen.append(("forward", get_ident())) or forward(self, *given))
+    _encode(tiny_model, texts)
+    assert seen == [("tokenise", get_ident()), ("forward", get_ident())] * 2
 
 
 @pytest.mark.parametrize("training", [True, False])
