@@ -2,22 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import threading
 
 import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from pretend_tensor import PretendTensor
 from torch import nn
 
 from crosslign.encoders import encode as module
-from crosslign.encoders import text_sets
+from crosslign.encoders import shards, text_sets
 from crosslign.encoders.encode import apply_head, encode
 from crosslign.encoders.model import Member, Model
 from crosslign.encoders.packed.training import PackedTraining, trains_packed
 from crosslign.encoders.text_sets import embed_text_set
 from crosslign.encoders.tokens import collate
-from crosslign.errors import InputError
+from crosslign.errors import InputError, ResourceError
 from crosslign.files import write_rows
 
 
@@ -176,6 +179,47 @@ def test_what_ends_an_encoding_comes_at_its_turn_and_the_next_run_goes_on(cuda, 
     found, _ = embed("x.npy")
     assert encoded == [0, 8, 16, 24, 32]
     assert np.abs(found - whole).max() < 1e-5
+
+
+PRETEND = """
+import pytest
+from pretend_cuda import pretend_cuda
+
+held = pretend_cuda(pytest.MonkeyPatch(), count=2)
+held.__enter__()
+"""
+"""What a process of Python does first, to see the pretend devices of the one that starts it."""
+
+
+@pytest.fixture
+def two_gpus_in_processes(two_gpus, tmp_path, monkeypatch):
+    """The names of two CUDA devices that processes see, too."""
+    if isinstance(torch.zeros(1, device=two_gpus[0]), PretendTensor):
+        (tmp_path / "pretend").mkdir()
+        (tmp_path / "pretend" / "sitecustomize.py").write_text(PRETEND)
+        monkeypatch.syspath_prepend(tmp_path / "pretend")
+    return two_gpus
+
+
+def test_two_gpus_encode_side_by_side_and_go_on_when_one_process_was_killed(two_gpus_in_processes, embed, tiny_encoder, texts, monkeypatch):
+    monkeypatch.setattr(text_sets, "SHARD", 8)
+    real, asked, devices = shards._Worker.ask, [], set()
+
+    def killed_at_its_second(self, line):
+        if isinstance(line, dict):
+            devices.add(line["device"])
+        elif line[0] not in (0, 8) and not asked:
+            asked.append(line)
+            os.kill(self._process.pid, signal.SIGKILL)
+        return real(self, line)
+
+    monkeypatch.setattr(shards._Worker, "ask", killed_at_its_second)
+    with pytest.raises(ResourceError, match="goes on behind the shards"):
+        embed("x.npy")
+    found, counts = embed("x.npy")
+    expected = encode(Model.load({"main": tiny_encoder / "main"}), texts, ["en"] * len(texts), READOUT)
+    assert np.abs(found - expected).max() < 1e-5
+    assert (counts["device"], counts["devices"], devices) == ("cuda", 2, set(two_gpus_in_processes))
 
 
 def test_a_head_gives_a_cpus_logits(cuda):
