@@ -23,6 +23,12 @@ from crosslign.files import write_batches, write_rows
 READOUT = {"pooling": "mean", "layer": -1, "max_length": 32, "normalise": True, "precision": "fp32", "prefix": ""}
 
 
+@pytest.fixture(autouse=True)
+def without_a_gpu(monkeypatch):
+    """A CPU's bytes and processes are what is compared here, on a machine with GPUs too; tests/gpu has theirs."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+
+
 @pytest.fixture
 def english(sentence_pairs):
     return [pair[0] for pair in sentence_pairs]
