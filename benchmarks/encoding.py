@@ -1,7 +1,7 @@
 """Sentences per second beside `SentenceTransformer.encode`, for the same model and real sentences of mixed length.
 
 The ways take turns: the project's encoder in its best precision and in float32; the peer's defaults (float32, batches of 32 sorted by
-length); the fastest of its documented settings, batch sizes and `bfloat16` weights, that keeps a cosine of 0.9999 to its own float32
+length); the fastest of its documented settings, batch sizes and weights in half precision, that keeps a cosine of 0.9999 to its own float32
 vectors; the fastest that keeps 0.999 only, which says how the two compare in the same precision; and the loop of the papers' extraction
 scripts, transformers in float32 over batches of 128 in the order given, on a part of the sentences (`--loop`). Settings are chosen on a
 quarter of the sentences. All get the same folder, threads and sentences in random order; the model is loaded before the clock starts.
@@ -50,6 +50,8 @@ from crosslign.threads import limit_threads
 BATCHES = {"cpu": (16, 32, 64, 128), "cuda": (32, 128, 512)}
 PRECISIONS = {"cpu": ("bf16",), "cuda": ("bf16", "fp16")}
 """What `auto` tries before float32."""
+HALVES = {"cpu": ("bfloat16",), "cuda": ("bfloat16", "float16")}
+"""Types of the peer's weights beside float32: those of the precisions that ours may take."""
 LONGEST = 256
 FLOOR, LOOSE_FLOOR = 0.9999, 0.999
 LOOP_BATCH = 128
@@ -97,9 +99,11 @@ def peer_ways(folder: Path, device: str) -> dict[str, Encode]:
     from sentence_transformers import SentenceTransformer
 
     plain = SentenceTransformer(str(folder), device=device)
-    halved = SentenceTransformer(str(folder), device=device, model_kwargs={"dtype": torch.bfloat16})
+    models = {"float32": plain}
+    for name in HALVES[device]:
+        models[name] = SentenceTransformer(str(folder), device=device, model_kwargs={"dtype": getattr(torch, name)})
     ways: dict[str, Encode] = {"default": lambda texts: plain.encode(texts, show_progress_bar=False)}
-    for name, model in (("float32", plain), ("bfloat16", halved)):
+    for name, model in models.items():
         for batch in BATCHES[device]:
             ways[f"{name}, batch {batch}"] = lambda texts, m=model, b=batch: (
                 m.encode(texts, batch_size=b, convert_to_tensor=True, show_progress_bar=False).float().cpu().numpy()

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import threading
+
 import numpy as np
 import pyarrow as pa
 import pytest
 import torch
+from pretend_tensor import PretendTensor
 from torch import nn
 
+from crosslign.encoders import encode as module
+from crosslign.encoders import shards, text_sets
 from crosslign.encoders.encode import apply_head, encode
-from crosslign.encoders.model import Model
+from crosslign.encoders.model import Member, Model
 from crosslign.encoders.packed.training import PackedTraining, trains_packed
 from crosslign.encoders.text_sets import embed_text_set
 from crosslign.encoders.tokens import collate
+from crosslign.errors import InputError, ResourceError
 from crosslign.files import write_rows
 
 
@@ -61,14 +69,157 @@ def test_vectors_of_half_precision_point_the_same_way(on_both, cuda, tiny_encode
     assert not np.array_equal(full, half)
 
 
-def test_a_text_set_is_encoded_on_the_gpu(cuda, tiny_encoder, texts, tmp_path):
+READOUT = {"pooling": "mean", "layer": -1, "max_length": 32, "normalise": True, "precision": "fp32", "prefix": ""}
+
+
+@pytest.fixture
+def embed(tiny_encoder, texts, tmp_path):
+    """Encode the text set of all texts; returns the matrix and what was counted."""
     ids = [str(number) for number in range(len(texts))]
     write_rows(tmp_path / "texts.parquet", pa.table({"text_id": ids, "lang": ["en"] * len(ids), "text": texts}), "texts")
-    readout = {"pooling": "mean", "layer": -1, "max_length": 32, "normalise": True, "precision": "fp32", "prefix": ""}
-    counts = embed_text_set({"main": tiny_encoder / "main"}, tmp_path / "texts.parquet", readout, tmp_path / "x.npy")
-    expected = encode(Model.load({"main": tiny_encoder / "main"}), texts, ["en"] * len(texts), readout)
+
+    def run(name):
+        members, out = {"main": tiny_encoder / "main"}, tmp_path / name
+        counts = embed_text_set(members, tmp_path / "texts.parquet", READOUT, out, work=tmp_path / "work")
+        return np.load(out), counts
+
+    return run
+
+
+def test_a_text_set_is_encoded_on_the_gpu(cuda, embed, tiny_encoder, texts):
+    found, counts = embed("x.npy")
+    expected = encode(Model.load({"main": tiny_encoder / "main"}), texts, ["en"] * len(texts), READOUT)
     assert (counts["device"], counts["devices"]) == ("cuda", 1)
-    assert np.abs(np.load(tmp_path / "x.npy") - expected).max() < 1e-5
+    assert np.abs(found - expected).max() < 1e-5
+
+
+@pytest.fixture
+def order_of_events(monkeypatch):
+    """Let the first forward pass wait for a number of tokenisings, and fail where they do not come; returns who tokenised, and when."""
+    seen, tokenised = [], threading.Semaphore(0)
+
+    def watch(before_the_first):
+        tokenise, forward = Member.tokenise, Member.forward
+
+        def noted(self, *given):
+            tokens = tokenise(self, *given)
+            seen.append(("tokenised", threading.current_thread() is threading.main_thread()))
+            tokenised.release()
+            return tokens
+
+        def waiting(self, *given):
+            if "encoded" not in seen:
+                assert all(tokenised.acquire(timeout=20) for _ in range(before_the_first)), "nothing is tokenised while a batch is encoded"
+            seen.append("encoded")
+            return forward(self, *given)
+
+        monkeypatch.setattr(Member, "tokenise", noted)
+        monkeypatch.setattr(Member, "forward", waiting)
+        return seen
+
+    return watch
+
+
+IN_A_THREAD = ("tokenised", False)
+
+
+def test_the_next_part_is_tokenised_while_the_first_is_encoded(cuda, tiny_encoder, texts, monkeypatch, order_of_events):
+    model = Model.load({"main": tiny_encoder / "main"}).to(cuda)
+    expected = encode(model, texts, ["en"] * len(texts), {"pooling": "mean"})
+    monkeypatch.setattr(module, "PART", 16)
+    seen = order_of_events(2)
+    found = encode(model, texts, ["en"] * len(texts), {"pooling": "mean"})
+    assert np.abs(found - expected).max() < 1e-5
+    assert seen[:3] == [IN_A_THREAD, IN_A_THREAD, "encoded"]  # never two parts ahead
+    assert seen.count(IN_A_THREAD) == 3
+
+
+def test_parts_hold_sentences_of_like_length(cuda, tiny_encoder, texts, monkeypatch):
+    monkeypatch.setattr(module, "PART", 10)
+    model = Model.load({"main": tiny_encoder / "main"}).to(cuda)
+    for pairs in (None, texts[::-1]):
+        parts = list(module.tokenised(model, texts, ["en"] * len(texts), {}, pairs))
+        letters = np.array([len(text) + (len(pairs[row]) if pairs else 0) for row, text in enumerate(texts)])
+        assert np.concatenate([part.rows for part in parts]).tolist() == np.argsort(-letters, kind="stable").tolist()
+        assert [len(part.tokens.ids) for part in parts] == [10, 10, 10, 10]
+
+
+def test_the_next_shard_is_tokenised_while_the_first_is_encoded(cuda, embed, monkeypatch, order_of_events):
+    whole, _ = embed("whole.npy")
+    monkeypatch.setattr(text_sets, "SHARD", 8)
+    seen = order_of_events(2)
+    found, counts = embed("x.npy")
+    assert np.abs(found - whole).max() < 1e-5
+    assert counts["rows"] == len(whole)
+    assert seen[:3] == [IN_A_THREAD, IN_A_THREAD, "encoded"]
+    assert seen.count(IN_A_THREAD) == 5
+
+
+@pytest.mark.parametrize("error", [InputError("bad"), KeyboardInterrupt()])
+@pytest.mark.parametrize("where", ["tokenise", "forward"])
+def test_what_ends_an_encoding_comes_at_its_turn_and_the_next_run_goes_on(cuda, embed, monkeypatch, error, where):
+    """As in a run that tokenises each shard at its turn."""
+    whole, _ = embed("whole.npy")
+    monkeypatch.setattr(text_sets, "SHARD", 8)
+    real, calls, encoded = getattr(Member, where), [], []
+
+    def third_ends(self, *given):
+        calls.append(1)
+        if len(calls) == 3:
+            raise error
+        return real(self, *given)
+
+    added = text_sets._Shards.add
+    monkeypatch.setattr(text_sets._Shards, "add", lambda self, start, counts: encoded.append(start) or added(self, start, counts))
+    with monkeypatch.context() as patch:
+        patch.setattr(Member, where, third_ends)
+        with pytest.raises(type(error)):
+            embed("x.npy")
+    assert encoded == [0, 8]
+    found, _ = embed("x.npy")
+    assert encoded == [0, 8, 16, 24, 32]
+    assert np.abs(found - whole).max() < 1e-5
+
+
+PRETEND = """
+import pytest
+from pretend_cuda import pretend_cuda
+
+held = pretend_cuda(pytest.MonkeyPatch(), count=2)
+held.__enter__()
+"""
+"""What a process of Python does first, to see the pretend devices of the one that starts it."""
+
+
+@pytest.fixture
+def two_gpus_in_processes(two_gpus, tmp_path, monkeypatch):
+    """The names of two CUDA devices that processes see, too."""
+    if isinstance(torch.zeros(1, device=two_gpus[0]), PretendTensor):
+        (tmp_path / "pretend").mkdir()
+        (tmp_path / "pretend" / "sitecustomize.py").write_text(PRETEND)
+        monkeypatch.syspath_prepend(tmp_path / "pretend")
+    return two_gpus
+
+
+def test_two_gpus_encode_side_by_side_and_go_on_when_one_process_was_killed(two_gpus_in_processes, embed, tiny_encoder, texts, monkeypatch):
+    monkeypatch.setattr(text_sets, "SHARD", 8)
+    real, asked, devices = shards._Worker.ask, [], set()
+
+    def killed_at_its_second(self, line):
+        if isinstance(line, dict):
+            devices.add(line["device"])
+        elif line[0] not in (0, 8) and not asked:
+            asked.append(line)
+            os.kill(self._process.pid, signal.SIGKILL)
+        return real(self, line)
+
+    monkeypatch.setattr(shards._Worker, "ask", killed_at_its_second)
+    with pytest.raises(ResourceError, match="goes on behind the shards"):
+        embed("x.npy")
+    found, counts = embed("x.npy")
+    expected = encode(Model.load({"main": tiny_encoder / "main"}), texts, ["en"] * len(texts), READOUT)
+    assert np.abs(found - expected).max() < 1e-5
+    assert (counts["device"], counts["devices"], devices) == ("cuda", 2, set(two_gpus_in_processes))
 
 
 def test_a_head_gives_a_cpus_logits(cuda):

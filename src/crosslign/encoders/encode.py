@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from crosslign.encoders.ahead import one_ahead
 from crosslign.encoders.memory import is_out_of_memory
 from crosslign.encoders.model import Backbone, Member, Model
 from crosslign.encoders.packed.inference import PackedBackbone, supported
@@ -25,6 +27,9 @@ TOKEN_BUDGET = 2048
 
 CHUNK = 65536
 """Sentences that are tokenised, sorted and encoded at a time; bounds the memory that token ids take."""
+
+PART = 2048
+"""The same on a GPU, which works on one part while a thread tokenises the next; a part is a batch or some."""
 
 PRECISIONS = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
@@ -131,6 +136,38 @@ def _check(vectors: Matrix, texts: Sequence[str], names: Sequence[str]) -> None:
         )
 
 
+@dataclass(frozen=True)
+class Part:
+    """Sentences that were tokenised together.
+
+    Attributes:
+        member: name of the member that reads them.
+        rows: int64 [n], their places among all.
+        tokens: their token ids.
+    """
+
+    member: str
+    rows: NDArray[np.int64]
+    tokens: Tokens
+
+
+def tokenised(
+    model: Model, texts: Sequence[str], langs: Sequence[str], readout: Mapping[str, Any], pair_texts: Sequence[str] | None = None
+) -> Iterator[Part]:
+    """Yield all sentences in parts, one member's after the other's; the arguments are those of `encode_counted`."""
+    member_of = {lang: model.member_of(lang) for lang in dict.fromkeys(langs)}
+    chosen = np.array([member_of[lang] for lang in langs], dtype=object)
+    prefix, max_length = readout.get("prefix", ""), readout.get("max_length", 1 << 30)
+    for name in sorted(set(chosen)):
+        rows, size = np.flatnonzero(chosen == name), CHUNK
+        if model.device.type == "cuda":  # small parts hold sentences of like length, or much of a batch would be padding
+            letters = [len(texts[i]) + (len(pair_texts[i]) if pair_texts is not None else 0) for i in rows.tolist()]
+            rows, size = rows[np.argsort(-np.array(letters), kind="stable")], PART
+        for part in (rows[i : i + size] for i in range(0, len(rows), size)):
+            seconds = [pair_texts[i] for i in part] if pair_texts is not None else None
+            yield Part(name, part, model.member(name).tokenise([prefix + texts[i] for i in part], seconds, max_length))
+
+
 def _width(model: Model, members: Sequence[str], pooling: str) -> int:
     widths = {name: model.member(name).width(pooling) for name in members}
     if len(set(widths.values())) > 1:
@@ -146,6 +183,7 @@ def encode_counted(
     pair_texts: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
     progress: Progress | None = None,
+    parts: Iterable[Part] | None = None,
 ) -> tuple[Matrix, int]:
     """Encode sentences and count those that were cut.
 
@@ -157,6 +195,7 @@ def encode_counted(
         pair_texts: n second segments for a cross-encoder, or None.
         names: n ids for messages; `row 0` and so on by default.
         progress: counts the sentences, where they are part of more; by default they are all.
+        parts: what `tokenised` gave for them, where that was done before; else a GPU works on a part while a thread tokenises the next.
 
     Returns:
         float32 [n, d] in the order of `texts`, and the number of texts that were longer than max_length. Equal input gives
@@ -168,22 +207,20 @@ def encode_counted(
         ResourceError: not even one sentence fits into memory; names it.
     """
     names = names or [f"row {row}" for row in range(len(texts))]
-    chosen = np.array([model.member_of(lang) for lang in langs], dtype=object)
-    members = sorted(set(chosen))
+    members = sorted({model.member_of(lang) for lang in dict.fromkeys(langs)})
     vectors = np.empty((len(texts), _width(model, members, readout["pooling"])), dtype=np.float32)
     progress, truncated = progress or Progress(len(texts), "encoded", "sentences"), 0
-    prefix, max_length = readout.get("prefix", ""), readout.get("max_length", 1 << 30)
+    if parts is None:
+        parts = tokenised(model, texts, langs, readout, pair_texts)
+        parts = one_ahead(parts) if model.device.type == "cuda" else parts
     with evaluating(model):
-        for name in members:
-            rows = np.flatnonzero(chosen == name)
-            for part in (rows[i : i + CHUNK] for i in range(0, len(rows), CHUNK)):
-                seconds = [pair_texts[i] for i in part] if pair_texts is not None else None
-                tokens = model.member(name).tokenise([prefix + texts[i] for i in part], seconds, max_length)
-                truncated += tokens.truncated
-                vectors[part] = _encode_member(model, model.member(name), tokens, readout, [names[i] for i in part], progress)
+        for part in parts:
+            truncated += part.tokens.truncated
+            named = [names[i] for i in part.rows]
+            vectors[part.rows] = _encode_member(model, model.member(part.member), part.tokens, readout, named, progress)
     _check(vectors, texts, names)
     if truncated:
-        log.info("%d of %d texts were cut to %d tokens", truncated, len(texts), max_length)
+        log.info("%d of %d texts were cut to %d tokens", truncated, len(texts), readout.get("max_length", 1 << 30))
     return vectors, truncated
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import json
 import logging
 import os
+import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -27,7 +28,7 @@ from torch import nn
 
 from crosslign import errors
 from crosslign.collector import collect_rarely
-from crosslign.encoders.encode import apply_head, encode_counted, text_columns, token_budget
+from crosslign.encoders.encode import Part, apply_head, encode_counted, text_columns, token_budget, tokenised
 from crosslign.encoders.model import Model
 from crosslign.errors import CrosslignError, InputError, ResourceError
 from crosslign.progress import Progress
@@ -42,6 +43,17 @@ Counts = dict[str, int]
 """Of a shard: `truncated`, texts that were cut, and `token_budget`, the most tokens of a batch."""
 Facts = dict[str, Any]
 """`dimension`, columns of the matrix, and `tokenizer`, the classes of the members' tokenizers."""
+
+
+@dataclass(frozen=True)
+class _Drawn:
+    """A shard's texts: names, texts, languages and second segments; and their token ids, where these were made ahead."""
+
+    names: list[str]
+    texts: list[str]
+    langs: list[str]
+    pairs: list[str] | None
+    parts: list[Part] | None
 
 
 @dataclass(frozen=True)
@@ -112,6 +124,8 @@ class ShardEncoder:
         self._head = None if head is None else head(self.model)
         self._readout = task.readout if head is None else {**task.readout, "normalise": False}
         self._rows = Rows(Path(task.texts))
+        self._thread = ThreadPoolExecutor(1) if place.type == "cuda" else None
+        self._ahead: dict[int, Future[_Drawn]] = {}
 
     @property
     def facts(self) -> Facts:
@@ -123,16 +137,29 @@ class ShardEncoder:
         tokenizers = sorted({type(self.model.member(m).tokenizer).__name__ for m in self.model.members})
         return {"dimension": dimension, "layer_read": layer, "tokenizer": tokenizers}
 
+    def prepare(self, starts: Sequence[int]) -> None:
+        """Let a thread read and tokenise shards, named by their first rows, while a GPU encodes; on a CPU each is read at its turn."""
+        if self._thread is not None:
+            self._ahead |= {start: self._thread.submit(self._draw, start) for start in starts if start not in self._ahead}
+
+    def _draw(self, start: int) -> _Drawn:
+        ids, texts, langs, pairs = text_columns(self._rows.between(start, self._stop(start)), self._task.texts)
+        ahead = None if self._thread is None else list(tokenised(self.model, texts, langs, self._readout, pairs))
+        return _Drawn([self._task.named.format(number) for number in ids], texts, langs, pairs, ahead)
+
+    def _stop(self, start: int) -> int:
+        return min(start + self._task.shard, len(self._rows))
+
     def __call__(self, start: int, progress: Progress | None = None) -> Counts:
         """Encode the shard that begins at a row; `progress` counts its texts."""
-        stop = min(start + self._task.shard, len(self._rows))
-        ids, texts, langs, pairs = text_columns(self._rows.between(start, stop), self._task.texts)
-        names = [self._task.named.format(number) for number in ids]
-        vectors, truncated = encode_counted(self.model, texts, langs, self._readout, pairs, names, progress)
+        self.prepare([start])
+        drawn = self._draw(start) if self._thread is None else self._ahead.pop(start).result()
+        names, texts, langs = drawn.names, drawn.texts, drawn.langs
+        vectors, truncated = encode_counted(self.model, texts, langs, self._readout, drawn.pairs, names, progress, drawn.parts)
         if self._head is not None:
             vectors = apply_head(self._head, vectors, self.model.device)
         matrix = np.lib.format.open_memmap(self._task.matrix, "r+")
-        matrix[start:stop] = _fitting(vectors, self._task, names)
+        matrix[start : self._stop(start)] = _fitting(vectors, self._task, names)
         matrix.flush()
         return {"truncated": truncated, "token_budget": token_budget(self.model)}
 
@@ -202,7 +229,7 @@ class _Worker:
 
 def side_by_side(
     task: Task, devices: Sequence[str], threads: int, prepare: Callable[[Facts], Iterable[int]]
-) -> Iterator[tuple[int, Counts]]:
+) -> Generator[tuple[int, Counts], None, None]:
     """Encode shards in one process a device and yield each shard's first row, and its counts, as they are done.
 
     Args:
@@ -212,28 +239,37 @@ def side_by_side(
         prepare: called when a model is loaded; makes the matrix and returns the shards to encode.
     """
     workers = [_Worker(task, device, threads) for device in devices]
-    try:
-        with ThreadPoolExecutor(len(workers)) as pool:
+    told = 1 if devices[0] == "cpu" else 2  # a GPU's process prepares the next shard too
+    busy: dict[Future[Any], tuple[_Worker, list[int]]] = {}
+    with ThreadPoolExecutor(len(workers)) as pool:
+        try:
             starting = [pool.submit(worker.start) for worker in workers]
             todo = iter(prepare(starting[0].result()))
-            busy: dict[Future[Any], tuple[_Worker, int]] = {}
-            for worker, started in zip(workers, starting, strict=True):
+            firsts = [list(islice(todo, 1)) for _ in workers]
+
+            def ask(worker: _Worker, starts: list[int]) -> None:
+                starts += islice(todo, told - len(starts))
+                if starts:
+                    busy[pool.submit(worker.ask, starts)] = worker, starts
+
+            for worker, started, first in zip(workers, starting, firsts, strict=True):
                 started.result()
-                busy |= {pool.submit(worker.ask, start): (worker, start) for start in islice(todo, 1)}
+                ask(worker, first)
             while busy:
                 for done in wait(busy, return_when=FIRST_COMPLETED).done:
-                    worker, start = busy.pop(done)
+                    worker, (start, *following) = busy.pop(done)
                     counts = done.result()
-                    busy |= {pool.submit(worker.ask, following): (worker, following) for following in islice(todo, 1)}
+                    ask(worker, following)
                     yield start, counts
-    finally:
-        for worker in workers:
-            worker.close()
+        finally:  # the pool's threads wait for answers until then
+            for worker in workers:
+                worker.close()
 
 
 def main() -> None:
     """Encode the shards that standard input names until it ends."""
     collect_rarely()
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in a terminal reaches who started this process, too, and that one ends it
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # what a library prints is no answer
     logging.basicConfig(level=logging.WARNING, format="%(message)s")
@@ -246,7 +282,8 @@ def main() -> None:
                 encoder = ShardEncoder(Task(**told["task"]), told["device"])
                 reply: dict[str, Any] = {"value": encoder.facts}
             else:
-                reply = {"value": encoder(told)}
+                encoder.prepare(told)
+                reply = {"value": encoder(told[0])}
         except CrosslignError as error:
             reply = {"error": {"kind": type(error).__name__, "what": error.what, "where": error.where, "why": error.why, "do": error.do}}
         answers.write(json.dumps(reply) + "\n")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
@@ -113,12 +113,15 @@ def _encode(task: Task, devices: list[str], threads: int, head: Head | None, sha
 
     if len(devices) == 1:
         encoder = ShardEncoder(task, devices[0], head)
-        for start in prepare(encoder.facts):
+        left = prepare(encoder.facts)
+        for at, start in enumerate(left):
+            encoder.prepare(left[at : at + 2])
             shards.add(start, encoder(start, progress))
     else:
-        for start, counts in side_by_side(task, devices, threads, prepare):
-            shards.add(start, counts)
-            progress.add(size(start))
+        with closing(side_by_side(task, devices, threads, prepare)) as done:
+            for start, counts in done:
+                shards.add(start, counts)
+                progress.add(size(start))
     return known
 
 
@@ -139,7 +142,8 @@ def embed_text_set(
     """Encode a text set with a saved model and write the matrix, row i for text i: vectors, or a head's logits.
 
     The matrix is memory-mapped: memory holds the model and one shard of texts in each process. Shards and the threads of a process
-    decide the bytes, the number of processes does not. Every visible GPU works, in a process of its own; without one, the CPU.
+    decide the bytes, the number of processes does not. Every visible GPU works, in a process of its own where there are several, and
+    a thread tokenises its next shard meanwhile, which memory holds too; without one, the CPU.
 
     Args:
         members: folder of each member.
@@ -149,7 +153,7 @@ def embed_text_set(
         threads: threads of each process.
         head: gives a trained classification head on the model: the matrix then holds its logits [rows, classes], of vectors
             that are not normalised, whatever the readout says. One process then.
-        processes: processes on a CPU.
+        processes: processes on a CPU; on GPUs, where the threads decide no byte, as many threads in all, if these are more.
         dtype: type on disk.
         work: folder for what a killed run leaves; without one, every run starts from the beginning.
         identity: what the vectors depend on, as JSON; what another one left is not taken over.
@@ -167,6 +171,8 @@ def embed_text_set(
     _check_pairs(texts)
     rows = len(Rows(texts))
     devices = _devices(processes, -(-rows // SHARD))[: None if head is None else 1]
+    if devices[0] != "cpu":  # the cores tokenise
+        threads = max(threads, processes // len(devices))
     limit_threads(threads)
     with _folder(work, out) as folder:
         shards = _Shards(folder, out.stem, {**(identity or {}), "dtype": dtype, "rows": rows, "shard": SHARD})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import get_ident
+
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -182,7 +184,8 @@ def _text_set(path, rows):
     write_rows(path, pa.table({"text_id": ids, "lang": langs, "text": sentences, "pair_text": pa.array(pairs, pa.string())}), "texts")
 
 
-def test_text_set_becomes_a_matrix_in_its_order(tiny_model, tiny_encoder, tmp_path, texts):
+def test_text_set_becomes_a_matrix_in_its_order(tiny_model, tiny_encoder, tmp_path, texts, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)  # the bytes are those of a CPU
     _text_set(tmp_path / "texts.parquet", [(f"t{i}", "en", text, None) for i, text in enumerate(texts)])
     counts = embed_text_set(
         {"main": tiny_encoder / "main"}, tmp_path / "texts.parquet", MEAN | {"max_length": 6}, tmp_path / "out" / "m.npy"
@@ -218,6 +221,16 @@ def test_chunks_of_sentences_do_not_matter(tiny_model, texts, monkeypatch):
     vectors, again = encode_counted(tiny_model, texts, ["en"] * len(texts), MEAN | {"max_length": 6})
     assert np.abs(vectors - expected).max() < 1e-5
     assert again == cut > 7
+
+
+def test_a_cpu_tokenises_and_encodes_in_turns_in_one_thread(tiny_model, texts, monkeypatch):
+    """Its cores are all at work, and two chunks of token ids would take twice the memory."""
+    seen, tokenise_, forward = [], Member.tokenise, Member.forward
+    monkeypatch.setattr(module, "CHUNK", 20)
+    monkeypatch.setattr(Member, "tokenise", lambda self, *given: seen.append(("tokenise", get_ident())) or tokenise_(self, *given))
+    monkeypatch.setattr(Member, "forward", lambda self, *given: seen.append(("forward", get_ident())) or forward(self, *given))
+    _encode(tiny_model, texts)
+    assert seen == [("tokenise", get_ident()), ("forward", get_ident())] * 2
 
 
 @pytest.mark.parametrize("training", [True, False])

@@ -6,6 +6,7 @@ import os
 import re
 import signal
 import subprocess
+import threading
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,12 @@ from crosslign.errors import InputError, ResourceError
 from crosslign.files import write_batches, write_rows
 
 READOUT = {"pooling": "mean", "layer": -1, "max_length": 32, "normalise": True, "precision": "fp32", "prefix": ""}
+
+
+@pytest.fixture(autouse=True)
+def without_a_gpu(monkeypatch):
+    """A CPU's bytes and processes are what is compared here, on a machine with GPUs too; tests/gpu has theirs."""
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
 
 
 @pytest.fixture
@@ -159,7 +166,7 @@ def test_processes_write_the_bytes_of_one_and_go_on_when_one_was_killed(embed, t
 
     def killed_at_the_second_shard(self, line):
         asked.append(line)
-        if asked.count(6) == 1 and line == 6:
+        if asked.count([6]) == 1 and line == [6]:
             os.kill(self._process.pid, signal.SIGKILL)
         return real(self, line)
 
@@ -184,15 +191,83 @@ def test_every_gpu_has_a_process_of_its_own_that_stays_on_it(embed, tmp_path, mo
     told, chosen = [], []
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    monkeypatch.setattr(text_sets, "side_by_side", lambda task, devices, *_: told.append((task, devices)) or iter(()))
+    limits = []
+    monkeypatch.setattr(text_sets, "limit_threads", limits.append)
+    monkeypatch.setattr(text_sets, "side_by_side", lambda *given: told.append(given) or (shard for shard in ()))
     monkeypatch.setattr(text_sets._Shards, "finish", lambda *_: None)
-    assert embed(tmp_path / "out.npy")["devices"] == 2
-    task, devices = told[0]
+    assert embed(tmp_path / "out.npy", processes=9)["devices"] == 2
+    task, devices, threads, _ = told[0]
     assert devices == ["cuda:0", "cuda:1"]
+    assert limits == [threads] == [4]  # the cores that would be processes tokenise
     monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
     monkeypatch.setattr(shards.Model, "to", lambda model, device: chosen.append(device) or model)
     shards.ShardEncoder(task, devices[1])
     assert chosen == [torch.device("cuda", 1)] * 2
+
+
+def test_the_others_end_at_once_where_one_fails(monkeypatch):
+    """Who waited for their answers would wait for shards that nobody keeps."""
+    closed, ended = threading.Event(), []
+
+    class Worker:
+        def __init__(self, task, device, threads):
+            self._device = device
+
+        def start(self):
+            return {}
+
+        def ask(self, starts):
+            if self._device == "fails":
+                raise InputError("bad")
+            ended.append(closed.wait(20))
+
+        def close(self):
+            closed.set()
+
+    monkeypatch.setattr(shards, "_Worker", Worker)
+    with pytest.raises(InputError, match="bad"):
+        list(side_by_side(None, ["works", "fails"], 1, lambda facts: [0, 6, 12]))
+    assert ended == [True]
+
+
+@pytest.mark.parametrize(("device", "told"), [("cpu", [[0], [6], [12], [18]]), ("cuda", [[0, 12], [6, 18], [12], [18]])])
+def test_a_gpus_process_is_told_the_next_shard_with_each_and_every_process_has_one(monkeypatch, device, told):
+    asked, all_began = [], threading.Barrier(2)
+
+    class Worker:
+        def __init__(self, task, device, threads):
+            self._fresh = True
+
+        def start(self):
+            return {}
+
+        def ask(self, starts):
+            asked.append(list(starts))
+            if self._fresh:
+                self._fresh = False
+                all_began.wait(20)
+            return {"truncated": starts[0]}
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(shards, "_Worker", Worker)
+    found = dict(side_by_side(None, [f"{device}:0" if device == "cuda" else device] * 2, 1, lambda facts: [0, 6, 12, 18]))
+    assert found == {start: {"truncated": start} for start in (0, 6, 12, 18)}
+    assert sorted(asked) == sorted(told)
+
+
+def test_a_process_that_encodes_leaves_ctrl_c_to_who_asks_it(tiny_encoder, texts, tmp_path):
+    """The terminal sends it to all of them: a traceback of each would hide what the command says."""
+    np.save(tmp_path / "x.npy", np.zeros((20, 32), np.float32))
+    worker = shards._Worker(Task({"main": str(tiny_encoder / "main")}, str(texts), READOUT, str(tmp_path / "x.npy"), shard=6), "cpu", 1)
+    try:
+        worker.start()
+        worker._process.send_signal(signal.SIGINT)
+        assert worker.ask([6])["truncated"] == 0
+    finally:
+        worker.close()
+    assert np.load(tmp_path / "x.npy").any(1).tolist() == [6 <= row < 12 for row in range(20)]
 
 
 @pytest.mark.parametrize("row", [7e4, 1e-9])
