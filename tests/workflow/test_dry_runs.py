@@ -80,7 +80,7 @@ METHODS = ("papers=[quickstart,five_methods]", "targets=[methods]")
 @pytest.mark.parametrize("scale", ["quick", "laptop"])
 def test_all_five_methods_are_one_target(pristine, scale):
     trained = {name for rule, name in pristine.planned(scale=scale, config=METHODS) if rule == "train_system"}
-    assert {f"run=QM-{name}-s42" for name in ("MS-P", "MB", "SCL", "MVA-cos", "MP-multi", "EX-p1", "EX-p2")} <= trained
+    assert {f"run=QM-{name}-s42" for name in ("MS-P", "MB", "SCL-t01", "CL-t01", "MVA-cos", "MP-multi", "EX-p1", "EX-p2")} <= trained
     assert not any("QS-" in name for name in trained)
 
 
