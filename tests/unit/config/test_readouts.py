@@ -101,7 +101,7 @@ def test_a_readout_with_another_prefix_differs_in_that_alone(project):
     own = readout(project, "e5_query")
     assert "prefixes" not in own
     assert readout(project, "e5_query_passage") == {**own, "prefix": "passage: "}
-    for task in ("lareqa", "mewsli_x"):
+    for task in ("lareqa", "lareqa_small", "mewsli_x"):
         found = dev_readouts(project, "me5_small", {"best": {"task": task}})[task]
         assert {role: entry["prefix"] for role, entry in found.items()} == {"queries": "query: ", "candidates": "passage: "}
     assert readout_name(project, "me5_small", "tatoeba") == "e5_query"
