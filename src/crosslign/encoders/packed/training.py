@@ -82,8 +82,8 @@ def _attention(qkv: Tensor, heads: int, p: float, groups: list[Group]) -> Tensor
     for group in groups:
         n, t = group.shape
         own = qkv.index_select(0, group.places).view(n, t, 3, heads, size).permute(2, 0, 3, 1, 4)
-        own = own.to(torch.float32, memory_format=torch.contiguous_format)  # one copy: `float` would keep the order, and need another
-        query, key, value = own.view(3, n * heads, t, size).unbind(0)
+        own = own.to(torch.float32, memory_format=torch.contiguous_format)  # of half precision one copy; `float` would need another
+        query, key, value = own.reshape(3, n * heads, t, size).unbind(0)
         scores = torch.bmm(query * size**-0.5, key.transpose(1, 2))
         if group.real is not None:
             scores = scores.view(n, heads, t, t).masked_fill(~group.real.view(n, 1, 1, t), float("-inf")).view(n * heads, t, t)
