@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosslign.training.order import Order
+from crosslign.training.order import WINDOW, Order
 from crosslign.training.seeds import derive, torch_generator
 
 
@@ -62,6 +62,29 @@ def test_a_token_budget_fills_batches_and_draws_each_epoch_anew():
     assert max(sizes) == 128 // 4
     assert epochs[0] != epochs[1]
     assert {frozenset(rows) for rows in epochs[0]} != {frozenset(rows) for rows in epochs[1]}
+
+
+def test_a_batch_holds_as_many_rows_or_whole_questions_as_it_may():
+    lengths, questions = np.arange(1, 25), [f"q{i // 3}" for i in range(24)]
+    assert Order("x", 24, 8, 1, lengths, tokens=8 * 24).steps_per_epoch == 3
+    assert Order("x", 24, 7, 1, groups=questions).steps_per_epoch == 4  # two questions of three rows
+    assert Order("x", 24, 7, 1, lengths, questions, tokens=7 * 24).steps_per_epoch == 4
+
+
+def test_questions_of_like_length_and_unequal_size_stay_within_the_bounds():
+    questions = [f"q{i}" for i in range(12) for _ in range(4 if i % 2 else 1)]
+    order = Order("x", 30, 4, 1, np.full(30, 5), questions, tokens=20)
+    assert order.steps_per_epoch == 8  # six of one row in two batches, six of four rows
+    assert max(len(order.at(step)) for step in range(5 * 8)) == 4
+
+
+def test_lengths_are_sorted_within_windows_and_every_full_batch_moves():
+    rows = 2 * WINDOW * 2
+    batches = [Order("x", rows, 2, 1, np.arange(rows)).at(step) for step in range(rows // 2)]
+    assert sorted(np.concatenate(batches)) == list(range(rows))
+    assert 1 < np.mean([np.ptp(batch) for batch in batches]) < 10  # as near as half of the rows allow
+    two = Order("x", 16, 8, 1, np.arange(16))
+    assert {int(two.at(2 * epoch).max()) for epoch in range(8)} == {7, 15}
 
 
 @pytest.mark.parametrize("tokens", [None, 128])

@@ -20,6 +20,10 @@ def test_a_schedule_ends_at_its_final_share(schedule, middle):
     assert factors == pytest.approx([0.0, 0.5, 1.0, middle, 1.0 if schedule == "constant" else 0.1])
 
 
+def test_a_warm_up_of_all_steps_ends_at_the_final_share():
+    assert [multiplier("linear", step, 4, 4, 0.1) for step in range(5)] == pytest.approx([0.0, 0.25, 0.5, 0.75, 0.1])
+
+
 @pytest.mark.parametrize(("step", "rate"), [(0, 1e-5), (1, 9.99535747e-6), (1000, 5.35747447e-6), (2153, 4.64252553e-9), (2154, 0)])
 def test_golden_linear(step, rate):
     assert 1e-5 * multiplier("linear", step, 2154) == pytest.approx(rate, rel=1e-8)
@@ -51,7 +55,15 @@ def test_steps_end_training_before_the_epochs_do():
 
 @pytest.mark.parametrize(
     ("train", "steps", "expected"),
-    [({"warmup_share": 0.1}, 49089, 4909), ({"warmup_share": 0.1}, 30, 3), ({"warmup_steps": 400}, 1000, 400), ({}, 1000, 0)],
+    [
+        ({"warmup_share": 0.1}, 49089, 4909),
+        ({"warmup_share": 0.1}, 30, 3),
+        ({"warmup_share": 0.1}, 31, 4),
+        ({"warmup_share": 0.07}, 100, 7),  # in floating point 0.07 * 100 is a little more
+        ({"warmup_share": 0.0, "warmup_steps": 400}, 1000, 0),
+        ({"warmup_steps": 400}, 1000, 400),
+        ({}, 1000, 0),
+    ],
 )
 def test_warm_up_in_steps_or_as_a_share_of_them(train, steps, expected):
     # 392,702 rows in batches of 24, three epochs: 49,089 steps; golden as a tenth of them
