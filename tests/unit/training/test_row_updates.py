@@ -58,7 +58,8 @@ def test_equal_to_the_whole_table(rows, decay, clip):
 
 def test_without_clipping_the_bytes_are_those_of_adamw():
     """Rows whose gradient no two sentences share: nothing is summed in another order."""
-    recipe = {"train": {"learning_rate": 0.01, "schedule": "constant", "clip": None}, "parts": {}}
+    options = {"clip": None, "betas": (0.8, 0.95), "epsilon": 1e-3}
+    recipe = {"train": {"learning_rate": 0.01, "schedule": "constant", **options}, "parts": {}}
     tables = []
     for sparse in (False, True):
         model = Table(400)
@@ -73,6 +74,23 @@ def test_without_clipping_the_bytes_are_those_of_adamw():
 def test_a_loaded_state_goes_on_to_the_same_bytes():
     whole, stopped = _train(True)[0], _train(True, stop=6)[0]
     assert all(torch.equal(a, b) for a, b in zip(whole.parameters(), stopped.parameters(), strict=True))
+
+
+def test_a_loaded_state_takes_the_place_of_another():
+    recipe = {"train": {"learning_rate": 0.01, "schedule": "constant", "clip": None}, "parts": {}}
+    models = [Table(400), Table(400)]
+    optimisers = [Optimiser(recipe, model, {}, 5) for model in models]
+    for model, optimiser, used in zip(models, optimisers, (50, 5), strict=True):
+        model.loss(torch.arange(used), True).backward()
+        optimiser.step(0)
+    models[1].load_state_dict(models[0].state_dict())
+    optimisers[1].load({name: tensor.clone() for name, tensor in optimisers[0].state().items()})
+    for model, optimiser in zip(models, optimisers, strict=True):
+        model.loss(torch.arange(5), True).backward()
+        optimiser.step(1)
+    assert torch.equal(models[0].words.weight, models[1].words.weight)  # rows 5 to 49 go on by their moments
+    optimisers[1].load({})
+    assert optimisers[1].state() == {}
 
 
 def test_a_gradient_scaler_updates_the_rows_too():
