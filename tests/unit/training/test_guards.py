@@ -9,7 +9,7 @@ import torch
 import trial
 
 from crosslign.errors import CrosslignError
-from crosslign.training.guards import Guards, closeness
+from crosslign.training.guards import SAMPLE, Guards, closeness
 
 WATCH = {"every": 2, "patience": 3, "after": 4}
 ALIGNED = [{"objective": "alignment", "similarity": "cosine", "encode": "sentences", "examples": "pairs", "batch": 10}]
@@ -28,6 +28,7 @@ def test_closeness_of_known_vectors():
     assert closeness(torch.eye(4)) == pytest.approx((0.0, 4.0))
     assert closeness(torch.ones(5, 3)) == pytest.approx((1.0, 1.0))
     assert closeness(torch.tensor([[2.0, 0], [0, 1], [-3, 0], [0, -1]])) == pytest.approx((-1 / 3, 2.0))
+    assert closeness(torch.cat([torch.eye(SAMPLE), torch.ones(40, SAMPLE)])) == pytest.approx((0.0, SAMPLE))  # of a large batch a sample
     two = torch.tensor([[1.0, 0], [0.6, 0.8]])  # eigenvalues 0.8 and 0.2
     assert closeness(two) == pytest.approx((0.6, 0.8**-0.8 * 0.2**-0.2), abs=1e-6)
 
@@ -80,6 +81,12 @@ def test_one_collapsed_input_beside_a_sound_one_is_seen(collapsed, why):
     assert guards.mark() == ""
 
 
+def test_a_single_vector_is_close_to_nothing():
+    guards = Guards({"every": 1, "patience": 1, "after": 0})
+    assert guards.look(1, [torch.ones(1, 8)], {}) == {}
+    assert guards.look(2, [torch.ones(1, 8), torch.eye(8)], {}) == pytest.approx({"mean_cosine": 0.0, "effective_rank": 8.0})
+
+
 def test_only_checkpoints_made_after_a_collapse_are_marked(train):
     recipe = _recipe(ALIGNED, {}) | {"select": {"best": {"task": "t", "subset": "s", "metric": "m", "every": 2}}}
     scores = iter(range(100, 0, -1))
@@ -119,6 +126,13 @@ def test_so_many_updates_in_a_row_that_are_not_finite_end_training(train):
     for done in range(1, 12):
         counted.not_finite(done, None if done % 3 == 0 else CrosslignError("lost"))
     assert counted.stopped == ""
+    assert [event["from"] for event in counted.events] == [1]  # one mark, since the first that was left out
+    again, ended = Guards(guards), Guards(guards)
+    again.restore(json.loads(json.dumps(counted.state())))
+    again.not_finite(12, CrosslignError("lost"))
+    assert again.stopped == "step 12: lost, its update was left out"  # the third in a row, two of them before the run went on
+    ended.restore(json.loads(json.dumps(again.state())))
+    assert ended.stopped == again.stopped
 
 
 def test_constant_predictions_of_a_term_are_seen_and_pass():
@@ -133,6 +147,15 @@ def test_constant_predictions_of_a_term_are_seen_and_pass():
     assert [bool(again.mark(step)) for step in range(1, 8)] == [False, False, True, True, True, False, False]
     assert again.mark(5) == guards.mark()
     assert again.events[0]["to"] == 6
+
+
+def test_each_term_that_predicts_is_watched_by_itself():
+    watched, silent = (Guards({"every": 1, "patience": 2, "after": 0, "constant_prediction": action}) for action in ("mark", "off"))
+    for done in (1, 2, 3):
+        for guards in (watched, silent):
+            guards.look(done, [], {"a": {"constant": 1.0}, "b": {"constant": 0.5}})
+    assert [event["guard"] for event in watched.events] == ["constant_prediction a"]
+    assert silent.events == []
 
 
 def test_an_empty_first_rank_for_500_steps_is_marked():

@@ -10,7 +10,7 @@ import trial
 
 from crosslign.encoders.model import Member
 from crosslign.errors import ResourceError
-from crosslign.training.memory import bounded_memory, halved, largest_that_fits
+from crosslign.training.memory import TooLargeError, bounded_memory, does_not_fit, halved, largest_that_fits
 
 LIMITS = [torch.OutOfMemoryError("CUDA out of memory"), RuntimeError("DefaultCPUAllocator: can't allocate memory"), MemoryError()]
 
@@ -127,6 +127,7 @@ def test_sizes_are_halved_and_searched():
         found = largest_that_fits({"x": 512}, lambda sizes, limit=limit: sizes["x"] <= limit)
         assert limit * 7 / 8 - 1 <= found["x"] <= limit
     assert largest_that_fits({"x": 512}, lambda sizes: False) is None
+    assert largest_that_fits({"x": 64, "y": 2}, lambda sizes: sizes["x"] <= 8) == {"x": 8, "y": 1}
     assert largest_that_fits({"x": 1}, lambda sizes: True) is None  # 1 is what has just failed
     assert largest_that_fits({"x": 2}, lambda sizes: True) == {"x": 1}
     assert largest_that_fits({"x": 3}, lambda sizes: True) == {"x": 2}
@@ -136,11 +137,25 @@ def test_a_declared_budget_makes_allocations_fail():
     from crosslign.training.memory import _status
 
     taken = _status("VmRSS") >> 20
-    with bounded_memory(taken + 200), pytest.raises(RuntimeError, match="can't allocate memory"):
-        torch.ones(400 << 18)
+    with bounded_memory(taken + 200):
+        assert len(torch.ones(100 << 18)) == 100 << 18
+        with pytest.raises(RuntimeError, match="can't allocate memory"):
+            torch.ones(300 << 18)
     assert len(torch.ones(400 << 18)) == 400 << 18
     with pytest.raises(ResourceError, match=r"memory budget is too small.*1 allowed"), bounded_memory(1):
         pass
+
+
+def test_what_several_processes_are_told_is_a_guess():
+    error = TooLargeError(3, {"pairs": 8}, "CUDA out of memory")
+    assert "{'pairs': 4}, the largest that was tried and fits" in str(does_not_fit(error, {"pairs": 4}))
+    assert "{'pairs': 4} or less" in str(does_not_fit(error, {"pairs": 4}, tried=False))
+
+
+def test_where_the_system_tells_no_sizes_there_is_no_bound(monkeypatch):
+    monkeypatch.setattr("crosslign.training.memory._status", lambda field: 0)
+    with bounded_memory(1):
+        assert len(torch.ones(64 << 18)) == 64 << 18
 
 
 @pytest.fixture
