@@ -145,6 +145,17 @@ def test_a_ratio_to_zero_has_no_score() -> None:
     assert len(mine(flat, "ratio", "max")) == 0
 
 
+def test_a_ratio_to_a_mean_below_zero_has_one() -> None:
+    assert margin.margin_scores(np.array([-0.5, 0.5]), np.array([-0.25, -0.25]), "ratio").tolist() == [2.0, -2.0]
+
+
+def test_margins_of_float32_cosines_are_reckoned_in_float64() -> None:
+    cosines = np.array([[0.9, 0.7, 0.1]], np.float32)
+    near = Neighbours(np.array([[0, 1, 2]]), cosines, np.zeros((3, 1), np.int64), cosines.T)
+    best, *_ = (wide := cosines[0].astype(np.float64))
+    assert mine(near, "ratio", "fwd").scores.tolist() == pytest.approx([best / ((wide.mean() + best) / 2)], rel=1e-12)
+
+
 def test_of_equal_margins_the_lower_index_is_best() -> None:
     """Source 0 has cosines 3/4 and 1/4 to targets 1 and 0, whose means are 1 and 0: both ratios are 1."""
     near = Neighbours(np.array([[1, 0]]), np.array([[0.75, 0.25]]), np.array([[0], [0]]), np.array([[0.0], [1.0]]))

@@ -63,6 +63,13 @@ def test_case_b2_shows_that_prefix_depends_on_the_order_of_ties() -> None:
         assert (best(B2, ties).f1, best(B2, ties).threshold) == pytest.approx((0.8, 0.7))
 
 
+def test_ties_keep_the_order_they_are_given_in() -> None:
+    """More of them than are sorted by insertion; the right ones come first."""
+    case = ([0.9, 0.8] * 30, [1, 1] * 10 + [0, 1] * 10 + [0, 0] * 10, 30)
+    found = best(case, "prefix")
+    assert (found.extracted, found.precision) == (50, 0.6)
+
+
 def test_case_c_whole_list() -> None:
     assert best(C, "group") == Extraction(1.0, 1.0, 1.0, 0.5, 2)
 
@@ -108,3 +115,7 @@ def test_group_is_the_best_that_any_threshold_realises(candidates: list[tuple[fl
 def test_wrong_sizes_are_refused() -> None:
     with pytest.raises(ValueError, match="gold pairs"):
         best_threshold(np.array([0.5, 0.4]), np.array([True, True]), 1)
+    with pytest.raises(ValueError, match="0 gold pairs"):
+        best_threshold(np.array([0.5]), np.array([False]), 0)
+    with pytest.raises(ValueError, match="2 scores, 1 verdicts"):
+        extract(np.array([0.5, 0.4]), np.array([True]), 3, 0.0)
