@@ -141,6 +141,7 @@ def test_the_highest_logit_of_a_question_answers_it(dtype):
     logits = np.array([2, 1, 5, 4, -1, -0.5, -3, 7, 7], dtype=dtype)[:, None]  # right, wrong, right, tie: the first wins
     (record,) = score("xcopa", COPA, {"test": logits}, {"test": sets})
     assert (record.value, record.n_items, record.status) == (0.75, 4, "ok")
+    assert score("xcopa", COPA, {"test": logits + 9}, {"test": sets}) == [record]  # logits of one sign are no vectors that are alike
     (flat,) = score("xcopa", COPA, {"test": np.ones((9, 1))}, {"test": sets})
     assert (flat.status, flat.value) == ("collapsed", 0.5)
 
