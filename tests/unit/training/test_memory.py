@@ -140,7 +140,7 @@ def test_a_declared_budget_makes_allocations_fail():
     with bounded_memory(taken + 200):
         assert len(torch.ones(100 << 18)) == 100 << 18
         with pytest.raises(RuntimeError, match="can't allocate memory"):
-            torch.ones(300 << 18)
+            torch.ones(400 << 18)
     assert len(torch.ones(400 << 18)) == 400 << 18
     with pytest.raises(ResourceError, match=r"memory budget is too small.*1 allowed"), bounded_memory(1):
         pass
