@@ -123,7 +123,7 @@ def peer(folder: Path, package: str, command: str, option: str) -> str:
     programs = folder / "venv" / "bin"
     subprocess.run([sys.executable, "-m", "venv", programs.parent], check=True)
     print(f"installing {package} ...", flush=True)
-    install = [programs / "pip", "install", "--quiet", package]
+    install = [str(programs / "pip"), "install", "--quiet", package]
     if (done := subprocess.run(install, capture_output=True, text=True, check=False)).returncode:
         print(done.stderr.strip()[-500:], f"skipped: {package} cannot be installed; name one with {option}", sep="\n")
         raise SystemExit(0)
@@ -168,7 +168,7 @@ def encoder_folder(folder: Path, name: str) -> Path:
     return folder / name / "main"
 
 
-SHAPES = {
+SHAPES: dict[str, dict[str, Any]] = {
     "minilm_l6": {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536},
     "xlm_r_large": {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096},
 }

@@ -16,7 +16,8 @@ import time
 from pathlib import Path
 
 from _common import ROOT, machine, measured, parser, versions
-from cluster_simulation import CORES, JOBS, PAPERS, longest_path, simulate, tasks
+from _simulation import longest_path, simulate
+from cluster_simulation import CORES, JOBS, PAPERS, tasks
 
 COPIED = ("Snakefile", "config", "workflow", "resources", "profiles", "envs")
 NAP = """

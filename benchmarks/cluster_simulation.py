@@ -31,7 +31,8 @@ def graph(papers: list[str]) -> tuple[dict[str, tuple[str, dict[str, str]]], dic
     command = [sys.executable, "-m", "snakemake", "--dag", "dot", "--cores", "all", "--configfile", "config/paper.yaml"]
     command += ["--config", f"papers=[{','.join(papers)}]"]
     dot = measured(command).out
-    jobs, after = {}, {}
+    jobs: dict[str, tuple[str, dict[str, str]]] = {}
+    after: dict[str, set[str]] = {}
     for number, label in re.findall(r'^\s*(\d+)\[label = "([^"]*)"', dot, flags=re.MULTILINE):
         rule, *wildcards = label.split("\\n")
         jobs[number] = (rule, dict(item.split(": ", 1) for item in wildcards))

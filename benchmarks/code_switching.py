@@ -96,14 +96,12 @@ def main(args: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory() as name:
         check(Path(name), texts[:5000], table.slice(0, 5000), args)
         made = builder(Path(name), known, args.probability, args.seed)
-    walls: dict[str, list[float]] = {"peer": [], "ours": []}
-    processors: dict[str, list[float]] = {"peer": [], "ours": []}
+    took: dict[str, list[tuple[float, float]]] = {"peer": [], "ours": []}
     for turn in range(args.repeats):
         ways = {"peer": lambda: peer(texts, known, args.probability, args.seed + turn), "ours": lambda: ours(made, table)}  # noqa: B023
         for way, work in ways.items():
             wall, processor, found = timed(work)
-            walls[way].append(wall)
-            processors[way].append(processor)
+            took[way].append((wall, processor))
             if way == "peer":
                 theirs = found[1]
     counts = made.counts()
@@ -114,11 +112,11 @@ def main(args: argparse.Namespace) -> None:
     print(f"equal sentences at probability 1; at {args.probability} ours replaces {share:.4f} of the words, the peer {other:.4f}")
     if apart > 5:
         raise SystemExit(f"the shares are {apart:.1f} standard errors apart")
-    wall, processor = ({way: statistics.median(found) for way, found in times.items()} for times in (walls, processors))
-    for way, seconds in processor.items():
-        print(f"{way}: {wall[way]:.2f} s wall, {seconds:.2f} s processor, {len(texts) / seconds:,.0f} sentences a processor second")
-    print(f"ratio by wall time: {wall['peer'] / wall['ours']:.2f}")
-    print(f"ratio: {processor['peer'] / processor['ours']:.2f}")
+    walls, processors = ({way: statistics.median(pair[at] for pair in pairs) for way, pairs in took.items()} for at in (0, 1))
+    for way, seconds in processors.items():
+        print(f"{way}: {walls[way]:.2f} s wall, {seconds:.2f} s processor, {len(texts) / seconds:,.0f} sentences a processor second")
+    print(f"ratio by wall time: {walls['peer'] / walls['ours']:.2f}")
+    print(f"ratio: {processors['peer'] / processors['ours']:.2f}")
 
 
 if __name__ == "__main__":

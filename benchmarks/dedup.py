@@ -17,6 +17,7 @@ import shutil
 import tempfile
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 from _common import Cost, machine, parser, versions
 from _opusfilter import (
@@ -44,7 +45,7 @@ def ours(folder: Path, size: str, keys: int) -> None:
     from crosslign.corpora.build import build_corpus
 
     dedup.IN_MEMORY = keys or dedup.IN_MEMORY
-    entry = {"kind": "bitext", "reader": "moses", "langs": [*LANGS]}
+    entry: dict[str, Any] = {"kind": "bitext", "reader": "moses", "langs": [*LANGS]}
     if not (folder / "held.parquet").exists():
         build_corpus("held", entry, sides(folder, "held"), {}, folder / "held.parquet")
     entry["filters"] = [{"exact_duplicate": {"compare": "text", "corpora": ["held"]}}]

@@ -39,9 +39,9 @@ def bare(jobs: dict[str, int], folder: Path) -> None:
 
 def main() -> None:
     """Time both in turn, and print."""
-    command = parser(__doc__)
-    command.add_argument("--repeats", type=int, default=2)
-    args = command.parse_args()
+    given = parser(__doc__)
+    given.add_argument("--repeats", type=int, default=2)
+    args = given.parse_args()
     command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "all"]
     ours_by_turn: list[Cost] = []
     peer_by_turn: list[Cost] = []

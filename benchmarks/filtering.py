@@ -124,7 +124,7 @@ def disagreements(folder: Path, peer: Path, pairs: Sequence[tuple[str, str]], ru
     differing = sorted(kept_by_us(folder) ^ kept_by_peer(folder, pairs))
     given = [pairs[number] for number in differing]
     judged = Sides([a for a, _ in given], ["en"] * len(given), [b for _, b in given], ["de"] * len(given))
-    made = [FILTERS.get(rule)(Setting(("en", "de")), **options) for rule, options, _, _ in chosen(rules)]  # type: ignore[call-arg]
+    made = [FILTERS.get(rule)(Setting(("en", "de")), **options) for rule, options, _, _ in chosen(rules)]
     our_votes = [rule.keep(judged).tolist() for rule in made if isinstance(rule, Filter)]
     question = json.dumps([[(theirs, options) for _, _, theirs, options in chosen(rules)], given])
     answer = subprocess.run([peer.parent / "python", "-c", PEER_JUDGE], input=question, capture_output=True, text=True, check=True)
@@ -142,7 +142,7 @@ def disagreements(folder: Path, peer: Path, pairs: Sequence[tuple[str, str]], ru
 
 def net(costs: Mapping[str, list[Cost]], who: str, field: str) -> float:
     """Return the median cost without that of starting."""
-    few, many = (statistics.median(getattr(cost, field) for cost in costs[f"{who} {name}"]) for name in ("few", "pairs"))
+    few, many = (statistics.median(float(getattr(cost, field)) for cost in costs[f"{who} {name}"]) for name in ("few", "pairs"))
     return many - few
 
 

@@ -40,7 +40,8 @@ READOUT = {"pooling": "mean", "layer": -1, "max_length": 64, "normalise": True, 
 
 def real_sentences(mirror: Path, rows: int) -> tuple[list[str], list[str]]:
     """Return distinct foreign and distinct English sentences of Tatoeba v1 and FLORES-200, evenly thinned out to `rows` each."""
-    english, foreign = [], []
+    english: list[str] = []
+    foreign: list[str] = []
     for path in sorted((mirror / "tatoeba-v1").glob("tatoeba.*-eng.*")):
         (english if path.suffix == ".eng" else foreign).extend(path.read_text(encoding="utf-8").splitlines())
     for path in sorted((mirror / "flores200" / "devtest").glob("*.devtest")):
@@ -62,7 +63,7 @@ def by_faiss(x: np.ndarray, y: np.ndarray, k: int, device: str) -> Neighbours:
     """Search a flat inner-product index in each direction."""
     import faiss
 
-    found = []
+    found: list[Any] = []
     for base, queries in ((y, x), (x, y)):
         index: Any = faiss.IndexFlatIP(base.shape[1])
         if device != "cpu":
@@ -83,10 +84,10 @@ def by_torch(x: np.ndarray, y: np.ndarray, k: int, device: str) -> Neighbours:
     import torch
 
     torch.backends.cuda.matmul.allow_tf32 = False
-    found: list[np.ndarray] = []
+    found: list[Any] = []
     for base, queries in ((y, x), (x, y)):
         columns, rows = torch.from_numpy(base).to(device).T, torch.from_numpy(queries).to(device)
-        best = [torch.topk(block @ columns, k) for block in rows.split(max(1, TILE // len(base)))]
+        best = [torch.topk(block @ columns, k) for block in torch.split(rows, max(1, TILE // len(base)))]
         found += [torch.cat([one.indices for one in best]).cpu().numpy(), torch.cat([one.values for one in best]).cpu().numpy()]
     return Neighbours(*found)
 
@@ -96,7 +97,7 @@ def by_sentence_transformers(x: np.ndarray, y: np.ndarray, k: int, device: str) 
     import torch
     from sentence_transformers.util import dot_score, semantic_search
 
-    found = []
+    found: list[Any] = []
     for base, queries in ((y, x), (x, y)):
         hits = semantic_search(torch.from_numpy(queries).to(device), torch.from_numpy(base).to(device), top_k=k, score_function=dot_score)
         found += [

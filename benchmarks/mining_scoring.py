@@ -10,6 +10,7 @@ a planted partner, and must choose the same pairs and threshold. Prints processo
 from __future__ import annotations
 
 import statistics
+from typing import Any
 
 import numpy as np
 from _common import machine, parser, timed, versions
@@ -24,7 +25,7 @@ def drawn(rows: int, dim: int, k: int) -> tuple[np.ndarray, np.ndarray, Neighbou
     x = rng.standard_normal((rows, dim), dtype=np.float32)
     y = x + rng.standard_normal((rows, dim), dtype=np.float32)
     x, y = (side / np.linalg.norm(side, axis=1, keepdims=True) for side in (x, y))
-    found: list[np.ndarray] = []
+    found: list[Any] = []
     for own, other in ((x, y), (y, x)):
         indices = rng.integers(0, rows, (rows, k))
         indices[:, 0] = np.arange(rows)

@@ -32,7 +32,7 @@ def ours(folder: Path, pairs: Pairs, options: argparse.Namespace, work: Path) ->
     from crosslign.objectives import PARTS
 
     model = Model.load({"main": folder})
-    queue = PARTS.get("momentum_queue")(size=options.queue, momentum=MOMENTUM, queue_init="random")  # type: ignore[call-arg]
+    queue = PARTS.get("momentum_queue")(size=options.queue, momentum=MOMENTUM, queue_init="random")
     queue.attach(model, SEED)
     term = {"objective": "momentum_contrast", "examples": "pairs", "batch": options.batch, "queue": "queue", "temperature": TEMPERATURE}
     return fit_timed({**recipe_of(options, len(pairs) // options.batch), "terms": [term]}, model, {"queue": queue}, pairs, work)
@@ -72,7 +72,7 @@ def peer(folder: Path, pairs: Pairs, options: argparse.Namespace, work: Path) ->
             scores = torch.cat([(query * key).sum(1, keepdim=True), query @ queue.T], 1) / TEMPERATURE
             total = total + cross_entropy(scores, torch.zeros(len(scores), dtype=torch.int64))
         optimiser.zero_grad()
-        total.backward()
+        torch.autograd.backward(total)
         torch.nn.utils.clip_grad_norm_(query_encoder.parameters(), 1.0)
         optimiser.step()
         schedule.step()

@@ -45,13 +45,13 @@ def ours(folder: Path, work: Path, steps: int, batch: int, stop: int | None) -> 
     marks: list[float] = []
     step = module._Run.step
 
-    def noted(run: Any) -> Any:
+    def noted(run: module._Run) -> Any:
         result = step(run)
         marks.append(time.perf_counter())
         killed_at(run.done, stop)
         return result
 
-    module._Run.step = noted  # type: ignore[method-assign]
+    module._Run.step = noted  # type: ignore[method-assign,assignment]
     options = argparse.Namespace(max_length=32, batch=batch, micro_batch=None, precision="fp32", threads=1)
     recipe = recipe_of(options, steps)
     recipe["train"] |= {"checkpoint_every": steps // 2, "checkpoint_minutes": 1e9}
@@ -76,7 +76,7 @@ def peer(folder: Path, work: Path, steps: int, batch: int, stop: int | None) -> 
     losses: list[float] = []
 
     class Timer(TrainerCallback):
-        def on_step_end(self, given: Any, state: Any, control: Any, **_: Any) -> None:
+        def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
             marks.append(time.perf_counter())
             killed_at(state.global_step, stop)
 

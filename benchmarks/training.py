@@ -37,6 +37,7 @@ from unittest.mock import patch
 
 import numpy as np
 from _common import (
+    ROOT,
     SHAPES,
     encoder_folder,
     gpu_memory,
@@ -90,7 +91,8 @@ class Clock:
     def per_step(self) -> tuple[float, float]:
         """Return median seconds of a step, wall and processor."""
         steps = np.diff(np.array(self.marks[COLD:]), axis=0)
-        return tuple(np.median(steps, axis=0).tolist())  # type: ignore[return-value]
+        wall, processor = np.median(steps, axis=0)
+        return float(wall), float(processor)
 
 
 Train = Callable[[Path, Pairs, argparse.Namespace, Path], tuple[Clock, list[float]]]
@@ -212,7 +214,7 @@ def run(script: str, side: str, folder: Path, data: Path, options: argparse.Name
     command = [sys.executable, script, f"--side={side}", f"--folder={folder}", f"--data={data}", *given]
     variables = {"OMP_NUM_THREADS": str(options.threads), "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
     variables["OMP_WAIT_POLICY"] = "PASSIVE"  # threads that wait in a loop would count as processor time
-    return dict(json.loads(measured(command, **variables).out.splitlines()[-1]))
+    return dict(json.loads(measured(command, ROOT, **variables).out.splitlines()[-1]))
 
 
 def without_dropout(folder: Path, copy: Path) -> Path:
@@ -246,7 +248,7 @@ def compare(folder: Path, options: argparse.Namespace, work: Path) -> float:
             f"{values['processor']:.2f} processor s a step, peak {values['peak_mb']:.0f} MB, mean loss {loss:.4f}"
         )
     print(f"ratio by wall time: {middle['peer']['wall'] / middle['ours']['wall']:.2f}")
-    return middle["peer"]["processor"] / middle["ours"]["processor"]
+    return float(middle["peer"]["processor"] / middle["ours"]["processor"])
 
 
 def flops(lengths: np.ndarray, layers: int, width: int, inner: int) -> float:

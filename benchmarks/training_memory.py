@@ -78,7 +78,7 @@ def one_opening(folder: Path, encoder: Path, batches: int, by_length: bool) -> N
     from crosslign.training.order import Order
     from crosslign.training.store import Store
 
-    module.write_tokenised = write_store
+    module.write_tokenised = write_store  # type: ignore[attr-defined,assignment]
 
     model = Model.load({"main": encoder})
     before, start = memory("RssAnon"), time.perf_counter()
@@ -116,15 +116,16 @@ def tokenising(folder: Path, encoder: Path, rows: int) -> float:
 
 def main() -> None:
     """Write the set and its store, open it."""
-    command = parser(__doc__)
-    command.add_argument("--rows", type=int, default=5_000_000)
-    command.add_argument("--batches", type=int, default=1000)
-    command.add_argument("--tokenise", type=int, default=20_000)
-    command.add_argument("--by-length", action="store_true", help="batches grouped by length, whose order needs all lengths")
-    command.add_argument("--open", nargs=2, type=Path, help=argparse.SUPPRESS)
-    options = command.parse_args()
+    given = parser(__doc__)
+    given.add_argument("--rows", type=int, default=5_000_000)
+    given.add_argument("--batches", type=int, default=1000)
+    given.add_argument("--tokenise", type=int, default=20_000)
+    given.add_argument("--by-length", action="store_true", help="batches grouped by length, whose order needs all lengths")
+    given.add_argument("--open", nargs=2, type=Path, help=argparse.SUPPRESS)
+    options = given.parse_args()
     if options.open:
-        one_opening(*options.open, options.batches, options.by_length)
+        folder, encoder = options.open
+        one_opening(folder, encoder, options.batches, options.by_length)
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = Path(temporary)

@@ -18,7 +18,9 @@ import random
 import statistics
 import tempfile
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from _common import ROOT, machine, parser, timed, versions
 
@@ -44,7 +46,7 @@ def marian_folder(folder: Path, texts: list[str], seed: int) -> Path:
     from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 
     (folder / "text.txt").write_text("\n".join(texts), encoding="utf-8")
-    more = {"vocab_size": 2000, "hard_vocab_limit": False, "minloglevel": 2}
+    more: dict[str, Any] = {"vocab_size": 2000, "hard_vocab_limit": False, "minloglevel": 2}
     sentencepiece.SentencePieceTrainer.train(input=str(folder / "text.txt"), model_prefix=str(folder / "source"), **more)
     (folder / "source.model").rename(folder / "source.spm")
     (folder / "target.spm").write_bytes((folder / "source.spm").read_bytes())
@@ -52,15 +54,16 @@ def marian_folder(folder: Path, texts: list[str], seed: int) -> Path:
     found = [piece for n in range(len(pieces)) if (piece := pieces.id_to_piece(n)) not in ("<s>", "</s>", "<unk>")]
     names = ["</s>", "<unk>", *found, *(f"unused{n}" for n in range(WORDS - 3 - len(found))), "<pad>"]
     (folder / "vocab.json").write_text(json.dumps({name: n for n, name in enumerate(names)}))
-    files = [str(folder / name) for name in ("source.spm", "target.spm", "vocab.json")]
-    MarianTokenizer(*files, source_lang="en", target_lang="de").save_pretrained(folder)
+    named = {"source_spm": "source.spm", "target_spm": "target.spm", "vocab": "vocab.json"}
+    files: dict[str, Any] = {name: str(folder / file) for name, file in named.items()}
+    MarianTokenizer(**files, source_lang="en", target_lang="de").save_pretrained(folder)
     torch.manual_seed(seed)
-    sizes = {"d_model": 512, "encoder_layers": 6, "decoder_layers": 6, "encoder_ffn_dim": 2048, "decoder_ffn_dim": 2048}
-    heads = {"encoder_attention_heads": 8, "decoder_attention_heads": 8, "max_position_embeddings": 512}
-    special = {"pad_token_id": WORDS - 1, "eos_token_id": 0, "forced_eos_token_id": 0, "decoder_start_token_id": WORDS - 1}
+    sizes: dict[str, Any] = {"d_model": 512, "encoder_layers": 6, "decoder_layers": 6, "encoder_ffn_dim": 2048, "decoder_ffn_dim": 2048}
+    heads: dict[str, Any] = {"encoder_attention_heads": 8, "decoder_attention_heads": 8, "max_position_embeddings": 512}
+    special: dict[str, Any] = {"pad_token_id": WORDS - 1, "eos_token_id": 0, "forced_eos_token_id": 0, "decoder_start_token_id": WORDS - 1}
     model = MarianMTModel(MarianConfig(vocab_size=WORDS, init_std=0.2, **sizes, **heads, **special))  # so that translations differ
     with torch.no_grad():  # as trained models have it
-        model.get_decoder().embed_tokens.weight[special["pad_token_id"]] = 0
+        model.model.decoder.embed_tokens.weight[special["pad_token_id"]] = 0
     model.save_pretrained(folder)
     return folder
 
@@ -70,7 +73,9 @@ def peer_way(folder: Path, tokens: int, beam: int) -> Translate:
     import torch
     from transformers import MarianMTModel, MarianTokenizer
 
-    tokenizer, model = MarianTokenizer.from_pretrained(folder), MarianMTModel.from_pretrained(folder).eval()
+    tokenizer = MarianTokenizer.from_pretrained(folder)
+    model: Any = MarianMTModel.from_pretrained(folder)
+    model.eval()
 
     def translate(texts: list[str]) -> list[str]:
         order = sorted(range(len(texts)), key=lambda n: -len(texts[n]))
@@ -93,7 +98,7 @@ def own_way(folder: Path, tokens: int, beam: int, compute_type: str) -> Translat
 
     setting = TranslatorSetting("benchmark", ["en"], ["de"], {})
     options = {"beam": beam, "batch_tokens": BATCH * tokens * beam, "max_length": tokens, "device": "cpu", "compute_type": compute_type}
-    engine = TRANSLATORS.get("ctranslate2")(setting, model=str(folder), **options)
+    engine = TRANSLATORS.get("ctranslate2")(setting, model=str(folder), **options)  # type: ignore[call-arg]
     return lambda texts: [text or "" for text in engine.translate(texts, "en", "de")]
 
 
@@ -109,7 +114,7 @@ def main(args: argparse.Namespace) -> None:
         took: dict[str, list[tuple[float, float]]] = {way: [] for way in ways}
         for _ in range(args.repeats):
             for way, translate in ways.items():
-                wall, processor, given[way] = timed(lambda translate=translate: translate(texts))
+                wall, processor, given[way] = timed(partial(translate, texts))
                 took[way].append((wall, processor))
     print(machine(), "|", versions("torch", "transformers", "ctranslate2"), "|", f"seed {args.seed}, {args.threads} threads")
     walls, processors = ({way: statistics.median(pair[n] for pair in pairs) for way, pairs in took.items()} for n in (0, 1))
