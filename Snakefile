@@ -51,6 +51,7 @@ rule unknown_target:
 
 onstart:
     check_results()
+    check_own_files(workflow.dag)
     check_scheduler(workflow.dag)
     drop_start_limit(workflow.scheduler)
     count_gpus(workflow.scheduler)

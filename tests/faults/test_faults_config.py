@@ -117,6 +117,18 @@ def test_f13_what_cannot_be_read_is_named_in_one_line(mini, monkeypatch, capsys,
     assert said.count("\n") == 1
 
 
+def test_f13_a_file_of_ones_own_that_is_not_there_is_named_before_anything_is_fetched(mini):
+    text = "resources/written/sts_de.tsv"
+    (mini.folder / text).rename(mini.folder / "sts_de.tsv")
+    done = mini.run(check=False)
+    assert done.returncode == 2
+    assert f"error: config/corpora.yaml: sources.written.local: a file of your own is missing; {text}. " in done.stdout
+    assert "Fetching" not in done.stdout
+    assert not (mini.results.parent / "downloads").exists()
+    (mini.folder / "sts_de.tsv").rename(mini.folder / text)
+    assert "Fetching sts_de.tsv" in mini.run("results/downloads/written/sts_de.tsv").stdout
+
+
 def test_f13_norwegian_and_other_words_of_yaml_1_1_stay_text(tmp_path):
     path = tmp_path / "a.yaml"
     path.write_text("langs: [no, on, off, yes, y, n]\nversion: 1_0\nrate: 1e-5\ntime: 12:30:45\n", encoding="utf-8")

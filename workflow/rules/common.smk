@@ -27,6 +27,7 @@ from crosslign.config.resources import (
 )
 from crosslign.config.settings import own_file, read_settings
 from crosslign.config.targets import covered, target_files, target_names
+from crosslign.config.uses import require_own_files
 from crosslign.console import summary
 from crosslign.errors import CrosslignError, InputError
 from crosslign.files.atomic import require_writable
@@ -321,6 +322,13 @@ def check_results():
     """End at once where nothing could be written, before anything is fetched."""
     with ends_in_words():
         require_writable(paths.results)
+
+
+def check_own_files(dag):
+    """End at once where a file of the user's own that this run copies is not there, before other files are fetched."""
+    fetched = [job.wildcards for job in dag.needrun_jobs() if job.rule.name == "fetch"]
+    with ends_in_words():
+        require_own_files(project, ((one.source, one.file) for one in fetched))
 
 
 def drop_tokenised():

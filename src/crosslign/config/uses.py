@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from crosslign.config.catalog import describe, file_names, source_kind
+from crosslign.config.graph import source_file
 from crosslign.config.project import Project, filter_corpora, view_corpora
 from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained
+from crosslign.errors import InputError
 from crosslign.files.home import with_home
 from crosslign.files.mirrors import mirrored
 
@@ -117,6 +119,27 @@ def file_state(project: Project, name: str, file: Mapping[str, Any], access: str
     if access == "withdrawn":
         return "withdrawn"
     return "by hand" if local or access == "manual" else "fetch"
+
+
+def require_own_files(project: Project, wanted: Iterable[tuple[str, str]]) -> None:
+    """Check that files of the user's own (`local:`) are there, before anything is fetched.
+
+    Args:
+        project: the configuration.
+        wanted: (source, file) of the files that are going to be fetched; those of other sources are passed over.
+
+    Raises:
+        InputError: names the first source of which files are not there, its key, and where each was looked for.
+    """
+    absent: dict[str, list[Path]] = {}
+    for name, file_name in sorted(wanted):
+        source, file = project.sources[name], source_file(project, name, file_name)
+        if source_kind(source) == "local" and file_state(project, name, file, "open") == "by hand":
+            absent.setdefault(name, []).append(with_home(describe(source, file)))
+    for name, paths in absent.items():
+        what = "a file of your own is missing" if len(paths) == 1 else f"{len(paths)} files of your own are missing"
+        do = "Put them there or mend the path; a corpus of `access: manual` is left out until its files are there"
+        raise InputError(what, where=f"config/corpora.yaml: sources.{name}.local", why=", ".join(map(str, paths)), do=do)
 
 
 def own_path(project: Project, encoder: str) -> Path:

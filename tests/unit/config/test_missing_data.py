@@ -8,6 +8,8 @@ import pytest
 from crosslign.config.cells import figure_inputs, resolve_table, table_scores
 from crosslign.config.load import load_project
 from crosslign.config.overlap import overlap_inputs
+from crosslign.config.uses import require_own_files
+from crosslign.errors import InputError
 from crosslign.paths import own_runs
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -54,6 +56,23 @@ def test_only_the_files_that_lack_are_named(load, tmp_path):
     put(tmp_path / "data" / "cwmt", ASKED_FOR[:5])
     cell = by_label(load(), "moco_bert_table1")["MoCo-BERT_base (zh→en)"]
     assert cell == {"reason": "cwmt must be fetched by hand: put casict2015_ch.txt into data/cwmt"}
+
+
+def test_files_of_ones_own_that_are_to_be_fetched_are_there_or_named(load, tmp_path):
+    wanted = [("cwmt", name) for name in ASKED_FOR]
+    wanted += [("mewsli_x", "candidate_set_entities.jsonl"), ("social_iqa", "socialiqa-train-dev.zip")]
+    with pytest.raises(InputError, match=r"cwmt\.local: 6 files of your own are missing; data/cwmt/NEU_cn\.txt, .*`access: manual`"):
+        require_own_files(load(), wanted)
+    put(tmp_path / "data" / "cwmt", ASKED_FOR[:3])
+    put(tmp_path / "results" / "downloads" / "cwmt", ASKED_FOR[3:])
+    put(tmp_path / "mirror" / "mewsli_x", ["candidate_set_entities.jsonl"])
+    require_own_files(load(mirror=str(tmp_path / "mirror")), wanted)
+    with pytest.raises(InputError, match=r"sources\.mewsli_x\.local: a file of your own is missing; data/mewsli_x/candidate_set"):
+        require_own_files(load(), wanted)
+    (tmp_path / "data" / "cwmt" / ASKED_FOR[0]).unlink()
+    (tmp_path / "data" / "cwmt" / ASKED_FOR[0]).mkdir()
+    with pytest.raises(InputError, match=rf"a file of your own is missing; data/cwmt/{ASKED_FOR[0]}\."):
+        require_own_files(load(), wanted)
 
 
 def test_stand_ins_need_nothing(load):

@@ -90,12 +90,12 @@ def read(
 
 
 def _ask(builder: EvaluationBuilder, questions: Mapping[str, Mapping[str, _Question]], limit: int | None, name: str) -> None:
-    first = next(iter(questions.values()))
+    ids = list(next(iter(questions.values())))
+    every = {identity for asked in questions.values() for identity in asked}
     for lang, asked in questions.items():
-        different = set(first) ^ set(asked)
-        if different:
-            raise InputError(f"question {min(different)!r} is not there in all languages", where=f"{name}, language {lang}")
-        ids = list(first)
+        if lacking := every - set(asked):
+            raise InputError(f"question {min(lacking)!r} is not there in all languages", where=f"{name}, language {lang}")
+    for lang, asked in questions.items():
         for index in evenly(len(ids), limit):
             question = asked[ids[index]]
             builder.item(question.id, lang, "query", lang, question.text, group=question.id)

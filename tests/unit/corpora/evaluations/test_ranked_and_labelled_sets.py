@@ -66,8 +66,9 @@ def test_lareqa_mistakes(lareqa):
     with pytest.raises(InputError, match="no file of fr"):
         read("xquad_r", lareqa, ["en", "fr"], part="questions")
     lareqa["de.json"].write_text(squad("Es regnete.", [[0, 11]], [("q1", "Regnete es?", 3)]))
-    with pytest.raises(InputError, match="question 'q2' is not there in all languages"):
-        read("xquad_r", lareqa, part="questions")
+    for langs in (["de", "en"], ["en", "de"]):
+        with pytest.raises(InputError, match="language de: question 'q2' is not there in all languages"):
+            read("xquad_r", lareqa, langs, part="questions")
     lareqa["de.json"].write_text(squad("Es regnete.", [[0, 5]], [("q1", "Regnete es?", 7)]))
     with pytest.raises(InputError, match="answer of question 'q1' lies in no sentence"):
         read("xquad_r", lareqa, part="questions")
