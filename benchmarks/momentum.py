@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 from _common import encoder_folder, machine, parser, versions
-from training import LEARNING_RATE, TOLERANCE, Clock, Pairs, fit_timed, one_side, read_pairs, recipe_of, run
+from _training import LEARNING_RATE, TOLERANCE, Clock, Pairs, fit_timed, one_side, read_pairs, recipe_of, run
 
 TEMPERATURE, MOMENTUM, SEED = 0.04, 0.999, 1
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from _common import ROOT, machine, parser, versions
-from training import LEARNING_RATE, TEMPERATURE, recipe_of
+from _training import LEARNING_RATE, TEMPERATURE, recipe_of
 from training_memory import tiny_encoder, write_examples
 
 PAST = 3

@@ -65,7 +65,7 @@ def test_training_on_a_gpu_ends_where_losses_differ(benchmark, tmp_path, monkeyp
 
 
 def test_the_clock_of_a_training_keeps_no_gpu_waiting(benchmark, monkeypatch):
-    clock = benchmark("training").Clock()
+    clock = benchmark("_training").Clock()
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "synchronize", lambda: pytest.fail("it waits"))
     for _ in range(6):
