@@ -7,9 +7,8 @@ number of devices, or interruptions.
 from __future__ import annotations
 
 import logging
-import threading
 from collections.abc import Sequence
-from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -18,12 +17,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from crosslign.encoders.memory import is_out_of_memory
 from crosslign.errors import InputError, ResourceError
 from crosslign.mining.copies import rounded_up
 from crosslign.mining.ranking import EMPTY, key_indices, key_scores
 from crosslign.mining.resume import EVERY, Resume, digest
-from crosslign.mining.search import HaltedError, Search, Step, full_products
+from crosslign.mining.search import Search, Step, full_products
 from crosslign.mining.side import Side
 from crosslign.mining.sizes import SIZES
 from crosslign.mining.tiles import WIDTH, BoundExceededError
@@ -135,9 +133,7 @@ def neighbours(
     try:
         rows, columns = (Side(*side, devices[0], bound) for side in given)
         sides = [(rows, columns) if place == devices[0] else (rows.on(place), columns.on(place)) for place in devices]
-    except RuntimeError as error:
-        if not is_out_of_memory(error):
-            raise
+    except torch.OutOfMemoryError as error:
         raise _no_room(devices, "the vectors") from error
     identity = {"k": str(lengths), "rows": digest(*given[0][:2]), "columns": digest(*given[1][:2])} if state else {}
     step, size = Step(dtype or product_dtype(devices[0])), tile or _tile(devices, rows.n)
@@ -156,9 +152,7 @@ def _found(plan: _Plan) -> Neighbours:
         except BoundExceededError:
             log.warning("a product in %s is farther off than its bound: starting again, more precisely", plan.step)
             plan = replace(plan, step=next(steps))
-        except RuntimeError as error:
-            if not is_out_of_memory(error):
-                raise
+        except torch.OutOfMemoryError as error:
             if max(plan.tile) <= SMALLEST:
                 raise _no_room([side.device for side, _ in plan.sides], f"tiles of {plan.tile[0]} x {plan.tile[1]}") from error
             log.warning("tiles of %d x %d do not fit into the device's memory: starting again with smaller ones", *plan.tile)
@@ -212,36 +206,21 @@ class _Plan:
 
     def run(self) -> Neighbours:
         """Search all shares, side by side, and join their best lists."""
+        shares = _shares(self.sides[0][0].n, len(self.sides), self.tile[0])
+        states = [self._resume(share) for share in shares]
+        progress = Progress(self.sides[0][0].n, "searched", "rows")
+
+        def search(number: int) -> tuple[Tensor, Tensor]:
+            return Search(*self.sides[number], self.k, self.step, self.tile, shares[number]).run(progress, states[number])
+
         try:
-            with full_products():
-                found = self._searched()
+            with full_products(), ThreadPoolExecutor(len(shares)) as pool:
+                found = [search(0)] if len(shares) == 1 else list(pool.map(search, range(len(shares))))
         except BoundExceededError:
             self._clear(f"rows-*-{self.step}.safetensors")
             raise
         self._clear("rows-*.safetensors")
         return _unpack(torch.cat([forward for forward, _ in found]), _joined([backward for _, backward in found]))
-
-    def _searched(self) -> list[tuple[Tensor, Tensor]]:
-        """Search all shares; where one fails, or the program is to end, the others end behind their present tile rows."""
-        shares = _shares(self.sides[0][0].n, len(self.sides), self.tile[0])
-        progress, halt = Progress(self.sides[0][0].n, "searched", "rows"), threading.Event()
-
-        def search(share: slice, sides: tuple[Side, Side]) -> tuple[Tensor, Tensor]:
-            return Search(*sides, self.k, self.step, self.tile, share).run(progress, self._resume(share), halt)
-
-        if len(shares) == 1:
-            return [search(shares[0], self.sides[0])]
-        with ThreadPoolExecutor(len(shares)) as pool:
-            running = {pool.submit(search, share, sides): (share, sides) for share, sides in zip(shares, self.sides, strict=False)}
-            try:
-                wait(running, return_when=FIRST_EXCEPTION)
-            finally:
-                halt.set()
-        for one, (share, sides) in running.items():
-            if (error := one.exception()) and not isinstance(error, HaltedError):
-                log.warning("the search of rows %d to %d on %s failed", share.start, share.stop, sides[0].device)
-                raise error
-        return [one.result() for one in running]
 
     def _clear(self, states: str) -> None:
         """Remove states, those of another number of devices too."""

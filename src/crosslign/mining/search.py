@@ -6,7 +6,6 @@ and is gone; candidates are re-scored exactly (`vectors`, `tiles`).
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -33,10 +32,6 @@ class Step:
 
     def __str__(self) -> str:
         return "exact" if self.exact else str(self.dtype).removeprefix("torch.")
-
-
-class HaltedError(Exception):
-    """A search was told to end; what it has found so far is where it keeps it."""
 
 
 class Search:
@@ -70,17 +65,15 @@ class Search:
         # A column's candidates wait until their rows are done, and most of them stand in the lists of these.
         self.columns = Direction(y, x, column_bounds, self.shift, min(k[1], x.n), dtype, lists=self.best if self.k else None)
 
-    def run(self, progress: Progress, resume: Resume | None = None, halt: threading.Event | None = None) -> tuple[Tensor, Tensor]:
+    def run(self, progress: Progress, resume: Resume | None = None) -> tuple[Tensor, Tensor]:
         """Search; return the best lists of the share's rows and of all columns, as keys.
 
         Args:
             progress: told of each tile row.
             resume: where the lists are kept between tile rows; what an earlier run of the same search left there is taken over.
-            halt: set by another thread, it ends the search behind the present tile row; the lists are kept first.
 
         Raises:
             BoundExceededError: a product broke the bound; what `resume` keeps is worthless.
-            HaltedError: `halt` was set.
         """
         column_blocks = list(blocks(self.y.n, self.tile[1]))
         copies = [] if self.exact else [self.y_copies.block(at, WIDTH) for at in column_blocks]
@@ -92,12 +85,9 @@ class Search:
             for part in blocks(self.share.stop - start, self.tile[0]):
                 strip = slice(start + part.start, start + part.stop)
                 self._strip(strip, column_blocks, copies, buffer)
-                halted = halt is not None and halt.is_set()
-                if resume and (halted or resume.due()):
+                if resume and resume.due():
                     self.columns.resolve()
                     resume.save(self.best[self.share.start : strip.stop], self.columns.best)
-                if halted:
-                    raise HaltedError
                 progress.add(strip.stop - strip.start)
             self.columns.resolve()
         return self.best[self.share].cpu(), self.columns.best.cpu()

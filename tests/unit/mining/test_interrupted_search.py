@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import signal
-import threading
-import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -120,7 +117,6 @@ def test_a_broken_bound_leaves_no_state(tmp_path: Path, monkeypatch: pytest.Monk
 PROGRAM = """
 import os, signal, sys
 from pathlib import Path
-from typing import Any
 import torch
 from crosslign.mining import search
 from crosslign.mining.knn import State, neighbours
@@ -157,51 +153,6 @@ def test_a_killed_process_goes_on_to_the_same_bytes(forks: Forks, tmp_path: Path
 def test_shares_find_what_one_search_finds(devices: int) -> None:
     x, y = sides()
     assert equal(neighbours(x, y, 5, device=["cpu"] * devices, **SHAPE), neighbours(x, y, 5, **SHAPE))
-
-
-def test_where_a_share_fails_the_others_end_and_keep_what_they_have(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    x, y = sides()
-    expected = neighbours(x, y, 5, **SHAPE)
-    strip, done, failed = search.Search._strip, [], threading.Event()
-
-    def failing(self: search.Search, at: slice, *rest: Any) -> None:
-        if self.share.start > 0:
-            failed.set()
-            raise RuntimeError("this share cannot go on")
-        assert failed.wait(60)
-        time.sleep(0.1)  # the failure has to reach who waits for it
-        done.append(at.start)
-        strip(self, at, *rest)
-
-    with monkeypatch.context() as patch, caplog.at_level("WARNING"):
-        patch.setattr(search.Search, "_strip", failing)
-        with pytest.raises(RuntimeError, match="cannot go on"):
-            neighbours(x, y, 5, device=["cpu", "cpu"], tile=(16, 64), state=State(tmp_path, 1e9))
-    assert 1 <= len(done) < 8, "of sixteen tile rows"
-    assert [record.getMessage() for record in caplog.records] == ["the search of rows 256 to 500 on cpu failed"]
-    again = []
-    monkeypatch.setattr(search.Search, "_strip", lambda self, at, *rest: again.append(at.start) or strip(self, at, *rest))
-    assert equal(neighbours(x, y, 5, device=["cpu", "cpu"], tile=(16, 64), state=State(tmp_path, 1e9)), expected)
-    assert not set(done) & set(again)
-
-
-def test_memory_that_a_library_does_not_get_means_smaller_tiles(monkeypatch: pytest.MonkeyPatch) -> None:
-    x, y = clusters(5000, 8, 1), clusters(1100, 8, 2)
-    product, sizes = search._product, []
-
-    def refused(left: torch.Tensor, right: torch.Tensor, buffer: torch.Tensor) -> torch.Tensor:
-        sizes.append(len(left))
-        if len(left) > 2048:
-            raise RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
-        return product(left, right, buffer)
-
-    monkeypatch.setattr(search, "_product", refused)
-    found = neighbours(x, y, 3, tile=(4096, 4096))
-    assert sizes[0] > 2048 >= sizes[-1]
-    monkeypatch.undo()
-    assert equal(found, neighbours(x, y, 3))
 
 
 def test_a_share_may_have_fewer_rows_than_k() -> None:
