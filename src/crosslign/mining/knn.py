@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 
 from crosslign.errors import InputError, ResourceError
+from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.mining.copies import rounded_up
 from crosslign.mining.ranking import EMPTY, key_indices, key_scores
 from crosslign.mining.resume import EVERY, Resume, digest
@@ -133,7 +134,9 @@ def neighbours(
     try:
         rows, columns = (Side(*side, devices[0], bound) for side in given)
         sides = [(rows, columns) if place == devices[0] else (rows.on(place), columns.on(place)) for place in devices]
-    except torch.OutOfMemoryError as error:
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
         raise _no_room(devices, "the vectors") from error
     identity = {"k": str(lengths), "rows": digest(*given[0][:2]), "columns": digest(*given[1][:2])} if state else {}
     step, size = Step(dtype or product_dtype(devices[0])), tile or _tile(devices, rows.n)
@@ -152,11 +155,14 @@ def _found(plan: _Plan) -> Neighbours:
         except BoundExceededError:
             log.warning("a product in %s is farther off than its bound: starting again, more precisely", plan.step)
             plan = replace(plan, step=next(steps))
-        except torch.OutOfMemoryError as error:
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
+                raise
             if max(plan.tile) <= SMALLEST:
                 raise _no_room([side.device for side, _ in plan.sides], f"tiles of {plan.tile[0]} x {plan.tile[1]}") from error
             log.warning("tiles of %d x %d do not fit into the device's memory: starting again with smaller ones", *plan.tile)
             plan = replace(plan, tile=(_half(plan.tile[0]), _half(plan.tile[1])))
+        free_memory()
 
 
 def _half(size: int) -> int:
