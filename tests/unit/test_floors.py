@@ -13,7 +13,7 @@ import crosslign
 from crosslign.files.fingerprint import modules_of
 
 FLOORS = [
-    {"collector", "console", "durations", "errors", "progress", "registry", "threads"},
+    {"collector", "console", "durations", "errors", "memory", "progress", "registry", "threads"},
     {"files", "languages", "paths", "vectors"},
     {"config"},
     {"planning", "slurm"},

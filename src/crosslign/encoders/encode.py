@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from crosslign.encoders.ahead import one_ahead
-from crosslign.encoders.memory import is_out_of_memory
 from crosslign.encoders.model import Backbone, Member, Model
 from crosslign.encoders.packed.inference import PackedBackbone, supported
 from crosslign.encoders.tokens import Tokens, collate
 from crosslign.errors import InputError, ResourceError
+from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.progress import Progress
 
 TOKEN_BUDGET = 2048
@@ -85,9 +85,9 @@ def _encode_batches(
     waiting = np.argsort(-lengths, kind="stable")
     found: list[tuple[NDArray[np.int64], Tensor]] = []
     while len(waiting):
-        rows = next(token_batches(lengths, waiting, token_budget(model)))
+        rows, vectors = next(token_batches(lengths, waiting, token_budget(model))), None
         try:
-            found.append((rows, encode_rows(rows)))
+            vectors = encode_rows(rows)
         except (RuntimeError, MemoryError) as error:
             if not is_out_of_memory(error):
                 raise
@@ -96,7 +96,10 @@ def _encode_batches(
                 raise ResourceError(what, why=why, do="Lower the readout's max_length") from error
             model.token_budget = max(1, int(lengths[rows[0]]) * (len(rows) // 2))
             log.warning("out of memory with %d sentences a batch: going on with %d tokens a batch", len(rows), model.token_budget)
+        if vectors is None:  # with the exception its tensors are gone
+            free_memory()
             continue
+        found.append((rows, vectors))
         waiting = waiting[len(rows) :]
         progress.add(len(rows))
     return found

@@ -150,10 +150,10 @@ def embed_text_set(
         texts: Parquet file of the kind `texts`.
         readout: pooling, layer, max_length, normalise, precision, prefix.
         out: path of the .npy file, written whole or not at all.
-        threads: threads of each process.
+        threads: threads of each process on a CPU; on GPUs, where the threads decide no byte, of all processes together.
         head: gives a trained classification head on the model: the matrix then holds its logits [rows, classes], of vectors
             that are not normalised, whatever the readout says. One process then.
-        processes: processes on a CPU; on GPUs, where the threads decide no byte, as many threads in all, if these are more.
+        processes: processes on a CPU; on GPUs as many threads together, if these are more.
         dtype: type on disk.
         work: folder for what a killed run leaves; without one, every run starts from the beginning.
         identity: what the vectors depend on, as JSON; what another one left is not taken over.
@@ -171,8 +171,8 @@ def embed_text_set(
     _check_pairs(texts)
     rows = len(Rows(texts))
     devices = _devices(processes, -(-rows // SHARD))[: None if head is None else 1]
-    if devices[0] != "cpu":  # the cores tokenise
-        threads = max(threads, processes // len(devices))
+    if devices[0] != "cpu":  # the cores tokenise, and are shared
+        threads = max(1, max(threads, processes) // len(devices))
     limit_threads(threads)
     with _folder(work, out) as folder:
         shards = _Shards(folder, out.stem, {**(identity or {}), "dtype": dtype, "rows": rows, "shard": SHARD})

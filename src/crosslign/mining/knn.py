@@ -7,21 +7,23 @@ number of devices, or interruptions.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from crosslign.errors import InputError, ResourceError
+from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.mining.copies import rounded_up
 from crosslign.mining.ranking import EMPTY, key_indices, key_scores
 from crosslign.mining.resume import EVERY, Resume, digest
-from crosslign.mining.search import Search, Step, full_products
+from crosslign.mining.search import EndedError, Search, Step, full_products
 from crosslign.mining.side import Side
 from crosslign.mining.sizes import SIZES
 from crosslign.mining.tiles import WIDTH, BoundExceededError
@@ -117,7 +119,7 @@ def neighbours(
 
     Raises:
         InputError: unequal dimensions, no rows, or a row of NaN, infinity or zeros; names file and row.
-        ResourceError: a device's memory is too small, even for small tiles.
+        ResourceError: a device's memory is too small, even for small tiles, or a device failed; names it and its rows.
     """
     left, right = open_both(sources, targets)
     if k < 1:
@@ -133,8 +135,10 @@ def neighbours(
     try:
         rows, columns = (Side(*side, devices[0], bound) for side in given)
         sides = [(rows, columns) if place == devices[0] else (rows.on(place), columns.on(place)) for place in devices]
-    except torch.OutOfMemoryError as error:
-        raise _no_room(devices, "the vectors") from error
+    except (RuntimeError, MemoryError) as error:
+        if not is_out_of_memory(error):
+            raise
+        raise _no_room(map(str, devices), "the vectors") from error
     identity = {"k": str(lengths), "rows": digest(*given[0][:2]), "columns": digest(*given[1][:2])} if state else {}
     step, size = Step(dtype or product_dtype(devices[0])), tile or _tile(devices, rows.n)
     found = _found(_Plan(sides, lengths, step, size, state, identity))
@@ -152,19 +156,27 @@ def _found(plan: _Plan) -> Neighbours:
         except BoundExceededError:
             log.warning("a product in %s is farther off than its bound: starting again, more precisely", plan.step)
             plan = replace(plan, step=next(steps))
-        except torch.OutOfMemoryError as error:
+        except _ShareError as error:
+            if not is_out_of_memory(error.cause):
+                do = "Start it again: rows that were kept are not searched again. If it fails again, search without this device"
+                raise ResourceError("a search failed", where=str(error), why=_first_line(error.cause), do=do) from error.cause
             if max(plan.tile) <= SMALLEST:
-                raise _no_room([side.device for side, _ in plan.sides], f"tiles of {plan.tile[0]} x {plan.tile[1]}") from error
-            log.warning("tiles of %d x %d do not fit into the device's memory: starting again with smaller ones", *plan.tile)
+                raise _no_room([str(error)], f"tiles of {plan.tile[0]} x {plan.tile[1]}") from error.cause
+            log.warning("%s: tiles of %d x %d do not fit into the device's memory: starting again with smaller ones", error, *plan.tile)
             plan = replace(plan, tile=(_half(plan.tile[0]), _half(plan.tile[1])))
+        free_memory()
 
 
 def _half(size: int) -> int:
     return rounded_up(max(size // 2, min(size, SMALLEST)), WIDTH)
 
 
-def _no_room(devices: Sequence[torch.device], what: str) -> ResourceError:
-    names = ", ".join(dict.fromkeys(str(device) for device in devices))
+def _first_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0][:200]
+
+
+def _no_room(where: Iterable[str], what: str) -> ResourceError:
+    names = ", ".join(dict.fromkeys(where))
     do = "End what else uses its memory, or search on a larger device or on the CPU"
     return ResourceError("the device's memory is too small for a search", where=names, why=f"no room for {what}", do=do)
 
@@ -184,6 +196,14 @@ def _tile(devices: Sequence[torch.device], rows: int) -> tuple[int, int]:
     """Return the size of tiles, such that there is a tile row for each device."""
     height, width = SIZES[devices[0].type].tile
     return min(height, rounded_up(-(-rows // len(devices)), WIDTH)), width
+
+
+class _ShareError(Exception):
+    """What failed in one share; the message says on which device, and which rows."""
+
+    def __init__(self, device: torch.device, what: str, rows: slice, cause: BaseException) -> None:
+        super().__init__(f"{device}, rows {rows.start} to {rows.stop - 1} of {what}")
+        self.cause = cause
 
 
 @dataclass(frozen=True)
@@ -210,12 +230,16 @@ class _Plan:
         states = [self._resume(share) for share in shares]
         progress = Progress(self.sides[0][0].n, "searched", "rows")
 
-        def search(number: int) -> tuple[Tensor, Tensor]:
-            return Search(*self.sides[number], self.k, self.step, self.tile, shares[number]).run(progress, states[number])
+        def search(number: int, end: Event | None = None) -> tuple[Tensor, Tensor]:
+            x, y = self.sides[number]
+            try:
+                return Search(x, y, self.k, self.step, self.tile, shares[number]).run(progress, states[number], end)
+            except (RuntimeError, MemoryError) as error:
+                raise _ShareError(x.device, x.name, shares[number], error) from error
 
         try:
-            with full_products(), ThreadPoolExecutor(len(shares)) as pool:
-                found = [search(0)] if len(shares) == 1 else list(pool.map(search, range(len(shares))))
+            with full_products():
+                found = [search(0)] if len(shares) == 1 else _side_by_side(search, len(shares))
         except BoundExceededError:
             self._clear(f"rows-*-{self.step}.safetensors")
             raise
@@ -233,6 +257,21 @@ class _Plan:
             return None
         name = f"rows-{share.start}-{share.stop}-{self.step}"
         return Resume(self.state.folder / f"{name}.safetensors", {**self.identity, "share": name}, self.state.every)
+
+
+def _side_by_side(search: Callable[[int, Event], tuple[Tensor, Tensor]], shares: int) -> list[tuple[Tensor, Tensor]]:
+    """Return what each share finds; where one fails, or who waits is interrupted, the others keep what they have and end."""
+    end = Event()
+    with ThreadPoolExecutor(shares) as pool:
+        searches = [pool.submit(search, number, end) for number in range(shares)]
+        try:
+            wait(searches, return_when=FIRST_EXCEPTION)
+        finally:  # the pool waits for its threads
+            end.set()
+    errors = [error for one in searches if (error := one.exception()) is not None and not isinstance(error, EndedError)]
+    if errors:  # a broken bound first: what its search keeps is worthless
+        raise min(errors, key=lambda error: not isinstance(error, BoundExceededError))
+    return [one.result() for one in searches]
 
 
 def _shares(rows: int, devices: int, height: int) -> list[slice]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from threading import Event
 
 import torch
 from torch import Tensor
@@ -21,6 +22,10 @@ from crosslign.mining.sizes import SIZES
 from crosslign.mining.tiles import WIDTH, Direction
 from crosslign.progress import Progress
 from crosslign.vectors import blocks
+
+
+class EndedError(Exception):
+    """A search that ended early because it was told to."""
 
 
 @dataclass(frozen=True)
@@ -65,14 +70,16 @@ class Search:
         # A column's candidates wait until their rows are done, and most of them stand in the lists of these.
         self.columns = Direction(y, x, column_bounds, self.shift, min(k[1], x.n), dtype, lists=self.best if self.k else None)
 
-    def run(self, progress: Progress, resume: Resume | None = None) -> tuple[Tensor, Tensor]:
+    def run(self, progress: Progress, resume: Resume | None = None, end: Event | None = None) -> tuple[Tensor, Tensor]:
         """Search; return the best lists of the share's rows and of all columns, as keys.
 
         Args:
             progress: told of each tile row.
             resume: where the lists are kept between tile rows; what an earlier run of the same search left there is taken over.
+            end: when it is set, the search ends with the tile row at hand, which `resume` keeps.
 
         Raises:
+            EndedError: `end` was set.
             BoundExceededError: a product broke the bound; what `resume` keeps is worthless.
         """
         column_blocks = list(blocks(self.y.n, self.tile[1]))
@@ -85,10 +92,13 @@ class Search:
             for part in blocks(self.share.stop - start, self.tile[0]):
                 strip = slice(start + part.start, start + part.stop)
                 self._strip(strip, column_blocks, copies, buffer)
-                if resume and resume.due():
+                ended = end is not None and end.is_set()
+                if resume and (ended or resume.due()):
                     self.columns.resolve()
                     resume.save(self.best[self.share.start : strip.stop], self.columns.best)
                 progress.add(strip.stop - strip.start)
+                if ended:
+                    raise EndedError
             self.columns.resolve()
         return self.best[self.share].cpu(), self.columns.best.cpu()
 

@@ -54,6 +54,7 @@ class Side:
         keep: largest float32 copy that is kept in memory, in bytes; a larger side is read again where rows of it are needed.
 
     Attributes:
+        name: how messages call this side.
         device: where its rows on the grid, and products, are made.
         n, d: size of the side.
         centre: float32 [d], mean of the rows on the grid.
@@ -63,7 +64,7 @@ class Side:
     """
 
     def __init__(self, vectors: np.ndarray, rows: np.ndarray | None, name: str, device: torch.device, keep: int) -> None:
-        self._raw, self._rows, self._name, self.device = vectors, rows, name, device
+        self._raw, self._rows, self.name, self.device = vectors, rows, name, device
         self.n, self.d = len(vectors) if rows is None else len(rows), vectors.shape[1]
         if not self.n:
             raise InputError("no vectors to search", where=name)
@@ -127,5 +128,5 @@ class Side:
         numbers = np.arange(at.start, at.stop) if self._rows is None else self._rows[at]
         for part in blocks(len(raw), CHUNK):
             # The order of a sum may change its last bit: lengths are numpy's, of the same rows at a time, whatever the device.
-            scale[part] = GRID / row_norms(raw[part], numbers[part], self._name)
+            scale[part] = GRID / row_norms(raw[part], numbers[part], self.name)
         return scale, self._placed(raw, scale)

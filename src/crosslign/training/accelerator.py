@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from crosslign.encoders.memory import keep_freed_memory
+from crosslign.memory import keep_freed_memory
 
 PRECISIONS = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
 PATIENCE = timedelta(days=2)

@@ -12,10 +12,10 @@ from typing import Any
 
 import torch
 
-from crosslign.encoders.memory import is_out_of_memory
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError, ResourceError, StoppedError
 from crosslign.files import atomic_folder
+from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.objectives.contract import Part
 from crosslign.training.accelerator import start_accelerator
 from crosslign.training.board import Board
@@ -23,7 +23,7 @@ from crosslign.training.checkpoint import Checkpoints, checkpoint_key, remove_le
 from crosslign.training.curve import Curve, Progress, Spikes
 from crosslign.training.encoding import Settings
 from crosslign.training.guards import Guards
-from crosslign.training.memory import TooLargeError, bounded_memory, does_not_fit, free_memory, halved, largest_that_fits
+from crosslign.training.memory import TooLargeError, bounded_memory, does_not_fit, halved, largest_that_fits
 from crosslign.training.optimiser import Optimiser
 from crosslign.training.pace import Pace
 from crosslign.training.schedule import total_steps

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import resource
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-
-import torch
 
 from crosslign.errors import ResourceError
 
@@ -90,13 +87,6 @@ def does_not_fit(error: TooLargeError, sizes: Sizes | None, tried: bool = True) 
             "several ranks do not look for the size that fits, whatever auto_micro_batch says"
         )
     return ResourceError(error.what, where=error.where, why=f"{error.why}; {error.cause}", do=do)
-
-
-def free_memory() -> None:
-    """Give back what a failed step held."""
-    gc.collect()
-    if torch.cuda.is_available():
-        torch.cuda.empty_cache()
 
 
 def _status(field: str) -> int:

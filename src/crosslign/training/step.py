@@ -10,12 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from crosslign.encoders.memory import is_out_of_memory
 from crosslign.encoders.model import Model
 from crosslign.errors import CrosslignError, InputError
+from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.objectives.contract import Batch, Input, Part
 from crosslign.training.encoding import Encoding, Settings
-from crosslign.training.memory import Sizes, TooLargeError, free_memory
+from crosslign.training.memory import Sizes, TooLargeError
 from crosslign.training.seeds import derive, torch_generator
 from crosslign.training.store import Lookup
 from crosslign.training.terms import Stream

@@ -187,7 +187,8 @@ def test_an_error_in_a_process_is_told_as_in_one(tiny_encoder, tmp_path):
         list(side_by_side(task, ["cpu"], 1, lambda facts: [0]))
 
 
-def test_every_gpu_has_a_process_of_its_own_that_stays_on_it(embed, tmp_path, monkeypatch, small_shards):
+@pytest.mark.parametrize("cores", [{"processes": 9}, {"threads": 9}], ids=["that would be processes", "of one process"])
+def test_every_gpu_has_a_process_of_its_own_that_stays_on_it(embed, tmp_path, monkeypatch, small_shards, cores):
     told, chosen = [], []
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
@@ -195,10 +196,10 @@ def test_every_gpu_has_a_process_of_its_own_that_stays_on_it(embed, tmp_path, mo
     monkeypatch.setattr(text_sets, "limit_threads", limits.append)
     monkeypatch.setattr(text_sets, "side_by_side", lambda *given: told.append(given) or (shard for shard in ()))
     monkeypatch.setattr(text_sets._Shards, "finish", lambda *_: None)
-    assert embed(tmp_path / "out.npy", processes=9)["devices"] == 2
+    assert embed(tmp_path / "out.npy", **cores)["devices"] == 2
     task, devices, threads, _ = told[0]
     assert devices == ["cuda:0", "cuda:1"]
-    assert limits == [threads] == [4]  # the cores that would be processes tokenise
+    assert limits == [threads] == [4]  # the cores tokenise, each process with its share of them
     monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
     monkeypatch.setattr(shards.Model, "to", lambda model, device: chosen.append(device) or model)
     shards.ShardEncoder(task, devices[1])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
+from threading import Event
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ import torch
 from forks import Forks
 from test_knn import clusters, equal
 
+from crosslign.errors import ResourceError
 from crosslign.mining import knn, search
 from crosslign.mining.knn import State, neighbours
 from crosslign.mining.neighbour_files import read_neighbours, write_neighbours
@@ -200,3 +202,36 @@ def test_a_digest_tells_matrices_and_choices_apart() -> None:
     ]
     assert len(set(found)) == len(found)
     assert digest(x.copy(), rows.copy()) == digest(x, rows)
+
+
+FAILURE = RuntimeError("CUDA error: unspecified launch failure\nMore.")
+SAID = "^cpu, rows 256 to 499 of sources: a search failed; RuntimeError: CUDA error: unspecified launch failure"
+
+
+@pytest.mark.parametrize(("error", "raised", "said"), [(FAILURE, ResourceError, SAID), (KeyboardInterrupt(), KeyboardInterrupt, None)])
+def test_where_one_share_fails_the_others_keep_what_they_have_and_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, raised: type[BaseException], said: str | None
+) -> None:
+    x, y = sides()
+    expected, two, state = neighbours(x, y, 5, **SHAPE), ["cpu", "cpu"], State(tmp_path, 3600)
+    real, begun, other_began, end = search.Search._strip, [], Event(), Event()
+
+    def strip(self: search.Search, at: slice, *rest: object) -> None:
+        begun.append(at.start)
+        if at.start >= 256:  # rows of the second share
+            assert other_began.wait(20)
+            raise error
+        other_began.set()
+        assert end.wait(20), "nobody told this share to end"
+        real(self, at, *rest)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(search.Search, "_strip", strip)
+        patch.setattr(knn, "Event", lambda: end)
+        with pytest.raises(raised, match=said):
+            neighbours(x, y, 5, device=two, state=state, **SHAPE)
+    assert sorted(begun) == [0, 256]
+    left = stop_after(monkeypatch, 100)
+    assert equal(neighbours(x, y, 5, device=two, state=state, **SHAPE), expected)
+    assert sorted(at.start for at in left) == [64, 128, 192, 256, 320, 384, 448]
+    assert not list(tmp_path.iterdir())

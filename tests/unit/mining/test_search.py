@@ -78,35 +78,41 @@ def test_tiles_are_as_high_as_leaves_each_device_some(devices: int, rows: int, s
     assert len(knn._shares(rows, devices, height)) == shares
 
 
-def raise_above(monkeypatch: pytest.MonkeyPatch, rows: int) -> list[tuple[int, int]]:
+FULL = torch.OutOfMemoryError("CUDA out of memory")
+FULL_FOR_CUBLAS = RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling `cublasCreate(handle)`")
+
+
+def raise_above(monkeypatch: pytest.MonkeyPatch, rows: int, error: Exception = FULL) -> list[tuple[int, int]]:
     """Let a device have room for products of so many rows; return the shapes that were asked for."""
     product, asked = search._product, []
 
     def narrow(left: torch.Tensor, right: torch.Tensor, buffer: torch.Tensor) -> torch.Tensor:
         asked.append((len(left), len(right)))
         if len(left) > rows:
-            raise torch.OutOfMemoryError("CUDA out of memory")
+            raise error
         return product(left, right, buffer)
 
     monkeypatch.setattr(search, "_product", narrow)
     return asked
 
 
-@pytest.mark.parametrize("devices", [["cpu"], ["cpu", "cpu"]])
-def test_tiles_that_do_not_fit_are_made_smaller(monkeypatch: pytest.MonkeyPatch, devices: list[str]) -> None:
+@pytest.mark.parametrize(("devices", "error"), [(["cpu"], FULL), (["cpu", "cpu"], FULL), (["cpu"], FULL_FOR_CUBLAS)])
+def test_tiles_that_do_not_fit_are_made_smaller(monkeypatch: pytest.MonkeyPatch, devices: list[str], error: Exception) -> None:
     x, y = clusters(5000, 8, 1), clusters(900, 8, 2)
     expected = neighbours(x, y, 4, dtype=torch.bfloat16)
-    asked = raise_above(monkeypatch, 1100)
+    asked, freed = raise_above(monkeypatch, 1100, error), []
+    monkeypatch.setattr(knn, "free_memory", lambda: freed.append(len(asked)))
     assert equal(neighbours(x, y, 4, dtype=torch.bfloat16, tile=(4096, 4096), device=devices), expected)
     heights = {height for height, _ in asked}
     assert max(heights) > 2048
     assert 1024 in heights
+    assert len(freed) == 2  # cuBLAS gets nothing of what torch keeps: 4096 and 2048 rows were too many
 
 
 def test_a_device_without_room_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = clusters(1500, 8, 1), clusters(900, 8, 2)
     raise_above(monkeypatch, 10)
-    with pytest.raises(ResourceError, match=r"cpu: the device's memory.*tiles of 1024 x 1024"):
+    with pytest.raises(ResourceError, match=r"cpu, rows 0 to 1499 of sources: the device's memory.*tiles of 1024 x 1024"):
         neighbours(x, y, 4, tile=(4096, 2048))
     with pytest.raises(ResourceError, match="tiles of 64 x 1024"):
         neighbours(x, y, 4, tile=(64, 2048))

@@ -11,11 +11,9 @@ from crosslign.corpora.sources._network import is_offline
 from crosslign.errors import InputError, NetworkError, ResourceError
 from crosslign.files import sha256_file
 from crosslign.files.safetensors_only import require_safetensors
+from crosslign.memory import is_out_of_memory
 from crosslign.views import TRANSLATORS, TranslatorSetting
 from crosslign.views.hub_models import HubModel, model_name, models_of_pairs, names_of_pairs
-
-OUT_OF_MEMORY = ("out of memory", "allocate memory", "not enough memory", "bad_alloc")
-"""What torch says on a GPU, and on a CPU."""
 
 
 @TRANSLATORS.register
@@ -112,8 +110,8 @@ class Transformers:
         """Return the tokens of each translation, without its start and the language that was forced; halve what does not fit."""
         try:
             return self._generated(model, tokenizer, rows, forced)
-        except RuntimeError as error:
-            if not any(words in str(error).lower() for words in OUT_OF_MEMORY):
+        except (RuntimeError, MemoryError) as error:
+            if not is_out_of_memory(error):
                 raise
             if len(rows) == 1:
                 advice = "Lower `beam` or `max_length`"
