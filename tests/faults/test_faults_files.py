@@ -124,6 +124,26 @@ def test_f11_a_read_only_disk_is_said_at_once(tmpfs):
             fault()
 
 
+READS = """
+import sys
+from crosslign.jobs.frame import execute
+from crosslign.stages.mine_texts import mine_texts
+recipe = {"lang": "de", "dedup": "text", "limit": None, "licence": "CC0-1.0"}
+params, outputs = [("root", "results"), ("recipe", recipe)], [("rows", "results/rows.parquet")]
+execute(mine_texts, inputs=[("file", "own.de")], outputs=outputs, params=params, threads=1, log="results/job.log")
+"""
+
+
+def test_f11_a_file_that_may_not_be_read_is_named_by_its_job(nobody, tmp_path):
+    (tmp_path / "own.de").write_text("Guten Tag.\n", encoding="utf-8")
+    (tmp_path / "own.de").chmod(0)
+    done = subprocess.run([*nobody, sys.executable, "-c", READS], cwd=tmp_path, capture_output=True, text=True, check=False)
+    said = "own.de: cannot be read; Permission denied. Get the right to read it"
+    assert (done.returncode, done.stderr) == (4, f"[mine_texts job] {said}\n")
+    assert f"ERROR crosslign: {said}\n" in (tmp_path / "results" / "job.log").read_text(encoding="utf-8")
+    assert not (tmp_path / "results" / "rows.parquet").exists()
+
+
 def test_f11_results_where_no_folder_can_be_are_an_error_for_people(tmp_path):
     (tmp_path / "file").write_text("x")
     for place in ("file", "file/deeper", "x" * 300):

@@ -58,6 +58,8 @@ rule mine_search:
     input:
         source=paths.mined_embeddings("{mine}", "source"),
         target=paths.mined_embeddings("{mine}", "target"),
+        source_texts=paths.mined_texts("{mine}", "source"),  # for the line of a sentence whose vector cannot be used
+        target_texts=paths.mined_texts("{mine}", "target"),
     output:
         neighbours=paths.mined_neighbours("{mine}"),
     log:

@@ -152,8 +152,8 @@ def _execute(
     lineage = Lineage(
         rule, settings.get("recipe"), _flat(given), Path(settings["root"]), settings.get("seed"), threads, str(settings.get("code", ""))
     )
-    lineage.check_inputs()
     try:
+        lineage.check_inputs()
         network = no_network(rule) if settings.get("offline", True) else nullcontext()
         with _end_explained(), network, lease_gpus(int(resources.get("gpu", 0))) as devices:
             _check_devices(devices)

@@ -7,7 +7,9 @@ from pathlib import Path
 from crosslign.jobs.job import Job
 from crosslign.mining.backends import BACKENDS
 from crosslign.mining.knn import State, all_devices
+from crosslign.mining.lines import with_line
 from crosslign.mining.neighbour_files import write_neighbours
+from crosslign.vectors import VectorError
 
 
 def mine_search(job: Job) -> None:
@@ -18,7 +20,10 @@ def mine_search(job: Job) -> None:
     with job.publish("neighbours") as (out, counts):
         search = BACKENDS.get(recipe["backend"])
         state, options = State(Path(job.params["work"])), recipe["search_options"]
-        near = search(job.inputs["source"], job.inputs["target"], recipe["k"], devices=devices, state=state, **options)
+        try:
+            near = search(job.inputs["source"], job.inputs["target"], recipe["k"], devices=devices, state=state, **options)
+        except VectorError as error:
+            raise with_line(error, {job.inputs[side]: job.inputs[f"{side}_texts"] for side in ("source", "target")}) from error
         write_neighbours(out["neighbours"], near)
         counts.update(
             sources=len(near.forward_indices), targets=len(near.backward_indices), k=near.forward_indices.shape[1], recall=near.recall
