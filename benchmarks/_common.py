@@ -12,7 +12,7 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -36,8 +36,14 @@ def machine() -> str:
 
 
 def versions(*packages: str) -> str:
-    """Return the versions of Python and of installed packages."""
-    return ", ".join([f"python {platform.python_version()}", *(f"{package} {version(package)}" for package in packages)])
+    """Return the versions of Python and of packages, and which of these are missing."""
+    found = [f"python {platform.python_version()}"]
+    for package in packages:
+        try:
+            found.append(f"{package} {version(package)}")
+        except PackageNotFoundError:
+            found.append(f"no {package}")
+    return ", ".join(found)
 
 
 def no_gpu() -> bool:

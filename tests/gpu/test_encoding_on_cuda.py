@@ -93,6 +93,28 @@ def test_a_text_set_is_encoded_on_the_gpu(cuda, embed, tiny_encoder, texts):
     assert np.abs(found - expected).max() < 1e-5
 
 
+@pytest.mark.parametrize(("least", "waste"), [(1, 0.25), (1 << 20, None)])
+def test_a_batch_of_more_than_a_few_tokens_holds_sentences_of_like_length(on_both, texts, monkeypatch, least, waste):
+    batches, forward = [], Member.forward
+
+    def noted(self, features, *rest):
+        if features["input_ids"].device.type == "cuda":
+            real = features.get("attention_mask", torch.ones_like(features["input_ids"])).sum(1)
+            batches.append((len(real), int(real.max()), int(real.min())))
+        return forward(self, features, *rest)
+
+    monkeypatch.setattr(Member, "forward", noted)
+    monkeypatch.setattr(module, "LEAST", least)
+    expected, found = on_both({"pooling": "mean", "precision": "fp32"})
+    assert np.abs(found - expected).max() < 1e-5
+    assert sum(rows for rows, _, _ in batches) == len(texts)
+    if waste is None:  # as few tokens as these are one batch
+        assert len(batches) == 1
+    else:
+        assert len(batches) > 1
+        assert all(longest <= (1 + waste) * shortest for _, longest, shortest in batches)
+
+
 @pytest.fixture
 def order_of_events(monkeypatch):
     """Let the first forward pass wait for a number of tokenisings, and fail where they do not come; returns who tokenised, and when."""

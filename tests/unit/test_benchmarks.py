@@ -104,6 +104,11 @@ def test_mining_without_faiss_for_gpus_measures_what_it_can_and_gives_no_ratio(b
     assert printed.splitlines()[-1].startswith("no ratio: no faiss here searches on cuda")
 
 
+def test_a_package_that_is_missing_costs_no_measurement(benchmark):
+    """`mining.py --without-sentence-transformers` names its version at the end, too."""
+    assert benchmark("_common").versions("no-such-package", "numpy").endswith(f", no no-such-package, numpy {np.__version__}")
+
+
 def test_encoding_on_a_gpu_needs_no_package_and_no_file(benchmark, monkeypatch, capsys):
     encoding = benchmark("encoding")
     monkeypatch.setattr(encoding, "no_gpu", lambda: False)

@@ -31,6 +31,12 @@ CHUNK = 65536
 PART = 2048
 """The same on a GPU, which works on one part while a thread tokenises the next; a part is a batch or some."""
 
+LIKE = 0.8
+"""On a GPU a batch takes in no sentence with less than this share of its longest one's tokens: most of them would be padding."""
+
+LEAST = 4096
+"""Tokens that a batch on a GPU has all the same, padding included: a smaller one takes as long to launch as to compute."""
+
 PRECISIONS = {"bf16": torch.bfloat16, "fp16": torch.float16}
 
 log = logging.getLogger(__name__)
@@ -54,11 +60,20 @@ def evaluating(model: Model) -> Iterator[None]:
         model.train(before)
 
 
-def token_batches(lengths: NDArray[np.int64], order: NDArray[np.int64], budget: int) -> Iterator[NDArray[np.int64]]:
-    """Cut `order`, sorted by falling length, into batches of at most `budget` tokens, padding included; at least one row each."""
+def token_batches(
+    lengths: NDArray[np.int64], order: NDArray[np.int64], budget: int, least: int | None = None
+) -> Iterator[NDArray[np.int64]]:
+    """Cut `order`, sorted by falling length, into batches of at most `budget` tokens, padding included; at least one row each.
+
+    With `least`, a batch of more than so many tokens, padding included, has no row shorter than `LIKE` of its longest.
+    """
     start = 0
     while start < len(order):
-        size = max(1, budget // max(1, int(lengths[order[start]])))
+        longest = max(1, int(lengths[order[start]]))
+        size = max(1, budget // longest)
+        if least is not None:
+            alike = int(np.count_nonzero(lengths[order[start : start + size]] >= LIKE * longest))
+            size = min(size, max(1, alike, least // longest))
         yield order[start : start + size]
         start += size
 
@@ -83,9 +98,10 @@ def _encode_batches(
 ) -> list[tuple[NDArray[np.int64], Tensor]]:
     """Encode sentences of these lengths, the longest first; where memory does not suffice, go on with batches of half the size."""
     waiting = np.argsort(-lengths, kind="stable")
+    least = LEAST if model.device.type == "cuda" else None  # on a CPU the packed pass meets no padding
     found: list[tuple[NDArray[np.int64], Tensor]] = []
     while len(waiting):
-        rows, vectors = next(token_batches(lengths, waiting, token_budget(model))), None
+        rows, vectors = next(token_batches(lengths, waiting, token_budget(model), least)), None
         try:
             vectors = encode_rows(rows)
         except (RuntimeError, MemoryError) as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from itertools import pairwise
 from threading import get_ident
 
 import numpy as np
@@ -75,6 +76,26 @@ def test_batches_keep_the_budget_and_lose_nothing(lengths, budget):
     batches = list(token_batches(sizes, order, budget))
     assert np.concatenate(batches).tolist() == order.tolist()
     assert all(len(b) == 1 or len(b) * sizes[b].max() <= budget for b in batches)
+
+
+@given(
+    st.lists(st.integers(1, 90), min_size=1, max_size=80),
+    st.integers(1, 2000),
+    st.sampled_from([1, 50, 400]),
+)
+@settings(max_examples=60, deadline=None)
+def test_batches_of_like_length_are_small_or_have_little_padding(lengths, budget, least):
+    sizes = np.array(lengths)
+    order = np.argsort(-sizes, kind="stable")
+    batches = list(token_batches(sizes, order, budget, least))
+    assert np.concatenate(batches).tolist() == order.tolist()
+    for batch in batches:
+        longest = sizes[batch[0]]
+        assert len(batch) == 1 or len(batch) * longest <= budget
+        assert len(batch) * longest <= least or sizes[batch[-1]] >= 0.8 * longest
+    for batch, following in pairwise(batches):  # none ends before it must
+        longest, more = sizes[batch[0]], len(batch) + 1
+        assert more * longest > budget or (more * longest > least and sizes[following[0]] < 0.8 * longest)
 
 
 def test_truncation_is_counted_and_happens(tiny_model, texts):
