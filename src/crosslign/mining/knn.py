@@ -158,6 +158,8 @@ def _found(plan: _Plan) -> Neighbours:
             plan = replace(plan, step=next(steps))
         except _ShareError as error:
             if not is_out_of_memory(error.cause):
+                if "CUDA" not in str(error.cause):  # no device's failure, but a fault of the program's
+                    raise error.cause from None
                 do = "Start it again: rows that were kept are not searched again. If it fails again, search without this device"
                 raise ResourceError("a search failed", where=str(error), why=_first_line(error.cause), do=do) from error.cause
             if max(plan.tile) <= SMALLEST:

@@ -208,7 +208,11 @@ FAILURE = RuntimeError("CUDA error: unspecified launch failure\nMore.")
 SAID = "^cpu, rows 256 to 499 of sources: a search failed; RuntimeError: CUDA error: unspecified launch failure"
 
 
-@pytest.mark.parametrize(("error", "raised", "said"), [(FAILURE, ResourceError, SAID), (KeyboardInterrupt(), KeyboardInterrupt, None)])
+FAULT = RuntimeError("a fault of the program's")
+CASES = [(FAILURE, ResourceError, SAID), (FAULT, RuntimeError, "^a fault"), (KeyboardInterrupt(), KeyboardInterrupt, None)]
+
+
+@pytest.mark.parametrize(("error", "raised", "said"), CASES)
 def test_where_one_share_fails_the_others_keep_what_they_have_and_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException, raised: type[BaseException], said: str | None
 ) -> None:
