@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from crosslign.encoders.encode import encode
 from crosslign.encoders.model import Member, Model
 from crosslign.encoders.prepare import prepare_encoder
-from crosslign.encoders.prune import prune, texts_of, used_ids
+from crosslign.encoders.prune import prune, replace_saved, texts_of, used_ids
 from crosslign.errors import InputError
 from crosslign.files import write_rows
 
@@ -112,6 +113,74 @@ def test_nothing_is_truncated_when_pieces_are_counted(both):
     full = both[0]
     full.tokenise(["a"], None, 4)  # leaves a truncation of four tokens behind in the tokenizer
     assert PIECES.index("▁cd") in used_ids(full.tokenizer, ["a " * 50 + "cd"])
+
+
+@pytest.mark.parametrize("batch", [1, 2, 4096])
+def test_every_text_counts_with_each_prefix_and_without(both, monkeypatch, batch):
+    monkeypatch.setattr("crosslign.encoders.prune.BATCH", batch)
+    tokenizer, texts, prefixes = both[0].tokenizer, ["ab", "cd", "日"], ["ß", "dd"]
+    cut = [tokenizer(prefix + text).input_ids for text in texts for prefix in ("", *prefixes)]
+    assert used_ids(tokenizer, iter(texts), prefixes) == {number for ids in cut for number in ids}
+
+
+def test_the_truncation_of_an_earlier_call_is_not_saved_with_the_pruned_tokenizer(e5s1_folder):
+    member = Member.load(e5s1_folder)
+    member.tokenise(["a"], None, 4)
+    assert prune(member, KEPT).tokenizer.backend_tokenizer.truncation is None
+
+
+@pytest.fixture(params=["TemplateProcessing", "RobertaProcessing"])
+def specials_last(request):
+    """An encoder whose special pieces stand behind all words, as mBART's do, and one of them beyond the vocabulary of the model."""
+    from tokenizers import Tokenizer, models, pre_tokenizers, processors
+    from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
+
+    vocabulary = [
+        ("▁", -1.0),
+        *((f"▁w{n}", -2.0 - n / 10) for n in range(120)),
+        *((name, 0.0) for name in ("<unk>", "</s>", "<s>", "<pad>")),
+    ]
+    number = {piece: at for at, (piece, _) in enumerate(vocabulary)}
+    start, end = (("<s>", number["<s>"]), ("</s>", number["</s>"]))
+    backend = Tokenizer(models.Unigram(vocabulary, number["<unk>"]))
+    backend.pre_tokenizer = pre_tokenizers.Metaspace()
+    backend.post_processor = {
+        "TemplateProcessing": lambda: processors.TemplateProcessing("<s> $A </s>", "<s> $A </s> $B </s>", [start, end]),
+        "RobertaProcessing": lambda: processors.RobertaProcessing(end, start),
+    }[request.param]()
+    named = {"bos_token": "<s>", "eos_token": "</s>", "pad_token": "<pad>", "mask_token": "<mask>"}
+    tokenizer = PreTrainedTokenizerFast(tokenizer_object=backend, model_max_length=16, **named)
+    ids = {f"{name}_token_id": number[named[f"{name}_token"]] for name in ("bos", "eos", "pad")}
+    sizes = {"hidden_size": 16, "num_hidden_layers": 1, "num_attention_heads": 2, "intermediate_size": 32, "max_position_embeddings": 16}
+    return Member(BertModel(BertConfig(vocab_size=len(tokenizer), **sizes, **ids)), tokenizer)
+
+
+@pytest.mark.parametrize("second", ["w90", "w90 ß"])
+def test_special_pieces_behind_all_words_get_new_ids_wherever_they_stand(specials_last, second):
+    texts, langs, readout = ["w41 w3", second], ["en"] * 2, {"pooling": "mean"}
+    full, vectors = specials_last.tokenizer, encode(Model({"main": specials_last}), texts, langs, readout)
+    pieces = [full(text).tokens() for text in texts]
+    pruned = prune(specials_last, texts)
+    assert [pruned.tokenizer(text).tokens() for text in texts] == pieces
+    np.testing.assert_array_equal(encode(Model({"main": pruned}), texts, langs, readout), vectors)
+    lowest = "▁w119"  # no text has it
+    kept = [*(["▁"] if "ß" in second else []), "▁w3", "▁w41", "▁w90", lowest, "<unk>", "</s>", "<s>", "<pad>", "<mask>"]
+    assert pruned.tokenizer.convert_ids_to_tokens(list(range(len(pruned.tokenizer)))) == kept
+    config = pruned.backbone.config
+    assert [kept[number] for number in (config.bos_token_id, config.eos_token_id, config.pad_token_id)] == ["<s>", "</s>", "<pad>"]
+
+
+def test_no_file_of_the_full_encoder_stays_beside_the_pruned_one(pruned_folder, tmp_path):
+    shutil.copytree(pruned_folder, tmp_path / "main")
+    weights = ["model.safetensors", "model-00001-of-00002.safetensors", "model.safetensors.index.json"]
+    for name in (*weights, "sentencepiece.bpe.model", "codes.bpe", "vocab.txt", "added_tokens.json", "special_tokens_map.json"):
+        (tmp_path / "main" / name).write_text("of the full one")
+    replace_saved(Member.load(pruned_folder), tmp_path / "main")
+    found, expected = ({str(path.relative_to(folder)): path for path in folder.rglob("*")} for folder in (tmp_path / "main", pruned_folder))
+    assert found.keys() == expected.keys()
+    for name in ("model.safetensors", "tokenizer.json", "modules.json"):
+        assert found[name].read_bytes() == expected[name].read_bytes()
+    assert found["model.safetensors"].stat().st_mode == found["config.json"].stat().st_mode  # not for their owner alone
 
 
 def test_texts_of_both_sides_are_read(tmp_path):

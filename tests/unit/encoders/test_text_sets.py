@@ -153,6 +153,41 @@ def test_another_identity_starts_from_the_beginning(embed, tmp_path, monkeypatch
     assert seen == [0, 6, 0, 6, 12, 18]
 
 
+@pytest.mark.parametrize("changed", ["dtype", "rows", "shard"])
+def test_shards_of_another_type_or_size_or_number_of_rows_are_made_anew(
+    embed, texts, english, tmp_path, monkeypatch, small_shards, changed
+):
+    """Whatever the caller says that the vectors depend on."""
+    real = shards.ShardEncoder.__call__
+
+    def last_dies(self, start, progress):
+        if start == 18:
+            raise KeyboardInterrupt
+        return real(self, start, progress)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(shards.ShardEncoder, "__call__", last_dies)
+        with pytest.raises(KeyboardInterrupt):
+            embed(tmp_path / "x.npy", work=tmp_path / "work")
+    options = {"dtype": "float16"} if changed == "dtype" else {}
+    if changed == "shard":
+        monkeypatch.setattr(text_sets, "SHARD", 12)
+    if changed == "rows":
+        ids = [str(number) for number in range(1, 18)]
+        write_rows(texts, pa.table({"text_id": ids, "lang": ["en"] * 17, "text": english[:17]}), "texts")
+    embed(tmp_path / "x.npy", work=tmp_path / "work", **options)
+    embed(tmp_path / "fresh.npy", **options)
+    assert (tmp_path / "x.npy").read_bytes() == (tmp_path / "fresh.npy").read_bytes()
+
+
+def test_second_segments_that_only_some_shards_have_are_refused(embed, texts, english, tmp_path, small_shards):
+    """Each shard by itself has them all, or none."""
+    columns = {"text_id": [str(number) for number in range(20)], "lang": ["en"] * 20, "text": english}
+    write_rows(texts, pa.table({**columns, "pair_text": english[:6] + [None] * 14}), "texts")
+    with pytest.raises(InputError, match="only some rows have a pair_text; 14 of 20 have none"):
+        embed(tmp_path / "x.npy")
+
+
 def test_without_a_folder_of_work_nothing_is_left_behind(embed, tmp_path, monkeypatch, small_shards):
     monkeypatch.setattr(shards.ShardEncoder, "__call__", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
     with pytest.raises(KeyboardInterrupt):

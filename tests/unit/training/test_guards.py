@@ -158,6 +158,37 @@ def test_each_term_that_predicts_is_watched_by_itself():
     assert silent.events == []
 
 
+BAD = {
+    "embedding_collapse": ([torch.ones(8, 8)], {}),
+    "constant_prediction": ([], {"head": {"constant": 1.0}}),
+    "rank_1_empty": ([], {"ranks": {"without_rank_1": 1.0}}),
+}
+
+
+@pytest.mark.parametrize("guard", BAD)
+def test_every_guard_looks_while_another_is_off_and_does_what_its_own_action_says(guard):
+    """That of the guard, of whichever term it watches."""
+    once = {"every": 1, "patience": 1, "after": 0, "rank_1_steps": 0}
+    (other,) = [name for name in BAD if name != guard][:1]
+    marked, ended, failed = (Guards(once | {other: "off", guard: action}) for action in ("mark", "stop", "fail"))
+    marked.look(1, *BAD[guard])
+    assert marked.mark()
+    assert not marked.stopped
+    ended.look(1, *BAD[guard])
+    assert ended.stopped == ended.events[0]["reason"]
+    with pytest.raises(CrosslignError, match=f"set train: guards: {guard} to mark"):
+        failed.look(1, *BAD[guard])
+
+
+def test_a_run_that_collapses_again_after_it_recovered_is_marked_again():
+    guards = Guards({"every": 1, "patience": 1, "after": 0})
+    for done, vectors in enumerate([torch.ones(8, 8), torch.eye(8), torch.ones(8, 8)], start=1):
+        guards.look(done, [vectors], {})
+    assert [(event["from"], event["to"]) for event in guards.events] == [(1, 2), (3, None)]
+    assert guards.mark().endswith("(since step 3)")
+    assert [bool(guards.mark(step)) for step in (1, 2, 3)] == [True, False, True]
+
+
 def test_an_empty_first_rank_for_500_steps_is_marked():
     guards = Guards({})
     terms = {"rank_infonce": {"without_rank_1": 0.951}}

@@ -12,10 +12,11 @@ from datetime import timedelta
 import pytest
 import trial
 
-from crosslign.errors import CrosslignError, InputError, StoppedError
-from crosslign.training import launch
+from crosslign.errors import CrosslignError, InputError, NetworkError, ResourceError, StoppedError
+from crosslign.training import launch, rank
 from crosslign.training.accelerator import start_accelerator
 from crosslign.training.launch import MODULE, train_on
+from crosslign.training.signals import STOPPING
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -123,9 +124,15 @@ def test_what_a_process_raises_is_raised_and_nobody_waits_for_it(arguments):
         train_on(2, arguments)
 
 
-def test_examples_are_tokenised_before_the_processes_start(arguments, tmp_path, monkeypatch):
+@pytest.mark.parametrize("place", ["work/examples/pairs", "shared/*"])
+def test_examples_are_tokenised_before_the_processes_start(arguments, tmp_path, monkeypatch, place):
+    """In the folder that runs share, where there is one."""
+    if place.startswith("shared"):
+        arguments["tokenised"] = str(tmp_path / "shared")
+
     def start(command, env):
-        assert (tmp_path / "work" / "examples" / "pairs" / "facts.json").is_file()
+        (facts,) = tmp_path.rglob("facts.json")
+        assert facts.parent.match(place)
         raise CrosslignError("would have started")
 
     monkeypatch.setattr(launch.subprocess, "Popen", start)
@@ -146,9 +153,102 @@ def test_each_process_has_a_device_of_its_own(monkeypatch):
             if len(started) == 3:
                 raise CrosslignError("all were started")
 
+    for name in ("RANK", "LOCAL_RANK", "WORLD_SIZE", "LOCAL_WORLD_SIZE", "MASTER_PORT"):
+        monkeypatch.setenv(name, "7")  # of whatever the job itself is a process of
     monkeypatch.setattr(launch.subprocess, "Popen", Process)
     with pytest.raises(CrosslignError, match="all were started"):
         launch._train_on(3, None)
     assert [(env["RANK"], env["LOCAL_RANK"]) for env in started] == [("0", "0"), ("1", "1"), ("2", "2")]
     assert {(env["WORLD_SIZE"], env["LOCAL_WORLD_SIZE"]) for env in started} == {("3", "3")}
     assert len({env["MASTER_PORT"] for env in started}) == 1
+
+
+class Told:
+    """A process that notes what is done to it."""
+
+    def __init__(self, *given, **named):
+        self.signals, self.killed = [], False
+
+    def send_signal(self, number):
+        self.signals.append(number)
+
+    def kill(self):
+        self.killed = True
+
+
+@pytest.mark.parametrize("code", [0, StoppedError.exit_code])
+def test_a_process_that_is_done_or_has_saved_its_state_ends_no_other(code):
+    """The others may still be writing."""
+    processes = [subprocess.Popen(["sh", "-c", command]) for command in (f"exit {code}", f"sleep 0.6; exit {code}")]
+    assert launch._wait(processes) == [code, code]
+
+
+@pytest.mark.parametrize("code", [1, ResourceError.exit_code, -signal.SIGKILL])
+def test_a_process_that_fails_ends_the_others(code):
+    command = f"kill -{-code} $$" if code < 0 else f"exit {code}"
+    assert launch._wait([subprocess.Popen(["sh", "-c", one]) for one in ("exec sleep 60", command)]) == [-signal.SIGKILL, code]
+
+
+@pytest.mark.parametrize(
+    ("codes", "error"),
+    [
+        ((0, InputError.exit_code), InputError),
+        ((-signal.SIGKILL, NetworkError.exit_code), NetworkError),  # the first was ended for the second
+        ((StoppedError.exit_code, ResourceError.exit_code), ResourceError),
+        ((StoppedError.exit_code, -signal.SIGKILL), StoppedError),
+        ((-signal.SIGTERM, -signal.SIGTERM), StoppedError),  # told to stop while they were starting
+        ((-signal.SIGKILL, -signal.SIGKILL), CrosslignError),
+        ((-signal.SIGSEGV, -signal.SIGKILL), CrosslignError),
+    ],
+)
+def test_the_kind_of_an_error_is_that_of_the_process_that_failed(monkeypatch, tmp_path, codes, error):
+    monkeypatch.setattr(launch.subprocess, "Popen", Told)
+    monkeypatch.setattr(launch, "_wait", lambda processes: list(codes))
+    with pytest.raises(CrosslignError, match="a rank ended with exit code") as caught:
+        launch._train_on(2, tmp_path)
+    assert type(caught.value) is error
+
+
+def test_no_process_is_left_behind_where_the_launcher_is_interrupted(monkeypatch, tmp_path):
+    started = []
+
+    def interrupted(processes):
+        started.extend(processes)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(launch.subprocess, "Popen", Told)
+    monkeypatch.setattr(launch, "_wait", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        launch._train_on(2, tmp_path)
+    assert [process.killed for process in started] == [True, True]
+
+
+def test_a_signal_to_stop_reaches_every_process_and_later_ones_whoever_listened_before():
+    noted, processes = [], [Told(), Told()]
+    before = {number: signal.signal(number, lambda number, frame: noted.append(number)) for number in STOPPING}
+    try:
+        for _ in range(2):
+            with launch._passing_on(processes):
+                for number in STOPPING:
+                    signal.raise_signal(number)
+        assert noted == []
+        for number in STOPPING:
+            signal.raise_signal(number)
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    assert [process.signals for process in processes] == [list(STOPPING) * 2] * 2
+    assert noted == list(STOPPING)
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_a_process_trains_what_its_folder_says_and_the_first_one_tells_what_it_counted(arguments, tmp_path, monkeypatch, number):
+    given = []
+    monkeypatch.setenv("RANK", str(number))
+    monkeypatch.delenv(launch.LAUNCHER_VARIABLE, raising=False)
+    monkeypatch.setattr(rank, "train_run", lambda *what: given.append(what) or {"steps": 60})
+    (tmp_path / "arguments.json").write_text(json.dumps(arguments | {"tokenised": str(tmp_path / "shared")}))
+    assert rank.main(tmp_path) == 0
+    ((*_, out, checkpoints, context, tokenised),) = given
+    assert (out, checkpoints, context, tokenised) == (tmp_path / "run", tmp_path / "work", {"code": "abc"}, tmp_path / "shared")
+    assert (tmp_path / "counts.json").exists() == (number == 0)

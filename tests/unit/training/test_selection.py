@@ -1,0 +1,78 @@
+"""Several named checkpoints in one run: each keeps the best of its own looks, and all are checked before the run goes on."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import trial
+
+from crosslign.encoders.model import Model
+from crosslign.errors import InputError
+from crosslign.files import sha256_folder
+from crosslign.training.selection import Selection
+
+LOOKED_AT = {"task": "t", "subset": "s", "metric": "m"}
+OFTEN = [0.5, 0.9, 0.1, 0.2, 0.3, 0.1, 0.1]
+SELDOM = [2.0, 2.0, 0.2, 2.0, 2.0, 0.4, 0.3]
+"""Its largest scores come where no look of its own is due."""
+
+
+def test_each_name_keeps_the_best_of_its_own_looks(train):
+    select = {name: LOOKED_AT | {"every": every} for name, every in {"often": 1, "seldom": 3, "never": 2}.items()}
+    seen = []
+
+    def dev(model):
+        seen.append({name: tensor.detach().clone() for name, tensor in model.state_dict().items()})
+        return {"often": OFTEN[len(seen) - 1], "seldom": SELDOM[len(seen) - 1], "never": float("nan")}
+
+    summary, folder = train(trial.recipe(train={"steps": 7}, select=select), dev=dev)
+    found = json.loads((folder / "selection.json").read_text())
+    assert found["best"] == summary["best"] == {"often": {"step": 2, "value": 0.9}, "seldom": {"step": 6, "value": 0.4}}
+    assert found["without_score"] == ["never"]
+    assert [sorted(look["scores"]) for look in found["looks"]] == [
+        ["often"],
+        ["never", "often"],
+        ["often", "seldom"],
+        ["never", "often"],
+        ["often"],
+        ["never", "often", "seldom"],
+        ["never", "often", "seldom"],
+    ]
+    for name, step in {"often": 2, "seldom": 6, "never": 7, "last": 7}.items():
+        kept = Model.load({"main": folder / name / "main"}).state_dict()
+        assert all(kept[key].equal(seen[step - 1][key]) for key in kept), name
+
+
+def test_a_stopped_run_goes_on_with_the_best_model_of_every_name(train, stopped_before, tiny_encoder, caplog):
+    """One gets better at each look, the other stays the first one."""
+    caplog.set_level("INFO")
+    recipe = trial.recipe(select={name: LOOKED_AT | {"every": 1} for name in ("falls", "rises")})
+    start = next(Model.load({"main": tiny_encoder / "main"}).parameters()).detach()
+
+    def dev(model):
+        moved = float((next(model.parameters()).detach() - start).abs().sum())
+        return {"falls": -moved, "rises": moved}
+
+    summary, whole = train(recipe, "whole", dev=dev)
+    assert {name: entry["step"] for name, entry in summary["best"].items()} == {"falls": 1, "rises": 6}
+    with stopped_before(5):
+        train(recipe, dev=dev)
+    _, resumed = train(recipe, dev=dev)
+    assert "going on after step 4" in caplog.text
+    assert trial.weights(resumed) == trial.weights(whole)
+
+
+@pytest.mark.parametrize("damaged", ["first", "second"])
+def test_the_best_model_of_every_name_is_checked(tmp_path, damaged):
+    steps = {"first": 4, "second": 2}
+    state = {"best": {name: {"step": step, "value": 0.5} for name, step in steps.items()}, "sha256": {}}
+    for name, step in steps.items():
+        (tmp_path / f"{name}-{step:08d}").mkdir()
+        (tmp_path / f"{name}-{step:08d}" / "weights").write_text(name)
+        state["sha256"][name] = sha256_folder(tmp_path / f"{name}-{step:08d}")
+    selection = Selection({name: LOOKED_AT | {"every": 2} for name in steps}, lambda model: {}, tmp_path, {}, 3)
+    selection.check(state)
+    (tmp_path / f"{damaged}-{steps[damaged]:08d}" / "weights").write_text("others")
+    with pytest.raises(InputError, match=f"the best model by {damaged} is not the one that was written"):
+        selection.check(state)
