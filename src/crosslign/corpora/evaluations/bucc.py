@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyarrow as pa
 
 from crosslign.corpora import EVALUATIONS
-from crosslign.corpora.archives import GIGABYTE, TAR_SUFFIXES, extract_folder
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
 from crosslign.corpora.readers._lines import check_text, read_lines
+from crosslign.corpora.readers._parts import Part, all_parts, is_archive
 from crosslign.errors import InputError
 
 SPLITS = ("sample", "training", "test")
@@ -48,49 +47,43 @@ def read(
     if split not in SPLITS:
         raise InputError(f"unknown split {split!r}", where=name, why=f"allowed: {', '.join(SPLITS)}")
     builder = EvaluationBuilder(name)
-    with tempfile.TemporaryDirectory(prefix="crosslign-") as folder:
-        found = _unpacked(files, Path(folder), split)
-        for lang in langs:
-            if lang != "en":
-                _add(builder, f"{lang}-en", found, split, limit, name)
+    found = _parts(files, split)
+    for lang in langs:
+        if lang != "en":
+            _add(builder, f"{lang}-en", found, split, limit, name)
     return builder.build()
 
 
-def _unpacked(files: Mapping[str, Path], folder: Path, split: str) -> dict[str, Path]:
-    """Return path by last part of the name, archives of the split opened."""
-    found: dict[str, Path] = {}
-    for name, path in files.items():
-        if not name.endswith(TAR_SUFFIXES):
-            found[Path(name).name] = path
-        elif f".{split}" in name:
-            found.update({member.name: member for member in extract_folder(path, "", folder / Path(name).name, GIGABYTE)})
-    return found
+def _parts(files: Mapping[str, Path], split: str) -> dict[str, Part]:
+    """Return files, and members of the split's archives, by the last part of their names."""
+    parts = all_parts({name: path for name, path in files.items() if not is_archive(name) or f".{split}" in name})
+    return {Path(part.name).name: part for part in parts}
 
 
-def _side(path: Path) -> Side:
+def _side(part: Part) -> Side:
     side: Side = {}
-    for number, line in read_lines(path):
+    for number, line in read_lines(part):
         identity, tab, text = line.partition("\t")
         if not tab or not identity:
-            raise InputError("a line is id, tab, sentence", where=f"{path.name}:{number}")
+            raise InputError("a line is id, tab, sentence", where=part.at(number))
         if identity in side:
-            raise InputError(f"id {identity!r} occurs twice", where=f"{path.name}:{number}")
-        side[identity] = check_text(text, path, number, "sentence")
+            raise InputError(f"id {identity!r} occurs twice", where=part.at(number))
+        side[identity] = check_text(text, part, number, "sentence")
     return side
 
 
-def _gold(path: Path, source: Side, target: Side) -> list[tuple[str, str]]:
+def _gold(part: Part, source: Side, target: Side) -> list[tuple[str, str]]:
     gold: dict[tuple[str, str], None] = {}
-    for number, line in read_lines(path):
+    for number, line in read_lines(part):
         ids = line.split("\t")
         if len(ids) != 2 or ids[0] not in source or ids[1] not in target:
             raise InputError(
                 "gold is the id of a source sentence, tab, the id of a target sentence",
-                where=f"{path.name}:{number}",
+                where=part.at(number),
                 why=f"found {line!r}",
             )
         if (ids[0], ids[1]) in gold:
-            raise InputError(f"the gold pair {ids[0]} {ids[1]} occurs twice", where=f"{path.name}:{number}")
+            raise InputError(f"the gold pair {ids[0]} {ids[1]} occurs twice", where=part.at(number))
         gold[ids[0], ids[1]] = None
     return list(gold)
 
@@ -104,7 +97,7 @@ def _cut(side: Side, partners: set[str], kept: set[str], limit: int | None, whol
     return {identity: text for identity, text in side.items() if identity in keep}
 
 
-def _add(builder: EvaluationBuilder, pair: str, found: Mapping[str, Path], split: str, limit: int | None, name: str) -> None:
+def _add(builder: EvaluationBuilder, pair: str, found: Mapping[str, Part], split: str, limit: int | None, name: str) -> None:
     lang = pair.split("-", maxsplit=1)[0]
     names = {part: f"{pair}.{split}.{part}" for part in (lang, "en", "gold")}
     lacking = [file for part, file in names.items() if file not in found and not (split == "test" and part == "gold")]

@@ -278,6 +278,14 @@ def test_bucc_mistakes(tmp_path, name, text, message):
         read("bucc", bucc_files(tmp_path, BUCC | {name: text}), ["de"], split="sample")
 
 
+def test_a_mistake_in_an_archive_of_bucc_names_it_the_member_and_the_line(tmp_path):
+    archive = tmp_path / "bucc2018-de-en.sample-gold.tar.bz2"
+    files = bucc_archive(archive, BUCC | {"de-en.sample.en": "en-1\tThree.\nen-2\n"})
+    with pytest.raises(InputError, match="a line is id, tab, sentence") as raised:
+        read("bucc", files, ["de"], split="sample")
+    assert raised.value.where == f"{archive}:bucc2018/de-en/de-en.sample.en:2"
+
+
 def test_bucc_files_that_are_missing(tmp_path):
     with pytest.raises(InputError, match=r"file fr-en\.sample\.fr is missing"):
         read("bucc", bucc_files(tmp_path, BUCC), ["fr"], split="sample")
