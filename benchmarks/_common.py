@@ -163,6 +163,15 @@ def _project() -> Any:
     return load_project(ROOT)
 
 
+def official_files(*folders: str) -> Path:
+    """Return the folder of real text, which holds `folders`; end, and say so, where it is not there."""
+    mirror = Path(os.environ.get("CROSSLIGN_MIRROR") or ROOT.parent / "shared" / "mirror")
+    if not all((mirror / folder).is_dir() for folder in folders):
+        print(f"skipped: no real text at {mirror}; set CROSSLIGN_MIRROR to a folder that holds {' and '.join(folders)}")
+        raise SystemExit(0)
+    return mirror
+
+
 def encoder_folder(folder: Path, name: str) -> Path:
     """Fetch and prepare an encoder as the workflow does, or return the one that lies in `folder`."""
     if not (folder / name).exists():

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import sys
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from _common import ROOT, Cost, measured, peer
+from _common import Cost, measured, official_files, peer
 
 VERSION = "3.3.1"
 LANGS = ("en", "de")
@@ -35,15 +34,6 @@ def chosen(rules: str) -> list[tuple[str, dict[str, object], str, dict[str, obje
     return [rule for rule in RULES if rules == "all" or rule[0] != "html_tags"]
 
 
-def mirror() -> Path:
-    """Return the folder of real text."""
-    folder = Path(os.environ.get("CROSSLIGN_MIRROR") or ROOT.parent / "shared" / "mirror")
-    if not (folder / "tatoeba-bilingual").is_dir():
-        print(f"skipped: no real text at {folder}; set CROSSLIGN_MIRROR to a folder that holds tatoeba-bilingual and tico19")
-        raise SystemExit(0)
-    return folder
-
-
 def tatoeba(folder: Path, code: str) -> Iterator[tuple[str, str]]:
     """Yield (English, other) of one of the tab-separated exports."""
     with zipfile.ZipFile(folder / "tatoeba-bilingual" / f"{code}-eng.zip") as archive, archive.open(f"{code}.txt") as stream:
@@ -59,7 +49,7 @@ def sides(folder: Path, name: str) -> dict[str, Path]:
 
 def write_copies(folder: Path, pairs: int, size: int) -> int:
     """Write `<size>.en` and `<size>.de`: `size` copies of real pairs, every second one behind its number; return the lines."""
-    real = [pair for pair, _ in zip(tatoeba(mirror(), "deu"), range(pairs), strict=False)]
+    real = [pair for pair, _ in zip(tatoeba(official_files("tatoeba-bilingual"), "deu"), range(pairs), strict=False)]
     for side, path in enumerate(sides(folder, str(size)).values()):
         with path.open("w", encoding="utf-8", newline="\n") as file:
             for copy in range(size):

@@ -15,7 +15,7 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from _common import Cost, machine, parser, versions
+from _common import Cost, machine, official_files, parser, versions
 from _opusfilter import (
     LANGS,
     VERSION,
@@ -24,7 +24,6 @@ from _opusfilter import (
     check_rows,
     chosen,
     lines_of,
-    mirror,
     opusfilter,
     rules_of_peer,
     sides,
@@ -52,7 +51,7 @@ def keep_out(folder: Path) -> None:
     from crosslign.examples.build import build_examples
     from crosslign.files import write_rows
 
-    official = {path.name: path for path in (mirror() / "tatoeba-v1").glob("tatoeba.deu-eng.*")}
+    official = {path.name: path for path in (official_files("tatoeba-v1") / "tatoeba-v1").glob("tatoeba.deu-eng.*")}
     write_rows(folder / "texts.parquet", EVALUATIONS.get("tatoeba")(official, {}, "tatoeba", ["deu"], None, 42).texts, "texts")
     entry = {"builder": "parallel_pairs", "from": ["c"], "langs": ["en", "de"], "pairs": ["en-de"], "decontaminate": ["tatoeba"]}
     counts = build_examples(

@@ -1,8 +1,8 @@
 """Exact deduplication, and a held-out set kept out, at 1, 10 and 100 times the size, beside OpusFilter 3.3.1: time, and how memory grows.
 
-Real pairs of the mirror (benchmarks/_opusfilter.py says where it is looked for); copies are numbered, so that of the larger sizes half
-the rows are new ones, half are repeated; every tenth real pair is held out. Both compare the text as it stands, read the same two files,
-and must keep the same rows; the peer's `remove_duplicates` does either in a step of its own (`overlap` drops no duplicates).
+Real pairs of the folder that CROSSLIGN_MIRROR names, else of ../shared/mirror; copies are numbered, so that of the larger sizes half the
+rows are new ones, half are repeated; every tenth real pair is held out. Both compare the text as it stands, read the same two files, and
+must keep the same rows; the peer's `remove_duplicates` does either in a step of its own (`overlap` drops no duplicates).
 Ours runs twice: as it is, and with room for 100,000 keys in memory, so that the rest waits on disk as it does in a corpus of more
 than 250,000 rows. Prints times and peak memory net of start-up, and at the largest size `ratio of memory: <peer / ours>` and as its
 last line `ratio: <peer / ours, processor time>`.
@@ -19,7 +19,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from _common import Cost, machine, parser, versions
+from _common import Cost, machine, official_files, parser, versions
 from _opusfilter import (
     LANGS,
     VERSION,
@@ -27,7 +27,6 @@ from _opusfilter import (
     by_opusfilter,
     check_rows,
     lines_of,
-    mirror,
     opusfilter,
     sides,
     step,
@@ -71,7 +70,7 @@ def run(folder: Path, peer: Path, size: int) -> dict[str, tuple[Cost, int]]:
 
 def hold_out(folder: Path, pairs: int) -> None:
     """Write every tenth real pair as `held.en` and `held.de`."""
-    real = list(islice(tatoeba(mirror(), "deu"), 0, pairs, 10))
+    real = list(islice(tatoeba(official_files("tatoeba-bilingual"), "deu"), 0, pairs, 10))
     for side, path in enumerate(sides(folder, "held").values()):
         path.write_text("".join(pair[side] + "\n" for pair in real), encoding="utf-8", newline="\n")
 

@@ -22,7 +22,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from _common import ROOT, encoder_folder, machine, parser, timed, versions
+from _common import encoder_folder, machine, official_files, parser, timed, versions
 
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation
@@ -163,10 +163,7 @@ def main() -> None:
     command.add_argument("--threads", type=int, default=os.cpu_count())
     command.add_argument("--repeats", type=int, default=2)
     args = command.parse_args()
-    mirror = Path(os.environ.get("CROSSLIGN_MIRROR") or ROOT.parent / "shared" / "mirror")
-    if not (mirror / "tatoeba-v1").is_dir() or not (mirror / "sts17").is_dir():
-        print(f"skipped: no official files at {mirror}; set CROSSLIGN_MIRROR to a folder that holds sts17 and tatoeba-v1")
-        return
+    mirror = official_files("sts17", "tatoeba-v1")
     limit_threads(args.threads)
     warnings.simplefilter("ignore")  # mteb's, of methods that sentence-transformers has renamed
     with tempfile.TemporaryDirectory() as temporary:

@@ -26,8 +26,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from xml.etree import ElementTree
 
-from _common import Cost, machine, parser, versions
-from _opusfilter import LANGS, VERSION, by_crosslign, by_opusfilter, chosen, mirror, opusfilter, rules_of_peer, sides, step, tatoeba
+from _common import Cost, machine, official_files, parser, versions
+from _opusfilter import LANGS, VERSION, by_crosslign, by_opusfilter, chosen, opusfilter, rules_of_peer, sides, step, tatoeba
 
 PEER_JUDGE = """
 import json, sys
@@ -74,7 +74,7 @@ def tico(folder: Path, code: str) -> Iterator[tuple[str, str]]:
 
 def write_pairs(folder: Path, pairs: int) -> list[tuple[str, str]]:
     """Write `pairs.en` and `pairs.de` (the second side in German, then French) and a hundred of them for the start-up; return them."""
-    source = mirror()
+    source = official_files("tatoeba-bilingual", "tico19")
     real = [*tatoeba(source, "deu"), *tico(source, "fr"), *tatoeba(source, "fra")][:pairs]
     if len(real) < pairs:
         raise SystemExit(f"the folder has {len(real):,} pairs, fewer than {pairs:,}")

@@ -12,7 +12,7 @@ the k largest of each row, once in each direction. It is no faiss, and the last 
 where that is installed, takes its turn too, so that the neighbours are checked against it.
 
     python benchmarks/mining.py                                             # 50,000 x 50,000 x 768 random-cluster vectors
-    python benchmarks/mining.py --real MIRROR --encoder FOLDER --rows 24000  # Tatoeba and FLORES-200 sentences, a BERT-like encoder
+    python benchmarks/mining.py --real --rows 24000                         # Tatoeba and FLORES-200 sentences, encoded
     python benchmarks/mining.py --device cuda                               # faiss-gpu and torch on one GPU
 """
 
@@ -23,13 +23,14 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _common import gpu_memory, machine, no_gpu, parser, versions
+from _common import encoder_folder, gpu_memory, machine, no_gpu, official_files, parser, versions
 from _mining import TOLERANCE, Run, centres, check, float32_peak, run, vectors
 
 from crosslign.mining import Neighbours, mine, neighbours
@@ -51,12 +52,15 @@ def real_sentences(mirror: Path, rows: int) -> tuple[list[str], list[str]]:
     return thinned[0], thinned[1]
 
 
-def encoded(texts: list[str], encoder: Path) -> np.ndarray:
-    """Return unit vectors of sentences."""
+def real_vectors(args: argparse.Namespace) -> tuple[np.ndarray, ...]:
+    """Return unit vectors of both sides' sentences, foreign ones first."""
     from crosslign.encoders.encode import encode
     from crosslign.encoders.model import Model
 
-    return encode(Model.load({"main": encoder}), texts, ["en"] * len(texts), READOUT)
+    sides = real_sentences(official_files("tatoeba-v1", "flores200"), args.rows)
+    with tempfile.TemporaryDirectory() as temporary:
+        model = Model.load({"main": encoder_folder(args.folder or Path(temporary), args.encoder)})
+        return tuple(encode(model, side, ["en"] * len(side), READOUT) for side in sides)
 
 
 def by_faiss(x: np.ndarray, y: np.ndarray, k: int, device: str) -> Neighbours:
@@ -178,8 +182,9 @@ def arguments() -> argparse.Namespace:
     command.add_argument("--threads", type=int, default=os.cpu_count())
     command.add_argument("--device", default="cpu")
     command.add_argument("--without-sentence-transformers", action="store_true")
-    command.add_argument("--real", type=Path, metavar="MIRROR", help="folder that holds tatoeba-v1 and flores200")
-    command.add_argument("--encoder", type=Path, help="folder of a prepared encoder, for --real")
+    command.add_argument("--real", action="store_true", help="sentences of the official files, where CROSSLIGN_MIRROR says, encoded")
+    command.add_argument("--encoder", default="minilm_l6", help="for --real: an encoder of config/encoders.yaml that a package holds")
+    command.add_argument("--folder", type=Path, help="where the encoder lies, or is put")
     return command.parse_args()
 
 
@@ -199,22 +204,22 @@ def main() -> None:
 
         faiss.omp_set_num_threads(args.threads)
     if args.real:
-        x, y = (encoded(side, args.encoder) for side in real_sentences(args.real, args.rows))
-        what = "Tatoeba and FLORES-200 sentences"
+        x, y = real_vectors(args)
+        what = f"Tatoeba and FLORES-200 sentences, {args.encoder},"
     else:
         middle = centres(args.rows // 4, args.dim)
         x, y = vectors(args.rows, args.dim, middle, 1), vectors(args.rows, args.dim, middle, 2)
-        what = "random-cluster vectors"
+        what = "random-cluster vectors, seeds 1 and 2,"
     peak = float32_peak(x.shape[1], args.device)
     neighbours(x[:2048], y[:2048], args.k, device=args.device)
     runs, swaps = compare(x, y, args)
     median = {name: statistics.median(one.seconds for one in of) for name, of in runs.items()}
     cpu = {name: statistics.median(one.cpu for one in of) for name, of in runs.items()}
     once = 2 * len(x) * len(y) * x.shape[1] / peak
-    print(f"machine: {machine()}; seeds 1 and 2")
+    print(f"machine: {machine()}")
     faiss_is = f"faiss {faiss.__version__}" if with_faiss else "no faiss"
     print(f"versions: {versions('numpy', 'torch', 'sentence-transformers')}, {faiss_is}")
-    print(f"task: {what}, {len(x)} x {len(y)} x {x.shape[1]}, k = {args.k}, {args.threads} threads, {args.device}")
+    print(f"task: {what} {len(x)} x {len(y)} x {x.shape[1]}, k = {args.k}, {args.threads} threads, {args.device}")
     print(f"tiles in {product_dtype(torch.device(args.device))}")
     print(f"results: equal; candidates swapped within {TOLERANCE}: {swaps} of {(len(x) + len(y)) * args.k}")
     print(f"float32 peak: {peak / 1e9:.0f} GFLOP/s; one product of all pairs at this peak: {once:.2f} s")
