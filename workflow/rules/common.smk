@@ -23,6 +23,8 @@ from crosslign.config.resources import (
     corpus_threads,
     job_need,
     large_sets,
+    search_gpus,
+    search_threads,
     training_cpus,
 )
 from crosslign.config.settings import own_file, read_settings

@@ -19,13 +19,19 @@ rule score:
     priority: 20
     conda:
         environment()
-    threads: 1
+    threads: lambda w: search_threads(project, w.task)
     resources:
         **needs("score"),
+        # no settings: values depend neither on devices nor on threads
+        gpu=lambda w: search_gpus(project, w.task),
+        search_threads=lambda w: search_threads(project, w.task),
     params:
         recipe=score_recipe,
         removed=removed_vectors,
         threads=1,
+        work=lambda w: str(
+            paths.checkpoints(f"score/{w.run}/{w.checkpoint}/{w.readout}/{w.task}")
+        ),
         root=lambda w: str(paths.results),
         code=lambda w: code(
             "score", f"crosslign.tasks.scorers.{project.tasks[w.task]['scorer']}"
