@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from crosslign.config import cells, graph
+from crosslign.config.ancestors import lineage_behind
 from crosslign.config.catalog import describe, source_kind
 from crosslign.config.load import load_project
 from crosslign.config.mining import mine_recipe, require_there, side_file
@@ -35,15 +36,18 @@ from crosslign.errors import CrosslignError, InputError
 from crosslign.files.atomic import require_writable
 from crosslign.files.fingerprint import fingerprint
 from crosslign.files.home import with_home
+from crosslign.files.lineage import sidecar_of
 from crosslign.files.rows import EVALUATION_FILES
 from crosslign.jobs.alone import ENGINE_VARIABLE, engine_mark
 from crosslign.jobs.failures import FailuresHandler
 from crosslign.jobs.leases import gpu_note, visible_gpus
 from crosslign.jobs.remaining import Remaining, RemainingHandler
 from crosslign.paths import (
+    FIGURE_FORMATS,
     MINED_FORMATS,
     MINED_SIDES,
     OVERVIEW_FORMATS,
+    TABLE_FORMATS,
     own_runs,
 )
 from crosslign.planning.cost import cost_of, cost_text, too_long
@@ -152,7 +156,7 @@ def names(ids):
 
 wildcard_constraints:
     source=names(project.sources),
-    file=r"[^/]+",
+    file=r"[^/]+(?<!\.lineage\.json)",
     encoder=names(project.encoders),
     corpus=names(project.corpora),
     langs=r"all|[a-z]{2,3}(-[a-z]{2,3})?",
@@ -183,6 +187,11 @@ def needs(rule):
         )
 
     return {name: asked(name) for name in ("mem_mb", "runtime", "disk_mb")}
+
+
+def with_lineage(**files):
+    """Outputs of a rule, each with its lineage."""
+    return {**files, "lineage": [sidecar_of(file) for file in files.values()]}
 
 
 def code(stage, *plugins):

@@ -6,8 +6,10 @@ rule score:
         matrices=score_matrices,
         sets=score_sets,
     output:
-        scores=paths.score("{run}", "{checkpoint}", "{readout}", "{task}"),
-        resamples=paths.resamples("{run}", "{checkpoint}", "{readout}", "{task}"),
+        **with_lineage(
+            scores=paths.score("{run}", "{checkpoint}", "{readout}", "{task}"),
+            resamples=paths.resamples("{run}", "{checkpoint}", "{readout}", "{task}"),
+        ),
     log:
         paths.log("score", "{run}/{checkpoint}/{readout}/{task}"),
     benchmark:

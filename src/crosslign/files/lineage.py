@@ -25,14 +25,21 @@ AGAIN = "Let whatever else writes there end, then run the same command again"
 DISCARD = "Run crosslign verify --discard, then the same command again"
 LONGEST_NAME = 255
 """Bytes that file systems allow a name."""
+FOLDERS = "lineage.json"
+"""Name of the lineage of a folder, which lies inside it."""
 FORMAT = 1
 """Form of the lineage files that this version writes and reads; the first files had it without saying so."""
+
+
+def sidecar_of(file: Path) -> Path:
+    """Return where the lineage of a file lies, whether it is there or not."""
+    return file.with_name(file.name + ".lineage.json")
 
 
 def lineage_path(artefact: Path) -> Path:
     """Return where the lineage of a file or folder lies."""
     artefact = Path(artefact)
-    return artefact / "lineage.json" if artefact.is_dir() else artefact.with_name(artefact.name + ".lineage.json")
+    return artefact / FOLDERS if artefact.is_dir() else sidecar_of(artefact)
 
 
 def checksum(path: Path) -> str:

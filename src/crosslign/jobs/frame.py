@@ -14,7 +14,7 @@ from typing import Any
 
 from crosslign.errors import CrosslignError, InputError, printable
 from crosslign.files.atomic import disk_problem
-from crosslign.files.lineage import AGAIN, Lineage
+from crosslign.files.lineage import AGAIN, FOLDERS, Lineage
 from crosslign.jobs.alone import end_with_engine, only_one
 from crosslign.jobs.job import Job, Paths
 from crosslign.jobs.leases import lease_gpus
@@ -27,6 +27,19 @@ SLURM_LOG = ".snakemake/slurm_logs/**/{number}.log"
 
 def _as_paths(items: Iterable[tuple[str, Any]]) -> Paths:
     return {name: Path(value) if isinstance(value, str) else [Path(path) for path in value] for name, value in items}
+
+
+def _inputs(items: Iterable[tuple[str, Any]]) -> Paths:
+    """Return a rule's inputs; of folders whose lineage alone is asked for, as `lineages`, the file inside: the folder is not read."""
+    found = _as_paths(items)
+    if "lineages" in found:
+        found["lineages"] = [path / FOLDERS if path.is_dir() else path for path in found["lineages"]]
+    return found
+
+
+def _artefacts(outputs: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Yield a rule's outputs without the lineage files, which come with what they describe."""
+    return (item for item in outputs if item[0] != "lineage")
 
 
 def _flat(paths: Paths) -> list[Path]:
@@ -148,7 +161,7 @@ def _execute(
     limit_threads(threads)
     do_without_pandas()
     os.environ["TQDM_DISABLE"] = "1"  # other libraries' bars; the stages report their own progress
-    given = _as_paths(inputs)
+    given = _inputs(inputs)
     lineage = Lineage(
         rule, settings.get("recipe"), _flat(given), Path(settings["root"]), settings.get("seed"), threads, str(settings.get("code", ""))
     )
@@ -157,7 +170,7 @@ def _execute(
         network = no_network(rule) if settings.get("offline", True) else nullcontext()
         with _end_explained(), network, lease_gpus(int(resources.get("gpu", 0))) as devices:
             _check_devices(devices)
-            stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage, resources))
+            stage(Job(rule, given, _as_paths(_artefacts(outputs)), settings, threads, lineage, resources))
     except CrosslignError:
         raise
     except Exception as error:
