@@ -17,6 +17,7 @@ from typing import Any
 from crosslign.errors import InputError
 from crosslign.files.checksums import sha256_file, sha256_folder
 from crosslign.files.records import read_json, write_json
+from crosslign.files.walk import files_below
 
 PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "safetensors", "pyarrow", "numpy", "scipy", "scikit-learn")
 
@@ -55,9 +56,7 @@ def described_by(sidecar: Path) -> Path:
 
 def sidecars_of(folder: Path) -> Iterator[Path]:
     """Yield the lineage files below a folder, in the order of their paths, without those of unfinished and of discarded work."""
-    for path in sorted(folder.rglob("*lineage.json")):
-        if not any(part.endswith(".part") or part == ".discarded" for part in path.relative_to(folder).parts):
-            yield path
+    yield from (path for path in files_below(folder) if path.name == FOLDERS or path.name.endswith(f".{FOLDERS}"))
 
 
 def _names_a_file(entry: Any) -> bool:
