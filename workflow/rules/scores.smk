@@ -23,13 +23,9 @@ rule score:
     resources:
         **needs("score"),
     params:
-        recipe=score_recipe,
-        removed=removed_vectors,
+        **versioned("score", score_recipe),
         threads=1,
         root=lambda w: str(paths.results),
-        code=lambda w: code(
-            "score", f"crosslign.tasks.scorers.{project.tasks[w.task]['scorer']}"
-        ),
     message:
         "Scoring {wildcards.run} on {wildcards.task} ({wildcards.checkpoint}, {wildcards.readout})"
     script:

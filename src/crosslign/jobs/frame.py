@@ -12,9 +12,11 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.versions import code_behind
 from crosslign.errors import CrosslignError, InputError, printable
 from crosslign.files.atomic import disk_problem
-from crosslign.files.lineage import AGAIN, Lineage
+from crosslign.files.fingerprint import fingerprint
+from crosslign.files.lineage import AGAIN, Lineage, beside_recipe
 from crosslign.jobs.alone import end_with_engine, only_one
 from crosslign.jobs.job import Job, Paths
 from crosslign.jobs.leases import lease_gpus
@@ -132,6 +134,12 @@ def execute(
         sys.exit(error.exit_code)
 
 
+def _lineage(rule: str, settings: Paths, inputs: list[Path], threads: int) -> Lineage:
+    recipe, root, version = settings.get("recipe"), Path(settings["root"]), str(settings.get("version", ""))
+    code = fingerprint(*code_behind(rule, recipe, settings.get("tasks")).values()) if version else ""
+    return Lineage(rule, recipe, inputs, root, settings.get("seed"), threads, version, beside_recipe(settings, root), code)
+
+
 def _execute(
     stage: Callable[[Job], None],
     inputs: Iterable[tuple[str, Any]],
@@ -149,9 +157,7 @@ def _execute(
     do_without_pandas()
     os.environ["TQDM_DISABLE"] = "1"  # other libraries' bars; the stages report their own progress
     given = _as_paths(inputs)
-    lineage = Lineage(
-        rule, settings.get("recipe"), _flat(given), Path(settings["root"]), settings.get("seed"), threads, str(settings.get("code", ""))
-    )
+    lineage = _lineage(rule, settings, _flat(given), threads)
     try:
         lineage.check_inputs()
         network = no_network(rule) if settings.get("offline", True) else nullcontext()

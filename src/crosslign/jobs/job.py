@@ -24,7 +24,7 @@ class Job:
     Attributes:
         rule: name of the rule, which is that of the stage.
         inputs, outputs: paths by the names that the rule gives them; a list where it gives several.
-        params: settings by name; `recipe` is what enters lineage, `code` the fingerprint, `root` the folder of results.
+        params: settings by name; `recipe` and `version` enter lineage, `root` the folder of results.
         threads: threads that the job may use.
         lineage: record that the stage completes and writes beside each output.
         resources: settings that change no bytes, such as devices (`gpu`), or how often a training is saved; the lineage has none of them.

@@ -34,7 +34,7 @@ def falling(targets: Sequence[float]) -> list[float]:
     return list(targets)
 
 
-@PARTS.register
+@PARTS.register(version=1)
 class GaussianMixture(RankClassifier):
     """`P(r | δ) ∝ π_r N(δ; μ_r, diag σ_r²)` with δ = γ(x) − γ(y), trainable π, μ, σ (equation 5).
 

@@ -14,7 +14,7 @@ from crosslign.views import TRANSLATORS, TranslatorSetting
 from crosslign.views.translators.transformers import Transformers
 
 
-@TRANSLATORS.register
+@TRANSLATORS.register(version=1)
 class Ctranslate2(Transformers):
     """Translates as `transformers` does, from the same safetensors weights, which are converted when the model is loaded.
 
