@@ -22,14 +22,7 @@ rule embed:
         **needs("embed"),
         gpu=GPUS,
     params:
-        recipe=lambda w: {
-            "run": w.run,
-            "checkpoint": w.checkpoint,
-            "text_set": w.text_set,
-            "readout": w.readout,
-            "readout_entry": readout_entry(project, w.readout),
-            "head": graph.run_head(project, w.run, w.text_set),
-        },
+        **versioned("embed", embedding_recipe),
         members=lambda w: {
             name: str(folder)
             for name, folder in graph.run_members(project, w.run, w.checkpoint).items()
@@ -39,7 +32,6 @@ rule embed:
             paths.checkpoints(f"embed/{w.run}/{w.checkpoint}/{w.readout}")
         ),
         root=lambda w: str(paths.results),
-        code=lambda w: code("embed", *head_modules(w)),
     message:
         "Encoding {wildcards.text_set} with {wildcards.run} ({wildcards.checkpoint}, {wildcards.readout})"
     script:

@@ -16,9 +16,8 @@ rule mine_texts:
     resources:
         **needs("mine_texts"),
     params:
-        recipe=mining_texts,
+        **versioned("mine_texts", mining_texts),
         root=lambda w: str(paths.results),
-        code=code("mine_texts"),
     message:
         "Reading the {wildcards.side} sentences of {wildcards.mine}"
     script:
@@ -42,12 +41,11 @@ rule mine_embed:
         **needs("mine_embed"),
         gpu=GPUS,
     params:
-        recipe=mining_embedding,
+        **versioned("mine_embed", mining_embedding),
         members=mining_members,
         work=lambda w: str(paths.checkpoints(f"mine/{w.mine}")),
         threads=lambda w: mine_recipe(project, w.mine)["threads"],
         root=lambda w: str(paths.results),
-        code=code("mine_embed"),
     message:
         "Encoding the {wildcards.side} sentences of {wildcards.mine}"
     script:
@@ -73,13 +71,11 @@ rule mine_search:
         **needs("mine_search"),
         gpu=GPUS,
     params:
-        recipe=lambda w: mining(w.mine, "k", "backend", "search_options"),
+        **versioned(
+            "mine_search", lambda w: mining(w.mine, "k", "backend", "search_options")
+        ),
         work=lambda w: str(paths.checkpoints(f"mine/{w.mine}")),
         root=lambda w: str(paths.results),
-        code=lambda w: code(
-            "mine_search",
-            f"crosslign.mining.backends.{mine_recipe(project, w.mine)['backend']}",
-        ),
     message:
         "Searching nearest neighbours for {wildcards.mine}"
     script:
@@ -105,22 +101,8 @@ rule mine_pairs:
     resources:
         **needs("mine_pairs"),
     params:
-        recipe=lambda w: mining(
-            w.mine,
-            "run",
-            "checkpoint",
-            "readout",
-            "embeddings",
-            "dedup",
-            "k",
-            "margin",
-            "retrieval",
-            "threshold",
-            "output",
-            "backend",
-        ),
+        **versioned("mine_pairs", mining_pairs),
         root=lambda w: str(paths.results),
-        code=code("mine_pairs"),
     message:
         "Writing the pairs of {wildcards.mine}"
     script:

@@ -28,16 +28,12 @@ rule score:
         gpu=lambda w: search_gpus(project, w.task),
         search_threads=lambda w: search_threads(project, w.task),
     params:
-        recipe=score_recipe,
-        removed=removed_vectors,
+        **versioned("score", score_recipe),
         threads=1,
         work=lambda w: str(
             paths.checkpoints(f"score/{w.run}/{w.checkpoint}/{w.readout}/{w.task}")
         ),
         root=lambda w: str(paths.results),
-        code=lambda w: code(
-            "score", f"crosslign.tasks.scorers.{project.tasks[w.task]['scorer']}"
-        ),
     message:
         "Scoring {wildcards.run} on {wildcards.task} ({wildcards.checkpoint}, {wildcards.readout})"
     script:

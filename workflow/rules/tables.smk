@@ -22,12 +22,8 @@ rule count_rows:
     resources:
         **needs("count_rows"),
     params:
-        recipe=lambda w: {
-            "table": w.table,
-            "counted": [list(key) for key in cells.counted_rows(project, w.table)],
-        },
+        **versioned("count_rows", counting),
         root=lambda w: str(paths.results),
-        code=code("count_rows"),
     message:
         "Counting what stands behind the table {wildcards.table}"
     script:
@@ -69,10 +65,9 @@ rule make_table:
     resources:
         **needs("make_table"),
     params:
-        recipe=lambda w: cells.resolve_table(project, w.table),
+        **versioned("make_table", lambda w: cells.resolve_table(project, w.table)),
         published=lambda w: str(PUBLISHED),
         root=lambda w: str(paths.results),
-        code=code("make_table"),
     message:
         "Making the table {wildcards.table}"
     script:
@@ -102,13 +97,9 @@ rule draw_figure:
     resources:
         **needs("draw_figure"),
     params:
-        recipe=lambda w: project.figures[w.figure],
+        **versioned("draw_figure", lambda w: project.figures[w.figure]),
         inputs=lambda w: figure_inputs(w)["inputs"],
         root=lambda w: str(paths.results),
-        code=lambda w: code(
-            "draw_figure",
-            f"crosslign.reporting.figures.{project.figures[w.figure]['kind']}",
-        ),
     message:
         "Drawing the figure {wildcards.figure}"
     script:
@@ -131,10 +122,9 @@ rule write_overview:
     resources:
         **needs("write_overview"),
     params:
-        recipe=lambda w: cells.overview(project),
+        **versioned("write_overview", lambda w: cells.overview(project)),
         published=lambda w: str(PUBLISHED),
         root=lambda w: str(paths.results),
-        code=code("write_overview"),
     message:
         "Writing the overview of tables and figures"
     script:
@@ -165,10 +155,9 @@ rule write_report:
     resources:
         **needs("write_report"),
     params:
-        recipe=lambda w: cells.overview(project),
+        **versioned("write_report", lambda w: cells.overview(project)),
         published=lambda w: str(PUBLISHED),
         root=lambda w: str(paths.results),
-        code=code("write_report"),
     message:
         "Writing the report"
     script:

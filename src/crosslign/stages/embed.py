@@ -13,8 +13,10 @@ from crosslign.files.records import read_json
 from crosslign.jobs.job import Job
 from crosslign.objectives.contract import Part
 from crosslign.objectives.saved_parts import load_part
+from crosslign.stages import STAGES
 
 
+@STAGES.register(version=1)
 def embed(job: Job) -> None:
     """Encode the distinct texts of one evaluation corpus, one process a thread; with a head, write its logits."""
     recipe = job.params["recipe"]
@@ -34,7 +36,7 @@ def embed(job: Job) -> None:
                 head=head,
                 processes=job.threads,
                 work=Path(job.params["work"]),
-                identity={"made_of": made_of, "recipe": recipe, "code": job.params["code"]},
+                identity={"made_of": made_of, "recipe": recipe, "version": job.lineage.version},
             )
         )
         # Of this checkpoint alone: the run's folder holds the others too.

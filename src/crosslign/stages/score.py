@@ -13,10 +13,12 @@ from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.files.records import read_json
 from crosslign.files.rows import EVALUATION_FILES
 from crosslign.jobs.job import Job
+from crosslign.stages import STAGES
 from crosslign.tasks.data import Machine
 from crosslign.tasks.write import score_run
 
 
+@STAGES.register(version=1)
 def score(job: Job) -> None:
     """Score the matrices of one task."""
     recipe = job.params["recipe"]
@@ -39,7 +41,7 @@ def score(job: Job) -> None:
         "prefixes": prefixes if len(set(prefixes.values())) > 1 else {},
         "score_change": _score_change(recipe["readout_entry"]),
         "checkpoint_sha": _checkpoint_sha(dict(zip(matrices.values(), sidecars, strict=True))),
-        "code_version": job.params["code"],
+        "code_version": job.lineage.version,
         "data_manifest_sha": _data_manifest_sha(job.lineage, sets_by_corpus),
         "collapsed": next((found for sidecar in sidecars if (found := sidecar["counts"].get("collapsed"))), ""),
     }

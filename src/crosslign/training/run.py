@@ -130,7 +130,7 @@ def train_run(
         tasks: their entries of config/tasks.yaml, by id.
         out: the run's folder, moved into place whole.
         checkpoints: working folder for resume.
-        context: `code`, the fingerprint of the code.
+        context: `version`, the versions of what trains, in words.
         tokenised: folder of tokenised training sets that runs share, or None.
 
     Returns:
@@ -140,4 +140,4 @@ def train_run(
     model = Model.load(base)
     parts = build_parts(recipe, model, Path(next(iter(base.values()))).parent)
     dev = dev_scores(recipe, sets, tasks, parts)
-    return fit(recipe, examples, model, parts, dev, Path(out), Path(checkpoints), str(context.get("code", "")), tokenised)
+    return fit(recipe, examples, model, parts, dev, Path(out), Path(checkpoints), str(context.get("version", "")), tokenised)

@@ -19,7 +19,7 @@ def lineage(path, rule, *inputs, recipe=None, counts=None, device="cpu", folder=
     content = {
         "artefact": {"path": path, "sha256": "0" * 64, "bytes": 1, "kind": rule},
         "inputs": [{"path": p, "sha256": "1" * 64} for p in inputs],
-        "rule": rule, "recipe": recipe or {}, "seed": 1, "threads": 1, "code": "0", "counts": counts or {}, "licences": ["CC0-1.0"],
+        "rule": rule, "recipe": recipe or {}, "seed": 1, "threads": 1, "counts": counts or {}, "licences": ["CC0-1.0"],
         "stand_in": False, "run": {**RUN, "device": device}, "versions": {}, **more,
     }  # fmt: skip
     return f"{path}/lineage.json" if folder else f"{path}.lineage.json", content

@@ -10,7 +10,7 @@ from crosslign.cli.project import project_arguments, results_folder
 from crosslign.errors import InputError
 
 
-@COMMANDS.register
+@COMMANDS.register()
 class Card:
     """Prints the card that lies in a checkpoint's folder, its scores added: they are computed after the folder is sealed."""
 

@@ -147,7 +147,7 @@ def _own_file() -> Finding:
     return OK, name, "found: Slurm takes a job with its names"
 
 
-@COMMANDS.register
+@COMMANDS.register()
 class Doctor:
     """Looks at Python, packages, GPU, disk, mirrors, network and Slurm."""
 

@@ -19,7 +19,7 @@ from crosslign.registry import nearest
 NAME = re.compile(r"(?:^|/)([a-z]{3}_[A-Z][a-z]{3})\.(dev|devtest)$")
 
 
-@EVALUATIONS.register
+@EVALUATIONS.register(version=1)
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

@@ -20,7 +20,7 @@ ENTITIES = re.compile(r"candidate_set_entities\.jsonl(\.gz)?$")
 MENTIONS = re.compile(r"wikinews_mentions-(\w+)\.jsonl(\.gz)?$")
 
 
-@EVALUATIONS.register
+@EVALUATIONS.register(version=1)
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

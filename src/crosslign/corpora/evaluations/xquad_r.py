@@ -38,7 +38,7 @@ class _Question:
     answer: str
 
 
-@EVALUATIONS.register
+@EVALUATIONS.register(version=1)
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

@@ -32,7 +32,7 @@ def _entity(at: int, triplet: Triplet, lang: str) -> dict[str, Any]:
     }
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
     """Return `wikinews_mentions-<split>.jsonl`, `candidate_set_entities.jsonl` or `wikipedia_pairs-train.jsonl`.
 

@@ -39,7 +39,7 @@ def wide_type(vectors: Tensor) -> torch.dtype:
     return torch.float32 if vectors.device.type == "cuda" else torch.float64
 
 
-@PARTS.register
+@PARTS.register(version=1)
 class GaussianMixture(RankClassifier):
     """`P(r | δ) ∝ π_r N(δ; μ_r, diag σ_r²)` with δ = γ(x) − γ(y), trainable π, μ, σ (equation 5).
 

@@ -15,7 +15,7 @@ from crosslign.tasks.measures import Bootstrap, Measure
 QUERIES, CANDIDATES = ("queries", "questions", "test"), ("candidates", "queries", "questions", "test")
 
 
-@SCORERS.register
+@SCORERS.register(version=1)
 def average_precision(task: TaskData, *, cutoff: int = 20, resamples: int = 1000, seed: int = 42) -> Iterator[Measure]:
     """Yield mean average precision and mean reciprocal rank at `cutoff` for each subset of the queries.
 

@@ -18,7 +18,7 @@ from crosslign.vectors import pair_cosines
 METRICS = ("spearman", "pearson")
 
 
-@SCORERS.register
+@SCORERS.register(version=1)
 def sts(task: TaskData, *, aggregation: Sequence[Literal["all", "wmean"]] = (), resamples: int = 1000, seed: int = 42) -> Iterator[Measure]:
     """Yield Spearman and Pearson correlation of each subset, and further aggregations of the task's named averages.
 

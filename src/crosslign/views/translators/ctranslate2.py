@@ -41,7 +41,7 @@ def _without_gpu() -> str:
     return "cpu"
 
 
-@TRANSLATORS.register
+@TRANSLATORS.register(version=1)
 class Ctranslate2(Transformers):
     """Translates as `transformers` does, from the same safetensors weights, which are converted when the model is loaded.
 
