@@ -67,10 +67,13 @@ class Dense(nn.Module):
         """Return what modules.json of a SentenceTransformer folder puts behind its pooling; None where it has no dense layer.
 
         Raises:
-            InputError: pooling or activation are none that are known, or there are no safetensors weights.
+            InputError: a module, pooling or activation is none that is known, or there are no safetensors weights.
         """
         modules = read_json(folder / "modules.json") if (folder / "modules.json").is_file() else []
         parts = {kind: [folder / m["path"] for m in modules if m["type"].endswith(f".{kind}")] for kind in ("Pooling", "Dense")}
+        if unknown := sorted({m["type"] for m in modules} - {m["type"] for m in modules if m["type"].rpartition(".")[2] in MODULES}):
+            why = f"{', '.join(unknown)}; known: {', '.join(MODULES)}"
+            raise InputError("the encoder has modules that are not read", where=str(folder / "modules.json"), why=why)
         if not parts["Dense"]:
             return None
         if len(parts["Pooling"]) != 1:
@@ -91,6 +94,10 @@ class Dense(nn.Module):
             save_file(weights, folder / names[-1] / "model.safetensors")
             open_to_readers(folder / names[-1])
         return names
+
+
+MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
+"""Modules of SentenceTransformer that are read; without any other one the vectors would be other vectors, in silence."""
 
 
 def _pooling(path: Path) -> str:

@@ -65,6 +65,22 @@ def _read(folder: Path) -> tuple[Any, Any, list[str]]:
     return tokenizer, backbone, sorted(report["missing_keys"])
 
 
+def _require_vocabulary(folder: Path, tokenizer: Any) -> None:
+    """Refuse a tokenizer that transformers made up: without its files it knows its special tokens alone, and every word is unknown.
+
+    Raises:
+        InputError: the folder has no file of a vocabulary, or one that knows no words.
+    """
+    files = {"tokenizer.json", *tokenizer.vocab_files_names.values()} - {"tokenizer_config.json", "special_tokens_map.json"}
+    do = "Copy the tokenizer's files from where the weights come from"
+    if not any((folder / name).is_file() for name in files):
+        raise InputError("the model has no tokenizer", where=str(folder), why=f"none of {', '.join(sorted(files))} is there", do=do)
+    special = len(set(tokenizer.all_special_ids))
+    if len(tokenizer) <= special + 1:
+        why = f"{len(tokenizer)} tokens, {special} of them special"
+        raise InputError("the model's tokenizer knows no words", where=str(folder), why=why, do=do)
+
+
 class Member(nn.Module):
     """A transformer with its tokenizer.
 
@@ -190,6 +206,7 @@ class Member(nn.Module):
             backbone.pooler = None  # it would hold random numbers
         if not tokenizer.is_fast:
             raise InputError("the model has no fast tokenizer", where=str(folder), why="tokenizer.json is missing")
+        _require_vocabulary(folder, tokenizer)
         use_fast_dropout(backbone)
         pooler = Dense.of_pooler(backbone)
         if dense is not None and pooler is not None and dense.equals(pooler):

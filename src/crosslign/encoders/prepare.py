@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from crosslign.corpora.archives import extract_folder, extract_member, member_names
 from crosslign.corpora.sources._snapshot import MODEL_FILES, snapshot
 from crosslign.encoders.construct import construct_bert
@@ -87,6 +89,25 @@ def _write_raw(name: str, entry: Mapping[str, Any], files: Mapping[str, Path], d
     return {}
 
 
+def _loaded(name: str, entry: Mapping[str, Any], folder: Path) -> Member:
+    """Load what was written; errors name the place that it came from, not the folder that goes away with them.
+
+    Raises:
+        InputError: as `Member.load`, and weights that are not finite.
+    """
+    origin = f"encoder {name!r}: {next((str(entry[key]) for key in ('path', 'hub', 'member', 'source') if key in entry), 'construct')}"
+    try:
+        member = Member.load(folder)
+    except InputError as error:
+        where = error.where.replace(str(folder), origin) or origin
+        raise InputError(error.what, where=where, why=error.why.replace(str(folder), origin), do=error.do) from error
+    bad = [key for key, value in member.state_dict().items() if not bool(torch.isfinite(value).all())]
+    if bad:
+        why = f"NaN or infinity in {', '.join(bad[:3])}" + (f" and {len(bad) - 3} others" if len(bad) > 3 else "")
+        raise InputError("the encoder's weights are not finite", where=origin, why=why, do="Fetch or export them again")
+    return member
+
+
 def prepare_encoder(
     name: str, entry: Mapping[str, Any], files: Mapping[str, Path], out: Path, corpora: Sequence[Path] = ()
 ) -> dict[str, Any]:
@@ -115,7 +136,7 @@ def prepare_encoder(
         origin = _write_raw(name, entry, files, folder)
         if model_class := entry.get("model_class"):
             _override_class(folder, model_class)
-        member = Member.load(folder)
+        member = _loaded(name, entry, folder)
         if "prune" in entry:
             origin["vocabulary_before"] = len(member.tokenizer)
             member = prune(member, texts_of(corpora), entry["prune"].get("prefixes", []))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import shutil
 import zipfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from safetensors.torch import load_file, save_file
 
 from crosslign.encoders.construct import SPECIALS, word_pieces
 from crosslign.encoders.model import Model
@@ -132,3 +134,59 @@ def test_one_file_inside_a_wheel_goes_through_its_format(tmp_path, e5s1_bytes):
     with pytest.raises(InputError, match="no model folder"):
         prepare_encoder("x", entry | {"format": "transformers_folder"}, files, tmp_path / "no")
     assert not (tmp_path / "no").exists()
+
+
+@pytest.fixture
+def own_folder(tmp_path, tiny_encoder):
+    """A folder of the user's own, with an encoder that works."""
+    return Path(shutil.copytree(tiny_encoder / "main", tmp_path / "in"))
+
+
+def refused(folder):
+    """Prepare it, and return the error."""
+    with pytest.raises(InputError) as found:
+        prepare_encoder("mine", {"path": str(folder)}, {}, folder.parent / "out")
+    assert not (folder.parent / "out").exists()
+    assert str(folder) in str(found.value)
+    assert ".part" not in str(found.value)
+    return found.value
+
+
+def test_an_encoder_without_its_tokenizer_is_refused(own_folder):
+    """Transformers would make one up of five tokens, and every word would be unknown."""
+    for name in ("tokenizer.json", "vocab.txt"):
+        (own_folder / name).unlink(missing_ok=True)
+    assert "no tokenizer" in refused(own_folder).what
+
+
+def test_a_tokenizer_of_special_tokens_alone_is_refused(own_folder):
+    tokenizer = json.loads((own_folder / "tokenizer.json").read_text())
+    kept = {token["content"] for token in tokenizer["added_tokens"]}
+    tokenizer["model"]["vocab"] = {token: number for number, token in enumerate(sorted(kept))}
+    for number, token in enumerate(sorted(tokenizer["added_tokens"], key=lambda token: token["content"])):
+        token["id"] = number
+    (own_folder / "tokenizer.json").write_text(json.dumps(tokenizer))
+    assert "knows no words" in refused(own_folder).what
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_weights_that_are_not_finite_are_found_before_anything_is_trained(own_folder, value):
+    weights = load_file(own_folder / "model.safetensors")
+    name = next(name for name in weights if "layer.1" in name)
+    weights[name].view(-1)[3] = value
+    save_file(weights, own_folder / "model.safetensors", {"format": "pt"})
+    error = refused(own_folder)
+    assert "not finite" in error.what
+    assert name in error.why
+
+
+def test_a_module_that_is_not_read_is_named(own_folder):
+    modules = json.loads((own_folder / "modules.json").read_text())
+    modules.append({"idx": 9, "name": "9", "path": "9_WordWeights", "type": "sentence_transformers.models.WordWeights"})
+    (own_folder / "modules.json").write_text(json.dumps(modules))
+    assert "WordWeights" in refused(own_folder).why
+
+
+def test_missing_parts_of_an_own_folder_are_told_of_that_folder(own_folder):
+    (own_folder / "config.json").write_text("{")
+    refused(own_folder)
