@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from torch import Generator, Tensor, nn
 
+from crosslign.errors import InputError
+
 if TYPE_CHECKING:
     from crosslign.encoders.model import Model
 
@@ -59,6 +61,48 @@ class Loss:
 
     total: Tensor
     logged: dict[str, float] = field(default_factory=dict)
+
+
+def checked_loss(objective: str, returned: Any) -> Loss:
+    """Return what an objective's `loss` returned as a `Loss`; a scalar tensor is one that logs nothing.
+
+    Raises:
+        InputError: it is neither, no scalar, or its numbers for the log are none; says what was expected.
+    """
+    loss = Loss(returned) if isinstance(returned, Tensor) else returned
+    found = ""
+    if not isinstance(loss, Loss) or not isinstance(loss.total, Tensor):
+        found = f"it returned {type(returned).__name__}"
+    elif loss.total.numel() != 1 or not loss.total.is_floating_point():
+        found = f"it returned {loss.total.dtype} of shape {list(loss.total.shape)}"
+    elif not all(isinstance(name, str) and isinstance(value, int | float) for name, value in loss.logged.items()):
+        found = f"it logs {', '.join(f'{name!r}: {type(value).__name__}' for name, value in loss.logged.items())}"
+    if found:
+        do = "Return a float scalar tensor, or Loss(total, logged) with plain numbers by name (docs/add-a-method.md)"
+        raise InputError("not a loss", where=f"loss of the objective {objective}", why=found, do=do)
+    return loss if loss.total.ndim == 0 else Loss(loss.total.reshape(()), loss.logged)
+
+
+def checked_inputs(objective: str, returned: Any) -> dict[str, Input]:
+    """Return what an objective's `inputs` returned.
+
+    Raises:
+        InputError: it is no mapping of names to `Input`, there are none, or an input has other numbers of texts, languages or seconds.
+    """
+    found = ""
+    if not isinstance(returned, Mapping) or not all(isinstance(item, Input) for item in returned.values()):
+        found = f"it returned {type(returned).__name__}"
+    elif not returned:
+        found = "it returned no input"
+    else:
+        for name, item in returned.items():
+            counts = [len(column) for column in (item.texts, item.langs, item.pair_texts) if column is not None]
+            if len(set(counts)) > 1 or not counts[0]:
+                found = f"{name!r} has {' and '.join(map(str, counts))} texts, languages and second texts"
+    if found:
+        do = "Return Input(texts, langs) by name, both of one length (docs/add-a-method.md)"
+        raise InputError("nothing that can be encoded", where=f"inputs of the objective {objective}", why=found, do=do)
+    return dict(returned)
 
 
 class Part(nn.Module):

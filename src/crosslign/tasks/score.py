@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from inspect import signature
 from typing import Any
 
@@ -63,6 +63,20 @@ def averages_of(measures: Sequence[Measure], averages: Averages) -> list[Measure
             if any(subset in found for subset in wanted):
                 made.append(_average(name, wanted, found))
     return made
+
+
+def checked_measures(scorer: str, returned: Any) -> list[Measure]:
+    """Return what a scorer yields.
+
+    Raises:
+        InputError: it yields something else; says what was expected.
+    """
+    found = list(returned) if isinstance(returned, Iterable) else [returned]
+    others = [type(one).__name__ for one in found if not isinstance(one, Measure)]
+    if others or not found:
+        do = "Yield Measure(subset, metric, value, n_items, …) (docs/add-a-task.md)"
+        raise InputError("not a measure", where=f"scorer {scorer}", why=f"it gave {others[0] if others else 'nothing'}", do=do)
+    return found
 
 
 def _record(name: str, measure: Measure, main: bool, collapsed: str) -> Record:
@@ -129,7 +143,7 @@ def score_with_resamples(
     splits = task.get("splits", {})
     sets = {role: one_split(sets[role], splits[role]) if role in splits else sets[role] for role in outputs}
     data = TaskData(name, {role: TextSet(role, sets[role], outputs[role]) for role in sorted(outputs)}, task.get("averages", {}), machine)
-    measures = list(SCORERS.get(task["scorer"], where=f"task {name!r}")(data, **options_of("tasks", task)))
+    measures = checked_measures(task["scorer"], SCORERS.get(task["scorer"], where=f"task {name!r}")(data, **options_of("tasks", task)))
     measures += averages_of(measures, data.averages)
     main = task["main"]
     wanted = (main["subset"], main["metric"], main.get("direction", ""), main.get("protocol", ""))

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from crosslign.encoders.model import Model
 from crosslign.errors import CrosslignError, InputError
 from crosslign.memory import free_memory, is_out_of_memory
-from crosslign.objectives.contract import Batch, Input, Part
+from crosslign.objectives.contract import Batch, Input, Part, checked_inputs, checked_loss
 from crosslign.training.encoding import Encoding, Settings
 from crosslign.training.memory import Sizes, TooLargeError
 from crosslign.training.seeds import derive, torch_generator
@@ -84,7 +84,7 @@ class Stepper:
         asked_by: dict[str, str] = {}
         for term in stream.terms:
             draw = torch_generator(self.settings.seed, "draw", stream.name, step)
-            for name, item in term.objective.inputs(batch, draw).items():
+            for name, item in checked_inputs(term.name, term.objective.inputs(batch, draw)).items():
                 first = asked_by.setdefault(name, term.name)
                 if inputs.setdefault(name, item) != item:
                     raise InputError(
@@ -159,7 +159,7 @@ class Stepper:
         weighted = []
         for term in drawn.stream.terms:
             torch.manual_seed(derive(self.settings.seed, "loss", term.name, drawn.batch.step))
-            loss = term.objective.loss(drawn.vectors, drawn.batch, self.parts)
+            loss = checked_loss(term.name, term.objective.loss(drawn.vectors, drawn.batch, self.parts))
             terms[term.name] = {"loss": float(loss.total.detach()), **loss.logged}
             weighted.append(term.weight * loss.total)
         return weighted

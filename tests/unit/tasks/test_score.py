@@ -8,7 +8,7 @@ from build_sets import build, matrix
 
 from crosslign.errors import InputError
 from crosslign.tasks.measures import Measure
-from crosslign.tasks.score import averages_of, score
+from crosslign.tasks.score import averages_of, checked_measures, score
 
 BOTH = {"both": ["de", "fr"]}
 STS = {"scorer": "sts", "texts": {"test": "tiny"}, "main": {"metric": "spearman", "subset": "avg"}, "averages": {"avg": ["b", "a"]}}
@@ -81,3 +81,11 @@ def test_only_a_share_that_no_resample_changes_has_an_exact_interval():
     """All pairs of "b" rank rightly in every resample; a correlation is no share, and its interval stays the point that it is."""
     (right,) = [record for record in graded(resamples=40) if (record.subset, record.metric) == ("b", "spearman")]
     assert (right.ci_low, right.ci_high) == pytest.approx((1, 1))
+
+
+@pytest.mark.parametrize(("returned", "said"), [(None, "NoneType"), ([0.5], "float"), ([], "nothing")])
+def test_a_scorer_that_gives_no_measures_is_named(returned, said):
+    with pytest.raises(InputError) as found:
+        checked_measures("mine", returned)
+    assert said in found.value.why
+    assert found.value.where == "scorer mine"
