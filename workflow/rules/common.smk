@@ -10,7 +10,13 @@ from crosslign.config import cells, graph
 from crosslign.config.ancestors import lineage_behind
 from crosslign.config.catalog import describe, source_kind
 from crosslign.config.load import load_project
-from crosslign.config.mining import mine_recipe, require_there, side_file
+from crosslign.config.mining import (
+    mine_recipe,
+    mined_folder,
+    mined_members,
+    require_there,
+    side_file,
+)
 from crosslign.config.overlap import expected_none, overlap_inputs
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.resolve import (

@@ -205,19 +205,19 @@ def mining_texts(wildcards):
 
 
 def mining_embedding(wildcards):
-    keys = ("run", "checkpoint", "readout", "readout_entry", "embeddings")
+    keys = ("run", "checkpoint", "encoders", "readout", "readout_entry", "embeddings")
     return {**mining(wildcards.mine, *keys), "side": wildcards.side}
 
 
 def mining_pairs(wildcards):
     keys = ("run", "checkpoint", "readout", "embeddings", "dedup", "k", "margin")
-    more = ("retrieval", "threshold", "output", "backend")
+    more = ("encoders", "retrieval", "threshold", "output", "backend")
     return mining(wildcards.mine, *keys, *more)
 
 
 def mining_members(wildcards):
     recipe = mine_recipe(project, wildcards.mine)
-    found = graph.run_members(project, recipe["run"], recipe["checkpoint"])
+    found = mined_members(project, recipe)
     return {name: str(folder) for name, folder in found.items()}
 
 

@@ -26,7 +26,7 @@ rule mine_texts:
 
 rule mine_embed:
     input:
-        encoder=lambda w: graph.run_folder(project, mine_recipe(project, w.mine)["run"]),
+        encoder=lambda w: mined_folder(project, mine_recipe(project, w.mine)),
         texts=paths.mined_texts("{mine}", "{side}"),
     output:
         **with_lineage(matrix=paths.mined_embeddings("{mine}", "{side}")),

@@ -11,6 +11,7 @@ from crosslign.config.catalog import describe, source_kind
 from crosslign.config.cells import counted, system_of
 from crosslign.config.mining import mine_recipe
 from crosslign.config.project import Project
+from crosslign.config.resolve import is_untrained
 from crosslign.config.settings import PAGES
 from crosslign.config.targets import GROUPS, covered, figures_of, tables_of
 from crosslign.config.uses import Uses, file_state, is_there, own_path
@@ -69,7 +70,11 @@ class _Uses(Uses):
                 self.figure(figure)
             return
         if name in project.settings["mine"]:
-            self.system(mine_recipe(project, name)["system"])
+            recipe = mine_recipe(project, name)
+            if is_untrained(project, recipe["system"]):
+                self.encoder(recipe["encoders"][0])
+            else:
+                self.system(recipe["system"])
             return
         known: Sequence[tuple[Mapping[str, Any], Callable[[str], None]]] = (
             (project.tables, self.table),

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.graph import run_members
+from crosslign.config.graph import run_folder, run_members
 from crosslign.config.members import reads
 from crosslign.config.project import Project
 from crosslign.config.readouts import readout
-from crosslign.config.resolve import checkpoint_name, entry_of, is_untrained, kept_checkpoints, runs_of
+from crosslign.config.resolve import checkpoint_name, encoder_at_scale, entry_of, is_untrained, kept_checkpoints, run_recipe, runs_of
+from crosslign.config.switched_off import switched_off
 from crosslign.config.targets import GROUPS
 from crosslign.config.uses import why_missing
 from crosslign.errors import InputError
@@ -18,6 +20,8 @@ from crosslign.paths import MINED_SIDES
 from crosslign.registry import nearest
 
 DEFAULTS: dict[str, Any] = {
+    "system": "me5_small",
+    "allow_tiny": False,
     "dedup": "text",
     "k": 4,
     "margin": "ratio",
@@ -33,6 +37,10 @@ DEFAULTS: dict[str, Any] = {
 """Values of an entry that may be left out; the schema names the same, and a test holds the two together."""
 
 
+class SwitchedOffError(InputError):
+    """A system of a paper that this run does not name."""
+
+
 def _run(project: Project, named: str, where: str) -> tuple[str, str]:
     """Return run id and system of what `system:` names: a system, one of its runs, or a base encoder.
 
@@ -44,6 +52,8 @@ def _run(project: Project, named: str, where: str) -> tuple[str, str]:
     system = stem if stem and seed.isdigit() and named not in known else named
     base, *finetunes = system.split("+")
     if base not in known:
+        if do := switched_off(project, "systems", base):
+            raise SwitchedOffError(f"the system {named!r} is not part of this run", where=where, do=do)
         raise InputError(f"unknown system {named!r}", where=where, why=nearest(base, known))
     for finetune in finetunes:
         if finetune not in project.finetunes:
@@ -68,6 +78,38 @@ def _checkpoint(project: Project, system: str, entry: Mapping[str, Any], where: 
     return chosen
 
 
+def _encoders(project: Project, run: str, entry: Mapping[str, Any], where: str) -> list[str]:
+    """Return the base encoders that compute: of a base encoder itself, whatever the scale; of a trained run those that it was trained from.
+
+    Raises:
+        InputError: a base encoder at a scale of synthetic data, whose encoders are tiny, and nobody allowed it.
+    """
+    if not is_untrained(project, run):
+        base = run_recipe(project, run)["base"]
+        return _encoders(project, base["run"], entry, where) if "run" in base else sorted(set(base["members"].values()))
+    tiny = encoder_at_scale(project, run) if project.stand_in else run
+    if tiny != run and not entry["allow_tiny"]:
+        scale = project.settings["scale"]
+        what, why = f"the scale {scale} does not read with {run}", f"{tiny}, with random weights, would take its place"
+        do = "Choose another scale (--config scale=laptop), or say --allow-tiny (`allow_tiny: true`) to try the workflow out"
+        raise InputError(what, where=where, why=why, do=do)
+    return [tiny]
+
+
+def mined_folder(project: Project, recipe: Mapping[str, Any]) -> Path:
+    """Return the declared folder of what encodes: the run's own, or that of the base encoder that was named."""
+    if is_untrained(project, recipe["run"]):
+        return project.paths.encoder(recipe["encoders"][0])
+    return run_folder(project, recipe["run"])
+
+
+def mined_members(project: Project, recipe: Mapping[str, Any]) -> dict[str, Path]:
+    """Return the folder of each member of what encodes."""
+    if is_untrained(project, recipe["run"]):
+        return {"main": mined_folder(project, recipe) / "main"}
+    return run_members(project, recipe["run"], recipe["checkpoint"])
+
+
 def _check_languages(members: Mapping[str, Path], run: str, entry: Mapping[str, Any], where: str) -> None:
     """Refuse a side in a language that the model has no member for."""
     for side in MINED_SIDES:
@@ -81,8 +123,8 @@ def mine_recipe(project: Project, name: str) -> dict[str, Any]:
     """Return the resolved recipe of one mining: what enters `params:` and lineage.
 
     Returns:
-        mine, run, system, checkpoint, readout, readout_entry, source and target (file, lang), limit (lines of a side that this scale
-        reads, or None), and all of `DEFAULTS`.
+        mine, run, system, checkpoint, encoders (base encoders that compute), readout, readout_entry, source and target (file, lang),
+        limit (lines of a side that this scale reads, or None), and all of `DEFAULTS`.
 
     Raises:
         InputError: no such entry, a system, seed, checkpoint or readout that does not exist, or a language that the system does not
@@ -100,13 +142,13 @@ def mine_recipe(project: Project, name: str) -> dict[str, Any]:
     own = project.encoders[system]["readout"] if untrained else entry_of(project, system)["readout"]
     chosen = entry.get("readout", own)
     checkpoint = _checkpoint(project, system, entry, where)
-    _check_languages(run_members(project, run, checkpoint), run, entry, where)
+    recipe = {"run": run, "checkpoint": checkpoint, "encoders": _encoders(project, run, entry, f"{where}.system")}
+    _check_languages(mined_members(project, recipe), run, entry, where)
     return {
         **entry,
+        **recipe,
         "mine": name,
-        "run": run,
         "system": system,
-        "checkpoint": checkpoint,
         "readout": chosen,
         "readout_entry": readout(project, chosen),
         "limit": project.scale["limits"].get("corpus_rows"),
@@ -130,7 +172,9 @@ def require_there(project: Project, name: str) -> None:
         if not file.is_file():
             what = "a folder, not a file of sentences" if file.is_dir() else "file is missing"
             raise InputError(what, where=f"{where}.{side}.file", why=str(file))
-    if reason := why_missing(project, "system", recipe["system"]):
+    untrained = is_untrained(project, recipe["system"])
+    needed = ("encoder", recipe["encoders"][0]) if untrained else ("system", recipe["system"])
+    if reason := why_missing(project, *needed):
         raise InputError(f"{recipe['system']} cannot be had", where=f"{where}.system", why=reason)
 
 
@@ -145,4 +189,5 @@ def check_mining(project: Project) -> None:
         for kind, other in taken.items():
             if name in other:
                 raise InputError(f"{name!r} is also a {kind}", where="config/config.yaml: mine", do="Give the mining another name")
-        mine_recipe(project, name)
+        with suppress(SwitchedOffError):  # told when it is asked for: another run names the paper
+            mine_recipe(project, name)

@@ -11,7 +11,8 @@ from crosslign.config.cells import ACCOMPANIED, OF_VECTORS, is_scored, system_of
 from crosslign.config.project import Project, filter_corpora, members_named, view_corpora
 from crosslign.config.readouts import RAW, SHORTEST, prefixes_of, split_length
 from crosslign.config.resolve import entry_of
-from crosslign.config.yaml_files import YamlFile, load_yaml, where_of
+from crosslign.config.switched_off import switched_off
+from crosslign.config.yaml_files import YamlFile, where_of
 from crosslign.errors import InputError
 from crosslign.languages import normalise, pair_of
 from crosslign.registry import nearest
@@ -224,20 +225,10 @@ def _unknown(project: Project, kind: str, name: str, allowed: Collection[str]) -
     first, *chain = name.split("+")
     if kind == "system" and chain and first in allowed:
         name = next(finetune for finetune in chain if finetune not in project.finetunes)
-        return f"unknown fine-tune {name!r}", nearest(name, list(project.finetunes)), _switched_off(project, "finetunes", name)
+        return f"unknown fine-tune {name!r}", nearest(name, list(project.finetunes)), switched_off(project, "finetunes", name)
     sections = {"system": "systems", "trained system": "systems", "examples": "examples", "training corpus or view": "views"}
-    do = _switched_off(project, sections[kind], first) if kind in sections else ""
+    do = switched_off(project, sections[kind], first) if kind in sections else ""
     return f"unknown {kind} {name!r}", nearest(name, list(allowed)), do
-
-
-def _switched_off(project: Project, section: str, name: str) -> str:
-    """Return what to do where a paper that is not among those of this run has an entry of this name; empty where none has."""
-    for path in sorted((project.root / "config" / "papers").glob("*.yaml")):
-        content = load_yaml(path).content if path.stem not in project.settings["papers"] else None
-        entries = content.get(section) if isinstance(content, Mapping) else None
-        if isinstance(entries, Mapping) and name in entries:
-            return f"It stands in config/papers/{path.name}: add {path.stem} to `papers`"
-    return ""
 
 
 def _languages_of(project: Project, name: str) -> set[str]:

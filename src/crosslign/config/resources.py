@@ -304,7 +304,7 @@ def _mining(project: Project, w: Wildcards) -> Load:
     recipe = mine_recipe(project, w["mine"])
     sizes = [(project.root / recipe[side]["file"]) for side in ("source", "target")]
     text = sum(path.stat().st_size / 1e6 * (UNPACKED_BY if path.suffix in PACKED else 1.0) for path in sizes if path.exists())
-    return Load(text, parameters(project, recipe["run"]))
+    return Load(text, sum(encoder_size(project, encoder) for encoder in recipe["encoders"]))
 
 
 def _overall(project: Project, w: Wildcards) -> Load:

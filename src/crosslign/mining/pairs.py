@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -88,6 +88,7 @@ def write_pairs(
     retrieval: Retrieval,
     threshold: float | None,
     only_above: bool = False,
+    encoders: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Choose pairs and write them with their sentences.
 
@@ -100,6 +101,7 @@ def write_pairs(
         margin, retrieval: as `mine` takes them.
         threshold: lowest score that is above it; None: all are.
         only_above: leave the others out.
+        encoders: base encoders that read the sentences; the Parquet file names them in the metadata of its schema.
 
     Returns:
         pairs found, pairs above the threshold, pairs written, the threshold, and the recall of an approximate search, else None.
@@ -120,6 +122,7 @@ def write_pairs(
         # The TSV gets its name only when the Parquet file is whole as well.
         tsv, parquet = (both.enter_context(atomic_path(path)) for path in outputs)
         schema = _schema(near.recall)
-        written = write_batches(parquet, _tables(pairs, above, source, target, near.recall), schema)
+        marked = schema.with_metadata({"encoders": ", ".join(encoders)}) if encoders else schema
+        written = write_batches(parquet, _tables(pairs, above, source, target, near.recall), marked)
         _write_tsv(tsv, _tables(pairs, above, source, target, near.recall), schema)
     return {**counts, "written": written, "recall_at_k": near.recall}

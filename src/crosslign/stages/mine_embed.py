@@ -31,4 +31,5 @@ def mine_embed(job: Job) -> None:
                 named="line {}",
             )
         )
+        counts["encoder"] = recipe["encoders"]
         job.lineage.device, job.lineage.devices = counts.pop("device"), counts.pop("devices")

@@ -22,5 +22,6 @@ def mine_pairs(job: Job) -> None:
                 retrieval=recipe["retrieval"],
                 threshold=recipe["threshold"],
                 only_above=recipe["output"] == "above_threshold",
+                encoders=recipe["encoders"],
             )
         )

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from crosslign.config.load import load_project
-from crosslign.config.mining import DEFAULTS, mine_recipe, side_file
+from crosslign.config.mining import DEFAULTS, mine_recipe, mined_folder, mined_members, side_file
 from crosslign.config.yaml_files import load_yaml
 from crosslign.errors import InputError
 
@@ -29,7 +29,39 @@ def test_a_trained_system_an_encoder_and_a_run_resolve():
     base = mine_recipe(project(system="minilm_l6", readout="mean_t64_t96"), "my_mine")
     assert (base["run"], base["checkpoint"], base["readout_entry"]["max_length"]) == ("minilm_l6", "base", 96)
     assert base["limit"] is None
-    assert mine_recipe(project(system="minilm_l6", scale="quick"), "my_mine")["limit"] == 600
+    assert mine_recipe(project(system="minilm_l6", scale="quick", allow_tiny=True), "my_mine")["limit"] == 600
+
+
+@pytest.mark.parametrize("encoder", ["labse", "xlm-r", "me5_small", "minilm_l6"])
+def test_the_encoder_that_a_person_named_reads_at_every_scale_of_real_text(encoder):
+    """The default scale puts a small English encoder into the place of every other one, in recipes of papers."""
+    for scale in ("laptop", "paper"):
+        loaded = project(system=encoder, scale=scale)
+        recipe = mine_recipe(loaded, "my_mine")
+        assert recipe["encoders"] == [encoder]
+        assert mined_folder(loaded, recipe) == loaded.paths.encoder(encoder)
+        assert mined_members(loaded, recipe) == {"main": loaded.paths.encoder(encoder) / "main"}
+
+
+def test_without_a_name_multilingual_e5_reads():
+    assert mine_recipe(project(), "my_mine")["encoders"] == ["me5_small"]
+
+
+def test_a_trained_system_names_the_encoder_that_it_was_trained_from():
+    assert mine_recipe(project(system="QS-P"), "my_mine")["encoders"] == ["minilm_l6"]
+
+
+def test_synthetic_data_has_tiny_encoders_which_nobody_takes_for_the_one_that_was_named():
+    with pytest.raises(InputError, match=r"the scale quick does not read with labse; tiny_bert.*--allow-tiny"):
+        project(system="labse", scale="quick")
+    assert mine_recipe(project(system="labse", scale="quick", allow_tiny=True), "my_mine")["encoders"] == ["tiny_bert"]
+
+
+def test_a_system_of_a_paper_that_a_run_leaves_out_is_told_when_it_is_asked_for():
+    """The same config.yaml serves runs of other papers."""
+    loaded = project(system="QS-P", papers=["mpcl"])
+    with pytest.raises(InputError, match=r"quickstart\.yaml: add quickstart to `papers`"):
+        mine_recipe(loaded, "my_mine")
 
 
 def test_files_are_relative_to_the_project_or_lie_at_home(monkeypatch):

@@ -7,8 +7,9 @@ import signal
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
@@ -33,6 +34,13 @@ def _run(command: Sequence[str], folder: Path) -> int:
             signal.signal(signal.SIGTERM, before[1])
 
 
+def reading(recipe: Mapping[str, Any]) -> str:
+    """Return in words what reads the sentences, and how."""
+    encoders = ", ".join(recipe["encoders"])
+    trained = "" if [recipe["run"]] == recipe["encoders"] else f"{recipe['run']} ({recipe['checkpoint']}), "
+    return f"{trained}{encoders}, readout {recipe['readout']}, to {recipe['readout_entry']['max_length']} tokens"
+
+
 @COMMANDS.register()
 class Mine:
     """Checks the entry, starts Snakemake for its two files, and prints what was found."""
@@ -45,12 +53,16 @@ class Mine:
         parser.add_argument("name", help="id of the entry under mine: in config.yaml")
         parser.add_argument("--cores", default="all", help="cores for the whole run (default: all)")
         parser.add_argument("--profile", help="Snakemake profile, for a cluster")
+        parser.add_argument("--allow-tiny", action="store_true", help="at a scale of synthetic data: read with its tiny encoder")
         parser.add_argument("--dry-run", action="store_true", help="only show what would run")
 
     def run(self, args: Namespace) -> int:
         """Start Snakemake; return its exit code."""
+        if args.allow_tiny:
+            args.config = [*args.config, f"mine={{{args.name}: {{allow_tiny: true}}}}"]
         project = read_project(args)
         recipe = mine_recipe(project, args.name)
+        print(f"encoder: {reading(recipe)}", file=sys.stderr)
         require_there(project, args.name)
         if recipe["limit"]:
             print(f"the scale {project.settings['scale']} reads the first {recipe['limit']:,} lines of each file alone", file=sys.stderr)
@@ -65,7 +77,8 @@ class Mine:
         code = _run(command, args.directory)
         if not code and not args.dry_run:
             counts = read_json(lineage_path(outputs[0]))["counts"]
-            print(f"{counts['above_threshold']} of {counts['pairs']} pairs above the threshold ({counts['threshold']}); best first:")
+            found = f"{counts['above_threshold']} of {counts['pairs']} pairs above the threshold ({counts['threshold']})"
+            print(f"{found}, read by {reading(recipe)}:")
             if recipe["limit"]:
                 print(f"  of the first {recipe['limit']:,} lines of each file alone: the scale is {project.settings['scale']}")
             if counts["recall_at_k"] is not None:
