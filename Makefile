@@ -6,11 +6,12 @@ BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
 .PHONY: apertium triton demo gallery methods mirror test test-all test-unit test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short \
-	test-faults test-faults-workflow soak soak-short lint format bench gpu clean help
+	test-faults test-faults-workflow test-golden golden soak soak-short lint format bench gpu clean help
 
 help:
 	@echo "make demo        build the quick-start table, figures and report from real text (ten to forty minutes on two cores)"
 	@echo "make methods     build the second table, all five methods, from the same text (docs/methods.md)"
+	@echo "make golden      keep small results of what has a new version, or none yet (docs/trust.md)"
 	@echo "make mirror      score multilingual-e5-small on every real set of the mirror (docs/mirror.md)"
 	@echo "make test        run the test suite"
 	@echo "make test-gpu    run the part of it that is about GPUs, on the machine's own or else on a pretend one"
@@ -57,15 +58,23 @@ test: $(VENV)/.installed
 # The tests of the cluster, beside others, are given more time before they call something late.
 test-all: $(VENV)/.installed
 	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 2 -k -O \
-		test-workflow test-unit test-papers test-faults-workflow test-cluster-short soak-short test-gpu test-long
+		test-workflow test-unit test-papers test-golden test-faults-workflow test-cluster-short soak-short test-gpu test-long
 
 # They hold the bytes of a CPU: a GPU is hidden from them.
 test-unit: $(VENV)/.installed
-	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/unit -m "not long"
+	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/unit tests/golden -m "not workflow and not long"
 
 # What of it takes minutes: `make test` leaves it out.
 test-long: $(VENV)/.installed
 	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/unit -m long -rs
+
+# Golden results that take seconds each, and edits of the code that must, or must not, make results again.
+test-golden: $(VENV)/.installed
+	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/golden -m workflow
+
+# What `make test` then holds: small results of each stage and implementation under their versions (docs/trust.md).
+golden: $(VENV)/.installed
+	CUDA_VISIBLE_DEVICES= $(BIN)/python tests/golden/golden.py
 
 # On a machine with little more than torch, transformers, accelerate and pyarrow: PYTHONPATH=src python -m pytest tests/gpu
 test-gpu: $(VENV)/.installed

@@ -158,9 +158,10 @@ def answer_by_lineage(name, answer):
 time_of_outputs = Job.output_mintime
 
 
-async def no_time_of_outputs(job):
-    """Time stamps, which copies and clocks change, are asked only where there is no lineage."""
-    return None if described(job) else await time_of_outputs.fget(job)
+async def time_without_lineage(job):
+    """Time stamps, which copies and clocks change, are asked only of what lies there without lineage; never of a benchmark alone."""
+    there = any(Path(path).exists() for path in job.output)
+    return await time_of_outputs.fget(job) if there and not described(job) else None
 
 
 take_sigterm = JobScheduler.exit_gracefully
@@ -182,7 +183,7 @@ if workflow.is_main_process:
     logger.addHandler(failures)
     # Snakemake asks this of a job when it fails, and knows `retries` alone.
     Job.restart_times = property(further_tries)
-    Job.output_mintime = property(no_time_of_outputs)
+    Job.output_mintime = property(time_without_lineage)
     answer_by_lineage("has_metadata", lambda job: True)
     answer_by_lineage("has_outdated_metadata", lambda job: False)
     answer_by_lineage("input_changed", lambda job, file=None: ())
