@@ -91,7 +91,7 @@ def run(rule, recipe, read, outputs, **params):
     flat = [path for value in read.values() for path in (value if isinstance(value, list) else [value])]
     lineage = Lineage(rule, recipe, flat, RESULTS, recipe.get("seed") if rule == "train_system" else None)
     given = {"recipe": recipe, "root": str(RESULTS), "work": str(FOLDER / "work"), **params}
-    resources = {"mirrors": "", "gpu": 0, "checkpoint_minutes": 10, "checkpoint_every": 0}
+    resources = {"mirrors": "", "gpu": 0, "checkpoint_minutes": 10, "checkpoint_every": 0, "kernels": "off"}
     STAGES.get(rule)(Job(rule, read, outputs, given, 1, lineage, resources))
     return read_json(lineage_path(next(iter(outputs.values()))))["counts"]
 
@@ -241,7 +241,9 @@ def pages():
     drawn = {"panels": [{"label": "G", "cells": cells}], "results": str(kept), "scale": "golden", "stand_in": False}
     run("draw_figure", entry, {"files": [score]}, figure, inputs=drawn)
     report = {"page": kept / "report.html"}
-    run("write_report", OVERVIEW, {"scores": [score], "published": [], "figures": [], "overlap": overlap["csv"]}, report, **where)
+    behind = [lineage_path(path) for path in (score, corpus("nli")[0], examples()[0], system()[0])]
+    inputs = {"scores": [score], "published": [], "figures": [], "overlap": overlap["csv"], "lineages": behind}
+    run("write_report", OVERVIEW, inputs, report, **where)
     return {
         "make_table": out,
         "write_overview": overview,
@@ -271,6 +273,7 @@ def mined():
             "mine": "m",
             "run": "tiny",
             "checkpoint": "base",
+            "encoders": ["tiny"],
             "readout": "mean",
             "readout_entry": READOUT,
             "embeddings": "float16",
@@ -282,7 +285,7 @@ def mined():
     inputs = {**matrices, **{f"{side}_texts": path for side, path in texts.items()}}
     run("mine_search", {"mine": "m", "k": 4, "backend": "exact", "search_options": {}}, inputs, {"neighbours": near})
     out = {form: RESULTS / "mined" / f"m.{form}" for form in ("tsv", "parquet")}
-    recipe = {"margin": "ratio", "retrieval": "max", "threshold": None, "output": "all"}
+    recipe = {"margin": "ratio", "retrieval": "max", "threshold": None, "output": "all", "encoders": ["tiny"]}
     run("mine_pairs", recipe, {"neighbours": near, **texts}, out)
     return texts, matrices, near, out
 

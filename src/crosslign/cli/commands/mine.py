@@ -62,8 +62,8 @@ class Mine:
             args.config = [*args.config, f"mine={{{args.name}: {{allow_tiny: true}}}}"]
         project = read_project(args)
         recipe = mine_recipe(project, args.name)
-        print(f"encoder: {reading(recipe)}", file=sys.stderr)
         require_there(project, args.name)
+        print(f"encoder: {reading(recipe)}", file=sys.stderr)
         if recipe["limit"]:
             print(f"the scale {project.settings['scale']} reads the first {recipe['limit']:,} lines of each file alone", file=sys.stderr)
         outputs = [project.paths.mined(args.name, form) for form in MINED_FORMATS]
