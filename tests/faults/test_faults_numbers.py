@@ -358,6 +358,6 @@ def test_f42_what_is_stale_or_touched_is_taken_away_for_the_next_run(results, ca
         "discarded: tables/t.csv",
     ]
     assert not (results / "scores" / "s.json").exists()
-    assert (results / ".discarded" / "corpora" / "c.parquet").read_text() == "other rows"
+    assert (results / ".discarded" / "1" / "corpora" / "c.parquet").read_text() == "other rows"
     with pytest.raises(InputError, match="no results here"):
         verify(results)
