@@ -108,7 +108,14 @@ def test_a_rule_has_the_environment_with_cuda_where_its_jobs_ask_for_gpus():
                 conda = re.search(r"^ +conda:\n +(.*)$", text, flags=re.MULTILINE)[1]
                 asked = re.search(r"^ +gpu=(.*),$", text, flags=re.MULTILINE)
                 found[name or f"{path.stem}, without a name"] = (conda, asked and asked[1])
-    assert {name for name, (_, asked) in found.items() if asked} == {"train_system", "embed", "build_view", "mine_embed", "mine_search"}
+    assert {name for name, (_, asked) in found.items() if asked} == {
+        "train_system",
+        "embed",
+        "build_view",
+        "score",
+        "mine_embed",
+        "mine_search",
+    }
     for name, (conda, asked) in found.items():
         assert conda in {None: ["environment()"], "GPUS": ["environment(GPUS)"]}.get(asked, [f"lambda w: environment({asked}(w))"]), name
 

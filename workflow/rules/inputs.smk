@@ -163,6 +163,11 @@ def score_recipe(wildcards):
     }
 
 
+def score_gpus(wildcards):
+    """Devices of a score's job: one where its searches would keep a CPU busy for long."""
+    return search_gpus(project, wildcards.task)
+
+
 def score_matrices(wildcards):
     return [
         tables["matrix"] for tables in graph.score_inputs(project, *wildcards).values()

@@ -20,12 +20,12 @@ rule score:
     # Before trainings and encodings: the last score of a large set gives its vectors' disk back.
     priority: 20
     conda:
-        environment()
+        lambda w: environment(score_gpus(w))
     threads: lambda w: search_threads(project, w.task)
     resources:
         **needs("score"),
         # no settings: values depend neither on devices nor on threads
-        gpu=lambda w: search_gpus(project, w.task),
+        gpu=score_gpus,
         search_threads=lambda w: search_threads(project, w.task),
     params:
         **versioned("score", score_recipe),
