@@ -107,7 +107,7 @@ def test_a_cross_encoder_with_a_regulariser_learns_and_its_logits_are_those_of_i
 def test_a_checkpoint_is_chosen_by_the_scores_of_its_logits(train, rows, tmp_path, monkeypatch):
     sets, seen = {"pairs": text_set(tmp_path, rows)}, []
 
-    def score(name, task, outputs, evaluations):
+    def score(name, task, outputs, evaluations, machine):
         seen.append(outputs["test"])
         return [SimpleNamespace(subset="en", metric="accuracy", protocol="", direction="", main=True, value=float(len(seen)))]
 
