@@ -5,8 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: apertium triton demo gallery methods mirror test test-all test-unit test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short \
-	test-faults test-faults-workflow test-golden golden soak soak-short lint format bench gpu clean help
+.PHONY: apertium triton demo gallery methods mirror test test-all test-unit test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short \
+	test-faults test-faults-workflow golden soak soak-short lint format bench gpu clean help
 
 help:
 	@echo "make demo        build the quick-start table, figures and report from real text (ten to forty minutes on two cores)"
@@ -58,15 +58,15 @@ test: $(VENV)/.installed
 # The tests of the cluster, beside others, are given more time before they call something late.
 test-all: $(VENV)/.installed
 	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 2 -k -O \
-		test-workflow test-unit test-papers test-golden test-faults-workflow test-cluster-short soak-short test-gpu
+		test-workflow test-unit test-papers test-faults-workflow test-cluster-short soak-short test-gpu test-long
 
 # They hold the bytes of a CPU: a GPU is hidden from them.
 test-unit: $(VENV)/.installed
-	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/unit tests/golden -m "not workflow"
+	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/unit tests/golden -m "not long"
 
-# Golden results that take seconds each, and edits of the code that must, or must not, make results again.
-test-golden: $(VENV)/.installed
-	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/golden -m workflow
+# What of it takes minutes: `make test` leaves it out.
+test-long: $(VENV)/.installed
+	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/unit tests/golden -m long -rs
 
 # What `make test` then holds: small results of each stage and implementation under their versions (docs/trust.md).
 golden: $(VENV)/.installed
@@ -111,7 +111,7 @@ test-papers: $(VENV)/.installed
 # Triton comes with torch's builds for CUDA alone, and its interpreter works with no later numpy: both lie apart from the packages.
 triton: $(VENV)/.installed
 	@test -d $(VENV)/triton/triton || $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target $(VENV)/triton \
-		triton==3.6.0 numpy==2.3.5 2>/dev/null || echo "Triton cannot be installed here: the tests of its kernels are skipped"
+		triton==3.7.1 numpy==2.3.5 2>/dev/null || echo "Triton cannot be installed here: the tests of its kernels are skipped"
 
 # Without it the tests of its translator are skipped; where there is no apt-get, or no right to use it, this says so and goes on.
 apertium:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from crosslign.config import cells, graph
+from crosslign.config.ancestors import lineage_behind
 from crosslign.config.catalog import describe, source_kind
 from crosslign.config.load import load_project
 from crosslign.config.mining import mine_recipe, require_there, side_file
@@ -23,6 +24,8 @@ from crosslign.config.resources import (
     corpus_threads,
     job_need,
     large_sets,
+    search_gpus,
+    search_threads,
     training_cpus,
 )
 from crosslign.config.settings import own_file, read_settings
@@ -33,15 +36,19 @@ from crosslign.console import summary
 from crosslign.errors import CrosslignError, InputError
 from crosslign.files.atomic import require_writable
 from crosslign.files.home import with_home
+from crosslign.files.lineage import is_sidecar, sidecar_of
 from crosslign.files.rows import EVALUATION_FILES
 from crosslign.jobs.alone import ENGINE_VARIABLE, engine_mark
 from crosslign.jobs.failures import FailuresHandler
+from crosslign.jobs.job import inputs_of
 from crosslign.jobs.leases import gpu_note, visible_gpus
 from crosslign.jobs.remaining import Remaining, RemainingHandler
 from crosslign.paths import (
+    FIGURE_FORMATS,
     MINED_FORMATS,
     MINED_SIDES,
     OVERVIEW_FORMATS,
+    TABLE_FORMATS,
     own_runs,
 )
 from crosslign.planning.cost import cost_of, cost_text, too_long
@@ -103,21 +110,31 @@ def further_tries(job):
 reruns = Reruns()
 
 
+def listed(paths):
+    """One path, or several, as a list."""
+    return [paths] if isinstance(paths, (str, Path)) else list(paths)
+
+
+def artefacts(files):
+    """Outputs of a job without the lineage that lies beside them."""
+    return [path for path in map(Path, files) if not is_sidecar(path)]
+
+
 def described(job):
     """Tell whether lineage can say if a job would run again."""
-    return reruns.described([Path(path) for path in job.output])
+    return reruns.described(artefacts(job.output))
 
 
 def changes(job, file=None):
     """What has changed since the outputs of a job were made, as Snakemake prints it."""
-    groups = [path for _, path in job.input.items()]
-    named = [
-        path for one in groups for path in ([one] if isinstance(one, str) else one)
-    ]
-    copied = set(job.input) - set(named)
+    given = inputs_of(job.input.items())
+    copied = set(map(str, job.input)) - {
+        str(path) for _, paths in job.input.items() for path in listed(paths)
+    }
     files = job.output if file is None else [file]
-    paths = [[Path(path) for path in side] for side in (files, named, copied)]
-    found = reruns.why(Asked(*paths, dict(job.params.items())))
+    named = [path for paths in given.values() for path in listed(paths)]
+    asked = (artefacts(files), named, [Path(path) for path in sorted(copied)])
+    found = reruns.why(Asked(*asked, dict(job.params.items())))
     before, now = ({pair[side] for pair in found} - {ABSENT} for side in (0, 1))
     return ParamsChange(before, now, set(files) if found else set())
 
@@ -199,7 +216,7 @@ def names(ids):
 
 wildcard_constraints:
     source=names(project.sources),
-    file=r"[^/]+",
+    file=r"[^/]+(?<!\.lineage\.json)",
     encoder=names(project.encoders),
     corpus=names(project.corpora),
     langs=r"all|[a-z]{2,3}(-[a-z]{2,3})?",
@@ -230,6 +247,11 @@ def needs(rule):
         )
 
     return {name: asked(name) for name in ("mem_mb", "runtime", "disk_mb")}
+
+
+def with_lineage(**files):
+    """Outputs of a rule, each with its lineage."""
+    return {**files, "lineage": [sidecar_of(file) for file in files.values()]}
 
 
 def versioned(stage, recipe, tasks=None):

@@ -10,7 +10,7 @@ rule fetch:
     input:
         own_file_of,  # without a name the job does not see it: a download is a copy of what there is, and made of nothing
     output:
-        file=paths.download("{source}", "{file}"),
+        **with_lineage(file=paths.download("{source}", "{file}")),
     log:
         paths.log("fetch", "{source}/{file}"),
     benchmark:
@@ -43,7 +43,7 @@ for source in stand_in_sources():
         input:
             sentences=lambda w: list(graph.source_paths(project, "written").values()),
         output:
-            **graph.source_paths(project, source),
+            **with_lineage(**graph.source_paths(project, source)),
         log:
             paths.log(STAND_IN_RULE, source),
         benchmark:
@@ -101,7 +101,7 @@ rule build_corpus:
         files=lambda w: list(graph.corpus_files(project, w.corpus).values()),
         references=lambda w: list(reference_inputs(w).values()),
     output:
-        rows=paths.corpus("{corpus}", "{langs}"),
+        **with_lineage(rows=paths.corpus("{corpus}", "{langs}")),
     log:
         paths.log("build_corpus", "{corpus}/{langs}"),
     benchmark:
@@ -135,10 +135,12 @@ rule build_evaluation:
         references=lambda w: list(reference_inputs(w).values()),
         parts=part_tables,
     output:
-        **{
-            f"{part}_rows": paths.evaluation("{corpus}", part)
-            for part in EVALUATION_FILES
-        },
+        **with_lineage(
+            **{
+                f"{part}_rows": paths.evaluation("{corpus}", part)
+                for part in EVALUATION_FILES
+            }
+        ),
     log:
         paths.log("build_evaluation", "{corpus}"),
     benchmark:

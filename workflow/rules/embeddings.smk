@@ -6,7 +6,9 @@ rule embed:
         encoder=lambda w: graph.run_folder(project, w.run),
         texts=lambda w: paths.evaluation(w.text_set, "texts"),
     output:
-        matrix=paths.embeddings("{run}", "{checkpoint}", "{readout}", "{text_set}"),
+        **with_lineage(
+            matrix=paths.embeddings("{run}", "{checkpoint}", "{readout}", "{text_set}")
+        ),
     log:
         paths.log("embed", "{run}/{checkpoint}/{readout}/{text_set}"),
     benchmark:
@@ -40,6 +42,9 @@ rule embed:
 use rule embed as embed_large with:
     output:
         matrix=temp(
+            paths.embeddings("{run}", "{checkpoint}", "{readout}", "{text_set}")
+        ),
+        lineage=sidecar_of(
             paths.embeddings("{run}", "{checkpoint}", "{readout}", "{text_set}")
         ),
     wildcard_constraints:

@@ -7,7 +7,7 @@ rule build_examples:
         evaluations=examples_paths("evaluations"),
         others=examples_paths("others"),
     output:
-        rows=paths.examples("{examples}"),
+        **with_lineage(rows=paths.examples("{examples}")),
     log:
         paths.log("build_examples", "{examples}"),
     benchmark:
@@ -39,6 +39,7 @@ rule measure_overlap:
         md=report(
             paths.overlap("md"), caption="../report/overlap.rst", category="Report"
         ),
+        lineage=[sidecar_of(paths.overlap(form)) for form in ("csv", "md")],
     log:
         paths.log("measure_overlap", "overlap"),
     benchmark:

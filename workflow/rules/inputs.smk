@@ -221,6 +221,10 @@ def mining_members(wildcards):
     return {name: str(folder) for name, folder in found.items()}
 
 
+with ends_in_words():
+    BEHIND_REPORT = lineage_behind(project, COVERED_SCORES, view_models)
+
+
 def published(tables):
     """Files of the figures that papers printed in these tables, and of what does not add up in them."""
     shown = {project.tables[table].get("published_from", table) for table in tables}

@@ -5,7 +5,7 @@ rule mine_texts:
     input:
         file=own_side,
     output:
-        rows=paths.mined_texts("{mine}", "{side}"),
+        **with_lineage(rows=paths.mined_texts("{mine}", "{side}")),
     log:
         paths.log("mine_texts", "{mine}/{side}"),
     benchmark:
@@ -29,7 +29,7 @@ rule mine_embed:
         encoder=lambda w: graph.run_folder(project, mine_recipe(project, w.mine)["run"]),
         texts=paths.mined_texts("{mine}", "{side}"),
     output:
-        matrix=paths.mined_embeddings("{mine}", "{side}"),
+        **with_lineage(matrix=paths.mined_embeddings("{mine}", "{side}")),
     log:
         paths.log("mine_embed", "{mine}/{side}"),
     benchmark:
@@ -59,7 +59,7 @@ rule mine_search:
         source_texts=paths.mined_texts("{mine}", "source"),  # for the line of a sentence whose vector cannot be used
         target_texts=paths.mined_texts("{mine}", "target"),
     output:
-        neighbours=paths.mined_neighbours("{mine}"),
+        **with_lineage(neighbours=paths.mined_neighbours("{mine}")),
     log:
         paths.log("mine_search", "{mine}"),
     benchmark:
@@ -88,8 +88,9 @@ rule mine_pairs:
         source=paths.mined_texts("{mine}", "source"),
         target=paths.mined_texts("{mine}", "target"),
     output:
-        tsv=paths.mined("{mine}", "tsv"),
-        parquet=paths.mined("{mine}", "parquet"),
+        **with_lineage(
+            tsv=paths.mined("{mine}", "tsv"), parquet=paths.mined("{mine}", "parquet")
+        ),
     log:
         paths.log("mine_pairs", "{mine}"),
     benchmark:

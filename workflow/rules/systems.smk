@@ -21,6 +21,8 @@ rule train_system:
     resources:
         **needs("train_system"),
         gpu=GPUS,
+        # no setting either: a device's kernels move values by rounding, as devices do
+        kernels=project.kernels,
         # of a scheduler; no setting either: tokenising takes them, to the same bytes
         cpus_per_task=lambda w: training_cpus(project, w.run),
         # when checkpoints are written: no `params`, since a change must train nothing anew

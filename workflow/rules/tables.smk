@@ -11,7 +11,7 @@ rule count_rows:
     input:
         rows=lambda w: list(cells.counted_rows(project, w.table).values()),
     output:
-        counts=paths.counts("{table}"),
+        **with_lineage(counts=paths.counts("{table}")),
     log:
         paths.log("count_rows", "{table}"),
     benchmark:
@@ -54,6 +54,7 @@ rule make_table:
             category="Tables",
             labels={"table": "{table}", "format": "HTML"},
         ),
+        lineage=[sidecar_of(paths.table("{table}", form)) for form in TABLE_FORMATS],
     log:
         paths.log("make_table", "{table}"),
     benchmark:
@@ -85,6 +86,7 @@ rule draw_figure:
         ),
         svg=paths.figure("{figure}", "svg"),
         csv=paths.figure("{figure}", "csv"),
+        lineage=[sidecar_of(paths.figure("{figure}", form)) for form in FIGURE_FORMATS],
     log:
         paths.log("draw_figure", "{figure}"),
     benchmark:
@@ -109,7 +111,7 @@ rule write_overview:
         scores=COVERED_SCORES,
         published=published(COVERED_TABLES),
     output:
-        **{form: paths.overview(form) for form in OVERVIEW_FORMATS},
+        **with_lineage(**{form: paths.overview(form) for form in OVERVIEW_FORMATS}),
     log:
         paths.log("write_overview", "overview"),
     benchmark:
@@ -139,8 +141,10 @@ rule write_report:
             for form in ("png", "csv")
         ],
         overlap=paths.overlap("csv"),
+        lineages=BEHIND_REPORT,
     output:
         page=report(paths.report, caption="../report/report.rst", category="Report"),
+        lineage=sidecar_of(paths.report),
     log:
         paths.log("write_report", "report"),
     benchmark:

@@ -34,7 +34,7 @@ rule build_view:
         corpora=lambda w: list(graph.view_inputs(project, w.view).values()),
         models=lambda w: [paths.hub_model(folder) for folder in view_models(w.view)],
     output:
-        rows=paths.view("{view}"),
+        **with_lineage(rows=paths.view("{view}")),
     log:
         paths.log("build_view", "{view}"),
     benchmark:

@@ -15,6 +15,8 @@ OWN = {
 """Keys that belong to the entry itself; every other key of it is an option of the implementation that it names."""
 PACE = ("checkpoint_minutes", "checkpoint_every")
 """Keys of `train:` that say when a run is saved: they change no bytes, so no recipe has them and no change makes a system anew."""
+KERNELS = "kernels"
+"""Key by which a training hears whether the project's own kernels are used on a GPU; no recipe has it either, as none names a device."""
 CHECKPOINT_MINUTES = 10
 TRAIN_DEFAULTS: dict[str, Any] = {
     "schedule": "linear",
@@ -38,7 +40,7 @@ def options_of(section: str, entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def without_pace(train: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keys of `train:` that bytes depend on."""
-    return {key: value for key, value in train.items() if key not in PACE}
+    return {key: value for key, value in train.items() if key not in (*PACE, KERNELS)}
 
 
 def completed(before: Mapping[str, Any], now: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

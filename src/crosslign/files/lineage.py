@@ -17,6 +17,7 @@ from typing import Any
 from crosslign.errors import InputError
 from crosslign.files.checksums import sha256_file, sha256_folder
 from crosslign.files.records import read_json, write_json
+from crosslign.files.walk import files_below
 
 PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "safetensors", "pyarrow", "numpy", "scipy", "scikit-learn")
 
@@ -25,14 +26,26 @@ AGAIN = "Let whatever else writes there end, then run the same command again"
 DISCARD = "Run crosslign verify --discard, then the same command again"
 LONGEST_NAME = 255
 """Bytes that file systems allow a name."""
+FOLDERS = "lineage.json"
+"""Name of the lineage of a folder, which lies inside it."""
 FORMAT = 1
 """Form of the lineage files that this version writes and reads; the first files had it without saying so."""
+
+
+def sidecar_of(file: Path) -> Path:
+    """Return where the lineage of a file lies, whether it is there or not."""
+    return file.with_name(file.name + ".lineage.json")
 
 
 def lineage_path(artefact: Path) -> Path:
     """Return where the lineage of a file or folder lies."""
     artefact = Path(artefact)
-    return artefact / "lineage.json" if artefact.is_dir() else artefact.with_name(artefact.name + ".lineage.json")
+    return artefact / FOLDERS if artefact.is_dir() else sidecar_of(artefact)
+
+
+def is_sidecar(path: Path) -> bool:
+    """Tell whether a file is the lineage of another file, or of the folder that it lies in."""
+    return path.name == FOLDERS or path.name.endswith(f".{FOLDERS}")
 
 
 def checksum(path: Path) -> str:
@@ -48,9 +61,7 @@ def described_by(sidecar: Path) -> Path:
 
 def sidecars_of(folder: Path) -> Iterator[Path]:
     """Yield the lineage files below a folder, in the order of their paths, without those of unfinished and of discarded work."""
-    for path in sorted(folder.rglob("*lineage.json")):
-        if not any(part.endswith(".part") or part == ".discarded" for part in path.relative_to(folder).parts):
-            yield path
+    yield from filter(is_sidecar, files_below(folder))
 
 
 def _names_a_file(entry: Any) -> bool:

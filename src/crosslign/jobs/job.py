@@ -12,9 +12,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosslign.files.lineage import Lineage, lineage_path
+from crosslign.files.lineage import FOLDERS, Lineage, lineage_path
 
 Paths = dict[str, Any]
+
+
+def as_paths(items: Iterable[tuple[str, Any]]) -> Paths:
+    """Return named items of a rule as paths, or lists of them."""
+    return {name: Path(value) if isinstance(value, str) else [Path(path) for path in value] for name, value in items}
+
+
+def inputs_of(items: Iterable[tuple[str, Any]]) -> Paths:
+    """Return a rule's inputs; of folders whose lineage alone is asked for, as `lineages`, the file inside: the folder is not read."""
+    found = as_paths(items)
+    if "lineages" in found:
+        found["lineages"] = [path / FOLDERS if path.is_dir() else path for path in found["lineages"]]
+    return found
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 
 from crosslign.files.lineage import checksum, lineage_path, read_lineage
+from crosslign.files.walk import files_below
 from crosslign.provenance.artefact_states import WHOLE, artefacts
 from crosslign.provenance.code_states import made, take_over
 
@@ -30,13 +31,17 @@ def settle(results: Path) -> tuple[int, dict[str, int]]:
             started.append(datetime.fromisoformat(read_lineage(results / path)["run"]["started"]).timestamp())
     stamp = min(max(started, default=time.time()), time.time())
     files = {results / path for path in whole} | {lineage_path(results / path) for path in whole}
-    files |= {inner for file in files if file.is_dir() for inner in file.rglob("*")}
+    files |= {inner for file in files if file.is_dir() for inner in files_below(file)}
     # The engine counts a job's benchmark among its outputs.
-    files |= set((results / "benchmarks").rglob("*"))
+    files |= set(files_below(results / "benchmarks"))
     # Downloads, which other scales share, have their own hashes; theirs only has to lie in the past.
-    files |= {file for file in (results.parent / "downloads").rglob("*") if file.stat().st_mtime > stamp}
+    for file in files_below(results.parent / "downloads"):
+        with suppress(FileNotFoundError):
+            if file.stat().st_mtime > stamp:
+                files.add(file)
     for file in files:
-        os.utime(file, (stamp, stamp))
+        with suppress(FileNotFoundError):
+            os.utime(file, (stamp, stamp))
     return len(whole), dict(taken)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from crosslign.files.records import read_json
 from crosslign.files.rows import EVALUATION_FILES
 from crosslign.jobs.job import Job
 from crosslign.stages import STAGES
+from crosslign.tasks.data import Machine
 from crosslign.tasks.write import score_run
 
 
@@ -43,8 +45,17 @@ def score(job: Job) -> None:
         "data_manifest_sha": _data_manifest_sha(job.lineage, sets_by_corpus),
         "collapsed": next((found for sidecar in sidecars if (found := sidecar["counts"].get("collapsed"))), ""),
     }
+    devices, work = ["cpu"], Path(job.params["work"])
+    if job.resources.get("gpu"):
+        from crosslign.mining.knn import all_devices  # and torch with it, which most scores do without
+
+        devices = all_devices()
+    machine = Machine(devices, int(job.resources.get("search_threads", 1)), work)
+    job.lineage.device = ", ".join(devices)
     with job.publish("scores") as (out, counts):
-        counts["records"] = len(score_run(recipe["task"], recipe["task_entry"], matrices, sets, out["scores"], context, out["resamples"]))
+        entry, resamples = recipe["task_entry"], out["resamples"]
+        counts["records"] = len(score_run(recipe["task"], entry, matrices, sets, out["scores"], context, resamples, machine))
+    shutil.rmtree(work, ignore_errors=True)
 
 
 def _score_change(readout: Mapping[str, Any]) -> str:

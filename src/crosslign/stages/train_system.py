@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.entry_keys import PACE
+from crosslign.config.entry_keys import KERNELS, PACE
 from crosslign.files.rows import EVALUATION_FILES
 from crosslign.jobs.job import Job
 from crosslign.reporting.card import write_cards
@@ -19,7 +19,7 @@ from crosslign.training.run import train_run
 def train_system(job: Job) -> None:
     """Train one run, or go on where a stopped one left off."""
     recipe = job.params["recipe"]
-    paced = {**recipe, "train": {**recipe["train"], **{key: job.resources[key] for key in PACE}}}
+    paced = {**recipe, "train": {**recipe["train"], **{key: job.resources[key] for key in (*PACE, KERNELS)}}}
     base = {name: Path(folder) for name, folder in job.params["members"].items()}
     examples = job.by_name(job.params["examples"], job.inputs["examples"])
     tables = iter(job.inputs.get("selection", []))

@@ -12,12 +12,13 @@ from typing import Any
 
 import torch
 
+from crosslign.config.entry_keys import KERNELS
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError, ResourceError, StoppedError
 from crosslign.files import atomic_folder
 from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.objectives.contract import Part
-from crosslign.training.accelerator import start_accelerator
+from crosslign.training.accelerator import own_device, start_accelerator
 from crosslign.training.board import Board
 from crosslign.training.checkpoint import Checkpoints, checkpoint_key, remove_leftovers, write_system
 from crosslign.training.curve import Curve, Progress, Spikes
@@ -71,7 +72,8 @@ class _Run:
         order = self.streams[0].order
         self.steps = total_steps(order.steps_per_epoch, 1, train.get("epochs"), train.get("steps"))
         pooling, layer, prefix = readout["pooling"], readout.get("layer", -1), readout.get("prefix", "")
-        settings = Settings(self.accelerator, recipe["seed"], pooling, layer, train["max_length"], prefix, self.precision)
+        kernels = train.get(KERNELS, "off")
+        settings = Settings(self.accelerator, recipe["seed"], pooling, layer, train["max_length"], prefix, self.precision, kernels)
         self.stepper = Stepper(model, parts, self.streams, settings)
         self.optimiser = Optimiser(recipe, model, parts, self.steps)
         self.scaler = self.accelerator.scaler
@@ -333,7 +335,7 @@ def fit(
         ResourceError: memory does not suffice.
     """
     train = recipe["train"]
-    with torch.random.fork_rng(), stop_requests() as stop, bounded_memory(train.get("memory_mb")):
+    with torch.random.fork_rng(devices=own_device()), stop_requests() as stop, bounded_memory(train.get("memory_mb")):
         run = _Run(recipe, examples, model, parts, dev, Path(checkpoints), version, stop, tokenised)
         log.info("%s: %d steps on %s", recipe.get("run_id", recipe["system"]), run.steps, run.accelerator.device)
         _loop(run, stop)

@@ -7,12 +7,15 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from crosslign.config.entry_keys import head_of
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.encoders.encode import Matrix, apply_head, encode, text_columns
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Part
+from crosslign.tasks.data import Machine
 from crosslign.tasks.records import Record
 from crosslign.tasks.score import score, without_intervals
 from crosslign.threads import limit_threads
@@ -87,7 +90,8 @@ def dev_scores(
                     seen[key] = read(model, *wanted)
                 outputs[role] = seen[key]
             looked_at = {role: evaluations[corpus] for role, corpus in tasks[name]["texts"].items()}
-            records[name] = score(name, without_intervals(tasks[name]), outputs, looked_at)
+            machine = Machine([str(model.device)], torch.get_num_threads())
+            records[name] = score(name, without_intervals(tasks[name]), outputs, looked_at, machine)
         return {name: pick_score(records[entry["task"]], name, entry) for name, entry in select.items()}
 
     return dev

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file, save_file
@@ -77,7 +78,9 @@ class Results:
         inputs = {"matrices": matrices, "sets": sets}
         out = self.folder / "scores" / run / checkpoint / "mean" / f"{task}.json"
         outputs = {"scores": out, "resamples": out.with_suffix(".resamples.parquet")}
-        score(Job("score", inputs, outputs, {"recipe": recipe}, 1, Lineage("score", recipe, [*matrices, *sets], self.folder)))
+        params = {"recipe": recipe, "work": str(self.folder / "searches")}
+        score(Job("score", inputs, outputs, params, 1, Lineage("score", recipe, [*matrices, *sets], self.folder)))
+        assert not Path(params["work"]).exists()
         return json.loads(out.read_text(encoding="utf-8"))["records"][0]
 
 

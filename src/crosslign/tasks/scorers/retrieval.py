@@ -38,7 +38,8 @@ def retrieval(task: TaskData, *, resamples: int = 1000, seed: int = 42) -> Itera
                 yield Measure(subset, "error_rate", None, 0, direction, reason="no gold links")
             yield Measure(subset, "weighted_f1", None, 0, "xx2en", "mteb", reason="no gold links")
             continue
-        near = neighbours(data.matrix, data.matrix, 2, source_rows=left.rows, target_rows=right.rows)
+        devices = list(task.machine.devices)
+        near = neighbours(data.matrix, data.matrix, 2, source_rows=left.rows, target_rows=right.rows, device=devices)
         verdicts = _verdicts(near, left, right, sources, targets)
         bootstrap, nearest = Bootstrap(task.name, resamples, seed), near.forward_indices[sources, 0]
         yield from _measures(subset, verdicts, bootstrap)
