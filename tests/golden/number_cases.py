@@ -17,6 +17,7 @@ from material import FOLDER, ITEMS, ROOT, behind_corpora, cover, digest, evaluat
 from crosslign.config.cells import figure_inputs
 from crosslign.config.entry_keys import options_of
 from crosslign.config.resolve import entry_of
+from crosslign.config.schema import schemas_of
 from crosslign.encoders.encode import encode
 from crosslign.encoders.formats import FORMATS
 from crosslign.encoders.model import Model
@@ -114,7 +115,7 @@ def terms(kept):
             options = options_of("terms", term)
             label = f"{name} {term['objective']} {number}"
             made[label] = term, parts
-            entries.append((term["objective"], label, _named(options, parts)))
+            entries.append((term["objective"], label, {**_named(options, parts), " rows": _shape(term["examples"])}))
     for objective, label, _ in cover("objectives.terms", entries, kept):
         term, parts = made[label]
         used = {name: _part(parts[name]) for name in parts if name in options_of("terms", term).values()}
@@ -126,18 +127,33 @@ def terms(kept):
             yield f"objectives.parts/{part['kind']}", label, Case(partial(_states, term, used, part["kind"]), frozenset(others))
 
 
+def _shape(examples) -> str:
+    """Return what the rows of a training set hold: its builder's shape, `views` where they have some, `single` where one side."""
+    entry = project().examples[examples]
+    if "of" in entry:
+        return _shape(entry["of"][0])
+    if any(name in project().views for name in entry["from"]) and entry["builder"] == "labelled_rows":
+        return "views"
+    builders = schemas_of(ROOT / "workflow" / "schemas")["options"]["$defs"]["example_builders"]["properties"]
+    return "single" if entry["builder"] in ("monolingual", "dropout_pairs") else builders[entry["builder"]]["shape"]
+
+
 def _batch(shape, step, labels):
+    """Return rows of one shape; some sentences come twice, some rows have no hard negative, no label or one view less."""
     rows = range(BATCH * step, BATCH * step + BATCH)
-    english, german = ([SENTENCES[row % len(SENTENCES)][side] for row in rows] for side in (0, 1))
-    columns = {"a_text": english, "a_lang": ["en"] * BATCH, "b_text": german, "b_lang": ["de"] * BATCH}
-    columns |= {"c_text": [*german[1:], None], "c_lang": ["de"] * (BATCH - 1) + [None]}
-    columns |= {"texts": [list(pair) for pair in zip(english, german, strict=True)], "langs": [["en", "de"]] * BATCH}
-    columns |= {"label": [[float(row % labels)] for row in rows], "group": [f"g{row // 2}" for row in rows]}
-    columns["supervised"] = [row % 5 > 0 for row in rows]
+    english, german = ([SENTENCES[row % 4 + step][side] for row in rows] for side in (0, 1))
+    columns = {"a_text": english, "a_lang": ["en"] * BATCH}
+    second = {"b_text": [None] * BATCH, "b_lang": [None] * BATCH} if shape == "single" else {"b_text": german, "b_lang": ["de"] * BATCH}
+    hard = {"c_text": [*german[1:], None], "c_lang": ["de"] * (BATCH - 1) + [None]}
+    groups = {"texts": [list(pair) for pair in zip(english, german, strict=True)], "langs": [["en", "de"]] * BATCH}
+    graded = {"label": [[float(row % labels)] for row in rows], "group": [f"g{row // 2}" for row in rows]}
+    graded["supervised"] = [row % 5 > 0 for row in rows]
     kinds = ("full", "partial", "code_switch")
     view = lambda n, kind: {"kind": kind, "lang": "de", "a_text": german[n], "b_text": german[n - 1]}  # noqa: E731
-    columns["views"] = [[view(n, kind) for kind in kinds] for n in range(BATCH)]
-    return Batch([f"x:{row}" for row in rows], columns, step)
+    views = {"views": [[view(n, kind) for kind in kinds[: 3 - n % 2]] for n in range(BATCH)]}
+    both = columns | second
+    held = {"triplets": both | hard, "groups": both | groups | hard, "labelled": both | graded, "views": both | graded | views}
+    return Batch([f"x:{row}" for row in rows], held.get(shape, both), step)
 
 
 @functools.cache
@@ -151,7 +167,7 @@ def _steps(text: str):
     labels = max((part.get("labels", 2) for part in used.values() if part["kind"] == "classification"), default=2)
     found = []
     for step in range(3):
-        batch = _batch(objective.shape, step, max(2, labels))
+        batch = _batch(_shape(term["examples"]), step, max(2, labels))
         asked = objective.inputs(batch, torch.Generator().manual_seed(step))
         given = {}
         for name, one in asked.items():

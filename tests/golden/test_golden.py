@@ -56,7 +56,7 @@ def _swept():
     shutil.rmtree(FOLDER, ignore_errors=True)
 
 
-@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.workflow] if name.startswith(SLOW) else []) for name in CASES])
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.long] if name.startswith(SLOW) else []) for name in CASES])
 def test_a_result_changes_only_with_its_version(name):
     found = problems(name, CASES[name]())
     assert not found, "\n".join(found)

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from golden import Case
 from material import (
+    FOLDER,
     ROOT,
     ROWS,
     behind_corpora,
@@ -37,6 +38,8 @@ from crosslign.corpora import STAND_INS
 from crosslign.corpora.pipeline import Pipeline
 from crosslign.examples import BUILDERS, Material
 from crosslign.examples.rows import Rows
+from crosslign.examples.shapes import shape_of
+from crosslign.files import write_rows
 from crosslign.files.rows import SCHEMAS
 
 FILES = 3
@@ -145,6 +148,13 @@ PAIRS = [
         "The quick brown fox jumps over the lazy dog near the old river bank tonight.",
         "Der schnelle braune Fuchs springt nachts am Ufer über den Hund.",
     ),
+    *(("one " * words, "eins " * words) for bound in (1, 3, 4, 25, 30, 40, 60, 90, 100) for words in (bound - 1, bound, bound + 1)),
+    *(("好" * signs, "天" * signs) for bound in (50, 60, 126) for signs in (bound - 1, bound, bound + 1)),
+    *(("one " * words, "eins " * other) for words, other in ((10, 30), (10, 31), (10, 40), (10, 41), (40, 10), (41, 10))),
+    *((f"{'a' * letters} b", f"{'b' * letters} a") for letters in (39, 40, 41)),
+    ("abc 1234", "abcd 1234"),
+    ("abcd1", "abcde 1"),
+    ("In 1990 and 2000 came 30", "1990, 2001 und 30"),
 ]
 """What filters are tried on: repeated, changed, empty, marked up, long, short, lopsided, in other scripts and other languages."""
 
@@ -172,23 +182,20 @@ def _filtered(rule, plain, refers):
         SCHEMAS["bitext"],
     )
     one = pa.table({"id": ids, "lang": ["de"] * len(ids), "text": right}, SCHEMAS["mono"])
+    counted = one.set_column(1, "lang", pa.array(["zh"] * len(ids)))  # its length is that of its characters
     references = {"near": _reference(one)} if refers else {}
     options = {**plain, **({"corpora": ["near"]} if refers else {})}
     found = {}
-    for kind, table in (("bitext", both), ("mono", one)):
+    for kind, table in (("bitext", both), ("mono", one), ("mono", counted)):
         pipeline = Pipeline("x", kind, ("en", "de"), [{rule: options}], references)
         for batch in [table] if pipeline.needs_survey else ():
             pipeline.survey(batch)
         kept = pa.concat_tables(list(pipeline.apply(iter([table]))))
-        found[kind] = {"kept": [int(i.partition(":")[2]) for i in kept["id"].to_pylist()], "rows": rows_digest(kept)}
+        found[f"{kind} {table[1][0]}"] = {"kept": [int(i.partition(":")[2]) for i in kept["id"].to_pylist()], "rows": rows_digest(kept)}
     return found
 
 
 def _reference(table):
-    from material import FOLDER
-
-    from crosslign.files import write_rows
-
     path = FOLDER / "near.parquet"
     if not path.exists():
         write_rows(path, table.slice(23, 1), "mono")
@@ -224,6 +231,22 @@ def builders(kept):
         others = _behind(label) - {f"crosslign.examples.builders.{builder}"}
         yield f"examples.builders/{builder}", label, Case(lambda label=label: rows_digest(examples(label)), frozenset(others))
 
+    yield "examples.builders/nli_triplets", "drawn", Case(_drawn_triplets)
+
+
+def _drawn_triplets():
+    """Premises with several contradictions, and no groups that say which belongs to which."""
+    columns = {"id": [f"x:{n}" for n in range(24)], "a_lang": ["en"] * 24, "a_text": [f"premise {n // 6}" for n in range(24)]}
+    columns |= {
+        "b_lang": ["en"] * 24,
+        "b_text": [f"sentence {n}" for n in range(24)],
+        "label": [[2.0 if n % 3 else 0.0] for n in range(24)],
+    }
+    path = FOLDER / "ungrouped.parquet"
+    write_rows(path, pa.table({**columns, "group": [None] * 24}, SCHEMAS["labelled"]), "labelled")
+    material = Material("x", {"rows": Rows.of_file(path)}, {}, ["en"], 42)
+    return rows_digest(pa.concat_tables(list(BUILDERS.get("nli_triplets")(material))))
+
 
 def _behind(name):
     entry = project().examples[name]
@@ -233,11 +256,6 @@ def _behind(name):
 
 def examples(name) -> pa.Table:
     """Return a training set as its builder makes it of the first rows of its corpora."""
-    from material import FOLDER
-
-    from crosslign.examples.shapes import shape_of
-    from crosslign.files import write_rows
-
     entry = project().examples[name]
     others = {}
     for other in entry.get("of", []):

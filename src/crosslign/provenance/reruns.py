@@ -16,7 +16,7 @@ from crosslign.config.mining import DEFAULTS
 from crosslign.config.versions import raised
 from crosslign.errors import InputError
 from crosslign.files.checksums import sha256_file
-from crosslign.files.lineage import beside_recipe, lineage_path, named, read_lineage
+from crosslign.files.lineage import beside_recipe, is_sidecar, lineage_path, named, read_lineage
 from crosslign.provenance.causes import ABSENT, changed_keys
 
 Change = tuple[str, str]
@@ -122,10 +122,10 @@ class Reruns:
             yield from self._changed(str(path), path, lineage["artefact"]["sha256"], output)
 
     def _changed(self, name: str, path: Path, sha256: str, output: Path) -> Iterator[Change]:
-        """Yield how an input differs from what was read: by its lineage; where it is newer than the output, and small, by its bytes."""
+        """Yield how an input differs from what was read: by its lineage; by its bytes where it is newer, or lineage itself."""
         lineage = self._lineage(path) if path.exists() else None
         found = str(lineage["artefact"]["sha256"]) if lineage else sha256
-        if found == sha256 and path.is_file() and _newer(path, output):
+        if found == sha256 and path.is_file() and (is_sidecar(path) or _newer(path, output)):
             size = path.stat().st_size
             if lineage and size > LARGEST:
                 found = sha256 if size == lineage["artefact"]["bytes"] else f"of {size:,} bytes"

@@ -130,6 +130,18 @@ def test_a_described_file_that_was_touched_is_hashed_where_it_is_small_and_measu
     assert small.why()
 
 
+def test_lineage_that_is_read_itself_is_always_hashed(small):
+    page = small.results / "report.html"
+    page.write_text("page")
+    read = [lineage_path(small.examples)]
+    Lineage("write_report", {}, read, small.results).write(page, "report")
+    asked = Asked([page], read, [], {"recipe": {}, "root": str(small.results)})
+    assert small.why(asked) == []
+    write_json(read[0], {**read_json(read[0]), "version": "made@2"})
+    os.utime(read[0], (0, 0))
+    assert len(small.why(asked)) == 1
+
+
 def test_a_copy_is_made_again_where_what_it_is_a_copy_of_has_changed(small, tmp_path):
     copy = tmp_path / "results" / "downloads" / "mine.tsv"
     copy.parent.mkdir()
