@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
 .PHONY: apertium triton demo gallery methods mirror test test-all test-unit test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short \
-	test-faults test-faults-workflow test-golden golden soak soak-short lint format bench gpu clean help
+	test-faults test-faults-workflow golden soak soak-short lint format bench gpu clean help
 
 help:
 	@echo "make demo        build the quick-start table, figures and report from real text (ten to forty minutes on two cores)"
@@ -58,19 +58,15 @@ test: $(VENV)/.installed
 # The tests of the cluster, beside others, are given more time before they call something late.
 test-all: $(VENV)/.installed
 	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 2 -k -O \
-		test-workflow test-unit test-papers test-golden test-faults-workflow test-cluster-short soak-short test-gpu test-long
+		test-workflow test-unit test-papers test-faults-workflow test-cluster-short soak-short test-gpu test-long
 
 # They hold the bytes of a CPU: a GPU is hidden from them.
 test-unit: $(VENV)/.installed
-	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/unit tests/golden -m "not workflow and not long"
+	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/unit tests/golden -m "not long"
 
 # What of it takes minutes: `make test` leaves it out.
 test-long: $(VENV)/.installed
-	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/unit -m long -rs
-
-# Golden results that take seconds each, and edits of the code that must, or must not, make results again.
-test-golden: $(VENV)/.installed
-	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/golden -m workflow
+	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/unit tests/golden -m long -rs
 
 # What `make test` then holds: small results of each stage and implementation under their versions (docs/trust.md).
 golden: $(VENV)/.installed
