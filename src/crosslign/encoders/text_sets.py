@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -13,11 +14,14 @@ import numpy as np
 import torch
 
 from crosslign.encoders.shards import SHARD, Counts, Facts, Head, Rows, ShardEncoder, Task, side_by_side
+from crosslign.encoders.unknown import in_words, joined, shares
 from crosslign.errors import InputError
 from crosslign.files import atomic_path, iter_rows, write_json
 from crosslign.files.atomic import reserve
 from crosslign.progress import Progress
 from crosslign.threads import limit_threads
+
+log = logging.getLogger(__name__)
 
 
 def _check_pairs(texts: Path) -> None:
@@ -67,7 +71,10 @@ class _Shards:
     def counts(self) -> Counts:
         """Return what was counted of all shards."""
         done = self.done.values()
-        return {"truncated": sum(one["truncated"] for one in done), "token_budget": min((one["token_budget"] for one in done), default=0)}
+        unknown = shares(joined(one.get("known", {}) for one in done))
+        counts: Counts = {"truncated": sum(one["truncated"] for one in done)}
+        counts["token_budget"] = min((one["token_budget"] for one in done), default=0)
+        return counts | ({"unknown_tokens": unknown} if unknown else {})
 
     def finish(self, out: Path) -> None:
         """Give the matrix its final name."""
@@ -161,7 +168,8 @@ def embed_text_set(
 
     Returns:
         rows, dimension, dtype, truncated (texts longer than max_length), token_budget (the least that a batch was held to; less than
-        usual where memory ran out), layer_read (see `Member.layer_read`), tokenizer (its classes), device, and how many devices.
+        usual where memory ran out), unknown_tokens (`unknown.shares`, where there are many: the log warns of them), layer_read (see
+        `Member.layer_read`), tokenizer (its classes), device, and how many devices.
 
     Raises:
         InputError: a vector with NaN, of zeros, or outside the range of `dtype`; a language without member; second segments in some
@@ -180,5 +188,7 @@ def embed_text_set(
         task = Task(paths, str(texts), dict(readout), str(shards.matrix), dtype, named, SHARD)
         facts = _encode(task, devices, threads, head, shards, rows)
         shards.finish(out)
-    device = torch.device(devices[0]).type
-    return {"rows": rows, **facts, "dtype": dtype, **shards.counts(), "device": device, "devices": len(devices)}
+    device, counts = torch.device(devices[0]).type, shards.counts()
+    if unknown := in_words(counts.get("unknown_tokens", {})):
+        log.warning("%s: %s: its vectors say nothing of them", texts.parent.name, unknown)
+    return {"rows": rows, **facts, "dtype": dtype, **counts, "device": device, "devices": len(devices)}
