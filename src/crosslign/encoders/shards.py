@@ -24,6 +24,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
+import xxhash
 from torch import nn
 
 from crosslign import errors
@@ -41,7 +42,8 @@ SHARD = 8192
 log = logging.getLogger(__name__)
 Head = Callable[[Model], nn.Module]
 Counts = dict[str, Any]
-"""Of a shard: `truncated`, texts that were cut, `token_budget`, the most tokens of a batch, and `known`, tokens by language."""
+"""Of a shard: `truncated`, texts that were cut, `token_budget`, the most tokens of a batch, `known`, tokens by language, and `sum`, of
+its rows."""
 Facts = dict[str, Any]
 """`dimension`, columns of the matrix, and `tokenizer`, the classes of the members' tokenizers."""
 
@@ -160,10 +162,15 @@ class ShardEncoder:
         vectors, truncated = encode_counted(self.model, texts, langs, self._readout, drawn.pairs, names, progress, drawn.parts, known)
         if self._head is not None:
             vectors = apply_head(self._head, vectors, self.model.device)
-        matrix = np.lib.format.open_memmap(self._task.matrix, "r+")
-        matrix[start : self._stop(start)] = _fitting(vectors, self._task, names)
+        matrix, kept = np.lib.format.open_memmap(self._task.matrix, "r+"), _fitting(vectors, self._task, names)
+        matrix[start : self._stop(start)] = kept
         matrix.flush()
-        return {"truncated": truncated, "token_budget": token_budget(self.model), "known": known}
+        return {"truncated": truncated, "token_budget": token_budget(self.model), "known": known, "sum": sum_of_rows(kept)}
+
+
+def sum_of_rows(rows: np.ndarray) -> str:
+    """Return a checksum of rows of a matrix: those that a killed run left are believed only as they were written."""
+    return xxhash.xxh3_128_hexdigest(np.ascontiguousarray(rows).data)
 
 
 def _fitting(vectors: np.ndarray, task: Task, names: Sequence[str]) -> np.ndarray:

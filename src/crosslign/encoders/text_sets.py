@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from crosslign.encoders.shards import SHARD, Counts, Facts, Head, Rows, ShardEncoder, Task, side_by_side
+from crosslign.encoders.shards import SHARD, Counts, Facts, Head, Rows, ShardEncoder, Task, side_by_side, sum_of_rows
 from crosslign.encoders.unknown import in_words, joined, shares
 from crosslign.errors import InputError
 from crosslign.files import atomic_path, iter_rows, write_json
@@ -59,9 +59,17 @@ class _Shards:
         try:
             saved = json.loads(self._state.read_text(encoding="utf-8"))
             if _is_whole(self.matrix) and saved["identity"] == json.loads(json.dumps(self._identity)):
-                self.done = {int(start): dict(counts) for start, counts in saved["done"].items()}
+                self.done = self._undamaged({int(start): dict(counts) for start, counts in saved["done"].items()})
         except (OSError, ValueError, KeyError, TypeError):
             pass
+
+    def _undamaged(self, done: Mapping[int, Counts]) -> dict[int, Counts]:
+        """Return the shards whose rows are those that were written."""
+        matrix = np.load(self.matrix, mmap_mode="r")
+        whole = {start: counts for start, counts in done.items() if counts["sum"] == sum_of_rows(matrix[start : start + SHARD])}
+        for start in sorted(done.keys() - whole.keys()):
+            log.warning("%s: rows from %d on are damaged: they are encoded again", self.matrix, start)
+        return whole
 
     def add(self, start: int, counts: Counts) -> None:
         """Note that a shard's rows are in the matrix, and what was counted of them."""
