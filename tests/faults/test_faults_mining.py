@@ -14,7 +14,7 @@ from crosslign.files import write_rows
 pytestmark = pytest.mark.workflow
 
 SIDES = ("source", "target")
-PAIRS = {"margin": "ratio", "retrieval": "intersect", "threshold": None, "output": "all"}
+PAIRS = {"margin": "ratio", "retrieval": "intersect", "threshold": None, "output": "all", "encoders": ["me5_small"]}
 SEARCH = {"k": 2, "backend": "exact", "search_options": {}}
 JOB = """
 import os, resource, signal, sys

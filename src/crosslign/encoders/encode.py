@@ -18,6 +18,7 @@ from crosslign.encoders.ahead import one_ahead
 from crosslign.encoders.model import Backbone, Member, Model
 from crosslign.encoders.packed.inference import PackedBackbone, supported
 from crosslign.encoders.tokens import Tokens, collate
+from crosslign.encoders.unknown import Known, count_unknown
 from crosslign.errors import InputError, ResourceError
 from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.progress import Progress
@@ -203,6 +204,7 @@ def encode_counted(
     names: Sequence[str] | None = None,
     progress: Progress | None = None,
     parts: Iterable[Part] | None = None,
+    known: Known | None = None,
 ) -> tuple[Matrix, int]:
     """Encode sentences and count those that were cut.
 
@@ -215,6 +217,7 @@ def encode_counted(
         names: n ids for messages; `row 0` and so on by default.
         progress: counts the sentences, where they are part of more; by default they are all.
         parts: what `tokenised` gave for them, where that was done before; else a GPU works on a part while a thread tokenises the next.
+        known: where to count known and unknown tokens by language.
 
     Returns:
         float32 [n, d] in the order of `texts`, and the number of texts that were longer than max_length. Equal input gives
@@ -236,6 +239,9 @@ def encode_counted(
         for part in parts:
             truncated += part.tokens.truncated
             named = [names[i] for i in part.rows]
+            if known is not None:
+                tokenizer, rows = model.member(part.member).tokenizer, part.rows.tolist()
+                count_unknown(tokenizer, part.tokens, [langs[i] for i in rows], [texts[i] for i in rows], known)
             vectors[part.rows] = _encode_member(model, model.member(part.member), part.tokens, readout, named, progress)
     _check(vectors, texts, names)
     if truncated:

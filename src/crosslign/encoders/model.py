@@ -14,6 +14,15 @@ from crosslign.encoders.dense import BERT_KIN, Dense
 from crosslign.encoders.dropout import use_fast_dropout
 from crosslign.encoders.pooling import masked_mean, pool, resolve_layer
 from crosslign.encoders.sentence_transformers_folder import write_modules
+from crosslign.encoders.soundness import (
+    ROBERTA_POSITIONS,
+    WHOLE,
+    require_files,
+    require_loaded,
+    require_modules,
+    require_said,
+    require_tokenizer,
+)
 from crosslign.encoders.tokens import Tokens, tokenise
 from crosslign.encoders.weights import open_to_readers
 from crosslign.errors import InputError
@@ -25,10 +34,6 @@ Backbone = Callable[..., Any]
 
 MAIN = "main"
 OTHER = "other"
-ROBERTA_POSITIONS = frozenset(
-    {"roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "camembert", "xmod", "mpnet", "data2vec-text", "longformer"}
-)
-"""Model types whose positions begin behind the padding id."""
 WITH_DECODER = frozenset({"t5", "mt5", "umt5"})
 """Model types that AutoModel reads with a decoder; here only their encoder is."""
 
@@ -39,8 +44,8 @@ def _positions(config: Any) -> int:
     return positions - config.pad_token_id - 1 if config.model_type in ROBERTA_POSITIONS else positions
 
 
-def _read(folder: Path) -> tuple[Any, Any, list[str]]:
-    """Return tokenizer and backbone of a transformers folder, and the names of weights that it lacks."""
+def _read(folder: Path) -> tuple[Any, Any]:
+    """Return tokenizer and backbone of a transformers folder, as they lie there; nothing that it lacks is made up."""
     from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding, AutoTokenizer
     from transformers.utils import logging as transformers_logging
 
@@ -53,32 +58,21 @@ def _read(folder: Path) -> tuple[Any, Any, list[str]]:
     tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     if tokenizer.pad_token is None:  # SentenceTransformer asks for one; what is padded is masked, so any will do
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token or tokenizer.convert_ids_to_tokens(0)
-    kind = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False).model_type
-    backbone, report = (AutoModelForTextEncoding if kind in WITH_DECODER else AutoModel).from_pretrained(
+    config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
+    require_said(folder, config)
+    backbone, report = (AutoModelForTextEncoding if config.model_type in WITH_DECODER else AutoModel).from_pretrained(
         folder,
         dtype=torch.float32,
         local_files_only=True,
         trust_remote_code=False,
         use_safetensors=True,
         output_loading_info=True,
+        ignore_mismatched_sizes=True,  # they are named by us
     )
-    return tokenizer, backbone, sorted(report["missing_keys"])
-
-
-def _require_vocabulary(folder: Path, tokenizer: Any) -> None:
-    """Refuse a tokenizer that transformers made up: without its files it knows its special tokens alone, and every word is unknown.
-
-    Raises:
-        InputError: the folder has no file of a vocabulary, or one that knows no words.
-    """
-    files = {"tokenizer.json", *tokenizer.vocab_files_names.values()} - {"tokenizer_config.json", "special_tokens_map.json"}
-    do = "Copy the tokenizer's files from where the weights come from"
-    if not any((folder / name).is_file() for name in files):
-        raise InputError("the model has no tokenizer", where=str(folder), why=f"none of {', '.join(sorted(files))} is there", do=do)
-    special = len(set(tokenizer.all_special_ids))
-    if len(tokenizer) <= special + 1:
-        why = f"{len(tokenizer)} tokens, {special} of them special"
-        raise InputError("the model's tokenizer knows no words", where=str(folder), why=why, do=do)
+    require_tokenizer(folder, tokenizer, backbone.config)
+    if require_loaded(folder, backbone, report):
+        backbone.pooler = None  # it would hold random numbers
+    return tokenizer, backbone
 
 
 class Member(nn.Module):
@@ -187,26 +181,22 @@ class Member(nn.Module):
         """Load an ordinary transformers folder: config, safetensors weights, tokenizer; nothing else is executed or fetched.
 
         Raises:
-            InputError: the folder is missing or holds no such model, or lacks weights; the message names it and what is wrong.
+            InputError: the folder is missing, holds no such model, or lacks what one is made of (`soundness`); names it and what is wrong.
         """
         folder = Path(folder)
-        if not (folder / "config.json").is_file():
-            raise InputError("no transformers model here", where=str(folder), why="config.json is missing")
+        require_files(folder)
+        require_modules(folder)
         require_safetensors(folder)
         try:
-            tokenizer, backbone, missing = _read(folder)
+            tokenizer, backbone = _read(folder)
             dense = Dense.load(folder)
         except InputError:
             raise
         except Exception as error:  # transformers has no error of its own for each way in which a folder can be damaged
-            raise InputError("model cannot be loaded", where=str(folder), why=" ".join(str(error).split())[:300]) from error
-        if any(not name.startswith("pooler.") for name in missing):
-            raise InputError("weights are missing", where=str(folder), why=f"not in the file: {', '.join(missing[:5])}")
-        if missing:
-            backbone.pooler = None  # it would hold random numbers
+            raise InputError("model cannot be loaded", where=str(folder), why=" ".join(str(error).split())[:300], do=WHOLE) from error
         if not tokenizer.is_fast:
-            raise InputError("the model has no fast tokenizer", where=str(folder), why="tokenizer.json is missing")
-        _require_vocabulary(folder, tokenizer)
+            do = "Save its tokenizer anew with a transformers that makes tokenizer.json of it"
+            raise InputError("the model has no fast tokenizer", where=str(folder), why="tokenizer.json is missing", do=do)
         use_fast_dropout(backbone)
         pooler = Dense.of_pooler(backbone)
         if dense is not None and pooler is not None and dense.equals(pooler):

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+import re
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
-
-import torch
 
 from crosslign.corpora.archives import extract_folder, extract_member, member_names
 from crosslign.corpora.sources._snapshot import MODEL_FILES, snapshot
@@ -17,10 +18,12 @@ from crosslign.encoders.formats.torch_weights import LARGEST, WEIGHTS
 from crosslign.encoders.model import MAIN, Member
 from crosslign.encoders.prune import prune, replace_saved, texts_of
 from crosslign.encoders.sentence_transformers_folder import write_modules
+from crosslign.encoders.soundness import doubts, require_numbers
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, read_json, write_json
 from crosslign.files.home import with_home
 
+log = logging.getLogger(__name__)
 BERT_CLASSES = {"bert": {"model_type": "bert", "architectures": ["BertModel"]}}
 
 
@@ -53,7 +56,8 @@ def _from_hub(name: str, entry: Mapping[str, Any], convert: Format, dest: Path) 
 def _from_path(name: str, entry: Mapping[str, Any], convert: Format, dest: Path) -> None:
     path = with_home(entry["path"])
     if not path.exists():
-        raise InputError(f"encoder {name!r}: the folder or file does not exist", where="config/encoders.yaml: path", why=str(path))
+        do = f"Mend the path under encoders.{name}"
+        raise InputError(f"encoder {name!r}: the folder or file does not exist", where="config/encoders.yaml: path", why=str(path), do=do)
     convert(path, dest)
 
 
@@ -89,23 +93,29 @@ def _write_raw(name: str, entry: Mapping[str, Any], files: Mapping[str, Path], d
     return {}
 
 
-def _loaded(name: str, entry: Mapping[str, Any], folder: Path) -> Member:
-    """Load what was written; errors name the place that it came from, not the folder that goes away with them.
+def _place(name: str, entry: Mapping[str, Any]) -> str:
+    """Return where an encoder comes from, as its entry says it."""
+    if "path" in entry:
+        return str(with_home(entry["path"]))
+    if "hub" in entry:
+        return f"{entry['hub']} at {entry.get('revision') or 'main'}"
+    return str(entry.get("member") or f"encoder {name}")
 
-    Raises:
-        InputError: as `Member.load`, and weights that are not finite.
-    """
-    origin = f"encoder {name!r}: {next((str(entry[key]) for key in ('path', 'hub', 'member', 'source') if key in entry), 'construct')}"
+
+@contextmanager
+def _named_as_given(name: str, entry: Mapping[str, Any], temporary: Path) -> Iterator[None]:
+    """Let an error name the folder that the entry gives, not the one that was being written and is gone; and say what to do."""
+    own = re.compile(rf"{re.escape(str(temporary))}(/main\b|/\.(unpacked|files)-\w+(/all\b)?)?")
     try:
-        member = Member.load(folder)
+        yield
     except InputError as error:
-        where = error.where.replace(str(folder), origin) or origin
-        raise InputError(error.what, where=where, why=error.why.replace(str(folder), origin), do=error.do) from error
-    bad = [key for key, value in member.state_dict().items() if not bool(torch.isfinite(value).all())]
-    if bad:
-        why = f"NaN or infinity in {', '.join(bad[:3])}" + (f" and {len(bad) - 3} others" if len(bad) > 3 else "")
-        raise InputError("the encoder's weights are not finite", where=origin, why=why, do="Fetch or export them again")
-    return member
+        place = _place(name, entry)
+        where, why = (own.sub(lambda found: place, text) for text in (error.where, error.why))
+        if (where, why) == (error.where, error.why) and error.do:
+            raise
+        do = error.do or f"Mend {place}, or name another encoder under encoders.{name}"
+        what = error.what if name in error.what else f"encoder {name!r}: {error.what}"
+        raise InputError(what, where=where, why=why, do=do) from error
 
 
 def prepare_encoder(
@@ -125,18 +135,19 @@ def prepare_encoder(
 
     Returns:
         dimension, blocks, parameters and vocabulary size of the encoder; for the hub, the commit that `revision` meant;
-        for a pruned one, the size that its vocabulary had.
+        for a pruned one, the size that its vocabulary had; `doubts` where something looks odd, which the log warns of too.
 
     Raises:
-        InputError: nothing loadable there, or no safetensors weights.
+        InputError: nothing loadable there, no safetensors weights, or weights with NaN; names the place that the entry gives.
         NetworkError: the hub cannot be reached; says what to do.
     """
-    with atomic_folder(out) as temporary:
+    with atomic_folder(out) as temporary, _named_as_given(name, entry, temporary):
         folder = temporary / MAIN
         origin = _write_raw(name, entry, files, folder)
         if model_class := entry.get("model_class"):
             _override_class(folder, model_class)
-        member = _loaded(name, entry, folder)
+        member = Member.load(folder)
+        origin |= _examined(name, folder, member)
         if "prune" in entry:
             origin["vocabulary_before"] = len(member.tokenizer)
             member = prune(member, texts_of(corpora), entry["prune"].get("prefixes", []))
@@ -146,3 +157,12 @@ def prepare_encoder(
     parameters = sum(p.numel() for p in member.backbone.parameters())
     facts = {"dimension": member.dimension, "blocks": member.blocks, "parameters": parameters, "vocabulary": len(member.tokenizer)}
     return facts | origin
+
+
+def _examined(name: str, folder: Path, member: Member) -> dict[str, Any]:
+    """Refuse weights that no vector could rest on; warn of what is odd, and return it for the lineage."""
+    require_numbers(folder, [part for part in (member.backbone, member.dense) if part is not None])
+    found = doubts(folder, member.tokenizer, getattr(member.backbone, "config", None))
+    for doubt in found:
+        log.warning("encoder %s: %s", name, doubt)
+    return {"doubts": found} if found else {}

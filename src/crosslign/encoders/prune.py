@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from crosslign.encoders.model import ROBERTA_POSITIONS, Member
+from crosslign.encoders.model import Member
+from crosslign.encoders.soundness import ROBERTA_POSITIONS
 from crosslign.encoders.weights import open_to_readers
 from crosslign.errors import InputError
 from crosslign.files import iter_rows

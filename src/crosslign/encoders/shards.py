@@ -24,12 +24,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import torch
+import xxhash
 from torch import nn
 
 from crosslign import errors
 from crosslign.collector import collect_rarely
 from crosslign.encoders.encode import Part, apply_head, encode_counted, text_columns, token_budget, tokenised
 from crosslign.encoders.model import Model
+from crosslign.encoders.unknown import Known
 from crosslign.errors import CrosslignError, InputError, ResourceError
 from crosslign.progress import Progress
 from crosslign.threads import VARIABLES, limit_threads
@@ -39,8 +41,9 @@ SHARD = 8192
 
 log = logging.getLogger(__name__)
 Head = Callable[[Model], nn.Module]
-Counts = dict[str, int]
-"""Of a shard: `truncated`, texts that were cut, and `token_budget`, the most tokens of a batch."""
+Counts = dict[str, Any]
+"""Of a shard: `truncated`, texts that were cut, `token_budget`, the most tokens of a batch, `known`, tokens by language, and `sum`, of
+its rows."""
 Facts = dict[str, Any]
 """`dimension`, columns of the matrix, and `tokenizer`, the classes of the members' tokenizers."""
 
@@ -155,13 +158,19 @@ class ShardEncoder:
         self.prepare([start])
         drawn = self._draw(start) if self._thread is None else self._ahead.pop(start).result()
         names, texts, langs = drawn.names, drawn.texts, drawn.langs
-        vectors, truncated = encode_counted(self.model, texts, langs, self._readout, drawn.pairs, names, progress, drawn.parts)
+        known: Known = {}
+        vectors, truncated = encode_counted(self.model, texts, langs, self._readout, drawn.pairs, names, progress, drawn.parts, known)
         if self._head is not None:
             vectors = apply_head(self._head, vectors, self.model.device)
-        matrix = np.lib.format.open_memmap(self._task.matrix, "r+")
-        matrix[start : self._stop(start)] = _fitting(vectors, self._task, names)
+        matrix, kept = np.lib.format.open_memmap(self._task.matrix, "r+"), _fitting(vectors, self._task, names)
+        matrix[start : self._stop(start)] = kept
         matrix.flush()
-        return {"truncated": truncated, "token_budget": token_budget(self.model)}
+        return {"truncated": truncated, "token_budget": token_budget(self.model), "known": known, "sum": sum_of_rows(kept)}
+
+
+def sum_of_rows(rows: np.ndarray) -> str:
+    """Return a checksum of rows of a matrix: those that a killed run left are believed only as they were written."""
+    return xxhash.xxh3_128_hexdigest(np.ascontiguousarray(rows).data)
 
 
 def _fitting(vectors: np.ndarray, task: Task, names: Sequence[str]) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -12,12 +13,15 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from crosslign.encoders.shards import SHARD, Counts, Facts, Head, Rows, ShardEncoder, Task, side_by_side
+from crosslign.encoders.shards import SHARD, Counts, Facts, Head, Rows, ShardEncoder, Task, side_by_side, sum_of_rows
+from crosslign.encoders.unknown import in_words, joined, shares
 from crosslign.errors import InputError
 from crosslign.files import atomic_path, iter_rows, write_json
 from crosslign.files.atomic import reserve
 from crosslign.progress import Progress
 from crosslign.threads import limit_threads
+
+log = logging.getLogger(__name__)
 
 
 def _check_pairs(texts: Path) -> None:
@@ -55,9 +59,17 @@ class _Shards:
         try:
             saved = json.loads(self._state.read_text(encoding="utf-8"))
             if _is_whole(self.matrix) and saved["identity"] == json.loads(json.dumps(self._identity)):
-                self.done = {int(start): dict(counts) for start, counts in saved["done"].items()}
+                self.done = self._undamaged({int(start): dict(counts) for start, counts in saved["done"].items()})
         except (OSError, ValueError, KeyError, TypeError):
             pass
+
+    def _undamaged(self, done: Mapping[int, Counts]) -> dict[int, Counts]:
+        """Return the shards whose rows are those that were written."""
+        matrix = np.load(self.matrix, mmap_mode="r")
+        whole = {start: counts for start, counts in done.items() if counts["sum"] == sum_of_rows(matrix[start : start + SHARD])}
+        for start in sorted(done.keys() - whole.keys()):
+            log.warning("%s: rows from %d on are damaged: they are encoded again", self.matrix, start)
+        return whole
 
     def add(self, start: int, counts: Counts) -> None:
         """Note that a shard's rows are in the matrix, and what was counted of them."""
@@ -67,7 +79,10 @@ class _Shards:
     def counts(self) -> Counts:
         """Return what was counted of all shards."""
         done = self.done.values()
-        return {"truncated": sum(one["truncated"] for one in done), "token_budget": min((one["token_budget"] for one in done), default=0)}
+        unknown = shares(joined(one.get("known", {}) for one in done))
+        counts: Counts = {"truncated": sum(one["truncated"] for one in done)}
+        counts["token_budget"] = min((one["token_budget"] for one in done), default=0)
+        return counts | ({"unknown_tokens": unknown} if unknown else {})
 
     def finish(self, out: Path) -> None:
         """Give the matrix its final name."""
@@ -161,7 +176,8 @@ def embed_text_set(
 
     Returns:
         rows, dimension, dtype, truncated (texts longer than max_length), token_budget (the least that a batch was held to; less than
-        usual where memory ran out), layer_read (see `Member.layer_read`), tokenizer (its classes), device, and how many devices.
+        usual where memory ran out), unknown_tokens (`unknown.shares`, where there are many: the log warns of them), layer_read (see
+        `Member.layer_read`), tokenizer (its classes), device, and how many devices.
 
     Raises:
         InputError: a vector with NaN, of zeros, or outside the range of `dtype`; a language without member; second segments in some
@@ -180,5 +196,7 @@ def embed_text_set(
         task = Task(paths, str(texts), dict(readout), str(shards.matrix), dtype, named, SHARD)
         facts = _encode(task, devices, threads, head, shards, rows)
         shards.finish(out)
-    device = torch.device(devices[0]).type
-    return {"rows": rows, **facts, "dtype": dtype, **shards.counts(), "device": device, "devices": len(devices)}
+    device, counts = torch.device(devices[0]).type, shards.counts()
+    if unknown := in_words(counts.get("unknown_tokens", {})):
+        log.warning("%s: %s: its vectors say nothing of them", texts.parent.name, unknown)
+    return {"rows": rows, **facts, "dtype": dtype, **counts, "device": device, "devices": len(devices)}

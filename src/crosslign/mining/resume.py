@@ -24,6 +24,8 @@ log = logging.getLogger(__name__)
 EVERY = 60.0
 """Seconds between two states on disk: each costs as many bytes as the result."""
 BYTES = 1 << 26
+SUM = "sum"
+"""Entry of a state's metadata."""
 
 
 def digest(vectors: np.ndarray, rows: np.ndarray | None) -> str:
@@ -34,6 +36,11 @@ def digest(vectors: np.ndarray, rows: np.ndarray | None) -> str:
     if rows is not None:
         state.update(np.ascontiguousarray(rows).data)
     return state.hexdigest()
+
+
+def _sum_of(forward: Tensor, backward: Tensor) -> str:
+    """Return a checksum of best lists: what was kept is believed only as it was written."""
+    return f"{digest(forward.numpy(), None)} {digest(backward.numpy(), None)}"
 
 
 class Resume:
@@ -55,13 +62,18 @@ class Resume:
             return None
         try:
             with safe_open(self.path, "pt") as file:
-                if file.metadata() != self._identity:
-                    log.info("%s belongs to another search: starting from the beginning", self.path)
-                    return None
-                return file.get_tensor("forward"), file.get_tensor("backward")
-        except SafetensorError as error:
+                identity, lists = dict(file.metadata() or {}), (file.get_tensor("forward"), file.get_tensor("backward"))
+        except (SafetensorError, OSError) as error:
             log.warning("%s cannot be read (%s): starting from the beginning", self.path, error)
             return None
+        found = identity.pop(SUM, None)
+        if identity != self._identity:
+            log.info("%s belongs to another search: starting from the beginning", self.path)
+            return None
+        if found != _sum_of(*lists):
+            log.warning("%s is damaged: starting from the beginning", self.path)
+            return None
+        return lists
 
     def due(self) -> bool:
         """Tell whether it is time for another state."""
@@ -69,6 +81,7 @@ class Resume:
 
     def save(self, forward: Tensor, backward: Tensor) -> None:
         """Put the lists on the disk, whole or not at all."""
+        lists = forward.cpu().contiguous(), backward.cpu().contiguous()
         with atomic_path(self.path) as temporary:
-            save_file({"forward": forward.cpu().contiguous(), "backward": backward.cpu().contiguous()}, temporary, self._identity)
+            save_file(dict(zip(("forward", "backward"), lists, strict=True)), temporary, {**self._identity, SUM: _sum_of(*lists)})
         self._last = time.monotonic()

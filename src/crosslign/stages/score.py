@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from crosslign.encoders.unknown import in_words
 from crosslign.errors import InputError
 from crosslign.files import sha256_text
 from crosslign.files.lineage import Lineage, lineage_path
@@ -44,6 +45,7 @@ def score(job: Job) -> None:
         "code_version": job.lineage.version,
         "data_manifest_sha": _data_manifest_sha(job.lineage, sets_by_corpus),
         "collapsed": next((found for sidecar in sidecars if (found := sidecar["counts"].get("collapsed"))), ""),
+        "note": _unknown_note(matrices, sidecars, recipe["task_entry"]["texts"]),
     }
     devices, work = ["cpu"], Path(job.params["work"])
     if job.resources.get("gpu"):
@@ -61,6 +63,14 @@ def score(job: Job) -> None:
 def _score_change(readout: Mapping[str, Any]) -> str:
     """Return what a readout's precision was measured to change; where nobody measured it, that."""
     return str(readout.get("score_change", "" if readout["precision"] == "fp32" else "not measured"))
+
+
+def _unknown_note(matrices: Mapping[str, Path], sidecars: Sequence[Mapping[str, Any]], corpora: Mapping[str, str]) -> str:
+    """Return what a table is to say where the encoder does not know many of a text set's tokens."""
+    found = [
+        (corpora[role], in_words(sidecar["counts"].get("unknown_tokens", {}))) for role, sidecar in zip(matrices, sidecars, strict=True)
+    ]
+    return " ".join(dict.fromkeys(f"{corpus}: {words}." for corpus, words in found if words))
 
 
 def _checkpoint_sha(sidecars: Mapping[Path, Mapping[str, Any]]) -> str:

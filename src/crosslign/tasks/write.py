@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -95,7 +95,8 @@ def score_run(
         matrices: for each role, the `.npy` of its text set; memory-mapped.
         sets: for each role, the paths of its texts, items and gold.
         out: score file.
-        context: what `write_scores` needs, except the task; `collapsed` where training marked the checkpoint.
+        context: what `write_scores` needs, except the task; `collapsed` where training marked the checkpoint; `note`, what tables are
+            to say of each of these values.
         resamples: file of `write_resamples`, or None.
         machine: what its searches may use.
 
@@ -116,11 +117,15 @@ def score_run(
         scored = score_with_resamples(name, task, outputs, evaluations, str(context.get("collapsed", "")), machine)
     except VectorError as error:
         raise _with_text(error, matrices, evaluations) from error
-    records = [record for record, _ in scored]
+    records = [_noted(record, str(context.get("note", ""))) for record, _ in scored]
     if resamples is not None:
         write_resamples(resamples, scored)
     write_scores(out, {**context, "task": name}, records)
     return records
+
+
+def _noted(record: Record, note: str) -> Record:
+    return replace(record, note=" ".join(filter(None, (record.note, note)))) if note else record
 
 
 def _with_text(error: VectorError, matrices: Mapping[str, Path], evaluations: Mapping[str, Evaluation]) -> InputError:

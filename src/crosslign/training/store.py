@@ -25,7 +25,7 @@ from crosslign.registry import since_first, version_of
 from crosslign.training import tokenised
 from crosslign.training.checkpoint import remove_leftovers
 from crosslign.training.signals import StopFlag
-from crosslign.training.tokenised import PAIR_VIEWS, SENTENCES, VIEWS, flat_files, open_examples, row_texts, sizes, write_tokenised
+from crosslign.training.tokenised import PAIR_VIEWS, SENTENCES, VIEWS, flat_files, open_examples, row_texts, sizes, sums_of, write_tokenised
 
 Lookup = dict[tuple[str, str, str | None], tuple[Ids, Ids | None]]
 """Token ids of a batch's texts, and segment numbers of pairs, by (member, sentence, second sentence of a pair or None)."""
@@ -35,20 +35,21 @@ log = logging.getLogger(__name__)
 
 
 def _is_made(place: Path, key: Mapping[str, Any]) -> bool:
-    """Tell whether a copy made with a key lies there; one that has lost bytes since is made again."""
+    """Tell whether a copy made with a key lies there, each byte as it was written: a damaged one is made again."""
     if not place.exists():
         return False
     try:
         facts = read_json(place / "facts.json")
         if facts["key"] != key:
             return False
-        whole = all((place / f"{name}.bin").stat().st_size == size for name, size in sizes(facts, key["forms"]).items())
-        pa.ipc.open_file(pa.memory_map(str(place / "rows.arrow")))
-    except (InputError, OSError, pa.ArrowInvalid, KeyError, TypeError):
-        whole = False
-    if not whole:
-        log.warning("the tokenised copy in %s is damaged: it is made again", place)
-    return whole
+        found, written = sums_of(place, key["forms"]), sizes(facts, key["forms"])
+        damaged = sorted(name for name in found if found[name] != facts["sha256"].get(name))
+        damaged += ["facts.json"] * any((place / f"{name}.bin").stat().st_size != size for name, size in written.items())
+    except (InputError, OSError, KeyError, TypeError, AttributeError) as error:
+        damaged = [" ".join(str(error).split())[:200]]
+    if damaged:
+        log.warning("the tokenised copy in %s is damaged (%s): it is made again", place, damaged[0])
+    return not damaged
 
 
 @contextmanager
@@ -118,6 +119,7 @@ class Store:
     def __init__(self, folder: Path, model: Model) -> None:
         facts = read_json(folder / "facts.json")
         self._forms: list[str] = facts.pop("key")["forms"]
+        del facts["sha256"]
         self.facts: dict[str, int] = facts
         self.rows = self.facts["rows"]
         self._model = model

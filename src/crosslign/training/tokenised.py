@@ -8,11 +8,12 @@ import os
 import shutil
 import signal
 import time
+import zlib
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 from crosslign.encoders.model import Model
 from crosslign.encoders.tokens import Ids, Tokens
 from crosslign.errors import InputError, ResourceError, StoppedError
-from crosslign.files import atomic_folder, read_json, write_json
+from crosslign.files import atomic_folder, read_json, sha256_file, write_json
 from crosslign.threads import processes_given
 from crosslign.training.signals import STOPPING, StopFlag, end_with
 
@@ -73,18 +74,38 @@ def row_texts(columns: Mapping[str, Sequence[Any]], row: int, forms: Sequence[st
 
 @dataclass
 class _Progress:
-    """What the finished chunks hold."""
+    """What the finished chunks hold, and the CRC-32 of each flat file so far, which goes on with the file."""
 
     rows: int = 0
     texts: int = 0
     tokens: int = 0
     truncated: int = 0
+    sums: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """The numbers alone."""
+        return {name: number for name, number in vars(self).items() if name != "sums"}
 
 
 def sizes(counts: Mapping[str, int], forms: Sequence[str]) -> dict[str, int]:
     """Return the bytes of each flat file of a copy that holds so many rows, texts and tokens."""
     entries = {"tokens": counts["tokens"], "segments": counts["tokens"], "starts": counts["texts"] + 1, "rows": counts["rows"] + 1}
     return {name: entries[name] * WIDTHS[name] for name in flat_files(forms)}
+
+
+def sums_of(folder: Path, forms: Sequence[str]) -> dict[str, str]:
+    """Return the SHA-256 of each file of a finished copy."""
+    return {name: sha256_file(folder / name) for name in (*(f"{name}.bin" for name in flat_files(forms)), "rows.arrow")}
+
+
+def _sum_of(path: Path, size: int) -> int:
+    """Return the CRC-32 of the first bytes of a file."""
+    found = 0
+    with open(path, "rb") as file:
+        while size > 0 and (piece := file.read(min(size, 1 << 20))):
+            found, size = zlib.crc32(piece, found), size - len(piece)
+    return found
 
 
 class _Writer:
@@ -102,8 +123,11 @@ class _Writer:
         try:
             state = read_json(self.folder / "progress.json")
             done = _Progress(**state["done"])
-            written = sizes(vars(done), self.key["forms"])
+            written = sizes(done.counts, self.key["forms"])
             if state["key"] != self.key or any(self._place(name).stat().st_size < size for name, size in written.items()):
+                return None
+            if damaged := [name for name, size in written.items() if _sum_of(self._place(name), size) != done.sums[name]]:
+                log.warning("%s is damaged: tokenising from the beginning", self._place(damaged[0]))
                 return None
         except (InputError, OSError, KeyError, TypeError):
             return None
@@ -115,9 +139,10 @@ class _Writer:
     def _fresh(self) -> _Progress:
         shutil.rmtree(self.folder, ignore_errors=True)
         self.folder.mkdir(parents=True)
-        for name in self.files:
-            self._place(name).write_bytes(bytes(8) if name in ("starts", "rows") else b"")
-        return _Progress()
+        first = {name: bytes(8) if name in ("starts", "rows") else b"" for name in self.files}
+        for name, content in first.items():
+            self._place(name).write_bytes(content)
+        return _Progress(sums={name: zlib.crc32(content) for name, content in first.items()})
 
     def check(self, total: int, name: str, stop: StopFlag | None) -> None:
         """Stop where this process was asked to, unless all of so many examples of a set of this name are tokenised."""
@@ -135,13 +160,16 @@ class _Writer:
         ends = done.tokens + np.cumsum(chunk.lengths)
         row_ends = done.texts + np.cumsum(chunk.texts)
         added: dict[str, NDArray[Any]] = {"tokens": chunk.tokens, "segments": chunk.segments, "starts": ends, "rows": row_ends}
+        sums = {}
         for name in self.files:
+            content = added[name].tobytes()
+            sums[name] = zlib.crc32(content, done.sums[name])
             with open(self._place(name), "ab") as file:
-                file.write(added[name].tobytes())
+                file.write(content)
                 file.flush()
                 os.fsync(file.fileno())
         totals = done.texts + len(chunk.lengths), done.tokens + len(chunk.tokens), done.truncated + chunk.truncated
-        self.done = _Progress(done.rows + len(chunk.texts), *totals)
+        self.done = _Progress(done.rows + len(chunk.texts), *totals, sums)
         write_json(self.folder / "progress.json", {"key": self.key, "done": vars(self.done)})
 
 
@@ -303,5 +331,5 @@ def write_tokenised(path: Path, folder: Path, partial: Path, model: Model, key: 
                 arrow.write_batch(piece)
         for name in writer.files:
             (writer.folder / f"{name}.bin").replace(temporary / f"{name}.bin")
-        write_json(temporary / "facts.json", {"key": key, **vars(writer.done)})
+        write_json(temporary / "facts.json", {"key": key, **writer.done.counts, "sha256": sums_of(temporary, key["forms"])})
     shutil.rmtree(writer.folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,7 +11,10 @@ import pyarrow as pa
 import xxhash
 from numpy.typing import NDArray
 
-from crosslign.files import atomic_path
+from crosslign.files import atomic_path, sha256_file
+
+SUM_LENGTH = 20
+"""Hexadecimal digits of a checksum in a name."""
 
 
 def text_key(lang: str, text: str) -> int:
@@ -23,11 +27,32 @@ def text_keys(lang: str, texts: Sequence[str]) -> NDArray[np.uint64]:
     return np.fromiter((text_key(lang, text) for text in texts), np.uint64, len(texts))
 
 
+def _put(sink: pa.NativeFile, columns: dict[str, pa.Array]) -> None:
+    table = pa.table(columns)
+    with pa.ipc.new_file(sink, table.schema) as writer:
+        writer.write_table(table.combine_chunks())
+
+
 def write_texts(path: Path, columns: dict[str, pa.Array]) -> None:
     """Write columns of strings as one Arrow file that can be mapped into memory, whole or not at all."""
-    table = pa.table(columns)
-    with atomic_path(path) as temporary, pa.OSFile(str(temporary), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-        writer.write_table(table.combine_chunks())
+    with atomic_path(path) as temporary, pa.OSFile(str(temporary), "wb") as sink:
+        _put(sink, columns)
+
+
+def write_summed(folder: Path, stem: str, columns: dict[str, pa.Array]) -> Path:
+    """Write columns of strings, few enough for memory, to `<folder>/<stem>-<checksum of the file>.arrow`; return the path."""
+    sink = pa.BufferOutputStream()
+    _put(sink, columns)
+    content = sink.getvalue().to_pybytes()
+    path = folder / f"{stem}-{hashlib.sha256(content).hexdigest()[:SUM_LENGTH]}.arrow"
+    with atomic_path(path) as temporary:
+        temporary.write_bytes(content)
+    return path
+
+
+def is_whole(path: Path) -> bool:
+    """Tell whether a file that `write_summed` wrote has the bytes that its name says."""
+    return path.stem.rpartition("-")[2] == sha256_file(path)[:SUM_LENGTH]
 
 
 class MappedTexts:

@@ -16,7 +16,7 @@ from crosslign.corpora.segments import SortedKeys
 from crosslign.files import sha256_text, write_json
 from crosslign.registry import since_first
 from crosslign.views import TRANSLATORS, Setting, Translator, TranslatorSetting
-from crosslign.views.texts import MappedTexts, text_keys, write_texts
+from crosslign.views.texts import MappedTexts, is_whole, text_keys, write_summed
 
 LOG = logging.getLogger(__name__)
 KEPT_AT_ONCE = 4096
@@ -56,12 +56,15 @@ class _Pair:
             self._map(path)
 
     def _map(self, path: Path) -> None:
+        """Take a file's translations; one that is not as it was written goes, and they are made again."""
         start = len(self._texts)
         try:
+            if not is_whole(path):
+                LOG.warning("%s is damaged; its translations are made again", path)
+                path.unlink(missing_ok=True)
+                return
             table = self._texts.add(path)
-        except pa.ArrowInvalid:
-            LOG.warning("%s is damaged; its translations are made again", path)
-            path.unlink()
+        except FileNotFoundError:  # another job found it damaged
             return
         self._keys.add(text_keys(self._source, table["source"].to_pylist()), np.arange(start, len(self._texts)))
 
@@ -75,10 +78,9 @@ class _Pair:
     def keep(self, texts: Sequence[str], translations: Sequence[str]) -> None:
         """Write new translations as a file of their own, so that jobs that run at once do not meet."""
         name = hashlib.sha256("\x1f".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:20]
-        path = self._folder / f"{name}.arrow"
-        if not path.exists():
-            write_texts(path, {"source": pa.array(texts, pa.string()), "target": pa.array(translations, pa.string())})
-        self._map(path)
+        there = sorted(self._folder.glob(f"{name}-*.arrow"))
+        columns = {"source": pa.array(texts, pa.string()), "target": pa.array(translations, pa.string())}
+        self._map(there[0] if there else write_summed(self._folder, name, columns))
 
 
 class KeptTranslator:

@@ -137,6 +137,28 @@ def test_a_matrix_that_lost_its_end_is_begun_again(embed, tmp_path, monkeypatch,
     assert (tmp_path / "x.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
 
 
+def test_a_shard_of_which_a_bit_flipped_is_encoded_again(embed, tmp_path, monkeypatch, small_shards, caplog):
+    embed(tmp_path / "whole.npy")
+    real, seen = shards.ShardEncoder.__call__, []
+
+    def dies_at_the_last(self, start, progress):
+        seen.append(start)
+        if seen.count(18) == 1 and start == 18:
+            raise KeyboardInterrupt
+        return real(self, start, progress)
+
+    monkeypatch.setattr(shards.ShardEncoder, "__call__", dies_at_the_last)
+    with pytest.raises(KeyboardInterrupt):
+        embed(tmp_path / "x.npy", work=tmp_path / "work")
+    part = np.load(tmp_path / "work" / "x.part.npy", mmap_mode="r+")
+    part.view(np.uint32)[7, 3] ^= 4
+    part.flush()
+    embed(tmp_path / "x.npy", work=tmp_path / "work")
+    assert seen == [0, 6, 12, 18, 6, 18]
+    assert "rows from 6 on are damaged: they are encoded again" in caplog.text
+    assert (tmp_path / "x.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
+
+
 def test_another_identity_starts_from_the_beginning(embed, tmp_path, monkeypatch, small_shards):
     real, seen = shards.ShardEncoder.__call__, []
 

@@ -239,3 +239,17 @@ def test_where_one_share_fails_the_others_keep_what_they_have_and_end(
     assert equal(neighbours(x, y, 5, device=two, state=state, **SHAPE), expected)
     assert sorted(at.start for at in left) == [64, 128, 192, 256, 320, 384, 448]
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("at", [0.02, 0.5, 0.99])
+def test_a_state_with_one_flipped_bit_is_not_gone_on_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, at: float) -> None:
+    x, y = sides()
+    expected = neighbours(x, y, 5, **SHAPE)
+    interrupt(monkeypatch, x, y, tmp_path)
+    (path,) = tmp_path.iterdir()
+    content = bytearray(path.read_bytes())
+    content[int(at * len(content))] ^= 4
+    path.write_bytes(content)
+    begun = stop_after(monkeypatch, 100)
+    assert equal(neighbours(x, y, 5, state=State(tmp_path, 0), **SHAPE), expected)
+    assert begun[0].start == 0

@@ -156,3 +156,12 @@ def test_matrices_of_two_checkpoints_make_no_score(results, monkeypatch):
     )
     with pytest.raises(InputError, match=r"dev\.npy.*test\.npy: .*one checkpoint"):
         results.score("A-s42", "last", "bucc", {"dev": "dev", "test": "test"}, files)
+
+
+def test_scores_of_texts_that_the_encoder_does_not_know_say_so_in_a_footnote(results, tmp_path, sentence_pairs):
+    known = results.evaluation("known", ["deu"])
+    amharic = Results(results.folder, None, [("ሰላም ልዑል", german) for _, german in sentence_pairs]).evaluation("amharic", ["deu"])
+    assert "note" not in results.score("A-s42", "last", "known", {"test": "known"}, {"known": known})
+    note = results.score("A-s42", "last", "amharic", {"test": "amharic"}, {"amharic": amharic})["note"]
+    assert note.startswith("amharic: ")
+    assert note.endswith("% of all tokens are unknown to the encoder (en 100.0 %).")

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from crosslign.errors import InputError, ResourceError, StoppedError
-from crosslign.files import read_json, write_rows
+from crosslign.files import read_json, write_json, write_rows
 from crosslign.files.locks import locked
 from crosslign.training import store as module
 from crosslign.training import tokenised
@@ -256,3 +256,51 @@ def test_a_run_that_waits_for_the_shared_copy_of_another_can_be_stopped(tiny_mod
     stop.raise_by(15, None)
     with locked(shared / f".{place.name}.lock"), pytest.raises(StoppedError, match="another run tokenises pairs-"):
         Store.open(pairs_file, tmp_path / "b" / "pairs", tiny_model, 9, stop=stop, shared=shared)
+
+
+def _flip(path, at=0.5):
+    """Change one bit."""
+    content = bytearray(path.read_bytes())
+    content[int(at * (len(content) - 1))] ^= 4
+    path.write_bytes(content)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+@pytest.mark.parametrize("file", ["tokens.bin", "starts.bin", "rows.bin", "rows.arrow", "facts.json"])
+def test_a_copy_with_one_flipped_bit_is_made_again(tiny_model, pairs_file, tmp_path, caplog, file, shared):
+    place = {"shared": tmp_path / "shared"} if shared else {}
+    Store.open(pairs_file, tmp_path / "s", tiny_model, 9, **place)
+    (path,) = tmp_path.rglob(file)
+    whole = path.read_bytes()
+    _flip(path)
+    Store.open(pairs_file, tmp_path / "s", tiny_model, 9, **place)
+    assert path.read_bytes() == whole
+    caplog.clear()
+    Store.open(pairs_file, tmp_path / "s", tiny_model, 9, **place)
+    assert "damaged" not in caplog.text
+
+
+@pytest.mark.parametrize("count", ["rows", "texts", "tokens"])
+def test_a_copy_whose_facts_count_otherwise_is_made_again(tiny_model, pairs_file, tmp_path, caplog, count):
+    facts = Store.open(pairs_file, tmp_path / "s", tiny_model, 9).facts
+    path = tmp_path / "s" / "facts.json"
+    write_json(path, {**read_json(path), count: facts[count] + 1})
+    assert Store.open(pairs_file, tmp_path / "s", tiny_model, 9).facts == facts
+    assert "is damaged (facts.json): it is made again" in caplog.text
+
+
+@pytest.mark.parametrize("file", ["tokens.bin", "starts.bin", "rows.bin"])
+def test_what_a_stopped_process_left_is_not_gone_on_with_where_a_bit_of_it_flipped(
+    tiny_model, pairs_file, tmp_path, monkeypatch, caplog, file
+):
+    monkeypatch.setattr(tokenised, "CHUNK", 7)
+    Store.open(pairs_file, tmp_path / "whole", tiny_model, 9)
+    stop, real = StopFlag(), tokenised._Writer.add
+    with monkeypatch.context() as patch:
+        patch.setattr(tokenised._Writer, "add", lambda self, *given: (real(self, *given), stop.raise_by(15, None)))
+        with pytest.raises(StoppedError, match="7 of 20 examples"):
+            Store.open(pairs_file, tmp_path / "s", tiny_model, 9, stop=stop)
+    _flip(tmp_path / "s.partial" / file, 0.6)
+    Store.open(pairs_file, tmp_path / "s", tiny_model, 9)
+    assert f"{file} is damaged: tokenising from the beginning" in caplog.text
+    assert (tmp_path / "s" / file).read_bytes() == (tmp_path / "whole" / file).read_bytes()

@@ -120,13 +120,37 @@ def test_a_rerun_translates_only_what_is_new(folder, tmp_path, monkeypatch):
     assert translator_for(setting, other, ["en"], ["de"])._folder != again._folder
 
 
-def test_a_damaged_file_of_kept_translations_is_made_again(folder, tmp_path):
+def _cut(content):
+    return content[:-40]
+
+
+def _other_word(content):
+    assert content.count(b"xx") == 1
+    return content.replace(b"xx", b"xz")
+
+
+def _no_utf8(content):
+    return content.replace(b"xx", b"\xff\xfe")
+
+
+@pytest.mark.parametrize("damage", [_cut, _other_word, _no_utf8])
+def test_a_damaged_file_of_kept_translations_is_made_again(folder, tmp_path, monkeypatch, caplog, damage):
     entry = {"transformers": {"model": str(folder), "max_length": 12, "beam": 1, "device": "cpu"}}
-    setting = Setting("v", {}, 1, tmp_path / "kept")
-    first = translator_for(setting, entry, ["en"], ["de"]).translate(TEXTS, "en", "de")
+    setting, answers = Setting("v", {}, 1, tmp_path / "kept"), ["xx", "y"]
+
+    def translated():
+        made = translator_for(setting, entry, ["en"], ["de"])
+        monkeypatch.setattr(made._translator, "translate", lambda texts, *langs: answers)
+        return made.translate(["one", "two"], "en", "de")
+
+    first = translated()
     (file,) = (tmp_path / "kept").rglob("*.arrow")
-    file.write_bytes(file.read_bytes()[:-40])
-    assert translator_for(setting, entry, ["en"], ["de"]).translate(TEXTS, "en", "de") == first
+    whole = file.read_bytes()
+    assert translated() == first == answers
+    file.write_bytes(damage(whole))
+    assert translated() == first
+    assert f"{file} is damaged; its translations are made again" in caplog.text
+    assert [path.read_bytes() for path in (tmp_path / "kept").rglob("*.arrow")] == [whole]
 
 
 def test_what_cannot_be_loaded_is_named(tmp_path):

@@ -1,0 +1,210 @@
+"""An encoder's folder that lacks something is refused or warned of; transformers itself fills each of these gaps and gives numbers."""
+
+from __future__ import annotations
+
+import json
+import logging
+import shutil
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+
+from crosslign.encoders.model import Model
+from crosslign.encoders.prepare import prepare_encoder
+from crosslign.errors import InputError
+
+
+@pytest.fixture
+def folder(tmp_path, tiny_encoder):
+    shutil.copytree(tiny_encoder / "main", tmp_path / "mine")
+    return tmp_path / "mine"
+
+
+def _edit(path, change):
+    content = json.loads(path.read_text(encoding="utf-8"))
+    change(content)
+    path.write_text(json.dumps(content), encoding="utf-8")
+
+
+def _reweigh(folder, change):
+    weights = load_file(folder / "model.safetensors")
+    change(weights)
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+
+def _remove(folder, *names):
+    for name in names:
+        (folder / name).unlink()
+
+
+def _without_tokenizer(folder):
+    _remove(folder, "tokenizer.json", "vocab.txt", "tokenizer_config.json")
+
+
+def _without_vocabulary(folder):
+    _remove(folder, "tokenizer.json", "vocab.txt")
+
+
+def _only_special_tokens(folder):
+    _remove(folder, "tokenizer.json")
+    (folder / "vocab.txt").write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n", encoding="utf-8")
+
+
+def _tokenizer_of_other_weights(folder):
+    _remove(folder, "tokenizer.json")
+    pieces = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")
+    (folder / "vocab.txt").write_text("\n".join(pieces[: len(pieces) // 3]) + "\n", encoding="utf-8")
+
+
+def _bare_texts(folder):
+    _edit(folder / "tokenizer.json", lambda content: content.update(post_processor=None))
+    _edit(folder / "tokenizer_config.json", lambda content: content.update(tokenizer_class="PreTrainedTokenizerFast"))
+
+
+def _fewer_blocks(folder):
+    _edit(folder / "config.json", lambda content: content.update(num_hidden_layers=1))
+
+
+def _no_heads(folder):
+    _edit(folder / "config.json", lambda content: content.pop("num_attention_heads"))
+
+
+def _other_shape(folder):
+    _edit(folder / "config.json", lambda content: content.update(intermediate_size=content["intermediate_size"] // 2))
+
+
+def _part_of_the_pooler(folder):
+    _reweigh(folder, lambda weights: weights.pop("pooler.dense.bias"))
+
+
+def _adapter(folder):
+    (folder / "adapter_config.json").write_text('{"peft_type": "LORA", "base_model_name_or_path": "x"}', encoding="utf-8")
+
+
+def _packed(folder):
+    _edit(folder / "config.json", lambda content: content.update(quantization_config={"quant_method": "bitsandbytes"}))
+
+
+def _dense_without_modules(folder):
+    _remove(folder, "modules.json")
+    (folder / "2_Dense").mkdir()
+    (folder / "2_Dense" / "config.json").write_text("{}", encoding="utf-8")
+
+
+def _dense_that_is_gone(folder):
+    _edit(folder / "modules.json", lambda content: content.append({"path": "2_Dense", "type": "sentence_transformers.models.Dense"}))
+
+
+REFUSED = [
+    (_without_tokenizer, "the encoder has no tokenizer"),
+    (_without_vocabulary, "the encoder has no tokenizer"),
+    (_only_special_tokens, "the encoder's tokenizer is empty; 5 tokens, 5 of them special"),
+    (_tokenizer_of_other_weights, "the tokenizer is not that of these weights"),
+    (_bare_texts, "the tokenizer puts no special tokens around a text"),
+    (_fewer_blocks, r"weights would be left out.* encoder\.layer\.1\."),
+    (_no_heads, "the config does not say num_attention_heads; transformers would take 12"),
+    (_other_shape, "weights of another shape"),
+    (_part_of_the_pooler, r"weights are missing.*pooler\.dense\.bias"),
+    (_adapter, "an adapter, not a whole encoder"),
+    (_packed, "the weights are packed"),
+    (_dense_without_modules, "modules.json is missing; 2_Dense would be left out"),
+    (_dense_that_is_gone, "a module of the encoder is missing; modules.json names '2_Dense'"),
+]
+
+
+@pytest.mark.parametrize(("damage", "said"), REFUSED, ids=[damage.__name__.strip("_") for damage, _ in REFUSED])
+def test_what_transformers_would_make_up_is_refused_with_the_folder_and_what_to_do(folder, damage, said):
+    damage(folder)
+    with pytest.raises(InputError, match=said) as caught:
+        Model.load({"main": folder})
+    assert str(folder) in str(caught.value)
+    assert caught.value.do
+
+
+def test_errors_of_preparing_name_the_folder_that_was_given_and_what_to_do(folder, tmp_path):
+    _fewer_blocks(folder)
+    with pytest.raises(InputError, match="encoder 'mine': weights would be left out") as caught:
+        prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "results" / "mine")
+    assert caught.value.where == str(folder)
+    assert caught.value.do
+    assert ".part" not in str(caught.value)
+
+
+def test_a_packed_folder_s_errors_name_the_archive_not_where_it_was_unpacked(folder, tmp_path):
+    (folder / "config.json").write_text("{", encoding="utf-8")
+    torch.save(load_file(folder / "model.safetensors"), folder / "pytorch_model.bin")
+    archive = shutil.make_archive(str(tmp_path / "mine"), "zip", folder)
+    with pytest.raises(InputError, match="not valid JSON") as caught:
+        prepare_encoder("mine", {"path": archive, "format": "torch_weights"}, {}, tmp_path / "results" / "mine")
+    assert caught.value.where.startswith(archive)
+    assert caught.value.do
+    assert ".part" not in str(caught.value)
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf")])
+def test_weights_with_nan_are_found_when_the_encoder_is_prepared(folder, tmp_path, bad):
+    _reweigh(folder, lambda weights: weights["encoder.layer.0.output.dense.weight"].view(-1)[3:5].fill_(bad))
+    said = r"hold NaN or infinity; encoder\.layer\.0\.output\.dense\.weight: 2 of"
+    with pytest.raises(InputError, match=said) as caught:
+        prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
+    assert caught.value.where == str(folder)
+    assert not (tmp_path / "out").exists()
+
+
+def test_integers_in_place_of_weights_are_refused(folder, tmp_path):
+    name = "encoder.layer.0.output.dense.weight"
+    _reweigh(folder, lambda weights: weights.update({name: (weights[name] * 100).to(torch.int8)}))
+    with pytest.raises(InputError, match=r"the encoder's weights are integers; encoder\.layer\.0\.output\.dense\.weight is of the type I8"):
+        prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
+
+
+def test_a_cased_vocabulary_behind_a_lower_casing_tokenizer_is_refused(folder, tmp_path):
+    _remove(folder, "tokenizer.json", "tokenizer_config.json")  # transformers then takes do_lower_case: true
+    pieces = (folder / "vocab.txt").read_text(encoding="utf-8").split("\n")[:-1]
+    cased = [piece.title() if number > 5 and number % 2 else piece for number, piece in enumerate(pieces)]
+    (folder / "vocab.txt").write_text("\n".join(cased) + "\n", encoding="utf-8")
+    with pytest.raises(InputError, match="most of the tokenizer's vocabulary cannot be used") as caught:
+        prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
+    assert "do_lower_case: false" in caught.value.do
+
+
+def _keeps_case(folder):
+    _edit(folder / "tokenizer.json", lambda content: content["normalizer"].update(lowercase=False))
+
+
+def _no_activation(folder):
+    _edit(folder / "config.json", lambda content: content.pop("hidden_act"))
+
+
+def _lower_case_first(folder):
+    _edit(folder / "sentence_bert_config.json", lambda content: content.update(do_lower_case=True))
+
+
+def _own_prompt(folder):
+    named = {"prompts": {"query": "query: "}, "default_prompt_name": "query"}
+    _edit(folder / "config_sentence_transformers.json", lambda content: content.update(named))
+
+
+DOUBTED = [
+    (_keeps_case, "transformers reads the tokenizer as BertTokenizer"),
+    (_no_activation, "config.json does not say hidden_act: gelu is taken"),
+    (_lower_case_first, "wants texts lower case first"),
+    (_own_prompt, "puts 'query: ' before each text"),
+]
+
+
+@pytest.mark.parametrize(("damage", "said"), DOUBTED, ids=[damage.__name__.strip("_") for damage, _ in DOUBTED])
+def test_what_may_be_meant_so_is_warned_of_and_kept_in_the_lineage(folder, tmp_path, caplog, damage, said):
+    damage(folder)
+    with caplog.at_level(logging.WARNING):
+        facts = prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
+    assert said in facts["doubts"][0]
+    assert said in caplog.text
+
+
+def test_a_sound_encoder_raises_no_doubts(folder, tmp_path, caplog):
+    with caplog.at_level(logging.WARNING):
+        facts = prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
+    assert "doubts" not in facts
+    assert not caplog.records

@@ -1,0 +1,83 @@
+"""Unknown tokens: counted by hand, warned of in log and lineage, and said beside the scores."""
+
+from __future__ import annotations
+
+import logging
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from crosslign.encoders.text_sets import embed_text_set
+from crosslign.encoders.tokens import Tokens
+from crosslign.encoders.unknown import count_unknown, in_words, joined, shares
+from crosslign.files import write_rows
+
+READOUT = {"pooling": "mean", "max_length": 16}
+
+
+def _tokenizer(unknown=1, special=2, **named):
+    return SimpleNamespace(
+        unk_token_id=unknown, num_special_tokens_to_add=lambda pair: special + pair, cls_token_id=2, sep_token_id=3, **named
+    )
+
+
+def _tokens(*ids, segments=None):
+    return Tokens([np.array(each, np.int32) for each in ids], segments)
+
+
+def test_tokens_are_counted_by_language_without_special_ones():
+    known = {}
+    count_unknown(_tokenizer(), _tokens([2, 7, 1, 3], [2, 1, 1, 9, 3], [2, 3]), ["en", "de", "en"], ["a b", "c d e", " "], known)
+    count_unknown(_tokenizer(), _tokens([2, 1, 3], segments=[]), ["en"], ["a"], known)
+    assert known == {"en": [2, 1], "de": [3, 2]} | {"en": [2 + 1, 1 + 1]}
+
+
+def test_a_text_that_is_dropped_whole_counts_as_unknown():
+    known = {}
+    count_unknown(_tokenizer(unknown=None), _tokens([2, 3], [2, 5, 3]), ["am", "en"], ["ሰላም", "hello"], known)
+    assert known == {"am": [1, 1], "en": [1, 0]}
+
+
+def test_an_unknown_token_that_ends_texts_too_is_not_counted():
+    known = {}
+    count_unknown(_tokenizer(unknown=3), _tokens([2, 5, 3]), ["en"], ["hello"], known)
+    assert known == {"en": [1, 0]}
+
+
+def test_shares_are_of_all_tokens_and_of_languages_beyond_the_limit():
+    known = joined([{"en": [96, 1], "de": [50, 2]}, {"am": [4, 4], "en": [0, 0]}])
+    assert shares(known) == {"all": round(7 / 150, 4), "am": 1.0, "de": 0.04}
+    assert in_words(shares(known)) == "4.7 % of all tokens are unknown to the encoder (am 100.0 %, de 4.0 %)"
+    assert shares({"en": [100, 3], "de": [0, 0]}) == {}
+    assert in_words({}) == ""
+
+
+def _texts(folder, sentences):
+    rows = {
+        "text_id": [str(n) for n in range(len(sentences))],
+        "lang": [lang for lang, _ in sentences],
+        "text": [text for _, text in sentences],
+    }
+    write_rows(folder / "set" / "texts.parquet", pa.table(rows), "texts")
+    return folder / "set" / "texts.parquet"
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_a_text_set_that_the_encoder_does_not_know_is_warned_of(tmp_path, tiny_encoder, sentence_pairs, caplog, threads):
+    texts = _texts(tmp_path, [("en", sentence_pairs[0][0]), ("am", "ሰላም ልዑል"), ("am", "ሰላም")])
+    with caplog.at_level(logging.WARNING):
+        facts = embed_text_set({"main": tiny_encoder / "main"}, texts, READOUT, tmp_path / "out.npy", processes=threads)
+    assert facts["unknown_tokens"]["am"] == 1.0
+    assert 0.03 < facts["unknown_tokens"]["all"] < 1
+    assert "set: " in caplog.text
+    assert "of all tokens are unknown to the encoder (am 100.0 %)" in caplog.text
+
+
+def test_a_text_set_that_the_encoder_knows_is_not(tmp_path, tiny_encoder, sentence_pairs, caplog):
+    texts = _texts(tmp_path, [("en", first) for first, _ in sentence_pairs])
+    with caplog.at_level(logging.WARNING):
+        facts = embed_text_set({"main": tiny_encoder / "main"}, texts, READOUT, tmp_path / "out.npy")
+    assert "unknown_tokens" not in facts
+    assert not caplog.records
