@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -46,12 +46,23 @@ def _own(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[
     for fact in ("seed", "threads"):
         if old[fact] != new[fact]:
             yield f"{path}: {fact} {old[fact]} → {new[fact]}"
-    versions = raised(str(old.get("version", "")), str(new.get("version", "")))
+    versions = raised(_version(old), _version(new))
     yield from (f"version of the code: {before} → {after}" for before, after in versions)
     if not versions and code_of(old) != code_of(new):
         yield f"{OTHER_CODE} in the rule {new['rule']}: {code_of(old) or 'unknown'} → {code_of(new) or 'unknown'}"
     for package, before, after in changed_keys(old["versions"], new["versions"]):
         yield f"version of {package}: {before} → {after}"
+
+
+def other_code(before: Path, after: Path, files: Iterable[str]) -> int:
+    """Return how many artefacts of both folders other code of the same version has made, whether their bytes differ or not."""
+    pairs = ([lineage_path(folder / file) for folder in (before, after)] for file in files)
+    found = [[read_sidecar(sidecar) for sidecar in pair] for pair in pairs if all(sidecar.exists() for sidecar in pair)]
+    return sum(code_of(old) != code_of(new) and not raised(_version(old), _version(new)) for old, new in found)
+
+
+def _version(lineage: Mapping[str, Any]) -> str:
+    return str(lineage.get("version", ""))
 
 
 class Causes:

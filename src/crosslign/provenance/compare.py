@@ -13,7 +13,7 @@ from crosslign.console import as_columns
 from crosslign.errors import InputError, printable
 from crosslign.files.lineage import FOLDERS, lineage_path, read_sidecar
 from crosslign.files.walk import files_below
-from crosslign.provenance.causes import Causes, changed_keys
+from crosslign.provenance.causes import OTHER_CODE, Causes, changed_keys, other_code
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.layout import full_name
 from crosslign.reporting.significance import LEVEL, Reader, holm, paired_bootstrap, resamples_of, resamples_reader
@@ -281,6 +281,8 @@ def compare(before: Path, after: Path) -> str:
     certain = sum(move.significant is True for move in all_moves)
     lines = [f"before  {before}", f"after   {after}", ""]
     lines += [f"{_count(len(shared), 'score file')} on both sides, {len(old - new)} only before, {len(new - old)} only after"]
+    if other := other_code(before, after, shared):
+        lines += [f"{OTHER_CODE}: {_count(other, 'score file')} of them"]
     cells = sum(number for _, _, number, _ in found)
     lines += [f"{_count(cells, 'cell')} of {_count(len(found), 'table')} on both sides: {len(all_moves)} moved, {certain} significantly"]
     broken = {name for name, (*_, complaint) in zip(pairs, found, strict=True) if complaint}

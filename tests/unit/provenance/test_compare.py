@@ -170,6 +170,17 @@ def test_changed_code_and_versions_are_named_once(tmp_path):
     assert sum("recipe key note, (absent) → n" in cause for cause in causes) == 2
 
 
+def test_other_code_is_said_even_where_nothing_moved(tmp_path):
+    before, after = folder(tmp_path / "a"), folder(tmp_path / "b")
+    for sidecar in after.rglob("scores/**/*.lineage.json"):
+        content = read_json(sidecar)
+        write_json(sidecar, {**content, "run": {**content["run"], "code": "c1"}})
+    text = compare(before, after)
+    assert "other code, same version: 2 score files of them" in text
+    assert "no score differs" in text
+    assert "other code" not in compare(before, before)
+
+
 def test_a_raised_version_is_named_and_not_the_code_that_changed_with_it(tmp_path):
     before, after = folder(tmp_path / "a"), folder(tmp_path / "b", x=(0.7,), code="c1")
     for sidecar in after.rglob("*.lineage.json"):

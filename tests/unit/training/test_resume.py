@@ -12,9 +12,10 @@ import pytest
 import torch
 import trial
 
+from crosslign.config.entry_keys import TRAIN_DEFAULTS
 from crosslign.encoders.model import Model
 from crosslign.errors import StoppedError
-from crosslign.files import read_rows, write_rows
+from crosslign.files import read_rows, sha256_text, write_rows
 from crosslign.training.fit import fit
 from crosslign.training.terms import build_parts
 
@@ -92,6 +93,32 @@ def test_selection_survives_and_equals_that_of_an_undisturbed_run(train, monkeyp
         with pytest.raises(StoppedError, match=r"SIGUSR1.*Run the same command again"):
             train(recipe, "stopped", dev=dev)
     _, resumed = train(recipe, "stopped", dev=dev)
+    assert trial.weights(whole) == trial.weights(resumed)
+
+
+@pytest.mark.parametrize("change", ["from before versions", "another code", "a key that has come up since"])
+def test_a_training_goes_on_under_the_same_version(train, monkeypatch, caplog, tmp_path, change):
+    recipe = trial.recipe(train={"steps": 6})
+    _, whole = train(recipe, "whole")
+    with monkeypatch.context() as patch:
+        _stop_after(patch, 2)
+        with pytest.raises(StoppedError):
+            train(recipe, "run")
+    for path in (tmp_path / "run-work").glob("step-*/state.json"):
+        state = json.loads(path.read_text())
+        key = state["key"]
+        if change == "from before versions":  # its recipe was a hash, its code a fingerprint
+            del key["version"]
+            key |= {"recipe": sha256_text(json.dumps(key["recipe"], sort_keys=True)), "code": "0123456789abcdef"}
+        elif change == "another code":
+            key["code"] = "0123456789abcdef"
+        path.write_text(json.dumps(state))
+    if change == "a key that has come up since":
+        monkeypatch.setitem(TRAIN_DEFAULTS, "smoothing", 0.0)
+        recipe = {**recipe, "train": {**recipe["train"], "smoothing": 0.0}}
+    caplog.set_level("INFO")
+    _, resumed = train(recipe, "run")
+    assert "going on after step" in caplog.text
     assert trial.weights(whole) == trial.weights(resumed)
 
 
