@@ -96,7 +96,7 @@ class Dense(nn.Module):
         return names
 
 
-MODULES = ("Transformer", "Pooling", "Dense", "Normalize")
+MODULES = ("Transformer", "Pooling", "Dense", "Normalize", "Dropout")
 """Modules of SentenceTransformer that are read; without any other one the vectors would be other vectors, in silence."""
 
 
