@@ -15,8 +15,9 @@ from _common import ROOT, measured, parser
 from _simulation import Task, longest_path, simulate
 
 from crosslign.config.load import load_project
+from crosslign.config.loads import EMBED_RULES
 from crosslign.config.project import Project
-from crosslign.config.resources import EMBED_RULES, load_of
+from crosslign.config.resources import load_of
 from crosslign.planning.cost import START_HOURS, declared_hours, encoding_hours
 
 PAPERS = ["msimcse", "moco_bert", "scl", "mpcl", "emma_x"]

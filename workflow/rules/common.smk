@@ -25,11 +25,11 @@ from crosslign.config.resolve import (
     scored_entry,
     split_run,
 )
+from crosslign.config.loads import large_sets
 from crosslign.config.resources import (
     STAND_IN_RULE,
     corpus_threads,
     job_need,
-    large_sets,
     search_gpus,
     search_threads,
     training_cpus,
@@ -57,7 +57,7 @@ from crosslign.paths import (
     TABLE_FORMATS,
     own_runs,
 )
-from crosslign.planning.cost import cost_of, cost_text, too_long
+from crosslign.planning.cost import cost_of, cost_text, require_memory, too_long
 from crosslign.provenance.causes import ABSENT
 from crosslign.provenance.reruns import Asked, Reruns
 from crosslign.slurm.checks import (
@@ -351,9 +351,11 @@ def print_gpu_note():
 
 
 def print_cost(dag):
-    """Print what the jobs of this run are expected to cost, before the first of them."""
+    """Print what the jobs of this run are expected to cost, before the first of them; end where one has no memory."""
     found = list(dag.needrun_jobs())
     jobs = [(job.rule.name, dict(job.wildcards_dict)) for job in found]
+    with ends_in_words():
+        require_memory(project, jobs)
     # On this machine, as many jobs as it has devices are at work on what lies on the disk for a while.
     working = max(1, GPUS) if workflow.local_exec else at_once()
     print(f"plan: {cost_text(cost_of(project, jobs, working))}", file=sys.stderr)

@@ -5,28 +5,24 @@ The figures are upper bounds of ordinary runs, not measurements: a job that ends
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
-from crosslign.config.catalog import file_names
-from crosslign.config.graph import examples_inputs, selection_sets, source_file
-from crosslign.config.mining import mine_recipe
-from crosslign.config.project import Project, view_corpora
-from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained, run_recipe
+from crosslign.config.loads import (
+    EMBED_RULES,
+    LOADS,
+    MANY_COMPARED,
+    PARSING,
+    SEARCH_THREADS,
+    Load,
+    Wildcards,
+    compared,
+    files_mb,
+    filters_of,
+    recipe_text_mb,
+)
+from crosslign.config.project import Project
+from crosslign.config.resolve import run_recipe
 
-Wildcards = Mapping[str, str]
-
-UNKNOWN_MB = {False: 50.0, True: 2.0}
-"""Size of a file of which the catalog says none, by whether evaluation sets alone are made of it."""
-STAND_IN_MB = 0.2
-PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst", ".tgz", ".whl")
-UNPACKED_BY = 4.0
-"""How much larger text is than its archive."""
-BYTES_A_ROW = 300
-BYTES_A_SENTENCE = 100
-UNKNOWN_MILLIONS = 300.0
-"""Parameters of an encoder of which the catalog says none."""
 SHORTEST = 20
 """Minutes; a warning signal comes up to three minutes before the end, which a shorter job could mistake for its start."""
 LONGEST = 1440
@@ -36,8 +32,6 @@ LARGEST_MB = 120_000
 """No attempt asks for more, unless `max_mem_mb` says otherwise: a job that ended for want of time alone must still find a node."""
 STAND_IN_RULE = "write_stand_in"
 """Each source has a rule of its own for its stand-ins, which appends the source's id."""
-EMBED_RULES = ("embed", "embed_large")
-"""Rules that write vectors."""
 CPUS_A_GPU = 4
 """Which a training's job asks for: they tokenise its examples, while the GPU waits; where one is to be had, so many mostly are."""
 BUSY_TRAINING_MB = 20.0
@@ -47,27 +41,8 @@ BUSY_MB = 200.0
 FILTER_PROCESSES = 4
 REMEMBERING = ("exact_duplicate", "near_duplicate", "not_near")
 """Filters that worker processes cannot take over: they remember rows."""
-PARSING = ("wikipedia_dump",)
-"""Readers that parse in processes of their own."""
-STAGING = ("exact_duplicate", "near_duplicate")
-"""Filters that let all rows before them wait on disk."""
-TRAINED_BYTES = 8
-"""Disk of a trained run, bytes a parameter: its last weights and the best ones."""
-TRAINING_BYTES = 60
-"""Disk of a running training, bytes a parameter: three checkpoints while the third is written, each weights and AdamW's two moments (12)
-and a momentum copy (4); best weights (4); the run (8)."""
-COPY_SHARE = 2.2
-"""Size of a tokenised copy of a training's examples, for the size of their text: the rows, unpacked, and token ids of 4 bytes."""
-SEARCHING = ("bitext_mining",)
-"""Scorers that compare each sentence with all of the other side; the sides of the other scorers' sets are small."""
-NANOSECONDS_A_PAIR = 24.9
-"""Of a search in float32 at 1,024 dimensions in one thread; 13.1 where the CPU multiplies bfloat16 (docs/results.md)."""
-UNEQUAL = 1.5
-MANY_COMPARED = 1e10
-"""Pairs from which on a score gets `SEARCH_THREADS`, or a GPU: four minutes of one thread."""
-SEARCH_THREADS = 8
-LARGE_MB = 100.0
-"""Text (MB) from which on the vectors of a set are temporary, unless `keep` says otherwise: 4 GB a run at 1,024 dimensions."""
+IN_MEMORY = ("build_examples",)
+"""Rules whose memory grows with their rows, whose numbers they hold: they ask for what they need, however much."""
 
 
 def stage_of(rule: str) -> str:
@@ -75,50 +50,6 @@ def stage_of(rule: str) -> str:
     if rule in EMBED_RULES:
         return EMBED_RULES[0]
     return STAND_IN_RULE if rule.startswith(f"{STAND_IN_RULE}_") else rule
-
-
-@dataclass(frozen=True)
-class Load:
-    """What a job works on.
-
-    Attributes:
-        text_mb: text that it works on, unpacked: of a corpus what its sample keeps, as that is what later jobs read.
-        parameters: of its encoder, in millions; 0 without one.
-        gpu_hours: declared hours of a training on a large GPU; None where none are declared.
-        read_mb: text that it reads to get there, unpacked; a sample is drawn after reading, so it has no part in it.
-        staged_mb: disk that it needs while it runs, and gives back.
-        slowness: how much longer than others its text takes.
-        compared: pairs of sentences that a search compares.
-    """
-
-    text_mb: float = 0.0
-    parameters: float = 0.0
-    gpu_hours: float | None = None
-    read_mb: float = 0.0
-    staged_mb: float = 0.0
-    slowness: float = 1.0
-    compared: float = 0.0
-
-    @property
-    def sentences(self) -> float:
-        """About how many sentences the text has."""
-        return self.text_mb * 1e6 / BYTES_A_SENTENCE
-
-    @property
-    def vectors_mb(self) -> float:
-        """Size of the vectors of all sentences."""
-        return self.sentences * self.dimension * 4 / 1e6
-
-    @property
-    def dimension(self) -> int:
-        """Of its encoder's vectors, by the encoder's size."""
-        return 1024 if self.parameters > 400 else 768 if self.parameters > 60 else 384
-
-    @property
-    def search_minutes(self) -> float:
-        """Minutes of its search on a CPU that multiplies no bfloat16, with the threads that such a job gets; a GPU takes seconds."""
-        threads = SEARCH_THREADS if self.compared > MANY_COMPARED else 1
-        return self.compared * NANOSECONDS_A_PAIR * 1e-9 / 60 * self.dimension / 1024 / threads
 
 
 @dataclass(frozen=True)
@@ -130,161 +61,6 @@ class Need:
     disk_mb: int
 
 
-def _capped(size: float, rows: int | None) -> float:
-    return min(size, rows * BYTES_A_ROW / 1e6) if rows else size
-
-
-def _known_mb(file: Mapping[str, Any]) -> float:
-    """Return the size of a file as published; 0 where the catalog says none."""
-    return float(file.get("bytes") or file.get("about_bytes") or 0.0) / 1e6
-
-
-def _files_mb(project: Project, corpus: str, unpacked_by: float = UNPACKED_BY) -> float:
-    """Return the size of a corpus' own files: those of its source that it names, or all."""
-    entry = project.corpora[corpus]
-    source = project.sources[entry["source"]]
-    read = file_names(source, entry)
-    files = [file for file in source["files"] if file["name"] in read]
-    sizes = [_known_mb(file) * (unpacked_by if file["name"].endswith(PACKED) else 1.0) for file in files]
-    unknown = sizes.count(0.0)
-    small = bool(unknown) and (entry["kind"] == "evaluation" or corpus in project.evaluated_alone)
-    return sum(sizes) + unknown * UNKNOWN_MB[small]
-
-
-def _read_mb(project: Project, corpus: str) -> float:
-    """Return the text that is read to make a corpus, unpacked: its own files and what it is cut from, whole."""
-    entry = project.corpora[corpus]
-    size = sum(corpus_mb(project, name) for name in [*entry.get("from", []), *entry.get("of", [])])
-    if "source" in entry:
-        size += STAND_IN_MB if project.stand_in else _files_mb(project, corpus)
-    return size
-
-
-def _filters(project: Project, corpus: str) -> set[str]:
-    return {rule for step in project.corpora[corpus].get("filters", []) for rule in step}
-
-
-def corpus_mb(project: Project, corpus: str) -> float:
-    """Return the size of a corpus or view, unpacked; at most what its entry or the scale keeps of it."""
-    if corpus in project.views:
-        entry = project.views[corpus]
-        return sum(corpus_mb(project, name) for name in view_corpora(entry)) * (1 + int(entry.get("views", 1)))
-    entry = project.corpora[corpus]
-    size = _capped(_read_mb(project, corpus) * entry.get("share", 1.0), entry.get("sample") or entry.get("options", {}).get("size"))
-    return size if entry["kind"] == "evaluation" or entry.get("whole") else _capped(size, project.scale["limits"].get("corpus_rows"))
-
-
-def large_sets(project: Project) -> list[str]:
-    """Return the text sets whose vectors are removed after their last score."""
-    if project.settings.get("keep", {}).get("embeddings"):
-        return []
-    shown = {entry["text_set"] for entry in project.figures.values() if "text_set" in entry}
-    sets = [name for name, entry in project.corpora.items() if entry["kind"] == "evaluation" and name not in shown]
-    return [name for name in sets if corpus_mb(project, name) > LARGE_MB]
-
-
-def examples_mb(project: Project, examples: str) -> float:
-    """Return the size of a training set, as far as it follows from its corpora; at most what its entry or the scale keeps of it."""
-    entry = project.examples[examples]
-    size = sum(corpus_mb(project, name) * _taken(project, entry, name) for name in entry.get("from", []))
-    size += sum(examples_mb(project, name) for name in examples_inputs(project, examples)["others"])
-    if "max_per_pair" in entry:
-        size = _capped(size, entry["max_per_pair"] * max(1, len(entry.get("pairs", [])) or len(entry.get("langs", []))))
-    return _capped(_capped(size, entry.get("rows")), project.scale["limits"].get("example_rows"))
-
-
-def _taken(project: Project, entry: Mapping[str, Any], corpus: str) -> float:
-    """Return the share of a corpus' rows that labelled examples take, by their languages; 1 where the entries do not say."""
-    there = (project.views.get(corpus) or project.corpora[corpus]).get("langs")
-    wanted = entry.get("langs") if entry.get("builder") == "labelled_rows" else None
-    return len(set(wanted) & set(there)) / len(there) if wanted and there else 1.0
-
-
-def _examples_read_mb(project: Project, examples: str) -> float:
-    size = sum(corpus_mb(project, name) for name in project.examples[examples].get("from", []))
-    return size + sum(examples_mb(project, name) for name in examples_inputs(project, examples)["others"])
-
-
-def parameters(project: Project, run: str) -> float:
-    """Return the parameters of a run's encoders, in millions."""
-    if is_untrained(project, run):
-        return encoder_size(project, encoder_at_scale(project, run))
-    base = run_recipe(project, run)["base"]
-    if "run" in base:
-        return parameters(project, base["run"])
-    return sum(encoder_size(project, encoder) for encoder in set(base["members"].values()))
-
-
-def _tokenizers(project: Project, run: str) -> tuple[str, ...]:
-    """Return the base encoders whose tokenizers a run reads text with."""
-    if is_untrained(project, run):
-        return (encoder_at_scale(project, run),)
-    base = run_recipe(project, run)["base"]
-    return _tokenizers(project, base["run"]) if "run" in base else tuple(base["members"].values())
-
-
-def copies_mb(project: Project, run: str) -> dict[tuple[str, ...], float]:
-    """Return the size of each tokenised training set of a run, by what it depends on: runs that share all of that share the copy."""
-    recipe = run_recipe(project, run)
-    read = (*_tokenizers(project, run), str(recipe["train"]["max_length"]), recipe["readout"].get("prefix", ""))
-    return {(name, *read): COPY_SHARE * examples_mb(project, name) for name in {term["examples"] for term in recipe["terms"]}}
-
-
-def encoder_size(project: Project, encoder: str) -> float:
-    """Return the parameters of a base encoder, in millions."""
-    entry = project.encoders[encoder]
-    if "construct" in entry:
-        made = entry["construct"]
-        return float(made["hidden"] * (made["vocabulary"] + made["layers"] * (4 * made["hidden"] + 2 * made["intermediate"]))) / 1e6
-    return float(entry.get("parameters_m", UNKNOWN_MILLIONS))
-
-
-def _corpus(project: Project, w: Wildcards) -> Load:
-    """Return the load of a corpus: all that its files hold goes through the filters, of which `language_id` takes as long as all others.
-
-    Parsing wiki markup takes as long again.
-    """
-    read, filters = _read_mb(project, w["corpus"]), _filters(project, w["corpus"])
-    staged = read if filters.intersection(STAGING) else 0.0
-    slowness = 1.0 + ("language_id" in filters) + (project.corpora[w["corpus"]].get("reader") in PARSING)
-    return Load(corpus_mb(project, w["corpus"]), read_mb=read, staged_mb=staged, slowness=slowness)
-
-
-def _text_mb(project: Project, recipe: Mapping[str, Any]) -> float:
-    """Return the text of the training sets of a recipe, each counted once."""
-    return sum(examples_mb(project, name) for name in {term["examples"] for term in recipe["terms"]})
-
-
-def _training(project: Project, w: Wildcards) -> Load:
-    recipe = run_recipe(project, w["run"])
-    text = _text_mb(project, recipe)
-    text += sum(corpus_mb(project, name) for name in selection_sets(project, recipe))
-    hours = entry_of(project, recipe["system"]).get("gpu_hours")
-    capped = any(limit in project.scale["limits"] for limit in ("steps", "example_rows"))
-    return Load(text, parameters(project, w["run"]), float(hours) if hours and not capped else None)
-
-
-def compared(project: Project, task: str) -> float:
-    """Return how many pairs of sentences the scorer of a task compares: each side with the other, in every language pair of its sets.
-
-    The catalog knows the size of a set, not of its sides: languages are taken to be equal in size, and `UNEQUAL` is what they are not.
-    """
-    entry, pairs = project.tasks[task], 0.0
-    if entry["scorer"] not in SEARCHING:
-        return pairs
-    for corpus in entry["texts"].values():
-        own = _language_pairs(project, corpus)
-        whole = sum(_language_pairs(project, name) for name in project.corpora[corpus].get("of", [corpus]))
-        sentences = corpus_mb(project, corpus) * own / whole * 1e6 / BYTES_A_SENTENCE
-        pairs += UNEQUAL * sentences**2 / (4 * own)
-    return pairs
-
-
-def _language_pairs(project: Project, corpus: str) -> int:
-    """Return how many languages of a set are paired with its pivot."""
-    return max(1, len(project.corpora[corpus]["langs"]) - 1)
-
-
 def search_threads(project: Project, task: str) -> int:
     """Return the threads of a score's searches, which its values do not depend on."""
     return SEARCH_THREADS if compared(project, task) > MANY_COMPARED else 1
@@ -293,37 +69,6 @@ def search_threads(project: Project, task: str) -> int:
 def search_gpus(project: Project, task: str) -> int:
     """Return the GPUs of a score: one, where jobs have GPUs and its searches would keep a CPU busy for long."""
     return min(1, project.gpus) if compared(project, task) > MANY_COMPARED else 0
-
-
-def _scoring(project: Project, w: Wildcards) -> Load:
-    text = sum(corpus_mb(project, corpus) for corpus in project.tasks[w["task"]]["texts"].values())
-    return Load(text, parameters(project, w["run"]), compared=compared(project, w["task"]))
-
-
-def _mining(project: Project, w: Wildcards) -> Load:
-    recipe = mine_recipe(project, w["mine"])
-    sizes = [(project.root / recipe[side]["file"]) for side in ("source", "target")]
-    text = sum(path.stat().st_size / 1e6 * (UNPACKED_BY if path.suffix in PACKED else 1.0) for path in sizes if path.exists())
-    return Load(text, sum(encoder_size(project, encoder) for encoder in recipe["encoders"]))
-
-
-def _overall(project: Project, w: Wildcards) -> Load:
-    return Load(sum(corpus_mb(project, name) for name in project.corpora))
-
-
-LOADS: Mapping[str, Callable[[Project, Wildcards], Load]] = {
-    "fetch": lambda p, w: Load(_known_mb(source_file(p, w["source"], w["file"]))),
-    "prepare_encoder": lambda p, w: Load(parameters=encoder_size(p, w["encoder"])),
-    "build_corpus": _corpus,
-    "build_evaluation": lambda p, w: Load(corpus_mb(p, w["corpus"]), read_mb=_read_mb(p, w["corpus"])),
-    "build_view": lambda p, w: Load(corpus_mb(p, w["view"])),
-    "build_examples": lambda p, w: Load(examples_mb(p, w["examples"]), read_mb=_examples_read_mb(p, w["examples"])),
-    "train_system": _training,
-    **dict.fromkeys(EMBED_RULES, lambda p, w: Load(corpus_mb(p, w["text_set"]), parameters(p, w["run"]))),
-    "score": _scoring,
-    "measure_overlap": _overall,
-    **dict.fromkeys(("mine_texts", "mine_embed", "mine_search", "mine_pairs"), _mining),
-}
 
 
 def _asked(rule: str, load: Load) -> Need:
@@ -341,7 +86,7 @@ def _asked(rule: str, load: Load) -> Need:
         "build_examples": (3000 + 0.3 * text, 60 + read / 50, 3 * text),  # rows are read in parts; their numbers are held
         "measure_overlap": (2000 + 0.5 * text, 60 + text / 100, 0),
         # Weights, gradients and AdamW's two moments are 16 bytes a parameter; momentum encoders and checkpoints in the making, more.
-        "train_system": (4000 + 24 * model + 2 * text, 60 + 120 * (load.gpu_hours or 1.5), TRAINING_BYTES * model + COPY_SHARE * text),
+        "train_system": (4000 + 24 * model + 2 * text, 60 + 120 * (load.gpu_hours or 1.5), load.kept_mb + load.staged_mb),
         "embed": (3000 + 8 * model + 2 * text, 60 + 0.25 * model * rows_m, vectors),
         "score": (3000 + 3 * vectors, 30 + 20 * rows_m + load.search_minutes, 0),
         "draw_figure": (4000, 60, 0),
@@ -352,7 +97,7 @@ def _asked(rule: str, load: Load) -> Need:
         "mine_pairs": (3000 + 2 * text, 60, text),
     }
     memory, minutes, disk = asked.get(stage_of(rule), (2000, SHORTEST, 0))
-    return Need(int(min(memory, MOST_MB)), int(minutes), 1 + int(disk))
+    return Need(int(memory if rule in IN_MEMORY else min(memory, MOST_MB)), int(minutes), 1 + int(disk))
 
 
 def load_of(project: Project, rule: str, wildcards: Wildcards) -> Load:
@@ -363,17 +108,27 @@ def load_of(project: Project, rule: str, wildcards: Wildcards) -> Load:
 def corpus_threads(project: Project, corpus: str) -> int:
     """Return the processes that a corpus' filters or reader get: more than one only where its own files, as published, keep them busy."""
     entry = project.corpora[corpus]
-    apart = _filters(project, corpus).difference(REMEMBERING) or entry.get("reader") in PARSING
+    apart = filters_of(project, corpus).difference(REMEMBERING) or entry.get("reader") in PARSING
     if project.stand_in or "source" not in entry or not apart:
         return 1
-    return FILTER_PROCESSES if _files_mb(project, corpus, unpacked_by=1.0) > BUSY_MB else 1
+    return FILTER_PROCESSES if files_mb(project, corpus, unpacked_by=1.0) > BUSY_MB else 1
 
 
 def training_cpus(project: Project, run: str) -> int:
     """Return the CPUs that a training's job asks a scheduler for; the training itself keeps to its recipe's threads."""
     recipe = run_recipe(project, run)
-    cpus = CPUS_A_GPU if _text_mb(project, recipe) > BUSY_TRAINING_MB else 1
+    cpus = CPUS_A_GPU if recipe_text_mb(project, recipe) > BUSY_TRAINING_MB else 1
     return max(int(recipe["train"]["threads"]), cpus * project.gpus)
+
+
+def uncapped_need(project: Project, rule: str, wildcards: Wildcards) -> Need:
+    """Return what a job needs, whatever a cluster allows; as `job_need` takes it."""
+    return _asked(rule, load_of(project, rule, wildcards))
+
+
+def most(project: Project) -> tuple[int, int]:
+    """Return the memory (MB) and the time (minutes) beyond which no job of a run asks."""
+    return int(project.settings.get("max_mem_mb", LARGEST_MB)), int(project.settings.get("max_runtime", LONGEST))
 
 
 def job_need(project: Project, rule: str, wildcards: Wildcards, attempt: int) -> Need:
@@ -385,6 +140,5 @@ def job_need(project: Project, rule: str, wildcards: Wildcards, attempt: int) ->
         wildcards: of the job.
         attempt: 1 for the first.
     """
-    first = _asked(rule, load_of(project, rule, wildcards))
-    longest, largest = int(project.settings.get("max_runtime", LONGEST)), int(project.settings.get("max_mem_mb", LARGEST_MB))
+    first, (largest, longest) = uncapped_need(project, rule, wildcards), most(project)
     return Need(min(largest, first.mem_mb * attempt), max(SHORTEST, min(longest, first.runtime * attempt)), first.disk_mb * attempt)

@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.loads import EMBED_RULES, LOADS, copies_mb, large_sets
 from crosslign.config.project import Project
 from crosslign.config.resolve import entry_of, split_run
-from crosslign.config.resources import EMBED_RULES, LOADS, TRAINED_BYTES, copies_mb, job_need, large_sets, load_of
+from crosslign.config.resources import job_need, load_of, most, uncapped_need
 from crosslign.console import bytes_text, number_of
 from crosslign.errors import InputError
 from crosslign.files.lineage import gpu_hours, read_lineage, wall_seconds
@@ -171,11 +172,10 @@ def cost_of(project: Project, jobs: Iterable[Job], gpus: int = 1) -> Cost:
             expected = declared * factor if declared is not None else known.get(wildcards["run"], mean)
             unknown += expected is None
             hours += expected or 0.0
-            stays = TRAINED_BYTES * load_of(project, rule, wildcards).parameters
-            own = copies_mb(project, wildcards["run"])
+            load, own = load_of(project, rule, wildcards), copies_mb(project, wildcards["run"])
             copies |= own
-            kept += stays
-            passing.append(size - stays - sum(own.values()))
+            kept += load.kept_mb
+            passing.append(load.staged_mb - sum(own.values()))
         elif rule in EMBED_RULES:
             encodings += 1
             hours += encoding_hours(project, wildcards) * encoding_factor
@@ -193,22 +193,47 @@ def cost_of(project: Project, jobs: Iterable[Job], gpus: int = 1) -> Cost:
 
 
 def too_long(project: Project, jobs: Iterable[Job], tries: int) -> str:
-    """Return a note on trainings that all tries of a job together have no time for; empty where there are none.
+    """Return a note on jobs that have no time, by rule; empty where all have.
 
     Args:
         project: the configuration.
         jobs: rule and wildcards of every job that would start.
-        tries: of a job, the first included; a training goes on where the last one stopped.
+        tries: of a job, the first included; a training goes on where the last one stopped, any other job begins anew.
     """
-    found = []
+    _, longest = most(project)
+    found: dict[str, list[tuple[float, str]]] = {}
     for rule, wildcards in jobs:
-        hours = declared_hours(project, wildcards["run"]) if rule == "train_system" else None
+        if rule != "train_system":
+            if (minutes := uncapped_need(project, rule, wildcards).runtime) > longest:
+                said = f"{' '.join(wildcards.values())} ({minutes:,} minutes, {longest:,} allowed)"
+                found.setdefault(rule, []).append((minutes, said))
+            continue
+        hours = declared_hours(project, wildcards["run"]) or 0.0
         given = sum(job_need(project, rule, wildcards, attempt).runtime for attempt in range(1, tries + 1)) / 60 if hours else 0.0
-        if hours and given < hours:
-            found.append(f"{wildcards['run']} ({hours:g} hours, {tries} jobs of {given:g} in all)")
-    if not found:
-        return ""
-    return f"no time for {number_of(len(found), 'training')}, such as {found[0]}: raise max_runtime, or retries of the profile"
+        if given < hours:
+            said = f"{wildcards['run']} ({hours:g} hours, {number_of(tries, 'job')} of {given:g} in all)"
+            found.setdefault(rule, []).append((hours * 60, said))
+    told = [f"{number_of(len(late), 'job')} of {rule}, such as {max(late)[1]}" for rule, late in sorted(found.items())]
+    return f"no time for {'; '.join(told)}: raise max_runtime, or retries of the profile for trainings" if told else ""
+
+
+def require_memory(project: Project, jobs: Iterable[Job]) -> None:
+    """Refuse jobs that no machine of the run has the memory for, before the first of them starts.
+
+    Raises:
+        InputError: names the one that asks for most, and how much.
+    """
+    largest, _ = most(project)
+    asked = [(uncapped_need(project, rule, wildcards).mem_mb, rule, " ".join(wildcards.values())) for rule, wildcards in jobs]
+    if asked and (most_asked := max(asked))[0] > largest:
+        memory, rule, name = most_asked
+        why = f"it needs about {memory / 1000:,.0f} GB, and a job may have {largest / 1000:,.0f}"
+        raise InputError(
+            f"no memory for {name}",
+            where=rule,
+            why=why,
+            do="Make it smaller (`rows`, `max_per_pair`, a smaller size), or set max_mem_mb to what your nodes have",
+        )
 
 
 def cost_text(cost: Cost) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, sha256_folder, write_json
+from crosslign.files.linked import copy_linked
 from crosslign.objectives.contract import Part
 from crosslign.training.checkpoint import write_system
 from crosslign.training.curve import finite
@@ -102,8 +103,12 @@ class Selection:
             scores = self._dev(model)
         kept = [name for name in due if name in self._keeps and self._is_better(name, scores.get(name))]
         for name in kept:
+            first = self._place(kept[0], done)
             with atomic_folder(self._place(name, done)) as temporary:
-                write_system(temporary, model, parts, self._readout)
+                if name == kept[0]:
+                    write_system(temporary, model, parts, self._readout)
+                else:
+                    copy_linked(first, temporary)
                 self._sums[name] = sha256_folder(temporary)
             self.best[name] = {"step": done, "value": scores[name]}
         self.looks.append({"step": done, "scores": finite({name: scores.get(name) for name in due}), "kept": kept})
@@ -130,11 +135,13 @@ class Selection:
     def write(self, out: Path, last: Path) -> None:
         """Put the best model of each name into the run's folder; one that never had a score is the last one.
 
+        Names that share a step share its files, and nothing is written twice.
+
         Args:
             out: folder of the run.
             last: the model after the last step, inside it.
         """
         for name in self._keeps:
-            shutil.copytree(self._place(name, self.best[name]["step"]) if name in self.best else last, out / name)
+            copy_linked(self._place(name, self.best[name]["step"]) if name in self.best else last, out / name)
         missing = sorted(set(self._keeps) - set(self.best))
         write_json(out / "selection.json", {"best": self.best, "looks": self.looks, "without_score": missing})

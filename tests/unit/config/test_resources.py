@@ -7,21 +7,20 @@ import pytest
 
 from crosslign.config.data_plan import data_plan
 from crosslign.config.load import load_project
+from crosslign.config.loads import copies_mb, corpus_mb, encoder_size, examples_mb, large_sets, parameters
+from crosslign.config.resolve import kept_checkpoints, run_recipe, runs_of
 from crosslign.config.resources import (
     LONGEST,
     MOST_MB,
     REMEMBERING,
     SHORTEST,
-    corpus_mb,
     corpus_threads,
-    encoder_size,
-    examples_mb,
     job_need,
-    large_sets,
-    parameters,
+    load_of,
     search_gpus,
     search_threads,
     training_cpus,
+    uncapped_need,
 )
 from crosslign.corpora.filters import FILTERS
 
@@ -35,6 +34,11 @@ def project(scale, papers=("msimcse", "moco_bert"), **more):
 @pytest.fixture(scope="module")
 def paper():
     return project("paper")
+
+
+@pytest.fixture(scope="module")
+def mpcl():
+    return project("paper", ("mpcl",))
 
 
 @pytest.fixture(scope="module")
@@ -113,7 +117,7 @@ def test_a_corpus_asks_for_the_time_and_disk_of_what_it_reads(web):
 
 def test_language_identification_takes_longer(web):
     read = {name: job_need(web, "build_corpus", {"corpus": name}, 1).runtime - 60 for name in ("ccmatrix_en-ca", "unpc_en-zh")}
-    assert read["ccmatrix_en-ca"] == pytest.approx(2 * read["unpc_en-zh"] * 6235 / 6143, rel=0.05)
+    assert read["ccmatrix_en-ca"] == pytest.approx(3 * read["unpc_en-zh"] * 6235 / 6143, rel=0.05)
 
 
 def test_the_dump_of_wikipedia_asks_for_the_longest_time(paper):
@@ -228,3 +232,35 @@ def test_only_large_searches_get_threads_and_a_gpu(paper, quick):
     assert (search_threads(paper, "bucc"), search_threads(paper, "bucc_sample"), search_threads(paper, "tatoeba")) == (8, 1, 1)
     assert [search_gpus(paper, task) for task in ("bucc", "bucc_sample", "sts12")] == [min(1, paper.gpus), 0, 0]
     assert search_threads(quick, "bucc") == 1
+
+
+def test_a_run_is_counted_with_every_name_it_keeps_and_a_training_with_its_queue(paper, mpcl):
+    """By hand, at 4 bytes a weight: MPCL keeps its last weights and five best ones; BERT-base twice and two rings of 409,600 keys."""
+    run = next(name for system in mpcl.systems for name in runs_of(mpcl, system) if len(kept_checkpoints(run_recipe(mpcl, name))) == 6)
+    found = load_of(mpcl, "train_system", {"run": run})
+    assert found.kept_mb == pytest.approx(4 * 6 * found.parameters)
+    copies = sum(copies_mb(mpcl, run).values())
+    assert found.staged_mb - copies == pytest.approx((3 * 3 + 4 * 5) * 4 * found.parameters)
+    bert = load_of(paper, "train_system", {"run": "MB-base-s42"})
+    rings = 2 * 409_600 * 768 * 4 / 1e6
+    names = len(kept_checkpoints(run_recipe(paper, "MB-base-s42"))) - 1
+    working = 3 * (4 * 4 * bert.parameters + rings) + 4 * names * 4 * bert.parameters
+    assert bert.staged_mb - sum(copies_mb(paper, "MB-base-s42").values()) == pytest.approx(working)
+
+
+def test_views_copy_neither_dictionaries_nor_given_translations():
+    """XNLI's translations are 2.5 GB; two whole and two partial views of them, and one of its English, a fifteenth."""
+    scl = project("paper", ("scl",))
+    text = corpus_mb(scl, "xtreme_xnli")
+    assert 2_300 < text < 2_700
+    assert corpus_mb(scl, "xnli_full") == corpus_mb(scl, "xnli_partial") == pytest.approx(2 * text)
+    assert corpus_mb(scl, "xnli_code_switch") == pytest.approx(text / 15)
+    assert examples_mb(scl, "xnli_tt") == pytest.approx((5 + 1 / 15) * text)
+
+
+def test_what_examples_hold_in_memory_is_asked_for_whole():
+    """EMMA-X at its printed size: 23 billion sentences at some 30 bytes each."""
+    full = project("paper", ("emma_x",), sizes={"emma_x": "full"})
+    asked = uncapped_need(full, "build_examples", {"examples": "ex_monolingual-full"}).mem_mb
+    assert 500_000 < asked < 1_500_000
+    assert job_need(full, "build_examples", {"examples": "ex_monolingual-full"}, 1).mem_mb == 120_000

@@ -10,7 +10,8 @@ from crosslign.cli.commands.plan import planned
 from crosslign.cli.main import main
 from crosslign.config.data_plan import FileNeed
 from crosslign.config.load import load_project
-from crosslign.config.resources import examples_mb
+from crosslign.config.loads import examples_mb
+from crosslign.errors import InputError
 from crosslign.files import write_json
 from crosslign.paths import Paths
 from crosslign.planning.cost import (
@@ -21,6 +22,7 @@ from crosslign.planning.cost import (
     encoding_correction,
     encoding_hours,
     measured_hours,
+    require_memory,
     too_long,
 )
 from crosslign.planning.data import data_lines, files_csv
@@ -114,7 +116,24 @@ def test_trainings_that_no_number_of_tries_has_time_for_are_named():
     short = load_project(ROOT, {"scale": "paper", "papers": ["moco_bert"], "targets": ["all"], "max_runtime": 120})
     jobs = [training("MB-base-s42"), ("embed", {"run": "MB-base-s42", "text_set": "sts12"})]  # 14 hours are declared
     assert too_long(short, jobs, 7) == ""
-    assert "1 training, such as MB-base-s42 (14 hours, 4 jobs of 8 in all): raise max_runtime" in too_long(short, jobs, 4)
+    assert "1 job of train_system, such as MB-base-s42 (14 hours, 4 jobs of 8 in all): raise max_runtime" in too_long(short, jobs, 4)
+
+
+def test_other_jobs_that_need_more_time_than_is_allowed_are_named_by_rule():
+    web = load_project(ROOT, {"scale": "paper", "papers": ["emma_x"], "targets": ["all"], "max_runtime": 480})
+    jobs = [("build_corpus", {"corpus": name}) for name in ("cc100_sw", "cc100_de", "cc100_en")]
+    said = too_long(web, jobs, 4)
+    assert "2 jobs of build_corpus, such as cc100_en (" in said
+    assert "480 allowed" in said
+
+
+def test_a_job_that_no_node_has_the_memory_for_is_refused_with_the_figure():
+    full = load_project(ROOT, {"scale": "paper", "papers": ["emma_x"], "targets": ["all"], "sizes": {"emma_x": "full"}})
+    jobs = [("build_examples", {"examples": "ex_monolingual-full"})]
+    refused = r"build_examples: no memory for ex_monolingual-full; it needs about \d{3,} GB, and a job may have 120"
+    with pytest.raises(InputError, match=refused):
+        require_memory(full, jobs)
+    require_memory(replace(full, settings={**full.settings, "max_mem_mb": 2_000_000}), jobs)
 
 
 def test_finished_trainings_correct_the_hours_of_those_to_come(project):

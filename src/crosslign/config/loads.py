@@ -1,0 +1,302 @@
+"""What a job works on: text, parameters, pairs of a search, disk while it runs; figured from the catalog, before anything is made."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from crosslign.config.catalog import file_names
+from crosslign.config.graph import examples_inputs, selection_sets, source_file
+from crosslign.config.mining import mine_recipe
+from crosslign.config.project import Project
+from crosslign.config.resolve import LAST, encoder_at_scale, entry_of, is_untrained, kept_checkpoints, run_recipe
+
+Wildcards = Mapping[str, str]
+
+UNKNOWN_MB = {False: 50.0, True: 2.0}
+"""Size of a file of which the catalog says none, by whether evaluation sets alone are made of it."""
+STAND_IN_MB = 0.2
+PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst", ".tgz", ".whl")
+UNPACKED_BY = 4.0
+"""How much larger text is than its archive."""
+BYTES_A_ROW = 300
+BYTES_A_SENTENCE = 100
+UNKNOWN_MILLIONS = 300.0
+"""Parameters of an encoder of which the catalog says none."""
+EMBED_RULES = ("embed", "embed_large")
+"""Rules that write vectors."""
+PARSING = ("wikipedia_dump",)
+"""Readers that parse in processes of their own."""
+STAGING = ("exact_duplicate", "near_duplicate")
+"""Filters that let all rows before them wait on disk."""
+LANGUAGE_ID = 2
+"""How much longer than everything else, as declared, the identification of languages takes: 289 microseconds a pair of 200 bytes beside 17
+(docs/results.md), where 120 are declared. Parsing wiki markup takes as long again."""
+COPY_SHARE = 2.2
+"""Size of a tokenised copy of a training's examples, for the size of their text: the rows, unpacked, and token ids of 4 bytes."""
+SEARCHING = ("bitext_mining",)
+"""Scorers that compare each sentence with all of the other side; the sides of the other scorers' sets are small."""
+NANOSECONDS_A_PAIR = 24.9
+"""Of a search in float32 at 1,024 dimensions in one thread; 13.1 where the CPU multiplies bfloat16 (docs/results.md)."""
+UNEQUAL = 1.5
+MANY_COMPARED = 1e10
+"""Pairs from which on a score gets `SEARCH_THREADS`, or a GPU: four minutes of one thread."""
+SEARCH_THREADS = 8
+LARGE_MB = 100.0
+"""Text (MB) from which on the vectors of a set are temporary, unless `keep` says otherwise: 4 GB a run at 1,024 dimensions."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What a job works on.
+
+    Attributes:
+        text_mb: text that it works on, unpacked: of a corpus what its sample keeps, as that is what later jobs read.
+        parameters: of its encoder, in millions; 0 without one.
+        gpu_hours: declared hours of a training on a large GPU; None where none are declared.
+        read_mb: text that it reads to get there, unpacked; a sample is drawn after reading, so it has no part in it.
+        staged_mb: disk that it needs while it runs, and gives back.
+        kept_mb: disk of a trained run.
+        slowness: how much longer than others its text takes.
+        compared: pairs of sentences that a search compares.
+    """
+
+    text_mb: float = 0.0
+    parameters: float = 0.0
+    gpu_hours: float | None = None
+    read_mb: float = 0.0
+    staged_mb: float = 0.0
+    kept_mb: float = 0.0
+    slowness: float = 1.0
+    compared: float = 0.0
+
+    @property
+    def sentences(self) -> float:
+        """About how many sentences the text has."""
+        return self.text_mb * 1e6 / BYTES_A_SENTENCE
+
+    @property
+    def vectors_mb(self) -> float:
+        """Size of the vectors of all sentences."""
+        return self.sentences * self.dimension * 4 / 1e6
+
+    @property
+    def dimension(self) -> int:
+        """Of its encoder's vectors, by the encoder's size."""
+        return 1024 if self.parameters > 400 else 768 if self.parameters > 60 else 384
+
+    @property
+    def search_minutes(self) -> float:
+        """Minutes of its search on a CPU that multiplies no bfloat16, with the threads that such a job gets; a GPU takes seconds."""
+        threads = SEARCH_THREADS if self.compared > MANY_COMPARED else 1
+        return self.compared * NANOSECONDS_A_PAIR * 1e-9 / 60 * self.dimension / 1024 / threads
+
+
+def _capped(size: float, rows: int | None) -> float:
+    return min(size, rows * BYTES_A_ROW / 1e6) if rows else size
+
+
+def _known_mb(file: Mapping[str, Any]) -> float:
+    """Return the size of a file as published; 0 where the catalog says none."""
+    return float(file.get("bytes") or file.get("about_bytes") or 0.0) / 1e6
+
+
+def files_mb(project: Project, corpus: str, unpacked_by: float = UNPACKED_BY) -> float:
+    """Return the size of a corpus' own files: those of its source that it names, or all."""
+    entry = project.corpora[corpus]
+    source = project.sources[entry["source"]]
+    read = file_names(source, entry)
+    files = [file for file in source["files"] if file["name"] in read]
+    sizes = [_known_mb(file) * (unpacked_by if file["name"].endswith(PACKED) else 1.0) for file in files]
+    unknown = sizes.count(0.0)
+    small = bool(unknown) and (entry["kind"] == "evaluation" or corpus in project.evaluated_alone)
+    return sum(sizes) + unknown * UNKNOWN_MB[small]
+
+
+def _read_mb(project: Project, corpus: str) -> float:
+    """Return the text that is read to make a corpus, unpacked: its own files and what it is cut from, whole."""
+    entry = project.corpora[corpus]
+    size = sum(corpus_mb(project, name) for name in [*entry.get("from", []), *entry.get("of", [])])
+    if "source" in entry:
+        size += STAND_IN_MB if project.stand_in else files_mb(project, corpus)
+    return size
+
+
+def filters_of(project: Project, corpus: str) -> set[str]:
+    """Return the names of a corpus' filters."""
+    return {rule for step in project.corpora[corpus].get("filters", []) for rule in step}
+
+
+def corpus_mb(project: Project, corpus: str) -> float:
+    """Return the size of a corpus or view, unpacked; at most what its entry or the scale keeps of it.
+
+    A view holds so many copies of its corpora's rows; of dictionaries and given translations it copies nothing.
+    """
+    if corpus in project.views:
+        entry = project.views[corpus]
+        copied = sum(corpus_mb(project, name) * _in_languages(project, entry, name) for name in entry["from"])
+        return copied * int(entry.get("views", 1))
+    entry = project.corpora[corpus]
+    size = _capped(_read_mb(project, corpus) * entry.get("share", 1.0), entry.get("sample") or entry.get("options", {}).get("size"))
+    return size if entry["kind"] == "evaluation" or entry.get("whole") else _capped(size, project.scale["limits"].get("corpus_rows"))
+
+
+def large_sets(project: Project) -> list[str]:
+    """Return the text sets whose vectors are removed after their last score."""
+    if project.settings.get("keep", {}).get("embeddings"):
+        return []
+    shown = {entry["text_set"] for entry in project.figures.values() if "text_set" in entry}
+    sets = [name for name, entry in project.corpora.items() if entry["kind"] == "evaluation" and name not in shown]
+    return [name for name in sets if corpus_mb(project, name) > LARGE_MB]
+
+
+def examples_mb(project: Project, examples: str) -> float:
+    """Return the size of a training set, as far as it follows from its corpora; at most what its entry or the scale keeps of it."""
+    entry = project.examples[examples]
+    size = sum(corpus_mb(project, name) * _taken(project, entry, name) for name in entry.get("from", []))
+    size += sum(examples_mb(project, name) for name in examples_inputs(project, examples)["others"])
+    if "max_per_pair" in entry:
+        size = _capped(size, entry["max_per_pair"] * max(1, len(entry.get("pairs", [])) or len(entry.get("langs", []))))
+    return _capped(_capped(size, entry.get("rows")), project.scale["limits"].get("example_rows"))
+
+
+def _taken(project: Project, entry: Mapping[str, Any], corpus: str) -> float:
+    """Return the share of a corpus' rows that labelled examples take, by their languages; 1 where the entries do not say."""
+    return _in_languages(project, entry, corpus) if entry.get("builder") == "labelled_rows" else 1.0
+
+
+def _in_languages(project: Project, entry: Mapping[str, Any], corpus: str) -> float:
+    """Return the share of a corpus or view that is in the languages of an entry; 1 where one of both does not say which."""
+    there, wanted = (project.views.get(corpus) or project.corpora[corpus]).get("langs"), entry.get("langs")
+    return len(set(wanted) & set(there)) / len(there) if wanted and there else 1.0
+
+
+def _examples_read_mb(project: Project, examples: str) -> float:
+    size = sum(corpus_mb(project, name) for name in project.examples[examples].get("from", []))
+    return size + sum(examples_mb(project, name) for name in examples_inputs(project, examples)["others"])
+
+
+def parameters(project: Project, run: str) -> float:
+    """Return the parameters of a run's encoders, in millions."""
+    if is_untrained(project, run):
+        return encoder_size(project, encoder_at_scale(project, run))
+    base = run_recipe(project, run)["base"]
+    if "run" in base:
+        return parameters(project, base["run"])
+    return sum(encoder_size(project, encoder) for encoder in set(base["members"].values()))
+
+
+def _tokenizers(project: Project, run: str) -> tuple[str, ...]:
+    """Return the base encoders whose tokenizers a run reads text with."""
+    if is_untrained(project, run):
+        return (encoder_at_scale(project, run),)
+    base = run_recipe(project, run)["base"]
+    return _tokenizers(project, base["run"]) if "run" in base else tuple(base["members"].values())
+
+
+def copies_mb(project: Project, run: str) -> dict[tuple[str, ...], float]:
+    """Return the size of each tokenised training set of a run, by what it depends on: runs that share all of that share the copy."""
+    recipe = run_recipe(project, run)
+    read = (*_tokenizers(project, run), str(recipe["train"]["max_length"]), recipe["readout"].get("prefix", ""))
+    return {(name, *read): COPY_SHARE * examples_mb(project, name) for name in {term["examples"] for term in recipe["terms"]}}
+
+
+def encoder_size(project: Project, encoder: str) -> float:
+    """Return the parameters of a base encoder, in millions."""
+    entry = project.encoders[encoder]
+    if "construct" in entry:
+        made = entry["construct"]
+        return float(made["hidden"] * (made["vocabulary"] + made["layers"] * (4 * made["hidden"] + 2 * made["intermediate"]))) / 1e6
+    return float(entry.get("parameters_m", UNKNOWN_MILLIONS))
+
+
+def _corpus(project: Project, w: Wildcards) -> Load:
+    """Return the load of a corpus: all that its files hold is read and goes through the filters."""
+    read, filters = _read_mb(project, w["corpus"]), filters_of(project, w["corpus"])
+    staged = read if filters.intersection(STAGING) else 0.0
+    slowness = 1.0 + LANGUAGE_ID * ("language_id" in filters) + (project.corpora[w["corpus"]].get("reader") in PARSING)
+    return Load(corpus_mb(project, w["corpus"]), read_mb=read, staged_mb=staged, slowness=slowness)
+
+
+def recipe_text_mb(project: Project, recipe: Mapping[str, Any]) -> float:
+    """Return the text of the training sets of a recipe, each counted once."""
+    return sum(examples_mb(project, name) for name in {term["examples"] for term in recipe["terms"]})
+
+
+def _training(project: Project, w: Wildcards) -> Load:
+    recipe = run_recipe(project, w["run"])
+    text = recipe_text_mb(project, recipe)
+    text += sum(corpus_mb(project, name) for name in selection_sets(project, recipe))
+    hours = entry_of(project, recipe["system"]).get("gpu_hours")
+    capped = any(limit in project.scale["limits"] for limit in ("steps", "example_rows"))
+    kept, working = _training_mb(project, recipe, parameters(project, w["run"]))
+    staged = working + sum(copies_mb(project, w["run"]).values())
+    return Load(text, parameters(project, w["run"]), float(hours) if hours and not capped else None, staged_mb=staged, kept_mb=kept)
+
+
+def _training_mb(project: Project, recipe: Mapping[str, Any], millions: float) -> tuple[float, float]:
+    """Return the disk of a run's folder, and of its working folder at its fullest.
+
+    The run holds the weights (4 bytes a parameter) of each name that it keeps. While it trains there are two checkpoints and a third in
+    the making: weights and AdamW's two moments, and of a momentum queue the copies and its keys; and of each name that a dev evaluation
+    chooses the best model now, those of both checkpoints, and one in the making. Names that share a step share its files.
+    """
+    weights, names = 4 * millions, [name for name in kept_checkpoints(recipe) if name != LAST]
+    queues = [part for part in recipe.get("parts", {}).values() if part["kind"] == "momentum_queue"]
+    members = len(recipe["base"].get("members", ())) or 1
+    keys = sum(4e-6 * members * part["size"] * Load(parameters=millions / members).dimension for part in queues)
+    checkpoint = 3 * weights + (weights if queues else 0.0) + keys
+    return weights * (1 + len(names)), 3 * checkpoint + 4 * len(names) * weights
+
+
+def compared(project: Project, task: str) -> float:
+    """Return how many pairs of sentences the scorer of a task compares: each side with the other, in every language pair of its sets.
+
+    The catalog knows the size of a set, not of its sides: languages are taken to be equal in size, and `UNEQUAL` is what they are not.
+    """
+    entry, pairs = project.tasks[task], 0.0
+    if entry["scorer"] not in SEARCHING:
+        return pairs
+    for corpus in entry["texts"].values():
+        own = _language_pairs(project, corpus)
+        whole = sum(_language_pairs(project, name) for name in project.corpora[corpus].get("of", [corpus]))
+        sentences = corpus_mb(project, corpus) * own / whole * 1e6 / BYTES_A_SENTENCE
+        pairs += UNEQUAL * sentences**2 / (4 * own)
+    return pairs
+
+
+def _language_pairs(project: Project, corpus: str) -> int:
+    """Return how many languages of a set are paired with its pivot."""
+    return max(1, len(project.corpora[corpus]["langs"]) - 1)
+
+
+def _scoring(project: Project, w: Wildcards) -> Load:
+    text = sum(corpus_mb(project, corpus) for corpus in project.tasks[w["task"]]["texts"].values())
+    return Load(text, parameters(project, w["run"]), compared=compared(project, w["task"]))
+
+
+def _mining(project: Project, w: Wildcards) -> Load:
+    recipe = mine_recipe(project, w["mine"])
+    sizes = [(project.root / recipe[side]["file"]) for side in ("source", "target")]
+    text = sum(path.stat().st_size / 1e6 * (UNPACKED_BY if path.suffix in PACKED else 1.0) for path in sizes if path.exists())
+    return Load(text, sum(encoder_size(project, encoder) for encoder in recipe["encoders"]))
+
+
+def _overall(project: Project, w: Wildcards) -> Load:
+    return Load(sum(corpus_mb(project, name) for name in project.corpora))
+
+
+LOADS: Mapping[str, Callable[[Project, Wildcards], Load]] = {
+    "fetch": lambda p, w: Load(_known_mb(source_file(p, w["source"], w["file"]))),
+    "prepare_encoder": lambda p, w: Load(parameters=encoder_size(p, w["encoder"])),
+    "build_corpus": _corpus,
+    "build_evaluation": lambda p, w: Load(corpus_mb(p, w["corpus"]), read_mb=_read_mb(p, w["corpus"])),
+    "build_view": lambda p, w: Load(corpus_mb(p, w["view"])),
+    "build_examples": lambda p, w: Load(examples_mb(p, w["examples"]), read_mb=_examples_read_mb(p, w["examples"])),
+    "train_system": _training,
+    **dict.fromkeys(EMBED_RULES, lambda p, w: Load(corpus_mb(p, w["text_set"]), parameters(p, w["run"]))),
+    "score": _scoring,
+    "measure_overlap": _overall,
+    **dict.fromkeys(("mine_texts", "mine_embed", "mine_search", "mine_pairs"), _mining),
+}
