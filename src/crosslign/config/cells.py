@@ -130,11 +130,13 @@ def _setting_cell(project: Project, row: Mapping[str, Any], column: Mapping[str,
 
 
 def setting_of(project: Project, system: str, setting: str) -> str:
-    """Return a setting of a trained system's recipe, such as `train.learning_rate` or `terms.0.batch`.
+    """Return a setting of a trained system's recipe, such as `train.learning_rate` or `terms.0.batch`; `gpus` is the run's own.
 
     Raises:
         InputError: it has none of that name.
     """
+    if setting == "gpus":
+        return str(project.gpus)
     found: Any = resolve(project, system, seeds_of(project, system)[0])
     for key in setting.split("."):
         try:

@@ -16,7 +16,7 @@ from crosslign.errors import InputError
 from crosslign.files.rows import EVALUATION_FILES
 
 NO_SETTINGS = frozenset(
-    {"about_bytes", "access", "citation", "expect_none", "how", "longest", "normalises", "parameters_m", "readout", "share"}
+    {"about_bytes", "access", "citation", "evidence", "expect_none", "how", "longest", "normalises", "parameters_m", "readout", "share"}
 )
 """Keys of catalog entries on which no byte of what is made of them depends: words for people, rough sizes, what others look at."""
 

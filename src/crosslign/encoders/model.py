@@ -29,6 +29,8 @@ ROBERTA_POSITIONS = frozenset(
     {"roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "camembert", "xmod", "mpnet", "data2vec-text", "longformer"}
 )
 """Model types whose positions begin behind the padding id."""
+WITHOUT_FAST_TOKENIZER = frozenset({"xlm"})
+"""Model types whose tokenizer transformers has in Python alone: XLM's, with Moses' rules before its merges."""
 WITH_DECODER = frozenset({"t5", "mt5", "umt5"})
 """Model types that AutoModel reads with a decoder; here only their encoder is."""
 
@@ -70,7 +72,7 @@ class Member(nn.Module):
 
     Args:
         backbone: a model of transformers whose forward pass gives `last_hidden_state`.
-        tokenizer: its fast tokenizer.
+        tokenizer: its tokenizer, a fast one but for `WITHOUT_FAST_TOKENIZER`.
         dense: pooling and dense layers of its own, as SentenceTransformer puts them behind some transformers.
 
     Attributes:
@@ -188,7 +190,7 @@ class Member(nn.Module):
             raise InputError("weights are missing", where=str(folder), why=f"not in the file: {', '.join(missing[:5])}")
         if missing:
             backbone.pooler = None  # it would hold random numbers
-        if not tokenizer.is_fast:
+        if not tokenizer.is_fast and backbone.config.model_type not in WITHOUT_FAST_TOKENIZER:
             raise InputError("the model has no fast tokenizer", where=str(folder), why="tokenizer.json is missing")
         use_fast_dropout(backbone)
         pooler = Dense.of_pooler(backbone)
@@ -201,8 +203,9 @@ class Member(nn.Module):
         folder = Path(folder)
         backbone: Any = self.backbone
         backbone.save_pretrained(folder)
-        self.tokenizer.backend_tokenizer.no_truncation()  # else the last call's truncation is saved with it
-        self.tokenizer.backend_tokenizer.no_padding()
+        if self.tokenizer.is_fast:
+            self.tokenizer.backend_tokenizer.no_truncation()  # else the last call's truncation is saved with it
+            self.tokenizer.backend_tokenizer.no_padding()
         self.tokenizer.save_pretrained(folder)
         open_to_readers(folder)
         dense, can_be_cut = self.dense or Dense.of_pooler(backbone), backbone.config.model_type in BERT_KIN
