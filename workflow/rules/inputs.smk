@@ -123,6 +123,12 @@ def head_modules(wildcards, text_set=None):
     return [f"crosslign.objectives.parts.{head['entry']['kind']}"] if head else []
 
 
+def fitted(wildcards, part):
+    """What a whitened readout is fitted to; nothing for any other."""
+    run, checkpoint, readout = wildcards.run, wildcards.checkpoint, wildcards.readout
+    return graph.fitted_to(project, run, checkpoint, readout).get(part, [])
+
+
 def score_recipe(wildcards):
     system, seed = split_run(project, wildcards.run)
     return {

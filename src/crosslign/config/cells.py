@@ -105,8 +105,10 @@ def counted(row: Mapping[str, Any], column: Mapping[str, Any]) -> Mapping[str, A
 
 
 def _count_cell(project: Project, table: str, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a cell that is counted: one record of the table's counts, or the sum of several."""
+    """Return a cell that is counted: one record of the table's counts, the sum of several, or the main metric of a task by its name."""
     named = counted(row, column)
+    if "metric_of" in named:
+        return {"text": str(project.tasks[named["metric_of"]]["main"]["metric"])}
     reason = row.get("reason", "") or column.get("reason", "") or named.get("reason", "")
     needed = [("corpus", name) for name in named.get("corpora", [])] + [("examples", name) for name in named.get("examples", [])]
     reason = reason or next(filter(None, (why_missing(project, *need) for need in needed)), "")
