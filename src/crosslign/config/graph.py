@@ -161,7 +161,7 @@ def run_head(project: Project, run: str, text_set: str) -> dict[str, Any]:
 
 
 def fitted_to(project: Project, run: str, checkpoint: str, readout: str) -> dict[str, Path]:
-    """Return `matrix`, `texts` and `items` of what a whitened readout is fitted to: that text set, read by the same run without whitening."""
+    """Return `matrix`, `texts` and `items` of what a whitened readout is fitted to, read by the same run without whitening."""
     entry = readout_entry(project, readout)
     if not (whitening := entry.get("whitening")):
         return {}

@@ -53,7 +53,9 @@ def tokenise(tokenizer: Any, texts: Sequence[str], pair_texts: Sequence[str] | N
 
 def _tokenise_slowly(tokenizer: Any, texts: Sequence[str], pairs: Sequence[str] | None, max_length: int) -> Tokens:
     """Tokenise by a tokenizer in Python, without segment numbers: XLM adds the embedding of the word of that number."""
-    found = [tokenizer(*asked).input_ids for asked in (zip(texts, pairs, strict=True) if pairs is not None else ((text,) for text in texts))]
+    found = [
+        tokenizer(*asked).input_ids for asked in (zip(texts, pairs, strict=True) if pairs is not None else ((text,) for text in texts))
+    ]
     long = [at for at, ids in enumerate(found) if len(ids) > max_length]
     for at in long:
         found[at] = tokenizer(texts[at], None if pairs is None else pairs[at], truncation=True, max_length=max_length).input_ids

@@ -12,7 +12,7 @@ from crosslign.config.baselines import named_rows
 from crosslign.config.cells import column_facts, counted, resolve_table, system_of
 from crosslign.config.project import Project
 from crosslign.config.uses import Uses
-from crosslign.reporting.published import Figure, read_published
+from crosslign.reporting.published import Figure, Published, read_published
 
 RUNNABLE, DASH, OTHER, UNPROVED, NOT_QUICK = "runnable", "dash", "measures something else", "address or format not shown", "none at quick"
 ORDER = (RUNNABLE, OTHER, UNPROVED, NOT_QUICK, DASH)
@@ -21,9 +21,10 @@ HEAD = """# What can be run of each paper
 
 Written by `crosslign coverage --configfile config/paper.yaml > docs/papers/coverage.md`, from the configuration alone; a test holds it.
 
-A *cell* is one printed figure of a table. It is *runnable* where a cell of ours stands beside it without a reason against it, every source of
-its data says where address and format can be read (`evidence:` in config/corpora.yaml), it has a value at scale quick, too, and no footnote
-marks it (`measures_other: true`) as a measurement of something else. A figure that two rows show is counted once, by the better of them.
+A *cell* is one printed figure of a table. It is *runnable* where a cell of ours stands beside it without a reason against it, every source
+of its data says where address and format can be read (`evidence:` in config/corpora.yaml), it has a value at scale quick, too, and no
+footnote marks it (`measures_other: true`) as a measurement of something else. A figure that two rows show is counted once, by the better
+of them.
 """
 
 
@@ -61,7 +62,7 @@ def _sources(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]
     uses = Uses(project)
     labels = [part for part in column.get("mean_of", []) if isinstance(part, str)]
     parts = [{**column_facts(column), **part} for part in column.get("mean_of", []) if not isinstance(part, str)]
-    for part in [] if labels else parts or [column]:
+    for part in [] if labels else parts or [dict(column)]:
         if "task" in part:
             uses.task(part["task"])
             uses.system(system_of(row, part))
@@ -93,11 +94,12 @@ def _cells(project: Project, quick: Project, name: str) -> Iterator[tuple[Mappin
     labels = [column["label"] for column in table["columns"]]
     for number, row in enumerate(table["rows"]):
         states: dict[str, tuple[str, str]] = {}
-        for at, column in sorted(enumerate(table["columns"]), key=lambda c: all(isinstance(part, str) for part in c[1].get("mean_of", [0]))):
-            if members := table["cells"][number][at].get("mean_of", []):
+        cells = table["cells"][number]
+        for at, column in sorted(enumerate(table["columns"]), key=lambda one: "mean_of" in cells[one[0]]):  # means behind their columns
+            if members := cells[at].get("mean_of", []):
                 states[labels[at]] = max((states[label] for label in members), key=lambda found: ORDER.index(found[0]))
             else:
-                states[labels[at]] = _state(project, row, column, table["cells"][number][at], reduced[number][at])
+                states[labels[at]] = _state(project, row, column, cells[at], reduced[number][at])
             if _marked(entry, number, labels[at]) and states[labels[at]][0] != DASH:
                 states[labels[at]] = (OTHER, "")
             yield row, column, *states[labels[at]]
@@ -126,7 +128,7 @@ def coverage(project: Project, quick: Project, published: Path) -> dict[str, Cov
     for paper in project.settings["papers"]:
         best: dict[int, tuple[str, str, str]] = {}
         printed: dict[str, list[Figure]] = {}
-        read = {}
+        read: dict[str, Published] = {}
         for name in (name for name in project.tables if project.paper_of[name] == paper):
             source = project.tables[name].get("published_from", name)
             figures = read.setdefault(source, read_published(published, source))
@@ -155,8 +157,8 @@ def coverage_page(found: Mapping[str, Coverage]) -> str:
     for paper, covered in found.items():
         lines += ["", f"## {paper}", "", "| table | printed | runnable |", "|---|---:|---:|"]
         lines += [f"| {table} | {printed} | {runnable} |" for table, (runnable, printed) in covered.tables.items()]
-        listed = [("reason of a dash", covered.reasons), ("source without evidence", covered.sources), (OTHER + ", of table", covered.others)]
-        for head, counts in listed:
+        heads = ("reason of a dash", "source without evidence", f"{OTHER}, of table")
+        for head, counts in zip(heads, (covered.reasons, covered.sources, covered.others), strict=True):
             if counts:
                 lines += ["", f"| {head} | cells |", "|---|---:|"]
                 lines += [f"| {what} | {n} |" for what, n in sorted(counts.items(), key=lambda item: (-item[1], item[0]))]

@@ -38,7 +38,8 @@ def test_cosines_are_those_of_the_formula(matrices, tmp_path, monkeypatch, dimen
     whiten(matrices["own"][0], mean, kernel, True, tmp_path / "out.npy")
     expected = by_the_formula(np.repeat(matrices["fitted"][1], weights, axis=0), matrices["own"][1], dimensions)
     found = np.load(tmp_path / "out.npy")
-    assert found.shape == (31, dimensions) and found.dtype == np.float32
+    assert found.shape == (31, dimensions)
+    assert found.dtype == np.float32
     np.testing.assert_allclose(found @ found.T, expected @ expected.T, atol=1e-6)
 
 

@@ -101,9 +101,7 @@ def _prepared(file: Part, lang: str, limit: int | None) -> list[Chosen]:
     return [(lang, f"{lang}-{number}", str(record["mention"]), str(record["entity_id"])) for number, record in rows]
 
 
-def _mentions(
-    found: Sequence[tuple[int, dict[str, Any]]], file: str, langs: set[str], limit: int | None
-) -> list[Chosen]:
+def _mentions(found: Sequence[tuple[int, dict[str, Any]]], file: str, langs: set[str], limit: int | None) -> list[Chosen]:
     """Return every mention; a record holds one, or a list of them."""
     chosen, counts, seen = [], dict[str, int](), set[str]()
     for number, record in found:
