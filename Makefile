@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: apertium triton demo gallery methods mirror test test-all test-unit test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short \
+.PHONY: apertium triton demo gallery methods mirror test test-all test-unit test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short \
 	test-faults test-faults-workflow soak soak-short lint format bench gpu clean help
 
 help:
@@ -57,11 +57,15 @@ test: $(VENV)/.installed
 # The tests of the cluster, beside others, are given more time before they call something late.
 test-all: $(VENV)/.installed
 	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 2 -k -O \
-		test-workflow test-unit test-papers test-faults-workflow test-cluster-short soak-short test-gpu
+		test-workflow test-unit test-papers test-faults-workflow test-cluster-short soak-short test-gpu test-long
 
 # They hold the bytes of a CPU: a GPU is hidden from them.
 test-unit: $(VENV)/.installed
-	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/unit
+	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/unit -m "not long"
+
+# What of it takes minutes: `make test` leaves it out.
+test-long: $(VENV)/.installed
+	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/unit -m long -rs
 
 # On a machine with little more than torch, transformers, accelerate and pyarrow: PYTHONPATH=src python -m pytest tests/gpu
 test-gpu: $(VENV)/.installed
@@ -102,7 +106,7 @@ test-papers: $(VENV)/.installed
 # Triton comes with torch's builds for CUDA alone, and its interpreter works with no later numpy: both lie apart from the packages.
 triton: $(VENV)/.installed
 	@test -d $(VENV)/triton/triton || $(BIN)/pip install --quiet --disable-pip-version-check --no-deps --target $(VENV)/triton \
-		triton==3.6.0 numpy==2.3.5 2>/dev/null || echo "Triton cannot be installed here: the tests of its kernels are skipped"
+		triton==3.7.1 numpy==2.3.5 2>/dev/null || echo "Triton cannot be installed here: the tests of its kernels are skipped"
 
 # Without it the tests of its translator are skipped; where there is no apt-get, or no right to use it, this says so and goes on.
 apertium:

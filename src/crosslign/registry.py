@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ast
+import functools
 import importlib
+import importlib.util
 import pkgutil
 import re
+from collections.abc import Callable
 from difflib import get_close_matches
-from typing import Generic, TypeVar
+from pathlib import Path
+from typing import Generic, TypeGuard, TypeVar
 
 from crosslign.errors import InputError
 
@@ -32,11 +37,56 @@ def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().removesuffix("_filter")
 
 
+@functools.cache
+def source_of(module: str) -> Path | None:
+    """Return a module's file; found by its name, since to ask for the spec of a submodule imports the packages above it."""
+    package, *inner = module.split(".")
+    spec = importlib.util.find_spec(package)
+    for folder in spec.submodule_search_locations or () if spec else ():
+        place = Path(folder, *inner)
+        for path in (place.with_suffix(".py"), place / "__init__.py"):
+            if path.is_file():
+                return path
+    return None
+
+
+def is_registering(decorator: ast.expr) -> TypeGuard[ast.Call]:
+    """Tell whether a decorator of a syntax tree is a call of some registry's `register`."""
+    return isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Attribute) and decorator.func.attr == "register"
+
+
+@functools.cache
+def version_of(module: str) -> int:
+    """Return the version that a module registers its implementation under, read from its syntax tree: nothing is imported.
+
+    Raises:
+        InputError: there is no such module, or it registers no version.
+    """
+    path = source_of(module)
+    text = path.read_text(encoding="utf-8") if path else ""
+    decorators = [call for node in ast.parse(text).body for call in getattr(node, "decorator_list", ())]
+    for call in decorators:
+        if is_registering(call):
+            given = {keyword.arg: keyword.value for keyword in call.keywords}.get("version")
+            if isinstance(given, ast.Constant) and isinstance(given.value, int) and given.value > 0:
+                return given.value
+    do = "Write @NAME.register(version=1), a plain number from 1 up, above the function or class (docs/trust.md)"
+    raise InputError(f"{module} registers no version", where=str(path or module), do=do)
+
+
+def since_first(version: int) -> dict[str, int]:
+    """Return a version as part of a cache's key: none of the first, so that what was kept before there were versions is found."""
+    return {"version": version} if version > 1 else {}
+
+
 class Registry(Generic[T]):
     """Named implementations of one seam.
 
     An implementation called `moses` is the function or class decorated with `register` in the module
     `moses` of the seam's package; adding one is adding that module. Modules load when first asked for.
+
+    Its version is a number that a person raises when results change: it alone, and not the code, makes what rests on the
+    implementation again (docs/trust.md, What is made again).
 
     Args:
         kind: what is registered, in the singular, as error messages name it.
@@ -48,13 +98,21 @@ class Registry(Generic[T]):
         self.package = package
         self._entries: dict[str, T] = {}
 
-    def register(self, entry: Entry) -> Entry:
-        """File a function or class under the name of the module that defines it (a decorator)."""
-        name = str(entry.__module__).rsplit(".", 1)[-1]
-        if name in self._entries:
-            raise ValueError(f"module {entry.__module__} registers two {self.kind}s")
-        self._entries[name] = entry  # type: ignore[assignment]
-        return entry
+    def register(self, *, version: int = 0) -> Callable[[Entry], Entry]:
+        """Return a decorator that files a function or class under the name of the module that defines it.
+
+        Args:
+            version: from 1 up, written as a plain number, since `version_of` reads it and nobody imports; 0 for what makes no results.
+        """
+
+        def file(entry: Entry) -> Entry:
+            name = str(entry.__module__).rsplit(".", 1)[-1]
+            if name in self._entries:
+                raise ValueError(f"module {entry.__module__} registers two {self.kind}s")
+            self._entries[name] = entry  # type: ignore[assignment]
+            return entry
+
+        return file
 
     def names(self) -> list[str]:
         """Return all names, sorted."""
@@ -64,6 +122,10 @@ class Registry(Generic[T]):
     def module(self, name: str) -> str:
         """Return the dotted name of the module that implements `name`."""
         return f"{self.package}.{name}"
+
+    def version(self, name: str) -> int:
+        """Return the version of the implementation called `name`; errors as those of `version_of`."""
+        return version_of(self.module(name))
 
     def get(self, name: str, where: str = "") -> T:
         """Return the implementation called `name`.

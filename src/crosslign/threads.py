@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 SLURM_CPUS = "SLURM_CPUS_PER_TASK"
 MOST_PROCESSES = 16
@@ -27,6 +29,19 @@ def limit_threads(threads: int) -> None:
         import torch
 
         torch.set_num_threads(threads)
+
+
+@contextmanager
+def torch_threads(threads: int) -> Iterator[None]:
+    """Give torch so many threads for a while: for what gives the same bytes with any number of them."""
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 class _NoPandas:

@@ -10,8 +10,6 @@ from slurm_project import OWN, SlurmProject
 
 
 def pytest_configure(config):
-    config.addinivalue_line("markers", "long: left out of the short form that runs with every change")
-
     # Asked to end, pytest would leave the daemons behind; an exception lets it tear down.
     def stop(number, frame):
         raise KeyboardInterrupt(f"signal {number}")

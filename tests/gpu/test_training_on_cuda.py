@@ -66,11 +66,12 @@ def farthest(one, other):
     return max(float((a[name] - b[name]).abs().max()) for name in a)
 
 
+@pytest.mark.parametrize("kernels", ["off", "auto"])
 @pytest.mark.parametrize("system", methods.SYSTEMS)
-def test_every_method_trains_as_on_a_cpu(cuda, on_a_cpu, fitted, system):
+def test_every_method_trains_as_on_a_cpu(cuda, on_a_cpu, fitted, system, kernels):
     with on_a_cpu():
         expected = fitted(system, "cpu")
-    found = fitted(system, "gpu")
+    found = fitted(system, "gpu", kernels=kernels)
     assert (expected.summary["device"], found.summary["device"]) == ("cpu", "cuda")
     assert found.model.device.type == "cuda"
     assert found.losses == pytest.approx(expected.losses, abs=1e-3)
@@ -83,9 +84,10 @@ def test_other_options_of_terms_and_parts_train_as_on_a_cpu(cuda, on_a_cpu, fitt
     assert fitted(OPTIONS[options], "gpu", steps=2).losses == pytest.approx(expected.losses, abs=1e-3)
 
 
+@pytest.mark.parametrize("kernels", ["off", "auto"])
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
-def test_half_precision_is_near_to_full(cuda, fitted, precision):
-    full, half = (fitted("EMMA-X 1", name, precision=name, steps=6) for name in ("fp32", precision))
+def test_half_precision_is_near_to_full(cuda, fitted, precision, kernels):
+    full, half = (fitted("EMMA-X 1", name, precision=name, steps=6, kernels=kernels) for name in ("fp32", precision))
     assert half.summary["precision"] == precision
     assert half.losses != full.losses
     assert half.losses == pytest.approx(full.losses, rel=0.02)

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 import crosslign
-from crosslign.files.fingerprint import modules_of
 
 FLOORS = [
     {"collector", "console", "durations", "errors", "memory", "progress", "registry", "threads"},
@@ -32,9 +31,6 @@ FLOORS = [
     {"cli"},
 ]
 SOURCE = Path(crosslign.__file__).parent
-STAGES = sorted(path.stem for path in (SOURCE / "stages").glob("[a-z]*.py"))
-SHOWING = {"count_rows", "draw_figure", "make_table", "write_overview", "write_report"}
-"""Stages that take seconds."""
 
 
 def imports_of(path):
@@ -84,23 +80,6 @@ def test_no_circle_of_imports():
 
 def test_the_library_knows_no_workflow_engine():
     assert [str(p) for p in SOURCE.rglob("*.py") if any(m.split(".")[0] == "snakemake" for m in imports_of(p))] == []
-
-
-@pytest.mark.parametrize("stage", ["build_corpus", "build_view", "build_examples", "train_system", "embed", "score", "count_rows"])
-def test_a_check_that_is_added_to_the_configuration_makes_nothing_anew(stage):
-    """What a stage imports is part of the fingerprint of its code."""
-    imported = {module for module in modules_of(f"crosslign.stages.{stage}") if room(f"{module}.") == "config"}
-    assert imported <= {"crosslign.config", "crosslign.config.entry_keys"}
-
-
-@pytest.mark.parametrize("stage", STAGES)
-def test_a_change_of_the_frame_of_jobs_makes_nothing_anew(stage):
-    assert [module for module in modules_of(f"crosslign.stages.{stage}") if room(f"{module}.") == "jobs"] == ["crosslign.jobs.job"]
-
-
-@pytest.mark.parametrize("stage", sorted({*STAGES} - SHOWING))
-def test_a_path_that_is_added_makes_nothing_anew(stage):
-    assert "crosslign.paths" not in modules_of(f"crosslign.stages.{stage}")
 
 
 @pytest.mark.parametrize("stage", ["make_table", "draw_figure", "score", "build_corpus", "build_examples", "fetch"])

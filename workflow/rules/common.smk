@@ -1,4 +1,4 @@
-# Configuration, checked before anything runs; names, paths, fingerprints and resources that all rules share.
+# Configuration, checked before anything runs; names, paths, versions and resources that all rules share.
 import os
 import shutil
 import sys
@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from crosslign.config import cells, graph
+from crosslign.config.ancestors import lineage_behind
 from crosslign.config.catalog import describe, source_kind
 from crosslign.config.load import load_project
 from crosslign.config.mining import mine_recipe, require_there, side_file
@@ -23,28 +24,36 @@ from crosslign.config.resources import (
     corpus_threads,
     job_need,
     large_sets,
+    search_gpus,
+    search_threads,
     training_cpus,
 )
 from crosslign.config.settings import own_file, read_settings
 from crosslign.config.targets import covered, target_files, target_names
 from crosslign.config.uses import require_own_files
+from crosslign.config.versions import job_versions
 from crosslign.console import summary
 from crosslign.errors import CrosslignError, InputError
 from crosslign.files.atomic import require_writable
-from crosslign.files.fingerprint import fingerprint
 from crosslign.files.home import with_home
+from crosslign.files.lineage import is_sidecar, sidecar_of
 from crosslign.files.rows import EVALUATION_FILES
 from crosslign.jobs.alone import ENGINE_VARIABLE, engine_mark
 from crosslign.jobs.failures import FailuresHandler
+from crosslign.jobs.job import inputs_of
 from crosslign.jobs.leases import gpu_note, visible_gpus
 from crosslign.jobs.remaining import Remaining, RemainingHandler
 from crosslign.paths import (
+    FIGURE_FORMATS,
     MINED_FORMATS,
     MINED_SIDES,
     OVERVIEW_FORMATS,
+    TABLE_FORMATS,
     own_runs,
 )
 from crosslign.planning.cost import cost_of, cost_text, too_long
+from crosslign.provenance.causes import ABSENT
+from crosslign.provenance.reruns import Asked, Reruns
 from crosslign.slurm.checks import (
     most,
     require_alone,
@@ -55,6 +64,7 @@ from crosslign.slurm.executor import PatientExecutor
 from crosslign.views.hub_models import hub_models, uses_gpu
 from snakemake.exceptions import WorkflowError
 from snakemake.jobs import Job
+from snakemake.persistence import ParamsChange, PersistenceBase
 from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 
@@ -97,6 +107,56 @@ def further_tries(job):
     return 0 if failures.hopeless(job.jobid) else job.rule.restart_times
 
 
+reruns = Reruns()
+
+
+def listed(paths):
+    """One path, or several, as a list."""
+    return [paths] if isinstance(paths, (str, Path)) else list(paths)
+
+
+def artefacts(files):
+    """Outputs of a job without the lineage that lies beside them."""
+    return [path for path in map(Path, files) if not is_sidecar(path)]
+
+
+def described(job):
+    """Tell whether lineage can say if a job would run again."""
+    return reruns.described(artefacts(job.output))
+
+
+def changes(job, file=None):
+    """What has changed since the outputs of a job were made, as Snakemake prints it."""
+    given = inputs_of(job.input.items())
+    copied = set(map(str, job.input)) - {
+        str(path) for _, paths in job.input.items() for path in listed(paths)
+    }
+    files = job.output if file is None else [file]
+    named = [path for paths in given.values() for path in listed(paths)]
+    asked = (artefacts(files), named, [Path(path) for path in sorted(copied)])
+    found = reruns.why(Asked(*asked, dict(job.params.items())))
+    before, now = ({pair[side] for pair in found} - {ABSENT} for side in (0, 1))
+    return ParamsChange(before, now, set(files) if found else set())
+
+
+def answer_by_lineage(name, answer):
+    """Have lineage answer what Snakemake asks of its own records; of jobs without any, these answer as ever."""
+    recorded = getattr(PersistenceBase, name)
+
+    def ask(self, job, **file):
+        return answer(job, **file) if described(job) else recorded(self, job, **file)
+
+    setattr(PersistenceBase, name, ask)
+
+
+time_of_outputs = Job.output_mintime
+
+
+async def no_time_of_outputs(job):
+    """Time stamps, which copies and clocks change, are asked only where there is no lineage."""
+    return None if described(job) else await time_of_outputs.fget(job)
+
+
 take_sigterm = JobScheduler.exit_gracefully
 
 
@@ -116,6 +176,11 @@ if workflow.is_main_process:
     logger.addHandler(failures)
     # Snakemake asks this of a job when it fails, and knows `retries` alone.
     Job.restart_times = property(further_tries)
+    Job.output_mintime = property(no_time_of_outputs)
+    answer_by_lineage("has_metadata", lambda job: True)
+    answer_by_lineage("has_outdated_metadata", lambda job: False)
+    answer_by_lineage("input_changed", lambda job, file=None: ())
+    answer_by_lineage("params_changed", changes)
     if slurm := ExecutorPluginRegistry().plugins.get("slurm"):
         slurm.executor = type("Executor", (PatientExecutor, slurm.executor), {})
     os.environ[ENGINE_VARIABLE] = engine_mark()
@@ -150,7 +215,7 @@ def names(ids):
 
 wildcard_constraints:
     source=names(project.sources),
-    file=r"[^/]+",
+    file=r"[^/]+(?<!\.lineage\.json)",
     encoder=names(project.encoders),
     corpus=names(project.corpora),
     langs=r"all|[a-z]{2,3}(-[a-z]{2,3})?",
@@ -183,46 +248,24 @@ def needs(rule):
     return {name: asked(name) for name in ("mem_mb", "runtime", "disk_mb")}
 
 
-def code(stage, *plugins):
-    """Fingerprint of a stage's code: its module, the implementations that it finds by name, and all that they import."""
-    return fingerprint(f"crosslign.stages.{stage}", *plugins)
+def with_lineage(**files):
+    """Outputs of a rule, each with its lineage."""
+    return {**files, "lineage": [sidecar_of(file) for file in files.values()]}
 
 
-def reader_modules(entry):
-    """Modules that a corpus entry finds by name."""
-    seam = "evaluations" if entry["kind"] == "evaluation" else "readers"
-    rules = [rule for step in entry.get("filters", []) for rule in step]
-    return [
-        *([f"crosslign.corpora.{seam}.{entry['reader']}"] if "reader" in entry else []),
-        *(f"crosslign.corpora.filters.{rule}" for rule in rules),
-        *(["crosslign.corpora.worker"] if rules else []),
-    ]
+def versioned(stage, recipe, tasks=None):
+    """Parameters that a job runs again for: its recipe, and the versions of its stage and the implementations that this names.
 
+    Where a training selects by tasks, their scorers count, too.
+    """
+    found = recipe if callable(recipe) else lambda wildcards: recipe
 
-def view_modules(entry):
-    """Modules that a view's entry finds by name."""
-    return [
-        f"crosslign.views.builders.{entry['builder']}",
-        *(
-            f"crosslign.views.translators.{name}"
-            for name in entry.get("translator", {})
-        ),
-    ]
+    def version(wildcards):
+        return job_versions(
+            stage, found(wildcards), tasks(wildcards) if tasks else None
+        )
 
-
-def objective_modules(recipe):
-    """Modules that a recipe finds by name, the scorers of its selection included."""
-    found = [
-        f"crosslign.objectives.terms.{term['objective']}" for term in recipe["terms"]
-    ]
-    found += [
-        f"crosslign.objectives.parts.{part['kind']}"
-        for part in recipe["parts"].values()
-    ]
-    return found + [
-        f"crosslign.tasks.scorers.{project.tasks[s['task']]['scorer']}"
-        for s in recipe["select"].values()
-    ]
+    return {"recipe": found, "version": version}
 
 
 def targets(wanted):

@@ -10,7 +10,7 @@ rule fetch:
     input:
         own_file_of,  # without a name the job does not see it: a download is a copy of what there is, and made of nothing
     output:
-        file=paths.download("{source}", "{file}"),
+        **with_lineage(file=paths.download("{source}", "{file}")),
     log:
         paths.log("fetch", "{source}/{file}"),
     benchmark:
@@ -25,13 +25,9 @@ rule fetch:
         # No setting: a file is the same wherever it came from, so another mirror fetches nothing anew.
         mirrors=os.pathsep.join(map(str, project.mirrors)),
     params:
-        recipe=source_recipe,
+        **versioned("fetch", source_recipe),
         root=lambda w: str(paths.shared),
         offline=False,
-        code=lambda w: code(
-            "fetch",
-            f"crosslign.corpora.sources.{source_kind(project.sources[w.source])}",
-        ),
     message:
         "Fetching {wildcards.file} of {wildcards.source}"
     script:
@@ -47,7 +43,7 @@ for source in stand_in_sources():
         input:
             sentences=lambda w: list(graph.source_paths(project, "written").values()),
         output:
-            **graph.source_paths(project, source),
+            **with_lineage(**graph.source_paths(project, source)),
         log:
             paths.log(STAND_IN_RULE, source),
         benchmark:
@@ -59,9 +55,8 @@ for source in stand_in_sources():
         resources:
             **needs(STAND_IN_RULE),
         params:
-            recipe=stand_in_recipe(source),
+            **versioned(STAND_IN_RULE, stand_in_recipe(source)),
             root=str(paths.results),
-            code=lambda w, source=source: stand_in_code(source),
         message:
             f"Writing the files of {source} from the project's own sentences"
         script:
@@ -92,16 +87,9 @@ rule prepare_encoder:
     resources:
         **needs("prepare_encoder"),
     params:
-        recipe=lambda w: {
-            "encoder": w.encoder,
-            "entry": graph.settings_of(project.encoders[w.encoder]),
-        },
+        **versioned("prepare_encoder", encoder_recipe),
         root=lambda w: str(paths.results),
         offline=lambda w: "hub" not in project.encoders[w.encoder],
-        code=lambda w: code(
-            "prepare_encoder",
-            f"crosslign.encoders.formats.{project.encoders[w.encoder].get('format', 'transformers_folder')}",
-        ),
     message:
         "Preparing the base encoder {wildcards.encoder}"
     script:
@@ -113,7 +101,7 @@ rule build_corpus:
         files=lambda w: list(graph.corpus_files(project, w.corpus).values()),
         references=lambda w: list(reference_inputs(w).values()),
     output:
-        rows=paths.corpus("{corpus}", "{langs}"),
+        **with_lineage(rows=paths.corpus("{corpus}", "{langs}")),
     log:
         paths.log("build_corpus", "{corpus}/{langs}"),
     benchmark:
@@ -132,10 +120,9 @@ rule build_corpus:
     resources:
         **needs("build_corpus"),
     params:
-        recipe=corpus_recipe("corpus_rows"),
+        **versioned("build_corpus", corpus_recipe("corpus_rows")),
         references=lambda w: list(reference_inputs(w)),
         root=lambda w: str(paths.results),
-        code=lambda w: code("build_corpus", *reader_modules(project.corpora[w.corpus])),
     message:
         "Reading and filtering the corpus {wildcards.corpus}"
     script:
@@ -148,10 +135,12 @@ rule build_evaluation:
         references=lambda w: list(reference_inputs(w).values()),
         parts=part_tables,
     output:
-        **{
-            f"{part}_rows": paths.evaluation("{corpus}", part)
-            for part in EVALUATION_FILES
-        },
+        **with_lineage(
+            **{
+                f"{part}_rows": paths.evaluation("{corpus}", part)
+                for part in EVALUATION_FILES
+            }
+        ),
     log:
         paths.log("build_evaluation", "{corpus}"),
     benchmark:
@@ -166,12 +155,9 @@ rule build_evaluation:
     resources:
         **needs("build_evaluation"),
     params:
-        recipe=corpus_recipe("evaluation_items"),
+        **versioned("build_evaluation", corpus_recipe("evaluation_items")),
         references=lambda w: list(reference_inputs(w)),
         root=lambda w: str(paths.results),
-        code=lambda w: code(
-            "build_evaluation", *reader_modules(project.corpora[w.corpus])
-        ),
     message:
         "Making the evaluation set {wildcards.corpus}"
     script:

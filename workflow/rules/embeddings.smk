@@ -9,7 +9,9 @@ rule embed:
         fitted_texts=lambda w: fitted(w, "texts"),
         fitted_items=lambda w: fitted(w, "items"),
     output:
-        matrix=paths.embeddings("{run}", "{checkpoint}", "{readout}", "{text_set}"),
+        **with_lineage(
+            matrix=paths.embeddings("{run}", "{checkpoint}", "{readout}", "{text_set}")
+        ),
     log:
         paths.log("embed", "{run}/{checkpoint}/{readout}/{text_set}"),
     benchmark:
@@ -23,14 +25,7 @@ rule embed:
         **needs("embed"),
         gpu=GPUS,
     params:
-        recipe=lambda w: {
-            "run": w.run,
-            "checkpoint": w.checkpoint,
-            "text_set": w.text_set,
-            "readout": w.readout,
-            "readout_entry": readout_entry(project, w.readout),
-            "head": graph.run_head(project, w.run, w.text_set),
-        },
+        **versioned("embed", embedding_recipe),
         members=lambda w: {
             name: str(folder)
             for name, folder in graph.run_members(project, w.run, w.checkpoint).items()
@@ -40,7 +35,6 @@ rule embed:
             paths.checkpoints(f"embed/{w.run}/{w.checkpoint}/{w.readout}")
         ),
         root=lambda w: str(paths.results),
-        code=lambda w: code("embed", *head_modules(w)),
     message:
         "Encoding {wildcards.text_set} with {wildcards.run} ({wildcards.checkpoint}, {wildcards.readout})"
     script:
@@ -51,6 +45,9 @@ rule embed:
 use rule embed as embed_large with:
     output:
         matrix=temp(
+            paths.embeddings("{run}", "{checkpoint}", "{readout}", "{text_set}")
+        ),
+        lineage=sidecar_of(
             paths.embeddings("{run}", "{checkpoint}", "{readout}", "{text_set}")
         ),
     wildcard_constraints:

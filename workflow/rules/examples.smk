@@ -7,7 +7,7 @@ rule build_examples:
         evaluations=examples_paths("evaluations"),
         others=examples_paths("others"),
     output:
-        rows=paths.examples("{examples}"),
+        **with_lineage(rows=paths.examples("{examples}")),
     log:
         paths.log("build_examples", "{examples}"),
     benchmark:
@@ -18,19 +18,11 @@ rule build_examples:
     resources:
         **needs("build_examples"),
     params:
-        recipe=lambda w: {
-            "examples": w.examples,
-            "entry": project.examples[w.examples],
-            "limit": LIMITS.get("example_rows"),
-        },
+        **versioned("build_examples", examples_recipe),
         corpora=examples_named("corpora"),
         evaluations=examples_named("evaluations"),
         others=examples_named("others"),
         root=lambda w: str(paths.results),
-        code=lambda w: code(
-            "build_examples",
-            f"crosslign.examples.builders.{project.examples[w.examples]['builder']}",
-        ),
     message:
         "Building the training set {wildcards.examples}"
     script:
@@ -47,6 +39,7 @@ rule measure_overlap:
         md=report(
             paths.overlap("md"), caption="../report/overlap.rst", category="Report"
         ),
+        lineage=[sidecar_of(paths.overlap(form)) for form in ("csv", "md")],
     log:
         paths.log("measure_overlap", "overlap"),
     benchmark:
@@ -57,14 +50,16 @@ rule measure_overlap:
     resources:
         **needs("measure_overlap"),
     params:
-        recipe={
-            **{name: list(found) for name, found in OVERLAP.items()},
-            "expect_none": expected_none(project),
-        },
+        **versioned(
+            "measure_overlap",
+            {
+                **{name: list(found) for name, found in OVERLAP.items()},
+                "expect_none": expected_none(project),
+            },
+        ),
         corpora=list(OVERLAP["corpora"]),
         evaluations=list(OVERLAP["evaluations"]),
         root=lambda w: str(paths.results),
-        code=code("measure_overlap"),
     message:
         "Counting evaluation text in the corpora"
     script:

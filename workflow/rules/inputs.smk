@@ -43,11 +43,11 @@ def stand_in_recipe(source):
     }
 
 
-def stand_in_code(source):
-    return code(
-        "write_stand_in",
-        f"crosslign.corpora.stand_ins.{project.sources[source]['stand_in']}",
-    )
+def encoder_recipe(wildcards):
+    return {
+        "encoder": wildcards.encoder,
+        "entry": graph.settings_of(project.encoders[wildcards.encoder]),
+    }
 
 
 def reference_inputs(wildcards):
@@ -93,6 +93,14 @@ def model_recipe(wildcards):
     return {"name": model.name, "revision": model.revision}
 
 
+def examples_recipe(wildcards):
+    return {
+        "examples": wildcards.examples,
+        "entry": project.examples[wildcards.examples],
+        "limit": LIMITS.get("example_rows"),
+    }
+
+
 def examples_named(key):
     return lambda w: list(graph.examples_inputs(project, w.examples)[key])
 
@@ -118,9 +126,21 @@ def selection_tables(wildcards):
     return [tables[part] for tables in sets.values() for part in EVALUATION_FILES]
 
 
-def head_modules(wildcards, text_set=None):
-    head = graph.run_head(project, wildcards.run, text_set or wildcards.text_set)
-    return [f"crosslign.objectives.parts.{head['entry']['kind']}"] if head else []
+def selection_tasks(wildcards):
+    """The tasks that a training selects by; bytes depend on them, and no recipe holds them."""
+    selects = recipe_of(wildcards)["select"].values()
+    return {one["task"]: scored_entry(project, one["task"]) for one in selects}
+
+
+def embedding_recipe(wildcards):
+    return {
+        **{
+            key: wildcards.get(key)
+            for key in ("run", "checkpoint", "text_set", "readout")
+        },
+        "readout_entry": readout_entry(project, wildcards.readout),
+        "head": graph.run_head(project, wildcards.run, wildcards.text_set),
+    }
 
 
 def fitted(wildcards, part):
@@ -155,18 +175,16 @@ def score_matrices(wildcards):
     ]
 
 
-def removed_vectors(wildcards):
-    """Code behind vectors that are gone when a score is looked at again: a change of it makes the score anew."""
-    sets = set(project.tasks[wildcards.task]["texts"].values()) & set(LARGE_SETS)
-    return {
-        text_set: code("embed", *head_modules(wildcards, text_set))
-        for text_set in sorted(sets)
-    }
-
-
 def score_sets(wildcards):
     tables = graph.score_inputs(project, *wildcards).values()
     return [entry[part] for entry in tables for part in EVALUATION_FILES]
+
+
+def counting(wildcards):
+    return {
+        "table": wildcards.table,
+        "counted": [list(key) for key in cells.counted_rows(project, wildcards.table)],
+    }
 
 
 def figure_inputs(wildcards):
@@ -197,10 +215,20 @@ def mining_embedding(wildcards):
     return {**mining(wildcards.mine, *keys), "side": wildcards.side}
 
 
+def mining_pairs(wildcards):
+    keys = ("run", "checkpoint", "readout", "embeddings", "dedup", "k", "margin")
+    more = ("retrieval", "threshold", "output", "backend")
+    return mining(wildcards.mine, *keys, *more)
+
+
 def mining_members(wildcards):
     recipe = mine_recipe(project, wildcards.mine)
     found = graph.run_members(project, recipe["run"], recipe["checkpoint"])
     return {name: str(folder) for name, folder in found.items()}
+
+
+with ends_in_words():
+    BEHIND_REPORT = lineage_behind(project, COVERED_SCORES, view_models)
 
 
 def published(tables):

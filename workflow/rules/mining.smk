@@ -5,7 +5,7 @@ rule mine_texts:
     input:
         file=own_side,
     output:
-        rows=paths.mined_texts("{mine}", "{side}"),
+        **with_lineage(rows=paths.mined_texts("{mine}", "{side}")),
     log:
         paths.log("mine_texts", "{mine}/{side}"),
     benchmark:
@@ -16,9 +16,8 @@ rule mine_texts:
     resources:
         **needs("mine_texts"),
     params:
-        recipe=mining_texts,
+        **versioned("mine_texts", mining_texts),
         root=lambda w: str(paths.results),
-        code=code("mine_texts"),
     message:
         "Reading the {wildcards.side} sentences of {wildcards.mine}"
     script:
@@ -30,7 +29,7 @@ rule mine_embed:
         encoder=lambda w: graph.run_folder(project, mine_recipe(project, w.mine)["run"]),
         texts=paths.mined_texts("{mine}", "{side}"),
     output:
-        matrix=paths.mined_embeddings("{mine}", "{side}"),
+        **with_lineage(matrix=paths.mined_embeddings("{mine}", "{side}")),
     log:
         paths.log("mine_embed", "{mine}/{side}"),
     benchmark:
@@ -42,12 +41,11 @@ rule mine_embed:
         **needs("mine_embed"),
         gpu=GPUS,
     params:
-        recipe=mining_embedding,
+        **versioned("mine_embed", mining_embedding),
         members=mining_members,
         work=lambda w: str(paths.checkpoints(f"mine/{w.mine}")),
         threads=lambda w: mine_recipe(project, w.mine)["threads"],
         root=lambda w: str(paths.results),
-        code=code("mine_embed"),
     message:
         "Encoding the {wildcards.side} sentences of {wildcards.mine}"
     script:
@@ -61,7 +59,7 @@ rule mine_search:
         source_texts=paths.mined_texts("{mine}", "source"),  # for the line of a sentence whose vector cannot be used
         target_texts=paths.mined_texts("{mine}", "target"),
     output:
-        neighbours=paths.mined_neighbours("{mine}"),
+        **with_lineage(neighbours=paths.mined_neighbours("{mine}")),
     log:
         paths.log("mine_search", "{mine}"),
     benchmark:
@@ -73,13 +71,11 @@ rule mine_search:
         **needs("mine_search"),
         gpu=GPUS,
     params:
-        recipe=lambda w: mining(w.mine, "k", "backend", "search_options"),
+        **versioned(
+            "mine_search", lambda w: mining(w.mine, "k", "backend", "search_options")
+        ),
         work=lambda w: str(paths.checkpoints(f"mine/{w.mine}")),
         root=lambda w: str(paths.results),
-        code=lambda w: code(
-            "mine_search",
-            f"crosslign.mining.backends.{mine_recipe(project, w.mine)['backend']}",
-        ),
     message:
         "Searching nearest neighbours for {wildcards.mine}"
     script:
@@ -92,8 +88,9 @@ rule mine_pairs:
         source=paths.mined_texts("{mine}", "source"),
         target=paths.mined_texts("{mine}", "target"),
     output:
-        tsv=paths.mined("{mine}", "tsv"),
-        parquet=paths.mined("{mine}", "parquet"),
+        **with_lineage(
+            tsv=paths.mined("{mine}", "tsv"), parquet=paths.mined("{mine}", "parquet")
+        ),
     log:
         paths.log("mine_pairs", "{mine}"),
     benchmark:
@@ -104,22 +101,8 @@ rule mine_pairs:
     resources:
         **needs("mine_pairs"),
     params:
-        recipe=lambda w: mining(
-            w.mine,
-            "run",
-            "checkpoint",
-            "readout",
-            "embeddings",
-            "dedup",
-            "k",
-            "margin",
-            "retrieval",
-            "threshold",
-            "output",
-            "backend",
-        ),
+        **versioned("mine_pairs", mining_pairs),
         root=lambda w: str(paths.results),
-        code=code("mine_pairs"),
     message:
         "Writing the pairs of {wildcards.mine}"
     script:

@@ -6,8 +6,10 @@ rule score:
         matrices=score_matrices,
         sets=score_sets,
     output:
-        scores=paths.score("{run}", "{checkpoint}", "{readout}", "{task}"),
-        resamples=paths.resamples("{run}", "{checkpoint}", "{readout}", "{task}"),
+        **with_lineage(
+            scores=paths.score("{run}", "{checkpoint}", "{readout}", "{task}"),
+            resamples=paths.resamples("{run}", "{checkpoint}", "{readout}", "{task}"),
+        ),
     log:
         paths.log("score", "{run}/{checkpoint}/{readout}/{task}"),
     benchmark:
@@ -19,17 +21,19 @@ rule score:
     priority: 20
     conda:
         environment()
-    threads: 1
+    threads: lambda w: search_threads(project, w.task)
     resources:
         **needs("score"),
+        # no settings: values depend neither on devices nor on threads
+        gpu=lambda w: search_gpus(project, w.task),
+        search_threads=lambda w: search_threads(project, w.task),
     params:
-        recipe=score_recipe,
-        removed=removed_vectors,
+        **versioned("score", score_recipe),
         threads=1,
-        root=lambda w: str(paths.results),
-        code=lambda w: code(
-            "score", f"crosslign.tasks.scorers.{project.tasks[w.task]['scorer']}"
+        work=lambda w: str(
+            paths.checkpoints(f"score/{w.run}/{w.checkpoint}/{w.readout}/{w.task}")
         ),
+        root=lambda w: str(paths.results),
     message:
         "Scoring {wildcards.run} on {wildcards.task} ({wildcards.checkpoint}, {wildcards.readout})"
     script:

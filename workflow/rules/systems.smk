@@ -21,13 +21,15 @@ rule train_system:
     resources:
         **needs("train_system"),
         gpu=GPUS,
+        # no setting either: a device's kernels move values by rounding, as devices do
+        kernels=project.kernels,
         # of a scheduler; no setting either: tokenising takes them, to the same bytes
         cpus_per_task=lambda w: training_cpus(project, w.run),
         # when checkpoints are written: no `params`, since a change must train nothing anew
         checkpoint_minutes=pace("checkpoint_minutes"),
         checkpoint_every=pace("checkpoint_every"),
     params:
-        recipe=recipe_of,
+        **versioned("train_system", recipe_of, selection_tasks),
         seed=lambda w: split_run(project, w.run)[1],
         examples=training_examples,
         members=lambda w: {
@@ -35,15 +37,11 @@ rule train_system:
             for name, folder in graph.base_members(project, recipe_of(w)).items()
         },
         selection=lambda w: list(graph.selection_sets(project, recipe_of(w))),
-        tasks=lambda w: {
-            s["task"]: project.tasks[s["task"]]
-            for s in recipe_of(w)["select"].values()
-        },
+        tasks=selection_tasks,
         checkpoints=lambda w: str(paths.checkpoints(w.run)),
         tokenised=lambda w: str(paths.tokenised),
         threads=lambda w: recipe_of(w)["train"]["threads"],
         root=lambda w: str(paths.results),
-        code=lambda w: code("train_system", *objective_modules(recipe_of(w))),
     message:
         "Training {wildcards.run}"
     script:

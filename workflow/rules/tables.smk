@@ -11,7 +11,7 @@ rule count_rows:
     input:
         rows=lambda w: list(cells.counted_rows(project, w.table).values()),
     output:
-        counts=paths.counts("{table}"),
+        **with_lineage(counts=paths.counts("{table}")),
     log:
         paths.log("count_rows", "{table}"),
     benchmark:
@@ -22,12 +22,8 @@ rule count_rows:
     resources:
         **needs("count_rows"),
     params:
-        recipe=lambda w: {
-            "table": w.table,
-            "counted": [list(key) for key in cells.counted_rows(project, w.table)],
-        },
+        **versioned("count_rows", counting),
         root=lambda w: str(paths.results),
-        code=code("count_rows"),
     message:
         "Counting what stands behind the table {wildcards.table}"
     script:
@@ -58,6 +54,7 @@ rule make_table:
             category="Tables",
             labels={"table": "{table}", "format": "HTML"},
         ),
+        lineage=[sidecar_of(paths.table("{table}", form)) for form in TABLE_FORMATS],
     log:
         paths.log("make_table", "{table}"),
     benchmark:
@@ -68,10 +65,9 @@ rule make_table:
     resources:
         **needs("make_table"),
     params:
-        recipe=lambda w: cells.resolve_table(project, w.table),
+        **versioned("make_table", lambda w: cells.resolve_table(project, w.table)),
         published=lambda w: str(PUBLISHED),
         root=lambda w: str(paths.results),
-        code=code("make_table"),
     message:
         "Making the table {wildcards.table}"
     script:
@@ -90,6 +86,7 @@ rule draw_figure:
         ),
         svg=paths.figure("{figure}", "svg"),
         csv=paths.figure("{figure}", "csv"),
+        lineage=[sidecar_of(paths.figure("{figure}", form)) for form in FIGURE_FORMATS],
     log:
         paths.log("draw_figure", "{figure}"),
     benchmark:
@@ -100,13 +97,9 @@ rule draw_figure:
     resources:
         **needs("draw_figure"),
     params:
-        recipe=lambda w: project.figures[w.figure],
+        **versioned("draw_figure", lambda w: project.figures[w.figure]),
         inputs=lambda w: figure_inputs(w)["inputs"],
         root=lambda w: str(paths.results),
-        code=lambda w: code(
-            "draw_figure",
-            f"crosslign.reporting.figures.{project.figures[w.figure]['kind']}",
-        ),
     message:
         "Drawing the figure {wildcards.figure}"
     script:
@@ -118,7 +111,7 @@ rule write_overview:
         scores=COVERED_SCORES,
         published=published(COVERED_TABLES),
     output:
-        **{form: paths.overview(form) for form in OVERVIEW_FORMATS},
+        **with_lineage(**{form: paths.overview(form) for form in OVERVIEW_FORMATS}),
     log:
         paths.log("write_overview", "overview"),
     benchmark:
@@ -129,10 +122,9 @@ rule write_overview:
     resources:
         **needs("write_overview"),
     params:
-        recipe=lambda w: cells.overview(project),
+        **versioned("write_overview", lambda w: cells.overview(project)),
         published=lambda w: str(PUBLISHED),
         root=lambda w: str(paths.results),
-        code=code("write_overview"),
     message:
         "Writing the overview of tables and figures"
     script:
@@ -149,8 +141,10 @@ rule write_report:
             for form in ("png", "csv")
         ],
         overlap=paths.overlap("csv"),
+        lineages=BEHIND_REPORT,
     output:
         page=report(paths.report, caption="../report/report.rst", category="Report"),
+        lineage=sidecar_of(paths.report),
     log:
         paths.log("write_report", "report"),
     benchmark:
@@ -161,10 +155,9 @@ rule write_report:
     resources:
         **needs("write_report"),
     params:
-        recipe=lambda w: cells.overview(project),
+        **versioned("write_report", lambda w: cells.overview(project)),
         published=lambda w: str(PUBLISHED),
         root=lambda w: str(paths.results),
-        code=code("write_report"),
     message:
         "Writing the report"
     script:

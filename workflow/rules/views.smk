@@ -20,10 +20,9 @@ rule fetch_model:
     resources:
         **needs("fetch_model"),
     params:
-        recipe=model_recipe,
+        **versioned("fetch_model", model_recipe),
         root=lambda w: str(paths.shared),
         offline=False,
-        code=code("fetch_model"),
     message:
         "Fetching the translation model {wildcards.model}"
     script:
@@ -35,7 +34,7 @@ rule build_view:
         corpora=lambda w: list(graph.view_inputs(project, w.view).values()),
         models=lambda w: [paths.hub_model(folder) for folder in view_models(w.view)],
     output:
-        rows=paths.view("{view}"),
+        **with_lineage(rows=paths.view("{view}")),
     log:
         paths.log("build_view", "{view}"),
     benchmark:
@@ -47,12 +46,13 @@ rule build_view:
         **needs("build_view"),
         gpu=view_gpus,
     params:
-        recipe=lambda w: {"view": w.view, "entry": project.views[w.view]},
+        **versioned(
+            "build_view", lambda w: {"view": w.view, "entry": project.views[w.view]}
+        ),
         corpora=lambda w: list(graph.view_inputs(project, w.view)),
         root=lambda w: str(paths.results),
         translations=str(paths.translations),
         models=lambda w: [model.name for model in view_models(w.view).values()],
-        code=lambda w: code("build_view", *view_modules(project.views[w.view])),
     message:
         "Making the view {wildcards.view}"
     script:

@@ -1,8 +1,4 @@
-"""What keys of an entry mean to those who compute with it.
-
-It imports nothing: what a stage imports is part of the fingerprint of its code, and a check that is added to the configuration must not
-train anything anew.
-"""
+"""What keys of an entry mean to those who compute with it."""
 
 from __future__ import annotations
 
@@ -19,7 +15,22 @@ OWN = {
 """Keys that belong to the entry itself; every other key of it is an option of the implementation that it names."""
 PACE = ("checkpoint_minutes", "checkpoint_every")
 """Keys of `train:` that say when a run is saved: they change no bytes, so no recipe has them and no change makes a system anew."""
+KERNELS = "kernels"
+"""Key by which a training hears whether the project's own kernels are used on a GPU; no recipe has it either, as none names a device."""
 CHECKPOINT_MINUTES = 10
+TRAIN_DEFAULTS: dict[str, Any] = {
+    "schedule": "linear",
+    "warmup_steps": 0,
+    "weight_decay": 0.0,
+    "decayed": "matrices",
+    "clip": 1.0,
+    "precision": "bf16",
+    "max_length": 32,
+    "betas": [0.9, 0.999],
+    "epsilon": 1e-8,
+    "threads": 1,
+}
+"""Values of `train:` that a recipe may leave out (PROTOCOLS A.1.6, A.1.7)."""
 
 
 def options_of(section: str, entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -29,7 +40,12 @@ def options_of(section: str, entry: Mapping[str, Any]) -> dict[str, Any]:
 
 def without_pace(train: Mapping[str, Any]) -> dict[str, Any]:
     """Return the keys of `train:` that bytes depend on."""
-    return {key: value for key, value in train.items() if key not in PACE}
+    return {key: value for key, value in train.items() if key not in (*PACE, KERNELS)}
+
+
+def completed(before: Mapping[str, Any], now: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings of an earlier run with the keys that have come up since, at their defaults: these are what it was made with."""
+    return {**{key: defaults[key] for key in now if key in defaults}, **before}
 
 
 def head_of(recipe: Mapping[str, Any]) -> str | None:

@@ -88,6 +88,12 @@ class Project:
         return int(self.settings.get("gpus", self.scale.get("gpus", 0)))
 
     @property
+    def kernels(self) -> str:
+        """Whether trainings on a GPU use the project's own kernels: `off`, `auto` or `on`."""
+        given = self.settings.get("kernels", "off")
+        return str({False: "off", True: "on"}.get(given, given))  # what YAML 1.1, on the command line, makes of the bare words
+
+    @property
     def stand_in(self) -> bool:
         """Whether this scale writes its own sources."""
         return bool(self.scale["sources"] == "stand_in")

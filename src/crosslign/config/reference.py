@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.yaml_files import load_yaml
+from crosslign.registry import is_registering
 
 FILES = ("config", "corpora", "encoders", "tasks", "scale", "paper", "options")
 SOURCE = Path(__file__).resolve().parents[1]
@@ -103,7 +104,7 @@ def _docstring(package: str, name: str) -> str:
     """Return the docstring of what is registered in a module."""
     tree = ast.parse((SOURCE / package.replace(".", "/") / f"{name}.py").read_text(encoding="utf-8"))
     nodes = (node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef))
-    marked = (node for node in nodes if any(isinstance(mark, ast.Attribute) and mark.attr == "register" for mark in node.decorator_list))
+    marked = (node for node in nodes if any(is_registering(mark) for mark in node.decorator_list))
     return ast.get_docstring(next(marked)) or ""
 
 

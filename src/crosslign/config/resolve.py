@@ -6,25 +6,11 @@ from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from typing import Any
 
-from crosslign.config.entry_keys import CHECKPOINT_MINUTES, without_pace
+from crosslign.config.entry_keys import CHECKPOINT_MINUTES, TRAIN_DEFAULTS, without_pace
 from crosslign.config.project import Project
 from crosslign.config.readouts import prefixed, readout, variant
 from crosslign.errors import InputError
 from crosslign.languages import normalise
-
-TRAIN_DEFAULTS: dict[str, Any] = {
-    "schedule": "linear",
-    "warmup_steps": 0,
-    "weight_decay": 0.0,
-    "decayed": "matrices",
-    "clip": 1.0,
-    "precision": "bf16",
-    "max_length": 32,
-    "betas": [0.9, 0.999],
-    "epsilon": 1e-8,
-    "threads": 1,
-}
-"""Values of `train:` that a recipe may leave out (PROTOCOLS A.1.6, A.1.7)."""
 
 LAST = "last"
 """Checkpoint that every trained system has."""

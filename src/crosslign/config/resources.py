@@ -58,6 +58,14 @@ TRAINING_BYTES = 60
 and a momentum copy (4); best weights (4); the run (8)."""
 COPY_SHARE = 2.2
 """Size of a tokenised copy of a training's examples, for the size of their text: the rows, unpacked, and token ids of 4 bytes."""
+SEARCHING = ("bitext_mining",)
+"""Scorers that compare each sentence with all of the other side; the sides of the other scorers' sets are small."""
+NANOSECONDS_A_PAIR = 24.9
+"""Of a search in float32 at 1,024 dimensions in one thread; 13.1 where the CPU multiplies bfloat16 (docs/results.md)."""
+UNEQUAL = 1.5
+MANY_COMPARED = 1e10
+"""Pairs from which on a score gets `SEARCH_THREADS`, or a GPU: four minutes of one thread."""
+SEARCH_THREADS = 8
 LARGE_MB = 100.0
 """Text (MB) from which on the vectors of a set are temporary, unless `keep` says otherwise: 4 GB a run at 1,024 dimensions."""
 
@@ -80,6 +88,7 @@ class Load:
         read_mb: text that it reads to get there, unpacked; a sample is drawn after reading, so it has no part in it.
         staged_mb: disk that it needs while it runs, and gives back.
         slowness: how much longer than others its text takes.
+        compared: pairs of sentences that a search compares.
     """
 
     text_mb: float = 0.0
@@ -88,6 +97,7 @@ class Load:
     read_mb: float = 0.0
     staged_mb: float = 0.0
     slowness: float = 1.0
+    compared: float = 0.0
 
     @property
     def sentences(self) -> float:
@@ -97,8 +107,18 @@ class Load:
     @property
     def vectors_mb(self) -> float:
         """Size of the vectors of all sentences."""
-        dimension = 1024 if self.parameters > 400 else 768 if self.parameters > 60 else 384
-        return self.sentences * dimension * 4 / 1e6
+        return self.sentences * self.dimension * 4 / 1e6
+
+    @property
+    def dimension(self) -> int:
+        """Of its encoder's vectors, by the encoder's size."""
+        return 1024 if self.parameters > 400 else 768 if self.parameters > 60 else 384
+
+    @property
+    def search_minutes(self) -> float:
+        """Minutes of its search on a CPU that multiplies no bfloat16, with the threads that such a job gets; a GPU takes seconds."""
+        threads = SEARCH_THREADS if self.compared > MANY_COMPARED else 1
+        return self.compared * NANOSECONDS_A_PAIR * 1e-9 / 60 * self.dimension / 1024 / threads
 
 
 @dataclass(frozen=True)
@@ -244,9 +264,40 @@ def _training(project: Project, w: Wildcards) -> Load:
     return Load(text, parameters(project, w["run"]), float(hours) if hours and not capped else None)
 
 
+def compared(project: Project, task: str) -> float:
+    """Return how many pairs of sentences the scorer of a task compares: each side with the other, in every language pair of its sets.
+
+    The catalog knows the size of a set, not of its sides: languages are taken to be equal in size, and `UNEQUAL` is what they are not.
+    """
+    entry, pairs = project.tasks[task], 0.0
+    if entry["scorer"] not in SEARCHING:
+        return pairs
+    for corpus in entry["texts"].values():
+        own = _language_pairs(project, corpus)
+        whole = sum(_language_pairs(project, name) for name in project.corpora[corpus].get("of", [corpus]))
+        sentences = corpus_mb(project, corpus) * own / whole * 1e6 / BYTES_A_SENTENCE
+        pairs += UNEQUAL * sentences**2 / (4 * own)
+    return pairs
+
+
+def _language_pairs(project: Project, corpus: str) -> int:
+    """Return how many languages of a set are paired with its pivot."""
+    return max(1, len(project.corpora[corpus]["langs"]) - 1)
+
+
+def search_threads(project: Project, task: str) -> int:
+    """Return the threads of a score's searches, which its values do not depend on."""
+    return SEARCH_THREADS if compared(project, task) > MANY_COMPARED else 1
+
+
+def search_gpus(project: Project, task: str) -> int:
+    """Return the GPUs of a score: one, where jobs have GPUs and its searches would keep a CPU busy for long."""
+    return min(1, project.gpus) if compared(project, task) > MANY_COMPARED else 0
+
+
 def _scoring(project: Project, w: Wildcards) -> Load:
     text = sum(corpus_mb(project, corpus) for corpus in project.tasks[w["task"]]["texts"].values())
-    return Load(text, parameters(project, w["run"]))
+    return Load(text, parameters(project, w["run"]), compared=compared(project, w["task"]))
 
 
 def _mining(project: Project, w: Wildcards) -> Load:
@@ -292,7 +343,7 @@ def _asked(rule: str, load: Load) -> Need:
         # Weights, gradients and AdamW's two moments are 16 bytes a parameter; momentum encoders and checkpoints in the making, more.
         "train_system": (4000 + 24 * model + 2 * text, 60 + 120 * (load.gpu_hours or 1.5), TRAINING_BYTES * model + COPY_SHARE * text),
         "embed": (3000 + 8 * model + 2 * text, 60 + 0.25 * model * rows_m, vectors),
-        "score": (3000 + 3 * vectors, 30 + 20 * rows_m, 0),
+        "score": (3000 + 3 * vectors, 30 + 20 * rows_m + load.search_minutes, 0),
         "draw_figure": (4000, 60, 0),
         "count_rows": (1000, 240, 0),  # lineage names the sums of all that is counted
         "mine_texts": (2000 + 2 * text, 60, text),

@@ -1,16 +1,18 @@
-"""A fingerprint of code: it changes when a computation may change, not when a comment does, or what an error says."""
+"""A fingerprint of code: it changes when a computation may change, not when a comment does, or what an error says.
+
+It stands in lineage as information; what makes results again is a version (`crosslign.config.versions`).
+"""
 
 from __future__ import annotations
 
 import ast
 import functools
 import hashlib
-import importlib.util
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TypeGuard
 
 from crosslign.errors import InputError, NetworkError, ResourceError, StoppedError
+from crosslign.registry import source_of
 
 PACKAGE = "crosslign"
 BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
@@ -46,22 +48,9 @@ def _is_error(raised: ast.expr | None) -> TypeGuard[ast.Call]:
 
 
 @functools.cache
-def _source(module: str) -> Path | None:
-    """Return a module's file; found by its name, since to ask for the spec of a submodule imports the packages above it."""
-    package, *inner = module.split(".")
-    spec = importlib.util.find_spec(package)
-    for folder in spec.submodule_search_locations or () if spec else ():
-        place = Path(folder, *inner)
-        for path in (place.with_suffix(".py"), place / "__init__.py"):
-            if path.is_file():
-                return path
-    return None
-
-
-@functools.cache
 def _parsed(module: str) -> tuple[str, frozenset[str]]:
     """Return the dump of a module's syntax tree and the project modules that it imports."""
-    path = _source(module)
+    path = source_of(module)
     assert path is not None
     tree = ast.parse(path.read_text(encoding="utf-8"))
     imported: set[str] = set()
@@ -71,7 +60,7 @@ def _parsed(module: str) -> tuple[str, frozenset[str]]:
             names = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
             names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
-        imported.update(name for name in names if name.split(".")[0] == PACKAGE and _source(name))
+        imported.update(name for name in names if name.split(".")[0] == PACKAGE and source_of(name))
     return ast.dump(tree), frozenset(imported)
 
 

@@ -17,6 +17,7 @@ from typing import Any
 from crosslign.errors import InputError
 from crosslign.files.checksums import sha256_file, sha256_folder
 from crosslign.files.records import read_json, write_json
+from crosslign.files.walk import files_below
 
 PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "safetensors", "pyarrow", "numpy", "scipy", "scikit-learn")
 
@@ -25,14 +26,26 @@ AGAIN = "Let whatever else writes there end, then run the same command again"
 DISCARD = "Run crosslign verify --discard, then the same command again"
 LONGEST_NAME = 255
 """Bytes that file systems allow a name."""
+FOLDERS = "lineage.json"
+"""Name of the lineage of a folder, which lies inside it."""
 FORMAT = 1
 """Form of the lineage files that this version writes and reads; the first files had it without saying so."""
+
+
+def sidecar_of(file: Path) -> Path:
+    """Return where the lineage of a file lies, whether it is there or not."""
+    return file.with_name(file.name + ".lineage.json")
 
 
 def lineage_path(artefact: Path) -> Path:
     """Return where the lineage of a file or folder lies."""
     artefact = Path(artefact)
-    return artefact / "lineage.json" if artefact.is_dir() else artefact.with_name(artefact.name + ".lineage.json")
+    return artefact / FOLDERS if artefact.is_dir() else sidecar_of(artefact)
+
+
+def is_sidecar(path: Path) -> bool:
+    """Tell whether a file is the lineage of another file, or of the folder that it lies in."""
+    return path.name == FOLDERS or path.name.endswith(f".{FOLDERS}")
 
 
 def checksum(path: Path) -> str:
@@ -48,9 +61,7 @@ def described_by(sidecar: Path) -> Path:
 
 def sidecars_of(folder: Path) -> Iterator[Path]:
     """Yield the lineage files below a folder, in the order of their paths, without those of unfinished and of discarded work."""
-    for path in sorted(folder.rglob("*lineage.json")):
-        if not any(part.endswith(".part") or part == ".discarded" for part in path.relative_to(folder).parts):
-            yield path
+    yield from filter(is_sidecar, files_below(folder))
 
 
 def _names_a_file(entry: Any) -> bool:
@@ -80,7 +91,7 @@ def read_sidecar(path: Path) -> dict[str, Any]:
             do="Move the results folder away, or set another `results:`; the next run makes it anew",
         )
     lists = isinstance(content["inputs"], list) and isinstance(content["licences"], list)
-    mappings = all(isinstance(content.get(key, {}), dict) for key in ("counts", "run", "versions"))
+    mappings = all(isinstance(content.get(key, {}), dict) for key in ("counts", "run", "versions", "settings"))
     if not (lists and mappings and _names_a_file(content["artefact"]) and all(map(_names_a_file, content["inputs"]))):
         raise InputError("not the lineage of an artefact", where=str(path), why="its values have other forms", do=DISCARD)
     return content
@@ -110,6 +121,35 @@ def _commit() -> str:
     return done.stdout.strip() if done.returncode == 0 else ""
 
 
+def named(path: Path, root: Path) -> str:
+    """Return what lineage calls a file or folder: relative to the results, its name alone where it lies outside of them and their kin."""
+    place, above = (Path(os.path.normpath(Path(found).absolute())) for found in (path, root))
+    return os.path.relpath(place, above) if place.is_relative_to(above.parent) else place.name
+
+
+BESIDE = ("tasks", "inputs")
+"""Parameters that bytes depend on beside the recipe: the tasks that a training selects by, the labels and files of a figure's panels."""
+
+
+def beside_recipe(params: Mapping[str, Any], root: Path) -> dict[str, Any]:
+    """Return a job's parameters that bytes depend on beside its recipe, paths in them relative to the results."""
+    return {name: _portable(params[name], str(root)) for name in BESIDE if name in params}
+
+
+def _portable(value: Any, root: str) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _portable(inner, root) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_portable(inner, root) for inner in value]
+    within = isinstance(value, str) and (value == root or value.startswith(root + os.sep))
+    return os.path.relpath(value, root) if within else value
+
+
+def code_of(lineage: Mapping[str, Any]) -> str:
+    """Return the fingerprint of the code that made an artefact; lineage from before there were versions has it in another place."""
+    return str(lineage.get("run", {}).get("code") or lineage.get("code", ""))
+
+
 Stamps = list[tuple[str, int, int]]
 """Path, time stamp and size of files."""
 
@@ -132,7 +172,9 @@ class Lineage:
             lies outside, since equal runs have equal lineage wherever they lie.
         seed: the seed of the job, None where nothing is drawn.
         threads: threads of the job.
-        code: fingerprint of the library modules that the job uses.
+        version: versions of the job's stage and of the implementations that it uses, in words.
+        settings: parameters that bytes depend on beside the recipe (`beside_recipe`).
+        code: fingerprint of the library modules that the job uses; information.
         counts: named counts, such as rows before and after each filter.
         licences: licences of the data behind the artefact, sorted.
         stand_in: whether any input is the project's own stand-in for real data.
@@ -147,6 +189,8 @@ class Lineage:
     root: Path
     seed: int | None = None
     threads: int = 1
+    version: str = ""
+    settings: Mapping[str, Any] = field(default_factory=dict)
     code: str = ""
     counts: dict[str, Any] = field(default_factory=dict)
     licences: list[str] = field(default_factory=list)
@@ -205,10 +249,6 @@ class Lineage:
                 self.stand_in = self.stand_in or before["stand_in"]
         self.licences = sorted(licences)
 
-    def _relative(self, path: Path) -> str:
-        place, root = (Path(os.path.normpath(Path(found).absolute())) for found in (path, self.root))
-        return os.path.relpath(place, root) if place.is_relative_to(root.parent) else place.name
-
     def write(self, artefact: Path, kind: str, final: Path | None = None) -> None:
         """Write the sidecar of one artefact.
 
@@ -228,19 +268,21 @@ class Lineage:
             lineage_path(artefact),
             {
                 "format": FORMAT,
-                "artefact": {"path": self._relative(final or artefact), "sha256": checksum(artefact), "bytes": size, "kind": kind},
-                "inputs": [{"path": self._relative(p), "sha256": self.input_checksum(p)} for p in sorted(set(map(Path, self.inputs)))],
+                "artefact": {"path": named(final or artefact, self.root), "sha256": checksum(artefact), "bytes": size, "kind": kind},
+                "inputs": [{"path": named(p, self.root), "sha256": self.input_checksum(p)} for p in sorted(set(map(Path, self.inputs)))],
                 "rule": self.rule,
                 "recipe": self.recipe,
+                "settings": self.settings,
                 "seed": self.seed,
                 "threads": self.threads,
-                "code": self.code,
+                "version": self.version,
                 "versions": versions(),
                 "counts": self.counts,
                 "licences": self.licences,
                 "stand_in": self.stand_in,
                 "run": {
                     "commit": _commit(),
+                    "code": self.code,
                     "started": datetime.fromtimestamp(self.started, UTC).isoformat(timespec="seconds"),
                     "wall_s": round(time.time() - self.started, 3),
                     "peak_mb": round(peak / 1024, 1),

@@ -8,6 +8,7 @@ from typing import Any
 
 from crosslign.errors import InputError
 from crosslign.files.atomic import write_text
+from crosslign.files.walk import is_plain
 
 
 def write_json(path: Path, content: Any) -> None:
@@ -21,6 +22,8 @@ def read_json(path: Path) -> Any:
     Raises:
         InputError: the file is missing, cannot be read, is not UTF-8 or not JSON; the message names file and line.
     """
+    if Path(path).exists() and not is_plain(Path(path)):  # to open a pipe waits for whoever writes into it
+        raise InputError("cannot be read", where=str(path), why="a pipe or a device, not a file")
     try:
         return json.loads(Path(path).read_text(encoding="utf-8"))
     except FileNotFoundError as error:

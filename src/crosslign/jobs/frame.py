@@ -12,11 +12,13 @@ from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.versions import code_behind
 from crosslign.errors import CrosslignError, InputError, printable
 from crosslign.files.atomic import disk_problem
-from crosslign.files.lineage import AGAIN, Lineage
+from crosslign.files.fingerprint import fingerprint
+from crosslign.files.lineage import AGAIN, Lineage, beside_recipe
 from crosslign.jobs.alone import end_with_engine, only_one
-from crosslign.jobs.job import Job, Paths
+from crosslign.jobs.job import Job, Paths, as_paths, inputs_of
 from crosslign.jobs.leases import lease_gpus
 from crosslign.jobs.offline import no_network
 from crosslign.threads import do_without_pandas, limit_threads
@@ -25,8 +27,9 @@ SLURM_LOG = ".snakemake/slurm_logs/**/{number}.log"
 """Where Slurm's log of a job lies, as a pattern: the executor puts it below a folder of the rule, and of its wildcards where it has any."""
 
 
-def _as_paths(items: Iterable[tuple[str, Any]]) -> Paths:
-    return {name: Path(value) if isinstance(value, str) else [Path(path) for path in value] for name, value in items}
+def _artefacts(outputs: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
+    """Yield a rule's outputs without the lineage files, which come with what they describe."""
+    return (item for item in outputs if item[0] != "lineage")
 
 
 def _flat(paths: Paths) -> list[Path]:
@@ -132,6 +135,12 @@ def execute(
         sys.exit(error.exit_code)
 
 
+def _lineage(rule: str, settings: Paths, inputs: list[Path], threads: int) -> Lineage:
+    recipe, root, version = settings.get("recipe"), Path(settings["root"]), str(settings.get("version", ""))
+    code = fingerprint(*code_behind(rule, recipe, settings.get("tasks")).values()) if version else ""
+    return Lineage(rule, recipe, inputs, root, settings.get("seed"), threads, version, beside_recipe(settings, root), code)
+
+
 def _execute(
     stage: Callable[[Job], None],
     inputs: Iterable[tuple[str, Any]],
@@ -148,16 +157,14 @@ def _execute(
     limit_threads(threads)
     do_without_pandas()
     os.environ["TQDM_DISABLE"] = "1"  # other libraries' bars; the stages report their own progress
-    given = _as_paths(inputs)
-    lineage = Lineage(
-        rule, settings.get("recipe"), _flat(given), Path(settings["root"]), settings.get("seed"), threads, str(settings.get("code", ""))
-    )
+    given = inputs_of(inputs)
+    lineage = _lineage(rule, settings, _flat(given), threads)
     try:
         lineage.check_inputs()
         network = no_network(rule) if settings.get("offline", True) else nullcontext()
         with _end_explained(), network, lease_gpus(int(resources.get("gpu", 0))) as devices:
             _check_devices(devices)
-            stage(Job(rule, given, _as_paths(outputs), settings, threads, lineage, resources))
+            stage(Job(rule, given, as_paths(_artefacts(outputs)), settings, threads, lineage, resources))
     except CrosslignError:
         raise
     except Exception as error:

@@ -12,9 +12,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosslign.files.lineage import Lineage, lineage_path
+from crosslign.files.lineage import FOLDERS, Lineage, lineage_path
 
 Paths = dict[str, Any]
+
+
+def as_paths(items: Iterable[tuple[str, Any]]) -> Paths:
+    """Return named items of a rule as paths, or lists of them."""
+    return {name: Path(value) if isinstance(value, str) else [Path(path) for path in value] for name, value in items}
+
+
+def inputs_of(items: Iterable[tuple[str, Any]]) -> Paths:
+    """Return a rule's inputs; of folders whose lineage alone is asked for, as `lineages`, the file inside: the folder is not read."""
+    found = as_paths(items)
+    if "lineages" in found:
+        found["lineages"] = [path / FOLDERS if path.is_dir() else path for path in found["lineages"]]
+    return found
 
 
 @dataclass(frozen=True)
@@ -24,7 +37,7 @@ class Job:
     Attributes:
         rule: name of the rule, which is that of the stage.
         inputs, outputs: paths by the names that the rule gives them; a list where it gives several.
-        params: settings by name; `recipe` is what enters lineage, `code` the fingerprint, `root` the folder of results.
+        params: settings by name; `recipe` and `version` enter lineage, `root` the folder of results.
         threads: threads that the job may use.
         lineage: record that the stage completes and writes beside each output.
         resources: settings that change no bytes, such as devices (`gpu`), or how often a training is saved; the lineage has none of them.

@@ -24,6 +24,8 @@ MACHINE = Path("/tmp")  # noqa: S108 (the lock follows no links, and writes noth
 """Where the locks lie, whatever TMPDIR says: runs of two TMPDIRs would share devices, and machines of one would wait for each other's."""
 FOR_ALL = 0o666
 """Mode of a lock's file: another user's job must open it, to find that the device is taken."""
+ALLOCATOR, GROWING = "PYTORCH_ALLOC_CONF", "expandable_segments:True"
+"""What keeps batches of ever other lengths from leaving a GPU's memory in pieces; torch reads it with its first allocation there."""
 NO_MORE = ("", "-1", "NoDevFiles")
 """What stands in CUDA_VISIBLE_DEVICES instead of a device: CUDA shows nothing from there on. The last is an old Slurm's word for none."""
 
@@ -150,6 +152,8 @@ def _shown(devices: list[str]) -> Iterator[None]:
     os.environ["CUDA_VISIBLE_DEVICES"] = ",".join(devices)
     if devices:
         log.info("using GPU %s", ", ".join(devices))
+        if "PYTORCH_CUDA_ALLOC_CONF" not in os.environ:  # its older name
+            os.environ.setdefault(ALLOCATOR, GROWING)
     try:
         yield
     finally:

@@ -66,10 +66,12 @@ class State:
     Attributes:
         folder: one file a device lies there while a search runs; removed at its end.
         every: seconds between two states; 0 keeps one after each tile row.
+        version: versions of what searches, in words; a state of another one is not taken over.
     """
 
     folder: Path
     every: float = EVERY
+    version: str = ""
 
 
 def product_dtype(device: torch.device) -> torch.dtype:
@@ -139,7 +141,8 @@ def neighbours(
         if not is_out_of_memory(error):
             raise
         raise _no_room(map(str, devices), "the vectors") from error
-    identity = {"k": str(lengths), "rows": digest(*given[0][:2]), "columns": digest(*given[1][:2])} if state else {}
+    sums = {name: digest(*side[:2]) for name, side in zip(("rows", "columns"), given, strict=True)} if state else {}
+    identity = {"k": str(lengths), **sums, "version": state.version} if state else {}
     step, size = Step(dtype or product_dtype(devices[0])), tile or _tile(devices, rows.n)
     found = _found(_Plan(sides, lengths, step, size, state, identity))
     return found.turned() if swapped else found

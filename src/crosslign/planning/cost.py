@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from crosslign.config.project import Project
 from crosslign.config.resolve import entry_of, split_run
 from crosslign.config.resources import EMBED_RULES, LOADS, TRAINED_BYTES, copies_mb, job_need, large_sets, load_of
 from crosslign.console import bytes_text, number_of
-from crosslign.files import read_json
-from crosslign.files.lineage import gpu_hours, wall_seconds
+from crosslign.errors import InputError
+from crosslign.files.lineage import gpu_hours, read_lineage, wall_seconds
+from crosslign.files.walk import files_below, folders_in
 
 Job = tuple[str, Mapping[str, str]]
 """Rule and wildcards."""
@@ -63,20 +66,52 @@ def declared_hours(project: Project, run: str) -> float | None:
 def _measured(folder: Path) -> dict[str, float]:
     """Return the hours of each finished job below a folder of benchmarks, by the place of its file; of several tries the last."""
     found = {}
-    for path in sorted(folder.rglob("*.tsv")):
-        with open(path, encoding="utf-8", newline="") as file:
-            rows = [float(row["s"]) for row in csv.DictReader(file, delimiter="\t")]
-        if rows:
-            found[path.relative_to(folder).with_suffix("").as_posix()] = rows[-1] / 3600
+    for path in files_below(folder):
+        if rows := benchmark_rows(path):
+            found[path.relative_to(folder).with_suffix("").as_posix()] = rows[-1][0] / 3600
     return found
+
+
+def benchmark_rows(path: Path) -> list[tuple[float, float]]:
+    """Return seconds and largest memory (MB, 0 where it was not measured) of the tries in a benchmark file.
+
+    What is no benchmark, is half written or is gone has none: an estimate never stops a run.
+    """
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return []
+    rows = []
+    with suppress(csv.Error):
+        for row in csv.DictReader(text.splitlines(), delimiter="\t"):
+            seconds = _number(row.get("s"))
+            if seconds is not None and None not in row.values():  # a line that was cut
+                rows.append((seconds, _number(row.get("max_rss")) or 0.0))
+    return rows
+
+
+def _number(text: Any) -> float | None:
+    """Return a finite number that is not negative; None for anything else, such as `-` and `NA`."""
+    with suppress(TypeError, ValueError):
+        if 0 <= (number := float(text)) < float("inf"):
+            return number
+    return None
+
+
+def _hours(run: Mapping[str, Any]) -> float | None:
+    """Return the hours that the `run` of a lineage tells of; None where it tells of none."""
+    with suppress(KeyError, TypeError, ValueError):
+        return _number(gpu_hours(run) or wall_seconds(run) / 3600)
+    return None
 
 
 def measured_hours(results: Path) -> dict[str, float]:
     """Return the hours of each finished training, by run: GPU-hours and all parts of one that went on, where its lineage is there."""
     found = _measured(results / "benchmarks" / "train_system")
-    for path in sorted((results / "systems").glob("*/lineage.json")):
-        run = read_json(path)["run"]
-        found[path.parent.name] = gpu_hours(run) or wall_seconds(run) / 3600
+    for folder in folders_in(results / "systems"):
+        with suppress(InputError):
+            if (hours := _hours(read_lineage(folder).get("run", {}))) is not None:
+                found[folder.name] = hours
     return found
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +11,8 @@ from crosslign.config.data_plan import FileNeed
 from crosslign.config.project import Project
 from crosslign.console import number_of
 from crosslign.durations import duration
-from crosslign.planning.cost import Job, correction, cost_of, cost_text, encoding_correction, measured_hours
+from crosslign.files.walk import files_below
+from crosslign.planning.cost import Job, benchmark_rows, correction, cost_of, cost_text, encoding_correction, measured_hours
 from crosslign.planning.data import data_lines
 
 STAGES = (
@@ -40,12 +40,10 @@ class Measured:
 
 def measured(results: Path) -> dict[str, Measured]:
     """Return what each rule's finished jobs took, from the benchmark files below a results folder."""
-    rows: dict[str, list[tuple[float, float]]] = defaultdict(list)
-    for path in sorted((results / "benchmarks").rglob("*.tsv")):
-        with open(path, encoding="utf-8", newline="") as file:
-            for row in csv.DictReader(file, delimiter="\t"):
-                memory = row.get("max_rss") or "0"
-                rows[path.relative_to(results / "benchmarks").parts[0]].append((float(row["s"]), float(memory) if memory != "-" else 0.0))
+    rows: Mapping[str, list[tuple[float, float]]] = defaultdict(list)
+    for path in files_below(results / "benchmarks"):
+        rows[path.relative_to(results / "benchmarks").parts[0]] += benchmark_rows(path)
+    rows = {rule: found for rule, found in rows.items() if found}
     return {rule: Measured(len(r), sum(s for s, _ in r), max(m for _, m in r)) for rule, r in sorted(rows.items())}
 
 

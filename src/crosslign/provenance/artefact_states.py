@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.errors import InputError
-from crosslign.files.lineage import checksum, described_by, lineage_path, read_lineage, read_sidecar, sidecars_of
+from crosslign.files.lineage import FOLDERS, checksum, described_by, lineage_path, read_lineage, read_sidecar, sidecars_of
+from crosslign.files.walk import files_below, folders_in, is_plain
 from crosslign.paths import ORIGIN, origin_files
 
 WHOLE, REMOVED, STALE, MISSING, TOUCHED = "whole", "removed", "stale", "missing", "touched by hand"
@@ -20,6 +21,7 @@ OF_FILES = ("corpora", "views", "examples", "embeddings", "scores", "mined", "ta
 OF_FOLDERS = ("encoders", "systems")
 """Folders of results in which every file, or every folder, has lineage."""
 PAGES = ("overlap", "overview", "report")
+STRAY = "it describes nothing that lies here"
 NOT_BUILT = "Build first (`snakemake --cores all`), or give a results folder with its scale, such as results/laptop"
 
 
@@ -40,14 +42,29 @@ class Finding:
 
 
 def _hashed(results: Path, path: str, known: dict[str, str | None]) -> str | None:
-    """Return the SHA-256 of an artefact as it lies there now, once; None where it is not there."""
+    """Return the SHA-256 of an artefact as it lies there now, once; None where it is not there, or no file or folder."""
     if path not in known:
         file = results / path
         try:
-            known[path] = checksum(file) if file.exists() else None
+            known[path] = checksum(file) if is_plain(file) else None
+        except FileNotFoundError:  # gone since
+            known[path] = None
         except OSError:
             known[path] = "cannot be read"
     return known[path]
+
+
+def is_stray(results: Path, sidecar: Path) -> bool:
+    """Tell whether a file has the name of a folder's lineage, and lies in no folder that has some."""
+    place = sidecar.relative_to(results).parts
+    return sidecar.name == FOLDERS and not (len(place) == 3 and place[0] in OF_FOLDERS)
+
+
+def _within(results: Path, project: Path, place: str) -> bool:
+    """Tell whether an input lies where results, what scales share, and the project's own files lie: nothing else is read."""
+    absolute = Path(os.path.normpath((results / place).absolute()))
+    roots = (results.absolute().parent, project.absolute())
+    return any(absolute.is_relative_to(Path(os.path.normpath(root))) for root in roots)
 
 
 def _place(results: Path, project: Path, path: str, recipe: Any) -> str:
@@ -73,8 +90,8 @@ def read_described(results: Path, project: Path, sidecar: Path) -> tuple[str, di
     path = described_by(sidecar).relative_to(results).as_posix()
     if path.startswith("scores/") and origin_files(results, path):
         return path, lineage["artefact"], []
-    inputs = [{**entry, "path": _place(results, project, entry["path"], lineage.get("recipe"))} for entry in lineage["inputs"]]
-    return path, lineage["artefact"], inputs
+    placed = ({**entry, "path": _place(results, project, entry["path"], lineage.get("recipe"))} for entry in lineage["inputs"])
+    return path, lineage["artefact"], [entry for entry in placed if _within(results, project, entry["path"])]
 
 
 def artefacts(results: Path, project: Path = Path()) -> Iterator[Finding]:
@@ -93,11 +110,16 @@ def artefacts(results: Path, project: Path = Path()) -> Iterator[Finding]:
         raise InputError("no results here", where=str(results), do=NOT_BUILT)
     wanted: dict[str, str] = {}
     for sidecar in sidecars:
+        if is_stray(results, sidecar):
+            yield Finding(sidecar.relative_to(results).as_posix(), TOUCHED, STRAY)
+            continue
         try:
             path, artefact, inputs = read_described(results, project, sidecar)
             yield _state(results, path, artefact, inputs, known)
             wanted.update({entry["path"]: path for entry in inputs})
         except InputError as error:
+            if not sidecar.exists():  # a job makes its artefact anew
+                continue
             why = "it was made by another version" if "another version" in error.what else "its lineage cannot be read"
             yield Finding(sidecar.relative_to(results).as_posix(), TOUCHED, why)
     for path, user in sorted(wanted.items()):
@@ -119,12 +141,12 @@ def _touched_outside(results: Path, path: str, known: dict[str, str | None]) -> 
 
 def _undescribed(results: Path) -> Iterator[Finding]:
     """Yield what no lineage describes where everything should have some; scores of others say so by their `origin.txt`."""
-    found = [path for folder in OF_FILES for path in (results / folder).rglob("*") if path.is_file()]
-    found += [path for folder in OF_FOLDERS for path in (results / folder).glob("*") if path.is_dir()]
+    found = [path for folder in OF_FILES for path in files_below(results / folder)]
+    found += [path for folder in OF_FOLDERS for path in folders_in(results / folder)]
     found += [path for page in PAGES for path in results.glob(f"{page}.*")]
     for path in sorted(found):
         name = path.relative_to(results)
-        if any(part.startswith(".") for part in name.parts) or path.name == ORIGIN or path.name.endswith("lineage.json"):
+        if path.name == ORIGIN or path.name.endswith(FOLDERS) or not path.exists():
             continue
         if not lineage_path(path).exists() and not (name.parts[0] == "scores" and origin_files(results, name.as_posix())):
             yield Finding(name.as_posix(), TOUCHED, "no lineage describes it")

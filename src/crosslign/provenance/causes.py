@@ -6,11 +6,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crosslign.files.lineage import lineage_path, read_sidecar
+from crosslign.config.versions import raised
+from crosslign.files.lineage import code_of, lineage_path, read_sidecar
 
 LONGEST = 60
 """Characters of a value that are shown."""
 ABSENT = "(absent)"
+OTHER_CODE = "other code, same version"
 
 
 def _short(value: Any) -> str:
@@ -38,11 +40,16 @@ def _own(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[
     """Yield what differs in an artefact's own facts; code and versions are the same for all artefacts of a rule or run."""
     for key, before, after in changed_keys(old["recipe"], new["recipe"]):
         yield f"{path}: recipe key {key}, {_short(before)} → {_short(after)}"
+    settings = new.get("settings", {})
+    for key, before, after in changed_keys({**settings, **old.get("settings", {})}, settings):
+        yield f"{path}: setting {key}, {_short(before)} → {_short(after)}"
     for fact in ("seed", "threads"):
         if old[fact] != new[fact]:
             yield f"{path}: {fact} {old[fact]} → {new[fact]}"
-    if old["code"] != new["code"]:
-        yield f"code of the rule {new['rule']}: fingerprint {old['code']} → {new['code']}"
+    versions = raised(str(old.get("version", "")), str(new.get("version", "")))
+    yield from (f"version of the code: {before} → {after}" for before, after in versions)
+    if not versions and code_of(old) != code_of(new):
+        yield f"{OTHER_CODE} in the rule {new['rule']}: {code_of(old) or 'unknown'} → {code_of(new) or 'unknown'}"
     for package, before, after in changed_keys(old["versions"], new["versions"]):
         yield f"version of {package}: {before} → {after}"
 

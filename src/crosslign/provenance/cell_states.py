@@ -10,6 +10,7 @@ from typing import Any
 
 from crosslign.errors import InputError
 from crosslign.files.lineage import read_lineage
+from crosslign.files.walk import files_below
 from crosslign.provenance.artefact_states import MISSING, STALE, TOUCHED, WHOLE, Finding
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.values import fill_cells, scores_behind
@@ -22,7 +23,9 @@ UNREADABLE = (InputError, KeyError, IndexError, TypeError, ValueError, Attribute
 
 def cells(results: Path) -> Iterator[Finding]:
     """Yield the state of every table, each of its cells derived again from the scores that its lineage names."""
-    for path in sorted((results / "tables").glob("*.csv")):
+    for path in files_below(results / "tables"):
+        if path.suffix != ".csv":
+            continue
         name = path.relative_to(results).as_posix()
         try:
             checked, wrong = _check_table(results, path)

@@ -11,7 +11,8 @@ import numpy as np
 
 from crosslign.console import as_columns
 from crosslign.errors import InputError, printable
-from crosslign.files.lineage import lineage_path, read_sidecar
+from crosslign.files.lineage import FOLDERS, lineage_path, read_sidecar
+from crosslign.files.walk import files_below
 from crosslign.provenance.causes import Causes, changed_keys
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.layout import full_name
@@ -66,12 +67,13 @@ def score_files(results: Path) -> set[str]:
     folder = results / "scores"
     if not folder.is_dir():
         raise InputError("no scores here", where=str(folder), do="Give a results folder with its scale, such as results/laptop")
-    return {path.relative_to(results).as_posix() for path in folder.rglob("*.json") if not path.name.endswith(".lineage.json")}
+    found = (path for path in files_below(folder) if path.suffix == ".json" and not path.name.endswith(FOLDERS))
+    return {path.relative_to(results).as_posix() for path in found}
 
 
 def tables(results: Path) -> dict[str, Mapping[str, Any]]:
     """Return the tables of a results folder as they were resolved when they were made, by id."""
-    sidecars = (lineage_path(path) for path in sorted((results / "tables").glob("*.csv")))
+    sidecars = (lineage_path(path) for path in files_below(results / "tables") if path.suffix == ".csv")
     recipes = [read_sidecar(sidecar)["recipe"] for sidecar in sidecars if sidecar.exists()]
     return {recipe["id"]: recipe for recipe in recipes}
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from io import StringIO
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
+from urllib.parse import unquote
 
 from rocrate.model.contextentity import ContextEntity
 from rocrate.rocrate import ROCrate
@@ -22,7 +24,7 @@ from ruamel.yaml import YAML
 from crosslign.config.cells import table_scores
 from crosslign.config.project import Project
 from crosslign.errors import InputError
-from crosslign.files import atomic_folder, atomic_path
+from crosslign.files import atomic_folder, atomic_path, read_json
 from crosslign.files.lineage import lineage_path, read_lineage
 from crosslign.paths import TABLE_FORMATS, origin_files, resamples_path
 from crosslign.provenance.chain import Link, chain
@@ -271,6 +273,16 @@ def _zip(folder: Path, out: Path) -> None:
             archive.writestr(member, (folder / name).read_bytes())
 
 
+def _not_listed(folder: Path) -> Path | None:
+    """Return a file below a folder that is not listed by the crate that lies there, such as a person's notes; None where there is none."""
+    metadata = folder / "ro-crate-metadata.json"
+    listed: set[str] = set()
+    with suppress(InputError, KeyError, TypeError):
+        listed = {unquote(str(entity["@id"])) for entity in read_json(metadata)["@graph"]} if metadata.exists() else set()
+    files = (path for path in sorted(folder.rglob("*")) if not path.is_dir())
+    return next((path for path in files if path.relative_to(folder).as_posix() not in listed), None)
+
+
 def write_crate(project: Project, table: str, out: Path, options: Sequence[str] = ()) -> int:
     """Write a finished table as a Workflow Run RO-Crate; return how many files it holds.
 
@@ -290,8 +302,8 @@ def write_crate(project: Project, table: str, out: Path, options: Sequence[str] 
         command = " ".join(["snakemake --cores all", *options, "--", table])
         do = f"Run {command}; scores of another group need the lineage files that lie beside theirs"
         raise InputError("this table is not built, or its scores have no lineage", where=str(absent[0]), do=do)
-    if out.is_dir() and any(out.iterdir()) and not (out / "ro-crate-metadata.json").exists():
-        raise InputError("this folder holds something else", where=str(out), do="Name a new folder, or a file that ends in .zip")
+    if out.is_dir() and (other := _not_listed(out)):
+        raise InputError("this folder holds something else", where=str(other), do="Name a new folder, or a file that ends in .zip")
     results = project.paths.results
     links = chain(results, [path.relative_to(results).as_posix() for path in [*files, *_score_files(project, table)]])
     run = _Run(project, table, links, _citation(project.root), options)

@@ -5,14 +5,17 @@ from __future__ import annotations
 import re
 import shutil
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 from crosslign.errors import InputError
 from crosslign.files.lineage import sidecars_of
 from crosslign.paths import SHARED
-from crosslign.provenance.artefact_states import STALE, TOUCHED, artefacts, read_described
+from crosslign.provenance.artefact_states import STALE, STRAY, TOUCHED, artefacts, is_stray, read_described
 from crosslign.provenance.cell_states import cells
 
+DISCARDED = ".discarded"
+"""Folder of what was taken away, below the results."""
 ENDS = ("", ".lineage.json")
 """An artefact and what describes it; a folder has that inside."""
 
@@ -20,25 +23,38 @@ ENDS = ("", ".lineage.json")
 def discard(results: Path, project: Path = Path()) -> list[str]:
     """Take away what is stale or was touched by hand, and all that was made of it, with its lineage: the next run makes it again.
 
-    Files move to `<results>/.discarded/`; nothing is lost. Time stamps play no part: what is taken away is what its hashes refute.
+    Files move to `<results>/.discarded/<number>/`, a new number each time; nothing is lost. Time stamps play no part: what is taken away
+    is what its hashes refute.
 
     Returns:
         the paths, relative to the results; those of downloads absolute.
     """
     found = [*artefacts(results, project), *cells(results)]
     # Where lineage itself cannot be read, what it describes goes. What is missing refutes nothing that was made of it.
-    names = {re.sub(r"(\.|/)lineage\.json$", "", finding.path) for finding in found if finding.state in (STALE, TOUCHED)}
+    wrong = [finding for finding in found if finding.state in (STALE, TOUCHED)]
+    stray = {finding.path for finding in wrong if finding.why == STRAY}
+    names = {finding.path if finding.path in stray else re.sub(r"(\.|/)lineage\.json$", "", finding.path) for finding in wrong}
     bad = _with_all_made_of(results, project, names)
     gone = [path for path in sorted(bad) if _kept_at(results, path) and any(Path(f"{results / path}{end}").exists() for end in ENDS)]
+    place = _new_place(results) if gone else results
     for path in gone:
-        target = results / ".discarded" / str(_kept_at(results, path))
+        target = place / str(_kept_at(results, path))
         target.parent.mkdir(parents=True, exist_ok=True)
         for end in ENDS:
             file = Path(f"{results / path}{end}")
             if file.exists():
-                shutil.rmtree(f"{target}{end}", ignore_errors=True)
                 shutil.move(file, f"{target}{end}")  # downloads may lie on another disk
     return gone
+
+
+def _new_place(results: Path) -> Path:
+    """Make and return a folder of discarded files that nobody has put anything into."""
+    for number in count(1):
+        place = results / DISCARDED / str(number)
+        with suppress(FileExistsError):
+            place.mkdir(parents=True)
+            return place
+    raise AssertionError("numbers have no end")
 
 
 def _kept_at(results: Path, path: str) -> Path | None:
@@ -54,7 +70,9 @@ def _with_all_made_of(results: Path, project: Path, bad: set[str]) -> set[str]:
     """Add every artefact that was made of a bad one, directly or not."""
     made_of: dict[str, set[str]] = {}
     for sidecar in sidecars_of(results):
-        with suppress(InputError):
+        with suppress(InputError, FileNotFoundError):
+            if is_stray(results, sidecar):
+                continue
             path, _, inputs = read_described(results, project, sidecar)
             made_of[path] = {entry["path"] for entry in inputs}
     reached = set(bad)

@@ -16,6 +16,7 @@ from ruamel.yaml import YAML
 from crosslign.config.cells import resolve_table
 from crosslign.config.project import Project
 from crosslign.errors import InputError, printable
+from crosslign.files.lineage import code_of
 from crosslign.provenance.chain import Link, chain
 from crosslign.registry import nearest
 from crosslign.reporting.cell import Cell
@@ -185,7 +186,9 @@ def _origin(lineage: Mapping[str, Any]) -> Iterator[str]:
     run = lineage["run"]
     seed = "" if lineage["seed"] is None else f", seed {lineage['seed']}"
     threads = f"{lineage['threads']} thread" + ("s" if lineage["threads"] > 1 else "")
-    yield from _block("made by", [f"{lineage['rule']}, code {lineage['code']}, commit {run['commit'] or 'unknown'}"])
+    made_by = f"{lineage.get('version') or lineage['rule']}, code {code_of(lineage) or 'unknown'}, commit {run['commit'] or 'unknown'}"
+    taken = [f"taken over on {one['at']}, made by {one['version'] or 'an unknown version'}" for one in run.get("accepted", [])]
+    yield from _block("made by", [made_by, *taken])
     yield from _block("when", [f"{run['started']}, {run['wall_s']:.1f} s on {run['device']}, {threads}{seed}, {run['peak_mb']:.0f} MB"])
 
 

@@ -1,35 +1,56 @@
-"""One time stamp for what is whole by its hashes: after a clock was set back, or a copy that lost its times."""
+"""What is whole by its hashes taken as it is: made by a version of the code that one trusts, at one time."""
 
 from __future__ import annotations
 
 import os
 import time
+from collections import Counter
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
-from crosslign.files.lineage import lineage_path, read_lineage
+from crosslign.files.lineage import checksum, lineage_path, read_lineage
+from crosslign.files.walk import files_below
 from crosslign.provenance.artefact_states import WHOLE, artefacts
+from crosslign.provenance.code_states import made, take_over
 
 
-def settle(results: Path) -> int:
-    """Give every file that is whole by its hashes one time stamp, that of the last job; return how many got it.
+def settle(results: Path) -> tuple[int, dict[str, int]]:
+    """Take over every artefact that is whole by its hashes: as made by today's versions, with one time stamp, that of the last job.
 
-    Snakemake makes again what is older than its inputs: after a clock was set back, or a copy that lost its times, that is needless, and
-    inputs from the future stop it. What is not whole keeps its time.
+    Inputs from the future, after a clock was set back, stop Snakemake. What is not whole keeps its version and its time.
+
+    Returns:
+        how many got the time stamp; and how many artefacts were of another version, by what this was and is.
     """
     whole = [finding.path for finding in artefacts(results) if finding.state == WHOLE]
+    taken = _take_over(results, {(results / path).resolve() for path in whole})
     started = []
     for path in whole:
         with suppress(KeyError, TypeError, ValueError):  # of a lineage without its `run` only the stamp is not known
             started.append(datetime.fromisoformat(read_lineage(results / path)["run"]["started"]).timestamp())
     stamp = min(max(started, default=time.time()), time.time())
     files = {results / path for path in whole} | {lineage_path(results / path) for path in whole}
-    files |= {inner for file in files if file.is_dir() for inner in file.rglob("*")}
+    files |= {inner for file in files if file.is_dir() for inner in files_below(file)}
     # The engine counts a job's benchmark among its outputs.
-    files |= set((results / "benchmarks").rglob("*"))
+    files |= set(files_below(results / "benchmarks"))
     # Downloads, which other scales share, have their own hashes; theirs only has to lie in the past.
-    files |= {file for file in (results.parent / "downloads").rglob("*") if file.stat().st_mtime > stamp}
+    for file in files_below(results.parent / "downloads"):
+        with suppress(FileNotFoundError):
+            if file.stat().st_mtime > stamp:
+                files.add(file)
     for file in files:
-        os.utime(file, (stamp, stamp))
-    return len(whole)
+        with suppress(FileNotFoundError):
+            os.utime(file, (stamp, stamp))
+    return len(whole), dict(taken)
+
+
+def _take_over(results: Path, whole: set[Path]) -> Counter[str]:
+    """Have the lineage of whole artefacts, and of whole downloads and models, name today's versions; return what was taken for what."""
+    taken = Counter[str]()
+    for one in [one for one in made(results) if one.changes]:
+        place = one.path.resolve()
+        if place in whole or (not place.is_relative_to(results.resolve()) and checksum(place) == one.lineage["artefact"]["sha256"]):
+            take_over(one)
+            taken[", ".join(f"{before} → {now}" for before, now in one.changes)] += 1
+    return taken

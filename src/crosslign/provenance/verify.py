@@ -7,6 +7,7 @@ from pathlib import Path
 from crosslign.errors import printable
 from crosslign.provenance.artefact_states import MISSING, REMOVED, SOUND, STALE, TOUCHED, WHOLE, artefacts
 from crosslign.provenance.cell_states import cells
+from crosslign.provenance.code_states import code_lines
 
 
 def verify(results: Path, project: Path = Path()) -> tuple[str, bool]:
@@ -30,6 +31,7 @@ def verify(results: Path, project: Path = Path()) -> tuple[str, bool]:
     lines += [" ".join(f"{finding.state}: {finding.path} ({finding.why})".split("\n")) for finding in shown]  # a name may hold a line end
     if len(bad) > len(shown):
         lines.append(f"... and {len(bad) - len(shown)} more")
+    lines += code_lines(results)
     lines.append(
         "everything is whole"
         if not bad

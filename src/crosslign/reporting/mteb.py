@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.files import write_json
+from crosslign.files.walk import files_below
 from crosslign.languages import ISO_639_3, normalise, scripts_of
 from crosslign.tasks.records import Record
 from crosslign.tasks.write import read_scores
@@ -177,8 +178,8 @@ def export(results: Path, out: Path, averages: Mapping[str, Sequence[str]]) -> I
         averages: names of the averages of each task.
     """
     found: dict[Path, list[dict[str, Any]]] = {}
-    for score in sorted((results / "scores").glob("*/*/*/*.json")):
-        if score.stem not in FORMS:
+    for score in files_below(results / "scores"):
+        if score.suffix != ".json" or score.stem not in FORMS or len(score.relative_to(results).parts) != 5:
             continue
         context, records = read_scores(score)
         result = as_mteb(score.stem, records, averages.get(score.stem, ()), context["data_manifest_sha"], "crosslign")

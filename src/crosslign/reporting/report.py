@@ -12,41 +12,35 @@ from crosslign.console import number_of
 from crosslign.errors import printable
 from crosslign.files import write_text
 from crosslign.files.lineage import licences_of
-from crosslign.planning.plan import measured
 from crosslign.reporting.card import PAPERS
 from crosslign.reporting.figure_readings import seen_in
 from crosslign.reporting.formats import templates
 from crosslign.reporting.layout import PrintedTable, lay_out
 from crosslign.reporting.readings import from_paper, seen
-from crosslign.reporting.run_records import sidecars, system_costs
+from crosslign.reporting.run_records import Lineages, of_kind, stage_times, system_costs
 from crosslign.reporting.stage_graph import stage_graph
 from crosslign.reporting.values import scores_behind
 
 
-def filter_steps(results: Path) -> list[dict[str, Any]]:
+def filter_steps(lineages: Lineages) -> list[dict[str, Any]]:
     """Return, for each corpus, rows read, rows after each filter, and rows kept."""
-    corpora = []
-    for lineage in sidecars(results / "corpora"):
-        counts = lineage["counts"]
-        if lineage["artefact"]["kind"] == "corpus":
-            corpora.append({"name": lineage["recipe"]["corpus"], **counts})
-    return corpora
+    return [{"name": lineage["recipe"]["corpus"], **lineage["counts"]} for lineage in of_kind(lineages, "corpus")]
 
 
-def switched_words(results: Path) -> list[dict[str, Any]]:
+def switched_words(lineages: Lineages) -> list[dict[str, Any]]:
     """Return, for each code-switched view and language, words, and the shares covered, replaced, and replaced by themselves."""
     rows = []
-    for lineage in sidecars(results / "views"):
+    for lineage in of_kind(lineages, "view"):
         counts = lineage["counts"]
         rows += [{"view": lineage["recipe"]["view"], "lang": lang, **found} for lang, found in counts.get("by_language", {}).items()]
         rows += [{"view": lineage["recipe"]["view"], "lang": lang} for lang in counts.get("without_dictionary", [])]
     return rows
 
 
-def decontamination_counts(results: Path) -> list[dict[str, Any]]:
+def decontamination_counts(lineages: Lineages) -> list[dict[str, Any]]:
     """Return, for each training set and evaluation set, how many examples were dropped."""
     rows = []
-    for lineage in sidecars(results / "examples"):
+    for lineage in of_kind(lineages, "examples"):
         evaluations = lineage["counts"]["decontamination"]["evaluations"]
         rows += [{"examples": lineage["recipe"]["examples"], "corpus": corpus, **counts} for corpus, counts in sorted(evaluations.items())]
     return rows
@@ -103,15 +97,16 @@ def by_paper(recipe: Mapping[str, Any], results: Path, published: Path, figures:
 
 
 def build_report(
-    recipe: Mapping[str, Any], results: Path, published: Path, figures: Sequence[Path], out: Path, overlap: Path
+    recipe: Mapping[str, Any], results: Path, published: Path, figures: Sequence[Path], lineages: Lineages, out: Path, overlap: Path
 ) -> dict[str, Any]:
     """Write the report.
 
     Args:
         recipe: what `crosslign.config.cells.overview` gives: `tables` (resolved), `figures`, `scale` and `stand_in`.
-        results: the `{results}` folder; lineage of what lies in it and its benchmark files are shown.
+        results: the `{results}` folder that score files are relative to.
         published: folder of the published figures.
         figures: PNG and CSV of each figure, named by its id.
+        lineages: of all that the tables and figures are made of.
         out: the page.
         overlap: CSV of the overlap of corpora and evaluation sets.
     """
@@ -125,13 +120,13 @@ def build_report(
             headline=headline(papers[0]["tables"][0]["table"]) if papers and papers[0]["tables"] else None,
             scale=recipe["scale"],
             stand_in=recipe["stand_in"],
-            graph=stage_graph(results),
-            corpora=filter_steps(results),
-            switched=switched_words(results),
-            decontamination=decontamination_counts(results),
+            graph=stage_graph(lineages),
+            corpora=filter_steps(lineages),
+            switched=switched_words(lineages),
+            decontamination=decontamination_counts(lineages),
             overlap=overlap_rows(overlap),
-            costs=system_costs(results),
-            rules=measured(results),
+            costs=system_costs(lineages),
+            rules=stage_times(lineages),
             licences=[printable(licence) for licence in licences_of(scores_of(recipe["tables"], results))],
         )
     )

@@ -2,23 +2,49 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from crosslign.config.resources import stage_of
-from crosslign.files.lineage import gpu_hours, read_sidecar, sidecars_of, wall_seconds
+from crosslign.files.lineage import gpu_hours, read_sidecar, wall_seconds
+from crosslign.planning.plan import Measured
 
+Lineages = Sequence[Mapping[str, Any]]
 SEED = re.compile(r"-s\d+$")
 SECONDS = {"train_system": "train_s", "embed": "encode_s", "score": "score_s"}
 """What the time of each stage of a system is counted as."""
 
 
-def sidecars(folder: Path) -> list[dict[str, Any]]:
-    """Return the lineage of every artefact below a folder, in path order."""
-    return [read_sidecar(path) for path in sidecars_of(folder)]
+def read_lineages(paths: Iterable[Path]) -> list[dict[str, Any]]:
+    """Return what lineage files hold, in the order of their paths."""
+    return [read_sidecar(path) for path in sorted(paths)]
+
+
+def of_kind(lineages: Lineages, kind: str) -> list[Mapping[str, Any]]:
+    """Return the lineages of artefacts of one kind."""
+    return [lineage for lineage in lineages if lineage["artefact"]["kind"] == kind]
+
+
+def jobs_of(lineages: Lineages) -> list[Mapping[str, Any]]:
+    """Return one lineage of each job: that of its artefact which was written last."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for lineage in sorted(lineages, key=lambda lineage: wall_seconds(lineage["run"])):
+        same = [lineage[key] for key in ("rule", "recipe", "inputs")] + [lineage.get("seed"), lineage["run"]["started"]]
+        found[json.dumps(same, sort_keys=True)] = lineage
+    return list(found.values())
+
+
+def stage_times(lineages: Lineages) -> dict[str, Measured]:
+    """Return what the jobs of each stage took."""
+    jobs = defaultdict(list)
+    for lineage in jobs_of(lineages):
+        jobs[stage_of(lineage["rule"])].append((wall_seconds(lineage["run"]), float(lineage["run"]["peak_mb"])))
+    return {stage: Measured(len(r), sum(s for s, _ in r), max(m for _, m in r)) for stage, r in sorted(jobs.items())}
 
 
 @dataclass
@@ -59,15 +85,10 @@ def _run_of(lineage: Mapping[str, Any]) -> str:
     return str(recipe.get("run_id") or recipe["run"])
 
 
-def system_costs(results: Path) -> list[SystemCost]:
-    """Return what each system cost, dearest first; seeds of a system are added up.
-
-    Args:
-        results: the `{results}` folder; its systems, embeddings and scores are read.
-    """
-    lineages = [lineage for stage in ("systems", "embeddings", "scores") for lineage in sidecars(results / stage)]
+def system_costs(lineages: Lineages) -> list[SystemCost]:
+    """Return what each system cost, dearest first; seeds of a system are added up."""
     costs: dict[str, SystemCost] = {}
-    for lineage in lineages:
+    for lineage in jobs_of(lineages):
         if (stage := stage_of(lineage["rule"])) in SECONDS:
             system = SEED.sub("", _run_of(lineage))
             costs.setdefault(system, SystemCost(system)).add(stage, lineage["run"])

@@ -5,14 +5,12 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from crosslign.config.resources import stage_of
 from crosslign.durations import duration
-from crosslign.paths import SHARED
-from crosslign.planning.plan import STAGES, Measured, measured
-from crosslign.reporting.run_records import sidecars
+from crosslign.planning.plan import STAGES, Measured
+from crosslign.reporting.run_records import Lineages, stage_times
 
 WIDTH, HEIGHT, GAP_X, GAP_Y = 172, 52, 20, 36
 
@@ -113,7 +111,6 @@ def draw_stages(done: Mapping[str, Measured], edges: set[tuple[str, str]]) -> St
     )
 
 
-def stage_graph(results: Path) -> StageGraph:
-    """Return the graph of what ran in a results folder; lineage gives the edges, benchmark files the times."""
-    found = [lineage for folder in (results, *(results.parent / name for name in SHARED)) for lineage in sidecars(folder)]
-    return draw_stages(measured(results), stage_edges(found))
+def stage_graph(lineages: Lineages) -> StageGraph:
+    """Return the graph of the jobs behind these lineages."""
+    return draw_stages(stage_times(lineages), stage_edges(lineages))

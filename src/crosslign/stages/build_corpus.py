@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from crosslign.corpora.build import build_corpus as build
 from crosslign.jobs.job import Job
+from crosslign.stages import STAGES
 
 
+@STAGES.register(version=1)
 def build_corpus(job: Job) -> None:
     """Read, filter and write one corpus."""
     recipe = job.params["recipe"]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from crosslign.corpora.build_evaluation import build_evaluation as build
 from crosslign.files.rows import EVALUATION_FILES
 from crosslign.jobs.job import Job
+from crosslign.stages import STAGES
 
 
+@STAGES.register(version=1)
 def build_evaluation(job: Job) -> None:
     """Read or derive one evaluation set."""
     recipe = job.params["recipe"]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from crosslign.examples import build
 from crosslign.jobs.job import Job
+from crosslign.stages import STAGES
 
 
+@STAGES.register(version=1)
 def build_examples(job: Job) -> None:
     """Build one training set and keep evaluation texts out of it."""
     recipe = job.params["recipe"]

@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from crosslign.jobs.job import Job
+from crosslign.stages import STAGES
 from crosslign.views import build
 
 
+@STAGES.register(version=1)
 def build_view(job: Job) -> None:
     """Build one view."""
     recipe = job.params["recipe"]

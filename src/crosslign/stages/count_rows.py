@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from crosslign.jobs.job import Job
 from crosslign.reporting.counts import write_counts
+from crosslign.stages import STAGES
 
 
+@STAGES.register(version=1)
 def count_rows(job: Job) -> None:
     """Write the counts of one table."""
     counted = [(str(kind), str(name)) for kind, name in job.params["recipe"]["counted"]]

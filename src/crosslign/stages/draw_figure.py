@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from crosslign.jobs.job import Job
 from crosslign.reporting.figures._draw import draw
+from crosslign.stages import STAGES
 
 
+@STAGES.register(version=1)
 def draw_figure(job: Job) -> None:
     """Draw one figure."""
     recipe = job.params["recipe"]

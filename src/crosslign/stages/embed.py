@@ -14,8 +14,10 @@ from crosslign.files.records import read_json
 from crosslign.jobs.job import Job
 from crosslign.objectives.contract import Part
 from crosslign.objectives.saved_parts import load_part
+from crosslign.stages import STAGES
 
 
+@STAGES.register(version=1)
 def embed(job: Job) -> None:
     """Encode the distinct texts of one evaluation corpus, one process a thread; with a head, write its logits."""
     recipe = job.params["recipe"]
@@ -39,7 +41,7 @@ def embed(job: Job) -> None:
                 head=head,
                 processes=job.threads,
                 work=Path(job.params["work"]),
-                identity={"made_of": made_of, "recipe": recipe, "code": job.params["code"]},
+                identity={"made_of": made_of, "recipe": recipe, "version": job.lineage.version},
             )
         )
         if whitening:

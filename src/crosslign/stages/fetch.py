@@ -7,8 +7,10 @@ from pathlib import Path
 
 from crosslign.corpora.fetch import fetch_file
 from crosslign.jobs.job import Job
+from crosslign.stages import STAGES
 
 
+@STAGES.register(version=1)
 def fetch(job: Job) -> None:
     """Fetch one file, from a mirror first, verified by its checksum."""
     recipe = job.params["recipe"]

@@ -6,8 +6,10 @@ from pathlib import Path
 
 from crosslign.jobs.job import Job
 from crosslign.reporting.formats import build_table
+from crosslign.stages import STAGES
 
 
+@STAGES.register(version=1)
 def make_table(job: Job) -> None:
     """Make one table from its score files."""
     with job.publish("table") as (out, counts):

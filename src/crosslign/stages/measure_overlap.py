@@ -6,8 +6,10 @@ from crosslign.corpora import overlap
 from crosslign.files import read_json, write_text
 from crosslign.files.lineage import lineage_path
 from crosslign.jobs.job import Job
+from crosslign.stages import STAGES
 
 
+@STAGES.register(version=1)
 def measure_overlap(job: Job) -> None:
     """Write the matrix of all corpora and evaluation sets."""
     corpora = job.by_name(job.params["corpora"], job.inputs.get("corpora", []))

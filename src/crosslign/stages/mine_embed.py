@@ -8,8 +8,10 @@ from crosslign.encoders.text_sets import embed_text_set
 from crosslign.files.lineage import lineage_path
 from crosslign.files.records import read_json
 from crosslign.jobs.job import Job
+from crosslign.stages import STAGES
 
 
+@STAGES.register(version=1)
 def mine_embed(job: Job) -> None:
     """Encode one side's sentences; goes on where an interrupted job stopped."""
     recipe = job.params["recipe"]
@@ -24,7 +26,7 @@ def mine_embed(job: Job) -> None:
                 out["matrix"],
                 dtype=recipe["embeddings"],
                 work=Path(job.params["work"]),
-                identity={"made_of": made_of, "recipe": recipe, "code": job.params["code"], "threads": job.threads},
+                identity={"made_of": made_of, "recipe": recipe, "version": job.lineage.version, "threads": job.threads},
                 threads=job.threads,
                 named="line {}",
             )

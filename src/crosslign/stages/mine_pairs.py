@@ -5,8 +5,10 @@ from __future__ import annotations
 from crosslign.jobs.job import Job
 from crosslign.mining.neighbour_files import read_neighbours
 from crosslign.mining.pairs import write_pairs
+from crosslign.stages import STAGES
 
 
+@STAGES.register(version=1)
 def mine_pairs(job: Job) -> None:
     """Choose pairs and write them with their sentences."""
     recipe = job.params["recipe"]

@@ -9,9 +9,11 @@ from crosslign.mining.backends import BACKENDS
 from crosslign.mining.knn import State, all_devices
 from crosslign.mining.lines import with_line
 from crosslign.mining.neighbour_files import write_neighbours
+from crosslign.stages import STAGES
 from crosslign.vectors import VectorError
 
 
+@STAGES.register(version=1)
 def mine_search(job: Job) -> None:
     """Find the nearest neighbours of both sides, on every GPU of the job; goes on where an interrupted job stopped."""
     recipe = job.params["recipe"]
@@ -19,7 +21,7 @@ def mine_search(job: Job) -> None:
     job.lineage.device = ", ".join(devices)
     with job.publish("neighbours") as (out, counts):
         search = BACKENDS.get(recipe["backend"])
-        state, options = State(Path(job.params["work"])), recipe["search_options"]
+        state, options = State(Path(job.params["work"]), version=job.lineage.version), recipe["search_options"]
         try:
             near = search(job.inputs["source"], job.inputs["target"], recipe["k"], devices=devices, state=state, **options)
         except VectorError as error:

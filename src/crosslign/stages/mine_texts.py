@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from crosslign.jobs.job import Job
 from crosslign.mining.texts import read_sentences
+from crosslign.stages import STAGES
 
 
+@STAGES.register(version=1)
 def mine_texts(job: Job) -> None:
     """Read one side's file."""
     recipe = job.params["recipe"]

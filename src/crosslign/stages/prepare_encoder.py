@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from crosslign.encoders.prepare import prepare_encoder as prepare
 from crosslign.jobs.job import Job
+from crosslign.stages import STAGES
 
 
+@STAGES.register(version=1)
 def prepare_encoder(job: Job) -> None:
     """Unpack, download, copy or construct one base encoder."""
     recipe = job.params["recipe"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,12 @@ from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.files.records import read_json
 from crosslign.files.rows import EVALUATION_FILES
 from crosslign.jobs.job import Job
+from crosslign.stages import STAGES
+from crosslign.tasks.data import Machine
 from crosslign.tasks.write import score_run
 
 
+@STAGES.register(version=1)
 def score(job: Job) -> None:
     """Score the matrices of one task."""
     recipe = job.params["recipe"]
@@ -37,12 +41,21 @@ def score(job: Job) -> None:
         "prefixes": prefixes if len(set(prefixes.values())) > 1 else {},
         "score_change": _score_change(recipe["readout_entry"]),
         "checkpoint_sha": _checkpoint_sha(dict(zip(matrices.values(), sidecars, strict=True))),
-        "code_version": job.params["code"],
+        "code_version": job.lineage.version,
         "data_manifest_sha": _data_manifest_sha(job.lineage, sets_by_corpus),
         "collapsed": next((found for sidecar in sidecars if (found := sidecar["counts"].get("collapsed"))), ""),
     }
+    devices, work = ["cpu"], Path(job.params["work"])
+    if job.resources.get("gpu"):
+        from crosslign.mining.knn import all_devices  # and torch with it, which most scores do without
+
+        devices = all_devices()
+    machine = Machine(devices, int(job.resources.get("search_threads", 1)), work)
+    job.lineage.device = ", ".join(devices)
     with job.publish("scores") as (out, counts):
-        counts["records"] = len(score_run(recipe["task"], recipe["task_entry"], matrices, sets, out["scores"], context, out["resamples"]))
+        entry, resamples = recipe["task_entry"], out["resamples"]
+        counts["records"] = len(score_run(recipe["task"], entry, matrices, sets, out["scores"], context, resamples, machine))
+    shutil.rmtree(work, ignore_errors=True)
 
 
 def _score_change(readout: Mapping[str, Any]) -> str:

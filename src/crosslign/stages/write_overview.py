@@ -6,8 +6,10 @@ from pathlib import Path
 
 from crosslign.jobs.job import Job
 from crosslign.reporting.overview import build_overview
+from crosslign.stages import STAGES
 
 
+@STAGES.register(version=1)
 def write_overview(job: Job) -> None:
     """Write the overview."""
     with job.publish("overview") as (out, counts):

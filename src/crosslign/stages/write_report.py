@@ -6,8 +6,11 @@ from pathlib import Path
 
 from crosslign.jobs.job import Job
 from crosslign.reporting.report import build_report
+from crosslign.reporting.run_records import read_lineages
+from crosslign.stages import STAGES
 
 
+@STAGES.register(version=1)
 def write_report(job: Job) -> None:
     """Write the report."""
     with job.publish("report") as (out, counts):
@@ -17,6 +20,7 @@ def write_report(job: Job) -> None:
                 Path(job.params["root"]),
                 Path(job.params["published"]),
                 job.inputs["figures"],
+                read_lineages(job.inputs["lineages"]),
                 out["page"],
                 job.inputs["overlap"],
             )

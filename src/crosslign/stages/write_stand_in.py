@@ -5,8 +5,10 @@ from __future__ import annotations
 from crosslign.corpora.stand_ins._file import write_file
 from crosslign.corpora.stand_ins._sentences import load_sentences
 from crosslign.jobs.job import Job
+from crosslign.stages import STAGES
 
 
+@STAGES.register(version=1)
 def write_stand_in(job: Job) -> None:
     """Write all files of a source in their official format from the project's own sentences."""
     recipe = job.params["recipe"]

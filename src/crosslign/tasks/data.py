@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -150,6 +151,24 @@ class TextSet:
 
 
 @dataclass(frozen=True)
+class Machine:
+    """What a search may use; no result depends on it.
+
+    Attributes:
+        devices: torch devices that share a search.
+        threads: threads of a search on a CPU.
+        work: folder where a search keeps what it has found, to go on after it was killed; None to keep nothing.
+    """
+
+    devices: Sequence[str] = ("cpu",)
+    threads: int = 1
+    work: Path | None = None
+
+
+ONE_THREAD = Machine()
+
+
+@dataclass(frozen=True)
 class TaskData:
     """A task as its scorer sees it.
 
@@ -157,11 +176,13 @@ class TaskData:
         name: task id.
         sets: text set of each role that is there.
         averages: subsets of each named average.
+        machine: what its searches may use.
     """
 
     name: str
     sets: Mapping[str, TextSet]
     averages: Averages
+    machine: Machine = ONE_THREAD
 
     def set(self, *roles: str) -> TextSet | None:
         """Return the text set of the first of these roles that the task has, or None."""

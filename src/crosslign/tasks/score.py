@@ -13,7 +13,7 @@ from crosslign.corpora.evaluation import Evaluation
 from crosslign.corpora.joined import one_split
 from crosslign.errors import InputError
 from crosslign.tasks import SCORERS
-from crosslign.tasks.data import Averages, TaskData, TextSet, members
+from crosslign.tasks.data import ONE_THREAD, Averages, Machine, TaskData, TextSet, members
 from crosslign.tasks.measures import Measure, interval
 from crosslign.tasks.records import Record, bounds_of
 
@@ -102,7 +102,12 @@ def without_intervals(task: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def score_with_resamples(
-    name: str, task: Mapping[str, Any], outputs: Mapping[str, np.ndarray], sets: Mapping[str, Evaluation], collapsed: str = ""
+    name: str,
+    task: Mapping[str, Any],
+    outputs: Mapping[str, np.ndarray],
+    sets: Mapping[str, Evaluation],
+    collapsed: str = "",
+    machine: Machine = ONE_THREAD,
 ) -> list[Scored]:
     """Score one system on one task.
 
@@ -112,6 +117,7 @@ def score_with_resamples(
         outputs: for each role, a matrix whose row i belongs to row i of the role's texts.
         sets: for each role, its evaluation corpus.
         collapsed: why the checkpoint counts as collapsed by what its training saw, or empty.
+        machine: what its searches may use.
 
     Returns:
         All records, sorted, each with its value on every bootstrap resample (float64 [r], or None); averages are means of unrounded
@@ -122,7 +128,7 @@ def score_with_resamples(
     """
     splits = task.get("splits", {})
     sets = {role: one_split(sets[role], splits[role]) if role in splits else sets[role] for role in outputs}
-    data = TaskData(name, {role: TextSet(role, sets[role], outputs[role]) for role in sorted(outputs)}, task.get("averages", {}))
+    data = TaskData(name, {role: TextSet(role, sets[role], outputs[role]) for role in sorted(outputs)}, task.get("averages", {}), machine)
     measures = list(SCORERS.get(task["scorer"], where=f"task {name!r}")(data, **options_of("tasks", task)))
     measures += averages_of(measures, data.averages)
     main = task["main"]
@@ -139,6 +145,12 @@ def score_with_resamples(
     return sorted(scored, key=lambda pair: _identity(pair[0]))
 
 
-def score(name: str, task: Mapping[str, Any], outputs: Mapping[str, np.ndarray], sets: Mapping[str, Evaluation]) -> list[Record]:
+def score(
+    name: str,
+    task: Mapping[str, Any],
+    outputs: Mapping[str, np.ndarray],
+    sets: Mapping[str, Evaluation],
+    machine: Machine = ONE_THREAD,
+) -> list[Record]:
     """Return the records of `score_with_resamples`."""
-    return [record for record, _ in score_with_resamples(name, task, outputs, sets)]
+    return [record for record, _ in score_with_resamples(name, task, outputs, sets, machine=machine)]

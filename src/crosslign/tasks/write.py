@@ -14,6 +14,7 @@ from crosslign.corpora.evaluation import Evaluation
 from crosslign.errors import InputError
 from crosslign.files import read_json, write_json, write_rows
 from crosslign.files.rows import SCHEMAS
+from crosslign.tasks.data import ONE_THREAD, Machine
 from crosslign.tasks.records import Record, check_value
 from crosslign.tasks.score import Scored, score_with_resamples
 from crosslign.vectors import VectorError, open_vectors
@@ -84,6 +85,7 @@ def score_run(
     out: Path,
     context: Mapping[str, Any],
     resamples: Path | None = None,
+    machine: Machine = ONE_THREAD,
 ) -> list[Record]:
     """Score one run on one task from files, and write its score file, and its resamples where somebody wants them.
 
@@ -95,6 +97,7 @@ def score_run(
         out: score file.
         context: what `write_scores` needs, except the task; `collapsed` where training marked the checkpoint.
         resamples: file of `write_resamples`, or None.
+        machine: what its searches may use.
 
     Raises:
         InputError: a file is missing or unreadable, or a matrix has another number of rows than its texts (names both numbers), or a
@@ -110,7 +113,7 @@ def score_run(
                 "embeddings do not belong to their texts", where=str(matrices[role]), why=why, do="Delete it; the next run makes it again"
             )
     try:
-        scored = score_with_resamples(name, task, outputs, evaluations, str(context.get("collapsed", "")))
+        scored = score_with_resamples(name, task, outputs, evaluations, str(context.get("collapsed", "")), machine)
     except VectorError as error:
         raise _with_text(error, matrices, evaluations) from error
     records = [record for record, _ in scored]

@@ -12,11 +12,16 @@ import torch
 from crosslign.memory import keep_freed_memory
 
 PRECISIONS = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
-PATIENCE = timedelta(days=2)
-"""How long a rank waits for the others: one of them tokenises, looks at dev data and writes checkpoints, and a rank that has failed is
-seen by whoever started it."""
+PATIENCE = timedelta(minutes=30)
+"""How long a rank waits for the others, of which one evaluates on dev data and writes checkpoints; sets are tokenised
+before ranks start."""
 
 log = logging.getLogger(__name__)
+
+
+def own_device() -> list[int]:
+    """Return the number of the device that this process trains on; none where there is no GPU."""
+    return [int(os.environ.get("LOCAL_RANK", "0"))] if torch.cuda.is_available() else []
 
 
 def start_accelerator(precision: str) -> Any:

@@ -16,7 +16,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor, nn
 
-from crosslign.config.entry_keys import without_pace
+from crosslign.config.entry_keys import TRAIN_DEFAULTS, completed, without_pace
+from crosslign.config.versions import raised
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, read_json, sha256_file, sha256_text, write_json, write_text
@@ -68,7 +69,7 @@ def checksum_of(*modules: nn.Module) -> str:
 
 
 def checkpoint_key(
-    recipe: Mapping[str, Any], examples: Mapping[str, Path], model: Model, parts: Mapping[str, Part], accelerator: Any, code: str
+    recipe: Mapping[str, Any], examples: Mapping[str, Path], model: Model, parts: Mapping[str, Part], accelerator: Any, version: str
 ) -> dict[str, Any]:
     """Return what a checkpoint must share with a run that goes on from it.
 
@@ -78,20 +79,27 @@ def checkpoint_key(
         model: the encoder as it starts, as are the parts.
         parts: named state of the terms.
         accelerator: of `accelerate`.
-        code: fingerprint of the code.
+        version: versions of what trains, in words.
     """
     recipe = {**recipe, "train": without_pace(recipe["train"])}
     return {
-        "recipe": sha256_text(json.dumps(recipe, sort_keys=True, default=str)),
+        "recipe": json.loads(json.dumps(recipe, default=str)),
         "seed": recipe["seed"],
         "examples": {name: sha256_file(path) for name, path in sorted(examples.items())},
         "base": checksum_of(model, *(parts[name] for name in sorted(parts))),
         "versions": versions(),
-        "code": code,
+        "version": version,
         "device": accelerator.device.type,
         "ranks": accelerator.num_processes,
         "threads": torch.get_num_threads(),
     }
+
+
+def _same_recipe(found: Any, wanted: Mapping[str, Any]) -> bool:
+    """Tell whether a checkpoint's recipe, of earlier ones its hash, is that of a run; keys that came up since count as their defaults."""
+    if isinstance(found, str):
+        return bool(found == sha256_text(json.dumps(wanted, sort_keys=True)))
+    return {**found, "train": completed(found["train"], wanted["train"], TRAIN_DEFAULTS)} == wanted
 
 
 def remove_leftovers(folder: Path, name: str = "") -> None:
@@ -150,7 +158,11 @@ class Checkpoints:
         log.info("checkpoint written at step %d", state["step"])
 
     def _stale(self, found: Mapping[str, Any]) -> list[str]:
-        return sorted(name for name in self.key.keys() | found.keys() if self.key.get(name) != found.get(name))
+        """Return what differs, by name; the fingerprint of the code, in checkpoints from before there were versions, says nothing."""
+        differs = {name: self.key.get(name) != found.get(name) for name in self.key.keys() | found.keys()}
+        differs |= {"code": False, "version": bool(raised(str(found.get("version", "")), str(self.key.get("version", ""))))}
+        differs["recipe"] = differs["recipe"] and not ("recipe" in found and _same_recipe(found["recipe"], self.key["recipe"]))
+        return sorted(name for name, different in differs.items() if different)
 
     def load(
         self, model: Model, parts: Mapping[str, Part], optimiser: Optimiser, check: Callable[[Mapping[str, Any]], None]

@@ -35,6 +35,7 @@ class Settings:
         max_length: tokens of an input.
         prefix: text before each sentence.
         precision: fp32, bf16 or fp16, of the matrix products.
+        kernels: whether the project's own kernels are used on a GPU: `off`, `auto`, `on`.
     """
 
     accelerator: Any
@@ -44,6 +45,7 @@ class Settings:
     max_length: int
     prefix: str
     precision: str = "fp32"
+    kernels: str = "off"
 
 
 @dataclass
@@ -160,9 +162,9 @@ class Encoding:
         features = collate([group.ids[i] for i in rows], segments, self._model.member(group.member).pad, accelerator.device)
         member: Any = group.module
         precision = self._settings.precision
-        if trains_packed(member.backbone, precision):
+        if trains_packed(member.backbone, precision, kernels := self._settings.kernels):
             lengths = np.array([len(group.ids[i]) for i in rows])
-            packed = PackedTraining(member.backbone, precision, member.blocks_read(group.pooling, group.layer), lengths)
+            packed = PackedTraining(member.backbone, precision, member.blocks_read(group.pooling, group.layer), lengths, kernels)
             vectors: Tensor = member(features, group.pooling, group.layer, packed)
         else:
             with accelerator.autocast():

@@ -12,12 +12,13 @@ from typing import Any
 
 import torch
 
+from crosslign.config.entry_keys import KERNELS
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError, ResourceError, StoppedError
 from crosslign.files import atomic_folder
 from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.objectives.contract import Part
-from crosslign.training.accelerator import start_accelerator
+from crosslign.training.accelerator import own_device, start_accelerator
 from crosslign.training.board import Board
 from crosslign.training.checkpoint import Checkpoints, checkpoint_key, remove_leftovers, write_system
 from crosslign.training.curve import Curve, Progress, Spikes
@@ -54,14 +55,14 @@ class _Run:
         parts: Mapping[str, Part],
         dev: Dev | None,
         checkpoints: Path,
-        code: str,
+        version: str,
         stop: StopFlag,
         tokenised: Path | None,
     ) -> None:
         train, readout = recipe["train"], recipe["readout"]
         self.recipe, self.model, self.parts = recipe, model, parts
         self.accelerator = start_accelerator(train["precision"])
-        key = checkpoint_key(recipe, examples, model, parts, self.accelerator, code)
+        key = checkpoint_key(recipe, examples, model, parts, self.accelerator, version)
         if self.writes:
             remove_leftovers(checkpoints)
         with self.accelerator.main_process_first():
@@ -71,7 +72,8 @@ class _Run:
         order = self.streams[0].order
         self.steps = total_steps(order.steps_per_epoch, 1, train.get("epochs"), train.get("steps"))
         pooling, layer, prefix = readout["pooling"], readout.get("layer", -1), readout.get("prefix", "")
-        settings = Settings(self.accelerator, recipe["seed"], pooling, layer, train["max_length"], prefix, self.precision)
+        kernels = train.get(KERNELS, "off")
+        settings = Settings(self.accelerator, recipe["seed"], pooling, layer, train["max_length"], prefix, self.precision, kernels)
         self.stepper = Stepper(model, parts, self.streams, settings)
         self.optimiser = Optimiser(recipe, model, parts, self.steps)
         self.scaler = self.accelerator.scaler
@@ -302,7 +304,7 @@ def fit(
     dev: Dev | None,
     out: Path,
     checkpoints: Path,
-    code: str = "",
+    version: str = "",
     tokenised: Path | None = None,
 ) -> dict[str, Any]:
     """Train a model by a recipe, from the start or from where a killed run left off, and write the run's folder.
@@ -318,7 +320,7 @@ def fit(
         dev: scores the model for `select`, or None.
         out: folder of the run, written whole at the end: a folder per checkpoint, curve.jsonl, selection.json.
         checkpoints: working folder, removed after success.
-        code: fingerprint of the code; a checkpoint of other code is not gone on from.
+        version: versions of what trains, in words; a checkpoint of another version is not gone on from.
         tokenised: folder of tokenised training sets that runs share; without one they lie in the working folder.
 
     Returns:
@@ -333,8 +335,8 @@ def fit(
         ResourceError: memory does not suffice.
     """
     train = recipe["train"]
-    with torch.random.fork_rng(), stop_requests() as stop, bounded_memory(train.get("memory_mb")):
-        run = _Run(recipe, examples, model, parts, dev, Path(checkpoints), code, stop, tokenised)
+    with torch.random.fork_rng(devices=own_device()), stop_requests() as stop, bounded_memory(train.get("memory_mb")):
+        run = _Run(recipe, examples, model, parts, dev, Path(checkpoints), version, stop, tokenised)
         log.info("%s: %d steps on %s", recipe.get("run_id", recipe["system"]), run.steps, run.accelerator.device)
         _loop(run, stop)
         run.write(Path(out))

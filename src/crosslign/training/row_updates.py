@@ -12,6 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+WORTH = {"cpu": 0.5, "cuda": 0.37}
+"""Share of a table's rows up to which touching these alone takes less time than AdamW over all, by kind of device."""
+
 
 @dataclass
 class Rows:
@@ -66,7 +69,7 @@ class RowUpdates:
                 gradient = table.grad.coalesce()
                 places, used = gradient.indices()[0], self._used_rows(table)
                 used[places] = True
-                if group["weight_decay"] or 2 * int(used.sum()) > len(table):
+                if group["weight_decay"] or int(used.sum()) > WORTH[table.device.type] * len(table):
                     table.grad = gradient.to_dense()
                     continue
                 table.grad = None

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from crosslign.config.entry_keys import head_of
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.encoders.dropout import set_dropout
@@ -14,6 +16,7 @@ from crosslign.encoders.encode import Matrix, apply_head, encode, text_columns
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Part
+from crosslign.tasks.data import Machine
 from crosslign.tasks.records import Record
 from crosslign.tasks.score import score, without_intervals
 from crosslign.threads import limit_threads
@@ -88,7 +91,8 @@ def dev_scores(
                     seen[key] = read(model, *wanted)
                 outputs[role] = seen[key]
             looked_at = {role: evaluations[corpus] for role, corpus in tasks[name]["texts"].items()}
-            records[name] = score(name, without_intervals(tasks[name]), outputs, looked_at)
+            machine = Machine([str(model.device)], torch.get_num_threads())
+            records[name] = score(name, without_intervals(tasks[name]), outputs, looked_at, machine)
         return {name: pick_score(records[entry["task"]], name, entry) for name, entry in select.items()}
 
     return dev
@@ -127,7 +131,7 @@ def train_run(
         tasks: their entries of config/tasks.yaml, by id.
         out: the run's folder, moved into place whole.
         checkpoints: working folder for resume.
-        context: `code`, the fingerprint of the code.
+        context: `version`, the versions of what trains, in words.
         tokenised: folder of tokenised training sets that runs share, or None.
 
     Returns:
@@ -139,4 +143,4 @@ def train_run(
         set_dropout(model, float(dropout))
     parts = build_parts(recipe, model, Path(next(iter(base.values()))).parent)
     dev = dev_scores(recipe, sets, tasks, parts)
-    return fit(recipe, examples, model, parts, dev, Path(out), Path(checkpoints), str(context.get("code", "")), tokenised)
+    return fit(recipe, examples, model, parts, dev, Path(out), Path(checkpoints), str(context.get("version", "")), tokenised)

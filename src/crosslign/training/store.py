@@ -21,6 +21,7 @@ from crosslign.errors import InputError, StoppedError
 from crosslign.files import read_json, sha256_file, sha256_text
 from crosslign.files.locks import locked
 from crosslign.objectives.contract import Batch
+from crosslign.registry import since_first, version_of
 from crosslign.training import tokenised
 from crosslign.training.checkpoint import remove_leftovers
 from crosslign.training.signals import StopFlag
@@ -100,6 +101,7 @@ def _copy_key(path: Path, model: Model, max_length: int, prefix: str, forms: Col
         "prefix": prefix,
         "forms": sorted(forms),
         "chunk": tokenised.CHUNK,
+        **since_first(version_of("crosslign.stages.train_system")),
     }
 
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from crosslign.corpora.segments import SortedKeys
 from crosslign.files import sha256_text, write_json
+from crosslign.registry import since_first
 from crosslign.views import TRANSLATORS, Setting, Translator, TranslatorSetting
 from crosslign.views.texts import MappedTexts, text_keys, write_texts
 
@@ -41,7 +42,7 @@ def translator_for(setting: Setting, entry: Mapping[str, Any], langs: Sequence[s
     identity = translator.identity
     if identity is None or setting.translations is None:
         return translator
-    return KeptTranslator(translator, identity, setting.translations)
+    return KeptTranslator(translator, {**identity, **since_first(TRANSLATORS.version(name))}, setting.translations)
 
 
 class _Pair:

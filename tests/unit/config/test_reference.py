@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from crosslign.config.entry_keys import TRAIN_DEFAULTS
 from crosslign.config.reference import PACKAGES, reference
-from crosslign.config.resolve import TRAIN_DEFAULTS
 from crosslign.config.yaml_files import load_yaml
 from crosslign.corpora import EVALUATIONS, READERS
 from crosslign.corpora.filters import FILTERS

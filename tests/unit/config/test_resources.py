@@ -19,6 +19,8 @@ from crosslign.config.resources import (
     job_need,
     large_sets,
     parameters,
+    search_gpus,
+    search_threads,
     training_cpus,
 )
 from crosslign.corpora.filters import FILTERS
@@ -205,3 +207,24 @@ def test_labelled_examples_of_one_language_count_its_rows_alone():
 
 def test_a_rule_without_figures_asks_for_the_least(paper):
     assert job_need(paper, "make_table", {}, 1).runtime == SHORTEST
+
+
+BUCC_TRAINING = {"de-en": (413_869, 399_337), "fr-en": (271_874, 369_810), "ru-en": (460_853, 558_401), "zh-en": (94_637, 88_860)}
+"""Sentences of each side of BUCC 2018's training files."""
+SLOW = 24.9e-9
+"""Seconds a pair: one thread of a CPU without products in bfloat16, vectors of 1,024 dimensions."""
+
+
+@pytest.mark.parametrize("task", ["bucc", "bucc_cosine", "bucc_moco"])
+def test_a_score_that_searches_has_time_for_every_pair_of_sentences(paper, task):
+    """The time grows with the product of the sides, not with their sum."""
+    sides = [BUCC_TRAINING["zh-en"]] if task == "bucc_moco" else list(BUCC_TRAINING.values())
+    pairs = sum(n * m for n, m in sides) * (2 if task == "bucc" else 1)  # the official test is searched, too
+    minutes = pairs * SLOW / 60 / search_threads(paper, task)
+    assert job_need(paper, "score", {"run": "xlm-r", "task": task}, 1).runtime > 1.2 * minutes
+
+
+def test_only_large_searches_get_threads_and_a_gpu(paper, quick):
+    assert (search_threads(paper, "bucc"), search_threads(paper, "bucc_sample"), search_threads(paper, "tatoeba")) == (8, 1, 1)
+    assert [search_gpus(paper, task) for task in ("bucc", "bucc_sample", "sts12")] == [min(1, paper.gpus), 0, 0]
+    assert search_threads(quick, "bucc") == 1

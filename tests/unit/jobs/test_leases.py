@@ -38,6 +38,19 @@ def hold(first=""):
     return subprocess.Popen([sys.executable, "-c", first + HOLD], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
+@pytest.mark.parametrize(
+    ("own", "expected"), [({}, "expandable_segments:True"), ({"PYTORCH_ALLOC_CONF": "backend:native"}, "backend:native")]
+)
+def test_a_job_on_a_gpu_keeps_its_memory_whole_unless_the_user_says_otherwise(two, monkeypatch, own, expected):
+    for name in ("PYTORCH_ALLOC_CONF", "PYTORCH_CUDA_ALLOC_CONF"):
+        monkeypatch.setenv(name, "")
+        monkeypatch.delenv(name)
+    for name, value in own.items():
+        monkeypatch.setenv(name, value)
+    with lease_gpus(1, wait_seconds=0):
+        assert os.environ["PYTORCH_ALLOC_CONF"] == expected
+
+
 def test_jobs_on_one_machine_never_share_a_device(two):
     jobs = [hold(), hold()]
     try:

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from crosslign.errors import InputError
-from crosslign.objectives.parts import rank_network
+from crosslign.objectives.parts import gaussian_mixture, rank_network
 from crosslign.objectives.terms.gmm_ranks import interpolation_ranks
 
 DOUBLE = torch.float64
@@ -245,3 +245,17 @@ def test_a_frozen_classifier_is_not_trained(part):
 def test_one_rank_is_no_ranking(part, kind):
     with pytest.raises(InputError, match="at least two"):
         part(kind, ranks=1)
+
+
+@pytest.mark.parametrize("gmm_init", ["cosine", "random"])
+def test_float32_of_a_gpu_gives_the_posteriors_of_float64(part, monkeypatch, gmm_init):
+    """At the size of the paper's encoder: squares over σ² ≈ 2/d reach thousands, of which posteriors are small differences."""
+    made = part("gaussian_mixture", dimension=1024, gmm_init=gmm_init)
+    draw = torch.Generator().manual_seed(4)
+    x, noise = (torch.nn.functional.normalize(torch.randn(16, 1024, generator=draw), dim=1) for _ in range(2))
+    y = torch.nn.functional.normalize(x + torch.linspace(0, 2, 16).unsqueeze(1) * noise, dim=1)
+    exact = made.log_posteriors(x, y), made.paired_log_posteriors(x, y)
+    monkeypatch.setattr(gaussian_mixture, "wide_type", lambda vectors: torch.float32)
+    for found, expected in zip((made.log_posteriors(x, y), made.paired_log_posteriors(x, y)), exact, strict=True):
+        assert torch.allclose(found.exp(), expected.exp(), atol=0.01)
+        assert (found.argmax(-1) == expected.argmax(-1)).float().mean() > 0.99

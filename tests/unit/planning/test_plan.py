@@ -1,5 +1,6 @@
 """Plans: jobs from a dry run's words, times from benchmark files, GPU-hours from recipes, files by state."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,16 @@ from crosslign.config.load import load_project
 from crosslign.config.resources import examples_mb
 from crosslign.files import write_json
 from crosslign.paths import Paths
-from crosslign.planning.cost import START_HOURS, correction, cost_of, cost_text, encoding_correction, encoding_hours, too_long
+from crosslign.planning.cost import (
+    START_HOURS,
+    correction,
+    cost_of,
+    cost_text,
+    encoding_correction,
+    encoding_hours,
+    measured_hours,
+    too_long,
+)
 from crosslign.planning.data import data_lines, files_csv
 from crosslign.planning.plan import measured, plan_text, status_text
 
@@ -124,7 +134,7 @@ def test_a_training_counts_all_its_parts_and_devices(project):
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"{HEAD}360\t0:06:00\t900\n")  # the last part alone
     run = {"wall_s": 360.0, "earlier_s": 1080.0, "device": "cuda", "devices": 2}
-    write_json(project.paths.system("MS-E-s42") / "lineage.json", {"run": run})
+    write_json(project.paths.system("MS-E-s42") / "lineage.json", {**LINEAGE, "run": run})
     assert correction(project) == (pytest.approx(2 * 0.4 / 0.2), 1)  # 0.2 are declared
     # With the two encodings of the fixture, 40 s.
     assert "trainings and encodings took 0.81 hours on their devices" in status_text(project.paths.results, project)
@@ -231,3 +241,23 @@ def test_files_are_listed_for_a_machine_without_network():
         'fetch,s,a.gz,s/a.gz,results/downloads/s/a.gz,5,,0f,https://a.org/a.gz,"CC0, or MIT",c d\n'
         "by hand,t,b.txt,t/b.txt,data/b.txt,,20,,data/b.txt,MIT,e\n"
     )
+
+
+@pytest.mark.parametrize("content", [b"NA\t-\n", b"-\t0:00\t-\n", b"12.5", b"\xff\xfe\x00", b"", b"nan\t0\t1\n", b"-3\t0\t1\n"])
+def test_a_damaged_benchmark_or_lineage_stops_no_estimate(tmp_path, content):
+    """Cut, of another form, or not UTF-8; what is whole beside it counts."""
+    for rule in ("train_system", "score"):
+        (tmp_path / "benchmarks" / rule).mkdir(parents=True)
+        (tmp_path / "benchmarks" / rule / "bad.tsv").write_bytes(HEAD.encode() + content)
+    (tmp_path / "benchmarks" / "score" / "good.tsv").write_text(HEAD + "30.0\t0:00:30\t-\n")
+    lineages = {"A-s1": "{", "B-s1": '{"run": 7}', "C-s1": json.dumps(LINEAGE), "D-s1": json.dumps({**LINEAGE, "run": {"wall_s": "x"}})}
+    for name, text in lineages.items():
+        (tmp_path / "systems" / name).mkdir(parents=True)
+        (tmp_path / "systems" / name / "lineage.json").write_text(text)
+    found = measured(tmp_path)
+    assert (found["score"].jobs, found["score"].seconds, found["score"].peak_mb) == (1, 30.0, 0.0)
+    assert {name: hours for name, hours in measured_hours(tmp_path).items() if name != "bad"} == {}
+    assert "1 finished job" in status_text(tmp_path)
+
+
+LINEAGE = {"artefact": {"path": "x", "sha256": ""}, "inputs": [], "licences": [], "stand_in": False}

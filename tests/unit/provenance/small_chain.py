@@ -20,7 +20,15 @@ def made(results, path, kind, rule, inputs, recipe, counts=None, text=""):
         file.write_text(path)
     else:
         write_json(file, text)
-    lineage = Lineage(rule, recipe, [(results / name).resolve() for name in inputs], results, code=f"code-of-{rule}", counts=counts or {})
+    lineage = Lineage(
+        rule,
+        recipe,
+        [(results / name).resolve() for name in inputs],
+        results,
+        version=f"{rule}@3",
+        code=f"code-of-{rule}",
+        counts=counts or {},
+    )
     lineage.licences = ["CC0-1.0"]
     lineage.write(file, kind)
 

@@ -165,9 +165,19 @@ def test_changed_code_and_versions_are_named_once(tmp_path):
         write_json(sidecar, {**content, "versions": {**content["versions"], "torch": "0.1"}})
     lines = compare(before, after).splitlines()
     causes = lines[lines.index("What differs first behind them") + 1 :]
-    assert sum("code of the rule rule: fingerprint c0 → c1" in cause for cause in causes) == 1
+    assert sum("other code, same version in the rule rule: c0 → c1" in cause for cause in causes) == 1
     assert sum(cause.endswith("→ 0.1") and "version of torch" in cause for cause in causes) == 1
     assert sum("recipe key note, (absent) → n" in cause for cause in causes) == 2
+
+
+def test_a_raised_version_is_named_and_not_the_code_that_changed_with_it(tmp_path):
+    before, after = folder(tmp_path / "a"), folder(tmp_path / "b", x=(0.7,), code="c1")
+    for sidecar in after.rglob("*.lineage.json"):
+        write_json(sidecar, {**read_json(sidecar), "version": "rule@1 sts@2"})
+    lines = compare(before, after).splitlines()
+    causes = lines[lines.index("What differs first behind them") + 1 :]
+    assert sum("version of the code: sts@1 → sts@2" in cause for cause in causes) == 1
+    assert not any("other code" in cause for cause in causes)
 
 
 def test_an_evaluation_set_is_named_once_and_not_by_its_tables(tmp_path):

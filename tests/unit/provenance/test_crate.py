@@ -126,6 +126,10 @@ def test_a_crate_takes_the_place_of_a_crate_and_of_nothing_else(project, tmp_pat
     with pytest.raises(InputError, match="holds something else"):
         write_crate(project, "t", tmp_path / "own")
     assert (tmp_path / "own" / "thesis.tex").exists()
+    (tmp_path / "crate" / "results" / "notes.txt").write_text("read this first")
+    with pytest.raises(InputError, match="something else"):
+        write_crate(project, "t", tmp_path / "crate")
+    assert (tmp_path / "crate" / "results" / "notes.txt").exists()
 
 
 def test_scores_of_another_group_travel_with_the_name_of_the_group(project, tmp_path):

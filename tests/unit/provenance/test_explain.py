@@ -83,7 +83,7 @@ def test_the_whole_chain_is_printed_with_its_hashes_recipes_and_commands(project
     ):
         assert checksum(results / path) in out, path
     for rule in ("score", "embed", "train_system", "build_examples", "build_evaluation", "build_corpus", "fetch"):
-        assert f"made by   {rule}, code code-of-{rule}, commit " in out
+        assert f"made by   {rule}@3, code code-of-{rule}, commit " in out
     forced = re.findall(r"snakemake --cores all --config scale=laptop --forcerun (\S+) -- (\S+)", out)
     assert [made for made, _ in forced] == [target for _, target in forced]
     assert f"{project.paths.root}/downloads/bible/verses.whl" in dict(forced)

@@ -2,13 +2,15 @@
 
 import errno
 import json
+import os
 
 import pytest
 
 from crosslign.cli.main import main
 from crosslign.errors import InputError
 from crosslign.files import write_json
-from crosslign.files.lineage import Lineage, lineage_path
+from crosslign.files.lineage import Lineage, checksum, lineage_path, read_sidecar
+from crosslign.provenance import artefact_states
 from crosslign.provenance.discard import discard
 from crosslign.provenance.verify import verify
 
@@ -186,7 +188,7 @@ def test_a_download_that_changed_and_what_was_made_of_it_are_found(tmp_path):
     assert f"touched by hand: {file}" in text
     assert "stale: corpora/c.parquet" in text
     assert discard(results) == sorted([str(file), "corpora/c.parquet"])
-    assert (results / ".discarded/downloads/mine/a.tsv").read_text() == "changed"
+    assert (results / ".discarded/1/downloads/mine/a.tsv").read_text() == "changed"
     assert (tmp_path / "downloads/other/a.tsv").exists()
 
 
@@ -304,4 +306,75 @@ def test_a_download_on_another_disk_is_taken_away_too(results, monkeypatch):
     monkeypatch.setattr("os.rename", lambda *_: (_ for _ in ()).throw(OSError(errno.EXDEV, "Invalid cross-device link")))
     (results / "corpora/c.parquet").write_text("other")
     assert "corpora/c.parquet" in discard(results)
-    assert (results / ".discarded/corpora/c.parquet").read_text() == "other"
+    assert (results / ".discarded/1/corpora/c.parquet").read_text() == "other"
+
+
+def test_what_is_taken_away_twice_is_kept_twice(results):
+    for number, text in ((1, "first"), (2, "second")):
+        (results / "corpora/c.parquet").write_text(text)
+        Lineage("rule", {}, [], results).write(results / "corpora/c.parquet", "corpus")
+        (results / "corpora/c.parquet").write_text(f"{text}, changed by hand")
+        assert "corpora/c.parquet" in discard(results)
+        assert (results / f".discarded/{number}/corpora/c.parquet").read_text() == f"{text}, changed by hand"
+    assert (results / ".discarded/1/corpora/c.parquet").read_text() == "first, changed by hand"
+
+
+@pytest.mark.parametrize("place", ["lineage.json", "tables/lineage.json", "scores/A-s1/lineage.json"])
+@pytest.mark.parametrize("content", ["{", None])
+def test_a_stray_lineage_of_a_folder_takes_nothing_with_it(results, place, content):
+    """It lies where no folder has lineage: unreadable, or a copy of another's."""
+    (results / place).write_text(content or (results / "systems/A-s1/lineage.json").read_text())
+    assert f"touched by hand: {place} " in verify(results)[0]
+    assert discard(results) == [place]
+    assert (results / "tables/t.csv").exists()
+    assert verify(results)[1]
+
+
+def test_one_unreadable_table_takes_no_other_with_it(results):
+    for end in ("", ".lineage.json"):
+        (results / f"tables/other.csv{end}").write_bytes((results / f"tables/t.csv{end}").read_bytes())
+    Lineage("rule", TABLE, [results / SCORE], results).write(results / "tables/other.csv", "kind")
+    (results / "tables/t.csv.lineage.json").write_text("{")
+    assert discard(results) == ["tables/t.csv"]
+    assert (results / "tables/other.csv").exists()
+
+
+@pytest.mark.parametrize("place", ["/dev/zero", "/etc/passwd", "../../../../../../../../etc/passwd", "corpora/pipe"])
+def test_only_files_of_these_results_are_read(results, monkeypatch, place):
+    """A pipe or a device has no end; what lies elsewhere on the machine is nobody's input."""
+    os.mkfifo(results / "corpora/pipe")
+    sidecar = lineage_path(results / SCORE)
+    forged = json.loads(sidecar.read_text())
+    sidecar.write_text(json.dumps({**forged, "inputs": [{"path": place, "sha256": "0" * 64}]}))
+    read = []
+    monkeypatch.setattr(artefact_states, "checksum", lambda path: read.append(path.name) or checksum(path))
+    verify(results)
+    assert read
+    assert not {"zero", "passwd", "pipe"} & set(read)
+
+
+def test_an_artefact_that_was_replaced_by_a_pipe_is_missing(results):
+    (results / SCORE).unlink()
+    os.mkfifo(results / SCORE)
+    assert f"missing: {SCORE}" in verify(results)[0]
+
+
+def test_what_others_write_or_left_behind_is_passed_over(results):
+    for name in ("scores/.task.json.part/task.json", "tables/.nfs0000123", "tables/.t.csv.part", "systems/.A-s2.part/lineage.json"):
+        (results / name).parent.mkdir(parents=True, exist_ok=True)
+        (results / name).write_text("{")
+    assert verify(results)[1]
+
+
+def test_an_artefact_that_is_made_anew_meanwhile_is_no_damage(results, monkeypatch):
+    """Its lineage goes away between the moment when it is listed and the one when it is read."""
+    sidecar = lineage_path(results / "tables/t.csv")
+
+    def vanishing(path):
+        if path == sidecar:
+            sidecar.unlink()
+            (results / "tables/t.csv").unlink()
+        return read_sidecar(path)
+
+    monkeypatch.setattr(artefact_states, "read_sidecar", vanishing)
+    assert verify(results)[1]

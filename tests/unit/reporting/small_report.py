@@ -2,6 +2,7 @@
 
 from crosslign.files import write_json
 from crosslign.reporting.report import build_report
+from crosslign.reporting.run_records import read_lineages
 
 RUN = {"commit": "c0ffee", "started": "", "wall_s": 36.0, "peak_mb": 512.0, "device": "cpu"}
 COLUMNS = [
@@ -18,7 +19,7 @@ def lineage(path, rule, *inputs, recipe=None, counts=None, device="cpu", folder=
     content = {
         "artefact": {"path": path, "sha256": "0" * 64, "bytes": 1, "kind": rule},
         "inputs": [{"path": p, "sha256": "1" * 64} for p in inputs],
-        "rule": rule, "recipe": recipe or {}, "seed": 1, "threads": 1, "code": "0", "counts": counts or {}, "licences": ["CC0-1.0"],
+        "rule": rule, "recipe": recipe or {}, "seed": 1, "threads": 1, "counts": counts or {}, "licences": ["CC0-1.0"],
         "stand_in": False, "run": {**RUN, "device": device}, "versions": {}, **more,
     }  # fmt: skip
     return f"{path}/lineage.json" if folder else f"{path}.lineage.json", content
@@ -48,9 +49,11 @@ def write_results(results):
             write_json(results / "scores" / f"{run}.json", {"records": records})
     for name, content in made:
         write_json(results / name, content)
-    bench = results / "benchmarks" / "train_system" / "A-s1.tsv"
-    bench.parent.mkdir(parents=True)
-    bench.write_text("s\tmax_rss\n40.0\t512.0\n", encoding="utf-8")
+
+
+def lineages(*folders):
+    """Return all lineage below folders."""
+    return read_lineages(path for folder in folders for path in folder.rglob("*lineage.json"))
 
 
 def table(name, paper, scale, title="A table", quoted="AB"):
@@ -98,5 +101,6 @@ def write_report(folder, scale="paper", title="A table"):
         "figures": [{"id": "fig", "paper": "second", "title": "A figure", "caption": "Before and after."}],
         "scale": scale, "stand_in": scale == "quick",
     }  # fmt: skip
-    build_report(recipe, results, published, [results / "fig.png", results / "fig.csv"], folder / "report.html", overlap)
+    figures = [results / "fig.png", results / "fig.csv"]
+    build_report(recipe, results, published, figures, lineages(results), folder / "report.html", overlap)
     return folder / "report.html"

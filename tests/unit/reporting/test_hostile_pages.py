@@ -5,7 +5,7 @@ import json
 from html.parser import HTMLParser
 
 import pytest
-from small_report import table, write_report
+from small_report import lineages, table, write_report
 
 from crosslign.errors import printable
 from crosslign.files import write_json
@@ -61,7 +61,7 @@ def test_the_report_shows_hostile_text_as_text(tmp_path, recipe):
     with open(results / "fig.csv", "a", encoding="utf-8", newline="") as file:
         csv.writer(file).writerow([HOSTILE, "en", "g", 0.5, 0.5])
     figures = [results / f"fig.{form}" for form in ("png", "csv")]
-    build_report(recipe, results, tmp_path / "published", figures, tmp_path / "report.html", results / "overlap.csv")
+    build_report(recipe, results, tmp_path / "published", figures, lineages(results), tmp_path / "report.html", results / "overlap.csv")
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     page = Page(text)
     assert page.scripts == plain.scripts

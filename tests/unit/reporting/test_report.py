@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from small_report import RUN, VALUES, lineage, table, write_report, write_results
+from small_report import RUN, VALUES, lineage, lineages, table, write_report, write_results
 
 from crosslign.files import read_json, write_json
 from crosslign.reporting import report
@@ -11,7 +11,7 @@ from crosslign.reporting.formats import templates
 from crosslign.reporting.layout import lay_out
 from crosslign.reporting.readings import distance, from_paper, seen
 from crosslign.reporting.report import scores_of
-from crosslign.reporting.run_records import system_costs
+from crosslign.reporting.run_records import stage_times, system_costs
 from crosslign.reporting.stage_graph import layers, stage_edges, stage_graph
 
 
@@ -51,7 +51,7 @@ def test_what_we_see_counts_the_columns_that_a_system_wins(results):
 
 
 def test_costs_add_up_the_seeds_of_a_system(results):
-    costs = {cost.system: cost for cost in system_costs(results)}
+    costs = {cost.system: cost for cost in system_costs(lineages(results))}
     assert sorted(costs) == sorted(VALUES)
     assert (costs["A"].seeds, costs["A"].train_s, costs["A"].encode_s, costs["A"].score_s) == (2, 72.0, 72.0, 72.0)
     assert costs["A"].gpu_hours == pytest.approx(4 * RUN["wall_s"] / 3600)  # scoring is on the CPU
@@ -63,13 +63,24 @@ def test_costs_count_devices_and_the_parts_of_a_run_that_went_on(results):
     lineage = read_json(path)
     lineage["run"] |= {"earlier_s": 100.0, "devices": 4}
     write_json(path, lineage)
-    (cost,) = (cost for cost in system_costs(results) if cost.system == "A")
+    (cost,) = (cost for cost in system_costs(lineages(results)) if cost.system == "A")
     assert cost.train_s == 36 + 36 + 100
     assert cost.gpu_hours == pytest.approx((4 * 136 + 3 * 36) / 3600)
 
 
+def test_a_job_with_several_artefacts_counts_once_and_takes_all_its_parts(results):
+    """Its artefacts have the same lineage, but for themselves and the moment when each was written."""
+    path = results / "corpora" / "c" / "all.parquet.lineage.json"
+    one = read_json(path)
+    other = {**one, "artefact": {**one["artefact"], "path": "corpora/c/items.parquet"}, "run": {**one["run"], "earlier_s": 4.0}}
+    write_json(path.with_name("items.parquet.lineage.json"), other)
+    times = stage_times(lineages(results))
+    assert {stage: took.jobs for stage, took in times.items()} == {"fetch": 1, "build_corpus": 1, "train_system": 4, "embed": 4, "score": 4}
+    assert (times["build_corpus"].seconds, times["embed"].seconds, times["embed"].peak_mb) == (40.0, 144.0, 512.0)
+
+
 def test_the_graph_has_an_edge_for_each_kind_of_reading(results):
-    words = stage_graph(results).words
+    words = stage_graph(lineages(results)).words
     assert words == ["fetch → build_corpus", "build_corpus → train_system", "train_system → embed", "embed → score"]
 
 
@@ -79,7 +90,7 @@ def test_the_graph_has_an_edge_from_downloads_that_scales_share(tmp_path):
     (results / "downloads").rename(tmp_path / "downloads")
     sidecar = results / "corpora" / "c" / "all.parquet.lineage.json"
     write_json(sidecar, {**read_json(sidecar), "inputs": [{"path": "../downloads/w/a.whl", "sha256": ""}]})
-    assert "fetch → build_corpus" in stage_graph(results).words
+    assert "fetch → build_corpus" in stage_graph(lineages(results, tmp_path / "downloads")).words
 
 
 def test_the_graph_has_the_steps_of_a_users_own_mining(results):
@@ -88,7 +99,7 @@ def test_the_graph_has_the_steps_of_a_users_own_mining(results):
         lineage("mined/m/source.npy", "mine_embed", "mined/m/source.parquet"),
     ):
         write_json(results / name, content)
-    assert "mine_texts → mine_embed" in stage_graph(results).words
+    assert "mine_texts → mine_embed" in stage_graph(lineages(results)).words
 
 
 def test_layers_put_a_rule_below_all_that_it_reads():

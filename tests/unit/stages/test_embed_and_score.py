@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from pathlib import Path
 
 import pytest
 from safetensors.torch import load_file, save_file
@@ -59,7 +60,7 @@ class Results:
         recipe = {"run": run, "checkpoint": checkpoint, "readout_entry": readout, "head": {}}
         inputs = {"encoder": system, "texts": files["texts"]}
         out = self.folder / "embeddings" / run / checkpoint / f"t{readout['max_length']}" / f"{corpus}.npy"
-        params = {"recipe": recipe, "members": {"main": str(system / checkpoint / "main")}, "work": str(self.folder / "w"), "code": "c"}
+        params = {"recipe": recipe, "members": {"main": str(system / checkpoint / "main")}, "work": str(self.folder / "w")}
         embed(Job("embed", inputs, {"matrix": out}, params, 1, Lineage("embed", recipe, list(inputs.values()), self.folder)))
         return out
 
@@ -77,7 +78,9 @@ class Results:
         inputs = {"matrices": matrices, "sets": sets}
         out = self.folder / "scores" / run / checkpoint / "mean" / f"{task}.json"
         outputs = {"scores": out, "resamples": out.with_suffix(".resamples.parquet")}
-        score(Job("score", inputs, outputs, {"recipe": recipe, "code": "c"}, 1, Lineage("score", recipe, [*matrices, *sets], self.folder)))
+        params = {"recipe": recipe, "work": str(self.folder / "searches")}
+        score(Job("score", inputs, outputs, params, 1, Lineage("score", recipe, [*matrices, *sets], self.folder)))
+        assert not Path(params["work"]).exists()
         return json.loads(out.read_text(encoding="utf-8"))["records"][0]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from sklearn.metrics import f1_score
 
 from crosslign.errors import InputError
 from crosslign.mining import knn
+from crosslign.tasks.data import ONE_THREAD, Machine
 from crosslign.tasks.measures import Bootstrap, centred, interval
 from crosslign.tasks.score import score, score_with_resamples
 from crosslign.tasks.scorers import _mined
@@ -126,8 +128,33 @@ def test_candidates_are_searched_once_for_all_protocols(monkeypatch):
     assert len(searches) == 2
     evaluation, vectors = repeated(np.float32)
     score("bucc", TASK, {"dev": vectors, "test": vectors}, {"dev": evaluation, "test": evaluation})
-    # With repeated sentences, those with and those without collapsing differ: dev text and id, test text and id.
-    assert len(searches) == 6
+    # Repeated sentences are searched once, too: the neighbours by id follow from those of the distinct sentences.
+    assert len(searches) == 4
+
+
+@given(st.data())
+@settings(max_examples=150)
+def test_neighbours_of_items_are_those_of_a_search_among_all_items(data):
+    """Few directions and few texts: many equal sentences, and many equal cosines between others."""
+    vectors = np.array(data.draw(st.lists(st.sampled_from([(1, 0), (0, 1), (1, 1), (3, 4), (4, 3)]), min_size=2, max_size=8)), np.float32)
+    sides = [np.array(data.draw(st.lists(st.integers(0, len(vectors) - 1), min_size=1, max_size=12))) for _ in range(2)]
+    k = data.draw(st.integers(1, 5))
+    split = Split(*sides, np.empty(0, np.int64), np.empty(0, np.int64))
+    whole = SimpleNamespace(matrix=vectors)
+    found = _mined.of_items(_mined.search(whole, split, k, ONE_THREAD, ""), split, k)
+    expected = knn.neighbours(vectors, vectors, k, source_rows=sides[0], target_rows=sides[1])
+    for name in ("forward_indices", "forward_scores", "backward_indices", "backward_scores"):
+        assert np.array_equal(getattr(found, name), getattr(expected, name)), name
+
+
+def test_a_search_keeps_its_state_in_a_folder_of_its_own(tmp_path, monkeypatch):
+    evaluation, vectors = repeated(np.float32)
+    seen = []
+    monkeypatch.setattr(_mined, "neighbours", lambda *args, state, **kwargs: seen.append(state.folder) or knn.neighbours(*args, **kwargs))
+    both = {"dev": vectors, "test": vectors}, {"dev": evaluation, "test": evaluation}
+    records = score("bucc", TASK, *both, machine=Machine(threads=2, work=tmp_path))
+    assert sorted(seen) == [tmp_path / "de-en-dev", tmp_path / "de-en-test"]
+    assert records == score("bucc", TASK, *both, machine=Machine(threads=1, work=tmp_path))
 
 
 def test_a_missing_set_skips_its_protocols_with_the_reason():

@@ -40,7 +40,7 @@ def arguments_in(tiny_encoder, pairs_file):
             "tasks": {},
             "out": str(folder / "run"),
             "checkpoints": str(folder / "work"),
-            "context": {"code": "abc"},
+            "context": {"version": "train_system@1"},
         }
 
     return make
@@ -250,5 +250,10 @@ def test_a_process_trains_what_its_folder_says_and_the_first_one_tells_what_it_c
     (tmp_path / "arguments.json").write_text(json.dumps(arguments | {"tokenised": str(tmp_path / "shared")}))
     assert rank.main(tmp_path) == 0
     ((*_, out, checkpoints, context, tokenised),) = given
-    assert (out, checkpoints, context, tokenised) == (tmp_path / "run", tmp_path / "work", {"code": "abc"}, tmp_path / "shared")
+    assert (out, checkpoints, context, tokenised) == (
+        tmp_path / "run",
+        tmp_path / "work",
+        {"version": "train_system@1"},
+        tmp_path / "shared",
+    )
     assert (tmp_path / "counts.json").exists() == (number == 0)

@@ -128,17 +128,17 @@ def test_another_recipe_starts_anew_with_a_warning(train, monkeypatch, caplog, c
     assert trial.weights(changed) == trial.weights(fresh)
 
 
-@pytest.mark.parametrize("what", ["base", "code", "examples", "threads", "versions"])
+@pytest.mark.parametrize("what", ["base", "examples", "threads", "version", "versions"])
 def test_a_checkpoint_of_something_else_is_left_with_a_word(tiny_encoder, pairs_file, monkeypatch, caplog, tmp_path, what):
     import crosslign.training.checkpoint as module
 
     examples = tmp_path / "pairs.parquet"
     shutil.copy(pairs_file, examples)
 
-    def train(code="a", moved=0.0):
+    def train(version="train_system@1 infonce@1", moved=0.0):
         model = Model.load({"main": tiny_encoder / "main"})
         next(model.parameters()).data.add_(moved)
-        return fit(trial.recipe(), {"pairs": examples}, model, {}, None, tmp_path / "run", tmp_path / "run-work", code)
+        return fit(trial.recipe(), {"pairs": examples}, model, {}, None, tmp_path / "run", tmp_path / "run-work", version)
 
     with monkeypatch.context() as patch:
         _stop_after(patch, 2)
@@ -150,7 +150,7 @@ def test_a_checkpoint_of_something_else_is_left_with_a_word(tiny_encoder, pairs_
         torch.set_num_threads(2)
     if what == "versions":
         monkeypatch.setattr(module, "versions", lambda: {"torch": "0.0"})
-    assert train("b" if what == "code" else "a", 0.1 if what == "base" else 0.0)["steps"] == 6
+    assert train(f"train_system@1 infonce@{2 if what == 'version' else 1}", 0.1 if what == "base" else 0.0)["steps"] == 6
     assert f"the checkpoint at step 3 was made with another {what}: training starts anew" in caplog.text
 
 

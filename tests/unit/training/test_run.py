@@ -39,7 +39,9 @@ def test_run_trains_selects_and_can_be_embedded(tiny_encoder, pairs_file, senten
         select={"best": {"task": "dev", "subset": "de", "metric": "accuracy", "direction": "xx2en", "every": 20}},
     )
     base = {"main": tiny_encoder / "main"}
-    counts = train_run(recipe, {"pairs": pairs_file}, base, sets, {"dev": task}, tmp_path / "run", tmp_path / "work", {"code": "abc"})
+    counts = train_run(
+        recipe, {"pairs": pairs_file}, base, sets, {"dev": task}, tmp_path / "run", tmp_path / "work", {"version": "train_system@1"}
+    )
     looks = json.loads((tmp_path / "run" / "selection.json").read_text())["looks"]
     assert [look["step"] for look in looks] == [20, 40, 60]
     assert counts["best"]["best"]["value"] == max(look["scores"]["best"] for look in looks) >= 0.5

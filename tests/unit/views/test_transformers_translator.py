@@ -12,6 +12,7 @@ from transformers import MarianConfig, MarianMTModel, MarianTokenizer
 from crosslign.errors import InputError, NetworkError, ResourceError
 from crosslign.views import TRANSLATORS, Setting, TranslatorSetting
 from crosslign.views.translations import translator_for
+from crosslign.views.translators import ctranslate2
 
 SENTENCE = "the cat sat on mat and dog ran to house in rain with red hat while bird sang of sea"
 WORDS = SENTENCE.split()
@@ -159,3 +160,12 @@ def test_a_folder_of_the_home_is_found_and_other_braces_are_letters(folder, tmp_
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / "{x}-en").symlink_to(folder)
     assert translator("~/{x}-{source}").translate(["cat sat"], "en", "de") == translator(folder).translate(["cat sat"], "en", "de")
+
+
+def test_without_the_library_that_it_needs_on_a_gpu_the_cpu_translates_and_says_so(folder, monkeypatch, caplog):
+    """The engine is asked for a GPU, on a machine whose CUDA has another libcublas than it was built for."""
+    expected = translator(folder, "ctranslate2", beam=1).translate(TEXTS, "en", "de")
+    monkeypatch.setattr(ctranslate2, "has_cublas", lambda: False)
+    found = translator(folder, "ctranslate2", beam=1, device="cuda").translate(TEXTS, "en", "de")
+    assert found == expected
+    assert "nvidia-cublas-cu12" in caplog.text

@@ -10,7 +10,7 @@ from crosslign.cli.project import project_arguments, results_folder
 from crosslign.errors import InputError
 
 
-@COMMANDS.register
+@COMMANDS.register()
 class Card:
     """Prints the card that lies in a checkpoint's folder, its scores added: they are computed after the folder is sealed."""
 
@@ -29,25 +29,28 @@ class Card:
         Raises:
             InputError: no such run or checkpoint.
         """
-        from crosslign.files import read_json
-        from crosslign.files.lineage import lineage_path
+        from crosslign.files.lineage import DISCARD, lineage_path, read_lineage
+        from crosslign.files.walk import files_below, folders_in
         from crosslign.registry import nearest
         from crosslign.reporting.card import model_card, score_lines
 
         results = results_folder(args)
         folder = results / "systems" / args.run
         if not lineage_path(folder).exists():
-            runs = sorted(path.parent.name for path in folder.parent.glob("*/lineage.json"))
+            runs = [path.name for path in folders_in(folder.parent) if lineage_path(path).exists()]
             raise InputError(f"no trained run {args.run!r} here", where=str(folder.parent), why=nearest(args.run, runs))
-        members = sorted(path.parent.name for path in (folder / args.checkpoint).glob("*/config.json"))
+        members = [path.name for path in folders_in(folder / args.checkpoint) if (path / "config.json").exists()]
         if not members:
-            checkpoints = sorted({path.parts[-3] for path in folder.glob("*/*/config.json")})
+            checkpoints = sorted({path.parts[-3] for path in files_below(folder) if path.name == "config.json"})
             raise InputError(f"no checkpoint {args.checkpoint!r} here", where=str(folder), why=nearest(args.checkpoint, checkpoints))
-        lineage = read_json(lineage_path(folder))
-        names = sorted({term["examples"] for term in lineage["recipe"]["terms"]})
+        lineage = read_lineage(folder)
+        try:
+            names = sorted({str(term["examples"]) for term in lineage["recipe"]["terms"]})
+        except (KeyError, TypeError) as error:
+            raise InputError("not the lineage of a trained run", where=str(lineage_path(folder)), do=DISCARD) from error
         examples = {name: results / "examples" / f"{name}.parquet" for name in names}
-        beside = (results / "scores" / args.run / args.checkpoint).glob("*/*.json")
-        scores = score_lines(path for path in beside if not path.name.endswith(".lineage.json"))
+        beside = files_below(results / "scores" / args.run / args.checkpoint)
+        scores = score_lines(path for path in beside if path.suffix == ".json" and not path.name.endswith("lineage.json"))
         for member in members:
             print(model_card(lineage["recipe"], folder, args.checkpoint, member, lineage, examples, scores))
         return 0

@@ -9,7 +9,7 @@ from crosslign.cli.project import project_arguments, read_project
 from crosslign.errors import InputError
 
 
-@COMMANDS.register
+@COMMANDS.register()
 class Coverage:
     """Reads the configuration at scales paper and quick; no results."""
 

@@ -9,7 +9,7 @@ from crosslign.cli import COMMANDS
 from crosslign.cli.project import options, project_arguments, read_project
 
 
-@COMMANDS.register
+@COMMANDS.register()
 class Crate:
     """Writes a table, its scores, their lineage and the workflow as one archive that describes itself."""
 

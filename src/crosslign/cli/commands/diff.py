@@ -8,7 +8,7 @@ from pathlib import Path
 from crosslign.cli import COMMANDS
 
 
-@COMMANDS.register
+@COMMANDS.register()
 class Diff:
     """Prints which cells of the tables moved, by how much, whether significantly, and which input differs first."""
 

@@ -61,7 +61,8 @@ def devices() -> Iterator[Finding]:
     import torch
 
     if torch.cuda.is_available():
-        yield OK, "torch on GPU", f"{torch.cuda.device_count()} devices, bf16 {'yes' if torch.cuda.is_bf16_supported() else 'no'}"
+        bf16 = "yes" if torch.cuda.is_bf16_supported(including_emulation=False) else "no"
+        yield OK, "torch on GPU", f"{torch.cuda.device_count()} devices, bf16 {bf16}"
     elif shutil.which("nvidia-smi"):
         yield BAD, "torch on GPU", "torch sees no GPU: install the CUDA build (README, Which torch)"
     else:
@@ -146,7 +147,7 @@ def _own_file() -> Finding:
     return OK, name, "found: Slurm takes a job with its names"
 
 
-@COMMANDS.register
+@COMMANDS.register()
 class Doctor:
     """Looks at Python, packages, GPU, disk, mirrors, network and Slurm."""
 

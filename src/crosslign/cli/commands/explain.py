@@ -8,7 +8,7 @@ from crosslign.cli import COMMANDS
 from crosslign.cli.project import options, project_arguments, read_project
 
 
-@COMMANDS.register
+@COMMANDS.register()
 class Explain:
     """Prints the chain behind a cell: record, embeddings, checkpoint, recipe, examples, corpora, hashes, commit, commands."""
 

@@ -33,7 +33,7 @@ def _run(command: Sequence[str], folder: Path) -> int:
             signal.signal(signal.SIGTERM, before[1])
 
 
-@COMMANDS.register
+@COMMANDS.register()
 class Mine:
     """Checks the entry, starts Snakemake for its two files, and prints what was found."""
 

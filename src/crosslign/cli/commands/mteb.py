@@ -10,7 +10,7 @@ from crosslign.cli.project import project_arguments, read_project
 from crosslign.errors import InputError
 
 
-@COMMANDS.register
+@COMMANDS.register()
 class Mteb:
     """Writes the scores of tasks that MTEB has in its form, one folder a run."""
 

@@ -25,7 +25,7 @@ def _count(text: str) -> int:
     return int(text)
 
 
-@COMMANDS.register
+@COMMANDS.register()
 class Plan:
     """Asks Snakemake for a dry run, and prints jobs by stage, time, GPU-hours and files."""
 

@@ -11,7 +11,7 @@ from crosslign.config.project import Project
 from crosslign.errors import InputError
 
 
-@COMMANDS.register
+@COMMANDS.register()
 class Status:
     """Prints finished jobs, their time and peak memory by rule, from the benchmark files; `plan` estimates from the same files."""
 

@@ -9,7 +9,7 @@ from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, results_folder
 
 
-@COMMANDS.register
+@COMMANDS.register()
 class Verify:
     """Hashes every artefact again, derives every cell again, and says what is whole, stale, missing or touched by hand."""
 
@@ -26,7 +26,7 @@ class Verify:
         either.add_argument(
             "--settle",
             action="store_true",
-            help="give what is whole one time stamp: after a clock was set back, or a copy that lost its times",
+            help="take what is whole as it is: as made by today's versions of the code, and at one time, after a clock was set back",
         )
 
     def run(self, args: Namespace) -> int:
@@ -41,7 +41,9 @@ class Verify:
             print("\n".join([f"discarded: {path}" for path in gone] or ["nothing to discard"]))
             return 0
         if args.settle:
-            print(f"{settle(results)} whole artefacts have one time stamp")
+            number, taken = settle(results)
+            lines = [f"{count} taken over: {change}" for change, count in taken.items()]
+            print("\n".join([f"{number} whole artefacts have one time stamp", *lines]))
             return 0
         text, whole = verify(results, args.directory)
         print(text)

@@ -18,7 +18,7 @@ from crosslign.errors import InputError
 LANG, PAIR = "{lang}", "{pair}"
 
 
-@EVALUATIONS.register
+@EVALUATIONS.register(version=1)
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

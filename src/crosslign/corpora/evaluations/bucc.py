@@ -19,7 +19,7 @@ Side = dict[str, str]
 """Sentence by id, in file order."""
 
 
-@EVALUATIONS.register
+@EVALUATIONS.register(version=1)
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

@@ -21,7 +21,7 @@ METADATA = re.compile(r"(?:^|/)metadata_(dev|devtest)\.tsv$")
 NAME = re.compile(r"(?:^|/)([a-z]{3}_[A-Z][a-z]{3})\.(dev|devtest)$")
 
 
-@EVALUATIONS.register
+@EVALUATIONS.register(version=2)
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

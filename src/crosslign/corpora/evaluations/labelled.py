@@ -17,7 +17,7 @@ from crosslign.errors import InputError
 Form = Literal["pair", "sentence", "sides", "graded"]
 
 
-@EVALUATIONS.register
+@EVALUATIONS.register(version=1)
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

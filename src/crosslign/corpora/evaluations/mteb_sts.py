@@ -24,7 +24,7 @@ FORMS = (".jsonl", ".jsonl.gz", ".parquet")
 SIDES = ("sentence1", "sentence2")
 
 
-@EVALUATIONS.register
+@EVALUATIONS.register(version=1)
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

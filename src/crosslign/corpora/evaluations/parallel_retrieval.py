@@ -13,7 +13,7 @@ from crosslign.corpora.evaluation import Evaluation
 from crosslign.corpora.evaluations._aligned import from_multiway, retrieval, saying
 
 
-@EVALUATIONS.register
+@EVALUATIONS.register(version=1)
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

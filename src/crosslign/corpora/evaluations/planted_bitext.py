@@ -14,7 +14,7 @@ from crosslign.errors import InputError
 from crosslign.languages import pair_of
 
 
-@EVALUATIONS.register
+@EVALUATIONS.register(version=1)
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

@@ -20,7 +20,7 @@ SPARE = 65_536
 """Sentences that are held beyond twice those wanted, before those that cannot be drawn any more are let go."""
 
 
-@EVALUATIONS.register
+@EVALUATIONS.register(version=1)
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

@@ -22,7 +22,7 @@ UNRELEASED = frozenset({(13, "SMT")})
 """Parts whose sentences nobody may pass on: the bundle has their grades alone."""
 
 
-@EVALUATIONS.register
+@EVALUATIONS.register(version=1)
 def read(
     files: Mapping[str, Path], corpora: Mapping[str, pa.Table], name: str, langs: Sequence[str], limit: int | None, seed: int, *, year: int
 ) -> Evaluation:

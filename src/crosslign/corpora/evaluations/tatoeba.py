@@ -17,7 +17,7 @@ from crosslign.languages import normalise
 NAME = re.compile(r"tatoeba\.([a-z]{3})-eng\.([a-z]{3})")
 
 
-@EVALUATIONS.register
+@EVALUATIONS.register(version=1)
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

@@ -39,7 +39,7 @@ class _Question:
     paragraph: str
 
 
-@EVALUATIONS.register
+@EVALUATIONS.register(version=2)
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],

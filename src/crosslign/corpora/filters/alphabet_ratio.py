@@ -8,7 +8,7 @@ from crosslign.corpora.filters import FILTERS, Column, Mask, Setting, SideRule
 from crosslign.corpora.filters._columns import ALPHABETIC
 
 
-@FILTERS.register
+@FILTERS.register(version=1)
 class AlphabetRatio(SideRule):
     """Keep sentences in which at least `threshold` of the characters are alphabetic (Unicode property).
 

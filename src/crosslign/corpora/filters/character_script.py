@@ -9,7 +9,7 @@ from crosslign.corpora.filters._columns import FIRST_SCRIPT, NO_SCRIPT, SCRIPT_N
 from crosslign.languages import scripts_of
 
 
-@FILTERS.register
+@FILTERS.register(version=1)
 class CharacterScript(SideRule):
     """Keep sentences of which at least `min_share` of the letters belong to the scripts of their language.
 

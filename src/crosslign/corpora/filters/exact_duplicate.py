@@ -22,7 +22,7 @@ from crosslign.errors import InputError
 from crosslign.files import iter_rows
 
 
-@FILTERS.register
+@FILTERS.register(version=1)
 class ExactDuplicate(Filter):
     """Keep the first of rows that are equal in all their own sides and languages, and none that a named corpus has.
 

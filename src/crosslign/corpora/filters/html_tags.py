@@ -13,7 +13,7 @@ TAG = re.compile(r"</?[A-Za-z][^<>]*>|<!--|<!DOCTYPE\b", re.IGNORECASE)
 """An opening or closing tag, a comment, a document type; a lone `<` or `a < b` is none."""
 
 
-@FILTERS.register
+@FILTERS.register(version=1)
 class HtmlTags(SideRule):
     """Keep sentences without HTML tags or comments."""
 

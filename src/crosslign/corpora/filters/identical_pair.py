@@ -10,7 +10,7 @@ from crosslign.corpora.dedup import bares
 from crosslign.corpora.filters import FILTERS, Column, Mask, PairRule
 
 
-@FILTERS.register
+@FILTERS.register(version=1)
 class IdenticalPair(PairRule):
     """Keep pairs whose sides differ in more than case, width, spaces and punctuation."""
 

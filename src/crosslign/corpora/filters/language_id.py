@@ -15,7 +15,7 @@ from crosslign.languages import normalise
 XNLI_LANGUAGES = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
 
 
-@FILTERS.register
+@FILTERS.register(version=1)
 class LanguageId(Filter):
     """Keep sentences whose declared language is the most probable one, with more than `min_confidence`.
 

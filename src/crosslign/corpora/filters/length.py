@@ -7,7 +7,7 @@ import numpy as np
 from crosslign.corpora.filters import FILTERS, Column, Mask, Setting, SideRule
 
 
-@FILTERS.register
+@FILTERS.register(version=1)
 class Length(SideRule):
     """Keep sentences of a bounded length, bounds included.
 

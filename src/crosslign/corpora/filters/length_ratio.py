@@ -13,7 +13,7 @@ TOKENS_PER_WORD = 1.4
 """Word pieces of BERT's English vocabulary for a word between spaces: 1.33 to 1.46 in prose; for a Chinese character 0.95 to 1."""
 
 
-@FILTERS.register
+@FILTERS.register(version=1)
 class LengthRatio(PairRule):
     """Keep pairs whose longer side is less than `max_ratio` times as long as the shorter.
 

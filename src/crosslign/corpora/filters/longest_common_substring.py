@@ -9,7 +9,7 @@ import numpy as np
 from crosslign.corpora.filters import FILTERS, Column, Mask, PairRule, Setting
 
 
-@FILTERS.register
+@FILTERS.register(version=1)
 class LongestCommonSubstring(PairRule):
     """Keep pairs whose longest common substring is shorter than `threshold` times the shorter side.
 

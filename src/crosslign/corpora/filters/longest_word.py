@@ -7,7 +7,7 @@ import numpy as np
 from crosslign.corpora.filters import FILTERS, Column, Mask, Setting, SideRule
 
 
-@FILTERS.register
+@FILTERS.register(version=1)
 class LongestWord(SideRule):
     """Keep sentences whose words are all shorter than `threshold` characters; languages without spaces between words pass.
 

@@ -16,7 +16,7 @@ from crosslign.corpora.near_duplicates import NearByLanguage
 from crosslign.corpora.staged import Staged
 
 
-@FILTERS.register
+@FILTERS.register(version=1)
 class NearDuplicate(Filter):
     """Keep the first of rows that are near twins; the two sides of a pair are compared as one text.
 

@@ -21,7 +21,7 @@ DIGITS = CharacterTable(_digit)
 """Keeps decimal digits other than zero, of any script, as 1 to 9."""
 
 
-@FILTERS.register
+@FILTERS.register(version=1)
 class NonZeroNumerals(PairRule):
     """Keep pairs whose digits, zeros left out, are alike: twice the matching ones over all is at least `threshold`.
 

@@ -14,7 +14,7 @@ from crosslign.errors import InputError
 from crosslign.files import read_rows
 
 
-@FILTERS.register
+@FILTERS.register(version=1)
 class NotNear(Filter):
     """Keep rows none of whose sentences is a near twin of a sentence of the reference corpora, in the same language.
 

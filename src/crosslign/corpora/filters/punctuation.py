@@ -8,7 +8,7 @@ from crosslign.corpora.filters import FILTERS, Setting, TextMap
 from crosslign.languages import normalise
 
 
-@FILTERS.register
+@FILTERS.register(version=1)
 class Punctuation(TextMap):
     """Bring quotes, dashes and spaces around punctuation to one form, by the rules of the text's language."""
 

@@ -10,7 +10,7 @@ from crosslign.corpora.filters import FILTERS, Column, Mask, PairRule, Setting
 from crosslign.corpora.filters._columns import MARK
 
 
-@FILTERS.register
+@FILTERS.register(version=1)
 class TerminalPunctuation(PairRule):
     """Keep pairs whose terminal punctuation goes together.
 

@@ -50,7 +50,7 @@ def clean(text: str, lang: str) -> str:
     return text if any(character.isalpha() for character in text) else ""
 
 
-@READERS.register
+@READERS.register(version=1)
 def read(
     files: Mapping[str, Path],
     corpus: str,

@@ -16,7 +16,7 @@ from crosslign.errors import InputError
 from crosslign.registry import nearest
 
 
-@READERS.register
+@READERS.register(version=1)
 def read(
     files: Mapping[str, Path],
     corpus: str,

@@ -16,7 +16,7 @@ from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
 
 
-@READERS.register
+@READERS.register(version=1)
 def read(
     files: Mapping[str, Path],
     corpus: str,

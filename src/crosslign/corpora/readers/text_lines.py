@@ -16,7 +16,7 @@ from crosslign.corpora.readers._tables import ROWS, line_ids, table_of
 from crosslign.errors import InputError
 
 
-@READERS.register
+@READERS.register(version=1)
 def read(
     files: Mapping[str, Path],
     corpus: str,

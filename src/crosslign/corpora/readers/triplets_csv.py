@@ -20,7 +20,7 @@ LABELS = (0.0, 2.0)
 """Class numbers of XNLI of the two rows that a triplet becomes: entailment, contradiction."""
 
 
-@READERS.register
+@READERS.register(version=1)
 def read(
     files: Mapping[str, Path],
     corpus: str,

@@ -28,7 +28,7 @@ class _Layout:
     skip_broken: bool
 
 
-@READERS.register
+@READERS.register(version=1)
 def read(
     files: Mapping[str, Path],
     corpus: str,

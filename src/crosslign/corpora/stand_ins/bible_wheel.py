@@ -31,7 +31,7 @@ TABLE = (
 )
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
     """Return the database of the wheel.
 

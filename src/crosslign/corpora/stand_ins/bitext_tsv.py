@@ -17,7 +17,7 @@ BROKEN = "no second column"
 """The last line: text of the web may lack its tab."""
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
     """Return `…<a>-<b>.tsv`, packed as its name says.
 

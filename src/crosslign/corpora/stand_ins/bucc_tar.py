@@ -14,7 +14,7 @@ PARTS = 3
 """Of three sentences, one is on both sides, one on the source side alone, and one on the English side alone."""
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
     """Return `bucc2018/<xx>-en/<xx>-en.<split>.{<xx>,en,gold}`; English is in another order, and no two splits share a sentence.
 

@@ -11,7 +11,7 @@ from crosslign.corpora.stand_ins._sentences import triplets_of
 SPLITS = ("train", "val")
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
     """Return `COPA/train.jsonl` and `COPA/val.jsonl`: every other triplet."""
     triplets = triplets_of(sentences)

@@ -44,7 +44,7 @@ def _metadata(count: int) -> bytes:
     return lines(["URL\tdomain\ttopic\thas_image\thas_hyperlink", *rows])
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes | dict[str, bytes]:
     """Return `./flores200_dataset/<split>/<xxx_Script>.<split>` with metadata in a tar, or the one file `<xxx_Script>.<split>`."""
     if ".tar" in name:

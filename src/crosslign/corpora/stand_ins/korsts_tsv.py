@@ -11,7 +11,7 @@ from crosslign.corpora.stand_ins._sentences import graded_of, text_in
 HEADER = "genre\tfilename\tyear\tid\tscore\tsentence1\tsentence2"
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
     """Return `sts-dev.tsv` or `sts-test.tsv`: every other pair."""
     rows = [

@@ -20,7 +20,7 @@ def _mention(sentence: Mapping[str, str], lang: str) -> str:
     return f"{named}: {{{named}}}{text[len(named) :]}"
 
 
-@STAND_INS.register
+@STAND_INS.register(version=2)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
     """Return `wikinews_mentions-<language>-<split>.jsonl`, `candidate_entities.jsonl.tar.gz` or `wikipedia_pairs-<split>.jsonl.tar.gz`.
 

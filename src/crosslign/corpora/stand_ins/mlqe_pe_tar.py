@@ -23,7 +23,7 @@ def _table(rows: Sequence[tuple[str, str, float]]) -> bytes:
     return lines(table)
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
     """Return `<xx>-<yy>-<part>.tar.gz` of the parts train, dev, test or test21; a pair's grade stands for the score."""
     stem = name.removesuffix(".tar.gz")

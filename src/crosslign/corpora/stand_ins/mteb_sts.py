@@ -13,7 +13,7 @@ PAIRS = 80
 """Pairs of a file at most."""
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
     """Return `<pair>.jsonl` or `<pair>.jsonl.gz`: sentence1, sentence2, score, lang. A pair is `en-de`, or `en` within English."""
     pair = name.split(".", maxsplit=1)[0]

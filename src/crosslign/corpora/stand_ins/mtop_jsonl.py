@@ -15,7 +15,7 @@ ROUNDS = 16
 """Utterances of a domain at most: the classifier draws eight of each."""
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
     """Return `<split>_<language>.jsonl`: id, text, label, label_text; the eleven domains take turns, no two splits share a sentence."""
     split, lang = name.removesuffix(".jsonl").split("_")

@@ -24,7 +24,7 @@ def _words(text: str, lang: str) -> list[str]:
     return MARKED.findall(text.lower())
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
     """Return `<a>-<b>.txt`: each word of a sentence with the one at the same place of its translation, each word once."""
     first, second = name.split(".", maxsplit=1)[0].split("-")

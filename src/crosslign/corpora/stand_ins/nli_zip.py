@@ -15,7 +15,7 @@ UNDECIDED = "-"
 """Label of a pair on which SNLI's annotators did not agree."""
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
     """Return `<name>/<name>_train.jsonl` and the development parts; one pair of each part has no label.
 

@@ -16,7 +16,7 @@ TMX_HEAD = (
 UNIT = '    <tu>\n      <tuv xml:lang="{first}"><seg>{a}</seg></tuv>\n      <tuv xml:lang="{second}"><seg>{b}</seg></tuv>\n    </tu>'
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes | dict[str, bytes]:
     """Return `<a>-<b>.txt.zip`, `<a>-<b>.tmx.gz` or `<a>.txt.gz`; the name says languages and form."""
     pair = name.split(".", maxsplit=1)[0]

@@ -14,7 +14,7 @@ PLACEHOLDER = "NS"
 """What stands in a row whose translation failed; the second training row of each language but English has it."""
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
     """Return `x-final/<language>/{translated_train,dev_2k,test_2k}.tsv`; English has `train.tsv`."""
     triplets = triplets_of(sentences)

@@ -15,7 +15,7 @@ ROUNDS = 12
 """Reviews of each number of stars at most."""
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
     """Return `<split>_<language>.jsonl`: id, text (title, empty line, body), label 0 to 4; no two splits share a sentence."""
     split, lang = name.removesuffix(".jsonl").split("_")

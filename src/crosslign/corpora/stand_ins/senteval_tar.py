@@ -59,7 +59,7 @@ def _benchmark(part: str, pairs: Sequence[GradedPair]) -> bytes:
     return lines(rows)
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
     """Return the folders `STS` and `SICK` in a tar; the pairs of a year are cut into its files, those of a set into its parts."""
     pairs = graded_of(sentences)

@@ -13,7 +13,7 @@ SPLITS = ("train", "dev")
 QUESTION = "What is true then?"
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
     """Return `socialiqa-train-dev/<split>.jsonl` and `<split>-labels.lst`; labels count from 1."""
     triplets = triplets_of(sentences)

@@ -28,7 +28,7 @@ def _paragraph(triplets: Sequence[Triplet], lang: str, first: int) -> dict[str, 
     return {"context": context.rstrip(), "qas": asked, "sentence_breaks": breaks}
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
     """Return `<language>.json` with sentence breaks, or a file of SQuAD without them, in English.
 

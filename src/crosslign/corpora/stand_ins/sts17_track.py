@@ -14,7 +14,7 @@ PAIRS = 80
 """Pairs of a track at most."""
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
     """Return `STS.input.track<n>.<xx>-<yy>.txt` or `STS.gs.track<n>.<xx>-<yy>.txt`.
 

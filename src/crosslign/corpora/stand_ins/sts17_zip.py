@@ -13,7 +13,7 @@ COUNT = 80
 """Pairs of a file at most."""
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
     """Return `STS2017-extended/STS.<xx>-<yy>.txt`: first, second, grade."""
     graded = graded_of(sentences)[:COUNT]

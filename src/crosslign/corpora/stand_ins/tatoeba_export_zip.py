@@ -14,7 +14,7 @@ IN_FOLDERS = ("cmn",)
 """Languages whose archive keeps its file in a folder."""
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
     """Return `<language>-eng.zip`, its text in `<language>.txt`.
 

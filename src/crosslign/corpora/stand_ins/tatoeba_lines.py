@@ -13,7 +13,7 @@ LINES = 80
 """Lines of a file at most: the smallest languages of the real set have a hundred."""
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
     """Return `tatoeba.<xxx>-eng.<xxx>` or `tatoeba.<xxx>-eng.eng`; the two are aligned by line."""
     _, pair, side = name.split(".")

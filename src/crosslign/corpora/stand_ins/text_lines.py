@@ -16,7 +16,7 @@ DOCUMENT = 25
 """Lines of a document; an empty line follows, as in CC-100, where the file is one of a language."""
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
     """Return the file; its name says the language (`de.txt.xz`, `NEU_cn.txt`), else it is English.
 

@@ -19,7 +19,7 @@ HEAD = """<?xml version="1.0" encoding="UTF-8" ?>
 UNIT = '<tu tuid="StandIn:{number}"><tuv xml:lang="en"><seg>{a}</seg></tuv><tuv xml:lang="{code}"><seg>{b}</seg></tuv></tu>'
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
     """Return `all.en-<language>.tmx.zip`.
 

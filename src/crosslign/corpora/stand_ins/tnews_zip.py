@@ -16,7 +16,7 @@ CLASSES = {
 SPLITS = ("train", "dev")
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
     """Return `train.json` and `dev.json`: label, label_desc, sentence, keywords; the classes take turns."""
     members: dict[str, bytes] = {}

@@ -9,7 +9,7 @@ from crosslign.corpora.stand_ins._sentences import triplets_of
 from crosslign.corpora.stand_ins._translate_train import translated
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
     """Return `en-<language>-translated.tsv` with the classes 1 (paraphrase) and 0."""
     triplets = triplets_of(sentences)

@@ -10,7 +10,7 @@ from crosslign.corpora.stand_ins._translate_train import translated
 from crosslign.corpora.stand_ins.xnli_mt_zip import LABELS
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
     """Return `en-<language>-translated.tsv` with the three classes of XNLI."""
     triplets = triplets_of(sentences)

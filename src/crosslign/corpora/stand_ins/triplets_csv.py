@@ -12,7 +12,7 @@ from crosslign.corpora.stand_ins._sentences import text_in, triplets_of
 HEADER = ("sent0", "sent1", "hard_neg")
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
     """Return English triplets in quoted columns; at the end a line that lacks a sentence and one that lacks columns."""
     out = io.StringIO()

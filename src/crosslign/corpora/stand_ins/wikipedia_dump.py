@@ -20,7 +20,7 @@ PAGE = (
 REDIRECT = '  <page>\n    <title>Old</title>\n    <ns>0</ns>\n    <id>0</id>\n    <redirect title="Article 1" />\n  </page>'
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
     """Return `…-pages-articles.xml`, packed as its name says, with the markup that a reader must take away."""
     pages = [HEAD, REDIRECT]

@@ -24,7 +24,7 @@ def articles(sentences: Sequence[Mapping[str, str]]) -> list[list[str]]:
     ]
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
     """Return articles with the columns id, url, title, text."""
     rows = [

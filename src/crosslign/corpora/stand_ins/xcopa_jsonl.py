@@ -12,7 +12,7 @@ QUESTIONS = 80
 """Questions of a file at most."""
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> bytes:
     """Return `val.<language>.jsonl` or `test.<language>.jsonl`: every other triplet."""
     split, lang, _ = name.split(".")

@@ -16,7 +16,7 @@ BROKEN = ("no hypothesis", "premise\thypothesis\tno class")
 """The last lines of each file: among 392,702 lines of machine translation some may be damaged."""
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
     """Return `XNLI-MT-1.0/multinli/multinli.train.<language>.tsv` in a zip."""
     triplets = triplets_of(sentences)

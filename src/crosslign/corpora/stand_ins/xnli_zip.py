@@ -24,7 +24,7 @@ def _row(lang: str, label: str, first: str, second: str, prompt: int, pair: int)
     return "\t".join(values[column] for column in COLUMNS)
 
 
-@STAND_INS.register
+@STAND_INS.register(version=1)
 def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, bytes]:
     """Return `XNLI-1.0/xnli.dev.tsv` and `xnli.test.tsv` in a zip; every third triplet is of the development part."""
     triplets = triplets_of(sentences)

@@ -33,7 +33,7 @@ def _write_config(header: Header, vocabulary: Vocabulary, dest: Path) -> None:
     config.save_pretrained(dest)
 
 
-@FORMATS.register
+@FORMATS.register(version=1)
 def convert(source: Path, dest: Path) -> None:
     """Write config, weights and tokenizer of one file.
 

@@ -100,7 +100,7 @@ def _tokenizer(dictionary: Mapping[Any, Any], rows: int, pieces: Path, path: Pat
     return LaserTokenizer(tokenizer_object=tokenizer, pieces_file=str(pieces), **named)
 
 
-@FORMATS.register
+@FORMATS.register(version=1)
 def convert(source: Path, dest: Path) -> None:
     """Write config, weights (float32), tokenizer and SentencePiece model of a folder with one `*.pt` and one `*.spm`.
 

@@ -20,7 +20,7 @@ LARGEST = 64 << 30
 """Bytes that a packed model may have."""
 
 
-@FORMATS.register
+@FORMATS.register(version=1)
 def convert(source: Path, dest: Path) -> None:
     """Write the folder anew with its weights as safetensors.
 

@@ -10,7 +10,7 @@ from crosslign.encoders.formats import FORMATS
 from crosslign.errors import InputError
 
 
-@FORMATS.register
+@FORMATS.register(version=1)
 def convert(source: Path, dest: Path) -> None:
     """Copy the kept files of a model folder and of the SentenceTransformer modules directly inside it.
 

@@ -1,7 +1,7 @@
 """The steps between the products of a transformer's block as single passes over memory, with gradient, by Triton's kernels on a GPU.
 
-`works` tells whether they can be used: it compiles them and compares them with torch's own functions once a process, so that a
-machine without Triton or a compiler, or on which a kernel fails, trains with torch's functions instead.
+`working` tells which can be used: it compiles each and compares it with torch's own function once a process, so that a machine without
+Triton or a compiler, or on which a kernel fails, trains with torch's function instead.
 """
 
 from __future__ import annotations
@@ -174,27 +174,6 @@ def attention(qkv: Tensor, layout: Layout, heads: int, p: float) -> Tensor:
     return _Attention.apply(qkv, layout, heads, p, new_seed() if p > 0 else 0)  # type: ignore[no-any-return,no-untyped-call]
 
 
-@cache
-def works(device: torch.device, dtype: torch.dtype, heads: int, size: int) -> bool:
-    """Tell whether the kernels compile and compute here what torch's own functions do; say once where they do not.
-
-    Args:
-        device: a GPU.
-        dtype: of the products, bfloat16 or float16.
-        heads, size: of the attention to come.
-    """
-    draw = torch.Generator().manual_seed(1)
-    try:
-        with torch.random.fork_rng(devices=[]), torch.enable_grad():
-            for name, check in {"add_norm": _check_norm, "gelu": _check_gelu, "attention": _check_attention}.items():
-                if not check(device, dtype, heads, size, draw):
-                    raise ArithmeticError(f"{name} is not what torch computes")
-    except Exception as error:  # a compiler, a driver or a kernel can fail in any way, and training can do without
-        log.warning("the fused kernels cannot be used here, training goes on with torch's, slower (%s)", " ".join(str(error).split())[:300])
-        return False
-    return True
-
-
 def _close(found: list[Tensor | None], expected: list[Tensor | None], tolerance: float = 0.02) -> bool:
     """Tell whether tensors are equal up to a share of their norm."""
     pairs = [(a.float(), b.float()) for a, b in zip(found, expected, strict=True) if a is not None and b is not None]
@@ -231,7 +210,7 @@ def _check_gelu(device: torch.device, dtype: torch.dtype, heads: int, size: int,
 def _check_attention(device: torch.device, dtype: torch.dtype, heads: int, size: int, draw: torch.Generator) -> bool:
     """Compare `attention` and its gradient without dropout; with it, both passes must have dropped the same weights."""
     if size not in SIZES:
-        return True  # flash attention takes them
+        return True  # `varlen` gives such heads to flash attention
     lengths = [128, 65, 33, 32, 31, 2, 1]
     layout, tokens = Layout.of(np.array(lengths), device), sum(lengths)
     qkv = torch.randn(tokens, 3 * heads * size, generator=draw).to(device, dtype).requires_grad_()
@@ -249,3 +228,32 @@ def _check_attention(device: torch.device, dtype: torch.dtype, heads: int, size:
     forth, back = ((a.double() * b).sum() for a, b in ((slope, out.double()), (value, of_value)))
     spread = (slope.double() * out.double()).norm()
     return bool((forth - back).abs() < 0.02 * spread) and not _close([out], [expected], 0.05)
+
+
+CHECKS = {"add_norm": _check_norm, "gelu": _check_gelu, "attention": _check_attention}
+"""What compares each kernel with torch's own function."""
+
+
+@cache
+def working(device: torch.device, dtype: torch.dtype, heads: int, size: int) -> frozenset[str]:
+    """Return the kernels that compile here and compute what torch's own functions do; say once of each other one why it does not.
+
+    Args:
+        device: a GPU.
+        dtype: of the products, bfloat16 or float16.
+        heads, size: of the attention to come.
+
+    Returns:
+        some of `add_norm`, `gelu` and `attention`; a kernel that fails takes none of the others with it.
+    """
+    found = set()
+    for name, check in CHECKS.items():
+        try:
+            with torch.random.fork_rng(devices=[]), torch.enable_grad():
+                if not check(device, dtype, heads, size, torch.Generator().manual_seed(1)):
+                    raise ArithmeticError("it is not what torch computes")
+            found.add(name)
+        except Exception as error:  # a compiler, a driver or a kernel can fail in any way, and training can do without
+            why = " ".join(str(error).split())[:300]
+            log.warning("the kernel %s cannot be used here, torch's own function takes its place, slower (%s)", name, why)
+    return frozenset(found)

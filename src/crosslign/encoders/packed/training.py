@@ -25,16 +25,27 @@ from crosslign.encoders.packed.inference import TYPES, is_plain
 from crosslign.encoders.packed.packing import Packed
 from crosslign.encoders.packed.varlen import Attention, attention_of, has_flash
 from crosslign.encoders.tokens import sent
+from crosslign.errors import ResourceError
 
 TRAINED = {"cpu": TYPES, "cuda": {**TYPES, "fp16": torch.float16}}
 """Types of the products by precision, by kind of device."""
+AddNorm = Callable[[Tensor, Tensor, Tensor, nn.LayerNorm, float], tuple[Tensor, Tensor]]
+Gelu = Callable[[Tensor, Tensor], Tensor]
 LIKE = 0.8
 """Sentences share one attention while their length is at least this share of the longest's."""
 
 
-def trains_packed(backbone: Any, precision: str) -> bool:
-    """Tell whether `PackedTraining` can take the place of a backbone: float32 weights, BERT's blocks; fp16 on a GPU alone."""
+def trains_packed(backbone: Any, precision: str, kernels: str = "on") -> bool:
+    """Tell whether `PackedTraining` can take the place of a backbone: float32 weights, BERT's blocks; fp16 on a GPU alone.
+
+    Args:
+        backbone: a model of transformers.
+        precision: of the matrix products.
+        kernels: `off`, `auto` or `on`; on a GPU `off` leaves the backbone as it is.
+    """
     weight = next(backbone.parameters())
+    if weight.device.type == "cuda" and kernels == "off":
+        return False
     known = TRAINED.get(weight.device.type, {})
     return precision in known and weight.dtype == torch.float32 and is_plain(backbone)
 
@@ -93,6 +104,17 @@ def _attention(qkv: Tensor, heads: int, p: float, groups: list[Group]) -> Tensor
     return torch.cat(outs).to(qkv.dtype)
 
 
+def _add_norm(branch: Tensor, bias: Tensor, states: Tensor, norm: nn.LayerNorm, p: float) -> tuple[Tensor, Tensor]:
+    """Do what `fused.add_norm` does, by torch's functions."""
+    out = norm(dropped_at(branch.float() + bias, p) + states)
+    return out, out.to(branch.dtype)
+
+
+def _gelu(values: Tensor, bias: Tensor) -> Tensor:
+    """Do what `fused.gelu` does, by torch's functions."""
+    return functional.gelu(values.float() + bias).to(values.dtype)
+
+
 class PackedTraining(Packed):
     """A backbone's own function and parameters.
 
@@ -100,10 +122,22 @@ class PackedTraining(Packed):
         backbone: a model for which `trains_packed` is true; its mode and its dropout are followed.
         precision: `fp32`, `bf16` or, on a GPU, `fp16`, of the matrix products.
         blocks, lengths: see `Packed`.
+        kernels: `auto` does without those of the project's kernels that a check on this GPU fails; with `on` that ends the training.
+
+    Raises:
+        ResourceError: with `on`, of the kernels that were checked one failed; raised by the first pass on a GPU.
     """
 
-    def __init__(self, backbone: Any, precision: str, blocks: int | None = None, lengths: NDArray[np.int64] | None = None) -> None:
+    def __init__(
+        self,
+        backbone: Any,
+        precision: str,
+        blocks: int | None = None,
+        lengths: NDArray[np.int64] | None = None,
+        kernels: str = "auto",
+    ) -> None:
         super().__init__(backbone, blocks, lengths)
+        self.kernels = kernels
         self.device = next(backbone.parameters()).device
         self.dtype = TRAINED[self.device.type][precision]
 
@@ -124,17 +158,17 @@ class PackedTraining(Packed):
         inner = functional.gelu(self._linear(states, layer.intermediate.dense))
         return layer.output.LayerNorm(dropped(self._linear(inner, layer.output.dense), layer.output.dropout) + states)  # type: ignore[no-any-return]
 
-    def _fused_layer(self, halves: list[Tensor], layer: Any, attention: Attention, states: Tensor) -> Tensor:
-        """Do what `_layer` does by fused kernels; `halves` hands each block's result in half precision on to the next."""
+    def _fused_layer(self, halves: list[Tensor], add_norm: AddNorm, gelu: Gelu, layer: Any, attention: Attention, states: Tensor) -> Tensor:
+        """Do what `_layer` does by fused steps; `halves` hands each block's result in half precision on to the next."""
         own, output, wide = layer.attention.self, layer.attention.output, layer.intermediate.dense
         half = halves.pop() if halves else states.to(self.dtype)
         inner = attention(self._linear(half, own.query, own.key, own.value), int(own.num_attention_heads), probability(own.dropout))
         branch = self._product(inner, output.dense)
-        states, half = fused.add_norm(branch, output.dense.bias, states, output.LayerNorm, probability(output.dropout))
-        inner = fused.gelu(self._product(half, wide), wide.bias)
+        states, half = add_norm(branch, output.dense.bias, states, output.LayerNorm, probability(output.dropout))
+        inner = gelu(self._product(half, wide), wide.bias)
         output = layer.output
         branch = self._product(inner, output.dense)
-        states, half = fused.add_norm(branch, output.dense.bias, states, output.LayerNorm, probability(output.dropout))
+        states, half = add_norm(branch, output.dense.bias, states, output.LayerNorm, probability(output.dropout))
         halves.append(half)
         return states
 
@@ -145,8 +179,12 @@ class PackedTraining(Packed):
         if not has_flash(self.dtype, size, self.device):
             groups = group_by_length(lengths.tolist(), self.device)
             return (partial(self._layer, layer, partial(_attention, groups=groups)) for layer in self.computed)
-        fast = fused.works(self.device, self.dtype, config.num_attention_heads, size)
-        attention = attention_of(lengths, self.device, fast and size in fused.SIZES)
+        working = fused.working(self.device, self.dtype, config.num_attention_heads, size)
+        if self.kernels == "on" and (failed := sorted(fused.CHECKS.keys() - working)):
+            what, do = f"kernels cannot be used on this GPU: {', '.join(failed)}", "Set kernels: auto, or off; the log says why"
+            raise ResourceError(what, where="kernels: on", do=do)
+        attention = attention_of(lengths, self.device, "attention" in working and size in fused.SIZES)
+        norm = fused.add_norm if "add_norm" in working else _add_norm
+        gelu = fused.gelu if "gelu" in working else _gelu
         halves: list[Tensor] = []
-        step = partial(self._fused_layer, halves) if fast else self._layer
-        return (partial(step, layer, attention) for layer in self.computed)
+        return (partial(self._fused_layer, halves, norm, gelu, layer, attention) for layer in self.computed)

@@ -17,7 +17,7 @@ from crosslign.examples.sentences import Aligned, aligned_pairs
 from crosslign.examples.shapes import row_lists, shaped
 
 
-@BUILDERS.register
+@BUILDERS.register(version=1)
 def build(
     material: Material,
     *,

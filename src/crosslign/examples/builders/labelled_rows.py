@@ -22,7 +22,7 @@ AT_ONCE = 8_192
 """Rows that are given their copies together."""
 
 
-@BUILDERS.register
+@BUILDERS.register(version=1)
 def build(material: Material, *, supervised: Sequence[str] = (), shared: Sequence[str] = ("code_switch",)) -> Iterator[pa.Table]:
     """Yield `labelled` examples: the rows of labelled corpora, each with its copies in the views, in source order.
 

@@ -20,7 +20,7 @@ from crosslign.examples.shapes import row_lists, shaped
 NUMBER = "number"
 
 
-@BUILDERS.register
+@BUILDERS.register(version=1)
 def build(material: Material, *, exponent: float = 0.3, rows: int | None = None) -> Iterator[pa.Table]:
     """Yield `pairs` without second sides, shuffled by the seed; of a language with n sentences a share p ∝ n^exponent.
 

@@ -19,7 +19,7 @@ from crosslign.examples.sentences import Aligned, aligned_pairs
 from crosslign.examples.shapes import lists, shaped
 
 
-@BUILDERS.register
+@BUILDERS.register(version=1)
 def build(
     material: Material,
     *,

@@ -20,7 +20,7 @@ from crosslign.examples.shapes import checked, parts_of, row_lists, shaped
 Numbered = NDArray[np.int64]
 
 
-@BUILDERS.register
+@BUILDERS.register(version=1)
 def build(material: Material, *, entailment: int = 0, contradiction: int = 2) -> Iterator[pa.Table]:
     """Yield one of the `triplets` for each entailed row whose premise has a contradicting row in the same language.
 

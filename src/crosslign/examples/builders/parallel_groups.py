@@ -18,7 +18,7 @@ from crosslign.examples.sentences import groups_of
 from crosslign.examples.shapes import lists, shaped
 
 
-@BUILDERS.register
+@BUILDERS.register(version=1)
 def build(material: Material, *, size: int | None = None, max_groups: int | None = None) -> Iterator[pa.Table]:
     """Yield `groups` of `size` sentences in as many languages, in source order.
 

@@ -26,7 +26,7 @@ SIDES = ("a_id", "a_lang", "a_text", "b_id", "b_lang", "b_text")
 TEXTS = ("a_text", "a_lang", "b_text", "b_lang")
 
 
-@BUILDERS.register
+@BUILDERS.register(version=1)
 def build(
     material: Material,
     *,

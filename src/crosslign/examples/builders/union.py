@@ -20,7 +20,7 @@ from crosslign.files.rows import SCHEMAS
 TEXTS = ("a_text", "a_lang", "b_text", "b_lang")
 
 
-@BUILDERS.register
+@BUILDERS.register(version=1)
 def build(
     material: Material, *, drop_hard_negatives: bool = False, repeat: Mapping[str, int] | None = None, unique: bool = False
 ) -> Iterator[pa.Table]:

@@ -23,7 +23,7 @@ from crosslign.files.rows import SCHEMAS
 Versions = dict[str, list[int]]
 
 
-@BUILDERS.register
+@BUILDERS.register(version=1)
 def build(material: Material, *, anchor: str = "en", negatives: float = 0.5, views: int = 1) -> Iterator[pa.Table]:
     """Yield `labelled` examples: two sentences of the anchor language, label 1 where they are versions of one group.
 

@@ -9,7 +9,7 @@ from crosslign.mining.backends import BACKENDS
 from crosslign.mining.knn import Neighbours, State, neighbours
 
 
-@BACKENDS.register
+@BACKENDS.register(version=1)
 def search(sources: Path, targets: Path, k: int, *, devices: Sequence[str], state: State) -> Neighbours:
     """Search on all devices; goes on where a killed search stopped."""
     return neighbours(sources, targets, k, device=devices, state=state)

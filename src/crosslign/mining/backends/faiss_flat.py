@@ -36,7 +36,7 @@ def _nearest(faiss: Any, queries: np.ndarray, base: np.ndarray, k: int, names: t
     return np.concatenate([indices for _, indices in found]), np.concatenate([scores for scores, _ in found]).clip(-1.0, 1.0)
 
 
-@BACKENDS.register
+@BACKENDS.register(version=1)
 def search(sources: Path, targets: Path, k: int, *, devices: Sequence[str], state: State) -> Neighbours:
     """Search each direction by itself.
 

@@ -102,7 +102,7 @@ def _recall(found: np.ndarray, rows: np.ndarray, queries: np.ndarray, base: np.n
     return float((found[rows][:, :, None] == exact[:, None, :]).any(1).mean())
 
 
-@BACKENDS.register
+@BACKENDS.register(version=1)
 def search(
     sources: Path,
     targets: Path,

@@ -15,7 +15,7 @@ HEADS = ("roberta", "mlp", "linear")
 FEATURES = ("vector", "concat")
 
 
-@PARTS.register
+@PARTS.register(version=1)
 class Classification(Part):
     """From vectors to class logits.
 

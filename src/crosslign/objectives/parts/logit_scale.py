@@ -10,7 +10,7 @@ from crosslign.objectives import PARTS
 from crosslign.objectives.contract import Part
 
 
-@PARTS.register
+@PARTS.register(version=1)
 class LogitScale(Part):
     """One number, trained as it is (not as a logarithm), as XTREME's dual encoders do.
 

@@ -11,7 +11,7 @@ from crosslign.objectives.contract import Part
 from crosslign.objectives.similarity import widened
 
 
-@PARTS.register
+@PARTS.register(version=1)
 class TrainOnlyMLP(Part):
     """SimCSE's head: tanh(W h + b) from d to d numbers, between the encoder and the loss.
 

@@ -19,7 +19,7 @@ QUEUE_INIT = ("masked_empty", "random")
 STORES = {"float32": torch.float32, "float16": torch.float16}
 
 
-@PARTS.register
+@PARTS.register(version=1)
 class MomentumQueue(Part):
     """One momentum copy per member, `θ_k ← m θ_k + (1 − m) θ_q` once a step, and one FIFO ring of normalised keys per member.
 

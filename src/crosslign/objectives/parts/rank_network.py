@@ -17,7 +17,7 @@ HELD: Final = 1 << 24
 """Numbers of the hidden layer that are held at a time."""
 
 
-@PARTS.register
+@PARTS.register(version=1)
 class RankNetwork(RankClassifier):
     """`softmax(W₂ relu(W₁ [γ(x); γ(y)] + b₁) + b₂)`.
 

@@ -13,7 +13,7 @@ from crosslign.objectives.lookup import one_of
 S_INIT = ("measured", "linear", "printed")
 
 
-@PARTS.register
+@PARTS.register(version=1)
 class RankScores(Part):
     """s_r: the encoder's side of the dual supervision, `c*_M = argmin_r |cos(x, y) − s_r|`; ties go to the smaller rank (eq. 10).
 

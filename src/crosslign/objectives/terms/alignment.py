@@ -23,7 +23,7 @@ def divergence(p: Tensor, q: Tensor) -> Tensor:
     return (p.exp() * (p - q)).sum(1)
 
 
-@OBJECTIVES.register
+@OBJECTIVES.register(version=1)
 class Alignment:
     """MVA: `L_i = −sim(φ(x_i), φ(x̂_i))`, mean over i, mean or sum over the views.
 

@@ -14,7 +14,7 @@ from crosslign.objectives.sentences import both_sides, labels_of, supervised
 from crosslign.objectives.similarity import mean_of, unit, widened
 
 
-@OBJECTIVES.register
+@OBJECTIVES.register(version=1)
 class CosineRegression:
     """`L_i = ( cos(a_i, b_i) − (label_i − low)/(high − low) )²`, mean over the labelled rows.
 

@@ -20,7 +20,7 @@ from crosslign.objectives.views import ENCODE, row_input
 FORMS = ("single_label", "multiple_choice", "multi_label")
 
 
-@OBJECTIVES.register
+@OBJECTIVES.register(version=1)
 class CrossEntropy:
     """Cross-entropy of a classification part's logits, over the rows whose `supervised` is not false.
 

@@ -15,7 +15,7 @@ from crosslign.objectives.sentences import both_sides, equal, text_codes
 from crosslign.objectives.similarity import cosines, kept_logsumexp, mean_of
 
 
-@OBJECTIVES.register
+@OBJECTIVES.register(version=1)
 class DualEncoder:
     """In-batch softmax from a to b: `L_i = −log exp(g·cos(a_i, b_i)) / Σ_j exp(g·cos(a_i, b_j))`, mean over i; g is trained.
 

@@ -41,7 +41,7 @@ def smoothed_nll(log_posteriors: Tensor, labels: Tensor, smoothing: float) -> Te
     return -(1 - smoothing) * own - smoothing * log_posteriors.mean(-1)
 
 
-@OBJECTIVES.register
+@OBJECTIVES.register(version=1)
 class GMMRanks:
     """Trains the classifier of semantic ranks; no gradient reaches the encoder.
 

@@ -15,7 +15,7 @@ from crosslign.objectives.similarity import cosines, kept_logsumexp, mean_of
 from crosslign.objectives.views import Views
 
 
-@OBJECTIVES.register
+@OBJECTIVES.register(version=1)
 class InfoNCE:
     """Each anchor a must find its own positive b among all positives, and all hard negatives c, of the batch.
 

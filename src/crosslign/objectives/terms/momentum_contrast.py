@@ -17,7 +17,7 @@ from crosslign.objectives.sentences import both_sides
 from crosslign.objectives.similarity import MASKED, mean_of, unit
 
 
-@OBJECTIVES.register
+@OBJECTIVES.register(version=1)
 class MomentumContrast:
     """MoCo-BERT: `L(x,y) = −log exp(h_x·k_y/τ) / ( exp(h_x·k_y/τ) + Σ_q exp(h_x·q/τ) )`, mean over the batch; L(x,y) + L(y,x).
 

@@ -19,7 +19,7 @@ DENOMINATORS = ("all", "positives_only")
 HARD_NEGATIVES = ("all", "own")
 
 
-@OBJECTIVES.register
+@OBJECTIVES.register(version=1)
 class MultiPositiveInfoNCE:
     """MPCL: `L_i = −log [ Σ_{k positive of i} e^{s(i,k)} ] / [ Σ_{j ≠ i} e^{s(i,j)} ]`, mean over the anchors.
 

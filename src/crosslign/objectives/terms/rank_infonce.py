@@ -51,7 +51,7 @@ def rank_terms(cosines: Tensor, ranks: Tensor, keep: Tensor, temperatures: list[
     return terms
 
 
-@OBJECTIVES.register
+@OBJECTIVES.register(version=1)
 class RankInfoNCE:
     """`L = −Σ_{r=1}^{N−1} mean_i log [ Σ_{k: rank r} e^{cos(x_i,y_k)/τ_r} / Σ_{k: rank ≥ r} e^{cos(x_i,y_k)/τ_r} ]`.
 

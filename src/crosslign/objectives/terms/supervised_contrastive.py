@@ -19,7 +19,7 @@ FORMS = ("classification", "retrieval")
 POSITIVES = ("own", "same_class")
 
 
-@OBJECTIVES.register
+@OBJECTIVES.register(version=1)
 class SupervisedContrastive:
     """SCL: only samples of other classes, or of other meanings, are pushed apart.
 

@@ -102,7 +102,7 @@ def _blocks(entry: Mapping[str, Any], panels: Sequence[Mapping[str, Any]], names
     return [Block(list(found), list(names)) for _, found in groupby(panels, key=lambda panel: panel.get("against", {}).get("label"))]
 
 
-@FIGURES.register
+@FIGURES.register(version=1)
 def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
     """Draw the bars; systems that are set against one base share an axis, and so do all of an evaluation where they have places.
 

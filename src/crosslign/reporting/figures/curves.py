@@ -27,7 +27,7 @@ def _limits(loss: np.ndarray) -> tuple[float, float]:
     return low, high if high > low else 1e-6
 
 
-@FIGURES.register
+@FIGURES.register(version=1)
 def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
     """Draw one column of panels a run: loss (thin: each step, bold: running mean) over learning rate.
 

@@ -28,7 +28,7 @@ def stacked(matrix: str, rows: np.ndarray, languages: int) -> np.ndarray:
     return stacked
 
 
-@FIGURES.register
+@FIGURES.register(version=1)
 def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
     """Draw the mean cosine of translations for each pair of languages, and write the cosine of every single pair.
 

@@ -11,7 +11,7 @@ from crosslign.reporting.figures._style import PALETTE, save, subplots, write_nu
 from crosslign.reporting.values import fill_cell, mean_cell
 
 
-@FIGURES.register
+@FIGURES.register(version=1)
 def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
     """Draw the mean of the evaluations at each system's place; a system without a value leaves a gap.
 

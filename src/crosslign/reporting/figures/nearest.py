@@ -20,7 +20,7 @@ WIDTH = 88
 """Characters of a sentence that a panel has room for; the CSV holds all of it."""
 
 
-@FIGURES.register
+@FIGURES.register(version=1)
 def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
     """Write the nearest sentences of each query, with their cosines to three decimals.
 

@@ -28,7 +28,7 @@ def _pairs(names: Sequence[str]) -> list[tuple[int, int]]:
     return sorted(combinations(order, 2), key=lambda pair: names[pair[0]] != PIVOT)
 
 
-@FIGURES.register
+@FIGURES.register(version=1)
 def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
     """Draw a point for each system and pair of languages; pairs without English have red names and come last.
 

@@ -140,7 +140,7 @@ def marked_of(groups: Sequence[str], places: Sequence[int] | None) -> list[str]:
     return list(groups[:: max(1, len(groups) // wanted)][:wanted])
 
 
-@FIGURES.register
+@FIGURES.register(version=1)
 def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
     """Draw a column of panels a system, from the same points: one that marks a few groups, or one for each aspect.
 

@@ -8,9 +8,15 @@ import numpy as np
 
 from crosslign.mining import Neighbours, Unified, mine, neighbours, unify
 from crosslign.mining.dedup import Dedup
+from crosslign.mining.knn import State
 from crosslign.mining.margin import Margin, Retrieval
-from crosslign.tasks.data import LEFT, RIGHT, TextSet
+from crosslign.tasks.data import LEFT, RIGHT, Machine, TextSet
 from crosslign.tasks.measures import Bootstrap, summed
+from crosslign.threads import torch_threads
+from crosslign.vectors import blocks
+
+AT_ONCE = 65_536
+"""Rows whose neighbours are looked at together."""
 
 
 @dataclass(frozen=True)
@@ -78,9 +84,75 @@ class Mined:
         return len(self.split.sources)
 
 
-def search(data: TextSet, split: Split, left: Unified, right: Unified, k: int) -> Neighbours:
-    """Find the nearest neighbours of a split's sentences."""
-    return neighbours(data.matrix, data.matrix, k, source_rows=split.left_rows[left.items], target_rows=split.right_rows[right.items])
+@dataclass(frozen=True)
+class Copies:
+    """Which items of one side have equal sentences.
+
+    Attributes:
+        sentence: int64 [n], number of each item's sentence, in the order of their first items.
+        items: int64 [n], items by sentence, each sentence's rising.
+        starts: int64 [sentences + 1], where those of each begin.
+    """
+
+    sentence: np.ndarray
+    items: np.ndarray
+    starts: np.ndarray
+
+    @classmethod
+    def of(cls, rows: np.ndarray) -> Copies:
+        """Group items by the rows of their texts."""
+        _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
+        sentence = np.argsort(np.argsort(first))[inverse]
+        starts = np.append(0, np.cumsum(np.bincount(sentence)))
+        return cls(sentence, np.argsort(sentence, kind="stable"), starts)
+
+    def expanded(self, sentences: np.ndarray, scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the k best items of each row, of equal scores the first, from its best sentences: int64 and float32 [rows, k].
+
+        Args:
+            sentences: int64 [rows, c], numbers of sentences, best first.
+            scores: float32 [rows, c].
+            k: capped at the number of items.
+        """
+        k, none = min(k, len(self.items)), len(self.items)
+        places = self.starts[:-1, None] + np.arange(k)
+        copies = np.where(places < self.starts[1:, None], self.items[np.minimum(places, none - 1)], none)
+        found, values = np.empty((len(sentences), k), np.int64), np.empty((len(sentences), k), np.float32)
+        for at in blocks(len(sentences), AT_ONCE):
+            items = copies[sentences[at]].reshape(len(sentences[at]), -1)
+            own = np.where(items < none, np.repeat(scores[at], k, axis=1), -np.inf)
+            order = np.lexsort((items, -own), axis=1)[:, :k]
+            found[at], values[at] = np.take_along_axis(items, order, 1), np.take_along_axis(own, order, 1)
+        return found, values
+
+
+def search(data: TextSet, split: Split, k: int, machine: Machine, name: str) -> Neighbours:
+    """Find the nearest neighbours of a split's distinct sentences.
+
+    Args:
+        data: the text set.
+        split: of the set.
+        k: neighbours of each sentence.
+        machine: what the search may use.
+        name: tells what it keeps from what the task's other searches keep.
+    """
+    sides = (Copies.of(rows) for rows in (split.left_rows, split.right_rows))
+    left, right = (rows[side.items[side.starts[:-1]]] for rows, side in zip((split.left_rows, split.right_rows), sides, strict=True))
+    state = State(machine.work / name) if machine.work else None
+    with torch_threads(machine.threads):
+        return neighbours(data.matrix, data.matrix, k, source_rows=left, target_rows=right, device=list(machine.devices), state=state)
+
+
+def of_items(near: Neighbours, split: Split, k: int) -> Neighbours:
+    """Return the nearest neighbours of all items, equal sentences apart, from those of the distinct sentences.
+
+    The k nearest items of a sentence are copies of its k nearest sentences: a sentence that is not among these has k others before it,
+    by cosine or, of equal cosines, by the place of their first copy; and so has each of its copies.
+    """
+    left, right = Copies.of(split.left_rows), Copies.of(split.right_rows)
+    forward = right.expanded(near.forward_indices, near.forward_scores, k)
+    backward = left.expanded(near.backward_indices, near.backward_scores, k)
+    return Neighbours(*(part[left.sentence] for part in forward), *(part[right.sentence] for part in backward))
 
 
 def judge(split: Split, left: Unified, right: Unified, near: Neighbours, margin: Margin, retrieval: Retrieval) -> Mined:

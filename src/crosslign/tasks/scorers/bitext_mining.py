@@ -12,9 +12,9 @@ from crosslign.mining.dedup import Dedup
 from crosslign.mining.margin import Margin, Retrieval
 from crosslign.mining.threshold import Ties
 from crosslign.tasks import SCORERS
-from crosslign.tasks.data import TaskData, TextSet
+from crosslign.tasks.data import Machine, TaskData, TextSet
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure, ThresholdFrom, centred
-from crosslign.tasks.scorers._mined import Mined, Split, judge, nearest_item_scores, resampled_item_scores, search, unify_split
+from crosslign.tasks.scorers._mined import Mined, Split, judge, nearest_item_scores, of_items, resampled_item_scores, search, unify_split
 
 Protocol = Literal["xtreme", "train_oracle", "sample_oracle", "official", "mteb"]
 
@@ -36,7 +36,7 @@ DEDUP: dict[str, Dedup] = {"xtreme": "text", "train_oracle": "text", "sample_ora
 """What each protocol does with repeated sentences unless the task says otherwise (PROTOCOLS F.1)."""
 
 
-@SCORERS.register
+@SCORERS.register(version=2)
 def bitext_mining(
     task: TaskData,
     *,
@@ -69,7 +69,8 @@ def bitext_mining(
     found = {role: data for role, names in ROLES.items() if (data := task.set(*names)) is not None}
     bootstrap = Bootstrap(task.name, resamples, seed)
     for subset in dict.fromkeys(subset for data in found.values() for subset in data.subsets):
-        candidates = _Candidates({role: data for role, data in found.items() if subset in data.subsets}, subset, k, margin, retrieval)
+        sets = {role: data for role, data in found.items() if subset in data.subsets}
+        candidates = _Candidates(sets, subset, k, margin, retrieval, task.machine)
         for protocol in protocols:
             missing = candidates.lacks(protocol)
             if missing:
@@ -83,13 +84,13 @@ def bitext_mining(
 
 
 class _Candidates:
-    """Candidates of the splits of one language pair, each mined once."""
+    """Candidates of the splits of one language pair, each searched once."""
 
-    def __init__(self, sets: Mapping[str, TextSet], subset: str, k: int, margin: Margin, retrieval: Retrieval) -> None:
+    def __init__(self, sets: Mapping[str, TextSet], subset: str, k: int, margin: Margin, retrieval: Retrieval, machine: Machine) -> None:
         self.sets, self.subset = sets, subset
-        self._k, self._margin, self._retrieval = k, margin, retrieval
+        self._k, self._margin, self._retrieval, self._machine = k, margin, retrieval, machine
         self._splits = {role: Split.of(data, subset) for role, data in sets.items()}
-        self._neighbours: dict[tuple[str, bool], Neighbours] = {}
+        self._neighbours: dict[str, Neighbours] = {}
 
     def lacks(self, protocol: str) -> str:
         """Say what a protocol lacks here, or return an empty string."""
@@ -107,10 +108,11 @@ class _Candidates:
         """Return the candidates of a split."""
         split = self._splits[role]
         left, right = unify_split(split, dedup)
-        key = role, left.identity and right.identity
-        if key not in self._neighbours:
-            self._neighbours[key] = search(self.sets[role], split, left, right, self._k)
-        return judge(split, left, right, self._neighbours[key], self._margin, self._retrieval)
+        if role not in self._neighbours:
+            self._neighbours[role] = search(self.sets[role], split, self._k, self._machine, f"{self.subset}-{role}")
+        near = self._neighbours[role]
+        near = of_items(near, split, self._k) if dedup == "id" else near
+        return judge(split, left, right, near, self._margin, self._retrieval)
 
 
 def _with_threshold(candidates: _Candidates, protocol: str, dedup: Dedup, ties: Ties, bootstrap: Bootstrap) -> Iterator[Measure]:

@@ -16,7 +16,7 @@ from crosslign.tasks.scorers._logits import check_classes, logits_of
 Metric = Literal["accuracy", "macro_f1", "mae"]
 
 
-@SCORERS.register
+@SCORERS.register(version=2)
 def classification(
     task: TaskData,
     *,

@@ -17,7 +17,7 @@ METRICS = ("mean_cluster_purity", "purity")
 PROTOCOLS = ("", "random")
 
 
-@SCORERS.register
+@SCORERS.register(version=2)
 def clustering_purity(
     task: TaskData,
     *,

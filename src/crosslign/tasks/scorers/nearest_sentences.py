@@ -34,7 +34,7 @@ def nearest_of(vectors: np.ndarray, sentences: Sequence[str], queries: Sequence[
     return found
 
 
-@SCORERS.register
+@SCORERS.register(version=1)
 def nearest_sentences(task: TaskData, *, top: int = 3) -> Iterator[Measure]:
     """Yield `cosine` for each query and rank, as subset `query1_rank1` and so on, with the sentence found as its note.
 

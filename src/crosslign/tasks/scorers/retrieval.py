@@ -15,7 +15,7 @@ from crosslign.tasks.scorers._mined import nearest_item_scores, resampled_item_s
 PROTOCOLS = ("", "strict", "string_equal")
 
 
-@SCORERS.register
+@SCORERS.register(version=2)
 def retrieval(task: TaskData, *, resamples: int = RESAMPLES, seed: int = 42) -> Iterator[Measure]:
     """Yield, for each subset, accuracy in both directions and their mean, and LASER's error rate.
 
@@ -38,7 +38,8 @@ def retrieval(task: TaskData, *, resamples: int = RESAMPLES, seed: int = 42) -> 
                 yield Measure(subset, "error_rate", None, 0, direction, reason="no gold links")
             yield Measure(subset, "weighted_f1", None, 0, "xx2en", "mteb", reason="no gold links")
             continue
-        near = neighbours(data.matrix, data.matrix, 2, source_rows=left.rows, target_rows=right.rows)
+        devices = list(task.machine.devices)
+        near = neighbours(data.matrix, data.matrix, 2, source_rows=left.rows, target_rows=right.rows, device=devices)
         verdicts = _verdicts(near, left, right, sources, targets)
         bootstrap, nearest = Bootstrap(task.name, resamples, seed), near.forward_indices[sources, 0]
         asked_of = ((left, sources), (right, targets))

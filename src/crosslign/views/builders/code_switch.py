@@ -55,7 +55,7 @@ class _Copies:
         return self.targets[sets, below(numbers, self.counts[sets])]
 
 
-@VIEWS.register
+@VIEWS.register(version=1)
 class CodeSwitch:
     """Replaces each word, with some probability, by one of its translations.
 

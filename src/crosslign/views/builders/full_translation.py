@@ -10,7 +10,7 @@ from crosslign.views import VIEWS
 from crosslign.views.builders._translated import Side, TranslatedView
 
 
-@VIEWS.register
+@VIEWS.register(version=1)
 class FullTranslation(TranslatedView):
     """Copies whose sentences are all translated into one language; rows with a sentence outside `langs` are left out.
 

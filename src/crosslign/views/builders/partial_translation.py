@@ -13,7 +13,7 @@ from crosslign.views.builders._translated import Side, TranslatedView
 REPLACE = ("random", "first", "second")
 
 
-@VIEWS.register
+@VIEWS.register(version=1)
 class PartialTranslation(TranslatedView):
     """Copies of pairs of which exactly one sentence is translated; rows of one sentence are left out.
 

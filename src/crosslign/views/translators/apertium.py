@@ -85,7 +85,7 @@ def shortest_chain(known: Mapping[tuple[str, str], str], source: str, target: st
     return None
 
 
-@TRANSLATORS.register
+@TRANSLATORS.register(version=1)
 class Apertium:
     """Translates through the installed pairs, over other languages where no pair leads straight there (en → es → fr).
 

@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import copy
+import ctypes
 import importlib.metadata
+import logging
+import sysconfig
 import tempfile
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,8 +18,30 @@ from crosslign.errors import InputError
 from crosslign.views import TRANSLATORS, TranslatorSetting
 from crosslign.views.translators.transformers import Transformers
 
+CUBLAS = "libcublas.so.12"
+"""What the engine loads on a GPU with its first sentence; torch of CUDA 13 brings another one."""
 
-@TRANSLATORS.register
+log = logging.getLogger(__name__)
+
+
+@cache
+def has_cublas() -> bool:
+    """Tell whether the engine will find its library for GPUs: the system's, or that of the package nvidia-cublas-cu12, loaded here."""
+    beside = Path(sysconfig.get_path("platlib"), "nvidia", "cublas", "lib", CUBLAS)
+    for name in (CUBLAS, str(beside)):
+        with suppress(OSError):
+            ctypes.CDLL(name, mode=ctypes.RTLD_GLOBAL)
+            return True
+    return False
+
+
+def _without_gpu() -> str:
+    """Say that the CPU translates, and what a GPU needs."""
+    log.warning("%s is not there, which CTranslate2 needs on a GPU: the CPU translates. pip install nvidia-cublas-cu12", CUBLAS)
+    return "cpu"
+
+
+@TRANSLATORS.register(version=1)
 class Ctranslate2(Transformers):
     """Translates as `transformers` does, from the same safetensors weights, which are converted when the model is loaded.
 
@@ -76,7 +103,8 @@ class Ctranslate2(Transformers):
             except ValueError as error:
                 why, do = " ".join(str(error).split())[:300], "Use the translator `transformers`"
                 raise InputError("CTranslate2 cannot convert this model", where=f"{self._where}: {self._name}", why=why, do=do) from error
-            return ctranslate2.Translator(made, device=device, compute_type=self._compute_type, intra_threads=torch.get_num_threads())
+            place = device if device == "cpu" or has_cublas() else _without_gpu()
+            return ctranslate2.Translator(made, device=place, compute_type=self._compute_type, intra_threads=torch.get_num_threads())
 
     def _generated(self, model: Any, tokenizer: Any, rows: Sequence[Sequence[int]], forced: int | None) -> list[Sequence[int]]:
         found = model.translate_batch(

@@ -41,7 +41,7 @@ def _nth(keys: NDArray[np.uint64]) -> NDArray[np.uint64]:
     return nth
 
 
-@TRANSLATORS.register
+@TRANSLATORS.register(version=1)
 class Provided:
     """Looks sentences up in aligned corpora, by language and text (runs of white space count as one space), never by place.
 

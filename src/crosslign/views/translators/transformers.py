@@ -16,7 +16,7 @@ from crosslign.views import TRANSLATORS, TranslatorSetting
 from crosslign.views.hub_models import HubModel, model_name, models_of_pairs, names_of_pairs
 
 
-@TRANSLATORS.register
+@TRANSLATORS.register(version=1)
 class Transformers:
     """Translates with beam search, sentences of like length together, as many as a budget of tokens allows.
 

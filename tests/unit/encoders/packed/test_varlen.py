@@ -15,6 +15,7 @@ from transformers import XLMRobertaConfig, XLMRobertaModel
 from crosslign.encoders.packed import fused, training, varlen
 from crosslign.encoders.packed.layout import Layout
 from crosslign.encoders.packed.training import PackedTraining, group_by_length, trains_packed
+from crosslign.errors import ResourceError
 
 CPU = torch.device("cpu")
 
@@ -73,21 +74,55 @@ def test_a_cpu_never_has_flash_attention(dtype, size):
     assert not varlen.has_flash(dtype, size, CPU)
 
 
-@pytest.mark.parametrize("precision", ["bf16", "fp16"])
-def test_states_stay_on_the_gpu(monkeypatch, precision):
-    """By tensors that have a device, a shape and no values."""
+SIZES = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128, "vocab_size": 90}
+
+
+@pytest.fixture
+def on_a_gpu(monkeypatch):
+    """A backbone whose tensors have a device, a shape and no values, and a batch for it; flash attention is said to be there."""
     monkeypatch.setattr(training, "has_flash", lambda *_: True)
-    monkeypatch.setattr(fused, "works", lambda *_: False)
-    sizes = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128, "vocab_size": 90}
-    backbone = XLMRobertaModel(XLMRobertaConfig(**sizes), add_pooling_layer=False).train()
-    lengths = np.array([3, 19, 150, 17])
+    backbone = XLMRobertaModel(XLMRobertaConfig(**SIZES), add_pooling_layer=False).train()
     with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
         for module in backbone.modules():
             for name, parameter in module._parameters.items():
                 if parameter is not None:
                     module._parameters[name] = nn.Parameter(torch.empty(parameter.shape, device="cuda"))
-        ids, mask = (torch.empty(4, 150, dtype=torch.int64, device="cuda") for _ in range(2))
-        assert trains_packed(backbone, precision)
-        output = PackedTraining(backbone, precision, lengths=lengths)(ids, mask, output_hidden_states=True)
-        for states in (output.last_hidden_state, *output.hidden_states):
-            assert (states.shape, states.dtype, states.device.type) == ((4, 150, 64), torch.float32, "cuda")
+        yield backbone, [torch.empty(4, 150, dtype=torch.int64, device="cuda") for _ in range(2)]
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+@pytest.mark.parametrize("failing", ["add_norm", "gelu", "both"])
+def test_states_stay_on_the_gpu(monkeypatch, on_a_gpu, precision, failing):
+    """Also where kernels fail: torch's functions take their places one by one."""
+    left = {"add_norm": ["gelu"], "gelu": ["add_norm"], "both": []}[failing]
+    monkeypatch.setattr(fused, "working", lambda *_: frozenset(left))
+    monkeypatch.setattr(fused, "gelu", training._gelu)
+    monkeypatch.setattr(fused, "add_norm", training._add_norm)
+    backbone, (ids, mask) = on_a_gpu
+    assert trains_packed(backbone, precision, "auto")
+    output = PackedTraining(backbone, precision, lengths=np.array([3, 19, 150, 17]))(ids, mask, output_hidden_states=True)
+    for states in (output.last_hidden_state, *output.hidden_states):
+        assert (states.shape, states.dtype, states.device.type) == ((4, 150, 64), torch.float32, "cuda")
+
+
+def test_unless_it_is_asked_for_a_gpu_runs_the_backbone_as_it_is(on_a_gpu):
+    backbone, _ = on_a_gpu
+    assert not trains_packed(backbone, "bf16", "off")
+    assert trains_packed(XLMRobertaModel(XLMRobertaConfig(**SIZES)), "bf16", "off"), "on a CPU there are no kernels of ours to be off"
+
+
+def test_a_kernel_that_must_work_and_does_not_ends_the_training(monkeypatch, on_a_gpu):
+    monkeypatch.setattr(fused, "working", lambda *_: frozenset({"gelu", "attention"}))
+    backbone, (ids, mask) = on_a_gpu
+    with pytest.raises(ResourceError, match="add_norm"):
+        PackedTraining(backbone, "bf16", lengths=np.array([3, 19, 150, 17]), kernels="on")(ids, mask)
+
+
+def test_torch_takes_the_place_of_a_kernel():
+    """The same function as the layer's own, of values in half precision."""
+    torch.manual_seed(2)
+    branch, bias, states, norm = torch.randn(5, 8).bfloat16(), torch.randn(8), torch.randn(5, 8), nn.LayerNorm(8)
+    out, half = training._add_norm(branch, bias, states, norm, 0.0)
+    assert torch.equal(out, norm(branch.float() + bias + states))
+    assert torch.equal(half, out.bfloat16())
+    assert torch.equal(training._gelu(branch, bias), functional.gelu(branch.float() + bias).bfloat16())

@@ -1,0 +1,40 @@
+"""Files below a folder in which others work: jobs of this run and of others, other users, a person with `rm`."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+
+def is_unfinished(name: str) -> bool:
+    """Tell whether a file or folder is nobody's result: half-written (`.part`), hidden, or left by NFS (`.nfs…`)."""
+    return name.startswith(".") or name.endswith(".part")
+
+
+def files_below(folder: Path) -> Iterator[Path]:
+    """Yield the files below a folder in the order of their paths; what is unfinished, no file, or goes away meanwhile is passed over."""
+    found: list[Path] = []
+    for place, folders, files in os.walk(folder):  # a folder that went away, or may not be read, has no files
+        folders[:] = [name for name in folders if not is_unfinished(name)]
+        found += [Path(place, name) for name in files if not is_unfinished(name)]
+    yield from filter(is_plain, sorted(found))
+
+
+def folders_in(folder: Path) -> list[Path]:
+    """Return the finished folders in a folder, sorted; none where it is not there."""
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(Path(entry.path) for entry in entries if not is_unfinished(entry.name) and entry.is_dir())
+    except OSError:
+        return []
+
+
+def is_plain(path: Path) -> bool:
+    """Tell whether a path is a file that can be read to its end, or a folder: no pipe, socket or device."""
+    try:
+        mode = path.stat().st_mode
+    except (OSError, ValueError):
+        return False
+    return stat.S_ISREG(mode) or stat.S_ISDIR(mode)

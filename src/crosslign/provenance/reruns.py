@@ -1,0 +1,141 @@
+"""Whether what lies there is still what the project asks for: lineage compared with what a job would be given now.
+
+Not the time stamps, and not what the workflow engine remembers: a results folder that was copied, moved or mended has its lineage with it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crosslign.config.entry_keys import TRAIN_DEFAULTS, completed
+from crosslign.config.mining import DEFAULTS
+from crosslign.config.versions import raised
+from crosslign.errors import InputError
+from crosslign.files.checksums import sha256_file
+from crosslign.files.lineage import beside_recipe, lineage_path, named, read_lineage
+from crosslign.provenance.causes import ABSENT, changed_keys
+
+Change = tuple[str, str]
+"""What was, and what would be now, in words."""
+LARGEST = 1_000_000
+"""Bytes of a described file up to which one that is newer than what was made of it is hashed; of a larger one its size is compared."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A job as the project asks for it now.
+
+    Attributes:
+        outputs: what it makes, or those of them that are asked about.
+        inputs: what it reads.
+        copied: what its one output is a copy of: files that the job itself does not see.
+        params: parameters of its rule.
+    """
+
+    outputs: Sequence[Path]
+    inputs: Sequence[Path]
+    copied: Sequence[Path]
+    params: Mapping[str, Any]
+
+
+def _short(value: Any) -> str:
+    text = ABSENT if value is ABSENT else json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else text[:39] + "…"
+
+
+def _keys(name: str, before: Any, now: Any) -> Iterator[Change]:
+    for key, old, new in changed_keys(before, now, name):
+        yield f"{key} {_short(old)}", f"{key} {_short(new)}"
+
+
+def _recipe(before: Any, now: Any) -> Any:
+    """Return an earlier recipe with the keys that have come up since, at their defaults."""
+    if not isinstance(before, Mapping) or not isinstance(now, Mapping):
+        return before
+    if "train" in before and "train" in now:
+        return {**before, "train": completed(before["train"], now["train"], TRAIN_DEFAULTS)}
+    return completed(before, now, DEFAULTS) if "mine" in now else before
+
+
+def _settings(lineage: Mapping[str, Any], params: Mapping[str, Any]) -> Iterator[Change]:
+    """Yield what differs in a job's own settings. What an older lineage does not hold was not noted, and nothing is known of it."""
+    recipe = json.loads(json.dumps(params.get("recipe")))
+    yield from raised(str(lineage.get("version", "")), str(params.get("version", "")))
+    yield from _keys("", _recipe(lineage["recipe"], recipe), recipe)
+    for name in ("seed", "threads"):
+        if name in params and params[name] != lineage[name]:
+            yield f"{name} {lineage[name]}", f"{name} {params[name]}"
+    known = lineage.get("settings", {})
+    for name, value in json.loads(json.dumps(beside_recipe(params, Path(params["root"])))).items():
+        yield from _keys(name, known.get(name, value), value)
+
+
+@dataclass
+class Reruns:
+    """Says of jobs why they would run again; what it has read of files it keeps."""
+
+    _read: dict[Path, Mapping[str, Any] | None] = field(default_factory=dict)
+    _hashes: dict[Path, str] = field(default_factory=dict)
+
+    def _lineage(self, path: Path) -> Mapping[str, Any] | None:
+        """Return what describes a file or folder; None where nothing does, or nothing that this version can read."""
+        if path not in self._read:
+            try:
+                self._read[path] = read_lineage(path)
+            except InputError:
+                self._read[path] = None
+        return self._read[path]
+
+    def _hash(self, path: Path) -> str:
+        if path not in self._hashes:
+            self._hashes[path] = sha256_file(path)
+        return self._hashes[path]
+
+    def described(self, outputs: Iterable[Path]) -> bool:
+        """Tell whether lineage can decide: each of a job's outputs that lies there has some, and there is one."""
+        there = [path for path in outputs if path.exists() or lineage_path(path).exists()]
+        return bool(there) and all(self._lineage(path) for path in there)
+
+    def why(self, asked: Asked) -> list[Change]:
+        """Return what has changed since a job's outputs were made; nothing where they are what it would make."""
+        found: dict[Change, None] = {}
+        for output in asked.outputs:
+            if lineage := self._lineage(output):
+                found |= dict.fromkeys(_settings(lineage, asked.params))
+                found |= dict.fromkeys(self._inputs(output, lineage, asked))
+        return list(found)
+
+    def _inputs(self, output: Path, lineage: Mapping[str, Any], asked: Asked) -> Iterator[Change]:
+        before = {entry["path"]: entry["sha256"] for entry in lineage["inputs"]}
+        now = {named(path, Path(asked.params["root"])): path for path in sorted(set(asked.inputs))}  # as lineage lists them
+        if gone := sorted(before.keys() - now.keys()):
+            yield f"read {', '.join(gone[:3])}", ABSENT
+        if new := sorted(now.keys() - before.keys()):
+            yield ABSENT, f"reads {', '.join(new[:3])}"
+        for name in sorted(before.keys() & now.keys()):
+            yield from self._changed(name, now[name], before[name], output)
+        for path in asked.copied:
+            yield from self._changed(str(path), path, lineage["artefact"]["sha256"], output)
+
+    def _changed(self, name: str, path: Path, sha256: str, output: Path) -> Iterator[Change]:
+        """Yield how an input differs from what was read: by its lineage; where it is newer than the output, and small, by its bytes."""
+        lineage = self._lineage(path) if path.exists() else None
+        found = str(lineage["artefact"]["sha256"]) if lineage else sha256
+        if found == sha256 and path.is_file() and _newer(path, output):
+            size = path.stat().st_size
+            if lineage and size > LARGEST:
+                found = sha256 if size == lineage["artefact"]["bytes"] else f"of {size:,} bytes"
+            else:
+                found = self._hash(path)
+        if found != sha256:
+            yield f"{name} {sha256[:12]}", f"{name} {found[:12]}"
+
+
+def _newer(path: Path, output: Path) -> bool:
+    """Tell whether a file was written after what was made of it; of an output that was removed since, after its lineage."""
+    made = output if output.exists() else lineage_path(output)
+    return made.exists() and path.stat().st_mtime_ns > made.stat().st_mtime_ns
