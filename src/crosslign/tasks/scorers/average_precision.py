@@ -15,7 +15,7 @@ from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
 QUERIES, CANDIDATES = ("queries", "questions", "test"), ("candidates", "queries", "questions", "test")
 
 
-@SCORERS.register(version=2)
+@SCORERS.register(version=1)
 def average_precision(task: TaskData, *, cutoff: int = 20, resamples: int = RESAMPLES, seed: int = 42) -> Iterator[Measure]:
     """Yield mean average precision and mean reciprocal rank at `cutoff` for each subset of the queries.
 

@@ -36,7 +36,7 @@ DEDUP: dict[str, Dedup] = {"xtreme": "text", "train_oracle": "text", "sample_ora
 """What each protocol does with repeated sentences unless the task says otherwise (PROTOCOLS F.1)."""
 
 
-@SCORERS.register(version=2)
+@SCORERS.register(version=1)
 def bitext_mining(
     task: TaskData,
     *,

@@ -16,7 +16,7 @@ from crosslign.tasks.scorers._logits import check_classes, logits_of
 Metric = Literal["accuracy", "macro_f1", "mae"]
 
 
-@SCORERS.register(version=2)
+@SCORERS.register(version=1)
 def classification(
     task: TaskData,
     *,

@@ -17,7 +17,7 @@ METRICS = ("mean_cluster_purity", "purity")
 PROTOCOLS = ("", "random")
 
 
-@SCORERS.register(version=2)
+@SCORERS.register(version=1)
 def clustering_purity(
     task: TaskData,
     *,

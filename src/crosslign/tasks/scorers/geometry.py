@@ -26,7 +26,7 @@ BYTES = 1 << 29
 """Means and variances of the languages on as many resamples as fit are held at once."""
 
 
-@SCORERS.register(version=2)
+@SCORERS.register(version=1)
 def geometry(
     task: TaskData, *, languages: Averages, kl: Sequence[Variant] = ("diagonal",), resamples: int = 1000, seed: int = 42
 ) -> Iterator[Measure]:

@@ -14,7 +14,7 @@ from crosslign.tasks.scorers._labels import first_of_each, sides, stops_counted
 from crosslign.vectors import finite
 
 
-@SCORERS.register(version=2)
+@SCORERS.register(version=1)
 def language_probe(
     task: TaskData, *, languages: Mapping[str, Sequence[str]], max_iter: int = 1000, resamples: int = RESAMPLES, seed: int = 42
 ) -> Iterator[Measure]:

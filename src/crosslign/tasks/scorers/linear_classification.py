@@ -13,7 +13,7 @@ from crosslign.tasks.scorers._labels import classes, few_shot_draws, sides, stop
 from crosslign.vectors import finite
 
 
-@SCORERS.register(version=2)
+@SCORERS.register(version=1)
 def linear_classification(
     task: TaskData, *, experiments: int = 10, samples_per_label: int = 8, max_iter: int = 100, resamples: int = RESAMPLES, seed: int = 42
 ) -> Iterator[Measure]:

@@ -13,7 +13,7 @@ from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
 from crosslign.tasks.scorers._logits import check_classes, logits_of
 
 
-@SCORERS.register(version=2)
+@SCORERS.register(version=1)
 def multi_label(task: TaskData, *, threshold: float = 0.5, resamples: int = RESAMPLES, seed: int = 42) -> Iterator[Measure]:
     """Yield for each subset `micro_f1`, `mean_r_precision`, `exact_match` and `top1_in_gold`.
 

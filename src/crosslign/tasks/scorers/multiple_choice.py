@@ -14,7 +14,7 @@ from crosslign.tasks.scorers._labels import classes
 from crosslign.tasks.scorers._logits import logits_of
 
 
-@SCORERS.register(version=2)
+@SCORERS.register(version=1)
 def multiple_choice(task: TaskData, *, resamples: int = RESAMPLES, seed: int = 42) -> Iterator[Measure]:
     """Yield for each subset the share of questions whose right choice has the highest logit; of equal logits the first choice wins.
 

@@ -15,7 +15,7 @@ from crosslign.vectors import pair_cosines
 METRICS = ("average_precision", "accuracy")
 
 
-@SCORERS.register(version=2)
+@SCORERS.register(version=1)
 def pair_classification(task: TaskData, *, resamples: int = RESAMPLES, seed: int = 42) -> Iterator[Measure]:
     """Yield for each subset the average precision of the cosines, and the accuracy at the threshold that is best on the same pairs.
 

@@ -15,7 +15,7 @@ from crosslign.tasks.scorers._mined import nearest_item_scores, resampled_item_s
 PROTOCOLS = ("", "strict", "string_equal")
 
 
-@SCORERS.register(version=2)
+@SCORERS.register(version=1)
 def retrieval(task: TaskData, *, resamples: int = RESAMPLES, seed: int = 42) -> Iterator[Measure]:
     """Yield, for each subset, accuracy in both directions and their mean, and LASER's error rate.
 

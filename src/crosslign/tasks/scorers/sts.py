@@ -18,7 +18,7 @@ Pairs = tuple[np.ndarray, np.ndarray, list[str | None]]
 """Cosines, grades and clusters of the pairs of a subset."""
 
 
-@SCORERS.register(version=2)
+@SCORERS.register(version=1)
 def sts(
     task: TaskData, *, aggregation: Sequence[Literal["all", "wmean"]] = (), resamples: int = RESAMPLES, seed: int = 42
 ) -> Iterator[Measure]:
