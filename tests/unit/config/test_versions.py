@@ -75,9 +75,9 @@ def test_two_of_one_name_are_told_apart_by_their_seam():
 def test_what_rises_is_named_and_what_nobody_had_named_was_the_first():
     assert raised("embed@1", "embed@1") == []
     assert raised("score@1 sts@1", "score@1 sts@3") == [("sts@1", "sts@3")]
-    assert raised("", "score@2 sts@1") == []
+    assert raised("", "score@1 sts@1") == []
     assert raised("", "score@2 sts@1") == [("score@1", "score@2")]
-    assert raised("score@2 sts@1", "score@2 sts@1") == [("score@2", "score@1")]  # an older checkout makes it again, too
+    assert raised("score@2 sts@1", "score@1 sts@1") == [("score@2", "score@1")]  # an older checkout makes it again, too
     assert raised("score@1 gone@7", "score@1 new@1") == []
 
 

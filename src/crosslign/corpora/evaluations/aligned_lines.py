@@ -36,7 +36,8 @@ def read(
 ) -> Evaluation:
     """Return one subset a pair of languages: its lines (source) against those of the pivot (target), each line a sentence of its own.
 
-    Every line is kept, also where a sentence stands twice, so that scores are those of the published test.
+    Every line is kept, also where a sentence stands twice, so that scores are those of the published test; blank lines at a file's end are
+    none.
 
     Args:
         files: the files, or archives that hold them.
@@ -60,10 +61,10 @@ def read(
     wanted = _pairs(langs, pivot, pairs, name)
     for subset, source, target in wanted:
         chosen = [_part(parts, lang, subset, sides, codes or {}, name) for lang in (source, target)]
-        columns = [lines_of(part) for part in chosen]
+        columns = [_lines(part) for part in chosen]
         if documents:
             chosen.append(part_of(parts, "", documents.replace(PAIR, subset), "", name))
-            columns.append(lines_of(chosen[-1]))
+            columns.append(_lines(chosen[-1]))
         if len({len(column) for column in columns}) > 1:
             why = ", ".join(f"{part.name} has {len(column):,}" for part, column in zip(chosen, columns, strict=True))
             raise InputError("aligned files have unequal numbers of lines", where=name, why=why)
@@ -74,6 +75,13 @@ def read(
                 builder.item(f"{lang}-{at}", subset, role, lang, text, split=split, group=str(at), cluster=document)
             builder.link(subset, f"{source}-{at}", f"{target}-{at}", split=split)
     return builder.build()
+
+
+def _lines(part: Part) -> list[str]:
+    lines = lines_of(part)
+    while lines and not lines[-1].strip():
+        lines.pop()
+    return lines
 
 
 def _pairs(langs: Sequence[str], pivot: str, pairs: Sequence[str], where: str) -> list[tuple[str, str, str]]:
