@@ -22,7 +22,7 @@ from crosslign.encoders.encode import encode
 from crosslign.encoders.formats import FORMATS
 from crosslign.encoders.model import Model
 from crosslign.encoders.prepare import prepare_encoder
-from crosslign.files import write_json, write_rows
+from crosslign.files import write_json
 from crosslign.mining.backends import BACKENDS
 from crosslign.mining.knn import State
 from crosslign.objectives import OBJECTIVES
@@ -342,9 +342,8 @@ def _drawn(name):
     folder = FOLDER / "figures" / name
     if "text_set" in entry:
         found = evaluation(entry["text_set"])
-        for part in ("texts", "items"):
-            write_rows(folder / f"{part}.parquet", getattr(found, part), part)
-            inputs[part] = str(folder / f"{part}.parquet")
+        found.write({part: folder / f"{part}.parquet" for part in ("texts", "items", "gold")})
+        inputs |= {part: str(folder / f"{part}.parquet") for part in ("texts", "items")}
     for number, panel in enumerate([*inputs["panels"], *(p["against"] for p in inputs["panels"] if "against" in p)]):
         panel.pop("reason", None)
         if "text_set" in entry:

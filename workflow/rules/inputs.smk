@@ -143,6 +143,12 @@ def embedding_recipe(wildcards):
     }
 
 
+def fitted(wildcards, part):
+    """What a whitened readout is fitted to; nothing for any other."""
+    run, checkpoint, readout = wildcards.run, wildcards.checkpoint, wildcards.readout
+    return graph.fitted_to(project, run, checkpoint, readout).get(part, [])
+
+
 def score_recipe(wildcards):
     system, seed = split_run(project, wildcards.run)
     return {

@@ -105,8 +105,10 @@ def counted(row: Mapping[str, Any], column: Mapping[str, Any]) -> Mapping[str, A
 
 
 def _count_cell(project: Project, table: str, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a cell that is counted: one record of the table's counts, or the sum of several."""
+    """Return a cell that is counted: one record of the table's counts, the sum of several, or the main metric of a task by its name."""
     named = counted(row, column)
+    if "metric_of" in named:
+        return {"text": str(project.tasks[named["metric_of"]]["main"]["metric"])}
     reason = row.get("reason", "") or column.get("reason", "") or named.get("reason", "")
     needed = [("corpus", name) for name in named.get("corpora", [])] + [("examples", name) for name in named.get("examples", [])]
     reason = reason or next(filter(None, (why_missing(project, *need) for need in needed)), "")
@@ -130,11 +132,13 @@ def _setting_cell(project: Project, row: Mapping[str, Any], column: Mapping[str,
 
 
 def setting_of(project: Project, system: str, setting: str) -> str:
-    """Return a setting of a trained system's recipe, such as `train.learning_rate` or `terms.0.batch`.
+    """Return a setting of a trained system's recipe, such as `train.learning_rate` or `terms.0.batch`; `gpus` is the run's own.
 
     Raises:
         InputError: it has none of that name.
     """
+    if setting == "gpus":
+        return str(project.gpus)
     found: Any = resolve(project, system, seeds_of(project, system)[0])
     for key in setting.split("."):
         try:

@@ -11,12 +11,13 @@ from crosslign.config.entry_keys import head_of
 from crosslign.config.members import members_of
 from crosslign.config.project import Project, filter_corpora, view_corpora
 from crosslign.config.readouts import readout as readout_entry
+from crosslign.config.readouts import variant
 from crosslign.config.resolve import encoder_at_scale, is_untrained, role_readout, run_recipe, split_run
 from crosslign.errors import InputError
 from crosslign.files.rows import EVALUATION_FILES
 
 NO_SETTINGS = frozenset(
-    {"about_bytes", "access", "citation", "expect_none", "how", "longest", "normalises", "parameters_m", "readout", "share"}
+    {"about_bytes", "access", "citation", "evidence", "expect_none", "how", "longest", "normalises", "parameters_m", "readout", "share"}
 )
 """Keys of catalog entries on which no byte of what is made of them depends: words for people, rough sizes, what others look at."""
 
@@ -157,6 +158,16 @@ def run_head(project: Project, run: str, text_set: str) -> dict[str, Any]:
             f"{run} has no classification head for {text_set!r}", where="config/papers", do="Name a fine-tune in the table's column"
         )
     return {"name": name, "entry": recipe["parts"][name]}
+
+
+def fitted_to(project: Project, run: str, checkpoint: str, readout: str) -> dict[str, Path]:
+    """Return `matrix`, `texts` and `items` of what a whitened readout is fitted to, read by the same run without whitening."""
+    entry = readout_entry(project, readout)
+    if not (whitening := entry.get("whitening")):
+        return {}
+    raw = variant(project, whitening["of"], entry["max_length"], raw=True)
+    found = {part: path for part, path in evaluation_paths(project, whitening["text_set"]).items() if part != "gold"}
+    return {"matrix": project.paths.embeddings(run, checkpoint, raw, whitening["text_set"]), **found}
 
 
 def score_inputs(project: Project, run: str, checkpoint: str, readout: str, task: str) -> dict[str, dict[str, Path]]:

@@ -10,9 +10,17 @@ import pyarrow as pa
 
 from crosslign.errors import InputError
 from crosslign.files import read_rows, write_rows
-from crosslign.files.rows import EVALUATION_FILES
+from crosslign.files.rows import EVALUATION_FILES, SCHEMAS
 
 ROLES = ("source", "target", "query", "candidate", "first", "second", "sentence", "pair", "choice")
+
+
+CLUSTER = "cluster"
+
+
+def items_schema(clustered: bool) -> pa.Schema:
+    """Return the schema of items, with the column `cluster` where a set declares some: those without keep their bytes."""
+    return SCHEMAS["items"].append(pa.field(CLUSTER, pa.string())) if clustered else SCHEMAS["items"]
 
 
 @dataclass(frozen=True)
@@ -22,7 +30,7 @@ class Evaluation:
     Attributes:
         texts: the text set: text_id, lang, text, pair_text; distinct (lang, text, pair_text), so that an equal
             string is encoded once; row i of an embeddings matrix is row i here.
-        items: item_id, subset, split, role, text_id, label, group.
+        items: item_id, subset, split, role, text_id, label, group; and cluster, where the set has some.
         gold: subset, split, left, right (item_id), score.
     """
 
@@ -33,7 +41,8 @@ class Evaluation:
     def write(self, paths: Mapping[str, Path]) -> None:
         """Write the three tables, `texts` last, so that it stands for the whole."""
         for part in ("gold", "items", "texts"):
-            write_rows(paths[part], getattr(self, part), part)
+            schema = items_schema(CLUSTER in self.items.column_names) if part == "items" else part
+            write_rows(paths[part], getattr(self, part), schema)
 
     @classmethod
     def read(cls, paths: Mapping[str, Path]) -> Evaluation:
@@ -77,12 +86,18 @@ class EvaluationBuilder:
         pair_text: str | None = None,
         label: Sequence[float] | None = None,
         group: str | None = None,
+        cluster: str | None = None,
     ) -> str:
-        """Add one item and return its id; ids are unique within a subset, split and role."""
+        """Add one item and return its id; ids are unique within a subset, split and role.
+
+        Items of one `cluster` were sampled together, such as questions of a paragraph: intervals resample them as one.
+        """
         if role not in ROLES:
             raise ValueError(f"role {role!r} is not one of {ROLES}")
         row = {"item_id": item_id, "subset": subset, "split": split, "role": role, "text_id": self.text(lang, text, pair_text)}
-        self._items.append({**row, "label": None if label is None else [float(value) for value in label], "group": group})
+        self._items.append(
+            {**row, "label": None if label is None else [float(value) for value in label], "group": group, "cluster": cluster}
+        )
         return item_id
 
     def link(self, subset: str, left: str, right: str, *, split: str = "test", score: float = 1.0) -> None:
@@ -91,11 +106,9 @@ class EvaluationBuilder:
 
     def build(self) -> Evaluation:
         """Return the evaluation corpus."""
-        from crosslign.files.rows import SCHEMAS
-
         texts = [{"text_id": i, "lang": lang, "text": text, "pair_text": pair} for (lang, text, pair), i in self._texts.items()]
         return Evaluation(
             pa.Table.from_pylist(texts, schema=SCHEMAS["texts"]),
-            pa.Table.from_pylist(self._items, schema=SCHEMAS["items"]),
+            pa.Table.from_pylist(self._items, schema=items_schema(any(item["cluster"] for item in self._items))),
             pa.Table.from_pylist(self._gold, schema=SCHEMAS["gold"]),
         )

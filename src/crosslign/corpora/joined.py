@@ -34,7 +34,7 @@ def join(name: str, parts: Mapping[str, Evaluation], langs: Sequence[str] = ()) 
     columns = zip(*numbers, strict=True) if numbers else ((), (), ())
     rows = dict(zip(("lang", "text", "pair_text"), map(list, columns), strict=True))
     texts_table = pa.Table.from_pydict({"text_id": [f"{name}:{n}" for n in range(len(numbers))], **rows}, schema=SCHEMAS["texts"])
-    return Evaluation(texts_table, pa.concat_tables(items), pa.concat_tables(gold))
+    return Evaluation(texts_table, pa.concat_tables(items, promote_options="default"), pa.concat_tables(gold))
 
 
 def one_split(evaluation: Evaluation, split: str) -> Evaluation:

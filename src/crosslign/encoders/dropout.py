@@ -14,6 +14,8 @@ from torch import Tensor, nn
 
 NAME = "crosslign_attention"
 PIECES = 1 << 16
+NUMBERS = ("attention_dropout", "dropout_rate", "attention_dropout_prob")
+"""Attributes by which layers of transformers hold the dropout of attention weights as a number."""
 
 
 def dropout(values: Tensor, p: float) -> Tensor:
@@ -83,6 +85,16 @@ def _interface(module: nn.Module, query: Tensor, key: Tensor, value: Tensor, att
     if p > 0.0 and query.device.type == "cpu" and plain and masked:
         return attention(query, key, value, attention_mask, p, scaling or query.shape[-1] ** -0.5), None
     return sdpa_attention_forward(module, query, key, value, attention_mask, **options)
+
+
+def set_dropout(backbone: nn.Module, p: float) -> None:
+    """Give every dropout of a model one probability: its layers, and the attention weights, whose probability some hold as a number."""
+    for module in backbone.modules():
+        if isinstance(module, nn.Dropout):
+            module.p = p
+        for name in NUMBERS:
+            if isinstance(getattr(module, name, None), float):
+                setattr(module, name, p)
 
 
 def use_fast_dropout(backbone: Any) -> None:

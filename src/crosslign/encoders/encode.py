@@ -228,6 +228,9 @@ def encode_counted(
         InputError: a language without member, or a vector with NaN or of zeros; names the text.
         ResourceError: not even one sentence fits into memory; names it.
     """
+    if "whitening" in readout:
+        do = "Name it in a table: in a row, a column or the table itself"
+        raise InputError("a whitened readout needs the vectors that it is fitted to", where="readout", why="trainings have none", do=do)
     names = names or [f"row {row}" for row in range(len(texts))]
     members = sorted({model.member_of(lang) for lang in dict.fromkeys(langs)})
     vectors = np.empty((len(texts), _width(model, members, readout["pooling"])), dtype=np.float32)

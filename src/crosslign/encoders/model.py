@@ -34,6 +34,8 @@ Backbone = Callable[..., Any]
 
 MAIN = "main"
 OTHER = "other"
+WITHOUT_FAST_TOKENIZER = frozenset({"xlm"})
+"""Model types whose tokenizer transformers has in Python alone: XLM's, with Moses' rules before its merges."""
 WITH_DECODER = frozenset({"t5", "mt5", "umt5"})
 """Model types that AutoModel reads with a decoder; here only their encoder is."""
 
@@ -80,7 +82,7 @@ class Member(nn.Module):
 
     Args:
         backbone: a model of transformers whose forward pass gives `last_hidden_state`.
-        tokenizer: its fast tokenizer.
+        tokenizer: its tokenizer, a fast one but for `WITHOUT_FAST_TOKENIZER`.
         dense: pooling and dense layers of its own, as SentenceTransformer puts them behind some transformers.
 
     Attributes:
@@ -194,7 +196,7 @@ class Member(nn.Module):
             raise
         except Exception as error:  # transformers has no error of its own for each way in which a folder can be damaged
             raise InputError("model cannot be loaded", where=str(folder), why=" ".join(str(error).split())[:300], do=WHOLE) from error
-        if not tokenizer.is_fast:
+        if not tokenizer.is_fast and backbone.config.model_type not in WITHOUT_FAST_TOKENIZER:
             do = "Save its tokenizer anew with a transformers that makes tokenizer.json of it"
             raise InputError("the model has no fast tokenizer", where=str(folder), why="tokenizer.json is missing", do=do)
         use_fast_dropout(backbone)
@@ -208,8 +210,9 @@ class Member(nn.Module):
         folder = Path(folder)
         backbone: Any = self.backbone
         backbone.save_pretrained(folder)
-        self.tokenizer.backend_tokenizer.no_truncation()  # else the last call's truncation is saved with it
-        self.tokenizer.backend_tokenizer.no_padding()
+        if self.tokenizer.is_fast:
+            self.tokenizer.backend_tokenizer.no_truncation()  # else the last call's truncation is saved with it
+            self.tokenizer.backend_tokenizer.no_padding()
         self.tokenizer.save_pretrained(folder)
         open_to_readers(folder)
         dense, can_be_cut = self.dense or Dense.of_pooler(backbone), backbone.config.model_type in BERT_KIN

@@ -156,7 +156,8 @@ def doubts(folder: Path, tokenizer: Any, config: Any) -> list[str]:
     Raises:
         InputError: the tokenizer makes a vocabulary with capitals lower case, so that these pieces are never used.
     """
-    _require_case(folder, tokenizer)
+    if tokenizer.is_fast:
+        _require_case(folder, tokenizer)
     return [*_config_doubts(folder, config), *_tokenizer_doubts(folder, tokenizer, config), *_module_doubts(folder)]
 
 
@@ -188,9 +189,9 @@ def _tokenizer_doubts(folder: Path, tokenizer: Any, config: Any) -> Iterator[str
         yield f"the tokenizer knows {size:,} tokens and the embeddings have {rows:,} rows: are they of one model?"
     if config.model_type in ROBERTA_POSITIONS and tokenizer.pad_token_id != config.pad_token_id:
         yield f"the padding id is {tokenizer.pad_token_id} to the tokenizer and {config.pad_token_id} to the config: positions hang on it"
-    backend = tokenizer.backend_tokenizer
-    if not (folder / "tokenizer.json").is_file():
+    if not tokenizer.is_fast or not (folder / "tokenizer.json").is_file():
         return
+    backend = tokenizer.backend_tokenizer
     published = Tokenizer.from_file(str(folder / "tokenizer.json"))
     for one in (backend, published):
         one.no_truncation()

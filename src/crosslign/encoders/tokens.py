@@ -33,7 +33,7 @@ def tokenise(tokenizer: Any, texts: Sequence[str], pair_texts: Sequence[str] | N
     """Tokenise sentences, or sentence pairs, to at most `max_length` tokens each (the longer of a pair is cut first).
 
     Args:
-        tokenizer: a fast tokenizer of transformers.
+        tokenizer: one of transformers; fast ones take all sentences at once.
         texts: n sentences.
         pair_texts: n second sentences, or None.
         max_length: bound on the tokens, special ones included.
@@ -41,12 +41,25 @@ def tokenise(tokenizer: Any, texts: Sequence[str], pair_texts: Sequence[str] | N
     if not texts:
         return Tokens([])
     pairs = list(pair_texts) if pair_texts is not None else None
+    if not tokenizer.is_fast:
+        return _tokenise_slowly(tokenizer, texts, pairs, max_length)
     # Without these two, half the work: both lie in the encodings anyhow, and lists of them are made on one core.
     unasked = {"return_attention_mask": False, "return_token_type_ids": False}
     encodings = tokenizer(list(texts), pairs, truncation=True, max_length=max_length, **unasked).encodings
     ids = [np.asarray(e.ids, dtype=np.int32) for e in encodings]
     segments = [np.asarray(e.type_ids, dtype=np.int32) for e in encodings] if pairs is not None else None
     return Tokens(ids, segments, sum(bool(e.overflowing) for e in encodings))
+
+
+def _tokenise_slowly(tokenizer: Any, texts: Sequence[str], pairs: Sequence[str] | None, max_length: int) -> Tokens:
+    """Tokenise by a tokenizer in Python, without segment numbers: XLM adds the embedding of the word of that number."""
+    found = [
+        tokenizer(*asked).input_ids for asked in (zip(texts, pairs, strict=True) if pairs is not None else ((text,) for text in texts))
+    ]
+    long = [at for at, ids in enumerate(found) if len(ids) > max_length]
+    for at in long:
+        found[at] = tokenizer(texts[at], None if pairs is None else pairs[at], truncation=True, max_length=max_length).input_ids
+    return Tokens([np.asarray(ids, dtype=np.int32) for ids in found], None, len(long))
 
 
 def _padded(arrays: Sequence[Ids], lengths: NDArray[np.int64], fill: int) -> NDArray[np.int64]:

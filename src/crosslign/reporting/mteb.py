@@ -59,15 +59,20 @@ _TATOEBA = {
 }  # fmt: skip
 """Scripts of Tatoeba's languages that are not those of the language's first script here."""
 _PAWS_X = {"ja": "jpn-Hira"}
+ENGLISH = {
+    "sts12": ("STS12", "a0d554a64d88156834ff5ae9920b964011b16384"),
+    "sts13": ("STS13", "7e90230a92c190f1bf69ae9002b8cea547a64cca"),
+    "sts14": ("STS14", "6031580fec1f6af667f0bd2da0a551cf4f0b2375"),
+    "sts15": ("STS15", "ae752c7c21bf194d8b67fd573edf7ae58183cbe3"),
+    "sts16": ("STS16", "4d8694f8f0e0100860b497b999b3dbed754a0513"),
+    "stsb": ("STSBenchmark", "b0fddb56ed78048fa8b90373c8a3cfc37b684831"),
+    "sickr": ("SICK-R", "20a6d6f312dd54037fe07a32d58e5e168867909d"),
+}
+"""Tasks of English similarity that read MTEB's own files: its name and the revision of its data."""
 _STS17 = "af5e6fb845001ecf41f4c1e033ce921939a2a68d"
 FORMS: dict[str, Form] = {
-    **{f"sts{year}": Form(f"STS{year}", STS, protocols=("all",), subsets={"all": "default"}) for year in range(12, 17)},
-    "stsb": Form("STSBenchmark", STS, subsets={"en": "default"}),
-    "sickr": Form("SICK-R", STS, subsets={"en": "default"}),
-    "sts17": Form("STS17", STS, subsets={"ar-en": "en-ar", "tr-en": "en-tr", "es-en-4b": ""}),
+    **{f"{task}_mteb": Form(name, STS, revision, subsets={"en": "default"}) for task, (name, revision) in ENGLISH.items()},
     "sts17_mteb": Form("STS17", STS, _STS17),
-    "sts17_extended": Form("STS17", STS),
-    "sts17_tracks": Form("STS17", STS, subsets={"ar-en": "en-ar"}),
     "sts22": Form("STS22", STS, "6d1ba47164174a496b7fa5d3569dae26a6813b80"),
     **{
         name: Form("Tatoeba", MINED, protocols=("", "mteb"), direction="xx2en", pivot="-eng", codes=_TATOEBA)
@@ -80,16 +85,8 @@ FORMS: dict[str, Form] = {
     },
     "mtop": Form("MTOPDomainClassification", {"accuracy": "accuracy"}, "d80d48c1eb48d3562165c59d59d0034df9fff0bf"),
     "paws_x_pairs": Form("PawsXPairClassification", PAIRS, codes=_PAWS_X),
-    "paws_x_cosine": Form(
-        "PawsXPairClassification",
-        PAIRS,
-        subsets={f"{code}-{code}": code for code in ("de", "en", "es", "fr", "ja", "ko", "zh")},
-        split="validation",
-        codes=_PAWS_X,
-    ),
-    "xnli_pairs": Form("XNLI", PAIRS, codes={"sw": "swa-Latn", "zh": "zho-Hans"}),
 }
-"""Forms by task id."""
+"""Forms by task id: tasks with MTEB's items, text and metric, and no others (docs/protocols.md, MTEB's form)."""
 
 
 def language_codes(subset: str, codes: Mapping[str, str] | None = None) -> list[str]:

@@ -60,10 +60,14 @@ class Published:
 
     Args:
         figures: by (heading, label, model), then by place.
+
+    Attributes:
+        all: every figure, as printed from top to bottom.
     """
 
     def __init__(self, figures: Mapping[tuple[str, str, str], Mapping[Place, Figure]]) -> None:
         self._figures: dict[tuple[str, ...], dict[Place, Figure]] = {}
+        self.all = [figure for values in figures.values() for figure in values.values()]
         for (heading, label, model), values in figures.items():
             for key in ((heading, label, model), (heading, model), (model,)):
                 self._figures[key] = {**values, **self._figures.get(key, {})}

@@ -8,6 +8,7 @@ from typing import Any
 
 from crosslign.encoders.model import Model
 from crosslign.encoders.text_sets import embed_text_set
+from crosslign.encoders.whitening import fit, occurrences, whiten
 from crosslign.files.lineage import checksum, lineage_path
 from crosslign.files.records import read_json
 from crosslign.jobs.job import Job
@@ -24,14 +25,18 @@ def embed(job: Job) -> None:
     collapsed = _collapsed(Path(job.inputs["encoder"]), recipe["checkpoint"])
     checkpoint = next(iter(members.values())).parent
     head = _head(recipe["head"], checkpoint) if recipe.get("head") else None
+    entry, whitening = dict(recipe["readout_entry"]), recipe["readout_entry"].get("whitening")
+    if whitening:
+        entry = {**{key: value for key, value in entry.items() if key != "whitening"}, "normalise": False}
     with job.publish("embeddings") as (out, counts):
+        matrix = out["matrix"].with_name("raw.npy") if whitening else out["matrix"]
         made_of = [read_json(lineage_path(job.inputs[name]))["artefact"]["sha256"] for name in ("texts", "encoder")]
         counts.update(
             embed_text_set(
                 members,
                 job.inputs["texts"],
-                recipe["readout_entry"],
-                out["matrix"],
+                entry,
+                matrix,
                 threads=1,
                 head=head,
                 processes=job.threads,
@@ -39,6 +44,11 @@ def embed(job: Job) -> None:
                 identity={"made_of": made_of, "recipe": recipe, "version": job.lineage.version},
             )
         )
+        if whitening:
+            weights = occurrences(Path(job.inputs["fitted_texts"]), Path(job.inputs["fitted_items"]))
+            mean, kernel = fit(Path(job.inputs["fitted_matrix"]), weights, whitening["dimensions"])
+            whiten(matrix, mean, kernel, recipe["readout_entry"]["normalise"], out["matrix"])
+            counts["dimension"] = kernel.shape[1]
         # Of this checkpoint alone: the run's folder holds the others too.
         counts["checkpoint_sha"] = checksum(checkpoint)
         counts.update({"collapsed": collapsed} if collapsed else {})

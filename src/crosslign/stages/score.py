@@ -19,7 +19,7 @@ from crosslign.tasks.data import Machine
 from crosslign.tasks.write import score_run
 
 
-@STAGES.register(version=1)
+@STAGES.register(version=2)
 def score(job: Job) -> None:
     """Score the matrices of one task."""
     recipe = job.params["recipe"]

@@ -35,6 +35,7 @@ class Items:
         labels: class numbers or graded scores of each, or None.
         groups: what items of equal meaning share, or None.
         langs: language of each item's text.
+        clusters: what items share that were sampled together, or None.
     """
 
     ids: Sequence[tuple[str, str]]
@@ -42,6 +43,7 @@ class Items:
     labels: Sequence[list[float] | None]
     groups: Sequence[str | None]
     langs: Sequence[str]
+    clusters: Sequence[str | None]
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -103,7 +105,8 @@ class TextSet:
         chosen = table.filter(pa.array(mask)).to_pydict()
         rows = np.fromiter((self._row_of[text] for text in chosen["text_id"]), np.int64, int(mask.sum()))
         ids = list(zip(chosen["split"], chosen["item_id"], strict=True))
-        items = Items(ids, rows, chosen["label"], chosen["group"], [self._langs[row] for row in rows])
+        clusters = chosen.get("cluster") or [None] * len(ids)
+        items = Items(ids, rows, chosen["label"], chosen["group"], [self._langs[row] for row in rows], clusters)
         if roles is not None and len(items.position) < len(ids):
             twice = next(item for at, item in enumerate(ids) if items.position[item] != at)
             raise InputError(f"two items have the id {twice[1]!r}", where=f"text set {self.role!r}, subset {subset!r}")

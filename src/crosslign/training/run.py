@@ -11,6 +11,7 @@ import torch
 
 from crosslign.config.entry_keys import head_of
 from crosslign.corpora.evaluation import Evaluation
+from crosslign.encoders.dropout import set_dropout
 from crosslign.encoders.encode import Matrix, apply_head, encode, text_columns
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
@@ -138,6 +139,8 @@ def train_run(
     """
     limit_threads(int(recipe["train"].get("threads", 1)))
     model = Model.load(base)
+    if (dropout := recipe["train"].get("dropout")) is not None:
+        set_dropout(model, float(dropout))
     parts = build_parts(recipe, model, Path(next(iter(base.values()))).parent)
     dev = dev_scores(recipe, sets, tasks, parts)
     return fit(recipe, examples, model, parts, dev, Path(out), Path(checkpoints), str(context.get("version", "")), tokenised)

@@ -80,7 +80,10 @@ def _alone(place: Path, stop: StopFlag | None) -> Iterator[None]:
 
 
 def _tokenizer_key(tokenizer: Any) -> str:
-    """Return a checksum of a tokenizer, its momentary truncation and padding left out."""
+    """Return a checksum of a tokenizer, its momentary truncation and padding left out; of one in Python of its pieces and their merges."""
+    if not tokenizer.is_fast:
+        merges = sorted(getattr(tokenizer, "bpe_ranks", {}).items())
+        return sha256_text(json.dumps([type(tokenizer).__name__, sorted(tokenizer.get_vocab().items()), merges]))
     backend = tokenizer.backend_tokenizer
     backend.no_truncation()
     backend.no_padding()

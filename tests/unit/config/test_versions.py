@@ -39,7 +39,7 @@ RECIPES = {
                    "build_view@1 full_translation@1 apertium@1"),
     "build_examples": ({"entry": {"builder": "union"}}, "build_examples@1 union@1"),
     "embed": ({"head": {"name": "label", "entry": {"kind": "classification"}}}, "embed@1 classification@1"),
-    "score": ({"task_entry": {"scorer": "sts"}}, "score@1 sts@1"),
+    "score": ({"task_entry": {"scorer": "sts"}}, "score@2 sts@1"),
     "mine_search": ({"backend": "exact"}, "mine_search@1 exact@1"),
     "draw_figure": ({"kind": "bars"}, "draw_figure@1 bars@1"),
     "make_table": ({"rows": []}, "make_table@1"),

@@ -10,6 +10,7 @@ import pytest
 from build_sets import build, matrix, with_cosines
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from resampled import draws_of
 from sklearn.metrics import f1_score
 
 from crosslign.errors import InputError
@@ -245,7 +246,7 @@ def test_resamples_count_gold_extracted_and_right_pairs_of_the_drawn_sources():
     (record,) = [record for record, _ in scored if (record.subset, record.metric) == ("de-en", "f1")]
     assert (record.value, record.threshold) == (pytest.approx(2 * 5 / (7 + 6)), pytest.approx(0.29, abs=1e-6))
     expected = {"f1": [], "precision": [], "recall": []}
-    for draw in np.concatenate(list(Bootstrap("bucc", 60, 42).draws(8, "train_oracle"))):
+    for draw in draws_of(Bootstrap("bucc", 60, 42), 8):
         held = [i for i in draw if i in gold]
         kept = [i for i in draw if cosines[i] > 0.29]
         right = [i for i in kept if i in gold]
@@ -300,8 +301,8 @@ def test_mteb_scores_of_resamples_are_those_of_the_drawn_queries():
     rng = np.random.default_rng(0)
     gold, predicted = rng.integers(0, 9, 30), rng.integers(0, 12, 30)  # several queries share a partner, some find nobody's
     bootstrap = Bootstrap("bucc", 50, 42)
-    found = resampled_item_scores(gold, predicted, bootstrap, "mteb")
-    draws = np.concatenate(list(bootstrap.draws(30, "mteb")))
+    found = resampled_item_scores(gold, predicted, bootstrap)
+    draws = draws_of(bootstrap, 30)
     for metric, values in found.items():
         expected = [nearest_item_scores(gold[draw], predicted[draw])[metric] for draw in draws]
         assert values == pytest.approx(expected, abs=1e-12)

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from resampled import draws_of
 from sklearn.metrics import calinski_harabasz_score
 
 from crosslign.corpora.evaluation import EvaluationBuilder
@@ -165,7 +166,7 @@ def test_resamples_are_the_scores_of_the_sentences_that_they_draw():
     found = {record.metric: (record, values) for record, values in scored}
     unit = (raw / np.linalg.norm(raw, axis=1)[:, None]).reshape(3, n, d)
     indices, divergences = [], []
-    for draw in np.concatenate(list(Bootstrap("geometry", 30, 42).draws(n))):
+    for draw in draws_of(Bootstrap("geometry", 30, 42), n):
         drawn = unit[:, draw]
         indices.append(calinski_harabasz_score(drawn.reshape(-1, d), np.tile(np.arange(n), 3)))
         divergences.append(mean_symmetric(diagonal_kl(drawn.mean(1), drawn.var(1))) / d)
@@ -191,7 +192,7 @@ def test_divergences_of_full_matrices_on_resamples_are_close_to_those_of_the_sen
     scored = score_with_resamples("geometry", task, {"test": raw}, {"test": sentences(langs, n)})
     record, values = next((record, values) for record, values in scored if record.metric == f"kl_{variant}")
     unit, again = (raw / np.linalg.norm(raw, axis=1)[:, None]).reshape(2, n, d), []
-    for draw in np.concatenate(list(Bootstrap("geometry", 60, 42).draws(n))):
+    for draw in draws_of(Bootstrap("geometry", 60, 42), n):
         spreads = [scale * np.cov(x[draw].T, bias=True) + shrink * np.eye(d) for x in unit]
         again.append(mean_symmetric(full_kl(unit[:, draw].mean(1), spreads)) / divisor)
     assert np.corrcoef(values, again)[0, 1] > 0.99
@@ -209,7 +210,7 @@ def test_the_ratio_of_a_resample_is_that_of_its_vectors_along_the_same_direction
     scored = score_with_resamples("geometry", {**TASK, "resamples": 20}, {"test": raw}, {"test": sentences(["aa", "bb"], n)})
     found = {record.metric: (record, values) for record, values in scored}
     ratios = []
-    for draw in np.concatenate(list(Bootstrap("geometry", 20, 42).draws(n))):
+    for draw in draws_of(Bootstrap("geometry", 20, 42), n):
         projections = unit.reshape(2, n, d)[:, draw] @ directions
         plus, minus = np.exp(projections).sum((0, 1)), np.exp(-projections).sum((0, 1))
         tried = [np.where(np.array(signs) == 0, plus, minus) for signs in np.ndindex(*(2,) * d)]

@@ -7,6 +7,7 @@ import pytest
 from build_sets import build, matrix
 from hypothesis import given
 from hypothesis import strategies as st
+from resampled import draws_of
 from sklearn.linear_model import LogisticRegression
 
 from crosslign.corpora.evaluation import EvaluationBuilder
@@ -100,7 +101,7 @@ def test_purities_of_resamples_are_those_of_the_drawn_items():
     rng = np.random.default_rng(1)
     labels, clusters = rng.integers(0, 4, 25), rng.integers(0, 6, 25)
     bootstrap = Bootstrap("tnews", 40, 42)
-    expected = [purities(labels[draw], clusters[draw]) for draw in np.concatenate(list(bootstrap.draws(25)))]
+    expected = [purities(labels[draw], clusters[draw]) for draw in draws_of(bootstrap, 25)]
     assert _resampled(labels, clusters, bootstrap) == pytest.approx(np.array(expected))
 
 
@@ -267,7 +268,7 @@ def test_purities_of_resamples_are_means_over_the_starts():
     gold = np.repeat([0, 1], [15, 12])
     assigned = [np.random.default_rng(seed).integers(0, 2, 27) for seed in (3, 4)]
     assert record.value == pytest.approx(np.mean([purities(gold, one)[1] for one in assigned]))
-    draws = np.concatenate(list(Bootstrap("tnews", 25, 42).draws(27)))
+    draws = draws_of(Bootstrap("tnews", 25, 42), 27)
     means = np.array([np.mean([purities(gold[draw], one[draw])[1] for one in assigned]) for draw in draws])
     assert values == pytest.approx(np.clip(means + record.value - means.mean(), 0, 1))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from build_sets import build, matrix, with_cosines
+from resampled import draws_of
 from scipy.stats import binomtest
 
 from crosslign.errors import InputError
@@ -161,10 +162,10 @@ def test_resamples_of_the_mean_of_both_directions(one_to_one):
     assert 0 < there.sum() < n
     back = back[partner] if one_to_one else back  # in the order of the sources, where each target has one
     assert there.tolist() != back.tolist()
-    drawn = {names: np.concatenate(list(Bootstrap("tatoeba", 40, 42).draws(n, "", names))) for names in ("xx2en", "en2xx", "mean")}
-    assert found["xx2en"] == pytest.approx(there[drawn["xx2en"]].mean(1))
-    assert found["en2xx"] == pytest.approx(back[drawn["en2xx"]].mean(1))
-    both = (there + back)[drawn["mean"]].mean(1) / 2 if one_to_one else (found["xx2en"] + found["en2xx"]) / 2
+    drawn = draws_of(Bootstrap("tatoeba", 40, 42), n)
+    assert found["xx2en"] == pytest.approx(there[drawn].mean(1))
+    assert found["en2xx"] == pytest.approx(back[drawn].mean(1))
+    both = (there + back)[drawn].mean(1) / 2 if one_to_one else (found["xx2en"] + found["en2xx"]) / 2
     assert found["mean"] == pytest.approx(both)
 
 

@@ -9,6 +9,7 @@ import pytest
 from build_sets import build, matrix
 from hypothesis import given
 from hypothesis import strategies as st
+from resampled import draws_of
 from scipy import stats
 
 from crosslign.errors import InputError
@@ -149,13 +150,13 @@ def test_resamples_of_aggregations_are_those_of_their_pairs():
     found = {(record.subset, record.protocol): values for record, values in scored if record.metric == "pearson"}
     own = {}
     for name, n in (("s1", 30), ("s2", 8)):
-        draws = np.concatenate(list(Bootstrap("sts12", 50, 42).draws(n, "")))
+        draws = draws_of(Bootstrap("sts12", 50, 42), n)
         own[name] = [stats.pearsonr(gold[name][draw], system[name][draw]).statistic for draw in draws]
         assert found[name, ""] == pytest.approx(own[name], abs=1e-5)
     assert found["avg", "wmean"] == pytest.approx(np.average([own["s1"], own["s2"]], axis=0, weights=[30, 8]), abs=1e-5)
     assert found["avg", ""] == pytest.approx(np.mean([own["s1"], own["s2"]], axis=0), abs=1e-5)
     every = [np.concatenate([side["s1"], side["s2"]]) for side in (gold, system)]
-    draws = np.concatenate(list(Bootstrap("sts12", 50, 42).draws(38, "all")))
+    draws = draws_of(Bootstrap("sts12", 50, 42), 38)
     assert found["avg", "all"] == pytest.approx([stats.pearsonr(every[0][d], every[1][d]).statistic for d in draws], abs=1e-5)
 
 

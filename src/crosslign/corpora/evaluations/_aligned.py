@@ -28,6 +28,9 @@ def from_multiway(corpora: Mapping[str, pa.Table], versions: Mapping[str, Sequen
     if len(corpora) != 1:
         raise InputError("this set is cut from one multiway corpus", where=where, why=f"found {sorted(corpora)}")
     (table,) = corpora.values()
+    if "group" not in table.column_names:
+        do = "Read line-aligned files by the evaluation reader aligned_lines (docs/add-a-task.md), or take a multiway corpus"
+        raise InputError(f"{next(iter(corpora))!r} has no groups of translations", where=where, why="it is bitext or plain text", do=do)
     rank: dict[tuple[str, str | None], int] = {
         (lang, version): place for lang, letters in versions.items() for place, version in enumerate(letters)
     }

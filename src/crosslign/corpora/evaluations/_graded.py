@@ -14,12 +14,13 @@ from crosslign.errors import InputError
 
 @dataclass(frozen=True)
 class Graded:
-    """One pair: its id in the official files, both sentences, and the grade."""
+    """One pair: its id in the official files, both sentences, the grade, and what it was sampled together with, if anything."""
 
     id: str
     first: str
     second: str
     grade: float
+    cluster: str | None = None
 
 
 def grade_of(text: str, place: str, low: float = -math.inf, high: float = math.inf) -> float | None:
@@ -44,5 +45,5 @@ def add_graded(
     for pair in (pairs[index] for index in evenly(len(pairs), limit)):
         ids = [f"{pair.id}:{role}" for role in ("first", "second")]
         for item, role, lang, text in zip(ids, ("first", "second"), langs, (pair.first, pair.second), strict=True):
-            builder.item(item, subset, role, lang, text, split=split, group=pair.id)
+            builder.item(item, subset, role, lang, text, split=split, group=pair.id, cluster=pair.cluster)
         builder.link(subset, *ids, split=split, score=pair.grade)

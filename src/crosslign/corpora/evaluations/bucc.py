@@ -19,6 +19,10 @@ Side = dict[str, str]
 """Sentence by id, in file order."""
 
 
+XTREME = {"sample": "dev", "training": "test"}
+"""What XTREME's scripts/download_data.sh calls the official splits."""
+
+
 @EVALUATIONS.register(version=1)
 def read(
     files: Mapping[str, Path],
@@ -33,7 +37,8 @@ def read(
     """Return one subset a pair, such as `de-en`, with the ids of the official files.
 
     Args:
-        files: official archives or their files by name.
+        files: official archives or their files by name (`zh-en.training.zh`), or files as XTREME's script names them (`zh-en.test.zh` of
+            the training set, `zh-en.dev.zh` of the sample), where none has the official name.
         corpora: none.
         name: id of the evaluation corpus.
         langs: source languages to read; English is always the target.
@@ -100,6 +105,10 @@ def _cut(side: Side, partners: set[str], kept: set[str], limit: int | None, whol
 def _add(builder: EvaluationBuilder, pair: str, found: Mapping[str, Part], split: str, limit: int | None, name: str) -> None:
     lang = pair.split("-", maxsplit=1)[0]
     names = {part: f"{pair}.{split}.{part}" for part in (lang, "en", "gold")}
+    if split in XTREME and names[lang] not in found:
+        theirs = {part: f"{pair}.{XTREME[split]}.{part}" for part in names}
+        # `zh-en.test.zh` without gold is the official test, which nobody has the gold of.
+        names = theirs if all(file in found for file in theirs.values()) else names
     lacking = [file for part, file in names.items() if file not in found and not (split == "test" and part == "gold")]
     if lacking:
         raise InputError(f"file {lacking[0]} is missing", where=name, why=f"found {sorted(found)}")

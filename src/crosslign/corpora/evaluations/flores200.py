@@ -16,10 +16,12 @@ from crosslign.corpora.readers._parts import Part, all_parts
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
+METADATA = re.compile(r"(?:^|/)metadata_(dev|devtest)\.tsv$")
+"""A line a sentence behind a head: the article's address first."""
 NAME = re.compile(r"(?:^|/)([a-z]{3}_[A-Z][a-z]{3})\.(dev|devtest)$")
 
 
-@EVALUATIONS.register(version=1)
+@EVALUATIONS.register(version=2)
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],
@@ -33,8 +35,9 @@ def read(
 ) -> Evaluation:
     """Return one subset a language, called as FLORES calls it: its sentences (source) against those of the pivot (target).
 
-    Languages keep FLORES's codes in texts too, since two of them may share a language and differ in script. Sentences of one line share
-    a group; its part of FLORES is the split of its items.
+    Sentences of one article are resampled as one, where the files hold the metadata that tell it. Languages keep FLORES's codes in texts
+    too, since two of them may share a language and differ in script. Sentences of one line share a group; its part of FLORES is the split
+    of its items.
 
     Args:
         files: official files, or an archive of them; other files are passed over.
@@ -58,6 +61,7 @@ def read(
     builder = EvaluationBuilder(name)
     target = _sentences(found[pivot], parts)
     kept = [list(target)[index] for index in evenly(len(target), limit)]
+    articles = _articles(files, parts)
     for lang in chosen:
         if lang == pivot:
             continue
@@ -66,7 +70,7 @@ def read(
             raise _unequal((lang, source), (pivot, target), found)
         for role, side, code in (("source", source, lang), ("target", target, pivot)):
             for group in kept:
-                builder.item(f"{code}-{group}", lang, role, code, side[group], split=_part(group), group=group)
+                builder.item(f"{code}-{group}", lang, role, code, side[group], split=_part(group), group=group, cluster=articles.get(group))
         for group in kept:
             builder.link(lang, f"{lang}-{group}", f"{pivot}-{group}", split=_part(group))
     return builder.build()
@@ -89,6 +93,13 @@ def _unequal(
     part, _, line = next(group for group in whole if group not in cut).partition(":")
     why = f"{one[0]} has {len(one[1]):,} sentences, {other[0]} {len(other[1]):,}"
     return InputError("languages have unequal numbers of lines", where=found[short][part].at(int(line)), why=why)
+
+
+def _articles(files: Mapping[str, Path], parts: Sequence[str]) -> dict[str, str]:
+    """Return the address of the article of each sentence, by `<part>:<line>`, from `metadata_<part>.tsv`; none where that is not there."""
+    found = {match[1]: file for file in all_parts(files) if (match := METADATA.search(file.name)) and match[1] in parts}
+    rows = ((part, number, line) for part, file in found.items() for number, line in read_lines(file))
+    return {f"{part}:{number - 1}": line.partition("\t")[0] for part, number, line in rows if number > 1}
 
 
 def _part(group: str) -> str:

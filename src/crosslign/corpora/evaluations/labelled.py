@@ -17,7 +17,7 @@ from crosslign.errors import InputError
 Form = Literal["pair", "sentence", "sides", "graded"]
 
 
-@EVALUATIONS.register(version=1)
+@EVALUATIONS.register(version=2)
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],
@@ -29,6 +29,7 @@ def read(
     form: Form = "pair",
     splits: Mapping[str, str] | None = None,
     grades: Mapping[str, float] | None = None,
+    same_first: bool = False,
 ) -> Evaluation:
     """Return one subset a language, called by it, in the order of the corpus.
 
@@ -43,6 +44,7 @@ def read(
             are sentences of their own, without a label (for the probe of language identity); `graded`: both texts are sentences, and the
             pair's grade is that of its label (for classes of pairs from vectors, in MTEB's form).
         splits: split of each corpus; `test` where it names none.
+        same_first: pairs with the same first text, such as the hypotheses of a premise, were sampled together: they are resampled as one.
         grades: of `graded`, the grade of each label, by its number; pairs of other labels are left out.
 
     Raises:
@@ -61,25 +63,26 @@ def read(
         for lang, rows in by_lang.items():
             split = (splits or {}).get(corpus, "test")
             if grades:
-                add_graded(builder, lang, (lang, lang), _graded(rows, grades), limit, split)
+                add_graded(builder, lang, (lang, lang), _graded(rows, grades, same_first), limit, split)
                 continue
             for index in evenly(len(rows), limit):
-                _add(builder, lang, rows[index], form, split)
+                _add(builder, lang, rows[index], form, split, same_first)
     return builder.build()
 
 
-def _graded(rows: Sequence[Mapping[str, Any]], grades: Mapping[str, float]) -> list[Graded]:
+def _graded(rows: Sequence[Mapping[str, Any]], grades: Mapping[str, float], same_first: bool) -> list[Graded]:
     """Return the pairs whose label has a grade."""
     found = []
     for row in rows:
         if not row["label"] or not row["b_text"]:
             raise InputError("a pair has no label or no second text", where=str(row["id"]))
         if (grade := grades.get(str(int(row["label"][0])))) is not None:
-            found.append(Graded(str(row["id"]), str(row["a_text"]), str(row["b_text"]), float(grade)))
+            cluster = str(row["a_text"]) if same_first else None
+            found.append(Graded(str(row["id"]), str(row["a_text"]), str(row["b_text"]), float(grade), cluster))
     return found
 
 
-def _add(builder: EvaluationBuilder, lang: str, row: Mapping[str, object], form: Form, split: str) -> None:
+def _add(builder: EvaluationBuilder, lang: str, row: Mapping[str, object], form: Form, split: str, same_first: bool) -> None:
     identity, label = str(row["id"]), row["label"]
     if form == "sides":
         for side in ("a_text", "b_text"):
@@ -92,4 +95,6 @@ def _add(builder: EvaluationBuilder, lang: str, row: Mapping[str, object], form:
         raise InputError("a pair has no second text", where=identity)
     second = str(row["b_text"]) if form == "pair" else None
     role = "pair" if form == "pair" else "sentence"
-    builder.item(identity, lang, role, lang, str(row["a_text"]), split=split, pair_text=second, label=list(label))  # type: ignore[call-overload]
+    cluster = str(row["a_text"]) if same_first else None
+    known = {"split": split, "pair_text": second, "cluster": cluster}
+    builder.item(identity, lang, role, lang, str(row["a_text"]), label=list(label), **known)  # type: ignore[call-overload,arg-type]

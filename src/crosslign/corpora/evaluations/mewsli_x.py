@@ -1,9 +1,15 @@
-"""Mewsli-X: mentions in WikiNews and one million descriptions of entities, JSON lines of the official build (PROTOCOLS B13)."""
+"""Mewsli-X: mentions in WikiNews and one million descriptions of entities (PROTOCOLS B13).
+
+JSON lines of the official build, or of the prepared copy at the hub (izhx/mewsli-x): there, a file a language holds each mention's finished
+query (`mention`) and `entity_id`, and entities have `entity_id` and a finished `description`, the columns that the copy's own evaluation
+script names (izhx/nlu-evals, scripts and engine/run_retrieval.py at b8193ba).
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -16,8 +22,12 @@ from crosslign.corpora.readers._mentions import description, query
 from crosslign.corpora.readers._parts import Part, all_parts
 from crosslign.errors import InputError
 
-ENTITIES = re.compile(r"candidate_set_entities\.jsonl(\.gz)?$")
-MENTIONS = re.compile(r"wikinews_mentions-(\w+)\.jsonl(\.gz)?$")
+ENTITIES = re.compile(r"candidate(_set)?_entities\.jsonl(\.gz)?$")
+MENTIONS = re.compile(r"wikinews_mentions-(?:(?P<lang>[a-z]{2,3})-)?(?P<split>\w+)\.jsonl(\.gz)?$")
+Chosen = tuple[str, str, str, str]
+"""Language, id, query and id of the entity of a mention."""
+UNKNOWN = "und"
+"""Language of a prepared description: the copy does not tell it (BCP 47)."""
 
 
 @EVALUATIONS.register(version=1)
@@ -39,7 +49,8 @@ def read(
     that names no item is an error.
 
     Args:
-        files: `wikinews_mentions-<split>.jsonl` and `candidate_set_entities.jsonl`, gzip or not.
+        files: `wikinews_mentions-<split>.jsonl` and `candidate_set_entities.jsonl`, or `wikinews_mentions-<lang>-<split>.jsonl` and
+            `candidate_entities.jsonl` as prepared; gzip, in an archive, or as they are.
         corpora: none.
         name: id of the evaluation corpus.
         langs: languages of the mentions; all, when empty. Entities stay whole.
@@ -52,12 +63,15 @@ def read(
         InputError: a file is missing, a record of another form, an id twice, a mention that lies in no sentence.
     """
     parts = all_parts(files)
-    mentions = next((p for p in parts if (match := MENTIONS.search(p.name)) and match[1] == split), None)
+    mentions = [(p, match["lang"] or "") for p in parts if (match := MENTIONS.search(p.name)) and match["split"] == split]
     entities = next((p for p in parts if ENTITIES.search(p.name)), None)
-    if mentions is None or entities is None:
-        lacking = f"wikinews_mentions-{split}.jsonl" if mentions is None else "candidate_set_entities.jsonl"
+    if not mentions or entities is None:
+        lacking = "candidate_set_entities.jsonl" if mentions else f"wikinews_mentions-{split}.jsonl"
         raise InputError(f"file {lacking} is missing", where=name, why=f"found {sorted(p.name for p in parts)}")
-    chosen = _mentions(list(records(mentions, ("context.text", "context.language"))), mentions.at(), set(langs), limit)
+    chosen: list[Chosen] = []
+    for file, lang in mentions:
+        chosen += _prepared(file, lang, limit) if lang and (not langs or lang in langs) else []
+        chosen += [] if lang else _mentions(list(records(file, ("context.text", "context.language"))), file.at(), set(langs), limit)
     builder = EvaluationBuilder(name)
     if part == "mentions":
         for lang, identity, text, entity in chosen:
@@ -71,20 +85,24 @@ def read(
 def _add_entities(builder: EvaluationBuilder, file: Part, wanted: set[str], room: int | None) -> None:
     """Add the first `room` entities, all when None, and those that are wanted."""
     seen = set[str]()
-    for number, record in records(file, ("entity_id", "description", "description_language", "sentence_spans")):
+    for number, record in records(file, ("entity_id", "description")):
         identity = str(record["entity_id"])
         if identity in seen:
             raise InputError(f"entity {identity!r} occurs twice", where=file.at(number))
         seen.add(identity)
         if identity in wanted or room is None or len(seen) <= room:
             with in_form("Mewsli-X", file.at(number)):
-                builder.item(identity, "all", "candidate", record["description_language"], description(record))
+                builder.item(identity, "all", "candidate", record.get("description_language", UNKNOWN), description(record))
 
 
-def _mentions(
-    found: Sequence[tuple[int, dict[str, Any]]], file: str, langs: set[str], limit: int | None
-) -> list[tuple[str, str, str, str]]:
-    """Return (language, id, query, id of the entity) of every mention; a record holds one, or a list of them."""
+def _prepared(file: Part, lang: str, limit: int | None) -> list[Chosen]:
+    """Return the mentions of a prepared file, numbered by its lines: it has no ids."""
+    rows = islice(records(file, ("mention", "entity_id")), limit)
+    return [(lang, f"{lang}-{number}", str(record["mention"]), str(record["entity_id"])) for number, record in rows]
+
+
+def _mentions(found: Sequence[tuple[int, dict[str, Any]]], file: str, langs: set[str], limit: int | None) -> list[Chosen]:
+    """Return every mention; a record holds one, or a list of them."""
     chosen, counts, seen = [], dict[str, int](), set[str]()
     for number, record in found:
         place, context = f"{file}:{number}", record["context"]

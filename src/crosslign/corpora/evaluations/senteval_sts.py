@@ -15,7 +15,8 @@ from crosslign.corpora.readers._lines import check_text, first_missing, read_lin
 from crosslign.corpora.readers._parts import Part, all_parts
 from crosslign.errors import InputError
 
-NAME = re.compile(r"STS(\d\d)-en-test/STS\.(input|gs)\.([A-Za-z.-]+)\.txt")
+NAME = re.compile(r"(?:STS(?P<year>\d\d)-en-test/STS|(?:^|/)STS20(?P<own>\d\d))\.(?P<half>input|gs)\.(?P<subset>[A-Za-z.-]+)\.txt$")
+"""As SentEval's bundle has them, in a folder a year, or as SemEval gave them out: `STS2016.input.headlines.txt`."""
 WHOLE = frozenset({"ALL"})
 """Files that repeat the others of their year."""
 UNRELEASED = frozenset({(13, "SMT")})
@@ -32,7 +33,8 @@ def read(
     never released.
 
     Args:
-        files: official files, or archives of them; the folder `STS<year>-en-test` is part of their names.
+        files: official files, or archives of them: in a folder `STS<year>-en-test`, or with the year in their own names
+            (`STS2016.input.headlines.txt`, as SemEval gave them out).
         corpora: none.
         name: id of the evaluation corpus.
         langs: English, whatever it says.
@@ -46,10 +48,14 @@ def read(
     halves: dict[str, dict[str, Part]] = {}
     for part in all_parts(files):
         match = NAME.search(part.name)
-        if match and int(match[1]) == year and match[3] not in WHOLE:
-            halves.setdefault(match[3], {})[match[2]] = part
+        if match and int(match["year"] or match["own"]) == year and match["subset"] not in WHOLE:
+            halves.setdefault(match["subset"], {})[match["half"]] = part
     if not halves:
-        raise InputError(f"no files of STS{year}", where=name, why=f"expected names like STS{year}-en-test/STS.input.headlines.txt")
+        raise InputError(
+            f"no files of STS{year}",
+            where=name,
+            why=f"expected names like STS{year}-en-test/STS.input.headlines.txt or STS20{year}.input.headlines.txt",
+        )
     builder = EvaluationBuilder(name)
     for subset, found in sorted(halves.items()):
         if (year, subset) in UNRELEASED and "input" not in found:
@@ -62,6 +68,8 @@ def read(
 
 def _graded(inputs: Part, grades: Part) -> list[Graded]:
     pairs, scores = list(read_lines(inputs)), list(read_lines(grades))
+    while len(pairs) != len(scores) and not max(pairs, scores, key=len)[-1][1].strip():
+        max(pairs, scores, key=len).pop()  # blank lines behind the last pair; of equal files a blank grade is one that was not given
     if len(pairs) != len(scores):
         why = f"{len(pairs):,} pairs, {len(scores):,} grades"
         raise InputError(

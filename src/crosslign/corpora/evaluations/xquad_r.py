@@ -31,14 +31,15 @@ class _Sentence:
 
 @dataclass(frozen=True)
 class _Question:
-    """A question: its id in all languages, its text, and the id of the sentence that answers it."""
+    """A question: its id in all languages, its text, the id of the sentence that answers it, and the number of its paragraph."""
 
     id: str
     text: str
     answer: str
+    paragraph: str
 
 
-@EVALUATIONS.register(version=1)
+@EVALUATIONS.register(version=2)
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],
@@ -51,8 +52,8 @@ def read(
 ) -> Evaluation:
     """Return the questions, one subset a language, or the candidates.
 
-    A candidate's text is its sentence, immediately followed by its whole paragraph, without line ends. Gold links stand with the
-    questions: each question is answered by one sentence in every language.
+    Questions of a paragraph are resampled as one. A candidate's text is its sentence, immediately followed by its whole paragraph, without
+    line ends. Gold links stand with the questions: each question is answered by one sentence in every language.
 
     Args:
         files: official files by name.
@@ -98,7 +99,7 @@ def _ask(builder: EvaluationBuilder, questions: Mapping[str, Mapping[str, _Quest
     for lang, asked in questions.items():
         for index in evenly(len(ids), limit):
             question = asked[ids[index]]
-            builder.item(question.id, lang, "query", lang, question.text, group=question.id)
+            builder.item(question.id, lang, "query", lang, question.text, group=question.id, cluster=question.paragraph)
             for other in questions.values():
                 builder.link(lang, question.id, other[question.id].answer)
 
@@ -119,7 +120,7 @@ def _read(source: Part, lang: str) -> tuple[list[_Sentence], dict[str, _Question
             at = next((at for at, (low, high) in enumerate(breaks) if low <= start < high), None)
             if at is None:
                 raise InputError(f"the answer of question {identity!r} lies in no sentence", where=place, why=f"it begins at {start}")
-            questions[identity] = _Question(identity, value(asked, "question", place), ids[at])
+            questions[identity] = _Question(identity, value(asked, "question", place), ids[at], str(number))
     return sentences, questions
 
 

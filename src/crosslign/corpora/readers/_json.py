@@ -60,18 +60,48 @@ def in_form(of: str, place: str) -> Iterator[None]:
 
 
 def records(part: Part, keys: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (line number, object) of JSON lines.
+    """Yield (line number, object) of JSON lines, or of a file that is one JSON array, then numbered by its elements; blank lines are none.
 
     Raises:
-        InputError: a line that is no JSON object, or lacks one of the keys (`file:line`).
+        InputError: a line or an element that is no JSON object, or lacks one of the keys (`file:line`).
     """
-    for number, line in read_lines(part):
-        record = parse(line, part.at(number))
+    for number, record in values(part):
         if not isinstance(record, dict):
-            raise InputError("not a JSON object", where=part.at(number), why=f"found {line[:60]}")
+            raise InputError("not a JSON object", where=part.at(number), why=f"found {json.dumps(record, ensure_ascii=False)[:60]}")
         for key in keys:
             value(record, key, part.at(number))
         yield number, record
+
+
+def values(part: Part) -> Iterator[tuple[int, Any]]:
+    """Yield (number, value) of JSON lines, one a line, or of a file that is one JSON array; blank lines are passed over.
+
+    Raises:
+        InputError: a line that is no JSON, an array that does not end, or is larger than `LARGEST`.
+    """
+    for number, line in read_lines(part):
+        if not line.strip():
+            continue
+        if number == 1 and line.lstrip().startswith("[") and not _is_whole(line):
+            yield from enumerate(_elements(part), start=1)
+            return
+        found = parse(line, part.at(number))
+        yield from enumerate(found, start=1) if number == 1 and isinstance(found, list) else [(number, found)]
+
+
+def _is_whole(line: str) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _elements(part: Part) -> list[Any]:
+    found = document(part)
+    if not isinstance(found, list):
+        raise InputError("neither JSON lines nor a JSON array", where=part.at(), why=f"found {type(found).__name__}")
+    return found
 
 
 def document(part: Part) -> Any:

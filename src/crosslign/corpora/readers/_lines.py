@@ -47,6 +47,11 @@ def read_lines(source: Path | Part) -> Iterator[tuple[int, str]]:
         raise InputError("the file is empty", where=part.at(), do=AGAIN)
 
 
+def lines_of(source: Path | Part) -> list[str]:
+    """Return the lines of a small file, as `read_lines` reads it."""
+    return [text for _, text in read_lines(source)]
+
+
 def read_columns(source: Path | Part, rows: int) -> Iterator[pa.Array]:
     """Yield what `read_lines` yields as columns of `rows` texts, the last one shorter; a bad line is named before its column is there."""
     part = source if isinstance(source, Part) else Part(source.name, source)

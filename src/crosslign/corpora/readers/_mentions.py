@@ -26,6 +26,6 @@ def query(context: Mapping[str, Any], mention: Mapping[str, Any], place: str) ->
 
 
 def description(entity: Mapping[str, Any]) -> str:
-    """Return the sentences of an entity's description, joined by spaces; its id where it has none."""
+    """Return the sentences of an entity's description, joined by spaces; all of it without spans, its id where it has none."""
     text: str = entity["description"]
-    return " ".join(text[span["start"] : span["end"]] for span in entity["sentence_spans"]) or text or str(entity["entity_id"])
+    return " ".join(text[span["start"] : span["end"]] for span in entity.get("sentence_spans", ())) or text or str(entity["entity_id"])

@@ -1,8 +1,7 @@
-"""One JSON object a line, as SNLI and MultiNLI have them."""
+"""JSON objects: one a line, as SNLI and MultiNLI have them, or the elements of one array."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pyarrow as pa
 
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._fields import Form, read_fields
-from crosslign.corpora.readers._lines import read_lines
+from crosslign.corpora.readers._json import records
 from crosslign.corpora.readers._parts import Members, Part, parts_of
 from crosslign.errors import InputError
 from crosslign.registry import nearest
@@ -68,11 +67,5 @@ def _value(record: dict[str, object], name: str, part: Part, number: int) -> str
 
 
 def _records(part: Part, wanted: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
-    for number, text in read_lines(part):
-        try:
-            record = json.loads(text)
-        except (ValueError, RecursionError) as error:
-            raise InputError("not JSON", where=part.at(number), why=str(error)[:120]) from error
-        if not isinstance(record, dict):
-            raise InputError("not a JSON object", where=part.at(number), why=f"found {text[:60]}")
+    for number, record in records(part):
         yield number, [_value(record, name, part, number) for name in wanted]

@@ -45,7 +45,7 @@ def read(
     if len(langs) != 2:
         raise InputError("a bitext has two languages", where=corpus, why=f"found {list(langs)}")
     parts = all_parts(files)
-    first, second = (_part_of(parts, lang, (sides or {}).get(lang, ""), (codes or {}).get(lang, lang), corpus) for lang in langs)
+    first, second = (part_of(parts, lang, (sides or {}).get(lang, ""), (codes or {}).get(lang, lang), corpus) for lang in langs)
     number = 1
     for own, other in _in_step(first, second, corpus):
         empty = blank(own) | blank(other)
@@ -63,7 +63,12 @@ def read(
             yield table.filter(pa.array(~empty)) if empty.any() else table
 
 
-def _part_of(parts: Sequence[Part], lang: str, name: str, code: str, corpus: str) -> Part:
+def part_of(parts: Sequence[Part], lang: str, name: str, code: str, corpus: str) -> Part:
+    """Return the one part that is called `name`, or whose name ends in `.code` where no name is given.
+
+    Raises:
+        InputError: there is none, or several.
+    """
     found = [part for part in parts if (name in (part.name, part.member) if name else bare_name(part.name).endswith(f".{code}"))]
     if len(found) != 1:
         wanted = f"one file must be called {name}" if name else f"one file must end in .{code}"

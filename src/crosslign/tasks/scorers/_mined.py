@@ -11,7 +11,7 @@ from crosslign.mining.dedup import Dedup
 from crosslign.mining.knn import State
 from crosslign.mining.margin import Margin, Retrieval
 from crosslign.tasks.data import LEFT, RIGHT, Machine, TextSet
-from crosslign.tasks.measures import Bootstrap
+from crosslign.tasks.measures import Bootstrap, summed
 from crosslign.threads import torch_threads
 from crosslign.vectors import blocks
 
@@ -176,33 +176,27 @@ def nearest_item_scores(gold: np.ndarray, predicted: np.ndarray) -> dict[str, fl
     Args:
         gold, predicted: int64 [q], corpus index of each query's partner and of its nearest neighbour.
     """
-    return {metric: float(values[0]) for metric, values in _item_scores(gold, predicted, np.arange(len(gold))[None]).items()}
+    return {metric: float(values[0]) for metric, values in _item_scores(gold, predicted, np.ones((1, len(gold)))).items()}
 
 
-def resampled_item_scores(gold: np.ndarray, predicted: np.ndarray, bootstrap: Bootstrap, *names: str) -> dict[str, np.ndarray]:
+def resampled_item_scores(gold: np.ndarray, predicted: np.ndarray, bootstrap: Bootstrap) -> dict[str, np.ndarray]:
     """Return the same on resamples of the queries: float64 [r] each; nothing where there are no resamples."""
-    blocks = [_item_scores(gold, predicted, draw) for draw in bootstrap.draws(len(gold), *names)]
-    return {metric: np.concatenate([block[metric] for block in blocks]) for metric in blocks[0]} if blocks else {}
+    found = [_item_scores(gold, predicted, times) for times in bootstrap.counts(len(gold))]
+    return {metric: np.concatenate([block[metric] for block in found]) for metric in found[0]} if found else {}
 
 
-def _item_scores(gold: np.ndarray, predicted: np.ndarray, draw: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the scores of the queries that each row of `draw` names, int [r, q]: float64 [r] each."""
+def _item_scores(gold: np.ndarray, predicted: np.ndarray, times: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the scores of queries that count so many times in each resample, float64 [r, q]: float64 [r] each."""
     items, own = np.unique(gold, return_inverse=True)
     place = np.searchsorted(items, predicted).clip(max=len(items) - 1)
-    none = len(items)  # an item that is nobody's partner has no weight
-    found = np.where(items[place] == predicted, place, none)
-    rows = np.arange(len(draw))[:, None] * (none + 1)
-
-    def counts(of: np.ndarray) -> np.ndarray:
-        each: np.ndarray = np.bincount((of[draw] + rows).ravel(), minlength=len(draw) * (none + 1)).reshape(len(draw), -1)[:, :none]
-        return each
-
-    support, chosen, hits = counts(own), counts(found), counts(np.where(found == own, own, none))
-    weight, queries = support / draw.shape[1], draw.shape[1]
+    found = np.where(items[place] == predicted, place, len(items))  # an item that is nobody's partner has no weight
+    support, chosen = summed(times, own, len(items)), summed(times, found, len(items))
+    hits = summed(np.where(found == own, times, 0.0), own, len(items))
+    queries = times.sum(1)
 
     def weighted(above: np.ndarray, below: np.ndarray) -> np.ndarray:
         shares = np.divide(above, below, out=np.zeros(above.shape), where=below > 0)
-        return np.asarray((weight * shares).sum(1))
+        return np.asarray((support * shares).sum(1) / queries)
 
     return {
         "accuracy": hits.sum(1) / queries,

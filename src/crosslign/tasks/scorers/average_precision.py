@@ -10,13 +10,13 @@ from crosslign.errors import InputError
 from crosslign.mining import neighbours
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import LEFT, RIGHT, Items, TaskData, TextSet
-from crosslign.tasks.measures import Bootstrap, Measure
+from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
 
 QUERIES, CANDIDATES = ("queries", "questions", "test"), ("candidates", "queries", "questions", "test")
 
 
-@SCORERS.register(version=1)
-def average_precision(task: TaskData, *, cutoff: int = 20, resamples: int = 1000, seed: int = 42) -> Iterator[Measure]:
+@SCORERS.register(version=2)
+def average_precision(task: TaskData, *, cutoff: int = 20, resamples: int = RESAMPLES, seed: int = 42) -> Iterator[Measure]:
     """Yield mean average precision and mean reciprocal rank at `cutoff` for each subset of the queries.
 
     Candidates are one pool, of all subsets: those of the text set of role `candidates`, or of the queries' own set. Gold links stand in
@@ -41,8 +41,9 @@ def average_precision(task: TaskData, *, cutoff: int = 20, resamples: int = 1000
             yield from (Measure(subset, f"{metric}_at_{cutoff}", None, 0, reason="no gold links") for metric in ("map", "mrr"))
             continue
         precision, reciprocal = judge_rankings(rankings[subset], *links[subset], cutoff)
+        drawn_over = bootstrap.over([asked[subset].clusters[at] for at in np.unique(links[subset][0])])
         for metric, values in (("map", precision), ("mrr", reciprocal)):
-            drawn = bootstrap.mean(values, metric)
+            drawn = drawn_over.mean(values)
             yield Measure(subset, f"{metric}_at_{cutoff}", float(values.mean()), len(values), resamples=drawn)
 
 

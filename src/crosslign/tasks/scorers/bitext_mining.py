@@ -13,7 +13,7 @@ from crosslign.mining.margin import Margin, Retrieval
 from crosslign.mining.threshold import Ties
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Machine, TaskData, TextSet
-from crosslign.tasks.measures import Bootstrap, Measure, ThresholdFrom, centred
+from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure, ThresholdFrom, centred
 from crosslign.tasks.scorers._mined import Mined, Split, judge, nearest_item_scores, of_items, resampled_item_scores, search, unify_split
 
 Protocol = Literal["xtreme", "train_oracle", "sample_oracle", "official", "mteb"]
@@ -36,7 +36,7 @@ DEDUP: dict[str, Dedup] = {"xtreme": "text", "train_oracle": "text", "sample_ora
 """What each protocol does with repeated sentences unless the task says otherwise (PROTOCOLS F.1)."""
 
 
-@SCORERS.register(version=1)
+@SCORERS.register(version=2)
 def bitext_mining(
     task: TaskData,
     *,
@@ -46,7 +46,7 @@ def bitext_mining(
     retrieval: Retrieval = "max",
     dedup: Dedup | None = None,
     threshold_ties: Ties = "group",
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 42,
 ) -> Iterator[Measure]:
     """Yield for each language pair and protocol F1, precision, recall, number of pairs extracted, and the highest recall possible.
@@ -121,7 +121,7 @@ def _with_threshold(candidates: _Candidates, protocol: str, dedup: Dedup, ties: 
     source = mined if tuned == scored else candidates.mined(tuned, dedup)
     threshold = best_threshold(source.scores, source.correct, source.gold_size, ties).threshold
     kept = extract(mined.scores, mined.correct, mined.gold_size, threshold)
-    drawn = _resampled(mined, threshold, bootstrap, protocol)
+    drawn = _resampled(mined, threshold, bootstrap)
     origin: ThresholdFrom = "same_gold" if tuned == scored else "dev"
     values = {
         "f1": kept.f1,
@@ -135,11 +135,11 @@ def _with_threshold(candidates: _Candidates, protocol: str, dedup: Dedup, ties: 
         yield Measure(candidates.subset, metric, value, mined.gold_size, "", protocol, threshold, origin, resamples=resamples)
 
 
-def _resampled(mined: Mined, threshold: float, bootstrap: Bootstrap, *names: str) -> dict[str, np.ndarray]:
+def _resampled(mined: Mined, threshold: float, bootstrap: Bootstrap) -> dict[str, np.ndarray]:
     """Resample source sentences, each with its gold pairs, extracted pairs and correct pairs."""
     n, kept = len(mined.split.left_rows), mined.scores >= threshold
     parts = (mined.split.sources, mined.sources[kept], mined.sources[kept & mined.correct])
-    drawn = bootstrap.means(np.stack([np.bincount(part, minlength=n) for part in parts], 1), *names)
+    drawn = bootstrap.means(np.stack([np.bincount(part, minlength=n) for part in parts], 1))
     if drawn is None:
         return {}
     gold, extracted, correct = drawn.T
@@ -162,7 +162,7 @@ def _nearest(candidates: _Candidates, bootstrap: Bootstrap) -> Iterator[Measure]
     mined = candidates.mined("test", "id")
     sources, targets = mined.split.sources, mined.split.targets
     predicted = mined.neighbours.forward_indices[sources, 0]
-    drawn = resampled_item_scores(targets, predicted, bootstrap, "mteb")
+    drawn = resampled_item_scores(targets, predicted, bootstrap)
     for metric, value in nearest_item_scores(targets, predicted).items():
         resamples = drawn.get(metric) if metric == "accuracy" else centred(drawn.get(metric), value)
         yield Measure(candidates.subset, metric, value, len(sources), protocol="mteb", resamples=resamples)

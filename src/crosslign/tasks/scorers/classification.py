@@ -9,20 +9,20 @@ import numpy as np
 
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Items, TaskData
-from crosslign.tasks.measures import Bootstrap, Measure
+from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
 from crosslign.tasks.scorers._labels import classes
 from crosslign.tasks.scorers._logits import check_classes, logits_of
 
 Metric = Literal["accuracy", "macro_f1", "mae"]
 
 
-@SCORERS.register(version=1)
+@SCORERS.register(version=2)
 def classification(
     task: TaskData,
     *,
     metrics: Sequence[Metric] = ("accuracy",),
     placeholder: str | None = None,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 42,
 ) -> Iterator[Measure]:
     """Yield for each subset how well the class with the highest logit agrees with the gold class; of equal logits the lowest class wins.
@@ -43,10 +43,11 @@ def classification(
         gold, logits = classes(items, task.name, subset), logits_of(data, items, where)
         check_classes(gold, logits, where)
         predicted = logits.argmax(1)
-        yield from _measures(subset, "", gold, predicted, metrics, bootstrap)
+        yield from _measures(subset, "", gold, predicted, metrics, bootstrap.over(items.clusters))
         if placeholder is not None:
             kept = _without(placeholder, data.sentences(items), items)
-            yield from _measures(subset, "clean", gold[kept], predicted[kept], metrics, bootstrap)
+            whole = bootstrap.over([items.clusters[at] for at in np.flatnonzero(kept).tolist()])
+            yield from _measures(subset, "clean", gold[kept], predicted[kept], metrics, whole)
 
 
 def _without(placeholder: str, sentences: Sequence[tuple[str, str | None]], items: Items) -> np.ndarray:
@@ -67,10 +68,10 @@ def _measures(
         if values is None:
             counts = class_counts(gold, predicted)
             value = float(macro_f1(counts.sum(0)))
-            means = bootstrap.means(counts.reshape(n, -1), protocol)
+            means = bootstrap.means(counts.reshape(n, -1))
             drawn = None if means is None else macro_f1(means.reshape(len(means), *counts.shape[1:]))
         else:
-            value, drawn = float(values.mean()), bootstrap.mean(values, protocol)
+            value, drawn = float(values.mean()), bootstrap.mean(values)
         yield Measure(subset, metric, value, n, protocol=protocol, resamples=drawn, collapsed=collapsed)
 
 

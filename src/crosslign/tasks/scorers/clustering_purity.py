@@ -9,7 +9,7 @@ import numpy as np
 
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData
-from crosslign.tasks.measures import Bootstrap, Measure, centred
+from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure, centred, summed
 from crosslign.tasks.scorers._labels import classes
 from crosslign.vectors import normalised
 
@@ -25,7 +25,7 @@ def clustering_purity(
     seeds: Sequence[int] = (0, 1, 2, 3, 4),
     n_init: int = 10,
     max_iter: int = 300,
-    resamples: int = 1000,
+    resamples: int = RESAMPLES,
     seed: int = 42,
 ) -> Iterator[Measure]:
     """Yield for each subset `mean_cluster_purity` and `purity` of k-means on normalised vectors, means over seeds.
@@ -59,7 +59,7 @@ def clustering_purity(
             found["random"].append(np.random.default_rng(start).integers(0, clusters, len(labels)))
         for protocol, assigned in found.items():
             values = np.mean([purities(labels, one) for one in assigned], axis=0)
-            drawn = [_resampled(labels, one, bootstrap) for one in assigned] if resamples else []
+            drawn = [_resampled(labels, one, bootstrap.over(items.clusters)) for one in assigned] if resamples else []
             for at, metric in enumerate(METRICS):
                 kept = np.mean([one[:, at] for one in drawn], axis=0) if drawn else None
                 value = float(values[at])
@@ -84,10 +84,7 @@ def _of_tables(tables: np.ndarray) -> np.ndarray:
 def _resampled(labels: np.ndarray, clusters: np.ndarray, bootstrap: Bootstrap) -> np.ndarray:
     """Return both purities on resamples of the items: float64 [r, 2]."""
     cells, shape = _cells(labels, clusters)
-    size, parts = shape[0] * shape[1], []
-    for draw in bootstrap.draws(len(labels)):
-        codes = cells[draw] + np.arange(len(draw))[:, None] * size
-        parts.append(_of_tables(np.bincount(codes.ravel(), minlength=len(draw) * size).reshape(-1, *shape)))
+    parts = [_of_tables(summed(times, cells, shape[0] * shape[1]).reshape(-1, *shape)) for times in bootstrap.counts(len(labels))]
     return np.concatenate(parts)
 
 

@@ -9,14 +9,14 @@ import numpy as np
 
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData, TextSet
-from crosslign.tasks.measures import Bootstrap, Measure
+from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
 from crosslign.tasks.scorers._labels import first_of_each, sides, stops_counted
 from crosslign.vectors import finite
 
 
-@SCORERS.register(version=1)
+@SCORERS.register(version=2)
 def language_probe(
-    task: TaskData, *, languages: Mapping[str, Sequence[str]], max_iter: int = 1000, resamples: int = 1000, seed: int = 42
+    task: TaskData, *, languages: Mapping[str, Sequence[str]], max_iter: int = 1000, resamples: int = RESAMPLES, seed: int = 42
 ) -> Iterator[Measure]:
     """Yield the accuracy of a logistic regression (L2, C = 1), and of a linear SVM as a check, for each set of languages.
 
@@ -51,7 +51,7 @@ def language_probe(
             spread[spread == 0] = 1.0
             with stops_counted(task.name, name):
                 right = model.fit((x - centre) / spread, taught).predict((asked - centre) / spread) == gold
-            yield Measure(name, "accuracy", float(right.mean()), len(right), protocol=protocol, resamples=bootstrap.mean(right, kind))
+            yield Measure(name, "accuracy", float(right.mean()), len(right), protocol=protocol, resamples=bootstrap.mean(right))
 
 
 def _balanced(data: TextSet, langs: Sequence[str], split: str | None) -> tuple[np.ndarray, np.ndarray]:

@@ -8,14 +8,14 @@ import numpy as np
 
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData
-from crosslign.tasks.measures import Bootstrap, Measure
+from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
 from crosslign.tasks.scorers._labels import classes, few_shot_draws, sides, stops_counted
 from crosslign.vectors import finite
 
 
-@SCORERS.register(version=1)
+@SCORERS.register(version=2)
 def linear_classification(
-    task: TaskData, *, experiments: int = 10, samples_per_label: int = 8, max_iter: int = 100, resamples: int = 1000, seed: int = 42
+    task: TaskData, *, experiments: int = 10, samples_per_label: int = 8, max_iter: int = 100, resamples: int = RESAMPLES, seed: int = 42
 ) -> Iterator[Measure]:
     """Yield for each subset the accuracy on its test items, mean over experiments that each draw a few training items of every class.
 
@@ -49,4 +49,4 @@ def linear_classification(
                 model = LogisticRegression(max_iter=max_iter, random_state=seed).fit(vectors[drawn], taught[drawn])
                 right += model.predict(questions) == gold
         right /= experiments
-        yield Measure(subset, "accuracy", float(right.mean()), len(right), resamples=bootstrap.mean(right))
+        yield Measure(subset, "accuracy", float(right.mean()), len(right), resamples=bootstrap.over(asked.clusters).mean(right))

@@ -9,12 +9,12 @@ import numpy as np
 from crosslign.errors import InputError
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Items, TaskData
-from crosslign.tasks.measures import Bootstrap, Measure
+from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
 from crosslign.tasks.scorers._logits import check_classes, logits_of
 
 
-@SCORERS.register(version=1)
-def multi_label(task: TaskData, *, threshold: float = 0.5, resamples: int = 1000, seed: int = 42) -> Iterator[Measure]:
+@SCORERS.register(version=2)
+def multi_label(task: TaskData, *, threshold: float = 0.5, resamples: int = RESAMPLES, seed: int = 42) -> Iterator[Measure]:
     """Yield for each subset `micro_f1`, `mean_r_precision`, `exact_match` and `top1_in_gold`.
 
     A class is predicted where the sigmoid of its logit reaches the threshold. R-precision of an item with R gold classes is the share of
@@ -35,7 +35,7 @@ def multi_label(task: TaskData, *, threshold: float = 0.5, resamples: int = 1000
         outcomes = item_outcomes(logits, predicted, gold)
         constant = len(items) > 1 and (predicted == predicted[0]).all() and not (gold == gold[0]).all()
         collapsed = "the same classes for every item" if constant else ""
-        drawn = bootstrap.means(np.stack(list(outcomes.values()), 1))
+        drawn = bootstrap.over(items.clusters).means(np.stack(list(outcomes.values()), 1))
         means = np.stack([values.mean() for values in outcomes.values()])
         columns = list(outcomes)
         for metric in ("mean_r_precision", "exact_match", "top1_in_gold"):

@@ -9,13 +9,13 @@ import numpy as np
 from crosslign.errors import InputError
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData
-from crosslign.tasks.measures import Bootstrap, Measure
+from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
 from crosslign.tasks.scorers._labels import classes
 from crosslign.tasks.scorers._logits import logits_of
 
 
 @SCORERS.register(version=1)
-def multiple_choice(task: TaskData, *, resamples: int = 1000, seed: int = 42) -> Iterator[Measure]:
+def multiple_choice(task: TaskData, *, resamples: int = RESAMPLES, seed: int = 42) -> Iterator[Measure]:
     """Yield for each subset the share of questions whose right choice has the highest logit; of equal logits the first choice wins.
 
     Items of one `group` are the choices of one question, label 1 marks the right one. A system that gives all choices of every question

@@ -9,14 +9,14 @@ import numpy as np
 from crosslign.errors import InputError
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import LEFT, RIGHT, TaskData
-from crosslign.tasks.measures import Bootstrap, Measure
+from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
 from crosslign.vectors import pair_cosines
 
 METRICS = ("average_precision", "accuracy")
 
 
-@SCORERS.register(version=1)
-def pair_classification(task: TaskData, *, resamples: int = 1000, seed: int = 42) -> Iterator[Measure]:
+@SCORERS.register(version=2)
+def pair_classification(task: TaskData, *, resamples: int = RESAMPLES, seed: int = 42) -> Iterator[Measure]:
     """Yield for each subset the average precision of the cosines, and the accuracy at the threshold that is best on the same pairs.
 
     The score of a gold link is 1 for a pair of equal meaning and 0 for any other. MTEB's pair classification names the same two
@@ -38,12 +38,13 @@ def pair_classification(task: TaskData, *, resamples: int = 1000, seed: int = 42
             yield from (Measure(subset, metric, None, n, reason=reason) for metric in METRICS)
             continue
         cosines = pair_cosines(data.matrix, left.rows[first], right.rows[second]).astype(np.float64)
-        drawn = [average_precision(cosines, same, times) for times in bootstrap.counts(n)]
+        drawn_over = bootstrap.over([left.clusters[at] for at in first])
+        drawn = [average_precision(cosines, same, times) for times in drawn_over.counts(n)]
         value = float(average_precision(cosines, same, np.ones((1, n)))[0])
         yield Measure(subset, METRICS[0], value, n, resamples=np.concatenate(drawn) if drawn else None)
         threshold = best_accuracy_threshold(cosines, same)
         right_ones = (cosines >= threshold) == same
-        resampled = bootstrap.mean(right_ones)
+        resampled = drawn_over.mean(right_ones)
         value = float(right_ones.mean())
         yield Measure(subset, METRICS[1], value, n, threshold=threshold, threshold_from="same_gold", resamples=resampled)
 

@@ -9,14 +9,14 @@ import numpy as np
 from crosslign.mining import Neighbours, neighbours
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import LEFT, RIGHT, Items, TaskData
-from crosslign.tasks.measures import Bootstrap, Measure, centred
+from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure, centred
 from crosslign.tasks.scorers._mined import nearest_item_scores, resampled_item_scores
 
 PROTOCOLS = ("", "strict", "string_equal")
 
 
-@SCORERS.register(version=1)
-def retrieval(task: TaskData, *, resamples: int = 1000, seed: int = 42) -> Iterator[Measure]:
+@SCORERS.register(version=2)
+def retrieval(task: TaskData, *, resamples: int = RESAMPLES, seed: int = 42) -> Iterator[Measure]:
     """Yield, for each subset, accuracy in both directions and their mean, and LASER's error rate.
 
     Every item with a gold link is a query among all items of the other side; directions are `xx2en` (source to target), `en2xx` and
@@ -42,9 +42,12 @@ def retrieval(task: TaskData, *, resamples: int = 1000, seed: int = 42) -> Itera
         near = neighbours(data.matrix, data.matrix, 2, source_rows=left.rows, target_rows=right.rows, device=devices)
         verdicts = _verdicts(near, left, right, sources, targets)
         bootstrap, nearest = Bootstrap(task.name, resamples, seed), near.forward_indices[sources, 0]
-        yield from _measures(subset, verdicts, bootstrap)
+        asked_of = ((left, sources), (right, targets))
+        yield from _measures(
+            subset, verdicts, *(bootstrap.over([side.clusters[at] for at in np.unique(asked)]) for side, asked in asked_of)
+        )
         f1 = nearest_item_scores(targets, nearest)["weighted_f1"]
-        drawn = resampled_item_scores(targets, nearest, bootstrap, "mteb", "xx2en").get("weighted_f1")
+        drawn = resampled_item_scores(targets, nearest, bootstrap.over([left.clusters[at] for at in sources])).get("weighted_f1")
         yield Measure(subset, "weighted_f1", f1, len(sources), "xx2en", "mteb", resamples=centred(drawn, f1))
 
 
@@ -85,11 +88,14 @@ def judge(indices: np.ndarray, scores: np.ndarray, queries: np.ndarray, answers:
     }
 
 
-def _measures(subset: str, verdicts: dict[str, tuple[np.ndarray, np.ndarray, bool]], bootstrap: Bootstrap) -> Iterator[Measure]:
+def _measures(
+    subset: str, verdicts: dict[str, tuple[np.ndarray, np.ndarray, bool]], of_sources: Bootstrap, of_targets: Bootstrap
+) -> Iterator[Measure]:
     for protocol, (forward, backward, aligned) in verdicts.items():
-        there, back = (bootstrap.mean(verdict, protocol, direction) for direction, verdict in (("xx2en", forward), ("en2xx", backward)))
+        # Aligned verdicts stand in the order of the sources, whose clusters are their targets', too.
+        there, back = of_sources.mean(forward), (of_sources if aligned else of_targets).mean(backward)
         if aligned:
-            both = bootstrap.mean((forward.astype(np.float64) + backward) / 2, protocol, "mean")
+            both = of_sources.mean((forward.astype(np.float64) + backward) / 2)
         else:
             both = None if there is None or back is None else (there + back) / 2
         accuracies = float(forward.mean()), float(backward.mean())

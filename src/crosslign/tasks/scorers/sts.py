@@ -6,20 +6,22 @@ from collections.abc import Iterator, Sequence
 from typing import Literal
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from crosslign.errors import InputError
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import LEFT, RIGHT, TaskData, members
-from crosslign.tasks.measures import Bootstrap, Measure
+from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure, summed
 from crosslign.vectors import pair_cosines
 
 METRICS = ("spearman", "pearson")
+Pairs = tuple[np.ndarray, np.ndarray, list[str | None]]
+"""Cosines, grades and clusters of the pairs of a subset."""
 
 
-@SCORERS.register(version=1)
-def sts(task: TaskData, *, aggregation: Sequence[Literal["all", "wmean"]] = (), resamples: int = 1000, seed: int = 42) -> Iterator[Measure]:
+@SCORERS.register(version=2)
+def sts(
+    task: TaskData, *, aggregation: Sequence[Literal["all", "wmean"]] = (), resamples: int = RESAMPLES, seed: int = 42
+) -> Iterator[Measure]:
     """Yield Spearman and Pearson correlation of each subset, and further aggregations of the task's named averages.
 
     The plain mean of the subsets is always made (as every named average is). `all` is one correlation over all their pairs together,
@@ -33,17 +35,18 @@ def sts(task: TaskData, *, aggregation: Sequence[Literal["all", "wmean"]] = (), 
     """
     data = task.only_set()
     bootstrap = Bootstrap(task.name, resamples, seed)
-    pairs: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    pairs: dict[str, Pairs] = {}
     for subset in data.subsets:
         left, right = data.items(subset, LEFT), data.items(subset, RIGHT)
         first, second, gold = data.links(subset, left, right)
         if np.isnan(gold).any():
             raise InputError("a pair has no gold score", where=f"task {task.name!r}, subset {subset!r}", do="Drop such pairs in the reader")
-        pairs[subset] = pair_cosines(data.matrix, left.rows[first], right.rows[second]).astype(np.float64), gold
+        cosines = pair_cosines(data.matrix, left.rows[first], right.rows[second]).astype(np.float64)
+        pairs[subset] = cosines, gold, [left.clusters[at] for at in first]
     made = {}
-    for subset, (cosines, gold) in pairs.items():
+    for subset, (cosines, gold, clusters) in pairs.items():
         for metric in METRICS:
-            made[subset, metric] = _measure(subset, metric, "", cosines, gold, bootstrap)
+            made[subset, metric] = _measure(subset, metric, "", cosines, gold, bootstrap.over(clusters))
     yield from made.values()
     for name in task.averages:
         wanted = members(task.averages, name, list(pairs))
@@ -54,35 +57,43 @@ def sts(task: TaskData, *, aggregation: Sequence[Literal["all", "wmean"]] = (), 
                 continue
             if "all" in aggregation:
                 cosines, gold = (np.concatenate([pairs[subset][side] for subset in wanted]) for side in (0, 1))
-                yield _measure(name, metric, "all", cosines, gold, bootstrap)
+                clusters = [cluster and f"{subset}:{cluster}" for subset in wanted for cluster in pairs[subset][2]]
+                yield _measure(name, metric, "all", cosines, gold, bootstrap.over(clusters))
             if "wmean" in aggregation:
                 yield _weighted_mean(name, [made[subset, metric] for subset in wanted])
 
 
-def correlation(system: np.ndarray, gold: np.ndarray, metric: str) -> np.ndarray:
-    """Return correlations along the last axis, float64; NaN where one side is constant or there are fewer than two pairs.
+def correlation(system: np.ndarray, gold: np.ndarray, metric: str, times: np.ndarray | None = None) -> np.ndarray:
+    """Return correlations, of all pairs or of resamples of them; NaN where one side is constant or there are fewer than two pairs.
 
-    `spearman` is Pearson's on ranks, with average ranks for ties.
+    `spearman` is Pearson's on ranks, with average ranks for ties; a pair that is drawn several times ties with itself, so that ranks
+    follow from how often each value is drawn, without sorting a resample.
+
+    Args:
+        system, gold: [n].
+        metric: `spearman` or `pearson`.
+        times: [r, n], how often each pair counts; each once by default.
+
+    Returns:
+        float64 [r]; a single value where each pair counts once.
     """
-    if system.shape[-1] < 2:
-        return np.full(system.shape[:-1], np.nan)
-    if metric == "spearman":
-        system, gold = _ranks(system), _ranks(gold)
-    constant = (np.ptp(system, axis=-1) == 0) | (np.ptp(gold, axis=-1) == 0)
-    x, y = system - system.mean(-1, keepdims=True), gold - gold.mean(-1, keepdims=True)
-    lengths = np.sqrt((x * x).sum(-1) * (y * y).sum(-1))
-    out = np.full(np.shape(constant), np.nan)
-    np.divide((x * y).sum(-1), lengths, out=out, where=~constant)
-    return np.clip(out, -1.0, 1.0)
-
-
-def _ranks(values: np.ndarray) -> np.ndarray:
-    """Return ranks along the last axis, from 1, float64; ties share their mean. Arrow is loaded anyway, SciPy takes a second."""
-    out = np.empty(values.shape)
-    for row, ranks in zip(values.reshape(-1, values.shape[-1]), out.reshape(-1, values.shape[-1]), strict=True):
-        given = pa.array(row)
-        np.add(pc.rank(given, tiebreaker="min"), pc.rank(given, tiebreaker="max"), out=ranks)
-    return out / 2
+    if times is None:
+        return np.asarray(correlation(system, gold, metric, np.ones((1, len(gold))))[0])
+    if len(gold) < 2:
+        return np.full(len(times), np.nan)
+    sides, constant = [], np.zeros(len(times), dtype=bool)
+    for values in (system, gold):
+        _, value_of = np.unique(values, return_inverse=True)
+        drawn = summed(times, value_of, int(value_of.max()) + 1)
+        constant |= (drawn > 0).sum(1) < 2
+        ranks = np.cumsum(drawn, axis=1) - (drawn - 1) / 2
+        sides.append(ranks[:, value_of] if metric == "spearman" else np.broadcast_to(values - values.mean(), times.shape))
+    total = times.sum(1, keepdims=True)
+    x, y = (side - (times * side).sum(1, keepdims=True) / total for side in sides)
+    lengths = np.sqrt((times * x * x).sum(1) * (times * y * y).sum(1))
+    out = np.full(len(times), np.nan)
+    np.divide((times * x * y).sum(1), lengths, out=out, where=~constant)
+    return np.asarray(np.clip(out, -1.0, 1.0))
 
 
 def _measure(subset: str, metric: str, protocol: str, cosines: np.ndarray, gold: np.ndarray, bootstrap: Bootstrap) -> Measure:
@@ -90,7 +101,7 @@ def _measure(subset: str, metric: str, protocol: str, cosines: np.ndarray, gold:
     if np.isnan(value):
         reason = "fewer than two pairs" if n < 2 else f"all {'gold scores' if np.ptp(gold) == 0 else 'cosines'} are equal"
         return Measure(subset, metric, None, n, protocol=protocol, reason=reason)
-    drawn = [correlation(cosines[draw], gold[draw], metric) for draw in bootstrap.draws(n, protocol)]
+    drawn = [correlation(cosines, gold, metric, times) for times in bootstrap.counts(n)]
     return Measure(subset, metric, value, n, protocol=protocol, resamples=np.concatenate(drawn) if drawn else None)
 
 
