@@ -5,16 +5,28 @@ The frame of a job stands beside it: no byte of a result hangs on that, so a cha
 
 from __future__ import annotations
 
+import glob
+import os
+import re
 import shutil
+import socket
+import uuid
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from filelock import Timeout
+
+from crosslign.errors import ResourceError
+from crosslign.files.atomic import disk_problem
 from crosslign.files.lineage import FOLDERS, Lineage, lineage_path
+from crosslign.files.locks import locked
 
 Paths = dict[str, Any]
+ALIVE = ".alive"
+"""File of a temporary folder whose lock its process holds; `host:pid` stands in it."""
 
 
 def as_paths(items: Iterable[tuple[str, Any]]) -> Paths:
@@ -74,22 +86,64 @@ class Job:
     def publish(self, kind: str) -> Iterator[tuple[dict[str, Path], dict[str, Any]]]:
         """Yield temporary paths by output name, and counts to fill; give them their final names, lineage first, at the end.
 
-        What a killed job left in its temporary folder is removed when it starts again.
+        They lie in folders of this process alone, `.<name>.<number>.part` beside the outputs. What killed jobs left there is removed
+        when one starts again; what a live one writes, on any machine, is not touched.
         """
         temporary: dict[str, Path] = {}
         counts: dict[str, Any] = {}
-        folders = {final: final.with_name(f".{final.name}.part") for final in self.outputs.values()}
-        for name, final in self.outputs.items():
-            shutil.rmtree(folders[final], ignore_errors=True)
-            temporary[name] = folders[final] / final.name
-        try:
+        with ExitStack() as held:
+            for name, final in self.outputs.items():
+                _remove_leftovers(final)
+                temporary[name] = held.enter_context(_folder_beside(final)) / final.name
             yield temporary, counts
             self.write_lineage(kind, temporary.values(), counts, self.outputs.values())
             for name, final in self.outputs.items():
                 _move(temporary[name], final)
-        finally:
-            for folder in folders.values():
-                shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextmanager
+def _folder_beside(final: Path) -> Iterator[Path]:
+    """Make a temporary folder, and keep a lock in it while the block runs; it is removed at the end."""
+    folder = final.with_name(f".{final.name}.{uuid.uuid4().hex[:8]}.part")
+    try:
+        try:
+            folder.mkdir(parents=True)
+            (folder / ALIVE).write_text(f"{socket.gethostname()}:{os.getpid()}", encoding="utf-8")
+        except OSError as error:
+            raise disk_problem(error, final) or error from error
+        with locked(folder / ALIVE):
+            yield folder / "new"  # not there yet: stages make folders themselves
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_leftovers(final: Path) -> None:
+    """Remove the temporary folders of an output whose processes have ended."""
+    own = re.compile(rf"\.{re.escape(final.name)}\.[0-9a-f]{{8}}\.part")
+    for folder in [path for path in final.parent.glob(f".{glob.escape(final.name)}.*.part") if own.fullmatch(path.name)]:
+        try:
+            if not (folder / ALIVE).is_file():
+                continue  # no job's, or one that begins this moment
+            lock = locked(folder / ALIVE, 0.0)
+            with lock:
+                if not isinstance(lock, nullcontext) or _ended_here(folder / ALIVE):
+                    shutil.rmtree(folder, ignore_errors=True)
+        except (Timeout, OSError, ResourceError):  # at work, or another user's, or just gone
+            continue
+
+
+def _ended_here(mark: Path) -> bool:
+    """Tell, where there are no locks, whether a process of this machine has ended; of others nobody knows."""
+    host, _, number = mark.read_text(encoding="utf-8", errors="replace").rpartition(":")
+    if host != socket.gethostname() or not number.isdigit():
+        return False
+    try:
+        os.kill(int(number), 0)
+    except ProcessLookupError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def _move(temporary: Path, final: Path) -> None:

@@ -1,0 +1,83 @@
+"""Where a job writes before its artefacts have their names: folders of its own, and what killed jobs left of theirs goes."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import socket
+
+import pytest
+
+from crosslign.files import write_text
+from crosslign.files.lineage import Lineage
+from crosslign.jobs.job import ALIVE, Job
+
+
+def job(folder, name="a.txt"):
+    out = folder / "results" / name
+    return Job("score", {}, {"file": out}, {}, 1, Lineage("score", {}, [], folder / "results"))
+
+
+def leftover(folder, mark, name="a.txt", number="0123abcd"):
+    part = folder / "results" / f".{name}.{number}.part"
+    part.mkdir(parents=True)
+    (part / ALIVE).write_text(mark)
+    (part / name).write_text("half")
+    return part
+
+
+def run(made):
+    with made.publish("text") as (out, counts):
+        write_text(out["file"], "whole")
+        counts["lines"] = 1
+        return out["file"].parent
+
+
+def test_two_jobs_at_one_output_do_not_meet_and_nothing_is_left(tmp_path):
+    one, other = job(tmp_path), job(tmp_path)
+    with one.publish("text") as (first, _):
+        write_text(first["file"], "first")
+        with other.publish("text") as (second, _):
+            assert first["file"].parent != second["file"].parent
+            assert first["file"].read_text() == "first"
+            write_text(second["file"], "second")
+        assert first["file"].read_text() == "first"
+    assert sorted(path.name for path in (tmp_path / "results").iterdir()) == ["a.txt", "a.txt.lineage.json"]
+    assert (tmp_path / "results" / "a.txt").read_text() == "first"
+
+
+def test_what_a_killed_job_left_is_removed_and_no_other_output_s(tmp_path):
+    dead, others = leftover(tmp_path, "elsewhere:1"), leftover(tmp_path, "elsewhere:1", "a.txt.gz")
+    plain = tmp_path / "results" / ".a.txt.89abcdef.part"  # what `atomic_path` is writing
+    plain.write_text("half")
+    run(job(tmp_path))
+    assert not dead.exists()
+    assert others.is_dir()
+    assert plain.is_file()
+
+
+@pytest.mark.parametrize(("mark", "stays"), [("elsewhere:1", True), ("{host}:{own}", True), ("{host}:{dead}", False), ("no mark", True)])
+def test_without_locks_only_what_is_known_to_have_ended_is_removed(tmp_path, monkeypatch, mark, stays):
+    def flock(descriptor, operation):
+        raise OSError(errno.ENOLCK, "no locks here")
+
+    monkeypatch.setattr(fcntl, "flock", flock)
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitpid(child, 0)
+    part = leftover(tmp_path, mark.format(host=socket.gethostname(), own=os.getpid(), dead=child))
+    run(job(tmp_path))
+    assert part.exists() == stays
+
+
+def test_a_job_that_fails_leaves_nothing(tmp_path):
+    def fails():
+        with job(tmp_path).publish("text") as (out, _):
+            write_text(out["file"], "half")
+            raise ValueError("no")
+
+    with pytest.raises(ValueError, match="no"):
+        fails()
+    assert not list((tmp_path / "results").iterdir())
