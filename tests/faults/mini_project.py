@@ -9,6 +9,8 @@ import shutil
 import signal
 import subprocess
 import sys
+import sysconfig
+import venv
 from pathlib import Path
 
 from project_copy import ROOT, WORKFLOW, copy_project, environment
@@ -27,17 +29,26 @@ def make_project(target: Path) -> Path:
     return target
 
 
+def make_environment(folder: Path) -> str:
+    """Make an environment with this one's packages; return its interpreter."""
+    venv.create(folder, symlinks=True)
+    (own,) = folder.glob("lib/python*/site-packages")
+    (own / "these.pth").write_text(f"import site; site.addsitedir({sysconfig.get_paths()['purelib']!r})\n", encoding="utf-8")
+    return str(folder / "bin" / "python")
+
+
 class Mini:
     """One such project."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = make_project(folder)
         self.results = self.folder / "results" / "mini"
+        self.python = sys.executable
 
     def command(self, *arguments: str, cores: str = "2", config: tuple[str, ...] = ()) -> list[str]:
         """Return the command that builds everything."""
         extra = ["--config", *config] if config else []
-        return [sys.executable, "-m", "snakemake", "--cores", cores, *arguments, *extra]
+        return [self.python, "-m", "snakemake", "--cores", cores, *arguments, *extra]
 
     def environment(self, **changes: str) -> dict[str, str]:
         """Return the environment of a run: no network, one thread a library."""

@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 import pytest
-from mini_project import Mini, alive, kill_all, tree
+from mini_project import Mini, alive, kill_all, make_environment, tree
 
 pytestmark = pytest.mark.workflow
 
@@ -133,6 +133,24 @@ def test_f04_a_killed_engine_takes_its_jobs_along_and_the_next_call_names_the_on
     assert copy.artefacts() == undisturbed.artefacts()
 
 
+def test_f04_a_terminal_that_goes_away_ends_the_run_in_order_and_nothing_stays_locked(undisturbed, copy):
+    """As when ssh drops: SIGHUP, and no terminal to print to."""
+    for folder in ("systems", "embeddings", "scores", "tables"):
+        shutil.rmtree(copy.results / folder)
+    pid, terminal = pty.fork()
+    if not pid:
+        os.chdir(copy.folder)
+        os.execve(copy.python, copy.command(), copy.environment())
+    threading.Thread(target=_read_all, args=(terminal,), daemon=True).start()
+    wait_until(lambda: scripts(pid))
+    os.close(terminal)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 1
+    copy.run()
+    assert copy.tables() == undisturbed.tables()
+    assert copy.artefacts() == undisturbed.artefacts()
+    assert copy.leftovers() == []
+
+
 TOLD = """
 import asyncio, os, signal, sys
 real = asyncio.Runner.run
@@ -197,7 +215,8 @@ def test_f30_without_a_network_everything_runs_once_the_data_are_there(undisturb
 
 
 def test_f40_other_cores_threads_and_places_give_the_same_tables(undisturbed, tmp_path):
-    mini = Mini(tmp_path / "a path with spaces, ümlauts & (brackets)")
+    mini = Mini(tmp_path / "a path with spaces, 'quotes', ümlauts & (brackets)")
+    mini.python = make_environment(mini.folder / ".venv")
     mini.run("--keep-going", cores="64", OMP_NUM_THREADS="3", MKL_NUM_THREADS="2")
     assert mini.tables() == undisturbed.tables()
     mini.run("--forcerun", "make_table", cores="1")

@@ -34,7 +34,7 @@ from material import (
 
 from crosslign.config import graph
 from crosslign.config.entry_keys import options_of
-from crosslign.corpora import STAND_INS
+from crosslign.corpora import EVALUATIONS, STAND_INS
 from crosslign.corpora.pipeline import Pipeline
 from crosslign.examples import BUILDERS, Material
 from crosslign.examples.rows import Rows
@@ -109,10 +109,22 @@ def evaluations(kept):
     for reader, label, _ in cover("corpora.evaluations", entries, kept):
         others = frozenset(behind_corpora([label]) - {f"crosslign.corpora.evaluations.{reader}"})
         yield f"corpora.evaluations/{reader}", label, Case(partial(_evaluation, label), others)
+    yield "corpora.evaluations/aligned_lines", "two languages", Case(_aligned_lines)  # of a user's own files: the catalog has none
+
+
+def _aligned_lines():
+    files = {f"news.{lang}": FOLDER / "lines" / f"news.{lang}" for lang in ("de", "en")}
+    for path, side in zip(files.values(), (1, 0), strict=True):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("".join(f"{pair[side]}\n" for pair in PAIRS[:6]), encoding="utf-8")
+    return _parts(EVALUATIONS.get("aligned_lines")(files, {}, "lines", ["de", "en"], None, 42))
 
 
 def _evaluation(name):
-    found = evaluation(name)
+    return _parts(evaluation(name))
+
+
+def _parts(found):
     return {part: rows_digest(getattr(found, part)) for part in ("texts", "items", "gold")}
 
 

@@ -1,5 +1,6 @@
 # Configuration, checked before anything runs; names, paths, versions and resources that all rules share.
 import os
+import shlex
 import shutil
 import sys
 import threading
@@ -41,12 +42,13 @@ from crosslign.config.versions import job_versions
 from crosslign.console import summary
 from crosslign.errors import CrosslignError, InputError
 from crosslign.files.atomic import require_writable
-from crosslign.files.home import with_home
+from crosslign.files.home import require_plain_path, with_home
 from crosslign.files.lineage import is_sidecar, sidecar_of
 from crosslign.files.rows import EVALUATION_FILES
 from crosslign.jobs.alone import ENGINE_VARIABLE, engine_mark
 from crosslign.jobs.failures import FailuresHandler
 from crosslign.jobs.job import inputs_of
+from crosslign.jobs.hangup import end_on_hangup
 from crosslign.jobs.leases import gpu_note, visible_gpus
 from crosslign.jobs.remaining import Remaining, RemainingHandler
 from crosslign.paths import (
@@ -69,9 +71,12 @@ from crosslign.slurm.checks import (
 from crosslign.slurm.executor import PatientExecutor
 from crosslign.views.hub_models import hub_models, uses_gpu
 from snakemake.exceptions import WorkflowError
+from snakemake.executors.local import Executor as LocalExecutor
 from snakemake.jobs import Job
 from snakemake.persistence import ParamsChange, PersistenceBase
 from snakemake.scheduling.job_scheduler import JobScheduler
+from snakemake.script import PythonScript
+from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 
 ROOT = Path(workflow.current_basedir).parents[1]
@@ -178,8 +183,32 @@ def told_to_end(scheduler, *signal):
     ).start()
 
 
+def quote_interpreter(executor):
+    """Have an executor give the interpreter's path as a shell must read it: Snakemake puts it into commands as it stands, spaces too."""
+    as_it_stands = executor.get_python_executable
+    executor.get_python_executable = lambda self: shlex.quote(as_it_stands(self))
+
+
+run_script = PythonScript._execute_cmd
+
+
+def run_with_quoted_interpreter(script, command, **given):
+    """Run a script's command, in which Snakemake leaves the interpreter's path as it stands."""
+    if given.get("py_exec") == sys.executable:
+        given["py_exec"] = shlex.quote(sys.executable)
+    return run_script(script, command, **given)
+
+
+executors = (plugin.executor for plugin in ExecutorPluginRegistry().plugins.values())
+for executor in {LocalExecutor, RemoteExecutor, *executors}:
+    if "get_python_executable" in vars(executor):
+        quote_interpreter(executor)
+PythonScript._execute_cmd = run_with_quoted_interpreter
 JobScheduler.exit_gracefully = told_to_end
+end_on_hangup()
 if workflow.is_main_process:
+    with ends_in_words():
+        require_plain_path(ROOT, Path(sys.executable))
     logger.addHandler(failures)
     # Snakemake asks this of a job when it fails, and knows `retries` alone.
     Job.restart_times = property(further_tries)

@@ -17,3 +17,19 @@ def with_home(text: str) -> Path:
         return Path(text).expanduser()
     except RuntimeError as error:
         raise InputError("no home folder is known", where=text, do="Write the path out") from error
+
+
+UNQUOTABLE = set('$`"\\{}\n')
+"""Characters of a path that the shells and templates between Snakemake and a job's process read as something else."""
+
+
+def require_plain_path(*paths: Path) -> None:
+    """Refuse paths that no job could be started from; spaces, umlauts and brackets are none of these.
+
+    Raises:
+        InputError: names the path and the characters.
+    """
+    for path in paths:
+        if found := sorted(UNQUOTABLE & set(str(path.absolute()))):
+            do = "Move or rename the folder, and run `make` again: an environment does not move along"
+            raise InputError("no job can be started here", where=str(path), why=f"{' '.join(map(repr, found))} in the path", do=do)

@@ -18,6 +18,7 @@ from crosslign.files.atomic import disk_problem
 from crosslign.files.fingerprint import fingerprint
 from crosslign.files.lineage import AGAIN, Lineage, beside_recipe
 from crosslign.jobs.alone import end_with_engine, only_one
+from crosslign.jobs.hangup import end_on_hangup
 from crosslign.jobs.job import Job, Paths, as_paths, inputs_of
 from crosslign.jobs.leases import lease_gpus
 from crosslign.jobs.offline import no_network
@@ -126,6 +127,7 @@ def execute(
     input cannot be used, so that it is not tried again.
     """
     end_with_engine(os.environ)
+    end_on_hangup()
     try:
         with only_one(Path(log)):
             _execute(stage, inputs, outputs, dict(params), threads, Path(log), dict(resources))

@@ -235,14 +235,14 @@ def test_only_large_searches_get_threads_and_a_gpu(paper, quick):
 
 
 def test_a_run_is_counted_with_every_name_it_keeps_and_a_training_with_its_queue(paper, mpcl):
-    """By hand, at 4 bytes a weight: MPCL keeps its last weights and five best ones; BERT-base twice and two rings of 409,600 keys."""
+    """By hand, at 4 bytes a weight: MPCL keeps its last weights and five best ones; two encoders of 768 numbers have a ring each."""
     run = next(name for system in mpcl.systems for name in runs_of(mpcl, system) if len(kept_checkpoints(run_recipe(mpcl, name))) == 6)
     found = load_of(mpcl, "train_system", {"run": run})
     assert found.kept_mb == pytest.approx(4 * 6 * found.parameters)
     copies = sum(copies_mb(mpcl, run).values())
     assert found.staged_mb - copies == pytest.approx((3 * 3 + 4 * 5) * 4 * found.parameters)
     bert = load_of(paper, "train_system", {"run": "MB-base-s42"})
-    rings = 2 * 409_600 * 768 * 4 / 1e6
+    rings = 2 * 204_800 * 768 * 4 / 1e6
     names = len(kept_checkpoints(run_recipe(paper, "MB-base-s42"))) - 1
     working = 3 * (4 * 4 * bert.parameters + rings) + 4 * names * 4 * bert.parameters
     assert bert.staged_mb - sum(copies_mb(paper, "MB-base-s42").values()) == pytest.approx(working)

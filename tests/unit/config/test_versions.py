@@ -39,7 +39,7 @@ RECIPES = {
                    "build_view@1 full_translation@1 apertium@1"),
     "build_examples": ({"entry": {"builder": "union"}}, "build_examples@1 union@1"),
     "embed": ({"head": {"name": "label", "entry": {"kind": "classification"}}}, "embed@1 classification@1"),
-    "score": ({"task_entry": {"scorer": "sts"}}, "score@2 sts@1"),
+    "score": ({"task_entry": {"scorer": "sts"}}, "score@2 sts@2"),
     "mine_search": ({"backend": "exact"}, "mine_search@1 exact@1"),
     "draw_figure": ({"kind": "bars"}, "draw_figure@1 bars@1"),
     "make_table": ({"rows": []}, "make_table@1"),
@@ -63,13 +63,13 @@ def test_a_job_rests_on_its_stage_and_on_what_its_recipe_names(rule):
 
 def test_a_training_rests_on_its_terms_parts_and_the_scorers_that_it_selects_by():
     said = job_versions("train_system", TRAINING, {"dev": {"scorer": "sts"}})
-    assert said == "train_system@1 momentum_contrast@1 infonce@1 momentum_queue@1 classification@1 sts@1"
+    assert said == "train_system@1 momentum_contrast@1 infonce@1 momentum_queue@1 classification@1 sts@2"
 
 
 def test_two_of_one_name_are_told_apart_by_their_seam():
     said = job_versions("train_system", TRAINING, {"dev": {"scorer": "classification"}})
     assert "parts.classification@1" in said
-    assert "scorers.classification@1" in said
+    assert "scorers.classification@2" in said
 
 
 def test_what_rises_is_named_and_what_nobody_had_named_was_the_first():

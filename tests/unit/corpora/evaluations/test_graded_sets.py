@@ -163,7 +163,7 @@ def test_sts17_of_mteb_by_folder_and_mistakes(tmp_path):
     for broken, message in (
         ({**row, "score": 6}, "from 0 to 5"),
         ({**row, "sentence2": ""}, "sentence2 is empty"),
-        ([], "not a JSON object"),
+        ([1], "not a JSON object"),
     ):
         paths["data/en-tr/test.jsonl"].write_text(json.dumps(broken) + "\n")
         with pytest.raises(InputError, match=message):
