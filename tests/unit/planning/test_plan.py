@@ -1,11 +1,14 @@
 """Plans: jobs from a dry run's words, times from benchmark files, GPU-hours from recipes, files by state."""
 
 import json
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from crosslign.cli.commands import plan
 from crosslign.cli.commands.plan import planned
 from crosslign.cli.main import main
 from crosslign.config.data_plan import FileNeed
@@ -29,6 +32,7 @@ from crosslign.planning.data import data_lines, files_csv
 from crosslign.planning.plan import measured, plan_text, status_text
 
 ROOT = Path(__file__).resolve().parents[3]
+PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 HEAD = "s\th:m:s\tmax_rss\n"
 DRY_RUN = """Building DAG of jobs...
 Job stats:
@@ -110,6 +114,16 @@ def test_tokenised_examples_are_on_disk_once_for_all_trainings_that_share_them(p
     pairs = 2.2 * examples_mb(project, "nli_en_pairs")
     assert other.peak_mb - other.kept_mb == pytest.approx(more[1].peak_mb - more[1].kept_mb + pairs, abs=4)
     assert copy > 20
+
+
+@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+def test_what_snakemake_says_against_a_plan_is_told_wherever_it_prints_it(tmp_path, monkeypatch, capsys, stream):
+    said = (
+        f"import sys; print('Using workflow specific profile x', file=sys.stderr); print('Missing input files: a.txt', file=sys.{stream})"
+    )
+    monkeypatch.setattr(plan, "_dry_run", lambda *_: subprocess.Popen([sys.executable, "-c", f"{said}; sys.exit(1)"], **PIPES))
+    assert main(["plan", "--directory", str(ROOT), "--config", "scale=quick"]) == 2
+    assert "Snakemake cannot plan this; Missing input files: a.txt" in capsys.readouterr().err
 
 
 def test_trainings_that_no_number_of_tries_has_time_for_are_named():

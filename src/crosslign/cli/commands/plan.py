@@ -59,7 +59,8 @@ class Plan:
         # Both at once: what is to be done, and all that there is to the targets, done or not.
         processes = [_dry_run(args), _dry_run(args, "--forceall", "--quiet", "rules")]
         said = [process.communicate() for process in processes]
-        if failed := [stderr for process, (_, stderr) in zip(processes, said, strict=True) if process.returncode]:
+        # Its own reasons it prints to the one stream or to the other.
+        if failed := ["".join(streams) for process, streams in zip(processes, said, strict=True) if process.returncode]:
             raise InputError("Snakemake cannot plan this", where=str(args.directory), why=complaint(failed[0]))
         (counts, jobs), (every, _) = (planned(stdout + stderr) for stdout, stderr in said)
         cached = {stage: count - counts.get(stage, 0) for stage, count in every.items()}
