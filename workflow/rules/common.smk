@@ -39,7 +39,7 @@ from crosslign.config.settings import own_file, read_settings
 from crosslign.config.targets import covered, target_files, target_names
 from crosslign.config.uses import require_own_files
 from crosslign.config.versions import job_versions
-from crosslign.console import summary
+from crosslign.reporting.summary import summary
 from crosslign.errors import CrosslignError, InputError
 from crosslign.files.atomic import require_writable
 from crosslign.files.home import require_plain_path, with_home

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +13,7 @@ from numpy.typing import NDArray
 
 from crosslign.corpora.columns import sentences_of
 from crosslign.corpora.dedup import KEY_TYPE, keys_of
-from crosslign.files import iter_rows
+from crosslign.files import iter_rows, sheets
 
 COLUMNS = ("corpus", "evaluation", "rows", "found", "all_sides", "evaluation_texts", "texts_found", "removed", "expected")
 
@@ -107,11 +105,7 @@ def removed_by_corpus(decontaminations: Sequence[Mapping[str, Any]]) -> dict[tup
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return the matrix in long form: one line a corpus and evaluation set."""
-    text = io.StringIO()
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+    return sheets.as_csv(COLUMNS, [[row[column] for column in COLUMNS] for row in rows])
 
 
 def as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:

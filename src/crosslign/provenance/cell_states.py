@@ -10,6 +10,7 @@ from typing import Any
 
 from crosslign.errors import InputError
 from crosslign.files.lineage import read_lineage
+from crosslign.files.sheets import read_csv
 from crosslign.files.walk import files_below
 from crosslign.provenance.artefact_states import MISSING, STALE, TOUCHED, WHOLE, Finding
 from crosslign.reporting.cell import Cell
@@ -42,8 +43,7 @@ def _check_table(results: Path, path: Path) -> tuple[int, list[tuple[str, str]]]
     Raises:
         UNREADABLE: its lineage does not describe its cells.
     """
-    with open(path, encoding="utf-8", newline="") as file:
-        shown = list(csv.DictReader(file))
+    _, shown = read_csv(path)
     resolved = read_lineage(path)["recipe"]
     width = len(resolved["columns"])
     if len(shown) != width * len(resolved["cells"]):

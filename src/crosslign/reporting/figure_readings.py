@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from crosslign.files.sheets import read_csv
 from crosslign.reporting.figures._companions import COMPANIONS
 
 Numbers = Sequence[Mapping[str, str]]
@@ -18,9 +18,7 @@ def seen_in(numbers: Path) -> str:
     Args:
         numbers: its CSV.
     """
-    with numbers.open(encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        lines, columns = list(reader), reader.fieldnames or ()
+    columns, lines = read_csv(numbers)
     if companion := next((name for name in COMPANIONS if name in columns), ""):
         return _beside(companion, lines)
     if "change" in columns:

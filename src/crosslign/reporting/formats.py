@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import functools
-import io
 import itertools
 import re
 import unicodedata
@@ -14,7 +12,7 @@ from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
-from crosslign.files import write_text
+from crosslign.files import sheets, write_text
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.layout import PrintedCell, PrintedTable, by_letter, lay_out
 
@@ -120,15 +118,13 @@ def _csv_line(cell: PrintedCell, letters: Sequence[str]) -> list[Any]:
 
 def as_csv(table: PrintedTable) -> str:
     """Return one line a cell, unrounded, with the score files and the records that it came from; (row, column) names one cell."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(CSV_COLUMNS)
+    lines = []
     for row in table.rows:
         for column, letters, cell in zip(table.columns, table.column_letters, row.cells, strict=True):
             scale_by = "" if cell.value.text else f"{cell.scale_by:g}"
             line = _csv_line(cell, (letters, row.letters))
-            writer.writerow([table.id, row.name, column["name"], *line, row.block, row.system, scale_by])
-    return out.getvalue()
+            lines.append([table.id, row.name, column["name"], *line, row.block, row.system, scale_by])
+    return sheets.as_csv(CSV_COLUMNS, lines)
 
 
 def _latin(character: str) -> str:

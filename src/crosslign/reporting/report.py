@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from crosslign.console import number_of
 from crosslign.errors import printable
 from crosslign.files import write_text
 from crosslign.files.lineage import licences_of
+from crosslign.files.sheets import read_csv
 from crosslign.reporting.card import PAPERS
 from crosslign.reporting.figure_readings import seen_in
 from crosslign.reporting.formats import templates
@@ -67,8 +67,7 @@ def _figure(entry: Mapping[str, Any], files: Mapping[str, Path]) -> dict[str, st
 
 def overlap_rows(path: Path) -> list[dict[str, str]]:
     """Return the corpora and evaluation sets that share text, from the overlap's CSV, most rows first."""
-    with path.open(encoding="utf-8", newline="") as file:
-        found = [row for row in csv.DictReader(file) if int(row["found"])]
+    found = [row for row in read_csv(path)[1] if int(row["found"])]
     return sorted(found, key=lambda row: (-int(row["found"]), row["corpus"], row["evaluation"]))
 
 

@@ -8,7 +8,7 @@ from crosslign.files.lineage import Lineage, read_lineage
 from crosslign.provenance.code_states import code_lines, made
 from crosslign.provenance.settle import settle
 
-NOW = fingerprint(*code_behind("make_table", {}).values())
+NOW = fingerprint(*code_behind("measure_overlap", {}).values())
 
 
 @pytest.fixture
@@ -16,16 +16,16 @@ def results(tmp_path):
     """Tables: of today's code, of other code, of another version, touched, and a download of another version beside the results."""
     folder = tmp_path / "results" / "quick"
     for name, version, code in (
-        ("same", "make_table@1", NOW),
-        ("other", "make_table@1", "0123456789abcdef"),
+        ("same", "measure_overlap@1", NOW),
+        ("other", "measure_overlap@1", "0123456789abcdef"),
         ("early", "", ""),
-        ("raised", "make_table@7", NOW),
-        ("touched", "make_table@7", NOW),
+        ("raised", "measure_overlap@7", NOW),
+        ("touched", "measure_overlap@7", NOW),
     ):
         path = folder / "tables" / f"{name}.md"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(name)
-        Lineage("make_table", {}, [], folder, version=version, code=code).write(path, "table")
+        Lineage("measure_overlap", {}, [], folder, version=version, code=code).write(path, "table")
     (folder / "tables" / "touched.md").write_text("by hand")
     shared = tmp_path / "results" / "downloads" / "a.tsv"
     shared.parent.mkdir()
@@ -39,19 +39,19 @@ def test_other_code_of_the_same_version_and_other_versions_are_counted_apart(res
     assert code_lines(results) == [
         "other code, same version: 2 artefacts, which nothing has to be done about",
         f"another version (local@3 → local@1): 1 artefacts; {do}",
-        f"another version (make_table@7 → make_table@1): 2 artefacts; {do}",
+        f"another version (measure_overlap@7 → measure_overlap@1): 2 artefacts; {do}",
     ]
 
 
 def test_what_is_whole_is_taken_over_with_a_note_and_what_is_not_stays_as_it_is(results):
     number, taken = settle(results)
     assert number == 4
-    assert taken == {"make_table@7 → make_table@1": 1, "local@3 → local@1": 1}
+    assert taken == {"measure_overlap@7 → measure_overlap@1": 1, "local@3 → local@1": 1}
     lineage = read_lineage(results / "tables" / "raised.md")
-    assert lineage["version"] == "make_table@1"
+    assert lineage["version"] == "measure_overlap@1"
     (note,) = lineage["run"]["accepted"]
-    assert note["version"] == "make_table@7"
-    assert read_lineage(results / "tables" / "touched.md")["version"] == "make_table@7"
+    assert note["version"] == "measure_overlap@7"
+    assert read_lineage(results / "tables" / "touched.md")["version"] == "measure_overlap@7"
     assert [one.path.name for one in made(results) if one.changes] == ["touched.md"]
     assert settle(results)[1] == {}
 

@@ -7,11 +7,11 @@ import string
 
 import pytest
 
-from crosslign.console import table_as_text
 from crosslign.errors import InputError
 from crosslign.files import write_json
 from crosslign.reporting.formats import as_csv, as_html, as_latex, as_markdown, build_table
 from crosslign.reporting.layout import lay_out
+from crosslign.reporting.summary import table_as_text
 
 HOSTILE = '<script>alert("x")</script> \x1b[31m|_${}%&#\u202e'
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,6 +13,7 @@ import matplotlib.pyplot as plt
 from matplotlib.figure import Figure
 
 from crosslign.files import atomic_path, write_text
+from crosslign.files.sheets import as_csv
 
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#6B4C9A", "#333333")
 """Okabe and Ito's colours, reordered so that neighbours differ most."""
@@ -63,8 +62,4 @@ def save(figure: Figure, out: Mapping[str, Path]) -> None:
 
 def write_numbers(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Write the numbers behind a figure as CSV."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(columns)
-    writer.writerows(rows)
-    write_text(path, out.getvalue())
+    write_text(path, as_csv(columns, rows))

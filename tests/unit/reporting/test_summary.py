@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from crosslign.console import summary
+from crosslign.reporting.summary import summary
 
 
 def test_the_summary_names_only_what_is_there(tmp_path):

@@ -1,0 +1,52 @@
+"""CSV files that a spreadsheet opens: a text stays a text there, and never becomes a formula.
+
+A spreadsheet takes a field that begins with `=`, `+`, `-` or `@` for a formula and computes it. Such a text is written with an
+apostrophe before it, which a spreadsheet reads as "this is text"; a number (`-0.5`, `+1.2`) stays as it is. `read_csv` takes the
+apostrophe away again. See "CSV injection" of OWASP, owasp.org/www-community/attacks/CSV_Injection.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_QUOTED = re.compile(r"'+[=+\-@\t\r]")
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _field(value: Any) -> Any:
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) and not _is_number(value) else value
+
+
+def as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Return the text of a CSV file with one line of column names; lines end in a line feed.
+
+    Args:
+        columns: the names of the columns.
+        rows: the fields of each line, in the order of the columns.
+    """
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows([_field(value) for value in row] for row in rows)
+    return out.getvalue()
+
+
+def read_csv(path: Path) -> tuple[list[str], list[dict[str, str]]]:
+    """Return the columns and the lines of a file that `as_csv` made, each field as it was given."""
+    with open(path, encoding="utf-8", newline="") as file:
+        reader = csv.DictReader(file)
+        lines = [{key: value[1:] if _QUOTED.match(value or "") else value for key, value in line.items()} for line in reader]
+        return list(reader.fieldnames or ()), lines
