@@ -19,10 +19,10 @@ from urllib.parse import unquote
 
 from rocrate.model.contextentity import ContextEntity
 from rocrate.rocrate import ROCrate
-from ruamel.yaml import YAML
 
 from crosslign.config.cells import table_scores
 from crosslign.config.project import Project
+from crosslign.config.yaml_files import load_yaml
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, atomic_path, read_json
 from crosslign.files.lineage import lineage_path, read_lineage
@@ -82,8 +82,9 @@ def _citation(root: Path) -> Mapping[str, Any]:
     path = root / "CITATION.cff"
     if not path.is_file():
         raise InputError("no CITATION.cff", where=str(path), do="A crate names its authors and licence: copy the project's file there")
-    with path.open(encoding="utf-8") as file:
-        found: Mapping[str, Any] = YAML(typ="safe", pure=True).load(file)
+    found = load_yaml(path).content
+    if not isinstance(found, Mapping) or (lacking := {"title", "version", "license", "authors"} - found.keys()):
+        raise InputError("not a citation", where=str(path), why=f"it has no {min(lacking)!r}" if isinstance(found, Mapping) else "")
     return found
 
 
