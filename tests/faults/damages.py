@@ -18,8 +18,8 @@ ODD = (
 """Values of all types, in the place of one that a document holds."""
 WORDS = ("NA", "-", "nan", "inf", "-1", "", "1e999", "\t", "é", '"', "\0")
 LINES = (
-    "nonsense: 1", "\tx: 1", "a: !!python/object/apply:os.system ['true']", "&a [*a]", "- x", "? {", "key: [1, 2", "<<: 7", "%YAML 9", "---",
-    "x: &y {z: *y}", '"', "null: null", "2026-11-24: 1", "true: 1",
+    "nonsense: 1", "\tx: 1", "a: !!python/object/apply:os.system ['true']", "&a [*a]", "- x", "? {", "key: [1, 2", "<<: 7",
+    "%YAML 9", "---", "x: &y {z: *y}", '"', "null: null", "2026-11-24: 1", "true: 1",
 )  # fmt: skip
 
 Damage = Callable[[random.Random, Path], None]

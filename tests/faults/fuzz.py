@@ -1,6 +1,6 @@
 """All commands over a finished run that is damaged at random: no traceback, no hang, no loss.
 
-`python tests/faults/fuzz.py PROJECT --damages 1000` takes a project whose run has finished; `make test-fuzz` builds the smallest and does so.
+`python tests/faults/fuzz.py PROJECT --damages 1000` takes a project whose run has finished.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import signal
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 
 from damages import Finished, below
@@ -27,8 +29,9 @@ from crosslign.files.lineage import is_sidecar
 SECONDS = 30.0
 """No command may take longer."""
 UNEXPECTED = re.compile(r"Traceback \(most recent|unexpected error|^\w+(Error|Exception) in (file|line|rule)", re.MULTILINE)
+SOURCE, TARGET = (f"{{file: resources/written/sts_{lang}.tsv, lang: {lang}}}" for lang in ("en", "de"))
+DIED = 70
 KNOWN = ("WorkflowError", "MissingInputException", "AmbiguousRuleException")
-CALLED = "Of which a parameter of each command here"
 
 
 @dataclass(frozen=True)
@@ -84,7 +87,7 @@ def tries(kept: Path, finished: Finished) -> dict[str, Try]:
     with table.open(encoding="utf-8") as file:
         cell = next(row for row in csv.DictReader(file) if row["score_file"])
     run = next(path.name for path in sorted((finished.results / "systems").iterdir()))
-    found = {
+    return {
         "verify": Try(["verify", results, "--directory", str(finished.place)], keeps_all),
         "verify --discard": Try(["verify", results, "--discard", "--directory", str(finished.place)], keeps_bytes),
         "verify --settle": Try(["verify", results, "--settle"], keeps_results),
@@ -98,43 +101,58 @@ def tries(kept: Path, finished: Finished) -> dict[str, Try]:
         "coverage": Try(["coverage", *place], keeps_all),
         "plan --files": Try(["plan", "--files", *place], keeps_all),
         "plan": Try(["plan", *place], keeps_all),
-        "mine": Try(["mine", "none", "--dry-run", *place], keeps_all),
+        "mine": Try(["mine", "m", "--dry-run", *place, f"mine={{m: {{system: {run}, source: {SOURCE}, target: {TARGET}}}}}"], keeps_all),
         "snakemake -n": Try(["snakemake", "-n", "--cores", "2", "--config", f"scale={finished.results.name}"], keeps_all),
     }
-    return found
 
 
-def _child(arguments: Sequence[str], folder: Path, said: Path) -> int:
-    """Run a command in this process, which ends with it."""
+def _command(arguments: Sequence[str]) -> int:
+    """Run a command in this process; return its exit code."""
+    from snakemake.cli import main as snakemake
+
+    from crosslign.cli.main import main
+
+    try:
+        if arguments[0] != "snakemake":
+            return main(arguments)
+        sys.argv = list(arguments)
+        snakemake(list(arguments[1:]))
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
+
+
+def run(arguments: Sequence[str], folder: Path, said: Path) -> tuple[int | None, str]:
+    """Run a command as `forked` does."""
+    return forked(lambda: _command(arguments), folder, said)
+
+
+def _child(work: Callable[[], int], folder: Path, said: Path) -> int:
     os.setsid()
     opened = os.open(said, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
     for number in (1, 2):
         os.dup2(opened, number)
     os.chdir(folder)
-    if arguments[0] == "snakemake":
-        from snakemake.cli import main as snakemake
-
-        sys.argv = list(arguments)
-        try:
-            snakemake(list(arguments[1:]))
-        except SystemExit as end:
-            return end.code if isinstance(end.code, int) else int(end.code is not None)
-        return 0
-    from crosslign.cli.main import main
-
     try:
-        return main(arguments)
-    except SystemExit as end:  # of argparse
-        return end.code if isinstance(end.code, int) else 1
+        return work()
+    except BaseException:
+        traceback.print_exc()
+        return DIED
 
 
-def run(arguments: Sequence[str], folder: Path, said: Path) -> tuple[int | None, str]:
-    """Run a command in a fork of this process; return its exit code, None where it did not end in time, and what it said."""
+def forked(work: Callable[[], int], folder: Path, said: Path) -> tuple[int | None, str]:
+    """Run work in a fork of this process, which has loaded all; return its exit code, None where it did not end in time, and what it said.
+
+    Args:
+        work: returns the exit code.
+        folder: it works in.
+        said: file for what it says.
+    """
     sys.stdout.flush()
     if not (child := os.fork()):
-        code = 70
+        code = DIED
         with suppress(BaseException):
-            code = _child(arguments, folder, said)
+            code = _child(work, folder, said)
         with suppress(BaseException):
             sys.stdout.flush()
             sys.stderr.flush()
@@ -153,12 +171,25 @@ def wrong(code: int | None, said: str) -> str:
     """Return in words what a command may not do, of its exit code and what it said; empty where all is well."""
     if code is None:
         return "it hangs"
-    if code < 0 or code == 70:
+    if code < 0 or code == DIED:
         return f"it died ({code})"
     lines = [line for line in UNEXPECTED.finditer(said) if not line[0].startswith(KNOWN)]
-    if lines:
+    # Snakemake has tracebacks of its own, such as for a link to itself; in ours stands a file of ours.
+    if lines and re.search(r'File ".*(crosslign/\w+/|\.smk"|/Snakefile")|^\w+ in (file|line|rule)', said, flags=re.MULTILINE):
         return f"{lines[0][0]}: {said.strip().splitlines()[-1][:200]}"
     return f"exit code {code}, and not a word" if code and not said.strip() else ""
+
+
+def warm(kept: Path, scale: str) -> None:
+    """Load here, once, what each command would load and compute of the code: forks have it at once. Of the damaged copy nothing is read."""
+    __import__("snakemake.cli")
+    from crosslign.cli.main import main
+    from crosslign.provenance.code_states import code_lines
+
+    for command in (["card", "none"], ["status"], ["crate", "none"], ["explain", "none", "a", "b"], ["coverage"], ["plan", "--files"]):
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            main([*command, "--directory", str(kept), "--config", f"scale={scale}"])
+    code_lines(kept / "results" / scale)
 
 
 def fuzz(kept: Path, names: Sequence[str], damages: int, seed: int, folder: Path, report: Callable[[str], None] = print) -> list[str]:
@@ -173,6 +204,7 @@ def fuzz(kept: Path, names: Sequence[str], damages: int, seed: int, folder: Path
         report: is told how it goes.
     """
     finished = Finished(kept, folder / "project")
+    warm(kept, finished.results.name)
     found = []
     for name, tried in tries(kept, finished).items():
         if names and name not in names:
@@ -206,8 +238,6 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=[])
     args = parser.parse_args()
-    for module in ("crosslign.provenance.verify", "crosslign.provenance.crate", "crosslign.reporting.coverage", "snakemake.cli"):
-        __import__(module)
     with tempfile.TemporaryDirectory() as folder:
         found = fuzz(args.project.resolve(), args.only, args.damages, args.seed, Path(folder), lambda text: print(text, flush=True))
     print(f"{len(found)} problems")
