@@ -29,7 +29,27 @@ import pyarrow as pa
 from _common import ROOT, parser
 
 SOURCE = ROOT / "src" / "crosslign"
-WORDS = "the sea and land were calm when we saw two birds over a far hill by night or day".split()
+WORDS = [
+    "the",
+    "sea",
+    "and",
+    "land",
+    "were",
+    "calm",
+    "when",
+    "we",
+    "saw",
+    "two",
+    "birds",
+    "over",
+    "a",
+    "far",
+    "hill",
+    "by",
+    "night",
+    "or",
+    "day",
+]
 LOSS, EVALUATION = "cosine_regression", "multiple_choice"
 USES = ("config/papers", "catalog/papers", "docs", "tests", "resources")
 
