@@ -1,9 +1,7 @@
 # Configuration, checked before anything runs; names, paths, versions and resources that all rules share.
 import os
-import shlex
 import shutil
 import sys
-import threading
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -68,16 +66,9 @@ from crosslign.slurm.checks import (
     require_scheduler,
     require_status,
 )
-from crosslign.slurm.executor import PatientExecutor
 from crosslign.views.hub_models import hub_models, uses_gpu
 from snakemake.exceptions import WorkflowError
-from snakemake.executors.local import Executor as LocalExecutor
-from snakemake.jobs import Job
-from snakemake.persistence import ParamsChange, PersistenceBase
-from snakemake.scheduling.job_scheduler import JobScheduler
-from snakemake.script import PythonScript
-from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
-from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
+from snakemake.persistence import ParamsChange
 
 ROOT = Path(workflow.current_basedir).parents[1]
 # Relative, so that a project that was moved has nothing to make again.
@@ -113,11 +104,6 @@ def at_once():
     return (workflow.cores if workflow.local_exec else workflow.nodes) or 1
 
 
-def further_tries(job):
-    """How often a job that failed may start again: never where its input cannot be used, which no try mends."""
-    return 0 if failures.hopeless(job.jobid) else job.rule.restart_times
-
-
 reruns = Reruns()
 
 
@@ -150,75 +136,21 @@ def changes(job, file=None):
     return ParamsChange(before, now, set(files) if found else set())
 
 
-def answer_by_lineage(name, answer):
-    """Have lineage answer what Snakemake asks of its own records; of jobs without any, these answer as ever."""
-    recorded = getattr(PersistenceBase, name)
-
-    def ask(self, job, **file):
-        return answer(job, **file) if described(job) else recorded(self, job, **file)
-
-    setattr(PersistenceBase, name, ask)
-
-
-time_of_outputs = Job.output_mintime
-
-
-async def time_without_lineage(job):
-    """Time stamps, which copies and clocks change, are asked only of what lies there without lineage; never of a benchmark alone."""
-    there = any(Path(path).exists() for path in job.output)
-    return await time_of_outputs.fget(job) if there and not described(job) else None
-
-
-take_sigterm = JobScheduler.exit_gracefully
-
-
-def told_to_end(scheduler, *signal):
-    """Have Snakemake take a SIGTERM in a thread of its own.
-
-    What it does then wants a lock that the scheduler holds while it looks after jobs that have ended. Told twice, or together with its
-    jobs, as on Slurm, it waited for itself, for ever.
-    """
-    threading.Thread(
-        target=take_sigterm, args=(scheduler, *signal), daemon=True
-    ).start()
-
-
-def quote_interpreter(executor):
-    """Have an executor give the interpreter's path as a shell must read it: Snakemake puts it into commands as it stands, spaces too."""
-    as_it_stands = executor.get_python_executable
-    executor.get_python_executable = lambda self: shlex.quote(as_it_stands(self))
-
-
-run_script = PythonScript._execute_cmd
-
-
-def run_with_quoted_interpreter(script, command, **given):
-    """Run a script's command, in which Snakemake leaves the interpreter's path as it stands."""
-    if given.get("py_exec") == sys.executable:
-        given["py_exec"] = shlex.quote(sys.executable)
-    return run_script(script, command, **given)
-
-
-executors = (plugin.executor for plugin in ExecutorPluginRegistry().plugins.values())
-for executor in {LocalExecutor, RemoteExecutor, *executors}:
-    if "get_python_executable" in vars(executor):
-        quote_interpreter(executor)
-PythonScript._execute_cmd = run_with_quoted_interpreter
-JobScheduler.exit_gracefully = told_to_end
+if not UNKNOWN_ENGINE:
+    quote_interpreter()
+    take_sigterm_apart()
+    if workflow.is_main_process:
+        try_no_hopeless_job_again(failures.hopeless)
+        rerun_by_lineage(described, changes)
+        if not UNKNOWN_EXECUTOR:
+            submit_with_patience()
+elif workflow.is_main_process:
+    print(f"warning: {UNKNOWN_ENGINE}", file=sys.stderr)
 end_on_hangup()
 if workflow.is_main_process:
     with ends_in_words():
         require_plain_path(ROOT, Path(sys.executable))
     logger.addHandler(failures)
-    # Snakemake asks this of a job when it fails, and knows `retries` alone.
-    Job.restart_times = property(further_tries)
-    Job.output_mintime = property(time_without_lineage)
-    answer_by_lineage("has_metadata", lambda job: True)
-    answer_by_lineage("has_outdated_metadata", lambda job: False)
-    answer_by_lineage("input_changed", lambda job, file=None: ())
-    answer_by_lineage("params_changed", changes)
-    if slurm := ExecutorPluginRegistry().plugins.get("slurm"):
-        slurm.executor = type("Executor", (PatientExecutor, slurm.executor), {})
     os.environ[ENGINE_VARIABLE] = engine_mark()
     for mirror in filter(lambda folder: not folder.is_dir(), project.mirrors):
         print(
@@ -310,17 +242,6 @@ def targets(wanted):
         return target_files(project, wanted)
 
 
-def drop_start_limit(scheduler):
-    """Take away Snakemake's default limit of 100 starts a second; a limit of the user's own stays.
-
-    With a limit, Snakemake 9 looks at all ready jobs again a second after each look, and each job that ends adds one more such chain
-    of looks: after some hundred jobs a whole core, a login node's too, does nothing else.
-    """
-    limiter = scheduler.job_rate_limiter
-    if limiter and limiter.max_jobs == 100:
-        scheduler.job_rate_limiter = None
-
-
 def count_gpus(scheduler):
     """Start no more jobs on GPUs than this machine has for them, unless the user said how many: one that waits holds its cores."""
     found = len(visible_gpus(os.environ)) if workflow.local_exec and GPUS else 0
@@ -350,6 +271,8 @@ def check_scheduler(dag):
     jobs = [job for job in dag.needrun_jobs() if not job.is_local]
     if workflow.executor_plugin.name != "slurm" or not jobs:
         return
+    if not UNKNOWN_ENGINE and UNKNOWN_EXECUTOR:
+        print(f"warning: {UNKNOWN_EXECUTOR}", file=sys.stderr)
     settings = workflow.executor_settings
     own = {name: getattr(settings, name, None) for name in ("qos", "reservation")}
     own = {name: value for name, value in own.items() if value}

@@ -71,6 +71,8 @@ def _name_scheduler() -> None:
         logging.getLogger("crosslign").info("Slurm job %s on %s; its log: %s", number, platform.node(), place)
 
 
+ASKED = ("mem_mb", "runtime", "disk_mb")
+"""Resources that lineage keeps: what `crosslign status` sets beside what a job used."""
 TOLD_TO_END = "told to end by SIGTERM: the job's time is up, or it was cancelled; another try asks for more time (docs/cluster.md)"
 
 
@@ -161,6 +163,7 @@ def _execute(
     os.environ["TQDM_DISABLE"] = "1"  # other libraries' bars; the stages report their own progress
     given = inputs_of(inputs)
     lineage = _lineage(rule, settings, _flat(given), threads)
+    lineage.asked = {name: int(resources[name]) for name in ASKED if name in resources}
     try:
         lineage.check_inputs()
         network = no_network(rule) if settings.get("offline", True) else nullcontext()

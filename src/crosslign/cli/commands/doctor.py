@@ -19,6 +19,8 @@ from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
 from crosslign.corpora.sources._network import is_offline
 from crosslign.errors import InputError
+from crosslign.jobs.engine import KNOWN as ENGINE
+from crosslign.jobs.engine import unknown_version
 from crosslign.slurm.checks import require_scheduler
 from crosslign.slurm.commands import accounting_complaint, ask
 from crosslign.slurm.executor import LONGEST_PAUSE
@@ -37,7 +39,8 @@ def python_and_packages() -> Iterator[Finding]:
     yield (OK if new else BAD, "python", version if new else f"{version}: 3.11 or newer is needed")
     for package in (*NEEDED, "snakemake-executor-plugin-slurm"):
         try:
-            yield OK, package, metadata.version(package)
+            other = unknown_version(package) if package in ENGINE else ""
+            yield (NOTE if other else OK), package, other or metadata.version(package)
         except metadata.PackageNotFoundError:
             yield (BAD if package in NEEDED else NOTE), package, MISSING
     if util.find_spec("faiss") is None:  # conda and pip call its package otherwise
