@@ -70,6 +70,18 @@ def describe(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
     return f"{str(source[kind]).rstrip('/')}/{path}"
 
 
+FROM, TO = 0.5, 1.5
+"""A rough size of the catalog is right by half of it."""
+
+
+def off(size: int, file: Mapping[str, Any]) -> str:
+    """Return what is wrong with a size by the rough one of the catalog; empty where it can be."""
+    about = file.get("about_bytes")
+    if not about or FROM * about <= size <= TO * about:
+        return ""
+    return f"expected about {about:,} bytes, found {size:,}: where the publisher's file is right, correct `about_bytes` in the catalog"
+
+
 def size_of(file: Mapping[str, Any]) -> str:
     """Return the size of a catalog file for people."""
     size = file.get("bytes", file.get("about_bytes"))

@@ -10,6 +10,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from crosslign.config.catalog import off
 from crosslign.corpora.archives import TAR_SUFFIXES, read_through
 from crosslign.corpora.sources.url import PAGE
 from crosslign.corpora.unpacking import FORMATS, MAGIC
@@ -17,8 +18,6 @@ from crosslign.errors import InputError
 
 BEGINS = {**{suffix: magic for magic, suffix in MAGIC.items()}, ".zip": b"PK", ".whl": b"PK", ".parquet": b"PAR1"}
 """What a file of each suffix begins with."""
-FROM, TO = 0.5, 1.5
-"""A rough size of the catalog is right by half of it."""
 
 
 def unsound(path: Path, file: Mapping[str, Any]) -> str:
@@ -28,7 +27,7 @@ def unsound(path: Path, file: Mapping[str, Any]) -> str:
         path: where it lies, under any name.
         file: the catalog's entry: its name, and `about_bytes` where that is known.
     """
-    name, size, about = str(file["name"]), path.stat().st_size, file.get("about_bytes")
+    name = str(file["name"])
     with open(path, "rb") as stream:
         begins = stream.read(2048)
     if PAGE.match(begins) and not name.endswith((".html", ".htm", ".xml")):
@@ -37,8 +36,8 @@ def unsound(path: Path, file: Mapping[str, Any]) -> str:
     magic = BEGINS.get(FORMATS.get(suffix, suffix), b"")
     if not begins.startswith(magic):
         return f"it does not begin as a {suffix} does: {begins[:8]!r}"
-    if about and not FROM * about <= size <= TO * about:
-        return f"expected about {about:,} bytes, found {size:,}: where the publisher's file is right, correct `about_bytes` in the catalog"
+    if why := off(path.stat().st_size, file):
+        return why
     return _damage(path, name) if magic or name.endswith(TAR_SUFFIXES) else ""
 
 

@@ -14,6 +14,7 @@ from urllib.parse import quote
 
 import httpx2
 
+from crosslign.config.catalog import off
 from crosslign.corpora import SOURCES
 from crosslign.corpora.sources._client import check_status, client, placed
 from crosslign.corpora.sources._network import SlowError, TransientError, require_network, require_space
@@ -177,10 +178,13 @@ def _refuse_page(begins: bytes, said: str, file: Mapping[str, Any], url: str) ->
 
 def _check_length(total: int | None, file: Mapping[str, Any], url: str) -> None:
     """Refuse a file of another length than the catalog's before its first byte comes, where no hash decides."""
-    expected = None if file.get("sha256") else file.get("bytes")
-    if expected is not None and total is not None and total != expected:
-        why = f"expected {expected:,} bytes, found {total:,}"
-        raise TransientError(f"{file['name']} is not what the catalog says", where=url, why=why)
+    if file.get("sha256") or total is None:
+        return
+    what, expected = f"{file['name']} is not what the catalog says", file.get("bytes")
+    if expected is not None and total != expected:
+        raise TransientError(what, where=url, why=f"expected {expected:,} bytes, found {total:,}")
+    if expected is None and (why := off(total, file)):
+        raise NetworkError(what, where=url, why=why)
 
 
 def _receive(response: httpx2.Response, file: Mapping[str, Any], url: str, dest: Path, *, limits: bool) -> str:
@@ -191,12 +195,13 @@ def _receive(response: httpx2.Response, file: Mapping[str, Any], url: str, dest:
     digest = _sum_of(dest, start)
     if start < 0:
         return digest.hexdigest()
-    _check_length(total, file, url)
-    require_space(dest, (total or 0) - start)
     chunks = response.iter_bytes() if packing else response.iter_raw()
     first = next(chunks, b"")
     if not start:
         _refuse_page(first[:2048], response.headers.get("Content-Type", ""), file, url)
+    _check_length(total, file, url)
+    require_space(dest, (total or 0) - start)
+    if not start:
         said = {"tag": response.headers.get("ETag", ""), "modified": response.headers.get("Last-Modified", "")}
         write_json(state_path(dest), {"url": url, "validator": "" if packing else _validator(response), "bytes": total, **said})
     progress = _Progress(file["name"], url, start, total or file.get("bytes"))
