@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config import graph
+from crosslign.config.catalog import hints_text
 from crosslign.config.mining import mine_recipe, mined_members, pairs_recipe, reading, search_recipe, texts_recipe, vectors_recipe
 from crosslign.config.project import Project
 from crosslign.config.versions import job_versions
@@ -111,8 +112,9 @@ def _prepare(project: Project, encoder: str, steps: Steps) -> None:
     files = graph.source_paths(project, entry["source"]) if "source" in entry else {}
     mirrors = os.pathsep.join(map(str, project.mirrors))
     for name, path in files.items():
-        recipe = graph.source_recipe(project, entry["source"], name)
-        steps.run("fetch", recipe, {}, {"file": path}, paths.shared, {"mirrors": mirrors}, offline=False)
+        source, recipe = entry["source"], graph.source_recipe(project, entry["source"], name)
+        hints = hints_text(project.sources[source], graph.source_file(project, source, name))
+        steps.run("fetch", recipe, {}, {"file": path}, paths.shared, {"mirrors": mirrors, "hints": hints}, offline=False)
     inputs = {"files": list(files.values())} if files else {}
     out = {"folder": paths.encoder(encoder)}
     steps.run("prepare_encoder", graph.encoder_recipe(project, encoder), inputs, out, paths.results, offline="hub" not in entry)
