@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: apertium triton demo gallery methods mirror test test-all test-ci test-unit test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short \
+.PHONY: apertium triton demo gallery methods mirror test test-all test-ci test-unit test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short test-deploy \
 	test-faults test-faults-workflow golden soak soak-short lint format bench gpu clean help
 
 help:
@@ -17,6 +17,7 @@ help:
 	@echo "make test-gpu    run the part of it that is about GPUs, on the machine's own or else on a pretend one"
 	@echo "make test-all    run it with the faults of whole runs, the papers' tables, the cluster and the short soak, two parts at a time"
 	@echo "make test-cluster build a table on a real Slurm of this machine, and disturb it in every way (docs/cluster.md)"
+	@echo "make test-deploy use the workflow as a module, by snakedeploy, from object storage, by other schedulers (docs/deploy.md)"
 	@echo "make test-faults inject the 42 faults of docs/faults.md"
 	@echo "make soak        kill the run at scale quick at 25 random moments; its tables must stay byte-equal"
 	@echo "make test-quick  run the whole workflow at scale quick, on stand-ins"
@@ -91,6 +92,10 @@ test-cluster: $(VENV)/.installed
 
 test-cluster-short: $(VENV)/.installed
 	$(BIN)/pytest tests/cluster -rs --timeout 1800 -m "not long"
+
+# The workflow as others deploy it: as a module, by snakedeploy, from object storage, by another scheduler, on other versions (docs/deploy.md).
+test-deploy: $(VENV)/.installed
+	$(BIN)/pytest tests/deploy -rs --timeout 1800
 
 # Every fault of docs/faults.md; those that run the smallest whole workflow take about ten minutes on two cores.
 test-faults: $(VENV)/.installed

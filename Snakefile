@@ -8,6 +8,7 @@ from crosslign.collector import collect_rarely
 collect_rarely()
 
 
+include: "workflow/rules/patches.smk"
 include: "workflow/rules/common.smk"
 include: "workflow/rules/inputs.smk"
 include: "workflow/rules/corpora.smk"

@@ -12,6 +12,7 @@ import pytest
 from project_copy import Workflow, copy_project
 
 from crosslign.config.load import load_project
+from crosslign.files.sheets import read_csv
 
 TABLES = ("msimcse_table7", "moco_bert_table1", "scl_table7", "mpcl_table2", "emma_x_table5")
 PAPERS = ["msimcse", "moco_bert", "scl", "mpcl", "emma_x"]
@@ -34,8 +35,7 @@ def declared(built):
 
 
 def cells_of(built, table):
-    with open(built.results / "tables" / f"{table}.csv", encoding="utf-8", newline="") as file:
-        return list(csv.DictReader(file))
+    return read_csv(built.results / "tables" / f"{table}.csv")[1]
 
 
 def printed(built, table):

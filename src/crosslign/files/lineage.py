@@ -231,6 +231,7 @@ class Lineage:
         device: what the job computed on.
         devices: how many of them at once.
         earlier_s: seconds that earlier parts of a job that was stopped and went on took.
+        asked: what the job asked for: `mem_mb`, `runtime` (minutes) and `disk_mb`; information, as all of `run`.
     """
 
     rule: str
@@ -248,6 +249,7 @@ class Lineage:
     device: str = "cpu"
     devices: int = 1
     earlier_s: float = 0.0
+    asked: Mapping[str, int] = field(default_factory=dict)
     started: float = field(default_factory=time.time)
 
     def __post_init__(self) -> None:
@@ -337,6 +339,8 @@ class Lineage:
                     "earlier_s": self.earlier_s,
                     "device": self.device,
                     "devices": self.devices,
+                    "read_bytes": sum(size for files, _ in self._seen.values() for _, _, size in files),
+                    "asked": dict(self.asked),
                 },
             },
         )

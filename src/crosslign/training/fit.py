@@ -19,7 +19,6 @@ from crosslign.files import atomic_folder
 from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.objectives.contract import Part
 from crosslign.training.accelerator import own_device, start_accelerator
-from crosslign.training.board import Board
 from crosslign.training.checkpoint import Checkpoints, checkpoint_key, remove_leftovers, write_system
 from crosslign.training.curve import Curve, Progress, Spikes
 from crosslign.training.encoding import Settings
@@ -87,8 +86,11 @@ class _Run:
         self.skipped = 0  # updates in a row that the scaler left out
         self.last_loss: float | None = None
         self.earlier = self._load()
-        wanted = self.writes and train.get("tensorboard", False)
-        self.board = Board(checkpoints.with_name(f"{checkpoints.name}-tensorboard"), self.done) if wanted else None
+        self.board = None
+        if self.writes and train.get("tensorboard", False):
+            from crosslign.training.board import Board  # with it comes a package that few runs need
+
+            self.board = Board(checkpoints.with_name(f"{checkpoints.name}-tensorboard"), self.done)
         if self.done == 0 and train.get("auto_micro_batch"):
             self.save()  # what a batch that does not fit goes back to
 

@@ -19,6 +19,7 @@ from crosslign.objectives.contract import Part
 from crosslign.tasks.data import Machine
 from crosslign.tasks.records import Record
 from crosslign.tasks.score import score, without_intervals
+from crosslign.tasks.subsets import Subsets, cut, deciding_subsets
 from crosslign.threads import limit_threads
 from crosslign.training.fit import EXAMPLES, fit
 from crosslign.training.selection import Dev
@@ -48,6 +49,20 @@ def pick_score(records: Sequence[Record], name: str, select: Mapping[str, Any]) 
     return next((r for r in found if r.main), found[0]).value
 
 
+def _deciding(
+    evaluations: Mapping[str, Evaluation], select: Mapping[str, Mapping[str, Any]], tasks: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Evaluation]:
+    """Return what the selections decide by of each evaluation corpus: a corpus that several tasks read keeps what one of them needs."""
+    needed: dict[str, Subsets] = {corpus: frozenset() for corpus in evaluations}
+    for name in {entry["task"] for entry in select.values()}:
+        read = tasks[name]["texts"].values()
+        there = [subset for corpus in read for subset in evaluations[corpus].items["subset"].unique().to_pylist()]
+        wanted = deciding_subsets(tasks[name], there, [entry.get("subset") for entry in select.values() if entry["task"] == name])
+        for corpus in read:
+            needed[corpus] |= wanted
+    return {corpus: cut(evaluation, needed[corpus]) for corpus, evaluation in evaluations.items()}
+
+
 def dev_scores(
     recipe: Mapping[str, Any], sets: Sets, tasks: Mapping[str, Mapping[str, Any]], parts: Mapping[str, Part] | None = None
 ) -> Dev | None:
@@ -69,7 +84,7 @@ def dev_scores(
     wants_logits = any(tasks[name]["output"] == "logits" for name in names)
     if wants_logits and head_of(recipe) is None:
         raise InputError("a selection by logits needs a classification head", where=f"{recipe['system']}: select")
-    evaluations = {corpus: Evaluation.read(sets[corpus]) for corpus in corpora}
+    evaluations = _deciding({corpus: Evaluation.read(sets[corpus]) for corpus in corpora}, select, tasks)
     readouts = recipe.get("dev_readouts", {})
 
     def read(model: Model, corpus: str, output: str, readout: Mapping[str, Any]) -> Matrix:

@@ -29,12 +29,14 @@ class Status:
             InputError: nothing has finished there.
         """
         from crosslign.planning.plan import status_text
+        from crosslign.planning.used import used_lines, uses
         from crosslign.provenance.artefact_states import NOT_BUILT
 
         results = results_folder(args)
         if not (results / "benchmarks").is_dir():
             raise InputError("no finished job here", where=str(results), do=NOT_BUILT)
         print(status_text(results, self._project(args)))
+        print("\n".join(used_lines(uses(results))))
         return 0
 
     def _project(self, args: Namespace) -> Project | None:

@@ -34,6 +34,8 @@ METRICS: dict[str, tuple[str, ...]] = {
 }
 DEDUP: dict[str, Dedup] = {"xtreme": "text", "train_oracle": "text", "sample_oracle": "id", "official": "text"}
 """What each protocol does with repeated sentences unless the task says otherwise (PROTOCOLS F.1)."""
+SUBSETS_APART = True
+"""No measure of a subset depends on another subset (crosslign.tasks.subsets)."""
 
 
 @SCORERS.register(version=2)

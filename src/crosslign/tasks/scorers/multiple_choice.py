@@ -13,6 +13,9 @@ from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
 from crosslign.tasks.scorers._labels import classes
 from crosslign.tasks.scorers._logits import logits_of
 
+SUBSETS_APART = True
+"""No measure of a subset depends on another subset (crosslign.tasks.subsets)."""
+
 
 @SCORERS.register(version=1)
 def multiple_choice(task: TaskData, *, resamples: int = RESAMPLES, seed: int = 42) -> Iterator[Measure]:

@@ -13,6 +13,8 @@ from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
 from crosslign.vectors import pair_cosines
 
 METRICS = ("average_precision", "accuracy")
+SUBSETS_APART = True
+"""No measure of a subset depends on another subset (crosslign.tasks.subsets)."""
 
 
 @SCORERS.register(version=2)

@@ -13,6 +13,8 @@ from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure, centred
 from crosslign.tasks.scorers._mined import nearest_item_scores, resampled_item_scores
 
 PROTOCOLS = ("", "strict", "string_equal")
+SUBSETS_APART = True
+"""No measure of a subset depends on another subset (crosslign.tasks.subsets)."""
 
 
 @SCORERS.register(version=2)

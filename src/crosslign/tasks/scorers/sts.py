@@ -16,6 +16,8 @@ from crosslign.vectors import pair_cosines
 METRICS = ("spearman", "pearson")
 Pairs = tuple[np.ndarray, np.ndarray, list[str | None]]
 """Cosines, grades and clusters of the pairs of a subset."""
+SUBSETS_APART = True
+"""No measure of a subset depends on another subset (crosslign.tasks.subsets)."""
 
 
 @SCORERS.register(version=2)
