@@ -82,10 +82,10 @@ def _citation(root: Path) -> Mapping[str, Any]:
     path = root / "CITATION.cff"
     if not path.is_file():
         raise InputError("no CITATION.cff", where=str(path), do="A crate names its authors and licence: copy the project's file there")
-    found = load_yaml(path).content
+    found: Any = load_yaml(path).content
     if lacking := {"title", "version", "license", "authors"} - (found.keys() if isinstance(found, Mapping) else set()):
         raise InputError("not a citation", where=str(path), why=f"it has no {min(lacking)!r}")
-    return found
+    return dict(found)
 
 
 def _project_files(root: Path) -> Iterator[Path]:
