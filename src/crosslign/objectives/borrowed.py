@@ -76,9 +76,8 @@ def _built(name: str, options: Mapping[str, Any], model: Encoded) -> nn.Module:
         raise InputError(f"sentence-transformers has no loss {name!r}", where=where, why=nearest(name, known))
     kind = getattr(losses, name)
     given = dict(options)
-    taken = [
-        option for option in list(inspect.signature(kind.__init__).parameters)[2:] if option not in ("gather_across_devices", "kwargs")
-    ]
+    options_of = list(inspect.signature(kind.__init__).parameters)[2:]
+    taken = [option for option in options_of if option not in ("gather_across_devices", "kwargs")]
     if unknown := sorted(set(given) - set(taken)):
         raise InputError(f"{name} has no option {unknown[0]!r}", where=where, why=nearest(unknown[0], taken))
     if "embedding_dimension" in taken:
