@@ -66,12 +66,12 @@ def _read(label, given):
     """Return a few vectors of the small evaluation set, as one readout gives them."""
     out = RESULTS / "readouts" / f"{label.replace(' ', '_')}.npy"
     recipe = {"run": "tiny", "checkpoint": "base", "text_set": "sts", "readout": "x", "readout_entry": given, "head": {}}
-    inputs = {"encoder": encoder()[0], "texts": parts()[0]}
+    inputs = {"encoder": encoder()[0], "texts": parts()["texts"]}
     if "whitening" in given:
         plain = RESULTS / "readouts" / "plain.npy"
         raw = {**{key: value for key, value in given.items() if key != "whitening"}, "normalise": False}
         run("embed", {**recipe, "readout_entry": raw}, inputs, {"matrix": plain}, members={"main": str(encoder()[0] / "main")})
-        inputs |= {"fitted_matrix": plain, "fitted_texts": parts()[0], "fitted_items": parts()[1]}
+        inputs |= {"fitted_matrix": plain, "fitted_texts": parts()["texts"], "fitted_items": parts()["items"]}
     run("embed", recipe, inputs, {"matrix": out}, members={"main": str(encoder()[0] / "main")})
     return [numbers(row, 3) for row in np.load(out).astype(np.float64)[:8]]
 
@@ -87,8 +87,8 @@ def _trained(label, changes):
     recipe = {**RECIPE, **changes, "run_id": f"G-{label}", "train": {**RECIPE["train"], **changes["train"]}}
     base = system()[0] if "run" in recipe["base"] else encoder()[0]
     members = {"main": str(base / "last" / "main" if "run" in recipe["base"] else base / "main")}
-    inputs = {"examples": [examples()[0]], "base": [base], "selection": parts()}
-    more = {"examples": ["nli"], "members": members, "selection": ["sts"], "tasks": {"sts": TASK}}
+    inputs = {"examples": {"nli": examples()[0]}, "base": [base], "selection": {"sts": parts()}}
+    more = {"members": members, "tasks": {"sts": TASK}}
     places = {"checkpoints": str(FOLDER / f"checkpoints-{label}"), "tokenised": str(FOLDER / "tokenised")}
     out = RESULTS / "systems" / f"G-{label.replace(' ', '_')}"
     run("train_system", recipe, inputs, {"folder": out}, **more, **places)
