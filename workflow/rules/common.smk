@@ -33,6 +33,7 @@ from crosslign.config.resources import (
     search_threads,
     training_cpus,
 )
+from crosslign.config.resources import most as most_of
 from crosslign.config.settings import own_file, read_settings
 from crosslign.config.targets import covered, target_files, target_names
 from crosslign.config.uses import require_own_files
@@ -66,6 +67,7 @@ from crosslign.slurm.checks import (
     require_scheduler,
     require_status,
 )
+from crosslign.slurm.checks import too_long as more_time
 from crosslign.views.hub_models import hub_models, uses_gpu
 from snakemake.exceptions import WorkflowError
 from snakemake.persistence import ParamsChange
@@ -281,8 +283,11 @@ def check_scheduler(dag):
         for job in jobs
     )
     with ends_in_words():
-        require_status(asked, settings.status_command)
+        require_status(asked.values(), settings.status_command)
         require_scheduler(asked)
+        tries = 1 + max(job.restart_times for job in jobs)
+        if tries > 1 and (note := more_time(asked, most_of(project)[1])):
+            print(f"note: {note}", file=sys.stderr)
         if workflow.execution_settings.lock:
             require_alone(workflow.scheduler._executor.run_uuid, SLURM_RUN)
         for job in {job.rule.name: job for job in jobs}.values():
