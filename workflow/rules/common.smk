@@ -24,6 +24,7 @@ from crosslign.config.resolve import (
     scored_entry,
     split_run,
 )
+from crosslign.config.groups import GROUPED, Groups
 from crosslign.config.loads import large_sets
 from crosslign.config.resources import (
     STAND_IN_RULE,
@@ -104,6 +105,11 @@ failures = FailuresHandler()
 def at_once():
     """Jobs that may run at the same time: on a cluster as many as may be in its queue, on this machine one a core."""
     return (workflow.cores if workflow.local_exec else workflow.nodes) or 1
+
+
+def elsewhere():
+    """Whether jobs run on other machines, or this one is such a job."""
+    return workflow.remote_exec or not workflow.local_exec
 
 
 reruns = Reruns()
@@ -205,6 +211,25 @@ wildcard_constraints:
 def environment(gpus=0):
     """The conda environment of a rule's jobs (`--sdm conda`), seen from its file: with CUDA where they use GPUs."""
     return "../../envs/gpu.yaml" if gpus else "../../envs/cpu.yaml"
+
+
+GROUPS = Groups(project, workflow.group_settings.group_components)
+# A group's jobs on devices share those of one job, one after another.
+if not GROUPED.isdisjoint(workflow.group_settings.group_components):
+    workflow.resource_scopes.update({"gpu": "local"})
+    if "gpu" not in workflow.resource_settings.resources:
+        workflow.global_resources["gpu"] = max(1, GPUS)
+
+
+def grouped(name, *wildcards):
+    """The group with which a short job goes to a scheduler, where the profile gives such groups a size; None where it goes alone."""
+
+    def group(given):
+        if found := GROUPS.group(name, tuple(given[key] for key in wildcards)):
+            workflow.parent_groupids[found] = name
+        return found
+
+    return group
 
 
 def needs(rule):

@@ -114,11 +114,18 @@ rule build_corpus:
             if entry["kind"] != "evaluation"
         )
         or "none",
+    group:
+        grouped("corpora", "corpus")
     conda:
         environment()
     threads: lambda w: corpus_threads(project, w.corpus)
     resources:
         **needs("build_corpus"),
+        # of a scheduler, which has more cores than this machine gives its own jobs; no setting: processes change no byte
+        cpus_per_task=lambda w: corpus_threads(project, w.corpus),
+        processes=lambda w, threads: (
+            corpus_threads(project, w.corpus) if elsewhere() else threads
+        ),
     params:
         **versioned("build_corpus", corpus_recipe("corpus_rows")),
         references=lambda w: list(reference_inputs(w)),
@@ -149,6 +156,8 @@ rule build_evaluation:
         corpus=names(
             c for c, entry in project.corpora.items() if entry["kind"] == "evaluation"
         ),
+    group:
+        grouped("evaluations", "corpus")
     conda:
         environment()
     threads: 1

@@ -12,6 +12,8 @@ rule build_examples:
         paths.log("build_examples", "{examples}"),
     benchmark:
         paths.benchmark("build_examples", "{examples}")
+    group:
+        grouped("examples", "examples")
     conda:
         environment()
     threads: 1
