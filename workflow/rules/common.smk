@@ -7,7 +7,7 @@ from pathlib import Path
 
 from crosslign.config import cells, graph
 from crosslign.config.ancestors import lineage_behind
-from crosslign.config.catalog import describe, source_kind
+from crosslign.config.catalog import describe, hints_text, source_kind
 from crosslign.config.load import load_project
 from crosslign.config.mining import (
     mine_recipe,

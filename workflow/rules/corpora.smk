@@ -24,6 +24,7 @@ rule fetch:
         **needs("fetch"),
         # No setting: a file is the same wherever it came from, so another mirror fetches nothing anew.
         mirrors=os.pathsep.join(map(str, project.mirrors)),
+        hints=fetch_hints,
     params:
         **versioned("fetch", source_recipe),
         root=lambda w: str(paths.shared),

@@ -24,6 +24,12 @@ def source_recipe(wildcards):
     }
 
 
+def fetch_hints(wildcards):
+    """What makes a file easier to get and changes none of its bytes: further addresses, what its host bears, its rough size."""
+    file = graph.source_file(project, wildcards.source, wildcards.file)
+    return hints_text(project.sources[wildcards.source], file)
+
+
 def own_file_of(wildcards):
     """The user's own file that a `local` source copies, so that an edited one is copied again; once copied, it may go."""
     source = project.sources[wildcards.source]

@@ -17,9 +17,23 @@ from crosslign.errors import InputError
 from crosslign.files.rows import EVALUATION_FILES
 
 NO_SETTINGS = frozenset(
-    {"about_bytes", "access", "citation", "evidence", "expect_none", "how", "longest", "normalises", "parameters_m", "readout", "share"}
+    {
+        "about_bytes",
+        "access",
+        "citation",
+        "connections",
+        "evidence",
+        "expect_none",
+        "how",
+        "longest",
+        "normalises",
+        "parameters_m",
+        "readout",
+        "share",
+        "urls",
+    }
 )
-"""Keys of catalog entries on which no byte of what is made of them depends: words for people, rough sizes, what others look at."""
+"""Keys of catalog entries on which no byte of what is made of them depends: words for people, rough sizes, other addresses, uses."""
 
 
 def settings_of(entry: Mapping[str, Any]) -> dict[str, Any]:
