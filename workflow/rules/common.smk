@@ -73,7 +73,11 @@ from crosslign.views.hub_models import hub_models, uses_gpu
 from snakemake.exceptions import WorkflowError
 from snakemake.persistence import ParamsChange
 
-ROOT = Path(workflow.current_basedir).parents[1]
+IS_MODULE = not workflow.modifier.is_main_snakefile()
+"""Whether another workflow uses this one: its folder and its `config:` then say what is the user's."""
+source = workflow.current_basedir
+own = not hasattr(source, "__fspath__") or (IS_MODULE and Path("config").is_dir())
+ROOT = Path.cwd() if own else Path(source).parents[1]
 # Relative, so that a project that was moved has nothing to make again.
 PUBLISHED = Path(os.path.relpath(ROOT / "resources" / "published"))
 
@@ -89,10 +93,10 @@ def ends_in_words():
 
 
 with ends_in_words():
+    files = [own_file(ROOT, Path()), *workflow.overwrite_configfiles]
     settings = read_settings(
-        ROOT,
-        [own_file(ROOT, Path()), *workflow.overwrite_configfiles],
-        workflow.config_settings.config,
+        [path for path in files if not IS_MODULE or Path(path).exists()],
+        config if IS_MODULE else workflow.config_settings.config,
     )
     project = load_project(ROOT, settings)
 

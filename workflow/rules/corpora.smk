@@ -1,11 +1,6 @@
 # sources -> corpora: fetch, prepare encoders, read and filter text, make evaluation sets.
 
 
-localrules:
-    fetch,
-    prepare_encoder,
-
-
 rule fetch:
     input:
         own_file_of,  # without a name the job does not see it: a download is a copy of what there is, and made of nothing
@@ -17,6 +12,7 @@ rule fetch:
         paths.benchmark("fetch", "{source}/{file}")
     wildcard_constraints:
         source=names(set(project.sources) - set(stand_in_sources())),
+    localrule: True
     conda:
         environment()
     threads: 1
@@ -82,6 +78,7 @@ rule prepare_encoder:
         paths.log("prepare_encoder", "{encoder}"),
     benchmark:
         paths.benchmark("prepare_encoder", "{encoder}")
+    localrule: True
     conda:
         environment()
     threads: 1

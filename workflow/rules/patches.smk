@@ -113,6 +113,16 @@ def drop_start_limit(scheduler):
         scheduler.job_rate_limiter = None
 
 
+def run_handlers_of_module(*handlers):
+    """Replaces the workflow's handlers `onstart`, `onsuccess` and `onerror`, which are those of its main Snakefile alone, by these.
+
+    Used as a module, this workflow would check neither disk nor scheduler, and print neither costs, failures nor the table. A handler
+    that the main Snakefile defines below its `module` replaces them; it may call `crosslign.onstart()` (docs/deploy.md).
+    """
+    for name, handler in zip(("_onstart", "_onsuccess", "_onerror"), handlers):
+        setattr(workflow, name, handler.func)
+
+
 def submit_with_patience():
     """Replaces the executor of snakemake-executor-plugin-slurm by one on top of it: `PatientExecutor` says what it does, and why."""
     if slurm := ExecutorPluginRegistry().plugins.get("slurm"):

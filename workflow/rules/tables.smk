@@ -1,12 +1,6 @@
 # scores -> tables, figures, report.
 
 
-localrules:
-    make_table,
-    write_overview,
-    write_report,
-
-
 rule count_rows:
     input:
         rows=lambda w: list(cells.counted_rows(project, w.table).values()),
@@ -59,6 +53,7 @@ rule make_table:
         paths.log("make_table", "{table}"),
     benchmark:
         paths.benchmark("make_table", "{table}")
+    localrule: True
     conda:
         environment()
     threads: 1
@@ -116,6 +111,7 @@ rule write_overview:
         paths.log("write_overview", "overview"),
     benchmark:
         paths.benchmark("write_overview", "overview")
+    localrule: True
     conda:
         environment()
     threads: 1
@@ -149,6 +145,7 @@ rule write_report:
         paths.log("write_report", "report"),
     benchmark:
         paths.benchmark("write_report", "report")
+    localrule: True
     conda:
         environment()
     threads: 1

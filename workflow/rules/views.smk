@@ -1,10 +1,6 @@
 # corpora -> views: augmented copies. The models of a translator come from the hub by a rule of their own, before any view.
 
 
-localrules:
-    fetch_model,
-
-
 rule fetch_model:
     output:
         folder=directory(paths.hub_model("{model}")),
@@ -14,6 +10,7 @@ rule fetch_model:
         paths.benchmark("fetch_model", "{model}")
     wildcard_constraints:
         model=r"[^/]+@[^/]+",
+    localrule: True
     conda:
         environment()
     threads: 1
