@@ -47,7 +47,7 @@ from crosslign.files.lineage import is_sidecar, sidecar_of
 from crosslign.files.rows import EVALUATION_FILES
 from crosslign.jobs.alone import ENGINE_VARIABLE, engine_mark
 from crosslign.jobs.failures import FailuresHandler
-from crosslign.jobs.job import inputs_of
+from crosslign.jobs.job import all_paths, inputs_of, named_inputs
 from crosslign.jobs.hangup import end_on_hangup
 from crosslign.jobs.leases import gpu_note, visible_gpus
 from crosslign.jobs.remaining import Remaining, RemainingHandler
@@ -136,13 +136,10 @@ def described(job):
 
 def changes(job, file=None):
     """What has changed since the outputs of a job were made, as Snakemake prints it."""
-    given = inputs_of(job.input.items())
-    copied = set(map(str, job.input)) - {
-        str(path) for _, paths in job.input.items() for path in listed(paths)
-    }
+    given = [Path(path) for _, paths in job.input.items() for path in listed(paths)]
+    copied = sorted(set(map(Path, job.input)) - set(given))
     files = job.output if file is None else [file]
-    named = [path for paths in given.values() for path in listed(paths)]
-    asked = (artefacts(files), named, [Path(path) for path in sorted(copied)])
+    asked = (artefacts(files), all_paths(inputs_of(job.input.items())), copied)
     found = reruns.why(Asked(*asked, dict(job.params.items())))
     before, now = ({pair[side] for pair in found} - {ABSENT} for side in (0, 1))
     return ParamsChange(before, now, set(files) if found else set())
@@ -253,7 +250,7 @@ def with_lineage(**files):
 
 
 def versioned(stage, recipe, tasks=None):
-    """Parameters that a job runs again for: its recipe, and the versions of its stage and the implementations that this names.
+    """The stage of a rule's jobs, and what they run again for: their recipe, and the versions of stage and implementations.
 
     Where a training selects by tasks, their scorers count, too.
     """
@@ -264,7 +261,7 @@ def versioned(stage, recipe, tasks=None):
             stage, found(wildcards), tasks(wildcards) if tasks else None
         )
 
-    return {"recipe": found, "version": version}
+    return {"stage": stage, "recipe": found, "version": version}
 
 
 def targets(wanted):

@@ -3,7 +3,7 @@
 
 rule fetch:
     input:
-        own_file_of,  # without a name the job does not see it: a download is a copy of what there is, and made of nothing
+        own_file_of,  # an input without a name does not enter lineage: a download is a source, made of no other artefact
     output:
         **with_lineage(file=paths.download("{source}", "{file}")),
     log:
@@ -28,7 +28,7 @@ rule fetch:
     message:
         "Fetching {wildcards.file} of {wildcards.source}"
     script:
-        "../scripts/fetch.py"
+        "../scripts/run_stage.py"
 
 
 # One job writes all files of a source: hundreds of small files would cost hundreds of starts of Python.
@@ -57,7 +57,7 @@ for source in stand_in_sources():
         message:
             f"Writing the files of {source} from the project's own sentences"
         script:
-            "../scripts/write_stand_in.py"
+            "../scripts/run_stage.py"
 
 
 rule prepare_encoder:
@@ -91,13 +91,12 @@ rule prepare_encoder:
     message:
         "Preparing the base encoder {wildcards.encoder}"
     script:
-        "../scripts/prepare_encoder.py"
+        "../scripts/run_stage.py"
 
 
 rule build_corpus:
     input:
-        files=lambda w: list(graph.corpus_files(project, w.corpus).values()),
-        references=lambda w: list(reference_inputs(w).values()),
+        unpack(corpus_inputs),
     output:
         **with_lineage(rows=paths.corpus("{corpus}", "{langs}")),
     log:
@@ -126,19 +125,16 @@ rule build_corpus:
         ),
     params:
         **versioned("build_corpus", corpus_recipe("corpus_rows")),
-        references=lambda w: list(reference_inputs(w)),
         root=lambda w: str(paths.results),
     message:
         "Reading and filtering the corpus {wildcards.corpus}"
     script:
-        "../scripts/build_corpus.py"
+        "../scripts/run_stage.py"
 
 
 rule build_evaluation:
     input:
-        files=lambda w: list(graph.corpus_files(project, w.corpus).values()),
-        references=lambda w: list(reference_inputs(w).values()),
-        parts=part_tables,
+        unpack(corpus_inputs),
     output:
         **with_lineage(
             **{
@@ -163,9 +159,8 @@ rule build_evaluation:
         **needs("build_evaluation"),
     params:
         **versioned("build_evaluation", corpus_recipe("evaluation_items")),
-        references=lambda w: list(reference_inputs(w)),
         root=lambda w: str(paths.results),
     message:
         "Making the evaluation set {wildcards.corpus}"
     script:
-        "../scripts/build_evaluation.py"
+        "../scripts/run_stage.py"

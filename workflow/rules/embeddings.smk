@@ -40,7 +40,7 @@ rule embed:
     message:
         "Encoding {wildcards.text_set} with {wildcards.run} ({wildcards.checkpoint}, {wildcards.readout})"
     script:
-        "../scripts/embed.py"
+        "../scripts/run_stage.py"
 
 
 # Vectors of large sets are removed after their last score, unless `keep: {embeddings: true}`.

@@ -3,9 +3,7 @@
 
 rule build_examples:
     input:
-        corpora=examples_paths("corpora"),
-        evaluations=examples_paths("evaluations"),
-        others=examples_paths("others"),
+        unpack(examples_inputs),
     output:
         **with_lineage(rows=paths.examples("{examples}")),
     log:
@@ -21,21 +19,16 @@ rule build_examples:
         **needs("build_examples"),
     params:
         **versioned("build_examples", examples_recipe),
-        corpora=examples_named("corpora"),
-        evaluations=examples_named("evaluations"),
-        others=examples_named("others"),
         root=lambda w: str(paths.results),
     message:
         "Building the training set {wildcards.examples}"
     script:
-        "../scripts/build_examples.py"
+        "../scripts/run_stage.py"
 
 
 rule measure_overlap:
     input:
-        corpora=list(OVERLAP["corpora"].values()),
-        evaluations=list(OVERLAP["evaluations"].values()),
-        examples=list(OVERLAP["examples"].values()),
+        **named_inputs(**OVERLAP),
     output:
         csv=paths.overlap("csv"),
         md=report(
@@ -59,10 +52,8 @@ rule measure_overlap:
                 "expect_none": expected_none(project),
             },
         ),
-        corpora=list(OVERLAP["corpora"]),
-        evaluations=list(OVERLAP["evaluations"]),
         root=lambda w: str(paths.results),
     message:
         "Counting evaluation text in the corpora"
     script:
-        "../scripts/measure_overlap.py"
+        "../scripts/run_stage.py"

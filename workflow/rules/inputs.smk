@@ -56,13 +56,13 @@ def encoder_recipe(wildcards):
     }
 
 
-def reference_inputs(wildcards):
-    return graph.corpus_references(project, wildcards.corpus)
-
-
-def part_tables(wildcards):
-    parts = graph.evaluation_parts(project, wildcards.corpus)
-    return [tables[part] for tables in parts.values() for part in EVALUATION_FILES]
+def corpus_inputs(wildcards):
+    corpus = wildcards.corpus
+    return named_inputs(
+        files=list(graph.corpus_files(project, corpus).values()),
+        references=graph.corpus_references(project, corpus),
+        parts=graph.evaluation_parts(project, corpus),
+    )
 
 
 def corpus_recipe(limit):
@@ -107,12 +107,17 @@ def examples_recipe(wildcards):
     }
 
 
-def examples_named(key):
-    return lambda w: list(graph.examples_inputs(project, w.examples)[key])
+def view_inputs(wildcards):
+    models = {
+        model.name: paths.hub_model(folder)
+        for folder, model in view_models(wildcards.view).items()
+    }
+    corpora = graph.view_inputs(project, wildcards.view)
+    return named_inputs(corpora=corpora, models=models)
 
 
-def examples_paths(key):
-    return lambda w: list(graph.examples_inputs(project, w.examples)[key].values())
+def examples_inputs(wildcards):
+    return named_inputs(**graph.examples_inputs(project, wildcards.examples))
 
 
 def recipe_of(wildcards):
@@ -123,13 +128,14 @@ def pace(key):
     return lambda w: pace_of(project, split_run(project, w.run)[0])[key]
 
 
-def training_examples(wildcards):
-    return sorted({term["examples"] for term in recipe_of(wildcards)["terms"]})
-
-
-def selection_tables(wildcards):
-    sets = graph.selection_sets(project, recipe_of(wildcards))
-    return [tables[part] for tables in sets.values() for part in EVALUATION_FILES]
+def training_inputs(wildcards):
+    recipe = recipe_of(wildcards)
+    named = sorted({term["examples"] for term in recipe["terms"]})
+    return named_inputs(
+        examples={name: paths.examples(name) for name in named},
+        base=graph.base_inputs(project, recipe),
+        selection=graph.selection_sets(project, recipe),
+    )
 
 
 def selection_tasks(wildcards):
@@ -180,15 +186,15 @@ def score_gpus(wildcards):
     return search_gpus(project, wildcards.task)
 
 
-def score_matrices(wildcards):
-    return [
-        tables["matrix"] for tables in graph.score_inputs(project, *wildcards).values()
-    ]
+def score_inputs(wildcards):
+    return named_inputs(roles=graph.score_inputs(project, *wildcards))
 
 
-def score_sets(wildcards):
-    tables = graph.score_inputs(project, *wildcards).values()
-    return [entry[part] for entry in tables for part in EVALUATION_FILES]
+def counted_inputs(wildcards):
+    rows = {}
+    for (kind, name), path in cells.counted_rows(project, wildcards.table).items():
+        rows.setdefault(kind, {})[name] = path
+    return named_inputs(rows=rows)
 
 
 def counting(wildcards):

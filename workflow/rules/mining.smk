@@ -21,7 +21,7 @@ rule mine_texts:
     message:
         "Reading the {wildcards.side} sentences of {wildcards.mine}"
     script:
-        "../scripts/mine_texts.py"
+        "../scripts/run_stage.py"
 
 
 rule mine_embed:
@@ -49,7 +49,7 @@ rule mine_embed:
     message:
         "Encoding the {wildcards.side} sentences of {wildcards.mine}"
     script:
-        "../scripts/mine_embed.py"
+        "../scripts/run_stage.py"
 
 
 rule mine_search:
@@ -79,7 +79,7 @@ rule mine_search:
     message:
         "Searching nearest neighbours for {wildcards.mine}"
     script:
-        "../scripts/mine_search.py"
+        "../scripts/run_stage.py"
 
 
 rule mine_pairs:
@@ -106,4 +106,4 @@ rule mine_pairs:
     message:
         "Writing the pairs of {wildcards.mine}"
     script:
-        "../scripts/mine_pairs.py"
+        "../scripts/run_stage.py"

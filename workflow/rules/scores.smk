@@ -3,8 +3,7 @@
 
 rule score:
     input:
-        matrices=score_matrices,
-        sets=score_sets,
+        unpack(score_inputs),
     output:
         **with_lineage(
             scores=paths.score("{run}", "{checkpoint}", "{readout}", "{task}"),
@@ -39,4 +38,4 @@ rule score:
     message:
         "Scoring {wildcards.run} on {wildcards.task} ({wildcards.checkpoint}, {wildcards.readout})"
     script:
-        "../scripts/score.py"
+        "../scripts/run_stage.py"

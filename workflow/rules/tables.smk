@@ -3,7 +3,7 @@
 
 rule count_rows:
     input:
-        rows=lambda w: list(cells.counted_rows(project, w.table).values()),
+        unpack(counted_inputs),
     output:
         **with_lineage(counts=paths.counts("{table}")),
     log:
@@ -21,7 +21,7 @@ rule count_rows:
     message:
         "Counting what stands behind the table {wildcards.table}"
     script:
-        "../scripts/count_rows.py"
+        "../scripts/run_stage.py"
 
 
 rule make_table:
@@ -66,7 +66,7 @@ rule make_table:
     message:
         "Making the table {wildcards.table}"
     script:
-        "../scripts/make_table.py"
+        "../scripts/run_stage.py"
 
 
 rule draw_figure:
@@ -98,7 +98,7 @@ rule draw_figure:
     message:
         "Drawing the figure {wildcards.figure}"
     script:
-        "../scripts/draw_figure.py"
+        "../scripts/run_stage.py"
 
 
 rule write_overview:
@@ -124,7 +124,7 @@ rule write_overview:
     message:
         "Writing the overview of tables and figures"
     script:
-        "../scripts/write_overview.py"
+        "../scripts/run_stage.py"
 
 
 rule write_report:
@@ -158,4 +158,4 @@ rule write_report:
     message:
         "Writing the report"
     script:
-        "../scripts/write_report.py"
+        "../scripts/run_stage.py"

@@ -23,13 +23,12 @@ rule fetch_model:
     message:
         "Fetching the translation model {wildcards.model}"
     script:
-        "../scripts/fetch_model.py"
+        "../scripts/run_stage.py"
 
 
 rule build_view:
     input:
-        corpora=lambda w: list(graph.view_inputs(project, w.view).values()),
-        models=lambda w: [paths.hub_model(folder) for folder in view_models(w.view)],
+        unpack(view_inputs),
     output:
         **with_lineage(rows=paths.view("{view}")),
     log:
@@ -46,11 +45,9 @@ rule build_view:
         **versioned(
             "build_view", lambda w: {"view": w.view, "entry": project.views[w.view]}
         ),
-        corpora=lambda w: list(graph.view_inputs(project, w.view)),
         root=lambda w: str(paths.results),
         translations=str(paths.translations),
-        models=lambda w: [model.name for model in view_models(w.view).values()],
     message:
         "Making the view {wildcards.view}"
     script:
-        "../scripts/build_view.py"
+        "../scripts/run_stage.py"

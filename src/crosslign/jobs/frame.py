@@ -20,7 +20,7 @@ from crosslign.files.lineage import AGAIN, Lineage, beside_recipe
 from crosslign.files.temporary import NoTemporaryRoomError
 from crosslign.jobs.alone import end_with_engine, only_one
 from crosslign.jobs.hangup import end_on_hangup
-from crosslign.jobs.job import Job, Paths, as_paths, inputs_of
+from crosslign.jobs.job import Job, Paths, all_paths, as_paths, inputs_of
 from crosslign.jobs.leases import lease_gpus
 from crosslign.jobs.offline import no_network
 from crosslign.threads import do_without_pandas, limit_threads
@@ -32,10 +32,6 @@ SLURM_LOG = ".snakemake/slurm_logs/**/{number}.log"
 def _artefacts(outputs: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     """Yield a rule's outputs without the lineage files, which come with what they describe."""
     return (item for item in outputs if item[0] != "lineage")
-
-
-def _flat(paths: Paths) -> list[Path]:
-    return [path for value in paths.values() for path in (value if isinstance(value, list) else [value])]
 
 
 class _Printable(logging.Formatter):
@@ -163,7 +159,7 @@ def _execute(
     do_without_pandas()
     os.environ["TQDM_DISABLE"] = "1"  # other libraries' bars; the stages report their own progress
     given = inputs_of(inputs)
-    lineage = _lineage(rule, settings, _flat(given), threads)
+    lineage = _lineage(rule, settings, all_paths(given), threads)
     lineage.asked = {name: int(resources[name]) for name in ASKED if name in resources}
     try:
         lineage.check_inputs()
