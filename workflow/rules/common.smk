@@ -148,6 +148,7 @@ def changes(job, file=None):
 if not UNKNOWN_ENGINE:
     quote_interpreter()
     take_sigterm_apart()
+    join_source_files()
     if workflow.is_main_process:
         try_no_hopeless_job_again(failures.hopeless)
         rerun_by_lineage(described, changes)

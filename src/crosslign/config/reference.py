@@ -34,7 +34,8 @@ PACKAGES = {
 
 INTRODUCTION = """# Configuration of the snakemake workflow
 
-Made from `src/crosslign/config/schemas/`, and from the docstrings of the code that takes an option, by `python -m crosslign.config.reference`; a test
+Made from `src/crosslign/config/schemas/`, and from the docstrings of the code that takes an option, by
+`python -m crosslign.config.reference`; a test
 fails when they differ. Every file is checked against its schema before anything runs; an unknown key ends the run with one line that
 names file, key and what is allowed. `snakemake --config scale=quick` overrides a key of config.yaml for one call.
 """
