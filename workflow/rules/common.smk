@@ -3,6 +3,7 @@ import os
 import shutil
 import sys
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from crosslign.config import cells, graph
@@ -215,19 +216,23 @@ def environment(gpus=0):
     return "../../envs/gpu.yaml" if gpus else "../../envs/cpu.yaml"
 
 
-GROUPS = Groups(project, workflow.group_settings.group_components)
-# A group's jobs on devices share those of one job, one after another.
-if not GROUPED.isdisjoint(workflow.group_settings.group_components):
-    workflow.resource_scopes.update({"gpu": "local"})
-    if "gpu" not in workflow.resource_settings.resources:
-        workflow.global_resources["gpu"] = max(1, GPUS)
+@cache
+def groups():
+    """The groups of short jobs, by the sizes that the profile gives them, which Snakemake knows when it has read all rules."""
+    sizes = workflow.group_settings.group_components
+    # A group's jobs on devices share those of one job, one after another.
+    if not GROUPED.isdisjoint(sizes):
+        workflow.resource_scopes.update({"gpu": "local"})
+        if "gpu" not in workflow.resource_settings.resources:
+            workflow.global_resources["gpu"] = max(1, GPUS)
+    return Groups(project, sizes)
 
 
 def grouped(name, *wildcards):
     """The group with which a short job goes to a scheduler, where the profile gives such groups a size; None where it goes alone."""
 
     def group(given):
-        if found := GROUPS.group(name, tuple(given[key] for key in wildcards)):
+        if found := groups().group(name, tuple(given[key] for key in wildcards)):
             workflow.parent_groupids[found] = name
         return found
 
