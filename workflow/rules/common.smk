@@ -14,8 +14,12 @@ from crosslign.config.mining import (
     mine_recipe,
     mined_folder,
     mined_members,
+    pairs_recipe,
     require_there,
+    search_recipe,
     side_file,
+    texts_recipe,
+    vectors_recipe,
 )
 from crosslign.config.overlap import expected_none, overlap_inputs
 from crosslign.config.readouts import readout as readout_entry
@@ -209,11 +213,6 @@ wildcard_constraints:
     figure=names(project.figures),
     mine=names(project.settings["mine"]),
     side=names(MINED_SIDES),
-
-
-def environment(gpus=0):
-    """The conda environment of a rule's jobs (`--sdm conda`), seen from its file: with CUDA where they use GPUs."""
-    return "../../envs/gpu.yaml" if gpus else "../../envs/cpu.yaml"
 
 
 @cache

@@ -13,8 +13,6 @@ rule fetch:
     wildcard_constraints:
         source=names(set(project.sources) - set(stand_in_sources())),
     localrule: True
-    conda:
-        environment()
     threads: 1
     resources:
         **needs("fetch"),
@@ -46,8 +44,6 @@ for source in stand_in_sources():
         benchmark:
             paths.benchmark(STAND_IN_RULE, source)
         localrule: True
-        conda:
-            environment()
         threads: 1
         resources:
             **needs(STAND_IN_RULE),
@@ -79,8 +75,6 @@ rule prepare_encoder:
     benchmark:
         paths.benchmark("prepare_encoder", "{encoder}")
     localrule: True
-    conda:
-        environment()
     threads: 1
     resources:
         **needs("prepare_encoder"),
@@ -113,8 +107,6 @@ rule build_corpus:
         or "none",
     group:
         grouped("corpora", "corpus")
-    conda:
-        environment()
     threads: lambda w: corpus_threads(project, w.corpus)
     resources:
         **needs("build_corpus"),
@@ -152,8 +144,6 @@ rule build_evaluation:
         ),
     group:
         grouped("evaluations", "corpus")
-    conda:
-        environment()
     threads: 1
     resources:
         **needs("build_evaluation"),

@@ -20,8 +20,6 @@ rule embed:
         text_set=names(set(project.corpora) - set(LARGE_SETS)),
     group:
         grouped("embeds", "run", "checkpoint", "readout", "text_set")
-    conda:
-        environment(GPUS)
     threads: 1
     resources:
         **needs("embed"),

@@ -12,8 +12,6 @@ rule build_examples:
         paths.benchmark("build_examples", "{examples}")
     group:
         grouped("examples", "examples")
-    conda:
-        environment()
     threads: 1
     resources:
         **needs("build_examples"),
@@ -39,8 +37,6 @@ rule measure_overlap:
         paths.log("measure_overlap", "overlap"),
     benchmark:
         paths.benchmark("measure_overlap", "overlap")
-    conda:
-        environment()
     threads: 1
     resources:
         **needs("measure_overlap"),

@@ -20,8 +20,6 @@ rule score:
     priority: 20
     group:
         grouped("scores", "run", "checkpoint", "readout", "task")
-    conda:
-        lambda w: environment(score_gpus(w))
     threads: lambda w: search_threads(project, w.task)
     resources:
         **needs("score"),

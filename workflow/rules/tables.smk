@@ -10,8 +10,6 @@ rule count_rows:
         paths.log("count_rows", "{table}"),
     benchmark:
         paths.benchmark("count_rows", "{table}")
-    conda:
-        environment()
     threads: 1
     resources:
         **needs("count_rows"),
@@ -54,8 +52,6 @@ rule make_table:
     benchmark:
         paths.benchmark("make_table", "{table}")
     localrule: True
-    conda:
-        environment()
     threads: 1
     resources:
         **needs("make_table"),
@@ -86,8 +82,6 @@ rule draw_figure:
         paths.log("draw_figure", "{figure}"),
     benchmark:
         paths.benchmark("draw_figure", "{figure}")
-    conda:
-        environment()
     threads: 1
     resources:
         **needs("draw_figure"),
@@ -112,8 +106,6 @@ rule write_overview:
     benchmark:
         paths.benchmark("write_overview", "overview")
     localrule: True
-    conda:
-        environment()
     threads: 1
     resources:
         **needs("write_overview"),
@@ -146,8 +138,6 @@ rule write_report:
     benchmark:
         paths.benchmark("write_report", "report")
     localrule: True
-    conda:
-        environment()
     threads: 1
     resources:
         **needs("write_report"),

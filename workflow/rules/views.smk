@@ -11,8 +11,6 @@ rule fetch_model:
     wildcard_constraints:
         model=r"[^/]+@[^/]+",
     localrule: True
-    conda:
-        environment()
     threads: 1
     resources:
         **needs("fetch_model"),
@@ -35,8 +33,6 @@ rule build_view:
         paths.log("build_view", "{view}"),
     benchmark:
         paths.benchmark("build_view", "{view}")
-    conda:
-        lambda w: environment(view_gpus(w))
     threads: 1
     resources:
         **needs("build_view"),

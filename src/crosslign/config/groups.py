@@ -85,12 +85,12 @@ class Groups:
         number = members = memory = minutes = level = 0
         for job in jobs[name]():
             need = job.need
-            taken = (memory + need.mem_mb, minutes) if not one_by_one else (memory, minutes + need.runtime)
-            full = members == self._sizes[name] or taken[0] > largest or taken[1] > longest or job.level != level
+            asked = 0 if one_by_one else need.mem_mb
+            full = members == self._sizes[name] or memory + asked > largest or minutes + need.runtime > longest or job.level != level
             if full and members:
                 number, members, memory, minutes = number + 1, 0, 0, 0
-            members, level = members + 1, job.level
-            memory, minutes = (memory, minutes + need.runtime) if one_by_one else (memory + need.mem_mb, minutes)
+            # How many run at once is Snakemake's to say: their times are counted one after another.
+            members, level, memory, minutes = members + 1, job.level, memory + asked, minutes + need.runtime
             found[job.key] = number
         return found
 

@@ -91,9 +91,11 @@ class PatientExecutor(Executor):  # type: ignore[misc]
         with the run's.
         """
         account = account_of(job.resources)
-        group = job.is_group()
-        rule, values = (f"group-{job.name}", [f"{len(list(job))}-jobs"]) if group else (job.rule.name, map(str, job.wildcards))
-        name = job_name(rule, values, self.run_uuid)
+        members = list(job) if job.is_group() else [job]
+        if len(members) > 1:
+            name = job_name(job.groupid, [f"{len(members)}-jobs"], self.run_uuid)
+        else:
+            name = job_name(members[0].rule.name, map(str, members[0].wildcards), self.run_uuid)
         self._names.add(name)
         yield (f" -A {shlex.quote(account)}" if account else "") + f" --job-name {shlex.quote(name)}"
 

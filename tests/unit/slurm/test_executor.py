@@ -287,9 +287,10 @@ def test_an_account_reaches_slurm_as_it_was_given(executor, given, option):
 
 def test_a_group_of_jobs_bears_its_name_and_how_many_they_are(executor):
     class Group(list):
-        name, resources, is_group = "scores_x", {}, lambda self: True
+        groupid, resources, is_group = "scores-8", {}, lambda self: True
 
-    assert list(executor.get_account_arg(Group("abc"))) == [" --job-name group-scores_x.3-jobs.run-17"]
+    assert list(executor.get_account_arg(Group("abc"))) == [" --job-name scores-8.3-jobs.run-17"]
+    assert list(executor.get_account_arg(Group([job("score", "a")]))) == [" --job-name score.a.run-17"]
 
 
 def test_the_log_of_an_array_lies_above_the_folder_that_the_plugin_names(executor, slurm, tmp_path):
