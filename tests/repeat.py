@@ -103,7 +103,7 @@ def surroundings(folder: Path) -> Iterator[tuple[str, dict]]:
     else:
         yield "an archive without .git", {"skip": "this is one"}
     for version in ("3.12", "3.13"):
-        yield f"Python {version}", other_python(version)
+        yield f"Python {version}", {"version": version}
 
 
 def other_python(version: str) -> dict:
@@ -135,6 +135,8 @@ def main() -> int:
         for name, given in surroundings(folder):
             if args.only is not None and not name.startswith(tuple(args.only)):
                 continue
+            if "version" in given:
+                given = other_python(given["version"])
             if "skip" in given:
                 print(f"{name}: skipped, {given['skip']}", flush=True)
                 continue

@@ -94,7 +94,7 @@ def writers(results: Path, again: bool, number: int = 2) -> Iterator[None]:
 
 def tail(place: Path, scale: str) -> dict[str, Path]:
     """Make the last jobs of a finished run once more; return the script of each, by its rule: it runs the job again as Snakemake did."""
-    wanted = read_settings(place, [place / "config" / "config.yaml"], {})["targets"]
+    wanted = read_settings([place / "config" / "config.yaml"], {})["targets"]
     with_pages = f"targets=[{','.join(dict.fromkeys([*wanted, *PAGES]))}]"
     command = [sys.executable, "-m", "snakemake", "--cores", "2", "--skip-script-cleanup", "--forcerun", *TAIL]
     done = subprocess.run(
