@@ -101,10 +101,11 @@ def tail(place: Path, scale: str) -> dict[str, Path]:
         [*command, "--config", f"scale={scale}", with_pages], cwd=place, capture_output=True, text=True, check=False, env=os.environ
     )
     assert done.returncode == 0, done.stderr[-4000:]
-    found = {}
+    found: dict[str, Path] = {}
     for path in sorted((place / ".snakemake" / "scripts").glob("*.py")):
-        if (rule := path.name.split(".")[-2]) in TAIL:
-            found[rule] = path
+        text = path.read_text(encoding="utf-8")
+        found |= {rule: path for rule in TAIL if f"/logs/{rule}/" in text}  # each job has a log of its own
+    assert {"make_table", "measure_overlap", "write_overview", "write_report"} <= found.keys(), found
     return found
 
 
