@@ -19,7 +19,7 @@ from _common import ROOT, machine, measured, parser, versions
 from _simulation import longest_path, simulate
 from cluster_simulation import CORES, JOBS, PAPERS, tasks
 
-COPIED = ("Snakefile", "config", "workflow", "resources", "profiles", "envs")
+COPIED = ("Snakefile", "config", "workflow", "profiles", "envs")
 NAP = """
 import os as _os
 from cluster_simulation import seconds_of as _seconds_of

@@ -20,8 +20,22 @@ COUNTS = "counts"
 """Folder of counts among the scores, and what their records name in place of a task."""
 SHARED = ("downloads", "models")
 """Folders beside those of the scales, which share them."""
+CATALOG = Path(__file__).parent / "catalog"
+"""Entries and files that come with the library; a file of the project's own of the same place below its folder goes before them."""
+PUBLISHED = Path("resources", "published")
+"""Where the figures that papers printed lie, in a project and in the catalog."""
 ORIGIN = "origin.txt"
 """Names the group that a folder of scores came from."""
+
+
+def own_or_catalog(own: Path, place: str | Path) -> Path:
+    """Return a file or folder that a project may have: its own where there is one, else the catalog's where that has it."""
+    return CATALOG / place if not own.exists() and (CATALOG / place).exists() else own
+
+
+def printed_path(folder: Path, table: str) -> Path:
+    """Return the figures that were printed under a table's name: those of the project's `resources/published`, else the catalog's."""
+    return own_or_catalog(folder / f"{table}.csv", PUBLISHED / f"{table}.csv")
 
 
 def resamples_path(score: Path) -> Path:

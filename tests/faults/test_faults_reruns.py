@@ -32,7 +32,7 @@ DAMAGED = (
     ("examples/nli.parquet", "train_system"),
     ("corpora/written_nli/*.parquet", "build_examples"),
     ("corpora/sts_written/texts.parquet", "build_examples"),
-    ("../downloads/written/nli_en.tsv", "build_corpus"),
+    ("../downloads/own_texts/nli_en.tsv", "build_corpus"),
 )
 """One file of each kind of artefact, from the last to the first, and the rule that reads it."""
 

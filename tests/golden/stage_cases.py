@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pyarrow as pa
 from golden import Case
-from material import FOLDER, ROOT, rows_digest
+from material import FOLDER, rows_digest
 from number_cases import READOUT, SENTENCES, TINY, digest, numbers
 from safetensors.torch import load_file
 
@@ -19,10 +19,11 @@ from crosslign.files import iter_rows, read_json, write_rows
 from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.files.rows import SCHEMAS
 from crosslign.jobs.job import Job
+from crosslign.paths import CATALOG
 from crosslign.stages import STAGES
 
 RESULTS = FOLDER / "results" / "golden"
-OWN = {"local": str(ROOT / "resources" / "written"), "licence": "CC0-1.0"}
+OWN = {"local": str(CATALOG / "resources" / "written"), "licence": "CC0-1.0"}
 NLI = {"kind": "labelled", "reader": "nli_tsv", "langs": ["en"], "labels": ["entailment", "neutral", "contradiction"], "licence": "CC0-1.0"}
 NLI |= {"filters": [{"identical_pair": {}}, {"length": {"min_words": 2}}]}
 VERSES = {
@@ -315,7 +316,7 @@ def _stand_in():
     entry = {"stand_in": "bitext_tsv", "licence": "CC0-1.0"}
     out = {"x_en-de.tsv": RESULTS / "downloads" / source / "x_en-de.tsv"}
     recipe = {"source": source, "entry": entry, "files": [{"name": "x_en-de.tsv"}]}
-    sentences = [path for path in sorted((ROOT / "resources" / "written").iterdir()) if path.is_file()]
+    sentences = [path for path in sorted((CATALOG / "resources" / "written").iterdir()) if path.is_file()]
     run("write_stand_in", recipe, {"sentences": sentences}, out)
     return {name: content_digest(path.read_bytes()) for name, path in out.items()}
 

@@ -12,7 +12,7 @@ import pytest
 import crosslign
 
 FLOORS = [
-    {"collector", "console", "durations", "errors", "memory", "progress", "registry", "threads"},
+    {"catalog", "collector", "console", "durations", "errors", "memory", "progress", "registry", "threads"},
     {"files", "languages", "paths", "vectors"},
     {"config"},
     {"planning", "slurm"},

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from crosslign.config import cells, graph
 from crosslign.config.ancestors import lineage_behind
-from crosslign.config.catalog import describe, source_kind
+from crosslign.config.catalog import local_file, source_kind
 from crosslign.config.load import load_project
 from crosslign.config.mining import (
     mine_recipe,
@@ -54,8 +54,10 @@ from crosslign.paths import (
     MINED_FORMATS,
     MINED_SIDES,
     OVERVIEW_FORMATS,
+    PUBLISHED,
     TABLE_FORMATS,
     own_runs,
+    printed_path,
 )
 from crosslign.planning.cost import cost_of, cost_text, require_memory, too_long
 from crosslign.provenance.causes import ABSENT
@@ -72,7 +74,7 @@ from snakemake.persistence import ParamsChange
 
 ROOT = Path(workflow.current_basedir).parents[1]
 # Relative, so that a project that was moved has nothing to make again.
-PUBLISHED = Path(os.path.relpath(ROOT / "resources" / "published"))
+PRINTED = Path(os.path.relpath(ROOT / PUBLISHED))
 
 
 @contextmanager
@@ -157,6 +159,8 @@ if workflow.is_main_process:
             f"note: there is no mirror {mirror}: nothing is read from it",
             file=sys.stderr,
         )
+    for entry, path in project.replaced.items():
+        print(f"note: {entry} of {path}, not of the catalog", file=sys.stderr)
     logger.addHandler(
         RemainingHandler(Remaining(project.scale.get("expected_seconds", {}), at_once))
     )

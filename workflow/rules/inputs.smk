@@ -30,7 +30,7 @@ def own_file_of(wildcards):
     if source_kind(source) != "local":
         return []
     file = graph.source_file(project, wildcards.source, wildcards.file)
-    own = with_home(describe(source, file))
+    own = local_file(source, file)
     copy = paths.download(wildcards.source, wildcards.file)
     return [own] if own.is_file() or copy.is_file() else []
 
@@ -239,7 +239,9 @@ with ends_in_words():
 def published(tables):
     """Files of the figures that papers printed in these tables, and of what does not add up in them."""
     shown = {project.tables[table].get("published_from", table) for table in tables}
-    found = [
-        path for name in sorted(shown) if (path := PUBLISHED / f"{name}.csv").exists()
+    named = [
+        Path(os.path.relpath(printed_path(PRINTED, name))) for name in sorted(shown)
     ]
-    return [*found, *filter(Path.exists, [PUBLISHED / "errata.csv"])] if found else []
+    found = list(filter(Path.exists, named))
+    errata = dict.fromkeys(path.with_name("errata.csv") for path in found)
+    return [*found, *filter(Path.exists, errata)]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
+
+from crosslign.files.home import own_folder
 
 SOURCE_KINDS = ("hub", "local", "opus", "package", "url")
 """Key of a source that says where its bytes come from; each is a module of `crosslign.corpora.sources`."""
@@ -30,6 +33,15 @@ def describe(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
     if kind == "opus":
         return f"opus:{source['opus']}/{source['version']}/{path}"
     return f"{str(source[kind]).rstrip('/')}/{path}"
+
+
+def local_file(source: Mapping[str, Any], file: Mapping[str, Any]) -> Path:
+    """Return the file of this machine that a source with `local:` names.
+
+    Raises:
+        InputError: nobody knows its home folder.
+    """
+    return own_folder(source["local"]) / file.get("path", file["name"])
 
 
 def size_of(file: Mapping[str, Any]) -> str:

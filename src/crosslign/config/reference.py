@@ -36,6 +36,11 @@ INTRODUCTION = """# Configuration of the snakemake workflow
 Made from `workflow/schemas/`, and from the docstrings of the code that takes an option, by `python -m crosslign.config.reference`; a test
 fails when they differ. Every file is checked against its schema before anything runs; an unknown key ends the run with one line that
 names file, key and what is allowed. `snakemake --config scale=quick` overrides a key of config.yaml for one call.
+
+config.yaml and paper.yaml stand in this folder. All other files stand in the catalog, `src/crosslign/catalog/`; a file of the same name in
+this folder is read over it: an entry is added, or takes the place of the whole one that has its name in the catalog, and the run says so.
+Printed figures (`resources/published/<table>.csv`), and what entries name (`local:`, `files_from:`), are looked for in the
+project first, then in the catalog.
 """
 
 
