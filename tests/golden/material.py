@@ -44,7 +44,7 @@ def project():
     """Return the project with every paper, at scale quick."""
     papers = sorted(path.stem for path in (CATALOG / "papers").glob("*.yaml"))
     given = {"scale": "quick", "papers": papers, "results": str(FOLDER / "results")}
-    return load_project(ROOT, read_settings(ROOT, [ROOT / "config" / "config.yaml"], given))
+    return load_project(ROOT, read_settings([ROOT / "config" / "config.yaml"], given))
 
 
 @functools.cache

@@ -18,7 +18,7 @@ from crosslign.config.names import check_names
 from crosslign.config.project import SECTIONS, Project
 from crosslign.config.recipes import check_recipes
 from crosslign.config.references import check_references
-from crosslign.config.schema import check
+from crosslign.config.schema import SCHEMAS, check
 from crosslign.config.seeded import with_seeded_examples
 from crosslign.config.settings import DEFAULTS, SETTINGS, read_settings
 from crosslign.config.sizes import renamed, sized, with_dependants
@@ -30,14 +30,14 @@ from crosslign.paths import Paths
 
 
 @functools.cache
-def _checked(schemas: Path, schema: str) -> Callable[[YamlFile], YamlFile]:
+def _checked(schema: str) -> Callable[[YamlFile], YamlFile]:
     """Return what checks one layer of a file, with the entries that stand for many written out."""
 
     def checked(read: YamlFile) -> YamlFile:
         file = expand(read) if schema == "corpora" else read
         if schema != "scale":
-            check(file, schemas, schema)
-        checker = options.OptionChecker(schemas, file)
+            check(file, SCHEMAS, schema)
+        checker = options.OptionChecker(SCHEMAS, file)
         if schema == "corpora":
             options.check_corpora(checker, file.content.get("corpora", {}))
         elif schema == "encoders":
@@ -56,11 +56,11 @@ class _Loader:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.schemas = root / "workflow" / "schemas"
+        self.schemas = SCHEMAS
         self.files: dict[str, YamlFile] = {}
 
     def load(self, relative: str, schema: str) -> Any:
-        file = load_layers(self.root, relative.removeprefix("config/"), _checked(self.schemas, schema))
+        file = load_layers(self.root, relative.removeprefix("config/"), _checked(schema))
         if schema == "scale":  # what one layer lacks another may have
             check(file, self.schemas, schema)
         self.files[relative] = file
@@ -73,7 +73,7 @@ class _Loader:
 def _settings(loader: _Loader, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the settings, checked and filled up; those of the project's config.yaml where none are given."""
     if given is None:
-        return read_settings(loader.root, [loader.root / "config" / "config.yaml"], {})
+        return read_settings([loader.root / "config" / "config.yaml"], {})
     check(YamlFile(Path(SETTINGS), dict(given), {}), loader.schemas, "config")
     return {**DEFAULTS, **given}
 

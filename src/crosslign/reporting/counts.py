@@ -1,4 +1,4 @@
-"""What is counted of corpora, evaluation sets and training sets: records in the form of scores, read from lineage."""
+"""Counts of corpora, evaluation corpora and training sets, read from lineage, as records of a score file."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ Count = tuple[str, str, float]
 """(metric, subset, value)"""
 
 
-def write_counts(counted: Sequence[tuple[str, str]], rows: Sequence[Path], out: Path) -> int:
+def write_counts(rows: Mapping[str, Mapping[str, Path]], out: Path) -> int:
     """Write the records of everything that a table counts.
 
     Args:
-        counted: what each artefact is (`corpora` or `examples`) and its id; they become `direction` and `protocol` of its records.
-        rows: rows of each artefact, in that order, with lineage beside them.
+        rows: rows of each artefact, with lineage beside them, by what it is (`corpora` or `examples`) and its id; these two become
+            `direction` and `protocol` of its records.
         out: the file to write.
 
     Returns:
@@ -30,7 +30,7 @@ def write_counts(counted: Sequence[tuple[str, str]], rows: Sequence[Path], out: 
         InputError: rows without lineage.
     """
     records: list[dict[str, Any]] = []
-    for (kind, name), path in zip(counted, rows, strict=True):
+    for kind, name, path in ((kind, name, path) for kind, named in rows.items() for name, path in named.items()):
         if not lineage_path(path).exists():
             raise InputError("nothing is counted here", where=str(path), why="it has no lineage", do="Build it with Snakemake")
         counts = read_lineage(path)["counts"]
@@ -48,6 +48,14 @@ def write_counts(counted: Sequence[tuple[str, str]], rows: Sequence[Path], out: 
     return len(records)
 
 
+def _kept(read: int, steps: Sequence[Mapping[str, Any]], whole: int) -> int:
+    """Return how many rows filters leave: an estimate by the shares that pass, for those that saw only rows which could be drawn."""
+    kept = float(steps[whole - 1]["after"] if whole else read)
+    for step in steps[whole:]:
+        kept *= step["after"] / step["before"] if step["before"] else 0.0
+    return round(kept)
+
+
 def _counted(counts: Mapping[str, Any]) -> Iterator[Count]:
     """Yield every count of a lineage; of those by subset also `least`, `most` and `subsets` (how many subsets there are)."""
     for metric in ("read", "read_bytes", "rows", "groups"):
@@ -59,7 +67,7 @@ def _counted(counts: Mapping[str, Any]) -> Iterator[Count]:
         yield "rows_per_group", "all", counts["rows"] / counts["groups"]
     if "read" in counts:
         steps = counts.get("filters", [])
-        yield "kept", "all", steps[-1]["after"] if steps else counts["read"]
+        yield "kept", "all", _kept(counts["read"], steps, counts.get("seen_whole", len(steps)))
     labels = counts.get("labels", {})
     rows = {**counts.get("per_corpus", {}), **counts.get("rows_per_language", {}), **labels.get("rows", {})}
     tables = {"sentences": counts.get("per_language", {}), "rows": rows, "groups": labels.get("groups", {}), **counts.get("sizes", {})}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,10 +9,11 @@ from typing import Any
 from crosslign.config.catalog import local_file
 from crosslign.corpora import SOURCES
 from crosslign.errors import InputError
+from crosslign.files.checksums import copy_summed
 
 
 @SOURCES.register(version=1)
-def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> None:
+def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str:
     """Copy one file; a relative folder is relative to the working directory, and where that has none, one of the catalog.
 
     Raises:
@@ -22,4 +22,4 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> Non
     path = local_file(source, file)
     if not path.is_file():
         raise InputError(f"{file['name']} is missing", where=str(path), do="Put it there, or change `local` in config/corpora.yaml")
-    shutil.copyfile(path, dest)
+    return copy_summed(path, dest)
