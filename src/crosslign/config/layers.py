@@ -72,7 +72,7 @@ def _laid_over(below: YamlFile, above: YamlFile) -> YamlFile:
 
 def names_of(root: Path, folder: str) -> list[str]:
     """Return the names of the files of a folder, such as `papers`, in any layer, sorted."""
-    return sorted({path.stem for place in (CATALOG, root / OWN) for path in (place / folder).glob("*.yaml")})
+    return sorted({path.stem for place in (CATALOG, root / OWN) for path in (place / folder).glob("[!.]*.yaml")})
 
 
 def file_called(root: Path, folder: str, name: str, where: str) -> str:
