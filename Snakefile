@@ -61,7 +61,6 @@ onstart:
 
 
 onsuccess:
-    drop_tokenised()
     print_summary(workflow.dag)
 
 

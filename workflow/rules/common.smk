@@ -1,7 +1,6 @@
 # Configuration, checked before anything runs; names, paths, versions and resources that all rules share.
 import os
 import shlex
-import shutil
 import sys
 import threading
 from contextlib import contextmanager
@@ -33,10 +32,11 @@ from crosslign.config.resources import (
     job_need,
     search_gpus,
     search_threads,
-    training_cpus,
+    tokenising_threads,
 )
 from crosslign.config.settings import own_file, read_settings
 from crosslign.config.targets import covered, target_files, target_names
+from crosslign.config.tokenised import copies, copy_of, key_of
 from crosslign.config.uses import require_own_files
 from crosslign.config.versions import job_versions
 from crosslign.reporting.summary import summary
@@ -47,7 +47,7 @@ from crosslign.files.lineage import is_sidecar, sidecar_of
 from crosslign.files.rows import EVALUATION_FILES
 from crosslign.jobs.alone import ENGINE_VARIABLE, engine_mark
 from crosslign.jobs.failures import FailuresHandler
-from crosslign.jobs.job import inputs_of
+from crosslign.jobs.job import DERIVED, inputs_of
 from crosslign.jobs.hangup import end_on_hangup
 from crosslign.jobs.leases import gpu_note, visible_gpus
 from crosslign.jobs.remaining import Remaining, RemainingHandler
@@ -143,7 +143,12 @@ def changes(job, file=None):
         str(path) for _, paths in job.input.items() for path in listed(paths)
     }
     files = job.output if file is None else [file]
-    named = [path for paths in given.values() for path in listed(paths)]
+    named = [
+        path
+        for name, paths in given.items()
+        for path in listed(paths)
+        if name != DERIVED
+    ]
     asked = (artefacts(files), named, [Path(path) for path in sorted(copied)])
     found = reruns.why(Asked(*asked, dict(job.params.items())))
     before, now = ({pair[side] for pair in found} - {ABSENT} for side in (0, 1))
@@ -410,11 +415,6 @@ def check_own_files(dag):
     fetched = [job.wildcards for job in dag.needrun_jobs() if job.rule.name == "fetch"]
     with ends_in_words():
         require_own_files(project, ((one.source, one.file) for one in fetched))
-
-
-def drop_tokenised():
-    """Remove the tokenised training sets that trainings share: when all is built none needs them."""
-    shutil.rmtree(paths.tokenised, ignore_errors=True)
 
 
 def print_summary(dag):

@@ -121,6 +121,20 @@ def training_examples(wildcards):
     return sorted({term["examples"] for term in recipe_of(wildcards)["terms"]})
 
 
+def tokenised_examples(wildcards):
+    found = copies(project, recipe_of(wildcards))
+    return [
+        paths.tokenised(name, key_of(found[name]))
+        for name in training_examples(wildcards)
+    ]
+
+
+def tokenising_members(wildcards):
+    """Folders of the encoders whose tokenizers read a training set, by member."""
+    encoders = copy_of(project, wildcards.examples, wildcards.key)["encoders"]
+    return {name: paths.encoder(encoder) for name, encoder in encoders.items()}
+
+
 def selection_tables(wildcards):
     sets = graph.selection_sets(project, recipe_of(wildcards))
     return [tables[part] for tables in sets.values() for part in EVALUATION_FILES]

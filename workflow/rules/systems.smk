@@ -1,11 +1,45 @@
 # examples -> systems: one training job a run. Checkpoints for resume lie outside the declared output, which a failed job loses.
 
 
+# Once for all trainings that read a set alike; finished shards lie outside the declared output, too.
+rule tokenise:
+    input:
+        examples=paths.examples("{examples}"),
+        encoders=lambda w: list(tokenising_members(w).values()),
+    output:
+        folder=temp(directory(paths.tokenised("{examples}", "{key}"))),
+    log:
+        paths.log("tokenise", "{examples}-{key}"),
+    benchmark:
+        paths.benchmark("tokenise", "{examples}-{key}")
+    wildcard_constraints:
+        key=r"[0-9a-f]+",
+    priority: 10
+    conda:
+        environment()
+    threads: lambda w: tokenising_threads(project, w.examples)
+    resources:
+        **needs("tokenise"),
+    params:
+        **versioned("tokenise", lambda w: copy_of(project, w.examples, w.key)),
+        members=lambda w: {
+            name: str(folder / "main")
+            for name, folder in tokenising_members(w).items()
+        },
+        work=lambda w: str(paths.checkpoints(f"tokenise/{w.examples}-{w.key}")),
+        root=lambda w: str(paths.results),
+    message:
+        "Tokenising the training set {wildcards.examples} ({wildcards.key})"
+    script:
+        "../scripts/tokenise.py"
+
+
 rule train_system:
     input:
         examples=lambda w: [paths.examples(name) for name in training_examples(w)],
         base=lambda w: graph.base_inputs(project, recipe_of(w)),
         selection=selection_tables,
+        derived=tokenised_examples,
     output:
         folder=directory(paths.system("{run}")),
     log:
@@ -23,8 +57,8 @@ rule train_system:
         gpu=GPUS,
         # no setting either: a device's kernels move values by rounding, as devices do
         kernels=project.kernels,
-        # of a scheduler; no setting either: tokenising takes them, to the same bytes
-        cpus_per_task=lambda w: training_cpus(project, w.run),
+        # of a scheduler: a process each for several devices
+        cpus_per_task=lambda w, threads: max(threads, GPUS),
         # when checkpoints are written: no `params`, since a change must train nothing anew
         checkpoint_minutes=pace("checkpoint_minutes"),
         checkpoint_every=pace("checkpoint_every"),
@@ -39,7 +73,6 @@ rule train_system:
         selection=lambda w: list(graph.selection_sets(project, recipe_of(w))),
         tasks=selection_tasks,
         checkpoints=lambda w: str(paths.checkpoints(w.run)),
-        tokenised=lambda w: str(paths.tokenised),
         threads=lambda w: recipe_of(w)["train"]["threads"],
         root=lambda w: str(paths.results),
     message:

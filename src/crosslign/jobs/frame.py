@@ -19,7 +19,7 @@ from crosslign.files.fingerprint import fingerprint
 from crosslign.files.lineage import AGAIN, Lineage, beside_recipe
 from crosslign.jobs.alone import end_with_engine, only_one
 from crosslign.jobs.hangup import end_on_hangup
-from crosslign.jobs.job import Job, Paths, as_paths, inputs_of
+from crosslign.jobs.job import DERIVED, Job, Paths, as_paths, inputs_of
 from crosslign.jobs.leases import lease_gpus
 from crosslign.jobs.offline import no_network
 from crosslign.threads import do_without_pandas, limit_threads
@@ -139,10 +139,12 @@ def execute(
         sys.exit(error.exit_code)
 
 
-def _lineage(rule: str, settings: Paths, inputs: list[Path], threads: int) -> Lineage:
+def _lineage(rule: str, settings: Paths, given: Paths, threads: int) -> Lineage:
     recipe, root, version = settings.get("recipe"), Path(settings["root"]), str(settings.get("version", ""))
     code = fingerprint(*code_behind(rule, recipe, settings.get("tasks")).values()) if version else ""
-    return Lineage(rule, recipe, inputs, root, settings.get("seed"), threads, version, beside_recipe(settings, root), code)
+    inputs, derived = (_flat({name: value for name, value in given.items() if (name == DERIVED) is apart}) for apart in (False, True))
+    settled = beside_recipe(settings, root)
+    return Lineage(rule, recipe, inputs, root, settings.get("seed"), threads, version, settled, code, derived=derived)
 
 
 def _execute(
@@ -162,7 +164,7 @@ def _execute(
     do_without_pandas()
     os.environ["TQDM_DISABLE"] = "1"  # other libraries' bars; the stages report their own progress
     given = inputs_of(inputs)
-    lineage = _lineage(rule, settings, _flat(given), threads)
+    lineage = _lineage(rule, settings, given, threads)
     lineage.asked = {name: int(resources[name]) for name in ASKED if name in resources}
     try:
         lineage.check_inputs()

@@ -25,6 +25,8 @@ from crosslign.files.lineage import FOLDERS, Lineage, lineage_path
 from crosslign.files.locks import locked
 
 Paths = dict[str, Any]
+DERIVED = "derived"
+"""Name of inputs that are made of the others alone, and are removed again: they are checked, and lineage has none of them."""
 ALIVE = ".alive"
 """File of a temporary folder whose lock its process holds; `host:pid` stands in it."""
 

@@ -84,6 +84,7 @@ MESSAGES = {
     "build_evaluation": r"Making the evaluation set (?P<corpus>\S+)",
     "build_view": r"Making the view (?P<view>\S+)",
     "build_examples": r"Building the training set (?P<examples>\S+)",
+    "tokenise": r"Tokenising the training set (?P<examples>\S+) \((?P<key>\S+)\)",
     "train_system": r"Training (?P<run>\S+)",
     "embed": r"Encoding (?P<text_set>\S+) with (?P<run>\S+) \(",
 }

@@ -1,0 +1,7 @@
+"""Tokenise a training set."""
+
+from _engine import run
+
+from crosslign.stages.tokenise import tokenise
+
+run(tokenise, snakemake)
