@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: apertium triton demo gallery methods mirror test test-all test-ci test-unit test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short \
+.PHONY: apertium triton demo methods mirror test test-all test-ci test-unit test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short test-deploy \
 	test-faults test-faults-workflow golden soak soak-short lint format bench gpu clean help
 
 help:
@@ -17,11 +17,11 @@ help:
 	@echo "make test-gpu    run the part of it that is about GPUs, on the machine's own or else on a pretend one"
 	@echo "make test-all    run it with the faults of whole runs, the papers' tables, the cluster and the short soak, two parts at a time"
 	@echo "make test-cluster build a table on a real Slurm of this machine, and disturb it in every way (docs/cluster.md)"
+	@echo "make test-deploy use the workflow as a module, by snakedeploy, from object storage, by other schedulers (docs/deploy.md)"
 	@echo "make test-faults inject the 42 faults of docs/faults.md"
 	@echo "make soak        kill the run at scale quick at 25 random moments; its tables must stay byte-equal"
 	@echo "make test-quick  run the whole workflow at scale quick, on stand-ins"
 	@echo "make test-papers build the smallest table of each paper from nothing, on stand-ins, and read it cell by cell"
-	@echo "make gallery     take the pictures of the README's gallery again"
 	@echo "make apertium    install Apertium (Debian packages), so that its tests run too"
 	@echo "make triton      put Triton beside the packages, so that its kernels are tested without a GPU"
 	@echo "make lint        check style, types, rules and their format"
@@ -92,6 +92,10 @@ test-cluster: $(VENV)/.installed
 test-cluster-short: $(VENV)/.installed
 	$(BIN)/pytest tests/cluster -rs --timeout 1800 -m "not long"
 
+# The workflow as others deploy it: as a module, by snakedeploy, from object storage, by another scheduler, on other versions (docs/deploy.md).
+test-deploy: $(VENV)/.installed
+	$(BIN)/pytest tests/deploy -rs --timeout 1800
+
 # Every fault of docs/faults.md; those that run the smallest whole workflow take about ten minutes on two cores.
 test-faults: $(VENV)/.installed
 	$(BIN)/pytest tests/faults -rs
@@ -122,11 +126,6 @@ triton: $(VENV)/.installed
 apertium:
 	@apertium -l 2>/dev/null | grep -q es-pt || { apt-get update -q && apt-get install -y -q apertium apertium-eng-spa apertium-fr-es apertium-es-pt; } \
 		>/dev/null 2>&1 || echo "Apertium is not installed and cannot be: its tests are skipped"
-
-# The pictures of the README: a figure at scale quick and the top of its report, in headless Chromium (apt-get install chromium).
-gallery: test-quick
-	cp results/quick/figures/quickstart_tsne.png docs/images/quick_tsne.png
-	$(BIN)/python tests/unit/reporting/chromium.py results/quick/report.html docs/images/report.png
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

@@ -28,6 +28,12 @@ class Site:
     retry_after: str = ""
     requests: list[dict[str, str]] = field(default_factory=list)
     url: str = ""
+    pause: float = 0.0
+    """Seconds that an answer takes."""
+    open: int = 0
+    most: int = 0
+    """Requests under way, and the most that there were at a time."""
+    lock: threading.Lock = field(default_factory=threading.Lock)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -45,6 +51,17 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
 
     def do_GET(self) -> None:
+        with self.site.lock:
+            self.site.open += 1
+            self.site.most = max(self.site.most, self.site.open)
+        threading.Event().wait(self.site.pause)
+        try:
+            self._answer()
+        finally:
+            with self.site.lock:
+                self.site.open -= 1
+
+    def _answer(self) -> None:
         site = self.site
         act = site.plan[min(len(site.requests), len(site.plan) - 1)]
         site.requests.append({name.lower(): value for name, value in self.headers.items()} | {"path": self.path})

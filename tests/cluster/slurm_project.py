@@ -108,10 +108,10 @@ class SlurmProject:
         return path.read_bytes().count(b"\n") if path.exists() else 0
 
     @contextmanager
-    def frozen(self, script):
-        """Hold the processes of a script still, as if they were very slow; signals reach them when they are let go."""
-        pids = self.processes(script)
-        assert pids, f"no {script} runs"
+    def frozen(self, rule):
+        """Hold the processes of a rule's jobs still, as if they were very slow; signals reach them when they are let go."""
+        pids = self.jobs(rule)
+        assert pids, f"no {rule} runs"
         for pid in pids:
             os.kill(pid, signal.SIGSTOP)
         try:
@@ -121,16 +121,26 @@ class SlurmProject:
                 with suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGCONT)
 
-    def processes(self, script):
-        """Return the numbers of the processes of a script."""
-        return [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/cmdline") if self._runs(path, script)]
+    def jobs(self, rule):
+        """Return the numbers of the processes that have the log of a rule's job open."""
+        return [int(folder.parent.name) for folder in Path("/proc").glob("[0-9]*/fd") if self._logs(folder, rule)]
 
-    def _runs(self, path, script):
+    def _logs(self, folder, rule):
+        try:
+            return any(str(link.readlink()).startswith(f"{self.results}/logs/{rule}/") for link in folder.iterdir())
+        except OSError:
+            return False
+
+    def processes(self, file):
+        """Return the numbers of the processes whose command names a file of the project."""
+        return [int(path.parent.name) for path in Path("/proc").glob("[0-9]*/cmdline") if self._names(path, file)]
+
+    def _names(self, path, file):
         try:
             words = path.read_bytes().decode(errors="replace").split("\0")
         except (FileNotFoundError, ProcessLookupError):
             return False
-        return any(word.startswith(str(self.folder)) and word.endswith(script) for word in words)
+        return any(word.startswith(str(self.folder)) and word.endswith(file) for word in words)
 
     def job_log(self, rule, name):
         return (self.results / "logs" / rule / f"{name}.log").read_text(encoding="utf-8")

@@ -86,7 +86,7 @@ def test_a_cancelled_training_comes_back_and_ends_in_the_same_bytes(cluster, pro
 @pytest.mark.long
 def test_a_training_over_its_time_is_warned_saved_and_goes_on(cluster, project, undisturbed, training):
     process, job = training()
-    with project.frozen("train_system.py"):
+    with project.frozen("train_system"):
         cluster.ask("scontrol", "update", f"jobid={job.id}", "TimeLimit=1")
         wait_for(lambda: training.jobs()[0].state != "RUNNING", 300, "Slurm does not end the job")
     ends_well(process)
@@ -137,7 +137,7 @@ def test_a_killed_snakemake_leaves_a_lock_that_is_explained_and_goes_on(cluster,
     process, job = training()
     os.killpg(process.pid, signal.SIGKILL)
     process.wait()
-    with project.frozen("train_system.py"):
+    with project.frozen("train_system"):
         code, said = project.run(targets=[TARGET], check=False)
         assert code != 0
         assert "--unlock" in said
@@ -177,7 +177,7 @@ def test_a_restarted_controller_disturbs_nobody(cluster, project, undisturbed, t
 @pytest.mark.long
 def test_a_second_snakemake_refuses_and_the_first_ends_well(cluster, project, undisturbed, training):
     process, job = training()
-    with project.frozen("train_system.py"):
+    with project.frozen("train_system"):
         code, said = project.run(targets=[TARGET], check=False)
     assert code != 0
     assert "locked" in said

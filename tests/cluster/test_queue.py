@@ -15,7 +15,7 @@ def test_a_job_is_submitted_when_slurm_takes_jobs_again(cluster, first):
     first.forget_score(RUN, TASK)
     before = cluster.last()
     with first.started() as process:
-        wait_for(lambda: first.processes("embed.py"), 300, "the encoding does not begin")
+        wait_for(lambda: first.jobs("embed"), 300, "the encoding does not begin")
         with first.frozen("embed.py"):
             cluster.ask("scontrol", "update", "partitionname=main", "state=drain")
         try:

@@ -43,15 +43,15 @@ PROJECTS = {"mini": Mini, "quick": Quick}
 
 
 def kind_of(pid: int, engine: int) -> str:
-    """Say what a process is: the engine, one of its helpers, or the script of a job."""
-    try:
-        arguments = Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
-    except OSError:
-        return "gone"
+    """Say what a process is: the engine, one of its helpers, or the script of a job, by the log that this has open."""
     if pid == engine:
         return "engine"
-    script = next((Path(a).name.split(".")[1] for a in arguments if "/.snakemake/scripts/" in a), "")
-    return f"job {script}" if script else "helper"
+    try:
+        opened = [str(link.readlink()) for link in Path(f"/proc/{pid}/fd").iterdir()]
+    except OSError:
+        return "gone"
+    rule = next((file.split("/logs/")[1].split("/")[0] for file in opened if "/logs/" in file), "")
+    return f"job {rule}" if rule else "helper"
 
 
 def disturb(project: Mini, draw: random.Random, longest: float) -> str | None:

@@ -108,7 +108,7 @@ EDITS = {
     "an average": ("config/tasks.yaml", "mono: [en-en, de-de]", "mono: [en-en]", {"score", "make_table"}),
     "a title": ("config/papers/faults.yaml", "The table of the", "A table of the", {"make_table"}),
     "a comment": ("config/papers/faults.yaml", "# One system", "# A system", set()),
-    "a comment of a script": ("workflow/scripts/train_system.py", "Train one run.", "Train a run.", set()),
+    "a comment of a script": ("workflow/scripts/run_stage.py", "Runs the stage", "Run the stage", set()),
     "a citation": ("config/corpora.yaml", "Written for crosslign; in the form", "Written by hand, in the form", set()),
     "a citation of a source": ("config/corpora.yaml", "crosslign, resources/written", "resources/written", set()),
     "a citation of an encoder": ("config/encoders.yaml", "random weights", "weights at random", set()),

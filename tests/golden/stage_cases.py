@@ -18,7 +18,7 @@ from crosslign.config.versions import code_behind
 from crosslign.files import iter_rows, read_json, write_rows
 from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.files.rows import SCHEMAS
-from crosslign.jobs.job import Job
+from crosslign.jobs.job import Job, all_paths
 from crosslign.stages import STAGES
 from crosslign.training.tokenised import TOKENS, shards
 
@@ -89,10 +89,9 @@ OVERVIEW = {"tables": [TABLE], "figures": [], "scale": "golden", "stand_in": Fal
 
 def run(rule, recipe, read, outputs, **params):
     """Run a stage as its rule would, once; return its counts."""
-    flat = [path for value in read.values() for path in (value if isinstance(value, list) else [value])]
-    lineage = Lineage(rule, recipe, flat, RESULTS, recipe.get("seed") if rule == "train_system" else None)
+    lineage = Lineage(rule, recipe, all_paths(read), RESULTS, recipe.get("seed") if rule == "train_system" else None)
     given = {"recipe": recipe, "root": str(RESULTS), "work": str(FOLDER / "work"), **params}
-    resources = {"mirrors": "", "gpu": 0, "checkpoint_minutes": 10, "checkpoint_every": 0, "kernels": "off"}
+    resources = {"mirrors": "", "hints": "", "gpu": 0, "checkpoint_minutes": 10, "checkpoint_every": 0, "kernels": "off"}
     STAGES.get(rule)(Job(rule, read, outputs, given, 1, lineage, resources))
     return read_json(lineage_path(next(iter(outputs.values()))))["counts"]
 
@@ -126,18 +125,18 @@ def corpus(name):
         path.write_text("".join(f"{en}\t{de}\n" for en, de in SENTENCES), encoding="utf-8")
     out = RESULTS / "corpora" / name / "all.parquet"
     recipe = {"corpus": name, "entry": entry, "limit": 200}
-    return out, run("build_corpus", recipe, {"files": [fetched(file)[0] if file else path]}, {"rows": out}, references=[])
+    return out, run("build_corpus", recipe, {"files": [fetched(file)[0] if file else path]}, {"rows": out})
 
 
 @functools.cache
 def sts():
     out = {f"{part}_rows": RESULTS / "corpora" / "sts" / f"{part}.parquet" for part in ("texts", "items", "gold")}
     files = [fetched(f"sts_{lang}.tsv")[0] for lang in ("en", "de")]
-    return out, run("build_evaluation", {"corpus": "sts", "entry": STS, "limit": 30}, {"files": files}, out, references=[])
+    return out, run("build_evaluation", {"corpus": "sts", "entry": STS, "limit": 30}, {"files": files}, out)
 
 
 def parts():
-    return list(sts()[0].values())
+    return {name.removesuffix("_rows"): path for name, path in sts()[0].items()}
 
 
 @functools.cache
@@ -166,17 +165,16 @@ def view():
         "seed": 42,
     }
     out = RESULTS / "views" / "v" / "all.parquet"
-    named = {"corpora": ["nli", "words"], "models": [], "translations": str(FOLDER / "translations")}
-    return out, run("build_view", {"view": "v", "entry": entry}, {"corpora": [corpus("nli")[0], words]}, {"rows": out}, **named)
+    read, kept = {"corpora": {"nli": corpus("nli")[0], "words": words}}, str(FOLDER / "translations")
+    return out, run("build_view", {"view": "v", "entry": entry}, read, {"rows": out}, translations=kept)
 
 
 @functools.cache
 def examples():
     entry = {"builder": "nli_triplets", "from": ["nli"], "langs": ["en"], "seed": 42, "decontaminate": ["sts"]}
     out = RESULTS / "examples" / "nli.parquet"
-    inputs = {"corpora": [corpus("nli")[0]], "evaluations": [parts()[0]], "others": []}
-    named = {"corpora": ["nli"], "evaluations": ["sts"], "others": []}
-    return out, run("build_examples", {"examples": "nli", "entry": entry, "limit": 64}, inputs, {"rows": out}, **named)
+    inputs = {"corpora": {"nli": corpus("nli")[0]}, "evaluations": {"sts": parts()["texts"]}}
+    return out, run("build_examples", {"examples": "nli", "entry": entry, "limit": 64}, inputs, {"rows": out})
 
 
 @functools.cache
@@ -191,8 +189,9 @@ def tokenised():
 @functools.cache
 def system():
     out = RESULTS / "systems" / "G-s1"
-    inputs = {"examples": [examples()[0]], "base": [encoder()[0]], "selection": parts(), "derived": [tokenised()[0]]}
-    more = {"examples": ["nli"], "members": {"main": str(encoder()[0] / "main")}, "selection": ["sts"], "tasks": {"sts": TASK}}
+    inputs = {"examples": {"nli": examples()[0]}, "base": [encoder()[0]], "selection": {"sts": parts()}}
+    inputs["derived"] = {"nli": tokenised()[0]}
+    more = {"members": {"main": str(encoder()[0] / "main")}, "tasks": {"sts": TASK}}
     return out, run("train_system", RECIPE, inputs, {"folder": out}, **more, checkpoints=str(FOLDER / "checkpoints"))
 
 
@@ -200,7 +199,7 @@ def system():
 def embeddings():
     out = RESULTS / "embeddings" / "G-s1" / "last" / "mean" / "sts.npy"
     recipe = {"run": "G-s1", "checkpoint": "last", "text_set": "sts", "readout": "mean", "readout_entry": READOUT, "head": {}}
-    inputs = {"encoder": system()[0], "texts": parts()[0]}
+    inputs = {"encoder": system()[0], "texts": parts()["texts"]}
     return out, run("embed", recipe, inputs, {"matrix": out}, members={"main": str(system()[0] / "last" / "main")})
 
 
@@ -217,7 +216,9 @@ def scores():
         "readout_entry": READOUT,
         "profile": "golden",
     }
-    return out, run("score", {**recipe, "task": "sts", "task_entry": TASK}, {"matrices": [embeddings()[0]], "sets": parts()}, out)
+    return out, run(
+        "score", {**recipe, "task": "sts", "task_entry": TASK}, {"roles": {"test": {"matrix": embeddings()[0], **parts()}}}, out
+    )
 
 
 @functools.cache
@@ -237,13 +238,17 @@ def pages():
     overview = {form: kept / f"overview.{form}" for form in ("html", "md")}
     run("write_overview", OVERVIEW, {"scores": [score], "published": []}, overview, **where)
     overlap = {form: kept / f"overlap.{form}" for form in ("csv", "md")}
-    corpora, sets = {"nli": corpus("nli")[0]}, {"sts": parts()[0]}
-    recipe = {"corpora": list(corpora), "evaluations": list(sets), "examples": ["nli"], "expect_none": {}}
-    inputs = {"corpora": list(corpora.values()), "evaluations": list(sets.values()), "examples": [examples()[0]]}
-    run("measure_overlap", recipe, inputs, overlap, corpora=list(corpora), evaluations=list(sets))
+    recipe = {"corpora": ["nli"], "evaluations": ["sts"], "examples": ["nli"], "expect_none": {}}
+    inputs = {"corpora": {"nli": corpus("nli")[0]}, "evaluations": {"sts": parts()["texts"]}, "examples": {"nli": examples()[0]}}
+    run("measure_overlap", recipe, inputs, overlap)
     counts = {"counts": kept / "counts.json"}
     counted = [["corpus", "nli"], ["examples", "nli"]]
-    run("count_rows", {"table": "g", "counted": counted}, {"rows": [corpus("nli")[0], examples()[0]]}, counts)
+    run(
+        "count_rows",
+        {"table": "g", "counted": counted},
+        {"rows": {"corpus": {"nli": corpus("nli")[0]}, "examples": {"nli": examples()[0]}}},
+        counts,
+    )
     figure = {form: kept / "figures" / f"f.{form}" for form in ("png", "svg", "csv")}
     cells = [{"scores": ["scores/G-s1/last/mean/sts.json"], "select": {**SELECT, "subset": "mono"}}]
     entry = {"kind": "bars", "title": "Golden", "from": ["G"], "cells": [{"task": "sts", "subset": "mono", "metric": "spearman"}]}
@@ -351,7 +356,7 @@ STAGE = {
         {"entry": {}},
     ),
     "build_corpus": (lambda: [rows(corpus("nli")[0]), corpus("nli")[1], rows(corpus("verses")[0])], {"entry": NLI}),
-    "build_evaluation": (lambda: [*map(rows, parts()), sts()[1]], {"entry": STS}),
+    "build_evaluation": (lambda: [*map(rows, parts().values()), sts()[1]], {"entry": STS}),
     "build_view": (lambda: [rows(view()[0]), view()[1]], {"entry": {"builder": "code_switch"}}),
     "build_examples": (lambda: [rows(examples()[0]), examples()[1]], {"entry": {"builder": "nli_triplets"}}),
     "tokenise": (lambda: [_tokens(), tokenised()[1]], {}),

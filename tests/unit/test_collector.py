@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-SCRIPTS = Path(__file__).resolve().parents[2] / "workflow" / "scripts"
+SCRIPT = Path(__file__).resolve().parents[2] / "workflow" / "scripts" / "run_stage.py"
+BEGINNING = SCRIPT.read_text(encoding="utf-8").split("\nexecute(")[0]
 
 CYCLE = "class Cycle:\n    def __del__(self): print('looked at', flush=True)\n\nring = Cycle()\nring.me = ring\n"
 
@@ -21,10 +22,9 @@ def test_the_end_of_a_process_looks_at_no_cycle():
     assert printed(f"from crosslign.collector import collect_rarely\ncollect_rarely()\n{CYCLE}del ring") == []
 
 
-@pytest.mark.parametrize(("imported", "first"), [("_engine", "50000"), ("crosslign.stages.count_rows", "as it was")])
+@pytest.mark.parametrize(("imported", "first"), [(BEGINNING, "50000"), ("import crosslign.stages.count_rows", "as it was")])
 def test_jobs_collect_rarely_and_the_library_leaves_the_setting_alone(imported, first):
-    before = f"import gc, sys\nsys.path.append({str(SCRIPTS)!r})\nbefore = gc.get_threshold()[0]"
-    program = f"{before}\nimport {imported}\nnow = gc.get_threshold()[0]"
+    program = f"import gc\nbefore = gc.get_threshold()[0]\n{imported}\nnow = gc.get_threshold()[0]"
     assert printed(f"{program}\nprint('as it was' if now == before else now)") == [first]
 
 

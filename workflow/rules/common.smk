@@ -1,21 +1,24 @@
 # Configuration, checked before anything runs; names, paths, versions and resources that all rules share.
 import os
-import shlex
 import sys
-import threading
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from crosslign.config import cells, graph
 from crosslign.config.ancestors import lineage_behind
-from crosslign.config.catalog import describe, source_kind
+from crosslign.config.catalog import describe, hints_text, source_kind
 from crosslign.config.load import load_project
 from crosslign.config.mining import (
     mine_recipe,
     mined_folder,
     mined_members,
+    pairs_recipe,
     require_there,
+    search_recipe,
     side_file,
+    texts_recipe,
+    vectors_recipe,
 )
 from crosslign.config.overlap import expected_none, overlap_inputs
 from crosslign.config.readouts import readout as readout_entry
@@ -25,6 +28,7 @@ from crosslign.config.resolve import (
     scored_entry,
     split_run,
 )
+from crosslign.config.groups import GROUPED, Groups
 from crosslign.config.loads import large_sets
 from crosslign.config.resources import (
     STAND_IN_RULE,
@@ -34,6 +38,7 @@ from crosslign.config.resources import (
     search_threads,
     tokenising_threads,
 )
+from crosslign.config.resources import most as most_of
 from crosslign.config.settings import own_file, read_settings
 from crosslign.config.targets import covered, target_files, target_names
 from crosslign.config.tokenised import copies, copy_of, key_of
@@ -47,7 +52,8 @@ from crosslign.files.lineage import is_sidecar, sidecar_of
 from crosslign.files.rows import EVALUATION_FILES
 from crosslign.jobs.alone import ENGINE_VARIABLE, engine_mark
 from crosslign.jobs.failures import FailuresHandler
-from crosslign.jobs.job import DERIVED, inputs_of
+from crosslign.jobs.job import all_paths, inputs_of, named_inputs
+from crosslign.jobs.job import listed as listed_inputs
 from crosslign.jobs.hangup import end_on_hangup
 from crosslign.jobs.leases import gpu_note, visible_gpus
 from crosslign.jobs.remaining import Remaining, RemainingHandler
@@ -68,18 +74,16 @@ from crosslign.slurm.checks import (
     require_scheduler,
     require_status,
 )
-from crosslign.slurm.executor import PatientExecutor
+from crosslign.slurm.checks import too_long as more_time
 from crosslign.views.hub_models import hub_models, uses_gpu
 from snakemake.exceptions import WorkflowError
-from snakemake.executors.local import Executor as LocalExecutor
-from snakemake.jobs import Job
-from snakemake.persistence import ParamsChange, PersistenceBase
-from snakemake.scheduling.job_scheduler import JobScheduler
-from snakemake.script import PythonScript
-from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
-from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
+from snakemake.persistence import ParamsChange
 
-ROOT = Path(workflow.current_basedir).parents[1]
+IS_MODULE = not workflow.modifier.is_main_snakefile()
+"""Whether another workflow uses this one: its folder and its `config:` then say what is the user's."""
+source = workflow.current_basedir
+own = not hasattr(source, "__fspath__") or (IS_MODULE and Path("config").is_dir())
+ROOT = Path.cwd() if own else Path(source).parents[1]
 # Relative, so that a project that was moved has nothing to make again.
 PUBLISHED = Path(os.path.relpath(ROOT / "resources" / "published"))
 
@@ -95,10 +99,10 @@ def ends_in_words():
 
 
 with ends_in_words():
+    files = [own_file(ROOT, Path()), *workflow.overwrite_configfiles]
     settings = read_settings(
-        ROOT,
-        [own_file(ROOT, Path()), *workflow.overwrite_configfiles],
-        workflow.config_settings.config,
+        [path for path in files if not IS_MODULE or Path(path).exists()],
+        config if IS_MODULE else workflow.config_settings.config,
     )
     project = load_project(ROOT, settings)
 
@@ -113,9 +117,9 @@ def at_once():
     return (workflow.cores if workflow.local_exec else workflow.nodes) or 1
 
 
-def further_tries(job):
-    """How often a job that failed may start again: never where its input cannot be used, which no try mends."""
-    return 0 if failures.hopeless(job.jobid) else job.rule.restart_times
+def elsewhere():
+    """Whether jobs run on other machines, or this one is such a job."""
+    return workflow.remote_exec or not workflow.local_exec
 
 
 reruns = Reruns()
@@ -138,92 +142,31 @@ def described(job):
 
 def changes(job, file=None):
     """What has changed since the outputs of a job were made, as Snakemake prints it."""
-    given = inputs_of(job.input.items())
-    copied = set(map(str, job.input)) - {
-        str(path) for _, paths in job.input.items() for path in listed(paths)
-    }
+    given = [Path(path) for _, paths in job.input.items() for path in listed(paths)]
+    copied = sorted(set(map(Path, job.input)) - set(given))
     files = job.output if file is None else [file]
-    named = [
-        path
-        for name, paths in given.items()
-        for path in listed(paths)
-        if name != DERIVED
-    ]
-    asked = (artefacts(files), named, [Path(path) for path in sorted(copied)])
+    asked = (artefacts(files), all_paths(listed_inputs(inputs_of(job.input.items()))), copied)
     found = reruns.why(Asked(*asked, dict(job.params.items())))
     before, now = ({pair[side] for pair in found} - {ABSENT} for side in (0, 1))
     return ParamsChange(before, now, set(files) if found else set())
 
 
-def answer_by_lineage(name, answer):
-    """Have lineage answer what Snakemake asks of its own records; of jobs without any, these answer as ever."""
-    recorded = getattr(PersistenceBase, name)
-
-    def ask(self, job, **file):
-        return answer(job, **file) if described(job) else recorded(self, job, **file)
-
-    setattr(PersistenceBase, name, ask)
-
-
-time_of_outputs = Job.output_mintime
-
-
-async def time_without_lineage(job):
-    """Time stamps, which copies and clocks change, are asked only of what lies there without lineage; never of a benchmark alone."""
-    there = any(Path(path).exists() for path in job.output)
-    return await time_of_outputs.fget(job) if there and not described(job) else None
-
-
-take_sigterm = JobScheduler.exit_gracefully
-
-
-def told_to_end(scheduler, *signal):
-    """Have Snakemake take a SIGTERM in a thread of its own.
-
-    What it does then wants a lock that the scheduler holds while it looks after jobs that have ended. Told twice, or together with its
-    jobs, as on Slurm, it waited for itself, for ever.
-    """
-    threading.Thread(
-        target=take_sigterm, args=(scheduler, *signal), daemon=True
-    ).start()
-
-
-def quote_interpreter(executor):
-    """Have an executor give the interpreter's path as a shell must read it: Snakemake puts it into commands as it stands, spaces too."""
-    as_it_stands = executor.get_python_executable
-    executor.get_python_executable = lambda self: shlex.quote(as_it_stands(self))
-
-
-run_script = PythonScript._execute_cmd
-
-
-def run_with_quoted_interpreter(script, command, **given):
-    """Run a script's command, in which Snakemake leaves the interpreter's path as it stands."""
-    if given.get("py_exec") == sys.executable:
-        given["py_exec"] = shlex.quote(sys.executable)
-    return run_script(script, command, **given)
-
-
-executors = (plugin.executor for plugin in ExecutorPluginRegistry().plugins.values())
-for executor in {LocalExecutor, RemoteExecutor, *executors}:
-    if "get_python_executable" in vars(executor):
-        quote_interpreter(executor)
-PythonScript._execute_cmd = run_with_quoted_interpreter
-JobScheduler.exit_gracefully = told_to_end
+if not UNKNOWN_ENGINE:
+    quote_interpreter()
+    take_sigterm_apart()
+    join_source_files()
+    if workflow.is_main_process:
+        try_no_hopeless_job_again(failures.hopeless)
+        rerun_by_lineage(described, changes)
+        if not UNKNOWN_EXECUTOR:
+            submit_with_patience()
+elif workflow.is_main_process:
+    print(f"warning: {UNKNOWN_ENGINE}", file=sys.stderr)
 end_on_hangup()
 if workflow.is_main_process:
     with ends_in_words():
         require_plain_path(ROOT, Path(sys.executable))
     logger.addHandler(failures)
-    # Snakemake asks this of a job when it fails, and knows `retries` alone.
-    Job.restart_times = property(further_tries)
-    Job.output_mintime = property(time_without_lineage)
-    answer_by_lineage("has_metadata", lambda job: True)
-    answer_by_lineage("has_outdated_metadata", lambda job: False)
-    answer_by_lineage("input_changed", lambda job, file=None: ())
-    answer_by_lineage("params_changed", changes)
-    if slurm := ExecutorPluginRegistry().plugins.get("slurm"):
-        slurm.executor = type("Executor", (PatientExecutor, slurm.executor), {})
     os.environ[ENGINE_VARIABLE] = engine_mark()
     for mirror in filter(lambda folder: not folder.is_dir(), project.mirrors):
         print(
@@ -273,9 +216,27 @@ wildcard_constraints:
     side=names(MINED_SIDES),
 
 
-def environment(gpus=0):
-    """The conda environment of a rule's jobs (`--sdm conda`), seen from its file: with CUDA where they use GPUs."""
-    return "../../envs/gpu.yaml" if gpus else "../../envs/cpu.yaml"
+@cache
+def groups():
+    """The groups of short jobs, by the sizes that the profile gives them, which Snakemake knows when it has read all rules."""
+    sizes = workflow.group_settings.group_components
+    # A group's jobs on devices share those of one job, one after another.
+    if not GROUPED.isdisjoint(sizes):
+        workflow.resource_scopes.update({"gpu": "local"})
+        if "gpu" not in workflow.resource_settings.resources:
+            workflow.global_resources["gpu"] = max(1, GPUS)
+    return Groups(project, sizes)
+
+
+def grouped(name, *wildcards):
+    """The group with which a short job goes to a scheduler, where the profile gives such groups a size; None where it goes alone."""
+
+    def group(given):
+        if found := groups().group(name, tuple(given[key] for key in wildcards)):
+            workflow.parent_groupids[found] = name
+        return found
+
+    return group
 
 
 def needs(rule):
@@ -295,7 +256,7 @@ def with_lineage(**files):
 
 
 def versioned(stage, recipe, tasks=None):
-    """Parameters that a job runs again for: its recipe, and the versions of its stage and the implementations that this names.
+    """The stage of a rule's jobs, and what they run again for: their recipe, and the versions of stage and implementations.
 
     Where a training selects by tasks, their scorers count, too.
     """
@@ -306,24 +267,13 @@ def versioned(stage, recipe, tasks=None):
             stage, found(wildcards), tasks(wildcards) if tasks else None
         )
 
-    return {"recipe": found, "version": version}
+    return {"stage": stage, "recipe": found, "version": version}
 
 
 def targets(wanted):
     """Files of the named targets."""
     with ends_in_words():
         return target_files(project, wanted)
-
-
-def drop_start_limit(scheduler):
-    """Take away Snakemake's default limit of 100 starts a second; a limit of the user's own stays.
-
-    With a limit, Snakemake 9 looks at all ready jobs again a second after each look, and each job that ends adds one more such chain
-    of looks: after some hundred jobs a whole core, a login node's too, does nothing else.
-    """
-    limiter = scheduler.job_rate_limiter
-    if limiter and limiter.max_jobs == 100:
-        scheduler.job_rate_limiter = None
 
 
 def count_gpus(scheduler):
@@ -355,6 +305,8 @@ def check_scheduler(dag):
     jobs = [job for job in dag.needrun_jobs() if not job.is_local]
     if workflow.executor_plugin.name != "slurm" or not jobs:
         return
+    if not UNKNOWN_ENGINE and UNKNOWN_EXECUTOR:
+        print(f"warning: {UNKNOWN_EXECUTOR}", file=sys.stderr)
     settings = workflow.executor_settings
     own = {name: getattr(settings, name, None) for name in ("qos", "reservation")}
     own = {name: value for name, value in own.items() if value}
@@ -363,8 +315,11 @@ def check_scheduler(dag):
         for job in jobs
     )
     with ends_in_words():
-        require_status(asked, settings.status_command)
+        require_status(asked.values(), settings.status_command)
         require_scheduler(asked)
+        tries = 1 + max(job.restart_times for job in jobs)
+        if tries > 1 and (note := more_time(asked, most_of(project)[1])):
+            print(f"note: {note}", file=sys.stderr)
         if workflow.execution_settings.lock:
             require_alone(workflow.scheduler._executor.run_uuid, SLURM_RUN)
         for job in {job.rule.name: job for job in jobs}.values():

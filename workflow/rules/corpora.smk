@@ -1,14 +1,9 @@
 # sources -> corpora: fetch, prepare encoders, read and filter text, make evaluation sets.
 
 
-localrules:
-    fetch,
-    prepare_encoder,
-
-
 rule fetch:
     input:
-        own_file_of,  # without a name the job does not see it: a download is a copy of what there is, and made of nothing
+        own_file_of,  # an input without a name does not enter lineage: a download is a source, made of no other artefact
     output:
         **with_lineage(file=paths.download("{source}", "{file}")),
     log:
@@ -17,13 +12,13 @@ rule fetch:
         paths.benchmark("fetch", "{source}/{file}")
     wildcard_constraints:
         source=names(set(project.sources) - set(stand_in_sources())),
-    conda:
-        environment()
+    localrule: True
     threads: 1
     resources:
         **needs("fetch"),
         # No setting: a file is the same wherever it came from, so another mirror fetches nothing anew.
         mirrors=os.pathsep.join(map(str, project.mirrors)),
+        hints=fetch_hints,
     params:
         **versioned("fetch", source_recipe),
         root=lambda w: str(paths.shared),
@@ -31,7 +26,7 @@ rule fetch:
     message:
         "Fetching {wildcards.file} of {wildcards.source}"
     script:
-        "../scripts/fetch.py"
+        "../scripts/run_stage.py"
 
 
 # One job writes all files of a source: hundreds of small files would cost hundreds of starts of Python.
@@ -49,8 +44,6 @@ for source in stand_in_sources():
         benchmark:
             paths.benchmark(STAND_IN_RULE, source)
         localrule: True
-        conda:
-            environment()
         threads: 1
         resources:
             **needs(STAND_IN_RULE),
@@ -60,7 +53,7 @@ for source in stand_in_sources():
         message:
             f"Writing the files of {source} from the project's own sentences"
         script:
-            "../scripts/write_stand_in.py"
+            "../scripts/run_stage.py"
 
 
 rule prepare_encoder:
@@ -81,8 +74,7 @@ rule prepare_encoder:
         paths.log("prepare_encoder", "{encoder}"),
     benchmark:
         paths.benchmark("prepare_encoder", "{encoder}")
-    conda:
-        environment()
+    localrule: True
     threads: 1
     resources:
         **needs("prepare_encoder"),
@@ -93,13 +85,12 @@ rule prepare_encoder:
     message:
         "Preparing the base encoder {wildcards.encoder}"
     script:
-        "../scripts/prepare_encoder.py"
+        "../scripts/run_stage.py"
 
 
 rule build_corpus:
     input:
-        files=lambda w: list(graph.corpus_files(project, w.corpus).values()),
-        references=lambda w: list(reference_inputs(w).values()),
+        unpack(corpus_inputs),
     output:
         **with_lineage(rows=paths.corpus("{corpus}", "{langs}")),
     log:
@@ -114,26 +105,28 @@ rule build_corpus:
             if entry["kind"] != "evaluation"
         )
         or "none",
-    conda:
-        environment()
+    group:
+        grouped("corpora", "corpus")
     threads: lambda w: corpus_threads(project, w.corpus)
     resources:
         **needs("build_corpus"),
+        # of a scheduler, which has more cores than this machine gives its own jobs; no setting: processes change no byte
+        cpus_per_task=lambda w: corpus_threads(project, w.corpus),
+        processes=lambda w, threads: (
+            corpus_threads(project, w.corpus) if elsewhere() else threads
+        ),
     params:
         **versioned("build_corpus", corpus_recipe("corpus_rows")),
-        references=lambda w: list(reference_inputs(w)),
         root=lambda w: str(paths.results),
     message:
         "Reading and filtering the corpus {wildcards.corpus}"
     script:
-        "../scripts/build_corpus.py"
+        "../scripts/run_stage.py"
 
 
 rule build_evaluation:
     input:
-        files=lambda w: list(graph.corpus_files(project, w.corpus).values()),
-        references=lambda w: list(reference_inputs(w).values()),
-        parts=part_tables,
+        unpack(corpus_inputs),
     output:
         **with_lineage(
             **{
@@ -149,16 +142,15 @@ rule build_evaluation:
         corpus=names(
             c for c, entry in project.corpora.items() if entry["kind"] == "evaluation"
         ),
-    conda:
-        environment()
+    group:
+        grouped("evaluations", "corpus")
     threads: 1
     resources:
         **needs("build_evaluation"),
     params:
         **versioned("build_evaluation", corpus_recipe("evaluation_items")),
-        references=lambda w: list(reference_inputs(w)),
         root=lambda w: str(paths.results),
     message:
         "Making the evaluation set {wildcards.corpus}"
     script:
-        "../scripts/build_evaluation.py"
+        "../scripts/run_stage.py"

@@ -3,37 +3,30 @@
 
 rule build_examples:
     input:
-        corpora=examples_paths("corpora"),
-        evaluations=examples_paths("evaluations"),
-        others=examples_paths("others"),
+        unpack(examples_inputs),
     output:
         **with_lineage(rows=paths.examples("{examples}")),
     log:
         paths.log("build_examples", "{examples}"),
     benchmark:
         paths.benchmark("build_examples", "{examples}")
-    conda:
-        environment()
+    group:
+        grouped("examples", "examples")
     threads: 1
     resources:
         **needs("build_examples"),
     params:
         **versioned("build_examples", examples_recipe),
-        corpora=examples_named("corpora"),
-        evaluations=examples_named("evaluations"),
-        others=examples_named("others"),
         root=lambda w: str(paths.results),
     message:
         "Building the training set {wildcards.examples}"
     script:
-        "../scripts/build_examples.py"
+        "../scripts/run_stage.py"
 
 
 rule measure_overlap:
     input:
-        corpora=list(OVERLAP["corpora"].values()),
-        evaluations=list(OVERLAP["evaluations"].values()),
-        examples=list(OVERLAP["examples"].values()),
+        **named_inputs(**OVERLAP),
     output:
         csv=paths.overlap("csv"),
         md=report(
@@ -44,8 +37,6 @@ rule measure_overlap:
         paths.log("measure_overlap", "overlap"),
     benchmark:
         paths.benchmark("measure_overlap", "overlap")
-    conda:
-        environment()
     threads: 1
     resources:
         **needs("measure_overlap"),
@@ -57,10 +48,8 @@ rule measure_overlap:
                 "expect_none": expected_none(project),
             },
         ),
-        corpora=list(OVERLAP["corpora"]),
-        evaluations=list(OVERLAP["evaluations"]),
         root=lambda w: str(paths.results),
     message:
         "Counting evaluation text in the corpora"
     script:
-        "../scripts/measure_overlap.py"
+        "../scripts/run_stage.py"

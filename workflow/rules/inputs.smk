@@ -9,19 +9,14 @@ def stand_in_sources():
     ]
 
 
-def source_entry(source):
-    """A source's entry without its files, which recipes name one by one."""
-    entry = graph.settings_of(project.sources[source])
-    return {key: value for key, value in entry.items() if key != "files"}
-
-
 def source_recipe(wildcards):
+    return graph.source_recipe(project, wildcards.source, wildcards.file)
+
+
+def fetch_hints(wildcards):
+    """What makes a file easier to get and changes none of its bytes: further addresses, what its host bears, its rough size."""
     file = graph.source_file(project, wildcards.source, wildcards.file)
-    return {
-        "source": wildcards.source,
-        "entry": source_entry(wildcards.source),
-        "file": graph.settings_of(file),
-    }
+    return hints_text(project.sources[wildcards.source], file)
 
 
 def own_file_of(wildcards):
@@ -38,25 +33,22 @@ def own_file_of(wildcards):
 def stand_in_recipe(source):
     return {
         "source": source,
-        "entry": source_entry(source),
+        "entry": graph.source_entry(project, source),
         "files": [graph.settings_of(file) for file in project.sources[source]["files"]],
     }
 
 
 def encoder_recipe(wildcards):
-    return {
-        "encoder": wildcards.encoder,
-        "entry": graph.settings_of(project.encoders[wildcards.encoder]),
-    }
+    return graph.encoder_recipe(project, wildcards.encoder)
 
 
-def reference_inputs(wildcards):
-    return graph.corpus_references(project, wildcards.corpus)
-
-
-def part_tables(wildcards):
-    parts = graph.evaluation_parts(project, wildcards.corpus)
-    return [tables[part] for tables in parts.values() for part in EVALUATION_FILES]
+def corpus_inputs(wildcards):
+    corpus = wildcards.corpus
+    return named_inputs(
+        files=list(graph.corpus_files(project, corpus).values()),
+        references=graph.corpus_references(project, corpus),
+        parts=graph.evaluation_parts(project, corpus),
+    )
 
 
 def corpus_recipe(limit):
@@ -101,12 +93,17 @@ def examples_recipe(wildcards):
     }
 
 
-def examples_named(key):
-    return lambda w: list(graph.examples_inputs(project, w.examples)[key])
+def view_inputs(wildcards):
+    models = {
+        model.name: paths.hub_model(folder)
+        for folder, model in view_models(wildcards.view).items()
+    }
+    corpora = graph.view_inputs(project, wildcards.view)
+    return named_inputs(corpora=corpora, models=models)
 
 
-def examples_paths(key):
-    return lambda w: list(graph.examples_inputs(project, w.examples)[key].values())
+def examples_inputs(wildcards):
+    return named_inputs(**graph.examples_inputs(project, wildcards.examples))
 
 
 def recipe_of(wildcards):
@@ -117,27 +114,24 @@ def pace(key):
     return lambda w: pace_of(project, split_run(project, w.run)[0])[key]
 
 
-def training_examples(wildcards):
-    return sorted({term["examples"] for term in recipe_of(wildcards)["terms"]})
-
-
-def tokenised_examples(wildcards):
-    found = copies(project, recipe_of(wildcards))
-    return [
-        paths.tokenised(name, key_of(found[name]))
-        for name in training_examples(wildcards)
-    ]
-
-
 def tokenising_members(wildcards):
     """Folders of the encoders whose tokenizers read a training set, by member."""
     encoders = copy_of(project, wildcards.examples, wildcards.key)["encoders"]
     return {name: paths.encoder(encoder) for name, encoder in encoders.items()}
 
 
-def selection_tables(wildcards):
-    sets = graph.selection_sets(project, recipe_of(wildcards))
-    return [tables[part] for tables in sets.values() for part in EVALUATION_FILES]
+def training_inputs(wildcards):
+    recipe = recipe_of(wildcards)
+    named = sorted({term["examples"] for term in recipe["terms"]})
+    tokenised = copies(project, recipe)
+    return named_inputs(
+        derived={
+            name: paths.tokenised(name, key_of(tokenised[name])) for name in named
+        },
+        examples={name: paths.examples(name) for name in named},
+        base=graph.base_inputs(project, recipe),
+        selection=graph.selection_sets(project, recipe),
+    )
 
 
 def selection_tasks(wildcards):
@@ -188,15 +182,15 @@ def score_gpus(wildcards):
     return search_gpus(project, wildcards.task)
 
 
-def score_matrices(wildcards):
-    return [
-        tables["matrix"] for tables in graph.score_inputs(project, *wildcards).values()
-    ]
+def score_inputs(wildcards):
+    return named_inputs(roles=graph.score_inputs(project, *wildcards))
 
 
-def score_sets(wildcards):
-    tables = graph.score_inputs(project, *wildcards).values()
-    return [entry[part] for entry in tables for part in EVALUATION_FILES]
+def counted_inputs(wildcards):
+    rows = {}
+    for (kind, name), path in cells.counted_rows(project, wildcards.table).items():
+        rows.setdefault(kind, {})[name] = path
+    return named_inputs(rows=rows)
 
 
 def counting(wildcards):
@@ -217,27 +211,20 @@ def own_side(wildcards):
     return side_file(project, mine_recipe(project, wildcards.mine), wildcards.side)
 
 
-def mining(mine, *keys):
-    """What one step takes of the recipe, so that a changed threshold searches nothing again."""
-    recipe = mine_recipe(project, mine)
-    return {"mine": mine, **{key: recipe[key] for key in keys}}
-
-
 def mining_texts(wildcards):
-    recipe = mine_recipe(project, wildcards.mine)
-    keys = mining(wildcards.mine, "dedup", "limit", "licence")
-    return {**keys, "side": wildcards.side, **recipe[wildcards.side]}
+    return texts_recipe(mine_recipe(project, wildcards.mine), wildcards.side)
 
 
 def mining_embedding(wildcards):
-    keys = ("run", "checkpoint", "encoders", "readout", "readout_entry", "embeddings")
-    return {**mining(wildcards.mine, *keys), "side": wildcards.side}
+    return vectors_recipe(mine_recipe(project, wildcards.mine), wildcards.side)
+
+
+def mining_search(wildcards):
+    return search_recipe(mine_recipe(project, wildcards.mine))
 
 
 def mining_pairs(wildcards):
-    keys = ("run", "checkpoint", "readout", "embeddings", "dedup", "k", "margin")
-    more = ("encoders", "retrieval", "threshold", "output", "backend")
-    return mining(wildcards.mine, *keys, *more)
+    return pairs_recipe(mine_recipe(project, wildcards.mine))
 
 
 def mining_members(wildcards):

@@ -10,8 +10,6 @@ rule mine_texts:
         paths.log("mine_texts", "{mine}/{side}"),
     benchmark:
         paths.benchmark("mine_texts", "{mine}/{side}")
-    conda:
-        environment()
     threads: 1
     resources:
         **needs("mine_texts"),
@@ -21,7 +19,7 @@ rule mine_texts:
     message:
         "Reading the {wildcards.side} sentences of {wildcards.mine}"
     script:
-        "../scripts/mine_texts.py"
+        "../scripts/run_stage.py"
 
 
 rule mine_embed:
@@ -34,8 +32,6 @@ rule mine_embed:
         paths.log("mine_embed", "{mine}/{side}"),
     benchmark:
         paths.benchmark("mine_embed", "{mine}/{side}")
-    conda:
-        environment(GPUS)
     threads: lambda w: mine_recipe(project, w.mine)["threads"]
     resources:
         **needs("mine_embed"),
@@ -49,7 +45,7 @@ rule mine_embed:
     message:
         "Encoding the {wildcards.side} sentences of {wildcards.mine}"
     script:
-        "../scripts/mine_embed.py"
+        "../scripts/run_stage.py"
 
 
 rule mine_search:
@@ -64,22 +60,18 @@ rule mine_search:
         paths.log("mine_search", "{mine}"),
     benchmark:
         paths.benchmark("mine_search", "{mine}")
-    conda:
-        environment(GPUS)
     threads: 16
     resources:
         **needs("mine_search"),
         gpu=GPUS,
     params:
-        **versioned(
-            "mine_search", lambda w: mining(w.mine, "k", "backend", "search_options")
-        ),
+        **versioned("mine_search", mining_search),
         work=lambda w: str(paths.checkpoints(f"mine/{w.mine}")),
         root=lambda w: str(paths.results),
     message:
         "Searching nearest neighbours for {wildcards.mine}"
     script:
-        "../scripts/mine_search.py"
+        "../scripts/run_stage.py"
 
 
 rule mine_pairs:
@@ -95,8 +87,6 @@ rule mine_pairs:
         paths.log("mine_pairs", "{mine}"),
     benchmark:
         paths.benchmark("mine_pairs", "{mine}")
-    conda:
-        environment()
     threads: 1
     resources:
         **needs("mine_pairs"),
@@ -106,4 +96,4 @@ rule mine_pairs:
     message:
         "Writing the pairs of {wildcards.mine}"
     script:
-        "../scripts/mine_pairs.py"
+        "../scripts/run_stage.py"

@@ -3,8 +3,7 @@
 
 rule score:
     input:
-        matrices=score_matrices,
-        sets=score_sets,
+        unpack(score_inputs),
     output:
         **with_lineage(
             scores=paths.score("{run}", "{checkpoint}", "{readout}", "{task}"),
@@ -19,8 +18,8 @@ rule score:
         run=own_runs(paths.results),
     # Before trainings and encodings: the last score of a large set gives its vectors' disk back.
     priority: 20
-    conda:
-        lambda w: environment(score_gpus(w))
+    group:
+        grouped("scores", "run", "checkpoint", "readout", "task")
     threads: lambda w: search_threads(project, w.task)
     resources:
         **needs("score"),
@@ -37,4 +36,4 @@ rule score:
     message:
         "Scoring {wildcards.run} on {wildcards.task} ({wildcards.checkpoint}, {wildcards.readout})"
     script:
-        "../scripts/score.py"
+        "../scripts/run_stage.py"

@@ -15,8 +15,6 @@ rule tokenise:
     wildcard_constraints:
         key=r"[0-9a-f]+",
     priority: 10
-    conda:
-        environment()
     threads: lambda w: tokenising_threads(project, w.examples)
     resources:
         **needs("tokenise"),
@@ -31,15 +29,12 @@ rule tokenise:
     message:
         "Tokenising the training set {wildcards.examples} ({wildcards.key})"
     script:
-        "../scripts/tokenise.py"
+        "../scripts/run_stage.py"
 
 
 rule train_system:
     input:
-        examples=lambda w: [paths.examples(name) for name in training_examples(w)],
-        base=lambda w: graph.base_inputs(project, recipe_of(w)),
-        selection=selection_tables,
-        derived=tokenised_examples,
+        unpack(training_inputs),
     output:
         folder=directory(paths.system("{run}")),
     log:
@@ -49,8 +44,6 @@ rule train_system:
     wildcard_constraints:
         run=r"[^/]+-s\d+",
     priority: 10
-    conda:
-        environment(GPUS)
     threads: lambda w: recipe_of(w)["train"]["threads"]
     resources:
         **needs("train_system"),
@@ -65,12 +58,10 @@ rule train_system:
     params:
         **versioned("train_system", recipe_of, selection_tasks),
         seed=lambda w: split_run(project, w.run)[1],
-        examples=training_examples,
         members=lambda w: {
             name: str(folder)
             for name, folder in graph.base_members(project, recipe_of(w)).items()
         },
-        selection=lambda w: list(graph.selection_sets(project, recipe_of(w))),
         tasks=selection_tasks,
         checkpoints=lambda w: str(paths.checkpoints(w.run)),
         threads=lambda w: recipe_of(w)["train"]["threads"],
@@ -78,4 +69,4 @@ rule train_system:
     message:
         "Training {wildcards.run}"
     script:
-        "../scripts/train_system.py"
+        "../scripts/run_stage.py"

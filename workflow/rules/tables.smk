@@ -1,23 +1,15 @@
 # scores -> tables, figures, report.
 
 
-localrules:
-    make_table,
-    write_overview,
-    write_report,
-
-
 rule count_rows:
     input:
-        rows=lambda w: list(cells.counted_rows(project, w.table).values()),
+        unpack(counted_inputs),
     output:
         **with_lineage(counts=paths.counts("{table}")),
     log:
         paths.log("count_rows", "{table}"),
     benchmark:
         paths.benchmark("count_rows", "{table}")
-    conda:
-        environment()
     threads: 1
     resources:
         **needs("count_rows"),
@@ -27,7 +19,7 @@ rule count_rows:
     message:
         "Counting what stands behind the table {wildcards.table}"
     script:
-        "../scripts/count_rows.py"
+        "../scripts/run_stage.py"
 
 
 rule make_table:
@@ -59,8 +51,7 @@ rule make_table:
         paths.log("make_table", "{table}"),
     benchmark:
         paths.benchmark("make_table", "{table}")
-    conda:
-        environment()
+    localrule: True
     threads: 1
     resources:
         **needs("make_table"),
@@ -71,7 +62,7 @@ rule make_table:
     message:
         "Making the table {wildcards.table}"
     script:
-        "../scripts/make_table.py"
+        "../scripts/run_stage.py"
 
 
 rule draw_figure:
@@ -91,8 +82,6 @@ rule draw_figure:
         paths.log("draw_figure", "{figure}"),
     benchmark:
         paths.benchmark("draw_figure", "{figure}")
-    conda:
-        environment()
     threads: 1
     resources:
         **needs("draw_figure"),
@@ -103,7 +92,7 @@ rule draw_figure:
     message:
         "Drawing the figure {wildcards.figure}"
     script:
-        "../scripts/draw_figure.py"
+        "../scripts/run_stage.py"
 
 
 rule write_overview:
@@ -116,8 +105,7 @@ rule write_overview:
         paths.log("write_overview", "overview"),
     benchmark:
         paths.benchmark("write_overview", "overview")
-    conda:
-        environment()
+    localrule: True
     threads: 1
     resources:
         **needs("write_overview"),
@@ -128,7 +116,7 @@ rule write_overview:
     message:
         "Writing the overview of tables and figures"
     script:
-        "../scripts/write_overview.py"
+        "../scripts/run_stage.py"
 
 
 rule write_report:
@@ -149,8 +137,7 @@ rule write_report:
         paths.log("write_report", "report"),
     benchmark:
         paths.benchmark("write_report", "report")
-    conda:
-        environment()
+    localrule: True
     threads: 1
     resources:
         **needs("write_report"),
@@ -161,4 +148,4 @@ rule write_report:
     message:
         "Writing the report"
     script:
-        "../scripts/write_report.py"
+        "../scripts/run_stage.py"

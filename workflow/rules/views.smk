@@ -1,10 +1,6 @@
 # corpora -> views: augmented copies. The models of a translator come from the hub by a rule of their own, before any view.
 
 
-localrules:
-    fetch_model,
-
-
 rule fetch_model:
     output:
         folder=directory(paths.hub_model("{model}")),
@@ -14,8 +10,7 @@ rule fetch_model:
         paths.benchmark("fetch_model", "{model}")
     wildcard_constraints:
         model=r"[^/]+@[^/]+",
-    conda:
-        environment()
+    localrule: True
     threads: 1
     resources:
         **needs("fetch_model"),
@@ -26,21 +21,18 @@ rule fetch_model:
     message:
         "Fetching the translation model {wildcards.model}"
     script:
-        "../scripts/fetch_model.py"
+        "../scripts/run_stage.py"
 
 
 rule build_view:
     input:
-        corpora=lambda w: list(graph.view_inputs(project, w.view).values()),
-        models=lambda w: [paths.hub_model(folder) for folder in view_models(w.view)],
+        unpack(view_inputs),
     output:
         **with_lineage(rows=paths.view("{view}")),
     log:
         paths.log("build_view", "{view}"),
     benchmark:
         paths.benchmark("build_view", "{view}")
-    conda:
-        lambda w: environment(view_gpus(w))
     threads: 1
     resources:
         **needs("build_view"),
@@ -49,11 +41,9 @@ rule build_view:
         **versioned(
             "build_view", lambda w: {"view": w.view, "entry": project.views[w.view]}
         ),
-        corpora=lambda w: list(graph.view_inputs(project, w.view)),
         root=lambda w: str(paths.results),
         translations=str(paths.translations),
-        models=lambda w: [model.name for model in view_models(w.view).values()],
     message:
         "Making the view {wildcards.view}"
     script:
-        "../scripts/build_view.py"
+        "../scripts/run_stage.py"

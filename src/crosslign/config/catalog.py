@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
+from urllib.parse import parse_qs, urlencode
 
-SOURCE_KINDS = ("hub", "local", "opus", "package", "url")
+SOURCE_KINDS = ("github", "hub", "local", "opus", "package", "url")
 """Key of a source that says where its bytes come from; each is a module of `crosslign.corpora.sources`."""
+RAW = "https://raw.githubusercontent.com/"
+"""Where GitHub gives a single file of a repository at a commit."""
 
 
 def source_kind(source: Mapping[str, Any]) -> str:
@@ -19,6 +22,39 @@ def file_names(source: Mapping[str, Any], entry: Mapping[str, Any]) -> list[str]
     return list(entry.get("files") or [file["name"] for file in source["files"]])
 
 
+def in_repository(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
+    """Return the path of a file in its repository on GitHub."""
+    return "/".join(filter(None, [str(source.get("folder", "")).strip("/"), str(file.get("path", file["name"]))]))
+
+
+def addresses(source: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the places that a source's files are asked for in turn: its own, and those of `urls`, each as a source of its own.
+
+    A file of GitHub that the archive of its repository does not bring is asked for alone.
+    """
+    found = [dict(source), *({"url": address, "whole": not address.endswith("/"), **_limit(source)} for address in source.get("urls", ()))]
+    if source_kind(source) == "github":
+        found.append({"url": f"{RAW}{source['github']}/{source['revision']}/{source.get('folder', '')}", "connections": 1})
+    return found
+
+
+def hints_text(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
+    """Return what helps to fetch a file and changes none of its bytes, in one line of a job's resources."""
+    found = {"urls": source.get("urls", []), "connections": source.get("connections", []), "about_bytes": file.get("about_bytes", [])}
+    return urlencode(found, doseq=True) or "none"
+
+
+def with_hints(source: Mapping[str, Any], file: Mapping[str, Any], hints: str) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return a source and a file of it with what `hints_text` said of them."""
+    said: dict[str, Any] = {key: values if key == "urls" else int(values[0]) for key, values in parse_qs(hints).items()}
+    size = {"about_bytes": said.pop("about_bytes")} if "about_bytes" in said else {}
+    return {**source, **said}, {**file, **size}
+
+
+def _limit(source: Mapping[str, Any]) -> dict[str, Any]:
+    return {"connections": source["connections"]} if "connections" in source else {}
+
+
 def describe(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
     """Return where a file comes from, as messages name it: a URL, a package, a hub path, a corpus of OPUS, a local path."""
     path = file.get("path", file["name"])
@@ -29,7 +65,21 @@ def describe(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
         return f"hub:{source['hub']}@{source.get('revision', 'main')}/{path}"
     if kind == "opus":
         return f"opus:{source['opus']}/{source['version']}/{path}"
+    if kind == "github":
+        return f"{RAW}{source['github']}/{source['revision']}/{in_repository(source, file)}"
     return f"{str(source[kind]).rstrip('/')}/{path}"
+
+
+FROM, TO = 0.5, 1.5
+"""A rough size of the catalog is right by half of it."""
+
+
+def off(size: int, file: Mapping[str, Any]) -> str:
+    """Return what is wrong with a size by the rough one of the catalog; empty where it can be."""
+    about = file.get("about_bytes")
+    if not about or FROM * about <= size <= TO * about:
+        return ""
+    return f"expected about {about:,} bytes, found {size:,}: where the publisher's file is right, correct `about_bytes` in the catalog"
 
 
 def size_of(file: Mapping[str, Any]) -> str:

@@ -17,9 +17,23 @@ from crosslign.errors import InputError
 from crosslign.files.rows import EVALUATION_FILES
 
 NO_SETTINGS = frozenset(
-    {"about_bytes", "access", "citation", "evidence", "expect_none", "how", "longest", "normalises", "parameters_m", "readout", "share"}
+    {
+        "about_bytes",
+        "access",
+        "citation",
+        "connections",
+        "evidence",
+        "expect_none",
+        "how",
+        "longest",
+        "normalises",
+        "parameters_m",
+        "readout",
+        "share",
+        "urls",
+    }
 )
-"""Keys of catalog entries on which no byte of what is made of them depends: words for people, rough sizes, what others look at."""
+"""Keys of catalog entries on which no byte of what is made of them depends: words for people, rough sizes, other addresses, uses."""
 
 
 def settings_of(entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -35,6 +49,22 @@ def source_file(project: Project, source: str, name: str) -> dict[str, Any]:
 def source_paths(project: Project, source: str) -> dict[str, Path]:
     """Return where each file of a source lies once fetched, by name."""
     return {file["name"]: project.paths.download(source, file["name"]) for file in project.sources[source]["files"]}
+
+
+def source_entry(project: Project, source: str) -> dict[str, Any]:
+    """Return a source's entry without its files, which recipes name one by one."""
+    return {key: value for key, value in settings_of(project.sources[source]).items() if key != "files"}
+
+
+def source_recipe(project: Project, source: str, name: str) -> dict[str, Any]:
+    """Return the recipe of fetching one file."""
+    entry = source_entry(project, source)
+    return {"source": source, "entry": entry, "file": settings_of(source_file(project, source, name))}
+
+
+def encoder_recipe(project: Project, encoder: str) -> dict[str, Any]:
+    """Return the recipe of preparing a base encoder."""
+    return {"encoder": encoder, "entry": settings_of(project.encoders[encoder])}
 
 
 def corpus_langs(entry: Mapping[str, Any]) -> str:

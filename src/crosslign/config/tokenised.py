@@ -10,7 +10,7 @@ from crosslign.config.entry_keys import forms
 from crosslign.config.project import Project
 from crosslign.config.recipes import shapes
 from crosslign.config.resolve import entry_of, resolve, run_recipe, seeded_id, seeds_of
-from crosslign.config.schema import schemas_of
+from crosslign.config.schema import SCHEMAS, schemas_of
 from crosslign.files.checksums import sha256_text
 
 KEY = 12
@@ -25,7 +25,7 @@ def _encoders(project: Project, recipe: Mapping[str, Any]) -> dict[str, str]:
 
 def copies(project: Project, recipe: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the recipe of the tokenised copy of each training set of a run's recipe, by the set's id: all that the copy depends on."""
-    seams = schemas_of(project.root / "workflow" / "schemas")["options"]["$defs"]
+    seams = schemas_of(SCHEMAS)["options"]["$defs"]
     found = {}
     for name in dict.fromkeys(term["examples"] for term in recipe["terms"]):
         known = shapes(project, name, seams["example_builders"]["properties"])

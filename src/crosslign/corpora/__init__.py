@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 class Source(Protocol):
     """Where bytes come from."""
 
-    def __call__(self, source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> None:
-        """Bring one file of a catalog entry to `dest`; what lies there already is the start of it, left by a broken download."""
+    def __call__(self, source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str:
+        """Bring one file of a catalog entry to `dest`, where a broken download may have left its start; return its SHA-256."""
 
 
 class Reader(Protocol):

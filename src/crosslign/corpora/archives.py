@@ -161,6 +161,21 @@ def member_names(archive: Path) -> list[str]:
         return [member.name for member in _members(archive)]
 
 
+def read_through(archive: Path) -> None:
+    """Unpack every member of an archive, or a file packed alone, to its last byte, and keep nothing of it.
+
+    Raises:
+        InputError: what is damaged.
+    """
+    archive = Path(archive)
+    with damage_named(archive):
+        for member in _members(archive):
+            if member.plain:
+                with member.open() as stream:
+                    while stream.read(CHUNK):
+                        pass
+
+
 @contextmanager
 def open_member(archive: Path, member: str) -> Iterator[IO[bytes]]:
     """Open one member of an archive for reading bytes as they are unpacked; nothing is written.

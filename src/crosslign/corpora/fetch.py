@@ -4,32 +4,70 @@ from __future__ import annotations
 
 import logging
 import random
-import shutil
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from glob import escape
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.catalog import describe, size_of, source_kind
+from crosslign.config.catalog import addresses, describe, size_of, source_kind
 from crosslign.corpora import SOURCES
-from crosslign.corpora.sources._network import SlowError, TransientError, require_space
+from crosslign.corpora.soundness import unsound
+from crosslign.corpora.sources._hosts import connection
+from crosslign.corpora.sources._network import BusyError, SlowError, TransientError, WrongError, require_space
 from crosslign.errors import NetworkError
 from crosslign.files import atomic_path, sha256_file, write_text
+from crosslign.files.checksums import copy_summed
 from crosslign.files.locks import locked
 from crosslign.files.mirrors import mirrored
 
 logger = logging.getLogger(__name__)
 
-ATTEMPTS = 3
-BACKOFF_S = 1.0
-LONGEST_WAIT_S = 120.0
+GRACE_S = 6 * 3600.0
+"""A server that asks for a longer wait is not waited for."""
+
+
+@dataclass(frozen=True)
+class Patience:
+    """How long a fetch goes on trying at one address.
+
+    Attributes:
+        tries: in a row that bring nothing new.
+        first_s: seconds before the second try, spread by chance; twice as long before each further one.
+        busy_s: the same where a server wants to be left alone and does not say for how long.
+        longest_s: no wait that a server did not ask for is longer.
+        wrong: times that wrong bytes are fetched.
+    """
+
+    tries: int = 6
+    first_s: float = 1.0
+    busy_s: float = 60.0
+    longest_s: float = 900.0
+    wrong: int = 3
+
+    def wait(self, tried: int, error: TransientError) -> None:
+        """Wait as long as the server asks, else longer each time: half a minute in all, half an hour for a server that is busy."""
+        first = self.busy_s if isinstance(error, BusyError) else self.first_s
+        seconds = error.retry_after
+        if seconds is None:
+            seconds = min(first * 2 ** (tried - 1) * random.uniform(0.75, 1.5), self.longest_s)
+        if seconds >= 1:
+            logger.warning("%s; trying again in %.0f s", error, seconds)
+        time.sleep(seconds)
+
+
+PATIENCE = Patience()
 
 
 def record_path(dest: Path) -> Path:
     """Return where the hash of a file without one in the catalog is recorded at its first download."""
     return dest.with_name(dest.name + ".sha256")
+
+
+class _NotTheOneError(Exception):
+    """A copy that is not the wanted file."""
 
 
 @dataclass(frozen=True)
@@ -47,56 +85,77 @@ class _Wanted:
             return str(self.file["sha256"]).lower()
         return self.record.read_text(encoding="utf-8").strip() if self.record and self.record.is_file() else ""
 
-    def problem(self, path: Path) -> str:
-        """Return what is wrong with the file at `path`, expected and found; empty when it is the one."""
-        found, size, expected = sha256_file(path), path.stat().st_size, self.file.get("bytes")
+    def problem(self, path: Path, found: str = "") -> str:
+        """Return what is wrong with the file at `path`, expected and found; empty when it is the one.
+
+        Args:
+            path: the file.
+            found: its sum, where that was taken as it came.
+        """
+        size, expected = path.stat().st_size, self.file.get("bytes")
         if self.sha256:
+            found = found or sha256_file(path)
             return "" if found == self.sha256 else f"expected sha256 {self.sha256}, found {found} ({size:,} bytes)"
-        return f"expected {expected:,} bytes, found {size:,}" if expected is not None and size != expected else ""
+        if expected is not None and size != expected:
+            return f"expected {expected:,} bytes, found {size:,}"
+        return unsound(path, self.file) if self.record else ""
 
 
-def _in_mirrors(name: str, wanted: _Wanted, mirrors: Sequence[Path]) -> tuple[Path | None, str]:
-    """Return the file of the first mirror that has it, and the problems of those that have another."""
+def _from_mirrors(name: str, wanted: _Wanted, dest: Path, mirrors: Sequence[Path]) -> tuple[str, str]:
+    """Copy the file of the first mirror that has it; return its sum, empty where none has it, and what is wrong with others."""
     problems = []
     for path in mirrored(name, wanted.file, mirrors):
-        if problem := wanted.problem(path):
-            logger.warning("%s is not used: %s", path, problem)
-            problems.append(f"{path}: {problem}")
-            continue
-        return path, ""
-    return None, "; ".join(problems)
+        require_space(dest, path.stat().st_size)
+        with suppress(_NotTheOneError), atomic_path(dest) as temporary:
+            found = copy_summed(path, temporary)
+            if problem := wanted.problem(temporary, found):
+                logger.warning("%s is not used: %s", path, problem)
+                problems.append(f"{path}: {problem}")
+                raise _NotTheOneError
+            logger.info("%s: copied from the mirror %s", wanted.file["name"], path)
+            return found, ""
+    return "", "; ".join(problems)
 
 
-def _wait(attempt: int, error: TransientError) -> None:
-    """Wait before another try: as long as the server asks, else twice as long each time, spread by chance."""
-    seconds = error.retry_after if error.retry_after is not None else BACKOFF_S * 2**attempt * random.uniform(0.5, 1.5)
-    time.sleep(min(seconds, LONGEST_WAIT_S))
-
-
-def _from_source(source: Mapping[str, Any], wanted: _Wanted, part: Path) -> None:
-    """Fetch and verify, with three tries in a row that bring nothing new or bring it too slowly; one that brings more starts anew."""
+def _persist(source: Mapping[str, Any], wanted: _Wanted, part: Path, patience: Patience) -> str:
+    """Fetch and verify at one address, and return the sum; a try that brings more than all before begins the count of tries anew."""
     fetch = SOURCES.get(source_kind(source))
-    tries = 1 if source_kind(source) == "local" else ATTEMPTS  # a file of this machine stays what it is
-    if wanted.sha256 and part.is_file() and not wanted.problem(part):
-        return  # killed between the last byte and the final name
-    attempt, most = 0, 0
+    tried, wrong, most = 0, 0, 0
     while True:
         try:
-            fetch(source, wanted.file, part)
-            problem = wanted.problem(part)
+            found = fetch(source, wanted.file, part)
+            problem = wanted.problem(part, found)
             if not problem:
-                return
+                return found
             aside = part.replace(part.with_suffix(".wrong"))
-            raise TransientError(
-                f"{wanted.file['name']} is not what the catalog says", where=wanted.where, why=f"{problem}, kept as {aside}"
-            )
+            raise WrongError(f"{wanted.file['name']} is not what the catalog says", where=wanted.where, why=f"{problem}, kept as {aside}")
         except TransientError as error:
             size = part.stat().st_size if part.exists() else 0
-            attempt, most = (0, size) if size > most and not isinstance(error, SlowError) else (attempt + 1, most)
-            if attempt >= tries:
+            tried, most = (1, size) if size > most and not isinstance(error, SlowError) else (tried + 1, most)
+            wrong += isinstance(error, WrongError)
+            tries = 1 if source_kind(source) == "local" else patience.tries  # a file of this machine stays what it is
+            if tried >= tries or wrong >= patience.wrong or (error.retry_after or 0) > GRACE_S:
                 raise
-            logger.warning("%s; trying again", error)
-            _wait(attempt, error)
+            patience.wait(tried, error)
+
+
+def _from_source(source: Mapping[str, Any], wanted: _Wanted, part: Path, patience: Patience) -> str:
+    """Fetch and verify, at one address after another, and return the sum of what came."""
+    if wanted.sha256 and part.is_file() and not wanted.problem(part):
+        return wanted.sha256  # killed between the last byte and the final name
+    places, failed = addresses(source), list[NetworkError]()
+    for place in places:
+        try:
+            with connection(place, wanted.file, part.parent.parent):  # also while it waits: other jobs would be turned away as well
+                return _persist(place, wanted, part, patience)
+        except NetworkError as error:
+            failed.append(error)
+            if len(failed) < len(places):
+                logger.warning("%s; asking elsewhere", error)
+    if len(failed) == 1:
+        raise failed[0]
+    why = "; ".join(f"{error.where}: {error.why}" for error in failed)
+    raise NetworkError(f"none of {len(failed)} addresses gave it", where=wanted.where, why=why, do=failed[0].do) from failed[0]
 
 
 def _missing(name: str, wanted: _Wanted, error: NetworkError, problems: str) -> NetworkError:
@@ -111,7 +170,8 @@ def _missing(name: str, wanted: _Wanted, error: NetworkError, problems: str) -> 
         f"{file['name']} ({size_of(file)}) is missing: {error.what}",
         where=wanted.where,
         why="; ".join(filter(None, [error.why, problems])),
-        do=f"A mirror (CROSSLIGN_MIRROR, or `mirror:` in config/config.yaml) supplies it as {name}/{file['name']}{known}.{recorded}",
+        do=(f"{error.do}. " if error.do else "")
+        + f"A mirror (CROSSLIGN_MIRROR, or `mirror:` in config/config.yaml) supplies it as {name}/{file['name']}{known}.{recorded}",
     )
 
 
@@ -122,40 +182,50 @@ def _remove(dest: Path, *endings: str) -> None:
             left.unlink(missing_ok=True)
 
 
-def _bring(name: str, source: Mapping[str, Any], wanted: _Wanted, dest: Path, mirrors: Sequence[Path]) -> None:
-    """Bring a file to `dest`, under its lock; what a killed job left of a copy goes, what it left of a download is gone on with."""
+def _bring(name: str, source: Mapping[str, Any], wanted: _Wanted, dest: Path, mirrors: Sequence[Path], patience: Patience) -> str:
+    """Bring a file to `dest`, under its lock, and return its sum.
+
+    What a killed job left of a copy goes, what it left of a download is gone on with.
+    """
     _remove(dest, "[0-9a-f]" * 8 + ".part")
-    found, problems = _in_mirrors(name, wanted, mirrors)
+    found, problems = _from_mirrors(name, wanted, dest, mirrors)
     part = dest.with_name(f".{dest.name}.download")
-    require_space(dest, found.stat().st_size if found else wanted.file.get("bytes", 0) - (part.stat().st_size if part.exists() else 0))
-    if found:
-        with atomic_path(dest) as temporary:
-            shutil.copyfile(found, temporary)
-        logger.info("%s: copied from the mirror %s", wanted.file["name"], found)
-    else:
+    if not found:
+        require_space(dest, wanted.file.get("bytes", 0) - (part.stat().st_size if part.exists() else 0))
         try:
             with atomic_path(dest, part):
-                _from_source(source, wanted, part)
+                found = _from_source(source, wanted, part, patience)
         except NetworkError as error:
             raise _missing(name, wanted, error, problems) from error
     _remove(dest, "download", "download.state", "wrong")
+    return found
 
 
-def fetch_file(name: str, source: Mapping[str, Any], file: Mapping[str, Any], dest: Path, mirrors: Sequence[Path]) -> dict[str, Any]:
+def fetch_file(
+    name: str,
+    source: Mapping[str, Any],
+    file: Mapping[str, Any],
+    dest: Path,
+    mirrors: Sequence[Path],
+    patience: Patience = PATIENCE,
+) -> dict[str, Any]:
     """Bring one catalog file to `dest`: from there, a mirror, or its source.
 
-    A hash in the catalog always holds. A file without one has its hash recorded beside it
-    (`<dest>.sha256`) at the first download, and that one holds from then on; only a local file
-    without one may change, and is copied anew. A broken download stays as `.<name>.download` and
+    A hash in the catalog always holds. A file without one must be what its name and rough size say, whole where it is packed; then its
+    hash is recorded beside it (`<dest>.sha256`), which goes with the file. Only a local file without one may change, and is copied anew.
+
+    A broken download stays as `.<name>.download` and
     is resumed, wrong bytes are kept as `.<name>.wrong` until the right ones come; nothing but a
     verified file is ever called `dest`.
 
     Args:
         name: id of the catalog entry; also its folder in a mirror.
-        source: the entry's source: `package`, `url`, `opus`, `local` or `hub`, with what these need.
-        file: name, and sha256, bytes, path where the catalog knows them.
+        source: the entry's source: `package`, `url`, `opus`, `github`, `local` or `hub`, with what these need; `urls`, further addresses
+            that are asked in turn; `connections`, how many its host bears.
+        file: name, and sha256, bytes, about_bytes, path where the catalog knows them.
         dest: final path.
         mirrors: folders that are looked in before the source.
+        patience: how long each address is tried.
 
     Returns:
         Facts for lineage, equal wherever the file came from: `file`, `bytes`, `sha256`, and `recorded`,
@@ -171,9 +241,12 @@ def fetch_file(name: str, source: Mapping[str, Any], file: Mapping[str, Any], de
     wanted = _Wanted(file, describe(source, file), None if local else record_path(dest))
     dest.parent.mkdir(parents=True, exist_ok=True)
     with locked(dest.with_name(f".{dest.name}.lock")):
+        found = ""
+        if not dest.is_file() and wanted.record:
+            wanted.record.unlink(missing_ok=True)
         if not dest.is_file() or wanted.problem(dest) or (local and not wanted.sha256):
-            _bring(name, source, wanted, dest, mirrors)
-        found = wanted.sha256 or sha256_file(dest)
+            found = _bring(name, source, wanted, dest, mirrors, patience)
+        found = wanted.sha256 or found or sha256_file(dest)
         if wanted.record and not file.get("sha256"):
             write_text(wanted.record, found + "\n")
     return {

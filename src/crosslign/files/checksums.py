@@ -17,6 +17,16 @@ def sha256_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def copy_summed(source: Path, dest: Path) -> str:
+    """Copy a file and return the SHA-256 of its bytes, which are read once."""
+    digest = hashlib.sha256()
+    with open(source, "rb") as read, open(dest, "wb") as out:
+        while chunk := read.read(1 << 20):
+            digest.update(chunk)
+            out.write(chunk)
+    return digest.hexdigest()
+
+
 def sha256_folder(path: Path) -> str:
     """Return the SHA-256 of a folder: that of its sorted (relative path, sha256) list.
 

@@ -17,9 +17,10 @@ from crosslign.errors import CrosslignError, InputError, printable
 from crosslign.files.atomic import disk_problem
 from crosslign.files.fingerprint import fingerprint
 from crosslign.files.lineage import AGAIN, Lineage, beside_recipe
+from crosslign.files.temporary import NoTemporaryRoomError
 from crosslign.jobs.alone import end_with_engine, only_one
 from crosslign.jobs.hangup import end_on_hangup
-from crosslign.jobs.job import DERIVED, Job, Paths, as_paths, inputs_of
+from crosslign.jobs.job import DERIVED, Job, Paths, all_paths, as_paths, inputs_of, listed
 from crosslign.jobs.leases import lease_gpus
 from crosslign.jobs.offline import no_network
 from crosslign.threads import do_without_pandas, limit_threads
@@ -31,10 +32,6 @@ SLURM_LOG = ".snakemake/slurm_logs/**/{number}.log"
 def _artefacts(outputs: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     """Yield a rule's outputs without the lineage files, which come with what they describe."""
     return (item for item in outputs if item[0] != "lineage")
-
-
-def _flat(paths: Paths) -> list[Path]:
-    return [path for value in paths.values() for path in (value if isinstance(value, list) else [value])]
 
 
 class _Printable(logging.Formatter):
@@ -126,15 +123,15 @@ def execute(
         resources: items of the rule, too: no settings, so that a changed one makes nothing anew.
 
     A `CrosslignError` ends the process with its exit code, its message last in the log and on the screen: as CRITICAL where the job's
-    input cannot be used, so that it is not tried again.
+    input cannot be used, or its node has no room for temporary files, so that it is not tried again.
     """
     end_with_engine(os.environ)
     end_on_hangup()
     try:
         with only_one(Path(log)):
-            _execute(stage, inputs, outputs, dict(params), threads, Path(log), dict(resources))
+            perform(stage, inputs, outputs, dict(params), threads, Path(log), dict(resources))
     except CrosslignError as error:
-        level = logging.CRITICAL if isinstance(error, InputError) else logging.ERROR
+        level = logging.CRITICAL if isinstance(error, (InputError, NoTemporaryRoomError)) else logging.ERROR
         logging.getLogger("crosslign").log(level, "%s", error)
         sys.exit(error.exit_code)
 
@@ -142,12 +139,12 @@ def execute(
 def _lineage(rule: str, settings: Paths, given: Paths, threads: int) -> Lineage:
     recipe, root, version = settings.get("recipe"), Path(settings["root"]), str(settings.get("version", ""))
     code = fingerprint(*code_behind(rule, recipe, settings.get("tasks")).values()) if version else ""
-    inputs, derived = (_flat({name: value for name, value in given.items() if (name == DERIVED) is apart}) for apart in (False, True))
+    inputs, derived = all_paths(listed(given)), all_paths(given.get(DERIVED, {}))
     settled = beside_recipe(settings, root)
     return Lineage(rule, recipe, inputs, root, settings.get("seed"), threads, version, settled, code, derived=derived)
 
 
-def _execute(
+def perform(
     stage: Callable[[Job], None],
     inputs: Iterable[tuple[str, Any]],
     outputs: Iterable[tuple[str, Any]],
@@ -156,6 +153,11 @@ def _execute(
     log: Path,
     resources: Mapping[str, Any],
 ) -> None:
+    """Do what `execute` does, inside a process that has more to do: alone is what it must be already, and errors leave it as they are.
+
+    Raises:
+        CrosslignError: the stage cannot do its work; says why.
+    """
     rule = stage.__name__
     threads = int(settings.get("threads", threads))
     _start_log(log, rule)

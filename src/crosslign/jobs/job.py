@@ -36,12 +36,42 @@ def as_paths(items: Iterable[tuple[str, Any]]) -> Paths:
     return {name: Path(value) if isinstance(value, str) else [Path(path) for path in value] for name, value in items}
 
 
+def named_inputs(**inputs: Any) -> dict[str, Any]:
+    """Return nested inputs under flat names, as a rule declares them: `corpora={"bible": path}` becomes `corpora:bible`."""
+    found: dict[str, Any] = {}
+    for name, value in inputs.items():
+        inner = named_inputs(**value) if isinstance(value, Mapping) else {"": value}
+        found |= {f"{name}:{key}".removesuffix(":"): path for key, path in inner.items()}
+    return found
+
+
+def all_paths(paths: Any) -> list[Path]:
+    """Return every path of nested inputs, in their order."""
+    if isinstance(paths, Mapping):
+        return [path for value in paths.values() for path in all_paths(value)]
+    return [paths] if isinstance(paths, Path) else list(paths)
+
+
 def inputs_of(items: Iterable[tuple[str, Any]]) -> Paths:
-    """Return a rule's inputs; of folders whose lineage alone is asked for, as `lineages`, the file inside: the folder is not read."""
-    found = as_paths(items)
+    """Return a rule's inputs, nested by their names: `corpora:bible` is `["corpora"]["bible"]` (the inverse of `named_inputs`).
+
+    Of folders whose lineage alone is asked for, as `lineages`, it is the file inside: the folder is not read.
+    """
+    found: Paths = {}
+    for name, value in as_paths(items).items():
+        *above, last = name.split(":")
+        place = found
+        for key in above:
+            place = place.setdefault(key, {})
+        place[last] = value
     if "lineages" in found:
         found["lineages"] = [path / FOLDERS if path.is_dir() else path for path in found["lineages"]]
     return found
+
+
+def listed(inputs: Paths) -> Paths:
+    """Return those of a rule's inputs that lineage lists."""
+    return {name: value for name, value in inputs.items() if name != DERIVED}
 
 
 @dataclass(frozen=True)
@@ -50,7 +80,8 @@ class Job:
 
     Attributes:
         rule: name of the rule, which is that of the stage.
-        inputs, outputs: paths by the names that the rule gives them; a list where it gives several.
+        inputs, outputs: paths by the names that the rule gives them; a list where it gives several, a mapping where a name has parts
+            (`corpora:bible`).
         params: settings by name; `recipe` and `version` enter lineage, `root` the folder of results.
         threads: threads that the job may use.
         lineage: record that the stage completes and writes beside each output.
@@ -64,10 +95,6 @@ class Job:
     threads: int
     lineage: Lineage
     resources: Mapping[str, Any] = field(default_factory=dict)
-
-    def by_name(self, names: Iterable[str], paths: Iterable[Path]) -> dict[str, Path]:
-        """Pair names that a parameter lists with the paths of an input list."""
-        return dict(zip(names, paths, strict=True))
 
     def write_lineage(self, kind: str, outputs: Iterable[Path], counts: Mapping[str, Any], finals: Iterable[Path] | None = None) -> None:
         """Complete the lineage with counts and write it beside each output.

@@ -1,8 +1,8 @@
-"""What is counted of corpora, evaluation sets and training sets: records in the form of scores, read from lineage."""
+"""Counts of corpora, evaluation corpora and training sets, read from lineage, as records of a score file."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,12 @@ Count = tuple[str, str, float]
 """(metric, subset, value)"""
 
 
-def write_counts(counted: Sequence[tuple[str, str]], rows: Sequence[Path], out: Path) -> int:
+def write_counts(rows: Mapping[str, Mapping[str, Path]], out: Path) -> int:
     """Write the records of everything that a table counts.
 
     Args:
-        counted: what each artefact is (`corpora` or `examples`) and its id; they become `direction` and `protocol` of its records.
-        rows: rows of each artefact, in that order, with lineage beside them.
+        rows: rows of each artefact, with lineage beside them, by what it is (`corpora` or `examples`) and its id; these two become
+            `direction` and `protocol` of its records.
         out: the file to write.
 
     Returns:
@@ -30,7 +30,7 @@ def write_counts(counted: Sequence[tuple[str, str]], rows: Sequence[Path], out: 
         InputError: rows without lineage.
     """
     records: list[dict[str, Any]] = []
-    for (kind, name), path in zip(counted, rows, strict=True):
+    for kind, name, path in ((kind, name, path) for kind, named in rows.items() for name, path in named.items()):
         if not lineage_path(path).exists():
             raise InputError("nothing is counted here", where=str(path), why="it has no lineage", do="Build it with Snakemake")
         counts = read_lineage(path)["counts"]

@@ -12,7 +12,17 @@ def build_corpus(job: Job) -> None:
     """Read, filter and write one corpus."""
     recipe = job.params["recipe"]
     files = {path.name: path for path in job.inputs.get("files", [])}
-    references = job.by_name(job.params["references"], job.inputs.get("references", []))
+    processes = int(job.resources.get("processes", job.threads))
     job.lineage.licences = [recipe["entry"]["licence"]]
     with job.publish("corpus") as (out, counts):
-        counts.update(build(recipe["corpus"], recipe["entry"], files, references, out["rows"], recipe["limit"], threads=job.threads))
+        counts.update(
+            build(
+                recipe["corpus"],
+                recipe["entry"],
+                files,
+                job.inputs.get("references", {}),
+                out["rows"],
+                recipe["limit"],
+                threads=processes,
+            )
+        )

@@ -1,4 +1,4 @@
-"""Stage corpora: the three tables of an evaluation set."""
+"""Stage corpora: the three tables of an evaluation corpus."""
 
 from __future__ import annotations
 
@@ -10,12 +10,10 @@ from crosslign.stages import STAGES
 
 @STAGES.register(version=1)
 def build_evaluation(job: Job) -> None:
-    """Read or derive one evaluation set."""
+    """Read or derive one evaluation corpus."""
     recipe = job.params["recipe"]
     files = {path.name: path for path in job.inputs.get("files", [])}
-    corpora = job.by_name(job.params["references"], job.inputs.get("references", []))
-    made_of = iter(job.inputs.get("parts", []))
-    parts = {corpus: {part: next(made_of) for part in EVALUATION_FILES} for corpus in recipe["entry"].get("of", [])}
+    corpora, parts = job.inputs.get("references", {}), job.inputs.get("parts", {})
     if "licence" in recipe["entry"]:  # a set made of others has theirs
         job.lineage.licences = [recipe["entry"]["licence"]]
     with job.publish("evaluation") as (out, counts):

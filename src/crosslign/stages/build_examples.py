@@ -11,10 +11,6 @@ from crosslign.stages import STAGES
 def build_examples(job: Job) -> None:
     """Build one training set and keep evaluation texts out of it."""
     recipe = job.params["recipe"]
-    named = {key: job.by_name(job.params[key], job.inputs.get(key, [])) for key in ("corpora", "evaluations", "others")}
+    corpora, evaluations, others = (job.inputs.get(kind, {}) for kind in ("corpora", "evaluations", "others"))
     with job.publish("examples") as (out, counts):
-        counts.update(
-            build.build_examples(
-                recipe["examples"], recipe["entry"], named["corpora"], named["evaluations"], named["others"], out["rows"], recipe["limit"]
-            )
-        )
+        counts.update(build.build_examples(recipe["examples"], recipe["entry"], corpora, evaluations, others, out["rows"], recipe["limit"]))

@@ -13,7 +13,6 @@ from crosslign.views import build
 def build_view(job: Job) -> None:
     """Build one view."""
     recipe = job.params["recipe"]
-    corpora = job.by_name(job.params["corpora"], job.inputs["corpora"])
-    models = job.by_name(job.params["models"], job.inputs.get("models", []))
+    corpora, models = job.inputs["corpora"], job.inputs.get("models", {})
     with job.publish("view") as (out, counts):
         counts.update(build.build_view(recipe["view"], recipe["entry"], corpora, out["rows"], Path(job.params["translations"]), models))

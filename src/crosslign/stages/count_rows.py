@@ -1,4 +1,4 @@
-"""Stage tables: what a table counts of corpora, evaluation sets and training sets."""
+"""Stage tables: what a table counts of corpora, evaluation corpora and training sets."""
 
 from __future__ import annotations
 
@@ -10,6 +10,5 @@ from crosslign.stages import STAGES
 @STAGES.register(version=1)
 def count_rows(job: Job) -> None:
     """Write the counts of one table."""
-    counted = [(str(kind), str(name)) for kind, name in job.params["recipe"]["counted"]]
     with job.publish("counts") as (out, counts):
-        counts["records"] = write_counts(counted, job.inputs["rows"], out["counts"])
+        counts["records"] = write_counts(job.inputs["rows"], out["counts"])

@@ -11,12 +11,9 @@ from crosslign.stages import STAGES
 
 @STAGES.register(version=1)
 def measure_overlap(job: Job) -> None:
-    """Write the matrix of all corpora and evaluation sets."""
-    corpora = job.by_name(job.params["corpora"], job.inputs.get("corpora", []))
-    evaluations = job.by_name(job.params["evaluations"], job.inputs.get("evaluations", []))
-    removed = overlap.removed_by_corpus(
-        [read_json(lineage_path(path))["counts"]["decontamination"] for path in job.inputs.get("examples", [])]
-    )
+    """Write the matrix of all corpora and evaluation corpora."""
+    corpora, evaluations, examples = (job.inputs.get(kind, {}) for kind in ("corpora", "evaluations", "examples"))
+    removed = overlap.removed_by_corpus([read_json(lineage_path(path))["counts"]["decontamination"] for path in examples.values()])
     none = {(corpus, name) for corpus, names in job.params["recipe"]["expect_none"].items() for name in names}
     rows = [
         {

@@ -24,9 +24,8 @@ def score(job: Job) -> None:
     """Score the matrices of one task."""
     recipe = job.params["recipe"]
     roles = list(recipe["task_entry"]["texts"])
-    matrices = job.by_name(roles, job.inputs["matrices"])
-    tables = iter(job.inputs["sets"])
-    sets = {role: {part: next(tables) for part in EVALUATION_FILES} for role in roles}
+    matrices = {role: job.inputs["roles"][role]["matrix"] for role in roles}
+    sets = {role: {part: job.inputs["roles"][role][part] for part in EVALUATION_FILES} for role in roles}
     sidecars = [read_json(lineage_path(matrices[role])) for role in roles]
     read = {role: sidecar["recipe"]["readout_entry"] for role, sidecar in zip(roles, sidecars, strict=True)}
     lengths, prefixes = ({role: entry[key] for role, entry in read.items()} for key in ("max_length", "prefix"))

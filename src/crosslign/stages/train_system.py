@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.entry_keys import KERNELS, PACE
-from crosslign.files.rows import EVALUATION_FILES
 from crosslign.jobs.job import DERIVED, Job
 from crosslign.reporting.card import write_cards
 from crosslign.stages import STAGES
@@ -21,9 +20,7 @@ def train_system(job: Job) -> None:
     recipe = job.params["recipe"]
     paced = {**recipe, "train": {**recipe["train"], **{key: job.resources[key] for key in (*PACE, KERNELS)}}}
     base = {name: Path(folder) for name, folder in job.params["members"].items()}
-    examples, tokenised = (job.by_name(job.params["examples"], job.inputs[name]) for name in ("examples", DERIVED))
-    tables = iter(job.inputs.get("selection", []))
-    sets = {corpus: {part: next(tables) for part in EVALUATION_FILES} for corpus in job.params["selection"]}
+    examples, tokenised, sets = job.inputs["examples"], job.inputs[DERIVED], job.inputs.get("selection", {})
     checkpoints, context = Path(job.params["checkpoints"]), {"version": job.lineage.version}
     with job.publish("system") as (out, counts):
         ranks = _ranks(job.resources.get("gpu", 0))

@@ -104,8 +104,7 @@ def test_a_plan_lists_its_files(capsys):
     assert main(["plan", "--directory", str(ROOT), "--files", "cwmt_neu2017_en-zh", *paper]) == 0
     rows = list(csv.DictReader(capsys.readouterr().out.splitlines()))
     assert [(row["source"], row["in_mirror"], row["state"]) for row in rows] == [
-        ("cwmt", "cwmt/NEU_cn.txt", "by hand"),
-        ("cwmt", "cwmt/NEU_en.txt", "by hand"),
+        ("cwmt", "cwmt/neu2017.zip", "fetch"),
     ]
 
 

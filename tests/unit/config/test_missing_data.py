@@ -13,17 +13,22 @@ from crosslign.errors import InputError
 from crosslign.paths import own_runs
 
 ROOT = Path(__file__).resolve().parents[3]
-ASKED_FOR = ("NEU_en.txt", "NEU_cn.txt", "casia2015_en.txt", "casia2015_ch.txt", "casict2015_en.txt", "casict2015_ch.txt")
+ASKED_FOR = ("neu2017.zip", "casia2015.zip", "casict2015.zip")
 
 
 @pytest.fixture
 def load(tmp_path, monkeypatch):
-    """Read MoCo-BERT's file in an empty folder; `scale` and other settings as given."""
+    """Read MoCo-BERT's file in an empty folder, with CWMT as files of one's own; `scale` and other settings as given."""
     monkeypatch.chdir(tmp_path)
 
     def project(scale="paper", **settings):
         given = {"scale": scale, "papers": ["moco_bert", "emma_x"], "targets": ["moco_bert"], "results": str(tmp_path / "results")}
-        return load_project(ROOT, {**given, **settings})
+        read = load_project(ROOT, {**given, **settings})
+        files = [{"name": name} for name in ASKED_FOR]
+        read.sources["cwmt"] = {**{key: read.sources["cwmt"][key] for key in ("stand_in", "licence")}, "local": "data/cwmt", "files": files}
+        for name in ("neu2017", "casia2015", "casict2015"):
+            read.corpora[f"cwmt_{name}_en-zh"]["access"] = "manual"
+        return read
 
     return project
 
@@ -53,18 +58,18 @@ def test_it_runs_once_the_files_lie_where_fetching_looks(load, tmp_path, folder)
 
 
 def test_only_the_files_that_lack_are_named(load, tmp_path):
-    put(tmp_path / "data" / "cwmt", ASKED_FOR[:5])
+    put(tmp_path / "data" / "cwmt", ASKED_FOR[:2])
     cell = by_label(load(), "moco_bert_table1")["MoCo-BERT_base (zh→en)"]
-    assert cell == {"reason": "cwmt must be fetched by hand: put casict2015_ch.txt into data/cwmt"}
+    assert cell == {"reason": "cwmt must be fetched by hand: put casict2015.zip into data/cwmt"}
 
 
 def test_files_of_ones_own_that_are_to_be_fetched_are_there_or_named(load, tmp_path):
     wanted = [("cwmt", name) for name in ASKED_FOR]
     wanted += [("social_iqa", "socialiqa-train-dev.zip")]
-    with pytest.raises(InputError, match=r"cwmt\.local: 6 files of your own are missing; data/cwmt/NEU_cn\.txt, .*`access: manual`"):
+    with pytest.raises(InputError, match=r"cwmt\.local: 3 files of your own are missing; data/cwmt/casia2015\.zip, .*`access: manual`"):
         require_own_files(load(), wanted)
-    put(tmp_path / "data" / "cwmt", ASKED_FOR[:3])
-    put(tmp_path / "results" / "downloads" / "cwmt", ASKED_FOR[3:])
+    put(tmp_path / "data" / "cwmt", ASKED_FOR[:1])
+    put(tmp_path / "results" / "downloads" / "cwmt", ASKED_FOR[1:])
     require_own_files(load(mirror=str(tmp_path / "mirror")), wanted)
     (tmp_path / "data" / "cwmt" / ASKED_FOR[0]).unlink()
     (tmp_path / "data" / "cwmt" / ASKED_FOR[0]).mkdir()

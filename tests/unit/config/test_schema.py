@@ -21,8 +21,11 @@ def checked(part, content):
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (FILES, "exactly one of package, url, local, hub, opus is needed; found none"),
-        ({"url": "https://a.org", "local": "data", **FILES}, "exactly one of package, url, local, hub, opus is needed; found url, local"),
+        (FILES, "exactly one of package, url, local, hub, opus, github is needed; found none"),
+        (
+            {"url": "https://a.org", "local": "data", **FILES},
+            r"exactly one of package, .* github is needed; found url, local",
+        ),
         ({"local": "data", "licence": "none"}, "exactly one of files, files_from is needed; found none"),
         ({"local": "data", "files_from": "a.csv", **FILES}, "exactly one of files, files_from is needed; found files, files_from"),
     ],

@@ -27,13 +27,13 @@ EVALUATION = {
 
 def records(tmp_path, **counts):
     """Return the value of every record by (id, metric, subset)."""
-    named = []
+    rows = {}
     for name, content in counts.items():
         lineage = {"artefact": {"path": name, "sha256": ""}, "inputs": [], "licences": [], "stand_in": False, "counts": content}
         write_json(lineage_path(tmp_path / f"{name}.parquet"), lineage)
-        named.append(("corpora", name))
+        rows[name] = tmp_path / f"{name}.parquet"
     out = tmp_path / "counts" / "t.json"
-    assert write_counts(named, [tmp_path / f"{name}.parquet" for _, name in named], out) > 0
+    assert write_counts({"corpora": rows}, out) > 0
     return {(r["protocol"], r["metric"], r["subset"]): r["value"] for r in read_json(out)["records"]}
 
 

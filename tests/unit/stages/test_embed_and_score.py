@@ -13,7 +13,7 @@ from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.errors import InputError
 from crosslign.files.lineage import Lineage
 from crosslign.files.rows import EVALUATION_FILES
-from crosslign.jobs.job import Job
+from crosslign.jobs.job import Job, all_paths
 from crosslign.reporting.mteb import export
 from crosslign.stages.embed import embed
 from crosslign.stages.score import score
@@ -67,19 +67,20 @@ class Results:
     def score(self, run, checkpoint, task, corpora, files, readouts=None, entry_of_readout=READOUT):
         """Score a set, or one a role, as MTEB's `task`; return what stands in the file."""
         readouts = readouts or dict.fromkeys(corpora, READOUT)
-        matrices = [self.matrix(run, checkpoint, corpus, files[corpus], readouts[role]) for role, corpus in corpora.items()]
+        roles = {
+            role: {"matrix": self.matrix(run, checkpoint, corpus, files[corpus], readouts[role]), **files[corpus]}
+            for role, corpus in corpora.items()
+        }
         entry = {"scorer": "retrieval", "texts": corpora, "main": {"subset": "deu", **MAIN}, "resamples": 0, "output": "vectors"}
         if len(corpora) > 1:
             entry |= {"scorer": "bitext_mining", "protocols": ["train_oracle"], "main": {"subset": "deu", "metric": "f1"}}
             entry["main"]["protocol"] = "train_oracle"
         recipe = {"run_id": run, "system": run, "seed": 42, "checkpoint": checkpoint, "readout": "mean", "profile": "quick"}
         recipe |= {"readout_entry": entry_of_readout, "task": task, "task_entry": entry}
-        sets = [files[corpus][part] for corpus in corpora.values() for part in EVALUATION_FILES]
-        inputs = {"matrices": matrices, "sets": sets}
         out = self.folder / "scores" / run / checkpoint / "mean" / f"{task}.json"
         outputs = {"scores": out, "resamples": out.with_suffix(".resamples.parquet")}
         params = {"recipe": recipe, "work": str(self.folder / "searches")}
-        score(Job("score", inputs, outputs, params, 1, Lineage("score", recipe, [*matrices, *sets], self.folder)))
+        score(Job("score", {"roles": roles}, outputs, params, 1, Lineage("score", recipe, all_paths(roles), self.folder)))
         assert not Path(params["work"]).exists()
         return json.loads(out.read_text(encoding="utf-8"))["records"][0]
 

@@ -12,7 +12,7 @@ from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.errors import InputError
 from crosslign.files.lineage import Lineage, read_lineage
 from crosslign.files.rows import EVALUATION_FILES
-from crosslign.jobs.job import Job
+from crosslign.jobs.job import Job, all_paths
 from crosslign.stages.build_evaluation import build_evaluation
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "workflow" / "schemas"
@@ -27,15 +27,15 @@ def part(folder, name, licences):
     builder.build().write(files)
     for file in files.values():
         Lineage("build_evaluation", {}, [], folder, licences=licences, stand_in=name == "b").write(file, "evaluation")
-    return [files[table] for table in EVALUATION_FILES]
+    return files
 
 
 def test_a_joined_set_has_the_licences_of_its_parts(tmp_path):
-    parts = [*part(tmp_path, "a", ["CC0-1.0"]), *part(tmp_path, "b", ["CC-BY-4.0", "MIT"])]
+    parts = {"a": part(tmp_path, "a", ["CC0-1.0"]), "b": part(tmp_path, "b", ["CC-BY-4.0", "MIT"])}
     outputs = {f"{table}_rows": tmp_path / "c" / f"{table}.parquet" for table in EVALUATION_FILES}
     recipe = {"corpus": "c", "entry": {"kind": "evaluation", "of": ["a", "b"], "langs": ["en"]}, "limit": None}
-    lineage = Lineage("build_evaluation", recipe, parts, tmp_path)
-    build_evaluation(Job("build_evaluation", {"parts": parts}, outputs, {"recipe": recipe, "references": []}, 1, lineage))
+    lineage = Lineage("build_evaluation", recipe, all_paths(parts), tmp_path)
+    build_evaluation(Job("build_evaluation", {"parts": parts}, outputs, {"recipe": recipe}, 1, lineage))
     found = read_lineage(outputs["texts_rows"])
     assert found["licences"] == ["CC-BY-4.0", "CC0-1.0", "MIT"]
     assert found["stand_in"] is True

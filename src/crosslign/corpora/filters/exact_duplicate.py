@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -20,6 +19,7 @@ from crosslign.corpora.filters import FILTERS, Filter, Mask, Setting, Sides
 from crosslign.corpora.staged import Staged
 from crosslign.errors import InputError
 from crosslign.files import iter_rows
+from crosslign.files.temporary import temporary_folder
 
 
 @FILTERS.register(version=1)
@@ -73,7 +73,7 @@ class ExactDuplicate(Filter):
             yield table, self._seen.insert(self._keys(sentences_of(table)))
 
     def _on_disk(self, tables: Iterable[pa.Table], known: Iterable[NDArray[np.bytes_]]) -> Iterator[tuple[pa.Table, Mask]]:
-        with tempfile.TemporaryDirectory(prefix="crosslign-dedup-") as folder:
+        with temporary_folder("crosslign-dedup-") as folder:
             keys = KeysOnDisk(Path(folder))
             for part in chain(self._seen.parts(), known):
                 keys.add(part, known=True)

@@ -25,6 +25,14 @@ class TransientError(NetworkError):
         super().__init__(what, **keywords)
 
 
+class BusyError(TransientError):
+    """A server that refuses because too much is asked of it: only minutes help."""
+
+
+class WrongError(TransientError):
+    """Bytes that came whole, and are not the catalog's."""
+
+
 class SlowError(TransientError):
     """A server that sends next to nothing: a try that brings a little more in this way counts as one that failed."""
 

@@ -1,24 +1,56 @@
-"""A repository of the hub, whole: through its own client, cache and offline switch."""
+"""A repository of the hub, whole, through its own client, cache and offline switch; and what that client says when it fails, in words."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosslign.corpora.sources._network import is_offline
+from crosslign.corpora.sources._client import BROKEN, BUSY, retry_after
+from crosslign.corpora.sources._network import BusyError, TransientError, is_offline
 from crosslign.errors import NetworkError
 
 MODEL_FILES = (".json", ".txt", ".safetensors", ".model", ".md", ".vocab", ".bpe")
 """Files of a model's folder that are kept: no pickles, no code, no other framework's weights."""
+XET = "Set HF_HUB_DISABLE_XET=1 to fetch by plain HTTP, then run the same command again"
 
 
-def of_the_network(error: Exception) -> bool:
-    """Tell whether an error of the hub's client is one of the network, the hub or its cache."""
-    from huggingface_hub.errors import HfHubHTTPError, LocalEntryNotFoundError, OfflineModeIsEnabled
+def hub_error(what: str, error: Exception, where: str, do: str = "") -> NetworkError | None:
+    """Return the error for people where the network, the hub or its cache failed; None for any other error.
 
-    known = isinstance(error, HfHubHTTPError | LocalEntryNotFoundError | OfflineModeIsEnabled | ConnectionError)
-    # A proxy that refuses comes as an error of the client's own web client, whose package has had several names.
-    return known or type(error).__module__.startswith("httpx")
+    Args:
+        what: what could not be had.
+        error: what the hub's client raised.
+        where: repository, revision and path.
+        do: what to do where the cause names nothing better.
+    """
+    from huggingface_hub import errors as hub
+
+    why, lost = " ".join(str(error).split())[:300], f"{what} could not be had from the hub"
+    response = getattr(error, "response", None)
+    status = 0 if response is None else response.status_code
+    if "xet" in f"{type(error).__module__}{type(error).__name__}".lower():
+        return TransientError(f"{lost}'s Xet store", where=where, why=why, do=XET)
+    if response is not None and status in BUSY:
+        return BusyError(lost, retry_after=retry_after(response.headers), where=where, why=why)
+    if status in BROKEN:
+        return TransientError(lost, where=where, why=why)
+    known = isinstance(error, hub.HfHubHTTPError | hub.LocalEntryNotFoundError | hub.OfflineModeIsEnabled | ConnectionError)
+    if not known and not _of_web_client(error):
+        return None
+    if isinstance(error, hub.GatedRepoError):
+        do = "Sign in to the hub, agree to the terms on the repository's page there, and set HF_TOKEN to a token of yours"
+    elif status == 401:
+        do = "The name may be misspelt, or the repository private: HF_TOKEN names a token that may read it"
+    elif "CERTIFICATE_VERIFY_FAILED" in why:
+        do = "Where your site's proxy signs for others, name its certificates (a file in PEM form) in SSL_CERT_FILE"
+    elif not status and not isinstance(error, hub.OfflineModeIsEnabled) and not is_offline():
+        return TransientError(lost, where=where, why=why, do=do)  # the line went dead
+    return NetworkError(lost, where=where, why=why, do=do)
+
+
+def _of_web_client(error: Exception) -> bool:
+    """Tell whether an error is one of the client's own web client, whose package has had several names: a proxy that refuses, for one."""
+    return type(error).__module__.startswith(("httpx", "httpcore"))
 
 
 def snapshot(what: str, repository: str, revision: str | None, patterns: Sequence[str]) -> Path:
@@ -35,15 +67,11 @@ def snapshot(what: str, repository: str, revision: str | None, patterns: Sequenc
     """
     from huggingface_hub import snapshot_download
 
+    at = revision or "main"
+    do = f"With network run `hf download {repository} --revision {at}` into the same HF_HOME, or name a folder"
     try:
         return Path(snapshot_download(repository, revision=revision, allow_patterns=list(patterns), local_files_only=is_offline()))
     except Exception as error:
-        if not of_the_network(error):
-            raise
-        at = revision or "main"
-        raise NetworkError(
-            f"{what} could not be had from the hub",
-            where=f"hub:{repository}@{at}",
-            why=" ".join(str(error).split())[:300],
-            do=f"With network run `hf download {repository} --revision {at}` into the same HF_HOME, or name a folder",
-        ) from error
+        if problem := hub_error(what, error, f"hub:{repository}@{at}", do):
+            raise problem from error
+        raise

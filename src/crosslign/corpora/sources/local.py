@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from crosslign.corpora import SOURCES
 from crosslign.errors import InputError
+from crosslign.files.checksums import copy_summed
 from crosslign.files.home import with_home
 
 
 @SOURCES.register(version=1)
-def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> None:
+def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str:
     """Copy one file; a relative folder is relative to the working directory.
 
     Raises:
@@ -22,4 +22,4 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> Non
     path = with_home(source["local"]) / file.get("path", file["name"])
     if not path.is_file():
         raise InputError(f"{file['name']} is missing", where=str(path), do="Put it there, or change `local` in config/corpora.yaml")
-    shutil.copyfile(path, dest)
+    return copy_summed(path, dest)

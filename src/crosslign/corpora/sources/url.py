@@ -1,45 +1,49 @@
-"""Files on a web server: resumed by range, checked for length, with the server's wishes about waiting obeyed."""
+"""Files on a web server: resumed by range, checked for length, summed as they come, with the server's wishes about waiting obeyed."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import httpx2
 
+from crosslign.config.catalog import off
 from crosslign.corpora import SOURCES
+from crosslign.corpora.sources._client import check_status, client, placed
 from crosslign.corpora.sources._network import SlowError, TransientError, require_network, require_space
+from crosslign.corpora.unpacking import MAGIC
 from crosslign.errors import InputError, NetworkError
 from crosslign.files import read_json, write_json
 
 logger = logging.getLogger(__name__)
 
-TIMEOUT = httpx2.Timeout(60.0, connect=20.0)
 PROGRESS_S = 5.0
 SLOW_S, SLOW_BYTES = 60.0, 60_000
 """A server that sends fewer bytes than that in that time hangs, whether or not each read ends within `TIMEOUT`."""
-BUSY = frozenset({408, 425, 429, 500, 502, 503, 504})
-HEADERS = {"User-Agent": "crosslign", "Accept-Encoding": "identity"}  # ranges count the bytes of the file, not of a packed transfer
 UNPACKED = frozenset({"gzip", "deflate"})
 """Packings of a transfer, asked for or not, that the web client undoes."""
 SPAN = re.compile(r"bytes (\d+)-\d+/(\d+|\*)")
+PAGE = re.compile(rb"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|script)\b", re.IGNORECASE | re.DOTALL)
+"""How a web page begins."""
+CHUNK = 1 << 20
 
 
 def url_of(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
-    """Return the address of one file: the source's base and the file's path or name."""
+    """Return the address of one file: the source's base and the file's path or name; or a whole address of `urls`, which ends in no `/`."""
+    if source.get("whole"):
+        return str(source["url"])
     return str(source["url"]).rstrip("/") + "/" + quote(str(file.get("path", file["name"])), safe="/?=&%+~:@,;")
 
 
 def state_path(dest: Path) -> Path:
-    """Return the path of the note beside a broken download: its URL, the validator to resume it with, its bytes where said."""
+    """Return the path of the note beside a broken download: its URL, what its server said of its version, its bytes where said."""
     return dest.with_name(dest.name + ".state")
 
 
@@ -75,17 +79,6 @@ class _Progress:
         logger.info("%s: %.1f%s MB, %.2f MB/s%s", self.name, self.done / 1e6, of, rate / 1e6, left)
 
 
-def _retry_after(response: httpx2.Response) -> float | None:
-    """Return the seconds that `Retry-After` asks for, given as a number or as a date."""
-    value = response.headers.get("Retry-After", "").strip()
-    if value.isascii() and value.isdigit():
-        return float(value)
-    try:
-        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
-    except (ValueError, TypeError):
-        return None
-
-
 def _noted(dest: Path) -> dict[str, Any]:
     """Return the note beside a broken download, empty where it cannot be read."""
     try:
@@ -95,15 +88,23 @@ def _noted(dest: Path) -> dict[str, Any]:
     return known
 
 
-def _resume_headers(url: str, dest: Path) -> dict[str, str]:
-    """Return range headers for what is already there, when the server can tell whether it is still the same file."""
+def _resume_headers(url: str, dest: Path, *, verified: bool) -> dict[str, str]:
+    """Return range headers for what is already there, where the server, or what is asked of the whole file, tells that it is the same file.
+
+    Args:
+        url: the address; what another one sent is no beginning of it.
+        dest: what is there.
+        verified: whether the whole file is verified at the end: then a server need not know whether it is still the same.
+    """
     size = dest.stat().st_size if dest.exists() else 0
     if not size or not state_path(dest).exists():
         return {}
     known = _noted(dest)
-    if known.get("url") != url or not known.get("validator"):
+    if known.get("url") != url:
         return {}
-    return {"Range": f"bytes={size}-", "If-Range": known["validator"]}
+    if known.get("validator"):
+        return {"Range": f"bytes={size}-", "If-Range": known["validator"]}
+    return {"Range": f"bytes={size}-"} if verified else {}
 
 
 def _validator(response: httpx2.Response) -> str:
@@ -112,20 +113,12 @@ def _validator(response: httpx2.Response) -> str:
     return str(tag) if tag and not tag.startswith("W/") else str(response.headers.get("Last-Modified", ""))
 
 
-def _check_status(response: httpx2.Response, url: str, name: str) -> None:
-    status = response.status_code
-    if status in BUSY:
-        raise TransientError(
-            f"{name} could not be fetched", retry_after=_retry_after(response), where=url, why=f"the server answered {status}"
-        )
-    if status not in (200, 206, 416):
-        raise NetworkError(f"{name} could not be fetched", where=url, why=f"the server answered {status} {response.reason_phrase}")
-
-
 def _is_another(response: httpx2.Response, known: Mapping[str, Any], total: int | None) -> bool:
-    """Tell whether a range is of another file than the one that was begun: a server may ignore `If-Range`."""
-    said = response.headers.get("ETag" if str(known.get("validator", "")).startswith('"') else "Last-Modified")
-    return bool(said and said != known.get("validator")) or (None not in (total, known.get("bytes")) and total != known.get("bytes"))
+    """Tell whether a range is of another file than the one begun: a server may ignore `If-Range`, and is not asked with a weak tag."""
+    pairs = [(response.headers.get(name), known.get(key)) for name, key in (("ETag", "tag"), ("Last-Modified", "modified"))]
+    return any(said and before and said != before for said, before in pairs) or (
+        None not in (total, known.get("bytes")) and total != known.get("bytes")
+    )
 
 
 def _span_of(response: httpx2.Response, dest: Path, url: str, *, packed: bool) -> tuple[int, int | None]:
@@ -168,68 +161,92 @@ def _packing(response: httpx2.Response, file: Mapping[str, Any], url: str) -> st
     return packing
 
 
-def _refuse_page(response: httpx2.Response, file: Mapping[str, Any], url: str) -> None:
-    """Refuse a web page in place of a file that no hash would unmask."""
-    page = response.headers.get("Content-Type", "").lower().startswith("text/html")
-    if page and not file.get("sha256") and not str(file["name"]).endswith((".html", ".htm")):
-        raise NetworkError(
-            f"the server sent a web page in place of {file['name']}", where=url, do="Open the address in a browser to see what it wants"
-        )
+def _refuse_page(begins: bytes, said: str, file: Mapping[str, Any], url: str) -> None:
+    """Refuse a web page in place of a file: a captive portal, a form to sign in, a page that says that the file has moved.
+
+    Args:
+        begins: the first bytes of the body.
+        said: what the server calls it.
+        file: what was asked for.
+        url: the address, for messages.
+    """
+    called = said.lower().startswith(("text/html", "application/xhtml")) and not begins.startswith((*MAGIC, b"PK", b"PAR1"))
+    if (called or PAGE.match(begins)) and not str(file["name"]).endswith((".html", ".htm", ".xml")):
+        do = "Open the address in a browser to see what it wants: your network, or the publisher, may ask you to sign in or to agree"
+        raise NetworkError(f"the server sent a web page in place of {file['name']}", where=url, do=do)
 
 
 def _check_length(total: int | None, file: Mapping[str, Any], url: str) -> None:
     """Refuse a file of another length than the catalog's before its first byte comes, where no hash decides."""
-    expected = None if file.get("sha256") else file.get("bytes")
-    if expected is not None and total is not None and total != expected:
-        why = f"expected {expected:,} bytes, found {total:,}"
-        raise TransientError(f"{file['name']} is not what the catalog says", where=url, why=why)
+    if file.get("sha256") or total is None:
+        return
+    what, expected = f"{file['name']} is not what the catalog says", file.get("bytes")
+    if expected is not None and total != expected:
+        raise TransientError(what, where=url, why=f"expected {expected:,} bytes, found {total:,}")
+    if expected is None and (why := off(total, file)):
+        raise NetworkError(what, where=url, why=why)
 
 
-def _receive(response: httpx2.Response, file: Mapping[str, Any], url: str, dest: Path) -> None:
-    _check_status(response, url, file["name"])
-    _refuse_page(response, file, url)
+def _receive(response: httpx2.Response, file: Mapping[str, Any], url: str, dest: Path, *, limits: bool) -> str:
+    """Write the body behind what is there, and return the SHA-256 of the whole."""
+    check_status(response, url, file["name"], limits=limits)
     packing = _packing(response, file, url)
     start, total = _span_of(response, dest, url, packed=bool(packing))
+    digest = _sum_of(dest, start)
     if start < 0:
-        return
+        return digest.hexdigest()
+    chunks = response.iter_bytes() if packing else response.iter_raw()
+    first = next(chunks, b"")
+    if not start:
+        _refuse_page(first[:2048], response.headers.get("Content-Type", ""), file, url)
     _check_length(total, file, url)
     require_space(dest, (total or 0) - start)
     if not start:
-        validator = "" if packing else _validator(response)
-        write_json(state_path(dest), {"url": url, "validator": validator, "bytes": total})
+        said = {"tag": response.headers.get("ETag", ""), "modified": response.headers.get("Last-Modified", "")}
+        write_json(state_path(dest), {"url": url, "validator": "" if packing else _validator(response), "bytes": total, **said})
     progress = _Progress(file["name"], url, start, total or file.get("bytes"))
     with open(dest, "ab" if start else "wb") as out:
-        for chunk in response.iter_bytes() if packing else response.iter_raw():
+        chunk: bytes | None = first
+        while chunk is not None:
             out.write(chunk)
+            digest.update(chunk)
             progress.add(len(chunk))
+            chunk = next(chunks, None)
     if total is not None and progress.done != total:
         raise TransientError(f"{file['name']} broke off", where=url, why=f"{progress.done:,} of {total:,} bytes came")
     if not progress.done and file.get("bytes") != 0:
         raise TransientError(f"the server sent nothing in place of {file['name']}", where=url)
+    return digest.hexdigest()
+
+
+def _sum_of(dest: Path, start: int) -> hashlib._Hash:
+    """Return the sum of what is there already, to which what comes is added."""
+    digest = hashlib.sha256()
+    if start:
+        with open(dest, "rb") as file:
+            while chunk := file.read(CHUNK):
+                digest.update(chunk)
+    return digest
 
 
 @SOURCES.register(version=1)
-def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> None:
+def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str:
     """Download one file, going on where an earlier try broke off.
 
     A server without ranges, or whose file has changed since, sends the whole file, which then replaces
-    what was there. What came of a broken try stays at `dest` for the next one.
+    what was there. What came of a broken try stays at `dest` for the next one. A file whose bytes are verified at the end, by its sum or
+    because it is packed, is gone on with also where the server says nothing of its version.
 
     Raises:
-        TransientError: the connection broke, the server is busy (408, 425, 429, 5xx), sent too little or too slowly.
-        NetworkError: any other refusal, such as 404, or a forbidden network.
+        TransientError: the connection broke, the server is busy or has a fault, sent too little or too slowly.
+        NetworkError: any other refusal, such as 404, a web page in its place, or a forbidden network.
         ResourceError: the disk cannot hold what the server announces.
     """
-    url = url_of(source, file)
+    url = placed(url_of(source, file))
     require_network(file["name"], url)
-    try:
-        with (
-            httpx2.Client(timeout=TIMEOUT, follow_redirects=True, headers=HEADERS) as client,
-            client.stream("GET", url, headers=_resume_headers(url, dest)) as response,
-        ):
-            _receive(response, file, url, dest)
-    except httpx2.InvalidURL as error:
-        raise InputError(f"{url!r} is no address", why=str(error)) from error
-    except httpx2.HTTPError as error:
-        raise TransientError(f"{file['name']} could not be fetched", where=url, why=f"{type(error).__name__} {error}".strip()) from error
+    verified = bool(file.get("sha256")) or str(file["name"]).endswith((*MAGIC.values(), ".tgz", ".zip", ".parquet", ".whl"))
+    headers = _resume_headers(url, dest, verified=verified)
+    with client(url) as web, web.stream("GET", url, headers=headers) as response:
+        found = _receive(response, file, url, dest, limits="connections" in source)
     state_path(dest).unlink(missing_ok=True)
+    return found

@@ -97,13 +97,13 @@ def test_choices_of_xcopa(tmp_path):
     second = {**XCOPA, "question": "cause", "label": 1}
     files = write(tmp_path, {"data/de/test.de.jsonl": f"{json.dumps(XCOPA)}\n{json.dumps(second)}\n", "data/de/val.de.jsonl": "{}\n"})
     assert texts_of(read("xcopa", files)) == [
-        ("de", "1:1", "Es regnete.", "What happened as a result? Sie wurde nass.", [1]),
-        ("de", "1:2", "Es regnete.", "What happened as a result? Sie schlief.", [0]),
-        ("de", "2:1", "Es regnete.", "What was the cause? Sie wurde nass.", [0]),
-        ("de", "2:2", "Es regnete.", "What was the cause? Sie schlief.", [1]),
+        ("de", "1:1", "Es regnete. What was the effect?", "Sie wurde nass.", [1]),
+        ("de", "1:2", "Es regnete. What was the effect?", "Sie schlief.", [0]),
+        ("de", "2:1", "Es regnete. What was the cause?", "Sie wurde nass.", [0]),
+        ("de", "2:2", "Es regnete. What was the cause?", "Sie schlief.", [1]),
     ]
     assert read("xcopa", files).items["group"].to_pylist() == ["1", "1", "2", "2"]
-    assert texts_of(read("xcopa", files, questions={"effect": "Und dann?"}))[0][3] == "Und dann? Sie wurde nass."
+    assert texts_of(read("xcopa", files, questions={"effect": "Und dann?"}))[0][2] == "Es regnete. Und dann?"
 
 
 def test_copa_and_social_iqa_are_english(tmp_path):
@@ -113,9 +113,9 @@ def test_copa_and_social_iqa_are_english(tmp_path):
     files = write(tmp_path, {"dev.jsonl": json.dumps(asked) + "\n", "dev-labels.lst": "2\n"})
     rows = texts_of(read("xcopa", files, split="dev"))
     assert [row[3:] for row in rows] == [
-        ("How does Kai feel? sad", [0]),
-        ("How does Kai feel? glad", [1]),
-        ("How does Kai feel? tired", [0]),
+        ("sad", [0]),
+        ("glad", [1]),
+        ("tired", [0]),
     ]
     files["dev-labels.lst"].write_text("2\n1\n")
     with pytest.raises(InputError, match=r"dev\.jsonl:2: .*unequal numbers of lines; 1 questions, 2 labels"):
@@ -172,7 +172,10 @@ def mewsli(tmp_path):
 
 def test_mentions_and_entities(mewsli):
     queries, candidates = (read("mewsli_x", mewsli, part=part) for part in ("mentions", "entities"))
-    assert [row[:3] for row in texts_of(queries)] == [("en", "m1", "Rome: The bus in {Rome} stopped."), ("de", "m2", "Rome: {Rome} again.")]
+    assert [row[:3] for row in texts_of(queries)] == [
+        ("en", "m1", "Rome: The bus in { Rome } stopped."),
+        ("de", "m2", "Rome: { Rome } again."),
+    ]
     assert [(row["subset"], row["left"], row["right"]) for row in queries.gold.to_pylist()] == [("en", "m1", "Q220"), ("de", "m2", "Q220")]
     assert [row[1:3] for row in texts_of(candidates)] == [("Q1", "Das All. Es ist groß."), ("Q220", "Hauptstadt Italiens")]
     assert [row[1] for row in texts_of(read("mewsli_x", mewsli, ["de"], part="mentions"))] == ["m2"]

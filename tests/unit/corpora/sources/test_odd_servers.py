@@ -68,7 +68,7 @@ def test_a_part_that_nobody_asked_for_is_not_the_file(site, dest, waits):
     assert dest.read_bytes() == OLD
 
 
-@pytest.mark.parametrize("name", ["mine.txt", "mine.zip"])
+@pytest.mark.parametrize("name", ["mine.txt", "mine.tsv"])
 def test_a_packed_transfer_is_unpacked(site, dest, waits, name):
     packed = gzip.compress(OLD)
     site.answers = [whole(packed, Content_Encoding="gzip")]

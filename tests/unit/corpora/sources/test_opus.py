@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import threading
+import zipfile
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
@@ -90,9 +92,16 @@ class _Opus(BaseHTTPRequestHandler):
         self.wfile.write(self.body[start:] if start else self.body[:5000])
 
 
+def packed(content):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("Mine.de-en.de", content)
+    return file.getvalue()
+
+
 @pytest.fixture
 def server():
-    handler = type("Handler", (_Opus,), {"body": bytes(range(256)) * 50, "said": [], "status": 200})
+    handler = type("Handler", (_Opus,), {"body": packed(bytes(range(256)) * 50), "said": [], "status": 200})
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
     handler.api = f"http://127.0.0.1:{server.server_port}/opusapi"
@@ -126,7 +135,7 @@ def test_a_busy_api_is_tried_again_and_named(server, tmp_path, waits):
     with pytest.raises(NetworkError, match=r"de-en\.txt\.zip .* is missing.*503") as error:
         fetch_file("mine", source, {"name": "de-en.txt.zip"}, tmp_path / "de-en.txt.zip", [])
     assert "CROSSLIGN_MIRROR" in str(error.value)
-    assert len(waits) == 2
+    assert sum(waits) > 1300
 
 
 def test_an_answer_that_is_none_of_the_api(server, monkeypatch):

@@ -1,0 +1,59 @@
+"""Whether a file that no checksum vouches for can be what it is called: its first bytes, its size, and all that it unpacks to."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from crosslign.config.catalog import off
+from crosslign.corpora.archives import TAR_SUFFIXES, read_through
+from crosslign.corpora.sources.url import PAGE
+from crosslign.corpora.unpacking import FORMATS, MAGIC
+from crosslign.errors import InputError
+
+BEGINS = {**{suffix: magic for magic, suffix in MAGIC.items()}, ".zip": b"PK", ".whl": b"PK", ".parquet": b"PAR1"}
+"""What a file of each suffix begins with."""
+
+
+def unsound(path: Path, file: Mapping[str, Any]) -> str:
+    """Return what is wrong with a file of the catalog that has no checksum; empty where nothing is.
+
+    Args:
+        path: where it lies, under any name.
+        file: the catalog's entry: its name, and `about_bytes` where that is known.
+    """
+    name = str(file["name"])
+    with open(path, "rb") as stream:
+        begins = stream.read(2048)
+    if PAGE.match(begins) and not name.endswith((".html", ".htm", ".xml")):
+        return "it is a web page"
+    suffix = Path(name).suffix
+    magic = BEGINS.get(FORMATS.get(suffix, suffix), b"")
+    if not begins.startswith(magic):
+        return f"it does not begin as a {suffix} does: {begins[:8]!r}"
+    if why := off(path.stat().st_size, file):
+        return why
+    return _damage(path, name) if magic or name.endswith(TAR_SUFFIXES) else ""
+
+
+def _damage(path: Path, name: str) -> str:
+    """Unpack a file to its last byte, and return what is wrong with it."""
+    if name.endswith(".parquet"):
+        try:
+            pq.read_metadata(path)
+        except (pa.ArrowException, OSError) as error:
+            return f"damaged: {error}"
+        return ""
+    with tempfile.TemporaryDirectory(prefix="crosslign-") as folder:
+        named = Path(folder, name)
+        named.symlink_to(path.absolute())
+        try:
+            read_through(named)
+        except InputError as error:
+            return f"damaged: {error.why or error.what}"
+    return ""

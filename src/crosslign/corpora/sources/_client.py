@@ -1,0 +1,127 @@
+"""The web client of all downloads: the user's proxy and certificates, a site's own copy of the web, refusals in words."""
+
+from __future__ import annotations
+
+import os
+import re
+import ssl
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+
+from crosslign.corpora.sources._network import BusyError, TransientError
+from crosslign.errors import InputError, NetworkError
+
+TIMEOUT = httpx2.Timeout(60.0, connect=20.0)
+BUSY = frozenset({429, 503})
+"""Answers of a server that wants to be left alone for a while."""
+BROKEN = frozenset({408, 425, 500, 502, 504})
+"""Answers that another try may cure."""
+HEADERS = {"User-Agent": "crosslign", "Accept-Encoding": "identity"}  # ranges count the bytes of the file, not of a packed transfer
+CERTIFICATES = ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
+"""Variables that name a file of certificates: of OpenSSL, of the hub's client and pip, of curl."""
+WEB_MIRROR = "CROSSLIGN_WEB_MIRROR"
+"""Variable with the address of a site's own copy of the web, in which `https://host/path` is called `<address>/host/path`."""
+
+
+def placed(url: str) -> str:
+    """Return where an address is asked for: at the publisher's, or in the site's own copy of the web."""
+    mirror = os.environ.get(WEB_MIRROR, "").rstrip("/")
+    return f"{mirror}/{re.sub(r'^https?://', '', url)}" if mirror and not url.startswith(f"{mirror}/") else url
+
+
+def _certificates() -> ssl.SSLContext | bool:
+    """Return what servers are verified by: the file that the environment names, else the client's own."""
+    name = next((name for name in CERTIFICATES if os.environ.get(name)), None)
+    if name is None:
+        return True
+    path = os.environ[name]
+    try:
+        return ssl.create_default_context(capath=path) if os.path.isdir(path) else ssl.create_default_context(cafile=path)  # noqa: PTH112
+    except OSError as error:
+        why = f"{path}: {error.strerror or error}"
+        raise InputError("the certificates cannot be read", where=name, why=why, do="Name a file of certificates in PEM form") from error
+
+
+@contextmanager
+def client(where: str) -> Iterator[httpx2.Client]:
+    """Open the client; what its library raises becomes an error for people.
+
+    Args:
+        where: the address, for messages.
+
+    Raises:
+        InputError: the address, the proxy or the certificates of the environment cannot be used.
+        NetworkError: nobody vouches for the server.
+        TransientError: anything else that went wrong on the way.
+    """
+    try:
+        opened = httpx2.Client(timeout=TIMEOUT, follow_redirects=True, headers=HEADERS, verify=_certificates())
+    except (ValueError, ImportError) as error:
+        do = "Mend ALL_PROXY, HTTPS_PROXY and HTTP_PROXY: http://host:port or socks5://host:port"
+        raise InputError("the proxy cannot be used", where=where, why=str(error), do=do) from error
+    try:
+        with opened:
+            yield opened
+    except httpx2.InvalidURL as error:
+        raise InputError(f"{where!r} is no address", why=str(error)) from error
+    except httpx2.HTTPError as error:
+        raise _explained(error, where) from error
+
+
+def _explained(error: httpx2.HTTPError, where: str) -> NetworkError:
+    """Return what went wrong on the way to a server."""
+    host, why = urlsplit(where).hostname or where, f"{type(error).__name__} {error}".strip()
+    if "CERTIFICATE_VERIFY_FAILED" in why:
+        do = "Where your site's proxy signs for others, name its certificates (a file in PEM form) in SSL_CERT_FILE or REQUESTS_CA_BUNDLE"
+        return NetworkError(f"nobody vouches for {host}", where=where, why=why, do=do)
+    if isinstance(error, httpx2.TooManyRedirects):
+        return NetworkError(f"{host} sends in circles", where=where, why=why)
+    return TransientError(f"{host} could not be asked", where=where, why=why)
+
+
+def retry_after(headers: Mapping[str, str]) -> float | None:
+    """Return the seconds that `Retry-After` asks for, given as a number or as a date; None where it asks for none."""
+    value = headers.get("Retry-After", "").strip()
+    if value.isascii() and value.isdigit():
+        return float(value)
+    try:
+        return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
+    except (ValueError, TypeError):
+        return None
+
+
+def check_status(response: httpx2.Response, where: str, what: str, *, limits: bool = False) -> None:
+    """Refuse an answer that is none.
+
+    Args:
+        response: the answer.
+        where: the address, for messages.
+        what: what was asked for.
+        limits: whether the host is known to turn those away who ask too often, by 403 too.
+
+    Raises:
+        BusyError: the server is busy, or asks too much of it was.
+        TransientError: it has a fault.
+        NetworkError: any other refusal.
+    """
+    status, said = response.status_code, retry_after(response.headers)
+    limited = status == 403 and (limits or said is not None or response.headers.get("X-RateLimit-Remaining") == "0")
+    known: dict[str, Any] = {"where": where, "why": f"the server answered {status}"}
+    if status in BUSY or limited:
+        raise BusyError(f"{what} could not be fetched", retry_after=said, **known)
+    if status in BROKEN:
+        raise TransientError(f"{what} could not be fetched", retry_after=said, **known)
+    if status in {407, 511}:
+        do = "Sign in to your network, or give its proxy what it wants, then run the same command again"
+        raise NetworkError(f"{what} could not be fetched: the network wants you to sign in first", do=do, **known)
+    if status in (401, 403):
+        do = "It may want a registration or terms accepted: open the address in a browser, and put the file into a mirror"
+        raise NetworkError(f"{what} could not be fetched", where=where, why=f"the server answered {status} {response.reason_phrase}", do=do)
+    if status not in (200, 206, 416):
+        raise NetworkError(f"{what} could not be fetched", where=where, why=f"the server answered {status} {response.reason_phrase}")

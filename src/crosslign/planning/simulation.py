@@ -1,0 +1,116 @@
+"""How long a graph of jobs takes on so many GPUs and cores: a simulation of a scheduler that starts what is ready."""
+
+from __future__ import annotations
+
+import heapq
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True)
+class Task:
+    """One job of the graph.
+
+    Attributes:
+        seconds: how long it runs.
+        gpus, cores: what it holds meanwhile.
+        after: names of the jobs that it waits for.
+        priority: higher ones start first among those that are ready.
+    """
+
+    seconds: float
+    gpus: int = 0
+    cores: int = 1
+    after: frozenset[str] = field(default_factory=frozenset)
+    priority: int = 0
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a simulated run took.
+
+    Attributes:
+        seconds: from the first start to the last end.
+        gpu_seconds: device time that jobs held.
+        gpus: devices that there were.
+    """
+
+    seconds: float
+    gpu_seconds: float
+    gpus: int
+
+    @property
+    def utilisation(self) -> float:
+        """Share of the devices' time that jobs held, between 0 and 1."""
+        return self.gpu_seconds / (self.gpus * self.seconds) if self.gpus and self.seconds else 0.0
+
+
+def longest_path(tasks: Mapping[str, Task]) -> list[str]:
+    """Return the longest chain of jobs, first to last: its time is what no number of devices brings a run under."""
+    ends: dict[str, float] = {}
+    before: dict[str, str | None] = {}
+    for name in _order(tasks):
+        before[name] = max(sorted(tasks[name].after), key=ends.__getitem__, default=None)
+        ends[name] = tasks[name].seconds + max((ends[other] for other in tasks[name].after), default=0.0)
+    chain: list[str] = []
+    last = max(ends, key=ends.__getitem__, default=None)
+    while last is not None:
+        chain.append(last)
+        last = before[last]
+    return chain[::-1]
+
+
+def _order(tasks: Mapping[str, Task]) -> list[str]:
+    waiting = {name: len(task.after) for name, task in tasks.items()}
+    followers: dict[str, list[str]] = defaultdict(list)
+    for name, task in tasks.items():
+        for before in task.after:
+            followers[before].append(name)
+    order = [name for name, count in waiting.items() if not count]
+    for name in order:
+        for follower in followers[name]:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                order.append(follower)
+    return order
+
+
+def simulate(tasks: Mapping[str, Task], gpus: int, cores: int, jobs: int, start_seconds: float = 0.0) -> Outcome:
+    """Run the graph: whenever something ends, start what is ready and fits, by priority, then by its place in the graph.
+
+    Args:
+        tasks: jobs by name; none may ask for more than there is.
+        gpus: devices.
+        cores: cores for all jobs together.
+        jobs: jobs that may run at once.
+        start_seconds: what the scheduler and the imports of a job add to each.
+    """
+    places = {name: place for place, name in enumerate(tasks)}
+    waiting = {name: len(task.after) for name, task in tasks.items()}
+    followers: dict[str, list[str]] = defaultdict(list)
+    for name, task in tasks.items():
+        for before in task.after:
+            followers[before].append(name)
+    ready = sorted((-tasks[name].priority, places[name], name) for name, count in waiting.items() if not count)
+    running: list[tuple[float, str]] = []
+    now, used, free_gpus, free_cores = 0.0, 0.0, gpus, cores
+    while ready or running:
+        left = []
+        for entry in ready:
+            task = tasks[entry[2]]
+            if len(running) < jobs and task.gpus <= free_gpus and task.cores <= free_cores:
+                free_gpus, free_cores = free_gpus - task.gpus, free_cores - task.cores
+                heapq.heappush(running, (now + task.seconds + start_seconds, entry[2]))
+                used += task.gpus * (task.seconds + start_seconds)
+            else:
+                left.append(entry)
+        ready = left
+        now, ended = heapq.heappop(running)
+        free_gpus, free_cores = free_gpus + tasks[ended].gpus, free_cores + tasks[ended].cores
+        for follower in followers[ended]:
+            waiting[follower] -= 1
+            if not waiting[follower]:
+                ready.append((-tasks[follower].priority, places[follower], follower))
+        ready.sort()
+    return Outcome(now, used, gpus)

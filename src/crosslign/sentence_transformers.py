@@ -1,0 +1,368 @@
+"""The objectives of this library as losses of `SentenceTransformerTrainer` (docs/sentence-transformers.md).
+
+    model = SentenceTransformer("all-MiniLM-L6-v2")
+    loss = ObjectiveLoss(model, {"objective": "multi_positive_infonce", "temperature": 0.05})
+    collator = TextCollator(model.preprocess)
+    trainer = SentenceTransformerTrainer(model, train_dataset=rows, loss=loss, data_collator=collator, callbacks=[LossState(loss)])
+
+Columns of the data set: for objectives on groups (`multi_positive_infonce`) every column is a sentence of the group, an empty one is none;
+for all others the first column is the anchor, the second its positive. `negative…` is a hard negative, `view…` a view of the anchor (of
+pairs of sentences `view…_a` and `view…_b`), `label` or `score` the label.
+"""
+
+from __future__ import annotations
+
+import copy
+import re
+import weakref
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.distributed as dist
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.data_collator import SentenceTransformerDataCollator
+from sentence_transformers.sentence_transformer.modules import Normalize
+from torch import Tensor, nn
+from torch.optim.optimizer import register_optimizer_step_post_hook
+from transformers import TrainerCallback
+
+from crosslign.config.entry_keys import options_of
+from crosslign.errors import InputError
+from crosslign.objectives import OBJECTIVES
+from crosslign.objectives.contract import Batch, Input, Objective, Part, checked_inputs, checked_loss
+from crosslign.objectives.saved_parts import make_part
+from crosslign.training.seeds import derive, torch_generator
+
+STATE_FILE = "crosslign_loss.pt"
+MAIN = "main"
+RAW = "unnormalised_embedding"
+NOT_HERE = {
+    "cross_entropy": "it trains a classifier on rows: sentence-transformers has SoftmaxLoss, and CrossEncoder for pairs read as one",
+}
+"""Objectives that are no losses of a SentenceTransformer, and why."""
+VIEW = re.compile(r"(view.*?)(?:_([ab]))?")
+Features = Sequence[Mapping[str, Any]]
+
+
+class TextCollator(SentenceTransformerDataCollator):
+    """The collator of sentence-transformers, which also hands on the texts and the names of their columns.
+
+    An objective needs them: for equal strings that are no negatives, and to tell views from positives.
+    """
+
+    def __call__(self, features: list[dict[str, Any]]) -> dict[str, Any]:
+        """Return a batch with `<column>_texts` and `<column>_column` beside what was tokenised of each column."""
+        batch = super().__call__(features)
+        columns = [name.removesuffix("_input_ids") for name in batch if name.endswith("_input_ids")]
+        for column in columns:
+            batch[f"{column}_texts"], batch[f"{column}_column"] = [row[column] for row in features], column
+        return batch
+
+
+class _Copy(nn.Module):
+    """A SentenceTransformer as a part sees a member: parameters, buffers, and a copy of its own weights."""
+
+    def __init__(self, model: SentenceTransformer) -> None:
+        super().__init__()
+        self.transformer = model
+
+    def copied(self) -> _Copy:
+        return _Copy(copy.deepcopy(self.transformer))
+
+    def forward(self, features: Mapping[str, Any]) -> Tensor:
+        return _vectors(self.transformer, features)
+
+
+class _Encoder:
+    """What a part asks of an encoder, answered by a SentenceTransformer: one member, `main`, reads every language."""
+
+    def __init__(self, model: SentenceTransformer) -> None:
+        self.members = {MAIN: _Copy(model)}
+        self.dimension, self.device = int(model.get_embedding_dimension() or 0), model.device
+
+    def member(self, name: str) -> _Copy:
+        return self.members[name]
+
+    def member_of(self, lang: str) -> str:
+        return MAIN
+
+
+def _keep_unnormalised(module: nn.Module, given: tuple[Any, ...]) -> None:
+    """Keep what a `Normalize` module gets: a projection reads vectors before they have unit length."""
+    given[0][RAW] = given[0]["sentence_embedding"]
+
+
+def _vectors(model: nn.Module, features: Mapping[str, Any]) -> Tensor:
+    out = model({name: value for name, value in features.items() if name not in ("texts", "column")})
+    found: Tensor = out.get(RAW, out["sentence_embedding"])
+    return found.to(torch.promote_types(found.dtype, torch.float32))
+
+
+class ObjectiveLoss(nn.Module):
+    """One or several weighted objectives as a loss of `SentenceTransformerTrainer`; vectors and texts of all ranks are one batch.
+
+    Momentum copies and queues move once an optimiser step. With gradient accumulation the negatives are those of a micro-batch, as in
+    every loss of sentence-transformers. In evaluation mode nothing moves.
+
+    Args:
+        model: the encoder that is trained.
+        terms: one term or several: `objective`, `weight` (1.0), and the objective's options, as in a recipe (docs/training.md).
+        parts: by name, `kind` and options, as in a recipe: queues with momentum encoders, projections, classifiers.
+        langs: language of each column, for queues by language; `und` where it says nothing.
+        seed: of what is drawn for each batch.
+
+    Raises:
+        InputError: an objective, option or part that does not exist, or that has no place here; says why.
+    """
+
+    def __init__(
+        self,
+        model: SentenceTransformer,
+        terms: Mapping[str, Any] | Sequence[Mapping[str, Any]],
+        parts: Mapping[str, Mapping[str, Any]] | None = None,
+        langs: Mapping[str, str] | None = None,
+        seed: int = 42,
+    ) -> None:
+        super().__init__()
+        if isinstance(model, Mapping | list | tuple):
+            do = "Train one model, or the published form by a recipe of this project"
+            raise InputError("one encoder is trained here", where="model", why="MoCo-BERT as published has one a language", do=do)
+        self.model, self.langs, self.seed = model, dict(langs or {}), seed
+        self.terms: dict[str, tuple[float, Objective]] = {}
+        counts: Counter[str] = Counter()
+        for entry in [terms] if isinstance(terms, Mapping) else terms:
+            counts[name := str(entry.get("objective", ""))] += 1  # terms are called as a recipe's
+            unique = name if counts[name] == 1 else f"{name}_{counts[name]}"
+            self.terms[unique] = float(entry.get("weight", 1.0)), _objective(entry)
+        self._hooks = [module.register_forward_pre_hook(_keep_unnormalised) for module in model if isinstance(module, Normalize)]
+        encoder: Any = _Encoder(model)
+        self.parts = nn.ModuleDict(
+            {
+                name: make_part(name, entry, encoder, derive(seed, "part", name), f"part {name}")
+                for name, entry in sorted((parts or {}).items())
+            }
+        )
+        self.step, self._moved = 0, -1
+        self._hooks.append(_after_each_step(self))
+
+    def __del__(self) -> None:
+        for hook in self.__dict__.get("_hooks", ()):
+            hook.remove()
+
+    def forward(self, sentence_features: Iterable[Mapping[str, Any]], labels: Tensor | None = None) -> Tensor:
+        """Return the weighted sum of the terms: a scalar with gradient, float32 or the vectors' wider type.
+
+        Args:
+            sentence_features: of each column what its sentences were tokenised to, with `texts` and `column` of `TextCollator`.
+            labels: [B] or [B, n], or None.
+        """
+        features = list(sentence_features)
+        if any("texts" not in column for column in features):
+            do = "Pass data_collator=TextCollator(model.preprocess) to the trainer"
+            raise InputError("the batch has no texts", where="ObjectiveLoss", why="the trainer's own collator drops them", do=do)
+        if self.training and self._moved != self.step:
+            for part in self._parts():
+                part.before_keys()
+            self._moved = self.step
+        names, texts = [str(column["column"]) for column in features], _joined([list(column["texts"]) for column in features])
+        batch = self._batch(names, texts, None if labels is None else _joined([labels.tolist()])[0])
+        queries = _Given(texts, [_gathered(_vectors(self.model, column)) for column in features])
+        keys: _Given | None = None
+        losses = []
+        for term, (weight, objective) in self.terms.items():
+            inputs = checked_inputs(term, objective.inputs(batch, torch_generator(self.seed, "draw", "train", self.step)))
+            vectors = {}
+            for name, item in inputs.items():
+                if item.pair_texts is not None:
+                    raise InputError("pairs are not read as one here", where=f"term {term}", do="Set encode: sentences")
+                if item.keys and keys is None:
+                    keys = self._keys(texts, features)
+                vectors[name] = (keys if item.keys and keys else queries).of(name, item)
+            with torch.random.fork_rng(devices=[]):
+                torch.manual_seed(derive(self.seed, "loss", term, self.step))
+                loss = checked_loss(term, objective.loss(vectors, batch, dict(self.parts.items())))  # type: ignore[arg-type]
+            losses.append(weight * loss.total)
+        return torch.stack(losses).sum() * _ranks()  # ranks share the gradient: their mean is taken
+
+    def _parts(self) -> list[Part]:
+        return list(self.parts.values())  # type: ignore[arg-type]
+
+    @torch.no_grad()
+    def _keys(self, texts: list[list[str]], features: Features) -> _Given:
+        copies = next((found for part in self._parts() if (found := part.key_member(MAIN)) is not None), None)
+        if copies is None:
+            raise InputError("a term wants momentum keys, and no part holds momentum copies", where="parts", do="Add a momentum_queue")
+        return _Given(texts, [_gathered(copies(column)) for column in features])
+
+    def _batch(self, names: Sequence[str], texts: Sequence[Sequence[str]], labels: Sequence[Any] | None) -> Batch:
+        """Return the columns of a training set (docs/training.md) that the columns of the data set stand for."""
+        rows, langs = len(texts[0]), [self.langs.get(name, "und") for name in names]
+        plain = [at for at, name in enumerate(names) if not name.startswith(("negative", "view"))]
+        columns: dict[str, Any] = {}
+        if any(objective.shape == "groups" for _, objective in self.terms.values()) and len(plain) > 2:
+            members = [[at for at in plain if texts[at][row]] for row in range(rows)]
+            columns["texts"] = [[texts[at][row] for at in own] for row, own in enumerate(members)]
+            columns["langs"] = [[langs[at] for at in own] for own in members]
+        else:
+            for side, at in zip("ab", plain, strict=False):
+                columns |= {f"{side}_text": list(texts[at]), f"{side}_lang": [langs[at]] * rows}
+        for at in [at for at, name in enumerate(names) if name.startswith("negative")][:1]:
+            columns |= {"c_text": [text or None for text in texts[at]], "c_lang": [langs[at]] * rows}
+        if any(name.startswith("view") for name in names):
+            columns["views"] = [_views(names, langs, [column[row] for column in texts]) for row in range(rows)]
+        if labels is not None:
+            columns["label"] = [[float(value) for value in (label if isinstance(label, list) else [label])] for label in labels]
+        return Batch([f"row {row}" for row in range(rows)], columns, self.step)
+
+    @torch.no_grad()
+    def end_step(self) -> None:
+        """Let queues and rank scores take in what the optimiser step saw; called after each step of an optimiser that holds the model."""
+        if self._moved == self.step:
+            for part in self._parts():
+                part.commit({})
+            self.step += 1
+
+    def save(self, folder: Path) -> None:
+        """Write copies, queues, heads and the number of steps to `folder`/crosslign_loss.pt."""
+        torch.save({"step": self.step, "parts": self.parts.state_dict()}, Path(folder) / STATE_FILE)
+
+    def load(self, folder: Path) -> None:
+        """Read what `save` wrote; of another run's parts those of equal names, which is how a second phase begins.
+
+        Raises:
+            InputError: nothing is there, or it holds parts of other shapes.
+        """
+        path = Path(folder) / STATE_FILE
+        if not path.is_file():
+            raise InputError("no state of the loss is there", where=str(path), do="Pass callbacks=[LossState(loss)] to the trainer")
+        state = torch.load(path, weights_only=True, map_location="cpu")
+        try:
+            self.parts.load_state_dict(state["parts"])
+        except RuntimeError as error:
+            raise InputError("the state is of another loss", where=str(path), why=" ".join(str(error).split())[:200]) from error
+        self.step, self._moved = int(state["step"]), -1
+
+
+def _objective(entry: Mapping[str, Any]) -> Objective:
+    """Build the objective of a term, and refuse what has no place in this trainer."""
+    name = entry.get("objective", "")
+    if name in NOT_HERE:
+        raise InputError(f"{name} is no loss of a SentenceTransformer", where="terms", why=NOT_HERE[name])
+    if refused := [key for key in ("pooling", "layer") if entry.get(key) is not None]:
+        do = "Leave it out: the model's own Pooling module decides"
+        raise InputError(f"{refused[0]} is no option here", where=f"term {name}", why="the model gives one vector a sentence", do=do)
+    try:
+        return OBJECTIVES.get(name, "terms")(**options_of("terms", entry))
+    except TypeError as error:
+        raise InputError("an option does not fit", where=f"term {name}", why=str(error)) from error
+
+
+class _Given:
+    """Vectors by column and row, handed out by text: an objective asks for texts, wherever they stand.
+
+    A text that stands in several places, such as both sides of a dropout pair, is handed out from one place after another.
+    """
+
+    def __init__(self, texts: Sequence[Sequence[str]], vectors: Sequence[Tensor]) -> None:
+        self._vectors = torch.cat(list(vectors))
+        self._places: dict[str, deque[int]] = defaultdict(deque)
+        for place, text in enumerate(text for column in texts for text in column):
+            self._places[text].append(place)
+        self._handed: dict[str, Tensor] = {}
+        self._asked: dict[str, list[str]] = {}
+
+    def of(self, name: str, item: Input) -> Tensor:
+        """Return the vectors [n, d] of an input; the same ones again for the same name.
+
+        Raises:
+            InputError: two terms ask for different texts by one name.
+        """
+        if self._asked.setdefault(name, list(item.texts)) != list(item.texts):
+            raise InputError(f"two terms ask for different inputs called {name!r}", where="terms", do="Give both the same anchor_parallel")
+        if name not in self._handed:
+            places = []
+            for text in item.texts:
+                waiting = self._places[text]
+                places.append(waiting[0])
+                waiting.rotate(-1)
+            self._handed[name] = torch.tensor(places, device=self._vectors.device)
+        return self._vectors[self._handed[name]]
+
+
+def _views(names: Sequence[str], langs: Sequence[str], row: Sequence[str]) -> list[dict[str, Any]]:
+    """Return the views of one row; an empty cell is none."""
+    views: dict[str, dict[str, Any]] = {}
+    for name, lang, text in zip(names, langs, row, strict=True):
+        found = VIEW.fullmatch(name)
+        if found and text:
+            view = views.setdefault(found[1], {"kind": "full", "lang": lang, "a_text": None, "b_text": None})
+            view[f"{found[2] or 'a'}_text"] = text
+    return list(views.values())
+
+
+def _ranks() -> int:
+    return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
+
+
+def _joined(columns: list[list[Any]]) -> list[list[Any]]:
+    """Return columns with the rows of all ranks, in the order of the ranks."""
+    if _ranks() == 1:
+        return columns
+    found: list[Any] = [None] * _ranks()
+    dist.all_gather_object(found, columns)
+    return [[value for rank in found for value in rank[at]] for at in range(len(columns))]
+
+
+def _gathered(vectors: Tensor) -> Tensor:
+    """Return the rows of all ranks; gradient reaches this rank's own."""
+    if _ranks() == 1:
+        return vectors
+    counts = torch.zeros(_ranks(), dtype=torch.int64, device=vectors.device)
+    counts[dist.get_rank()] = len(vectors)
+    dist.all_reduce(counts)
+    found = [vectors.new_zeros(int(count), vectors.shape[1]) for count in counts]
+    padded = nn.functional.pad(vectors.detach(), (0, 0, 0, int(counts.max()) - len(vectors)))
+    every = [torch.empty_like(padded) for _ in counts]
+    dist.all_gather(every, padded.contiguous())
+    found = [rows[: int(count)] for rows, count in zip(every, counts, strict=True)]
+    found[dist.get_rank()] = vectors
+    return torch.cat(found)
+
+
+def _after_each_step(loss: ObjectiveLoss) -> Any:
+    """Call `end_step` after each step of an optimiser that holds the loss's model; a step that a gradient scaler skips is none."""
+    held = weakref.ref(loss)
+
+    def hook(optimizer: torch.optim.Optimizer, args: Any, kwargs: Any) -> None:
+        own = held()
+        first = next(iter(own.model.parameters()), None) if own is not None else None
+        if own is not None and any(first is parameter for group in optimizer.param_groups for parameter in group["params"]):
+            own.end_step()
+
+    return register_optimizer_step_post_hook(hook)
+
+
+class LossState(TrainerCallback):
+    """Saves an `ObjectiveLoss` beside each checkpoint of the trainer, which keeps nothing of a loss, and restores it on resume.
+
+    Args:
+        loss: the trainer's loss.
+    """
+
+    def __init__(self, loss: ObjectiveLoss) -> None:
+        self.loss = loss
+
+    def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Write the loss's state into the checkpoint; rank 0 does."""
+        if state.is_world_process_zero:
+            self.loss.save(Path(args.output_dir) / f"checkpoint-{state.global_step}")
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Read the state of the checkpoint that the trainer goes on from."""
+        if state.global_step:
+            given = args.resume_from_checkpoint
+            folder = Path(given) if isinstance(given, str) and given not in ("True", "true") else Path(args.output_dir)
+            self.loss.load(folder if folder.name.startswith("checkpoint-") else folder / f"checkpoint-{state.global_step}")

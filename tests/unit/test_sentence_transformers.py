@@ -1,0 +1,387 @@
+"""Objectives as losses of sentence-transformers: the judge is this library's own trainer, and sentence-transformers' own losses."""
+
+import copy
+import json
+import subprocess
+import sys
+
+import pyarrow as pa
+import pytest
+import torch
+import trial
+from datasets import Dataset
+from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers.sentence_transformer import losses
+from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+
+from crosslign.encoders.dropout import set_dropout
+from crosslign.encoders.model import Model
+from crosslign.errors import InputError
+from crosslign.files import write_rows
+from crosslign.objectives import OBJECTIVES
+from crosslign.objectives.borrowed import borrowed_loss
+from crosslign.objectives.contract import Batch
+from crosslign.sentence_transformers import LossState, ObjectiveLoss, TextCollator
+from crosslign.training.fit import fit
+from crosslign.training.step import Stepper
+from crosslign.training.store import Store
+from crosslign.training.terms import build_parts
+
+QUEUE = {"kind": "momentum_queue", "size": 13, "momentum": 0.9, "key_dropout": False}
+FIRST_PHASE = (
+    {"objective": "momentum_contrast", "queue": "queue", "in_batch_keys": True, "own_side_keys": True, "weight": 0.5},
+    {"objective": "gmm_ranks", "classifier": "gmm", "labels": "interpolation", "scores": "scores", "queue": "queue"},
+)
+SECOND_PHASE = (
+    {"objective": "rank_infonce", "queue": "queue", "classifier": "gmm", "scores": "scores", "anchor_parallel": 0.5},
+    {"objective": "gmm_ranks", "classifier": "gmm", "labels": "encoder", "scores": "scores", "queue": "queue", "anchor_parallel": 0.5},
+)
+RANKED = {"queue": QUEUE, "gmm": {"kind": "gaussian_mixture", "ranks": 4}, "scores": {"kind": "rank_scores", "ranks": 4}}
+CASES = {
+    "infonce": ("triplets", [{"objective": "infonce", "mask_same_text": True, "hard_negative_weight": 0.7, "projection": "mlp"}],
+                {"mlp": {"kind": "mlp_train_only"}}),
+    "several positives": ("groups", [{"objective": "multi_positive_infonce", "rescale": "none"}], {}),
+    "several positives, rescaled": ("groups", [{"objective": "multi_positive_infonce", "all_anchors": True}], {}),
+    "momentum": ("pairs", [{"objective": "momentum_contrast", "queue": "queue"}], {"queue": QUEUE}),
+    "dual encoder": ("pairs", [{"objective": "dual_encoder", "scale": "scale"}], {"scale": {"kind": "logit_scale"}}),
+    "alignment": ("pairs", [{"objective": "alignment", "similarity": "cosine"}], {}),
+    "regression": ("graded", [{"objective": "cosine_regression", "high": 5.0}], {}),
+    "SCL retrieval": ("labelled", [{"objective": "supervised_contrastive", "form": "retrieval"}], {}),
+    "two terms": ("pairs", [{"objective": "infonce", "weight": 0.3}, {"objective": "infonce", "temperature": 0.2}], {}),
+    "EMMA-X, phase 1": ("pairs", FIRST_PHASE, RANKED),
+    "EMMA-X, phase 2": ("pairs", SECOND_PHASE, RANKED),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def rows(sentence_pairs):
+    """Columns of data sets of sentence-transformers, by shape."""
+    english, german = (list(side) for side in zip(*sentence_pairs, strict=True))
+    turned = english[7:] + english[:7]
+    pairs = {"anchor": english, "positive": german}
+    return {
+        "pairs": pairs,
+        "triplets": pairs | {"negative": [f"{text} Nein!" for text in german[3:] + german[:3]]},
+        "groups": pairs | {"also": [f"{a} {b}" if i % 5 else "" for i, (a, b) in enumerate(sentence_pairs)]},
+        "graded": pairs | {"score": [i * 37 % 50 / 10 for i in range(len(english))]},
+        "labelled": {"first": english, "second": turned, "view_a": german, "view_b": german[7:] + german[:7],
+                     "label": [float(i % 3 == 0) for i in range(len(english))]},
+    }  # fmt: skip
+
+
+def as_examples(shape, columns, path):
+    """Write the rows as this library's own training set."""
+    names = [name for name in columns if name not in ("score", "label")]
+    size = len(columns[names[0]])
+    table = {"id": [f"row:{i}" for i in range(size)], "rows": [[f"row:{i}"] for i in range(size)]}
+    sides = {"a": names[0]} | ({"b": names[1]} if len(names) > 1 else {}) | ({"c": "negative"} if "negative" in columns else {})
+    if shape == "groups":
+        members = [[columns[name][i] for name in names if columns[name][i]] for i in range(size)]
+        table |= {"texts": members, "langs": [["und"] * len(texts) for texts in members]}
+    else:
+        for side, name in sides.items():
+            table |= {f"{side}_text": columns[name], f"{side}_lang": ["und"] * size}
+    if shape in ("graded", "labelled", "taught"):
+        table["label"] = [value if isinstance(value, list) else [value] for value in columns.get("score", columns.get("label"))]
+        if "view_a" in columns:
+            table["views"] = [[{"kind": "full", "lang": "und", "a_text": a, "b_text": b}]
+                              for a, b in zip(columns["view_a"], columns["view_b"], strict=True)]  # fmt: skip
+    schema = "labelled_examples" if "label" in table else shape
+    write_rows(path, pa.table(table), schema)
+    return path
+
+
+@pytest.fixture
+def own_steps(tiny_encoder, tmp_path, one_thread):
+    """Train with this library's trainer, without dropout; return of each step its rows, weights, gradients and loss."""
+
+    def run(shape, columns, terms, parts):
+        examples = as_examples(shape, columns, tmp_path / "train.parquet")
+        recipe = trial.recipe(
+            terms=[{"weight": 1.0, **term, "examples": "train", "batch": 8} for term in terms],
+            parts=parts,
+            train={"steps": 4, "dropout": 0.0, "max_length": 64},
+        )
+        model = Model.load({"main": tiny_encoder / "main"})
+        set_dropout(model, 0.0)
+        made = build_parts(recipe, model)
+        seen, steps = [], []
+        real_batch, real_run = Store.batch, Stepper.run
+
+        def batch(store, numbers, step):
+            seen.append(numbers.tolist() if hasattr(numbers, "tolist") else list(numbers))
+            return real_batch(store, numbers, step)
+
+        def step_of(stepper, *given):
+            weights = copy.deepcopy(model.state_dict())
+            heads = {name: copy.deepcopy(dict(part.named_parameters())) for name, part in made.items()}
+            found = real_run(stepper, *given)
+            grads = {name: p.grad.to_dense().clone() for name, p in model.named_parameters() if p.grad is not None}
+            steps.append((seen[-1], weights, heads, grads, found.loss))
+            return found
+
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(Store, "batch", batch)
+            patch.setattr(Stepper, "run", step_of)
+            fit(recipe, {"train": examples}, model, made, None, tmp_path / "run", tmp_path / "work")
+        return steps, recipe["seed"]
+
+    return run
+
+
+@pytest.fixture
+def sentence_encoder(tiny_encoder, tmp_path):
+    """The tiny encoder as a SentenceTransformer, without dropout."""
+    model = Model.load({"main": tiny_encoder / "main"})
+    config = model.member("main").backbone.config
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.0
+    model.save(tmp_path / "saved", {"pooling": "mean", "max_length": 64})
+    return SentenceTransformer(str(tmp_path / "saved" / "main"), device="cpu")
+
+
+def collated(model, columns, numbers):
+    batch = TextCollator(model.preprocess)([{name: values[i] for name, values in columns.items()} for i in numbers])
+    names = [name.removesuffix("_input_ids") for name in batch if name.endswith("_input_ids")]
+    features = [{key.removeprefix(f"{name}_"): value for key, value in batch.items() if key.startswith(f"{name}_")} for name in names]
+    return features, batch.get("label")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_loss_and_gradients_are_those_of_the_own_trainer(case, rows, own_steps, sentence_encoder):
+    shape, terms, parts = CASES[case]
+    steps, seed = own_steps(shape, rows[shape], terms, parts)
+    loss = ObjectiveLoss(sentence_encoder, terms, parts, seed=seed)
+    assert len(steps) == 4
+    for numbers, weights, heads, grads, expected in steps:
+        own = {name.replace("_registered.0.backbone.", ""): value for name, value in weights.items() if "special_ids" not in name}
+        sentence_encoder[0].model.load_state_dict(own)
+        with torch.no_grad():
+            for name, values in heads.items():
+                for key, value in loss.parts[name].named_parameters():
+                    value.copy_(values[key]) if not name.startswith("queue") else None
+        sentence_encoder.zero_grad()
+        features, labels = collated(sentence_encoder, rows[shape], numbers)
+        found = loss(features, labels)
+        assert float(found.detach()) == pytest.approx(expected, rel=1e-5, abs=1e-6)
+        if found.requires_grad:
+            found.backward()
+        loss.end_step()
+        assert_gradients(grads, sentence_encoder, 5e-5 if case == "EMMA-X, phase 2" else 1e-9)
+
+
+def assert_gradients(grads, model, cancelled=1e-9):
+    """All gradients together differ by a hundred-thousandth of their length; `cancelled` where a term's are far larger than their sum."""
+    ours = {name.split("model.", 1)[-1]: parameter.grad for name, parameter in model.named_parameters()}
+    pairs = [(gradient, ours[name.replace("_registered.0.backbone.", "")]) for name, gradient in grads.items()]
+    apart = sum(float((own - got).square().sum()) if got is not None else float(own.square().sum()) for own, got in pairs) ** 0.5
+    assert apart <= 1e-5 * sum(float(own.square().sum()) for own, _ in pairs) ** 0.5 + cancelled
+
+
+def test_infonce_is_the_loss_that_sentence_transformers_has_itself(rows, sentence_encoder):
+    sentence_encoder.double()
+    features, _ = collated(sentence_encoder, rows["triplets"], range(8))
+    own = ObjectiveLoss(sentence_encoder, {"objective": "infonce", "temperature": 0.05})
+    found = []
+    for loss in (own, MultipleNegativesRankingLoss(sentence_encoder, scale=20.0)):
+        sentence_encoder.zero_grad()
+        plain = [{key: value for key, value in column.items() if key not in ("texts", "column")} for column in features]
+        value = loss(features if loss is own else plain, None)
+        value.backward()
+        found.append((float(value), torch.cat([p.grad.flatten() for p in sentence_encoder.parameters() if p.grad is not None])))
+    assert found[0][0] == pytest.approx(found[1][0], abs=1e-9)
+    torch.testing.assert_close(found[0][1], found[1][1], rtol=0, atol=1e-9)
+
+
+def trained(model, rows, out, terms, parts, steps, resume=None, accumulate=1, save=2):
+    loss = ObjectiveLoss(model, terms, parts)
+    arguments = SentenceTransformerTrainingArguments(
+        str(out), max_steps=steps, per_device_train_batch_size=5, learning_rate=1e-3, save_steps=save, use_cpu=True, report_to=[],
+        gradient_accumulation_steps=accumulate, disable_tqdm=True, logging_steps=1, seed=3,
+    )  # fmt: skip
+    trainer = SentenceTransformerTrainer(
+        model, arguments, Dataset.from_dict(rows), loss=loss, data_collator=TextCollator(model.preprocess), callbacks=[LossState(loss)]
+    )
+    trainer.train(resume_from_checkpoint=resume)
+    return loss, trainer
+
+
+@pytest.mark.parametrize("accumulate", [1, 2])
+def test_copies_and_queues_move_once_an_optimiser_step(accumulate, rows, sentence_encoder, tmp_path):
+    term = {"objective": "momentum_contrast", "queue": "queue"}
+    moves = []
+    with pytest.MonkeyPatch.context() as patch:
+        kind = type(ObjectiveLoss(sentence_encoder, term, {"queue": QUEUE}).parts["queue"])
+        real = kind.before_keys
+        patch.setattr(kind, "before_keys", lambda self: (moves.append(1), real(self))[1])
+        loss, _ = trained(
+            sentence_encoder, rows["pairs"], tmp_path / "run", term, {"queue": QUEUE | {"size": 100}}, 3, accumulate=accumulate
+        )
+    assert (len(moves), loss.step) == (3, 3)
+    assert int(loss.parts["queue"].filled[0]) == 3 * 2 * 5 * accumulate  # both sides of each row
+
+
+def test_a_run_that_was_killed_resumes_to_the_same_weights_queue_and_head(rows, sentence_encoder, tmp_path):
+    terms = [{"objective": "momentum_contrast", "queue": "queue"}, {"objective": "infonce", "projection": "mlp"}]
+    parts = {"queue": QUEUE, "mlp": {"kind": "mlp_train_only"}}
+    again = copy.deepcopy(sentence_encoder)
+    whole, _ = trained(sentence_encoder, rows["pairs"], tmp_path / "whole", terms, parts, 4)
+    resumed, _ = trained(again, rows["pairs"], tmp_path / "whole", terms, parts, 4, resume=str(tmp_path / "whole" / "checkpoint-2"))
+    assert whole.step == resumed.step == 4
+    for name, value in whole.state_dict().items():
+        assert torch.equal(value, resumed.state_dict()[name]), name
+
+
+def test_a_checkpoint_without_the_state_of_the_loss_is_not_resumed(rows, sentence_encoder, tmp_path):
+    term, parts = {"objective": "momentum_contrast", "queue": "queue"}, {"queue": QUEUE}
+    trained(sentence_encoder, rows["pairs"], tmp_path / "run", term, parts, 2)
+    (tmp_path / "run" / "checkpoint-2" / "crosslign_loss.pt").unlink()
+    with pytest.raises(InputError, match="no state of the loss"):
+        trained(sentence_encoder, rows["pairs"], tmp_path / "run", term, parts, 4, resume=str(tmp_path / "run" / "checkpoint-2"))
+
+
+@pytest.mark.long
+def test_the_saved_model_is_an_ordinary_one(rows, sentence_encoder, tmp_path):
+    """Another process, in which this library cannot be imported, loads it and gives the same vectors."""
+    _, trainer = trained(sentence_encoder, rows["groups"], tmp_path / "run", {"objective": "multi_positive_infonce"}, {}, 2)
+    trainer.save_model(str(tmp_path / "saved"))
+    program = (
+        "import sys, json; sys.modules['crosslign'] = None\n"
+        "from sentence_transformers import SentenceTransformer\n"
+        "print(json.dumps(SentenceTransformer(sys.argv[1], device='cpu').encode(['Hello there.']).tolist()))"
+    )
+    done = subprocess.run([sys.executable, "-c", program, str(tmp_path / "saved")], capture_output=True, text=True, check=True)
+    (vector,) = json.loads(done.stdout.splitlines()[-1])
+    assert vector == pytest.approx(trainer.model.encode("Hello there.").tolist(), abs=1e-6)
+
+
+RANK = """
+import sys, torch, torch.distributed as dist
+from sentence_transformers import SentenceTransformer
+from torch.nn.parallel import DistributedDataParallel
+from crosslign.sentence_transformers import ObjectiveLoss, TextCollator
+import json, os
+folder, out, ranks, rank = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
+rows = json.loads(sys.argv[5])
+torch.set_num_threads(1)
+if ranks > 1:
+    dist.init_process_group("gloo", init_method=f"file://{out}.store", world_size=ranks, rank=rank)
+model = SentenceTransformer(folder, device="cpu")
+loss = ObjectiveLoss(model, json.loads(sys.argv[6]), json.loads(sys.argv[7]))
+optimiser = torch.optim.SGD(model.parameters(), lr=0.1)
+if ranks > 1:
+    loss.model = DistributedDataParallel(model, find_unused_parameters=True)
+for step in range(2):
+    share = rows[8 * step : 8 * step + 8]
+    share = share[:5] if (ranks, rank) == (2, 0) else share[5:] if ranks == 2 else share
+    batch = TextCollator(model.preprocess)(share)
+    features = [{k.removeprefix(f"{n}_"): v for k, v in batch.items() if k.startswith(f"{n}_")} for n in ("anchor", "positive")]
+    optimiser.zero_grad()
+    loss(features, None).backward()
+    optimiser.step()
+queue = loss.parts["queue"].ring.flatten().tolist() if "queue" in loss.parts else []
+if rank == 0:
+    json.dump([torch.cat([p.detach().flatten() for p in model.parameters()]).tolist(), queue], open(out, "w"))
+"""
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("case", ["infonce", "momentum"])
+def test_two_ranks_train_as_one_process_does(case, rows, sentence_encoder, tmp_path):
+    """Shares of the batch differ in size; negatives, queues and gradients are those of the whole batch."""
+    term, parts = ({"objective": "infonce"}, {}) if case == "infonce" else (CASES["momentum"][1][0], {"queue": QUEUE})
+    sentence_encoder.save(str(tmp_path / "model"))
+    data = [dict(zip(rows["pairs"], row, strict=True)) for row in zip(*rows["pairs"].values(), strict=True)]
+    given = [json.dumps(data), json.dumps(term), json.dumps(parts)]
+    results = []
+    for ranks in (1, 2):
+        out = tmp_path / f"ranks{ranks}.json"
+        command = [sys.executable, "-c", RANK, str(tmp_path / "model"), str(out), str(ranks)]
+        running = [subprocess.Popen([*command, str(rank), *given], stderr=subprocess.PIPE, text=True) for rank in range(ranks)]
+        errors = [process.communicate(timeout=300)[1] for process in running]
+        assert [process.returncode for process in running] == [0] * ranks, errors
+        results.append(json.loads(out.read_text()))
+    (one, queue), (two, joint_queue) = results
+    assert two == pytest.approx(one, abs=2e-6)
+    assert joint_queue == pytest.approx(queue, abs=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("term", "said"),
+    [
+        ({"objective": "cross_entropy", "part": "head"}, "SoftmaxLoss"),
+        ({"objective": "infonce", "pooling": "cls"}, "Pooling module"),
+        ({"objective": "infonce", "layer": 8}, "Pooling module"),
+        ({"objective": "infonc"}, "infonce"),
+        ({"objective": "infonce", "temprature": 1}, "temprature"),
+    ],
+)
+def test_what_has_no_place_here_is_refused_by_name(term, said, sentence_encoder):
+    with pytest.raises(InputError, match=said):
+        ObjectiveLoss(sentence_encoder, term)
+
+
+def test_several_models_pairs_read_as_one_and_batches_without_texts_are_refused(rows, sentence_encoder):
+    with pytest.raises(InputError, match="one a language"):
+        ObjectiveLoss({"en": sentence_encoder, "zh": sentence_encoder}, {"objective": "infonce"})
+    features, labels = collated(sentence_encoder, rows["labelled"], range(4))
+    with pytest.raises(InputError, match="encode: sentences"):
+        ObjectiveLoss(sentence_encoder, {"objective": "alignment", "similarity": "cosine"})(features, labels)
+    with pytest.raises(InputError, match="TextCollator"):
+        ObjectiveLoss(sentence_encoder, {"objective": "infonce"})([{"input_ids": features[0]["input_ids"]}], None)
+
+
+BORROWED = {
+    "CoSENTLoss": ("graded", {"scale": 10.0}),
+    "AnglELoss": ("graded", {}),
+    "MultipleNegativesRankingLoss": ("triplets", {}),
+    "MultipleNegativesSymmetricRankingLoss": ("pairs", {"scale": 10.0}),
+    "TripletLoss": ("triplets", {"triplet_margin": 1.0}),
+    "MatryoshkaLoss": ("pairs", {"loss": "MultipleNegativesRankingLoss", "matryoshka_dims": [32, 8]}),
+    "MSELoss": ("taught", {}),
+}
+
+
+@pytest.mark.parametrize("name", BORROWED)
+def test_a_loss_of_sentence_transformers_is_an_objective_with_its_own_gradients(name, rows, own_steps, tiny_encoder, tmp_path):
+    shape, options = BORROWED[name]
+    columns = dict(rows["pairs" if shape == "taught" else shape])
+    if shape == "taught":
+        del columns["positive"]
+        teacher = torch.randn(len(columns["anchor"]), 32, generator=torch.Generator().manual_seed(1))
+    term = {"objective": "sentence_transformers_loss", "loss": name, "options": options}
+    steps, _ = own_steps(shape, columns | ({"label": teacher.tolist()} if shape == "taught" else {}), [term], {})
+    model = Model.load({"main": tiny_encoder / "main"})
+    config = model.member("main").backbone.config
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.0
+    model.save(tmp_path / "plain", {"pooling": "mean", "max_length": 64, "normalise": False})
+    judge = SentenceTransformer(str(tmp_path / "plain" / "main"), device="cpu")
+    made = dict(options)
+    if "loss" in made:
+        made["loss"] = getattr(losses, made["loss"])(judge)
+    loss = getattr(losses, name)(judge, **made)
+    for numbers, weights, _, grads, expected in steps:
+        own = {key.replace("_registered.0.backbone.", ""): value for key, value in weights.items() if "special_ids" not in key}
+        judge[0].model.load_state_dict(own)
+        judge.zero_grad()
+        features, labels = collated(judge, columns, numbers)
+        features = [{key: value for key, value in column.items() if key not in ("texts", "column")} for column in features]
+        found = loss(features, teacher[numbers] if shape == "taught" else labels)
+        found = sum(found.values()) if isinstance(found, dict) else found
+        assert float(found.detach()) == pytest.approx(expected, rel=1e-5, abs=1e-6)
+        found.backward()
+        assert_gradients(grads, judge)
+
+
+@pytest.mark.parametrize("name", ["CachedMultipleNegativesRankingLoss", "MegaBatchMarginLoss", "GISTEmbedLoss", "AdaptiveLayerLoss",
+                                  "DenoisingAutoEncoderLoss", "ContrastiveTensionLoss", "CosentLoss"])  # fmt: skip
+def test_losses_that_cannot_be_computed_on_vectors_are_refused_by_name(name):
+    with pytest.raises(InputError, match=name):
+        borrowed_loss(name, {}, 8, torch.device("cpu"))
+
+
+def test_options_of_a_borrowed_loss_are_checked_against_its_signature_and_weights_belong_to_a_part():
+    with pytest.raises(InputError, match="scale"):
+        borrowed_loss("CoSENTLoss", {"scales": 3}, 8, torch.device("cpu"))
+    term = OBJECTIVES.get("sentence_transformers_loss")(loss="SoftmaxLoss", options={"num_labels": 2})
+    with pytest.raises(InputError, match="loss_weights"):
+        term.loss({"a": torch.ones(2, 8), "b": torch.ones(2, 8)}, Batch(["x", "y"], {"label": [[0.0], [1.0]]}), {})

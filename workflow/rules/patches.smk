@@ -1,0 +1,145 @@
+# What is changed in classes of Snakemake and of its Slurm executor, all of it. Each change names what it replaces, and why; of versions
+# that nobody has tried it on it stays away, and runs go on as the packages do by themselves.
+import shlex
+import sys
+import threading
+from pathlib import Path
+
+from crosslign.jobs.engine import unknown_version
+from crosslign.slurm.executor import PatientExecutor
+from snakemake.executors.local import Executor as LocalExecutor
+from snakemake.jobs import Job
+from snakemake.persistence import PersistenceBase
+from snakemake.scheduling.job_scheduler import JobScheduler
+from snakemake.script import PythonScript
+from snakemake.sourcecache import LocalGitFile
+from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
+from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
+
+
+def quote_interpreter():
+    """Replaces `get_python_executable` of executors and `PythonScript._execute_cmd`.
+
+    Snakemake puts the interpreter's path into commands as it stands: from a folder with a space in its name no job would start.
+    """
+
+    def quote(executor):
+        as_it_stands = executor.get_python_executable
+        executor.get_python_executable = lambda self: shlex.quote(as_it_stands(self))
+
+    plugins = ExecutorPluginRegistry().plugins.values()
+    for executor in {
+        LocalExecutor,
+        RemoteExecutor,
+        *(plugin.executor for plugin in plugins),
+    }:
+        if "get_python_executable" in vars(executor):
+            quote(executor)
+    run_script = PythonScript._execute_cmd
+
+    def run_with_quoted_interpreter(script, command, **given):
+        if given.get("py_exec") == sys.executable:
+            given["py_exec"] = shlex.quote(sys.executable)
+        return run_script(script, command, **given)
+
+    PythonScript._execute_cmd = run_with_quoted_interpreter
+
+
+def take_sigterm_apart():
+    """Replaces `JobScheduler.exit_gracefully`, with which Snakemake takes a SIGTERM, by the same in a thread of its own.
+
+    It wants a lock that the scheduler holds while it looks after jobs that have ended. Told twice, or together with its jobs, as on
+    Slurm, it waited for itself, for ever. Jobs that only wait in Slurm's queue are then cancelled: nobody would start them else.
+    """
+    as_it_was = JobScheduler.exit_gracefully
+
+    def take(scheduler, *signal):
+        as_it_was(scheduler, *signal)
+        if cancel := getattr(scheduler._executor, "cancel_pending", None):
+            cancel()
+
+    def told_to_end(scheduler, *signal):
+        threading.Thread(target=take, args=(scheduler, *signal), daemon=True).start()
+
+    JobScheduler.exit_gracefully = told_to_end
+
+
+def try_no_hopeless_job_again(hopeless):
+    """Replaces `Job.restart_times`, which knows `retries` alone: what failed of input that cannot be used is not tried again."""
+    Job.restart_times = property(
+        lambda job: 0 if hopeless(job.jobid) else job.rule.restart_times
+    )
+
+
+def rerun_by_lineage(described, changes):
+    """Replaces what `PersistenceBase` remembers of outputs, and their time stamps, by their lineage; without any, these answer as ever.
+
+    A results folder that was copied, or shared, comes without the folder .snakemake: all of it would be made again.
+
+    Args:
+        described: tells whether the outputs of a job have lineage.
+        changes: what has changed since they were made.
+    """
+
+    def answer(name, found):
+        recorded = getattr(PersistenceBase, name)
+
+        def ask(self, job, **file):
+            return found(job, **file) if described(job) else recorded(self, job, **file)
+
+        setattr(PersistenceBase, name, ask)
+
+    time_of_outputs = Job.output_mintime
+
+    async def time_without_lineage(job):
+        # Of what lies there without lineage; never of a benchmark alone.
+        there = any(Path(path).exists() for path in job.output)
+        return await time_of_outputs.fget(job) if there and not described(job) else None
+
+    Job.output_mintime = property(time_without_lineage)
+    answer("has_metadata", lambda job: True)
+    answer("has_outdated_metadata", lambda job: False)
+    answer("input_changed", lambda job, file=None: ())
+    answer("params_changed", changes)
+
+
+def drop_start_limit(scheduler):
+    """Replaces the scheduler's `job_rate_limiter` by none where it is Snakemake's default, 100 starts a second; a user's own stays.
+
+    With a limit, Snakemake 9 looks at all ready jobs again a second after each look, and each job that ends adds one more such chain
+    of looks: after some hundred jobs a whole core, a login node's too, does nothing else.
+    """
+    limiter = getattr(scheduler, "job_rate_limiter", None)
+    if not UNKNOWN_ENGINE and limiter and limiter.max_jobs == 100:
+        scheduler.job_rate_limiter = None
+
+
+def run_handlers_of_module(*handlers):
+    """Replaces the workflow's handlers `onstart`, `onsuccess` and `onerror`, which are those of its main Snakefile alone, by these.
+
+    Used as a module, this workflow would check neither disk nor scheduler, and print neither costs, failures nor the table. A handler
+    that the main Snakefile defines below its `module` replaces them; it may call `crosslign.onstart()` (docs/deploy.md).
+    """
+    for name, handler in zip(("_onstart", "_onsuccess", "_onerror"), handlers):
+        setattr(workflow, name, handler.func)
+
+
+def join_source_files():
+    """Replaces `LocalGitFile.join`, which joins texts alone, by one that takes what other source files' `join` take.
+
+    Snakemake asks for a rule's script by a source file, and each rule with a script of a module from `git+file` is a TypeError.
+    """
+    join = LocalGitFile.join
+    LocalGitFile.join = lambda self, path: join(self, str(path))
+
+
+def submit_with_patience():
+    """Replaces the executor of snakemake-executor-plugin-slurm by one on top of it: `PatientExecutor` says what it does, and why."""
+    if slurm := ExecutorPluginRegistry().plugins.get("slurm"):
+        slurm.executor = type("Executor", (PatientExecutor, slurm.executor), {})
+
+
+UNKNOWN_ENGINE = unknown_version("snakemake")
+"""Why Snakemake's own classes stay as they are; empty where they are changed."""
+UNKNOWN_EXECUTOR = unknown_version("snakemake-executor-plugin-slurm")
+"""The same of its Slurm executor."""

@@ -1,7 +1,0 @@
-"""Fetch one file of a source."""
-
-from _engine import run
-
-from crosslign.stages.fetch import fetch
-
-run(fetch, snakemake)
