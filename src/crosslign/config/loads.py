@@ -11,6 +11,7 @@ from crosslign.config.graph import examples_inputs, selection_sets, source_file
 from crosslign.config.mining import mine_recipe
 from crosslign.config.project import Project
 from crosslign.config.resolve import LAST, encoder_at_scale, entry_of, is_untrained, kept_checkpoints, run_recipe
+from crosslign.files.walk import size_of
 
 Wildcards = Mapping[str, str]
 
@@ -30,6 +31,8 @@ PARSING = ("wikipedia_dump",)
 """Readers that parse in processes of their own."""
 STAGING = ("exact_duplicate", "near_duplicate")
 """Filters that let all rows before them wait on disk."""
+WHOLE = frozenset({"near_duplicate", "not_near", "punctuation"})
+"""Filters that must see all rows, whatever sample is drawn behind them."""
 LANGUAGE_ID = 2
 """How much longer than everything else, as declared, the identification of languages takes: 289 microseconds a pair of 200 bytes beside 17
 (docs/results.md), where 120 are declared. Parsing wiki markup takes as long again."""
@@ -199,6 +202,8 @@ def encoder_size(project: Project, encoder: str) -> float:
 def _corpus(project: Project, w: Wildcards) -> Load:
     """Return the load of a corpus: all that its files hold is read and goes through the filters."""
     read, filters = _read_mb(project, w["corpus"]), filters_of(project, w["corpus"])
+    if _drawn_first(project, w["corpus"]):
+        filters -= {"exact_duplicate", "language_id"}
     staged = read if filters.intersection(STAGING) else 0.0
     slowness = 1.0 + LANGUAGE_ID * ("language_id" in filters) + (project.corpora[w["corpus"]].get("reader") in PARSING)
     return Load(corpus_mb(project, w["corpus"]), read_mb=read, staged_mb=staged, slowness=slowness)
@@ -207,6 +212,13 @@ def _corpus(project: Project, w: Wildcards) -> Load:
 def _tokenising(project: Project, w: Wildcards) -> Load:
     text = examples_mb(project, w["examples"])
     return Load(read_mb=text, staged_mb=COPY_SHARE * text)
+
+
+def _drawn_first(project: Project, corpus: str) -> bool:
+    """Tell whether a sample of a corpus is drawn while it is read, so that nothing waits on disk and costly filters see few rows."""
+    entry = project.corpora[corpus]
+    bounded = "sample" in entry or ("corpus_rows" in project.scale["limits"] and not entry.get("whole"))
+    return bounded and entry["kind"] in ("mono", "bitext") and not filters_of(project, corpus) & WHOLE
 
 
 def _training(project: Project, w: Wildcards) -> Load:
@@ -263,7 +275,7 @@ def _scoring(project: Project, w: Wildcards) -> Load:
 def _mining(project: Project, w: Wildcards) -> Load:
     recipe = mine_recipe(project, w["mine"])
     sizes = [(project.root / recipe[side]["file"]) for side in ("source", "target")]
-    text = sum(path.stat().st_size / 1e6 * (UNPACKED_BY if path.suffix in PACKED else 1.0) for path in sizes if path.exists())
+    text = sum(size_of(path) / 1e6 * (UNPACKED_BY if path.suffix in PACKED else 1.0) for path in sizes)
     return Load(text, sum(encoder_size(project, encoder) for encoder in recipe["encoders"]))
 
 

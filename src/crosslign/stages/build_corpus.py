@@ -7,7 +7,7 @@ from crosslign.jobs.job import Job
 from crosslign.stages import STAGES
 
 
-@STAGES.register(version=1)
+@STAGES.register(version=2)
 def build_corpus(job: Job) -> None:
     """Read, filter and write one corpus."""
     recipe = job.params["recipe"]

@@ -87,6 +87,7 @@ def test_the_chain_that_decides_is_told_and_devices_share_the_rest(project):
         "a": job("train_system", ["data"], run="MS-E-s42"),
         "b": job("train_system", ["data"], run="MS-H2-s42"),
         "table": job("make_table", ["a", "b"], table="msimcse_table1"),
+        "target": job("msimcse_table1", ["table"]),
     }
     tasks = tasks_of(project, graph, {"build_corpus": 360, "make_table": 0})
     one, two = ([*wall_lines(project, graph, tasks, gpus, 4)] for gpus in (1, 2))
@@ -150,7 +151,8 @@ def test_tokenised_examples_are_on_disk_once_for_all_trainings_that_share_them(p
     jobs = [training(run) for run in ("MS-E-s42", "MS-H2-s42")]
     without, with_copy = cost_of(project, jobs), cost_of(project, [*jobs, copy])
     assert with_copy.kept_mb == without.kept_mb
-    assert with_copy.peak_mb - without.peak_mb == pytest.approx(2.2 * examples_mb(project, "nli_english"), abs=2) > 20
+    assert with_copy.peak_mb - without.peak_mb == pytest.approx(2.2 * examples_mb(project, "nli_english"), abs=2)
+    assert examples_mb(project, "nli_english") > 10
     trained = copies(project, run_recipe(project, "MS-E-s42"))["nli_english"]
     shared = copies(project, run_recipe(project, "MS-H2-s42"))["nli_english"]
     assert key_of(trained) == key_of(shared)
@@ -333,4 +335,5 @@ def test_a_damaged_benchmark_or_lineage_stops_no_estimate(tmp_path, content):
     assert "1 finished job" in status_text(tmp_path)
 
 
-LINEAGE = {"artefact": {"path": "x", "sha256": ""}, "inputs": [], "licences": [], "stand_in": False}
+LINEAGE = {"artefact": {"path": "x", "sha256": "", "bytes": 1, "kind": "system"}, "inputs": [], "licences": [], "stand_in": False,
+           "rule": "r", "threads": 1, "seed": 1, "versions": {}, "counts": {}, "recipe": {}}  # fmt: skip

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import tracemalloc
 
+import numpy as np
 import pyarrow as pa
 import pytest
+import xxhash
 from test_graded_sets import corpus, read, write
 
-from crosslign.corpora.sampling import sample
+from crosslign.corpora.sampling import draws
 from crosslign.errors import InputError
 from crosslign.files.rows import pieces
 
@@ -326,12 +328,13 @@ def test_a_pool_holds_a_few_times_the_sentences_that_it_draws(monkeypatch):
     texts = [f"{i:0100}" for i in range(20_000)]
     table = pa.table({"id": texts, "lang": ["en"] * len(texts), "text": texts})
     whole = texts_of(read("sentence_pool", {}, ["en"], corpora={"wiki": table}, queries=["?"], size=200), "candidate")
-    monkeypatch.setattr("crosslign.corpora.evaluations.sentence_pool.SPARE", 1000)
+    monkeypatch.setattr("crosslign.corpora.sampling.SPARE", 1000)
     monkeypatch.setattr("crosslign.corpora.evaluations.sentence_pool.pieces", lambda table: pieces(table, 1000))
     tracemalloc.start()
     drawn = texts_of(read("sentence_pool", {}, ["en"], corpora={"wiki": table}, queries=["?"], size=200), "candidate")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert drawn == whole
-    assert sorted(int(row[2]) for row in drawn) == sample(texts, 200, 0).tolist()
+    values = draws(np.frombuffer(b"".join(xxhash.xxh3_128_digest(text.encode()) for text in texts), "<u8")[::2], 0)
+    assert sorted(int(row[2]) for row in drawn) == np.sort(np.argsort(values)[:200]).tolist()
     assert peak < 2e6
