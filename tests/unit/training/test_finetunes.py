@@ -116,7 +116,8 @@ def test_a_checkpoint_is_chosen_by_the_scores_of_its_logits(train, rows, tmp_pat
 
     monkeypatch.setattr("crosslign.training.run.score", score)
     select = {"best": {"task": "pairs", "subset": "en", "metric": "accuracy", "every": 2}}
-    tasks = {"pairs": {"scorer": "classification", "texts": {"test": "pairs"}, "output": "logits"}}
+    main = {"metric": "accuracy", "subset": "en"}
+    tasks = {"pairs": {"scorer": "classification", "texts": {"test": "pairs"}, "output": "logits", "main": main}}
     folder, _ = train([CROSS_ENTROPY], {"head": HEAD}, steps=4, sets=sets, tasks=tasks, recipe={"select": select})
     assert [matrix.shape for matrix in seen] == [(len(rows), 2)] * 2
     logits = tmp_path / "logits.npy"
@@ -127,7 +128,8 @@ def test_a_checkpoint_is_chosen_by_the_scores_of_its_logits(train, rows, tmp_pat
 
 def test_a_selection_by_logits_without_a_head_is_refused(train, rows, tmp_path):
     select = {"best": {"task": "pairs", "subset": "en", "metric": "accuracy", "every": 2}}
-    tasks = {"pairs": {"scorer": "classification", "texts": {"test": "pairs"}, "output": "logits"}}
+    main = {"metric": "accuracy", "subset": "en"}
+    tasks = {"pairs": {"scorer": "classification", "texts": {"test": "pairs"}, "output": "logits", "main": main}}
     terms = [{"objective": "cosine_regression"}]
     with pytest.raises(InputError, match="needs a classification head"):
         train(terms, {}, sets={"pairs": text_set(tmp_path, rows)}, tasks=tasks, recipe={"select": select})
