@@ -42,6 +42,7 @@ MESSAGES = {
     "fetch_model": r"Fetching the translation model (?P<model>\S+)",
     "build_view": r"Making the view (?P<view>\S+)",
     "build_examples": r"Building the training set (?P<examples>\S+)",
+    "tokenise": r"Tokenising the training set (?P<examples>\S+) \(",
     "train_system": r"Training (?P<run>\S+)",
     "embed": r"Encoding \S+ with (?P<run>\S+)",
     "score": r"Scoring (?P<run>\S+) on",

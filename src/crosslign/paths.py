@@ -131,10 +131,9 @@ class Paths:
         """Working folder of a training, for resume only."""
         return self.results / "checkpoints" / run
 
-    @property
-    def tokenised(self) -> Path:
-        """Tokenised training sets that the trainings of a scale share; emptied when all is built."""
-        return self.results / "tokenised"
+    def tokenised(self, examples: str, key: str) -> Path:
+        """A tokenised training set, until the last training has read it; `key` says how (`crosslign.config.tokenised`)."""
+        return self.results / "tokenised" / f"{examples}-{key}"
 
     def embeddings(self, run: str, checkpoint: str, readout: str, text_set: str) -> Path:
         """One matrix, row-aligned with the texts of its text set."""

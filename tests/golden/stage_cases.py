@@ -21,6 +21,7 @@ from crosslign.files.rows import SCHEMAS
 from crosslign.jobs.job import Job, all_paths
 from crosslign.paths import CATALOG
 from crosslign.stages import STAGES
+from crosslign.training.tokenised import TOKENS, shards
 
 RESULTS = FOLDER / "results" / "golden"
 OWN = {"local": str(CATALOG / "resources" / "written"), "licence": "CC0-1.0"}
@@ -178,12 +179,21 @@ def examples():
 
 
 @functools.cache
+def tokenised():
+    out = RESULTS / "tokenised" / "nli-0"
+    recipe = {"examples": "nli", "encoders": {"main": "tiny"}, "max_length": TRAIN["max_length"], "prefix": "", "forms": ["sentences"]}
+    inputs = {"examples": examples()[0], "encoders": [encoder()[0]]}
+    places = {"members": {"main": str(encoder()[0] / "main")}, "work": str(FOLDER / "tokenising")}
+    return out, run("tokenise", recipe, inputs, {"folder": out}, **places)
+
+
+@functools.cache
 def system():
     out = RESULTS / "systems" / "G-s1"
     inputs = {"examples": {"nli": examples()[0]}, "base": [encoder()[0]], "selection": {"sts": parts()}}
+    inputs["derived"] = {"nli": tokenised()[0]}
     more = {"members": {"main": str(encoder()[0] / "main")}, "tasks": {"sts": TASK}}
-    places = {"checkpoints": str(FOLDER / "checkpoints"), "tokenised": str(FOLDER / "tokenised")}
-    return out, run("train_system", RECIPE, inputs, {"folder": out}, **more, **places)
+    return out, run("train_system", RECIPE, inputs, {"folder": out}, **more, checkpoints=str(FOLDER / "checkpoints"))
 
 
 @functools.cache
@@ -299,6 +309,11 @@ def _weights(path):
     return {name: numbers(tensor.numpy(), 2) for name, tensor in sorted(load_file(path / "main" / "model.safetensors").items())}
 
 
+def _tokens():
+    """The token ids of the first rows."""
+    return shards(tokenised()[0])[:4][TOKENS]
+
+
 def _trained():
     folder, counts = system()
     curve = [json.loads(line) for line in (folder / "curve.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -345,6 +360,7 @@ STAGE = {
     "build_evaluation": (lambda: [*map(rows, parts().values()), sts()[1]], {"entry": STS}),
     "build_view": (lambda: [rows(view()[0]), view()[1]], {"entry": {"builder": "code_switch"}}),
     "build_examples": (lambda: [rows(examples()[0]), examples()[1]], {"entry": {"builder": "nli_triplets"}}),
+    "tokenise": (lambda: [_tokens(), tokenised()[1]], {}),
     "train_system": (_trained, RECIPE),
     "embed": (lambda: [numbers(row, 3) for row in np.load(embeddings()[0])[:12]], {}),
     "score": (_scored, {"task_entry": TASK}),

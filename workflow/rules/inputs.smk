@@ -114,10 +114,20 @@ def pace(key):
     return lambda w: pace_of(project, split_run(project, w.run)[0])[key]
 
 
+def tokenising_members(wildcards):
+    """Folders of the encoders whose tokenizers read a training set, by member."""
+    encoders = copy_of(project, wildcards.examples, wildcards.key)["encoders"]
+    return {name: paths.encoder(encoder) for name, encoder in encoders.items()}
+
+
 def training_inputs(wildcards):
     recipe = recipe_of(wildcards)
     named = sorted({term["examples"] for term in recipe["terms"]})
+    tokenised = copies(project, recipe)
     return named_inputs(
+        derived={
+            name: paths.tokenised(name, key_of(tokenised[name])) for name in named
+        },
         examples={name: paths.examples(name) for name in named},
         base=graph.base_inputs(project, recipe),
         selection=graph.selection_sets(project, recipe),

@@ -9,7 +9,7 @@ import platform
 import resource
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -218,6 +218,7 @@ class Lineage:
         rule: the rule that made the artefact.
         recipe: the resolved settings that the job was given.
         inputs: files and folders that were read.
+        derived: those read that were made of `inputs` alone; they are checked, and not listed.
         root: `{results}`, which paths are written relative to: `../downloads/...` where scales share a file, and the name alone of what
             lies outside, since equal runs have equal lineage wherever they lie.
         seed: the seed of the job, None where nothing is drawn.
@@ -250,10 +251,11 @@ class Lineage:
     devices: int = 1
     earlier_s: float = 0.0
     asked: Mapping[str, int] = field(default_factory=dict)
+    derived: Sequence[Path] = ()
     started: float = field(default_factory=time.time)
 
     def __post_init__(self) -> None:
-        self._seen = {path: (_stamps(path), _stamps(lineage_path(path))) for path in map(Path, self.inputs)}
+        self._seen = {path: (_stamps(path), _stamps(lineage_path(path))) for path in map(Path, [*self.inputs, *self.derived])}
         self._checksums: dict[Path, str] = {}
 
     def input_checksum(self, path: Path) -> str:
