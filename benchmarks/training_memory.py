@@ -75,7 +75,7 @@ def one_opening(folder: Path, encoder: Path, batches: int, by_length: bool) -> N
     """Open the store, draw batches, and print what it took."""
     from crosslign.encoders.model import Model
     from crosslign.training import store as module
-    from crosslign.training.order import Order
+    from crosslign.training.draws import Order
     from crosslign.training.store import Store
 
     module.write_tokenised = write_store  # type: ignore[attr-defined,assignment]

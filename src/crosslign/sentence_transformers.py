@@ -34,7 +34,7 @@ from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Batch, Input, Objective, Part, checked_inputs, checked_loss
 from crosslign.objectives.saved_parts import make_part
-from crosslign.training.seeds import derive, torch_generator
+from crosslign.training.draws import derive, torch_generator
 
 STATE_FILE = "crosslign_loss.pt"
 MAIN = "main"

@@ -10,13 +10,10 @@ import torch
 from torch import Generator, Tensor
 
 from crosslign.errors import InputError
-from crosslign.objectives.contract import Batch, Input, Part
-from crosslign.objectives.lookup import part_of
+from crosslign.objectives.contract import Batch, Input, Part, mean_of, part_of, side, unit
 from crosslign.objectives.parts.momentum_queue import MomentumQueue
 from crosslign.objectives.parts.rank_scores import RankScores
 from crosslign.objectives.rank_classifier import RankClassifier
-from crosslign.objectives.sentences import side
-from crosslign.objectives.similarity import mean_of, unit
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,7 @@ import torch
 from torch import Tensor
 
 from crosslign.errors import InputError
-from crosslign.objectives.contract import Batch, Input
-from crosslign.objectives.lookup import one_of
-from crosslign.objectives.sentences import both_sides, side
+from crosslign.objectives.contract import Batch, Input, both_sides, one_of, side
 
 ENCODE = ("pair", "sentences")
 OVER_VIEWS = ("mean", "sum")

@@ -24,9 +24,8 @@ from crosslign.training.curve import Curve, Progress, Spikes
 from crosslign.training.encoding import Settings
 from crosslign.training.guards import Guards
 from crosslign.training.memory import TooLargeError, bounded_memory, does_not_fit, halved, largest_that_fits
-from crosslign.training.optimiser import Optimiser
+from crosslign.training.optimiser import Optimiser, total_steps
 from crosslign.training.pace import Pace
-from crosslign.training.schedule import total_steps
 from crosslign.training.selection import Dev, Selection
 from crosslign.training.signals import GivenUpError, StopFlag, stop_requests
 from crosslign.training.step import NotFiniteError, StepLoss, Stepper, not_finite

@@ -14,8 +14,7 @@ from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Objective, Part
 from crosslign.objectives.saved_parts import make_part, take_over
 from crosslign.objectives.views import Views
-from crosslign.training.order import Order
-from crosslign.training.seeds import derive
+from crosslign.training.draws import Order, derive
 from crosslign.training.signals import StopFlag
 from crosslign.training.store import Store
 from crosslign.training.tokenised import PAIR_VIEWS, PAIRS, SENTENCES, VIEWS, open_examples

@@ -7,9 +7,7 @@ from torch import Tensor, nn
 
 from crosslign.encoders.model import Model
 from crosslign.objectives import PARTS
-from crosslign.objectives.contract import Part
-from crosslign.objectives.lookup import one_of
-from crosslign.objectives.similarity import unit, widened
+from crosslign.objectives.contract import Part, one_of, unit, widened
 
 HEADS = ("roberta", "mlp", "linear")
 FEATURES = ("vector", "concat")

@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.objectives import PARTS
-from crosslign.objectives.lookup import one_of
+from crosslign.objectives.contract import one_of, widened
 from crosslign.objectives.rank_classifier import RankClassifier
-from crosslign.objectives.similarity import widened
 
 GMM_INIT = ("cosine", "random")
 TARGET_COSINES: Final = (0.9, 0.6, 0.35, 0.1)

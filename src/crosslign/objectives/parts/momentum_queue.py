@@ -12,8 +12,7 @@ from crosslign.encoders.model import Member, Model
 from crosslign.errors import InputError
 from crosslign.languages import normalise
 from crosslign.objectives import PARTS
-from crosslign.objectives.contract import Part
-from crosslign.objectives.lookup import one_of
+from crosslign.objectives.contract import Part, one_of
 
 QUEUE_INIT = ("masked_empty", "random")
 STORES = {"float32": torch.float32, "float16": torch.float16}

@@ -7,8 +7,7 @@ from torch import Tensor
 
 from crosslign.encoders.model import Model
 from crosslign.objectives import PARTS
-from crosslign.objectives.contract import Part
-from crosslign.objectives.lookup import one_of
+from crosslign.objectives.contract import Part, one_of
 
 S_INIT = ("measured", "linear", "printed")
 

@@ -8,10 +8,8 @@ from torch import Generator, Tensor
 
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
-from crosslign.objectives.lookup import one_of, part_of
+from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, one_of, part_of, unit, widened
 from crosslign.objectives.parts.classification import Classification
-from crosslign.objectives.similarity import unit, widened
 from crosslign.objectives.views import Compared, Views
 
 SIMILARITIES = ("cosine", "mse", "kl", "symmetric_kl")

@@ -9,9 +9,7 @@ from torch import Generator, Tensor
 
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
-from crosslign.objectives.sentences import both_sides, labels_of, supervised
-from crosslign.objectives.similarity import mean_of, unit, widened
+from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, both_sides, labels_of, mean_of, supervised, unit, widened
 
 
 @OBJECTIVES.register(version=1)

@@ -10,11 +10,24 @@ from torch.nn import functional
 
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
-from crosslign.objectives.lookup import one_of, part_of
+from crosslign.objectives.contract import (
+    Batch,
+    Input,
+    Loss,
+    Part,
+    Shape,
+    both_sides,
+    class_of,
+    equal,
+    kept_logsumexp,
+    labels_of,
+    mean_of,
+    one_of,
+    part_of,
+    supervised,
+    text_codes,
+)
 from crosslign.objectives.parts.classification import Classification
-from crosslign.objectives.sentences import both_sides, class_of, equal, labels_of, supervised, text_codes
-from crosslign.objectives.similarity import kept_logsumexp, mean_of
 from crosslign.objectives.views import ENCODE, row_input
 
 FORMS = ("single_label", "multiple_choice", "multi_label")

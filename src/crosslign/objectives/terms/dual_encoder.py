@@ -8,11 +8,21 @@ import torch
 from torch import Generator, Tensor
 
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
-from crosslign.objectives.lookup import part_of
+from crosslign.objectives.contract import (
+    Batch,
+    Input,
+    Loss,
+    Part,
+    Shape,
+    both_sides,
+    cosines,
+    equal,
+    kept_logsumexp,
+    mean_of,
+    part_of,
+    text_codes,
+)
 from crosslign.objectives.parts.logit_scale import LogitScale
-from crosslign.objectives.sentences import both_sides, equal, text_codes
-from crosslign.objectives.similarity import cosines, kept_logsumexp, mean_of
 
 
 @OBJECTIVES.register(version=1)

@@ -10,14 +10,11 @@ from torch import Generator, Tensor
 
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
-from crosslign.objectives.lookup import one_of, part_of
+from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, both_sides, mean_of, one_of, part_of, unit
 from crosslign.objectives.parts.momentum_queue import MomentumQueue
 from crosslign.objectives.parts.rank_scores import RankScores
 from crosslign.objectives.rank_classifier import RankClassifier
 from crosslign.objectives.ranking import Candidates, scores_of
-from crosslign.objectives.sentences import both_sides
-from crosslign.objectives.similarity import mean_of, unit
 
 LABELS = ("interpolation", "encoder")
 BINNINGS = ("ceil", "equal_width")

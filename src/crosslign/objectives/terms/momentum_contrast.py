@@ -9,12 +9,9 @@ import torch
 from torch import Generator, Tensor
 
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
-from crosslign.objectives.lookup import part_of
+from crosslign.objectives.contract import MASKED, Batch, Input, Loss, Part, Shape, both_sides, mean_of, part_of, unit
 from crosslign.objectives.parts.momentum_queue import MomentumQueue
 from crosslign.objectives.queue_scores import queue_logsumexp
-from crosslign.objectives.sentences import both_sides
-from crosslign.objectives.similarity import MASKED, mean_of, unit
 
 
 @OBJECTIVES.register(version=1)

@@ -8,12 +8,10 @@ import torch
 from torch import Generator, Tensor
 
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
-from crosslign.objectives.lookup import one_of, part_of
+from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, kept_logsumexp, one_of, part_of
 from crosslign.objectives.parts.momentum_queue import MomentumQueue
 from crosslign.objectives.rank_classifier import RankClassifier
 from crosslign.objectives.ranking import Candidates, guard_rails, scores_of
-from crosslign.objectives.similarity import kept_logsumexp
 
 AGGREGATES = ("sum", "mean")
 

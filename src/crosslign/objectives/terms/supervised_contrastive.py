@@ -9,10 +9,20 @@ from torch import Generator, Tensor
 
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
-from crosslign.objectives.lookup import one_of
-from crosslign.objectives.sentences import class_of, equal, text_codes
-from crosslign.objectives.similarity import cosines, kept_logsumexp, mean_of
+from crosslign.objectives.contract import (
+    Batch,
+    Input,
+    Loss,
+    Part,
+    Shape,
+    class_of,
+    cosines,
+    equal,
+    kept_logsumexp,
+    mean_of,
+    one_of,
+    text_codes,
+)
 from crosslign.objectives.views import Compared, Views
 
 FORMS = ("classification", "retrieval")
