@@ -127,7 +127,7 @@ def _refused(project: Project, asked: Mapping[str, str]) -> tuple[str, str, Coll
 
 
 def _check_members(project: Project, files: Mapping[str, YamlFile]) -> None:
-    """Refuse a main score, or an average, of a subset that no text set of its task may have."""
+    """Refuse a main score, or an average, of a subset that no evaluation corpus of its task may have."""
     for name, task in project.tasks.items():
         averages, sets = task.get("averages", {}), list(_sets(project, task))
         named = [(("main", "subset"), task["main"]["subset"])]

@@ -292,7 +292,7 @@ def _label(project: Project, system: str, paper: str) -> str:
 
 
 OF_VECTORS = ("tsne", "heatmap", "nearest", "pair_cosines")
-"""Kinds of figures that read the vectors of a text set."""
+"""Kinds of figures that read the vectors of an evaluation corpus."""
 ACCOMPANIED = ("tsne", "heatmap")
 """Kinds of figures that show a number beside each picture: their `companion`."""
 

@@ -15,7 +15,7 @@ from crosslign.config.resolve import LAST, encoder_at_scale, entry_of, is_untrai
 Wildcards = Mapping[str, str]
 
 UNKNOWN_MB = {False: 50.0, True: 2.0}
-"""Size of a file of which the catalog says none, by whether evaluation sets alone are made of it."""
+"""Size of a file of which the catalog says none, by whether evaluation corpora alone are made of it."""
 STAND_IN_MB = 0.2
 PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst", ".tgz", ".whl")
 UNPACKED_BY = 4.0
@@ -143,7 +143,7 @@ def corpus_mb(project: Project, corpus: str) -> float:
 
 
 def large_sets(project: Project) -> list[str]:
-    """Return the text sets whose vectors are removed after their last score."""
+    """Return the evaluation corpora whose vectors are removed after their last score."""
     if project.settings.get("keep", {}).get("embeddings"):
         return []
     shown = {entry["text_set"] for entry in project.figures.values() if "text_set" in entry}

@@ -213,14 +213,14 @@ def readout_name(project: Project, system: str, task: str, named: Mapping[str, A
 
 
 def role_readout(project: Project, system: str, name: str, task: str, role: str) -> str:
-    """Return the readout of one text set of a task: that of the cell, with the length and the prefix that the task fixes for the role."""
+    """Return the readout of one evaluation corpus of a task: that of the cell, with length and prefix that the task fixes for it."""
     length, prefix = (project.tasks[task].get(key, {}).get(role) for key in ("lengths", "prefixes"))
     name = name if prefix is None else prefixed(project, name, prefix)
     return name if length is None else _read_as(project, system, name, length, False)
 
 
 def dev_readouts(project: Project, system: str, select: Mapping[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return, for each task that selection looks at, the readout's entry of each of its text sets."""
+    """Return, for each task that selection looks at, the readout's entry of each of its evaluation corpora."""
     found = {}
     for task in sorted({entry["task"] for entry in select.values()}):
         name = readout_name(project, system, task)

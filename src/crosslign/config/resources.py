@@ -31,7 +31,7 @@ MOST_MB = 64_000
 LARGEST_MB = 120_000
 """No attempt asks for more, unless `max_mem_mb` says otherwise: a job that ended for want of time alone must still find a node."""
 STAND_IN_RULE = "write_stand_in"
-"""Each source has a rule of its own for its stand-ins, which appends the source's id."""
+"""Each source has a rule of its own for its synthetic data, which appends the source's id."""
 CPUS_A_GPU = 4
 """Which a training's job asks for: they tokenise its examples, while the GPU waits; where one is to be had, so many mostly are."""
 BUSY_TRAINING_MB = 20.0

@@ -1,4 +1,4 @@
-"""Sentences to vectors: sorted by length, in batches of equal token count, in the order they came (PROTOCOLS A.0.1)."""
+"""Sentences to vectors: sorted by length, in batches of equal token count, in the order they came (docs/training.md)."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _encode_member(
 
 
 def _check(vectors: Matrix, texts: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse vectors that no score could rest on."""
+    """Refuse vectors that no score could depend on."""
     bad = np.flatnonzero(~np.isfinite(vectors).all(1) | ~vectors.any(1))
     if len(bad):
         row = int(bad[0])
@@ -276,7 +276,7 @@ def apply_head(head: nn.Module, vectors: Matrix, device: torch.device | str = "c
 
 
 def text_columns(table: pa.Table, where: str) -> tuple[list[str], list[str], list[str], list[str] | None]:
-    """Return ids, texts, languages and second segments (None where no row has one) of a text set.
+    """Return ids, texts, languages and second segments (None where no row has one) of texts.
 
     Raises:
         InputError: only some rows have a second segment.

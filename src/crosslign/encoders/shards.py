@@ -1,4 +1,4 @@
-"""Vectors of part of a text set, written into their rows of one memory-mapped file; and processes that do so side by side.
+"""Vectors of some of many texts, written into their rows of one memory-mapped file; and processes that do so side by side.
 
 A worker is `python -m crosslign.encoders.shards`: it reads one line of JSON (what to encode, and how), answers with the length of its
 vectors, then encodes shard after shard, named by their first rows. All write into one file, each its own rows; nothing is pickled.
@@ -110,7 +110,7 @@ class Rows:
 
 
 class ShardEncoder:
-    """A loaded encoder that writes shards of one text set.
+    """A loaded encoder that writes shards of the vectors of a file of texts.
 
     Args:
         task: what to encode.

@@ -28,7 +28,7 @@ SCHEMA = pa.schema(
     ]
 )
 RECALL = pa.field("recall_at_k", pa.float64())
-"""Last column of pairs that rest on an approximate search: the same number beside every score."""
+"""Last column of pairs that depend on an approximate search: the same number beside every score."""
 
 BATCH = 65_536
 BREAKS = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029], " ")

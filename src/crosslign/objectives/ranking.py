@@ -1,4 +1,4 @@
-"""EMMA-X's E-step: anchors, candidates, and their semantic ranks by both classifiers (PROTOCOLS A.6.4)."""
+"""EMMA-X's E-step: anchors, candidates, and their semantic ranks by both classifiers (docs/papers/emma_x.md)."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ class Candidates:
 
 
 def guard_rails(pool: Pool, posteriors: Tensor, scores: RankScores | None) -> dict[str, float]:
-    """Return what tells whether the ranks still mean something (A.6.4); pairs of known rank are left out.
+    """Return what tells whether the ranks still mean something; pairs of known rank are left out.
 
     Returns:
         `occupancy_g_<r>` and `occupancy_m_<r>`, shares of the pairs by the classifier and by the encoder; `agreement`, the share

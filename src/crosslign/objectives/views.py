@@ -1,4 +1,4 @@
-"""Anchors and their augmented views: what SCL, MVA and vanilla contrastive learning compare (PROTOCOLS A.4.2, A.4.3)."""
+"""Anchors and their augmented views: what SCL, MVA and vanilla contrastive learning compare (docs/papers/scl.md)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Views:
         kinds: kinds of views to use (full, partial, code_switch), or None for all.
         pooling: a pooling other than the readout's, or None.
         layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
-        over_views: how the losses of the views become one: their mean or their sum (A.4.3).
+        over_views: how the losses of the views become one: their mean or their sum.
     """
 
     def __init__(

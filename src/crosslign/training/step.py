@@ -1,4 +1,4 @@
-"""The forward and backward half of one training step, in the order of CONTRACTS 5."""
+"""The forward and backward half of one training step, in the order that docs/add-a-method.md gives."""
 
 from __future__ import annotations
 

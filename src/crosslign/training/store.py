@@ -91,7 +91,7 @@ def _tokenizer_key(tokenizer: Any) -> str:
 
 
 def _copy_key(path: Path, model: Model, max_length: int, prefix: str, forms: Collection[str]) -> dict[str, Any]:
-    """Return what a tokenised copy hangs on; no text is longer than its member has positions."""
+    """Return what a tokenised copy depends on; no text is longer than its member has positions."""
     if "views" not in open_examples(path).schema_arrow.names:  # the sides of a row then are views of each other (`objectives.views`)
         forms = {SENTENCES if form == PAIR_VIEWS else form for form in forms}
     return {

@@ -1,4 +1,4 @@
-"""BUCC 2018: `bucc2018-<xx>-en.<split>-gold.tar.bz2`, or the files inside: id-tab-sentence sides and gold (PROTOCOLS B1)."""
+"""BUCC 2018: `bucc2018-<xx>-en.<split>-gold.tar.bz2`, or the files inside: id-tab-sentence sides and gold (docs/protocols.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""FLORES-200: `<split>/<lang>_<Script>.<split>`, the same sentences in 204 languages, line by line (PROTOCOLS B17, B18)."""
+"""FLORES-200: `<split>/<lang>_<Script>.<split>`, the same sentences in 204 languages, line by line (docs/protocols.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Mewsli-X: mentions in WikiNews and one million descriptions of entities (PROTOCOLS B13).
+"""Mewsli-X: mentions in WikiNews and one million descriptions of entities (docs/protocols.md).
 
 JSON lines of the official build, or of the prepared copy at the hub (izhx/mewsli-x): there, a file a language holds each mention's finished
 query (`mention`) and `entity_id`, and entities have `entity_id` and a finished `description`, the columns that the copy's own evaluation

@@ -1,4 +1,4 @@
-"""Quality estimation of WMT: `*.df.short.tsv` of mlqe-pe, or the three files of its 2021 test; scored by z_mean (PROTOCOLS B10)."""
+"""Quality estimation of WMT: `*.df.short.tsv` of mlqe-pe, or the three files of its 2021 test; scored by z_mean (docs/protocols.md)."""
 
 from __future__ import annotations
 

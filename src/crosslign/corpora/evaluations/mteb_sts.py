@@ -1,4 +1,4 @@
-"""STS17 and STS22 as MTEB publishes them: JSON lines or Parquet of sentence1, sentence2, score, lang (PROTOCOLS B4, B5)."""
+"""STS17 and STS22 as MTEB publishes them: JSON lines or Parquet of sentence1, sentence2, score, lang (docs/protocols.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""STS12 to STS16: `STS.input.<subset>.txt` with `STS.gs.<subset>.txt`, as the bundle of SentEval holds them (PROTOCOLS B3)."""
+"""STS12 to STS16: `STS.input.<subset>.txt` with `STS.gs.<subset>.txt`, as the bundle of SentEval holds them (docs/protocols.md)."""
 
 from __future__ import annotations
 

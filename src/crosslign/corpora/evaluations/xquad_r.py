@@ -1,4 +1,4 @@
-"""LAReQA's XQuAD-R: `<lang>.json`, SQuAD with sentence breaks; questions ask one pool of sentences in all languages (PROTOCOLS B12)."""
+"""LAReQA's XQuAD-R: `<lang>.json`, SQuAD with sentence breaks; questions ask one pool of sentences in all languages (docs/protocols.md)."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ class Filter:
     """Whether `survey` must see all rows, as read, before the first `keep`."""
 
     remembers = False
-    """Whether its answer for a row hangs on other rows: such a filter sees all rows in order, in one process."""
+    """Whether its answer for a row depends on other rows: such a filter sees all rows in order, in one process."""
 
     vectorised = False
     """Whether it costs next to nothing a row, so that rows which are dropped already need not be taken out first."""

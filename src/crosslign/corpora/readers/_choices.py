@@ -1,4 +1,4 @@
-"""Questions with answers to choose from: XCOPA, COPA and Social IQa, JSON lines (PROTOCOLS B14)."""
+"""Questions with answers to choose from: XCOPA, COPA and Social IQa, JSON lines (docs/protocols.md)."""
 
 from __future__ import annotations
 

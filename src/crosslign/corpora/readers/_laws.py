@@ -1,4 +1,4 @@
-"""Laws of MultiEURLEX: JSON lines of texts by language and EUROVOC concepts (PROTOCOLS B15)."""
+"""Laws of MultiEURLEX: JSON lines of texts by language and EUROVOC concepts (docs/protocols.md)."""
 
 from __future__ import annotations
 

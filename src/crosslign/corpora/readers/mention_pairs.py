@@ -1,4 +1,4 @@
-"""Training pairs of Mewsli-X: a mention in Wikipedia and the description of its entity (PROTOCOLS B13)."""
+"""Training pairs of Mewsli-X: a mention in Wikipedia and the description of its entity (docs/protocols.md)."""
 
 from __future__ import annotations
 

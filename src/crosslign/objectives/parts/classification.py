@@ -1,4 +1,4 @@
-"""A classification head, shared by the terms that train it and those that align its posteriors (PROTOCOLS A.4.3, A3.8)."""
+"""A classification head, of the terms that train it and those that align its posteriors (docs/papers/scl.md, docs/papers/moco_bert.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EMMA-X's classifier: a mixture of diagonal Gaussians over the difference of two sentence vectors (PROTOCOLS A.6.2, A.6.3)."""
+"""EMMA-X's classifier: a mixture of diagonal Gaussians over the difference of two sentence vectors (docs/papers/emma_x.md)."""
 
 from __future__ import annotations
 

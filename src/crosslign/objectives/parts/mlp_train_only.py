@@ -1,4 +1,4 @@
-"""A projection that is there in training and gone in evaluation (PROTOCOLS A1.5)."""
+"""A projection that is there in training and gone in evaluation (docs/papers/msimcse.md)."""
 
 from __future__ import annotations
 

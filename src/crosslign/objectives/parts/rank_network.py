@@ -1,4 +1,4 @@
-"""The classifier that EMMA-X's table 6 compares its mixture with: a small feed-forward network (PROTOCOLS A.6.4)."""
+"""The classifier that EMMA-X's table 6 compares its mixture with: a small feed-forward network (docs/papers/emma_x.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The cosine that each semantic rank stands for, s_r, kept up by moving averages (PROTOCOLS A.6.2)."""
+"""The cosine that each semantic rank stands for, s_r, kept up by moving averages (docs/papers/emma_x.md)."""
 
 from __future__ import annotations
 

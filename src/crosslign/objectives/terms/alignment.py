@@ -1,4 +1,4 @@
-"""Multi-view alignment: a sentence and its augmented views pulled together, nothing pushed apart (PROTOCOLS A.4.1)."""
+"""Multi-view alignment: a sentence and its augmented views pulled together, nothing pushed apart (docs/papers/scl.md)."""
 
 from __future__ import annotations
 

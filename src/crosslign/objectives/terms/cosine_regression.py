@@ -1,4 +1,4 @@
-"""Siamese regression: the cosine of two sentences should be their score (PROTOCOLS B10)."""
+"""Siamese regression: the cosine of two sentences should be their score (docs/protocols.md)."""
 
 from __future__ import annotations
 

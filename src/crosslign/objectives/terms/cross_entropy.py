@@ -1,4 +1,4 @@
-"""Supervised classification: sentences, pairs, choices, several labels (PROTOCOLS A3.8, A.4.3, B7–B9, B14, B15)."""
+"""Supervised classification: sentences, pairs, choices, multi-label (docs/papers/moco_bert.md, docs/papers/scl.md, docs/protocols.md)."""
 
 from __future__ import annotations
 

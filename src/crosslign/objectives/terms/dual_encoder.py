@@ -1,4 +1,4 @@
-"""Question and answer, or mention and entity, in one space (PROTOCOLS B12, B13)."""
+"""Question and answer, or mention and entity, in one space (docs/protocols.md)."""
 
 from __future__ import annotations
 

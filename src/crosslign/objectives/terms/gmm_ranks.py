@@ -1,4 +1,4 @@
-"""EMMA-X's classifier loss: labelled pairs in phase 1, the encoder's ranks in phase 2 (PROTOCOLS A.6, equations 4 and 6)."""
+"""EMMA-X's classifier loss: labelled pairs in phase 1, the encoder's ranks in phase 2 (docs/papers/emma_x.md, equations 4 and 6)."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class GMMRanks:
             phase 2 compares with, or, without one, the encoder's vectors.
         interpolations: number of ỹ per pair.
         binning: how λ becomes a rank: `ceil`, the paper's ⌈1 + (N − 1)λ⌉, or `equal_width`, ⌊Nλ⌋ + 1.
-        normalise_interpolated: bring ỹ back to length 1 (A.6.2; the paper uses it as it is).
+        normalise_interpolated: bring ỹ back to length 1 (the paper uses it as it is).
         label_smoothing: share of the label that is spread over all ranks.
         anchor_parallel: as in `rank_infonce`.
         self_positive: as in `rank_infonce`.

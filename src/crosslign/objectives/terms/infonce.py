@@ -1,4 +1,4 @@
-"""InfoNCE over the pairs of a batch: the SimCSE engine, and vanilla contrastive learning (PROTOCOLS A.1, A.4.1)."""
+"""InfoNCE over the pairs of a batch: the SimCSE engine, and vanilla contrastive learning (docs/papers/msimcse.md, docs/papers/scl.md)."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class InfoNCE:
     """Each anchor a must find its own positive b among all positives, and all hard negatives c, of the batch.
 
     `L_i = −log exp(cos(a_i, b_i)/τ) / [ Σ_j exp(cos(a_i, b_j)/τ) + Σ_j exp(cos(a_i, c_j)/τ + w·1(j = i)) ]`, mean over i;
-    anchors against positives only, no symmetric term (A1.1, A1.2).
+    anchors against positives only, no symmetric term.
 
     Inputs: `a`, `b` [B, d], and `c` [C, d] for the C rows that have a hard negative. Pairs and triplets are both taken; a row
-    whose b is null is a dropout pair, the same sentence twice (A1.4). On labelled examples the anchors are the rows, the
-    positives their views: SCL's comparator CL (A.4.1, τ = 1), mean or sum over the views.
+    whose b is null is a dropout pair, the same sentence twice. On labelled examples the anchors are the rows, the
+    positives their views: SCL's comparator CL (τ = 1), mean or sum over the views.
 
     Source: SimCSE and mSimCSE; equation 1 of mSimCSE prints neither temperature nor hard negatives, its code has both.
     Differs from SimCSE's code in that a row without a hard negative has none, where SimCSE encodes a space.

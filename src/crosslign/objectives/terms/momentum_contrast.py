@@ -1,4 +1,4 @@
-"""Dual momentum contrast: two sides, momentum keys, queues of negatives (PROTOCOLS A.3, A.6.3)."""
+"""Dual momentum contrast: two sides, momentum keys, queues of negatives (docs/papers/moco_bert.md, docs/papers/emma_x.md)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class MomentumContrast:
 
     h are the encoder's vectors, k the momentum encoder's, q the queue of earlier keys of y's language; all L2-normalised, no
     gradient through k and q. The paper's equation 2 writes h for keys and queries alike. Keys are enqueued after the loss. An
-    empty queue gives a loss of exactly 0. Source: MoCo-BERT, section 3, and the step order of the MoCo code (A3.3).
+    empty queue gives a loss of exactly 0. Source: MoCo-BERT, section 3, and the step order of the MoCo code.
 
     EMMA-X's phase 1 (its equation 2) is `in_batch_keys` and `own_side_keys` at τ = 0.05 (the paper prints no temperature in
     the equation and 0.04 in its appendix; its code has 0.05), with weight 0.5 for the mean over both sides.

@@ -1,4 +1,4 @@
-"""MPCL: one anchor, several positives, their sum inside the logarithm (PROTOCOLS A.5)."""
+"""MPCL: one anchor, several positives, their sum inside the logarithm (docs/papers/mpcl.md)."""
 
 from __future__ import annotations
 
@@ -48,9 +48,9 @@ class MultiPositiveInfoNCE:
     Args:
         temperature: τ, above 0, by which cosines are divided.
         rescale: lo and hi over the batch (`global`), over each anchor's row (`row`), or no rescaling (`none`).
-        rescale_gradient: whether gradients pass lo and hi (A5.4; the paper does not say).
+        rescale_gradient: whether gradients pass lo and hi (the paper does not say).
         denominator: `all`: all sentences of all groups except the anchor; `positives_only`: other groups' anchors left out.
-        hard_negatives: `all`: those of all rows stand in every denominator; `own`: an anchor's own alone (A5.7).
+        hard_negatives: `all`: those of all rows stand in every denominator; `own`: an anchor's own alone.
         all_anchors: every member of a group is an anchor.
         mask_same_text: groups that share a string are one meaning: neither is a negative for the other. Hard negatives equal
             to a member of the anchor's group are left out.

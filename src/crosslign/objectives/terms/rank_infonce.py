@@ -1,4 +1,4 @@
-"""EMMA-X's encoder loss: ranking InfoNCE over the ranks that the classifier gives (PROTOCOLS A.6, equation 7)."""
+"""EMMA-X's encoder loss: ranking InfoNCE over the ranks that the classifier gives (docs/papers/emma_x.md, equation 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""SCL: contrastive learning that knows the labels, for classification and for retrieval (PROTOCOLS A.4.1, A.4.3)."""
+"""SCL: contrastive learning that knows the labels, for classification and for retrieval (docs/papers/scl.md)."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Split:
 
     @classmethod
     def of(cls, data: TextSet, subset: str) -> Split:
-        """Read a split from its text set."""
+        """Read a split from its evaluation corpus."""
         left, right = data.items(subset, LEFT), data.items(subset, RIGHT)
         sources, targets, _ = data.links(subset, left, right)
         return cls(left.rows, right.rows, sources, targets)
@@ -130,7 +130,7 @@ def search(data: TextSet, split: Split, k: int, machine: Machine, name: str) -> 
     """Find the nearest neighbours of a split's distinct sentences.
 
     Args:
-        data: the text set.
+        data: the evaluation corpus.
         split: of the set.
         k: neighbours of each sentence.
         machine: what the search may use.
