@@ -1,4 +1,4 @@
-"""All that artefacts are made of, by their lineage: what a page about a run reads, and nothing else."""
+"""Lineage files of all ancestors of given artefacts: the inputs of the report."""
 
 from __future__ import annotations
 

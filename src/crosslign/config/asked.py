@@ -1,4 +1,4 @@
-"""What tables, figures and selections ask of an evaluation is what its scorer gives: found when the configuration is read.
+"""Checks that the metrics which tables, figures and selections read are metrics of their scorers, when the configuration is read.
 
 The scores would say it, too, but they come after every training. What scorers give is written down here, since importing them takes
 seconds; a test asks each of them.

@@ -1,4 +1,4 @@
-"""What keys of an entry mean to those who compute with it."""
+"""Keys of entries that belong to the library, and those that are options of an implementation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each artefact is made of: the edges of the line of data, as paths."""
+"""Inputs of each artefact, as paths: the edges of the data graph."""
 
 from __future__ import annotations
 

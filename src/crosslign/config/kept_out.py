@@ -1,4 +1,4 @@
-"""Which evaluations a system's training text was searched for, as configured: a cell of another one says that it was not."""
+"""Evaluations whose texts were kept out of a system's training data (decontamination), for the footnotes of other cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job works on: text, parameters, pairs of a search, disk while it runs; figured from the catalog, before anything is made."""
+"""Estimated load of a job from the catalog alone: bytes of text, parameters, compared pairs, disk while it runs."""
 
 from __future__ import annotations
 

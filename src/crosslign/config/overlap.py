@@ -1,4 +1,4 @@
-"""What the overlap of corpora and evaluation corpora is measured on: all data behind the tables that a run covers."""
+"""Corpora, evaluation corpora and training sets behind the tables of a run: the inputs of the overlap matrix."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that one entry uses of another must exist, and nothing may lead back to itself."""
+"""Checks of references between entries: none dangles, and there is no cycle."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job asks for: memory, time and disk by rule, scale, base encoder, size of the data and attempt.
+"""Resources of a job: memory, time and disk by rule, scale, base encoder, size of the data and attempt.
 
 The figures are upper bounds of ordinary runs, not measurements: a job that ends for want of memory or time comes back with more.
 """

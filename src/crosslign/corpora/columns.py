@@ -1,4 +1,4 @@
-"""Which columns of a table hold sentences, and which of them hold their languages."""
+"""Text and language columns of each shape of table."""
 
 from __future__ import annotations
 

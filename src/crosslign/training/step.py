@@ -1,4 +1,4 @@
-"""The forward and backward half of one training step, in the order that docs/add-a-method.md gives."""
+"""One training step up to the gradients: batches, plans of the terms, encoding, losses, backward pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The weighted terms of a recipe, and the training sets that they draw from."""
+"""Terms of a recipe (objectives with weights), its parts, and the training sets that terms draw batches from."""
 
 from __future__ import annotations
 
