@@ -13,8 +13,12 @@ from crosslign.config.mining import (
     mine_recipe,
     mined_folder,
     mined_members,
+    pairs_recipe,
     require_there,
+    search_recipe,
     side_file,
+    texts_recipe,
+    vectors_recipe,
 )
 from crosslign.config.overlap import expected_none, overlap_inputs
 from crosslign.config.readouts import readout as readout_entry

@@ -9,19 +9,8 @@ def stand_in_sources():
     ]
 
 
-def source_entry(source):
-    """A source's entry without its files, which recipes name one by one."""
-    entry = graph.settings_of(project.sources[source])
-    return {key: value for key, value in entry.items() if key != "files"}
-
-
 def source_recipe(wildcards):
-    file = graph.source_file(project, wildcards.source, wildcards.file)
-    return {
-        "source": wildcards.source,
-        "entry": source_entry(wildcards.source),
-        "file": graph.settings_of(file),
-    }
+    return graph.source_recipe(project, wildcards.source, wildcards.file)
 
 
 def fetch_hints(wildcards):
@@ -44,16 +33,13 @@ def own_file_of(wildcards):
 def stand_in_recipe(source):
     return {
         "source": source,
-        "entry": source_entry(source),
+        "entry": graph.source_entry(project, source),
         "files": [graph.settings_of(file) for file in project.sources[source]["files"]],
     }
 
 
 def encoder_recipe(wildcards):
-    return {
-        "encoder": wildcards.encoder,
-        "entry": graph.settings_of(project.encoders[wildcards.encoder]),
-    }
+    return graph.encoder_recipe(project, wildcards.encoder)
 
 
 def corpus_inputs(wildcards):
@@ -215,27 +201,20 @@ def own_side(wildcards):
     return side_file(project, mine_recipe(project, wildcards.mine), wildcards.side)
 
 
-def mining(mine, *keys):
-    """What one step takes of the recipe, so that a changed threshold searches nothing again."""
-    recipe = mine_recipe(project, mine)
-    return {"mine": mine, **{key: recipe[key] for key in keys}}
-
-
 def mining_texts(wildcards):
-    recipe = mine_recipe(project, wildcards.mine)
-    keys = mining(wildcards.mine, "dedup", "limit", "licence")
-    return {**keys, "side": wildcards.side, **recipe[wildcards.side]}
+    return texts_recipe(mine_recipe(project, wildcards.mine), wildcards.side)
 
 
 def mining_embedding(wildcards):
-    keys = ("run", "checkpoint", "encoders", "readout", "readout_entry", "embeddings")
-    return {**mining(wildcards.mine, *keys), "side": wildcards.side}
+    return vectors_recipe(mine_recipe(project, wildcards.mine), wildcards.side)
+
+
+def mining_search(wildcards):
+    return search_recipe(mine_recipe(project, wildcards.mine))
 
 
 def mining_pairs(wildcards):
-    keys = ("run", "checkpoint", "readout", "embeddings", "dedup", "k", "margin")
-    more = ("encoders", "retrieval", "threshold", "output", "backend")
-    return mining(wildcards.mine, *keys, *more)
+    return pairs_recipe(mine_recipe(project, wildcards.mine))
 
 
 def mining_members(wildcards):

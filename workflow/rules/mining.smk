@@ -71,9 +71,7 @@ rule mine_search:
         **needs("mine_search"),
         gpu=GPUS,
     params:
-        **versioned(
-            "mine_search", lambda w: mining(w.mine, "k", "backend", "search_options")
-        ),
+        **versioned("mine_search", mining_search),
         work=lambda w: str(paths.checkpoints(f"mine/{w.mine}")),
         root=lambda w: str(paths.results),
     message:

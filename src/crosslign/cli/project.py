@@ -6,6 +6,7 @@ import shlex
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+import crosslign
 from crosslign.config.load import load_project
 from crosslign.config.project import Project
 from crosslign.config.settings import own_file, parsed, read_settings
@@ -17,6 +18,18 @@ def project_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--directory", type=Path, default=Path.cwd(), help="the project's folder (default: here)")
     parser.add_argument("--configfile", type=Path, help="configuration file to lay over config/config.yaml, as Snakemake does")
     parser.add_argument("--config", nargs="*", default=[], metavar="KEY=VALUE", help="override configuration keys, as Snakemake does")
+
+
+def project_folder(given: Path) -> Path:
+    """Return a folder that holds `config/` and `workflow/`: the given one, or else the one that this library was installed from.
+
+    Raises:
+        InputError: neither does.
+    """
+    for folder in (given, Path(crosslign.__file__).resolve().parents[2]):
+        if (folder / "config" / "encoders.yaml").exists():
+            return folder
+    raise InputError("no catalogs here", where=str(given / "config"), do="Give the project's folder: --directory /path/to/crosslign")
 
 
 def read_project(args: Namespace) -> Project:

@@ -51,6 +51,22 @@ def source_paths(project: Project, source: str) -> dict[str, Path]:
     return {file["name"]: project.paths.download(source, file["name"]) for file in project.sources[source]["files"]}
 
 
+def source_entry(project: Project, source: str) -> dict[str, Any]:
+    """Return a source's entry without its files, which recipes name one by one."""
+    return {key: value for key, value in settings_of(project.sources[source]).items() if key != "files"}
+
+
+def source_recipe(project: Project, source: str, name: str) -> dict[str, Any]:
+    """Return the recipe of fetching one file."""
+    entry = source_entry(project, source)
+    return {"source": source, "entry": entry, "file": settings_of(source_file(project, source, name))}
+
+
+def encoder_recipe(project: Project, encoder: str) -> dict[str, Any]:
+    """Return the recipe of preparing a base encoder."""
+    return {"encoder": encoder, "entry": settings_of(project.encoders[encoder])}
+
+
 def corpus_langs(entry: Mapping[str, Any]) -> str:
     """Return the file stem of a corpus: `de`, `de-en` or `all`."""
     if entry["kind"] == "mono" and len(entry["langs"]) == 1:

@@ -155,6 +155,39 @@ def mine_recipe(project: Project, name: str) -> dict[str, Any]:
     }
 
 
+def _step(recipe: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    """Return what one step takes of a recipe, so that a changed threshold searches nothing again."""
+    return {"mine": recipe["mine"], **{key: recipe[key] for key in keys}}
+
+
+def texts_recipe(recipe: Mapping[str, Any], side: str) -> dict[str, Any]:
+    """Return what reading one side takes of a mining's recipe."""
+    return {**_step(recipe, "dedup", "limit", "licence"), "side": side, **recipe[side]}
+
+
+def vectors_recipe(recipe: Mapping[str, Any], side: str) -> dict[str, Any]:
+    """Return what encoding one side takes of a mining's recipe."""
+    return {**_step(recipe, "run", "checkpoint", "encoders", "readout", "readout_entry", "embeddings"), "side": side}
+
+
+def search_recipe(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the search takes of a mining's recipe."""
+    return _step(recipe, "k", "backend", "search_options")
+
+
+def pairs_recipe(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what choosing pairs takes of a mining's recipe."""
+    keys = ("run", "checkpoint", "readout", "embeddings", "dedup", "k", "margin", "encoders", "retrieval", "threshold", "output", "backend")
+    return _step(recipe, *keys)
+
+
+def reading(recipe: Mapping[str, Any]) -> str:
+    """Return in words what reads the sentences, and how."""
+    encoders = ", ".join(recipe["encoders"])
+    trained = "" if [recipe["run"]] == recipe["encoders"] else f"{recipe['run']} ({recipe['checkpoint']}), "
+    return f"{trained}{encoders}, readout {recipe['readout']}, to {recipe['readout_entry']['max_length']} tokens"
+
+
 def side_file(project: Project, recipe: Mapping[str, Any], side: str) -> Path:
     """Return the user's file of one side; relative ones are relative to the project, `~` is the home folder."""
     return project.root / Path(recipe[side]["file"]).expanduser()

@@ -128,7 +128,7 @@ def execute(
     end_on_hangup()
     try:
         with only_one(Path(log)):
-            _execute(stage, inputs, outputs, dict(params), threads, Path(log), dict(resources))
+            perform(stage, inputs, outputs, dict(params), threads, Path(log), dict(resources))
     except CrosslignError as error:
         level = logging.CRITICAL if isinstance(error, InputError) else logging.ERROR
         logging.getLogger("crosslign").log(level, "%s", error)
@@ -141,7 +141,7 @@ def _lineage(rule: str, settings: Paths, inputs: list[Path], threads: int) -> Li
     return Lineage(rule, recipe, inputs, root, settings.get("seed"), threads, version, beside_recipe(settings, root), code)
 
 
-def _execute(
+def perform(
     stage: Callable[[Job], None],
     inputs: Iterable[tuple[str, Any]],
     outputs: Iterable[tuple[str, Any]],
@@ -150,6 +150,11 @@ def _execute(
     log: Path,
     resources: Mapping[str, Any],
 ) -> None:
+    """Do what `execute` does, inside a process that has more to do: alone is what it must be already, and errors leave it as they are.
+
+    Raises:
+        CrosslignError: the stage cannot do its work; says why.
+    """
     rule = stage.__name__
     threads = int(settings.get("threads", threads))
     _start_log(log, rule)

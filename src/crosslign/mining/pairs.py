@@ -1,8 +1,8 @@
-"""Mined pairs with their sentences, best first, as a TSV for people and a Parquet file for programs."""
+"""Mined pairs with their sentences, best first, as files of text for people and a Parquet file for programs."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from crosslign.errors import InputError
 from crosslign.files import atomic_path, read_rows, write_batches
+from crosslign.mining.formats import TEXT_WRITERS, About
 from crosslign.mining.knn import Neighbours
 from crosslign.mining.margin import Margin, Pairs, Retrieval, mine
 from crosslign.vectors import blocks
@@ -31,8 +32,6 @@ RECALL = pa.field("recall_at_k", pa.float64())
 """Last column of pairs that depend on an approximate search: the same number beside every score."""
 
 BATCH = 65_536
-BREAKS = dict.fromkeys([*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029], " ")
-"""Control codes and what some programs end a line at are spaces in the TSV; Parquet keeps the sentence as it is."""
 
 
 class _Side:
@@ -40,6 +39,7 @@ class _Side:
 
     def __init__(self, texts: Path) -> None:
         table = read_rows(texts, "texts")
+        self.lang = str(table["lang"][0].as_py()) if len(table) else ""
         self.lines = pc.cast(table["text_id"], pa.int64()).to_numpy()
         # 64-bit offsets: the sentences of one side may exceed 2 GiB.
         self._texts = pc.cast(table["text"], pa.large_string()).combine_chunks()
@@ -70,19 +70,10 @@ def _tables(pairs: Pairs, above: np.ndarray, source: _Side, target: _Side, recal
         yield pa.table([*columns, *extra], schema=schema)
 
 
-def _write_tsv(path: Path, tables: Iterator[pa.Table], schema: pa.Schema) -> None:
-    with atomic_path(path) as temporary, open(temporary, "w", encoding="utf-8", newline="\n") as out:
-        out.write("\t".join(schema.names) + "\n")
-        for table in tables:
-            for score, above, source, target, left, right, *recall in zip(*(table[name].to_pylist() for name in schema.names), strict=True):
-                cells = [f"{score:.6f}", str(above).lower(), str(source), str(target), left.translate(BREAKS), right.translate(BREAKS)]
-                out.write("\t".join([*cells, *(f"{value:.4f}" for value in recall)]) + "\n")
-
-
 def write_pairs(
     near: Neighbours,
     texts: tuple[Path, Path],
-    outputs: tuple[Path, Path],
+    outputs: Mapping[str, Path],
     *,
     margin: Margin,
     retrieval: Retrieval,
@@ -95,13 +86,13 @@ def write_pairs(
     Args:
         near: nearest neighbours of both sides.
         texts: Parquet files of the two sides, of the kind `texts`, row-aligned with what was searched.
-        outputs: the TSV and the Parquet file: score, above_threshold, source_line, target_line, source_text, target_text;
-            best first, of equal scores by line; each written whole or not at all. Pairs of an approximate search have a last column
-            `recall_at_k`.
+        outputs: files by what they are, `parquet` or a name of `formats.TEXT_WRITERS`; the tables have score, above_threshold,
+            source_line, target_line, source_text, target_text; best first, of equal scores by line; each written whole or not at all.
+            Pairs of an approximate search have a last column `recall_at_k`.
         margin, retrieval: as `mine` takes them.
         threshold: lowest score that is above it; None: all are.
         only_above: leave the others out.
-        encoders: base encoders that read the sentences; the Parquet file names them in the metadata of its schema.
+        encoders: base encoders that read the sentences; Parquet names them in the metadata of its schema, TMX in its head.
 
     Returns:
         pairs found, pairs above the threshold, pairs written, the threshold, and the recall of an approximate search, else None.
@@ -118,11 +109,13 @@ def write_pairs(
     counts = {"pairs": len(pairs), "above_threshold": int(above.sum()), "threshold": threshold}
     if only_above:
         pairs, above = pairs.take(above), above[above]
-    with ExitStack() as both:
-        # The TSV gets its name only when the Parquet file is whole as well.
-        tsv, parquet = (both.enter_context(atomic_path(path)) for path in outputs)
-        schema = _schema(near.recall)
-        marked = schema.with_metadata({"encoders": ", ".join(encoders)}) if encoders else schema
-        written = write_batches(parquet, _tables(pairs, above, source, target, near.recall), marked)
-        _write_tsv(tsv, _tables(pairs, above, source, target, near.recall), schema)
-    return {**counts, "written": written, "recall_at_k": near.recall}
+    schema, about = _schema(near.recall), About((source.lang, target.lang), ", ".join(encoders))
+    with ExitStack() as all_of_them:
+        # None gets its name before the last is whole.
+        for name, path in outputs.items():
+            temporary, tables = all_of_them.enter_context(atomic_path(path)), _tables(pairs, above, source, target, near.recall)
+            if name == "parquet":
+                write_batches(temporary, tables, schema.with_metadata({"encoders": about.encoders}) if encoders else schema)
+            else:
+                TEXT_WRITERS[name](temporary, tables, schema, about)
+    return {**counts, "written": len(pairs), "recall_at_k": near.recall}

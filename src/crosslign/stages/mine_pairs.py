@@ -17,7 +17,7 @@ def mine_pairs(job: Job) -> None:
             write_pairs(
                 read_neighbours(job.inputs["neighbours"]),
                 (job.inputs["source"], job.inputs["target"]),
-                (out["tsv"], out["parquet"]),
+                out,
                 margin=recipe["margin"],
                 retrieval=recipe["retrieval"],
                 threshold=recipe["threshold"],

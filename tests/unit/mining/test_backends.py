@@ -150,10 +150,10 @@ def test_recall_stands_beside_every_pair_of_an_approximate_search(tmp_path: Path
     assert near.recall == near.turned().recall == recall
     for side in "st":
         write_rows(tmp_path / f"{side}.parquet", pa.table({"text_id": list("123"), "lang": ["de"] * 3, "text": list("abc")}), "texts")
-    texts, outputs = (tmp_path / "s.parquet", tmp_path / "t.parquet"), (tmp_path / "out.tsv", tmp_path / "out.parquet")
+    texts, outputs = (tmp_path / "s.parquet", tmp_path / "t.parquet"), {"tsv": tmp_path / "out.tsv", "parquet": tmp_path / "out.parquet"}
     counts = write_pairs(near, texts, outputs, margin="absolute", retrieval="max", threshold=None)
     assert counts["recall_at_k"] == recall
-    header, *lines = outputs[0].read_text().splitlines()
+    header, *lines = outputs["tsv"].read_text().splitlines()
     assert header.split("\t")[-1] == "recall_at_k"
     assert [line.split("\t")[-1] for line in lines] == [f"{recall:.4f}"] * 3
-    assert pq.read_table(outputs[1])["recall_at_k"].to_pylist() == [recall] * 3
+    assert pq.read_table(outputs["parquet"])["recall_at_k"].to_pylist() == [recall] * 3

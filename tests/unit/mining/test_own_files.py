@@ -92,37 +92,42 @@ def test_pairs_by_hand(tmp_path: Path) -> None:
     # f = ((1 + .8) / 2, (.6 + 0) / 2) = (.9, .3); b = ((1 + 0) / 2, (.8 + .6) / 2) = (.5, .7).
     # Ratios: (0,0) 1 / .7, (0,1) .8 / .8, (1,0) 0, (1,1) .6 / .5.
     near, texts = hand_case(tmp_path)
-    outputs = tmp_path / "out.tsv", tmp_path / "out.parquet"
+    outputs = {"tsv": tmp_path / "out.tsv", "parquet": tmp_path / "out.parquet"}
     counts = write_pairs(near, texts, outputs, margin="ratio", retrieval="max", threshold=1.25)
     assert counts == {"pairs": 2, "above_threshold": 1, "threshold": 1.25, "written": 2, "recall_at_k": None}
-    rows = pq.read_table(outputs[1]).to_pylist()
+    rows = pq.read_table(outputs["parquet"]).to_pylist()
     assert [row["score"] for row in rows] == pytest.approx([1 / 0.7, 1.2], abs=1e-7)
     assert [(row["source_line"], row["target_line"], row["above_threshold"]) for row in rows] == [(1, 1, True), (2, 2, False)]
     assert [(row["source_text"], row["target_text"]) for row in rows] == [("eins", "one"), ("zw\tei", "two")]
-    assert outputs[0].read_bytes().decode().split("\n") == [
+    assert outputs["tsv"].read_bytes().decode().split("\n") == [
         "score\tabove_threshold\tsource_line\ttarget_line\tsource_text\ttarget_text",
         "1.428571\ttrue\t1\t1\teins\tone",
         "1.200000\tfalse\t2\t2\tzw ei\ttwo",
         "",
     ]
     counts = write_pairs(near, texts, outputs, margin="ratio", retrieval="max", threshold=1.25, only_above=True)
-    assert counts["written"] == pq.read_table(outputs[1]).num_rows == 1
+    assert counts["written"] == pq.read_table(outputs["parquet"]).num_rows == 1
 
 
 def test_a_score_at_the_threshold_is_above_it_and_pairs_without_a_score_are_left_out(tmp_path: Path) -> None:
     x, y = np.eye(3)[:2], np.eye(3)[[2, 0]]  # zwei and three are orthogonal to all: a mean of 0, no ratio
     texts = write_texts(tmp_path / "s.parquet", ["eins", "zwei"], "de"), write_texts(tmp_path / "t.parquet", ["three", "one"])
-    outputs = tmp_path / "out.tsv", tmp_path / "out.parquet"
+    outputs = {"tsv": tmp_path / "out.tsv", "parquet": tmp_path / "out.parquet"}
     counts = write_pairs(neighbours(x, y, 1), texts, outputs, margin="ratio", retrieval="fwd", threshold=1.0)
     assert (counts["pairs"], counts["above_threshold"], counts["written"]) == (1, 1, 1)
-    assert [(row["score"], row["above_threshold"]) for row in pq.read_table(outputs[1]).to_pylist()] == [(1.0, True)]
+    assert [(row["score"], row["above_threshold"]) for row in pq.read_table(outputs["parquet"]).to_pylist()] == [(1.0, True)]
 
 
 def test_pairs_are_best_first_whatever_the_retrieval(tmp_path: Path) -> None:
     x, y = np.array([[0.8, 0.6], [1.0, 0.0]]), np.array([[1.0, 0.0], [0.6, 0.8]])
     texts = write_texts(tmp_path / "s.parquet", ["a", "b"], "de"), write_texts(tmp_path / "t.parquet", ["c", "d"])
     write_pairs(
-        neighbours(x, y, 1), texts, (tmp_path / "o.tsv", tmp_path / "o.parquet"), margin="absolute", retrieval="fwd", threshold=None
+        neighbours(x, y, 1),
+        texts,
+        {"tsv": tmp_path / "o.tsv", "parquet": tmp_path / "o.parquet"},
+        margin="absolute",
+        retrieval="fwd",
+        threshold=None,
     )
     rows = pq.read_table(tmp_path / "o.parquet").to_pylist()
     assert [(row["source_text"], row["target_text"]) for row in rows] == [("b", "c"), ("a", "d")]
@@ -134,13 +139,13 @@ def test_nothing_in_a_sentence_breaks_a_row(tmp_path: Path) -> None:
     texts = [f"ein{chr(code)}s" for code in (*range(1, 10), *range(11, 0x20), 0x7F, 0x85, 0x9B, 0x2028, 0x2029)] + ['"zwei', "dr\\ei'"]
     near = neighbours(*(np.random.default_rng(0).standard_normal((len(texts), 16)) for _ in range(2)), 2)
     paths = write_texts(tmp_path / "s.parquet", texts, "de"), write_texts(tmp_path / "t.parquet", texts)
-    outputs = tmp_path / "out.tsv", tmp_path / "out.parquet"
+    outputs = {"tsv": tmp_path / "out.tsv", "parquet": tmp_path / "out.parquet"}
     write_pairs(near, paths, outputs, margin="distance", retrieval="fwd", threshold=None)
-    header, *rows = [line.split("\t") for line in outputs[0].read_text(encoding="utf-8").splitlines()]
+    header, *rows = [line.split("\t") for line in outputs["tsv"].read_text(encoding="utf-8").splitlines()]
     assert {len(row) for row in rows} == {len(header)}
     expected = {str(number): "ein s" if text.startswith("ein") else text for number, text in enumerate(texts, start=1)}
     assert {row[2]: row[4] for row in rows} == expected
-    assert sorted(pq.read_table(outputs[1])["source_text"].to_pylist()) == sorted(texts)
+    assert sorted(pq.read_table(outputs["parquet"])["source_text"].to_pylist()) == sorted(texts)
 
 
 def test_batches_change_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -153,9 +158,9 @@ def test_batches_change_no_byte(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     found = []
     for batch in (7, 65_536):
         monkeypatch.setattr("crosslign.mining.pairs.BATCH", batch)
-        outputs = tmp_path / f"{batch}.tsv", tmp_path / f"{batch}.parquet"
+        outputs = {"tsv": tmp_path / f"{batch}.tsv", "parquet": tmp_path / f"{batch}.parquet"}
         write_pairs(near, texts, outputs, margin="distance", retrieval="fwd", threshold=None)
-        found.append([path.read_bytes() for path in outputs])
+        found.append([path.read_bytes() for path in outputs.values()])
     assert found[0] == found[1]
 
 
@@ -163,7 +168,7 @@ def test_sentences_of_another_search_are_refused(tmp_path: Path) -> None:
     near, (source, _) = hand_case(tmp_path)
     other = write_texts(tmp_path / "u.parquet", ["one", "two", "three"])
     with pytest.raises(InputError, match="2 and 3 sentences, 2 and 2 rows"):
-        write_pairs(near, (source, other), (tmp_path / "a", tmp_path / "b"), margin="ratio", retrieval="max", threshold=None)
+        write_pairs(near, (source, other), {"tsv": tmp_path / "a"}, margin="ratio", retrieval="max", threshold=None)
 
 
 def test_neighbours_come_back_as_they_were(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ import shutil
 import socket
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import metadata, util
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -17,7 +17,8 @@ from urllib.request import getproxies, proxy_bypass
 
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
-from crosslign.corpora.sources._network import is_offline
+from crosslign.config.project import Project
+from crosslign.corpora.sources._network import is_offline, require_network
 from crosslign.errors import InputError
 from crosslign.jobs.engine import KNOWN as ENGINE
 from crosslign.jobs.engine import unknown_version
@@ -150,6 +151,23 @@ def _own_file() -> Finding:
     return OK, name, "found: Slurm takes a job with its names"
 
 
+def _sources(project: Project, targets: Sequence[str]) -> int:
+    """Print what publishers say of the files of targets; 1 where one is gone, gated or of another size.
+
+    Raises:
+        NetworkError: downloads are switched off.
+    """
+    from crosslign.config.data_plan import data_plan
+    from crosslign.corpora.survey import MISSING, survey, survey_lines
+
+    require_network("the heads of the files", "doctor --sources")
+    heads = survey(project, data_plan(project, targets))
+    print("\n".join(survey_lines(heads)))
+    bad = sum(head.state in MISSING for head in heads)
+    print(f"{len(heads)} addresses asked, {bad} of them cannot be used as they are")
+    return 1 if bad else 0
+
+
 @COMMANDS.register()
 class Doctor:
     """Looks at Python, packages, GPU, disk, mirrors, network and Slurm."""
@@ -157,12 +175,16 @@ class Doctor:
     help = "check this machine and say what to do"
 
     def arguments(self, parser: ArgumentParser) -> None:
-        """Declare the project."""
+        """Declare the project, and whether publishers are asked."""
+        parser.add_argument("targets", nargs="*", help="with --sources: targets, as of plan (default: those of the configuration)")
+        parser.add_argument("--sources", action="store_true", help="ask the heads of all addresses of the targets' files")
         project_arguments(parser)
 
     def run(self, args: Namespace) -> int:
         """Print what was found; 1 where something stands in the way."""
         project = read_project(args)
+        if args.sources:
+            return _sources(project, args.targets or project.settings["targets"])
         checks = (python_and_packages(), devices(), storage(project.paths.results, project.mirrors), network(), scheduler())
         found = [finding for check in checks for finding in check]
         for state, what, text in found:

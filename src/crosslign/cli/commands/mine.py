@@ -1,23 +1,30 @@
-"""`crosslign mine NAME`: build the pairs of one entry of `mine:` and say where they are."""
+"""`crosslign mine`: pairs of two files, or of one entry of `mine:`, and what they look like."""
 
 from __future__ import annotations
 
+import os
 import shlex
 import signal
 import subprocess
 import sys
+import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from crosslign.cli import COMMANDS
-from crosslign.cli.project import project_arguments, read_project
-from crosslign.config.mining import mine_recipe, require_there
+from crosslign.cli.project import project_arguments, project_folder, read_project
+from crosslign.config.mining import DEFAULTS, mine_recipe, reading, require_there
 from crosslign.config.settings import own_file
+from crosslign.console import number_of
+from crosslign.durations import duration
+from crosslign.errors import InputError
 from crosslign.files.lineage import lineage_path
 from crosslign.files.records import read_json
-from crosslign.paths import MINED_FORMATS
+from crosslign.mining.formats import FILES
+from crosslign.mining.summary import cut_text, summary_lines
+from crosslign.paths import MINED_FORMATS, MINED_SIDES
 
 
 def _run(command: Sequence[str], folder: Path) -> int:
@@ -34,55 +41,135 @@ def _run(command: Sequence[str], folder: Path) -> int:
             signal.signal(signal.SIGTERM, before[1])
 
 
-def reading(recipe: Mapping[str, Any]) -> str:
-    """Return in words what reads the sentences, and how."""
-    encoders = ", ".join(recipe["encoders"])
-    trained = "" if [recipe["run"]] == recipe["encoders"] else f"{recipe['run']} ({recipe['checkpoint']}), "
-    return f"{trained}{encoders}, readout {recipe['readout']}, to {recipe['readout_entry']['max_length']} tokens"
+def _said(recipe: Mapping[str, Any], sides: Mapping[str, tuple[Path, Path]], pairs: Path) -> Iterator[str]:
+    """Yield what a finished mining is to be told by."""
+    yield f"encoder: {reading(recipe)}"
+    for side, (texts, vectors) in sides.items():
+        read, encoded = (read_json(lineage_path(path))["counts"] for path in (texts, vectors))
+        passed = f"{read['lines']:,} lines, {read['empty']:,} empty, {read['repeated']:,} repeated"
+        yield f"{side}: {passed}; {cut_text(encoded['truncated'], read['sentences'], recipe['readout_entry']['max_length'])}"
+    counts = read_json(lineage_path(pairs))["counts"]
+    if counts["recall_at_k"] is not None:
+        yield f"the search was approximate: recall@{recipe['k']} {counts['recall_at_k']:.4f} on a sample"
+    if counts["threshold"] is not None:
+        yield f"{counts['above_threshold']:,} of {number_of(counts['pairs'], 'pair')} above the threshold ({counts['threshold']})"
+    yield from summary_lines(pairs)
+
+
+ENDINGS = {".tsv": "tsv", ".parquet": "parquet", ".tmx": "tmx"}
+"""Formats by the ending of an output's name."""
+
+
+def output_files(out: Path, form: str | None, langs: Sequence[str]) -> dict[str, Path]:
+    """Return the files of an output by what they are; `moses` are two, `OUT.<language>` each.
+
+    Raises:
+        InputError: the name says no format, or the format needs languages that nobody named.
+    """
+    chosen = form or ENDINGS.get(out.suffix)
+    if chosen is None:
+        raise InputError(
+            f"no format is called {out.suffix!r}", where=str(out), why="known: .tsv, .parquet, .tmx", do="Or say --format moses"
+        )
+    if chosen in ("tmx", "moses") and langs[0] == langs[1]:
+        why = "its files are called by their languages" if chosen == "moses" else "each of its segments has one"
+        raise InputError(f"{chosen} needs the two languages", where=str(out), why=why, do="Say for example --langs de en")
+    if chosen == "moses":
+        return {name: out.with_name(f"{out.name}.{lang}") for name, lang in zip(FILES[chosen], langs, strict=True)}
+    return dict.fromkeys(FILES[chosen], out)
 
 
 @COMMANDS.register()
 class Mine:
-    """Checks the entry, starts Snakemake for its two files, and prints what was found."""
+    """Mines two files in this process, or starts Snakemake for an entry of `mine:`, and prints what was found."""
 
-    help = "mine sentence pairs from two files of your own (an entry of `mine:` in config.yaml)"
+    help = "mine sentence pairs from two files of your own (two files, or an entry of `mine:` in config.yaml)"
 
     def arguments(self, parser: ArgumentParser) -> None:
-        """Declare the entry, and what Snakemake is given."""
+        """Declare files or the entry, and what each of the two ways takes."""
         project_arguments(parser)
-        parser.add_argument("name", help="id of the entry under mine: in config.yaml")
-        parser.add_argument("--cores", default="all", help="cores for the whole run (default: all)")
-        parser.add_argument("--profile", help="Snakemake profile, for a cluster")
+        parser.add_argument(
+            "names", nargs="+", metavar="FILE FILE | ENTRY", help="two files of sentences, or the id of an entry under mine:"
+        )
         parser.add_argument("--allow-tiny", action="store_true", help="at a scale of synthetic data: read with its tiny encoder")
-        parser.add_argument("--dry-run", action="store_true", help="only show what would run")
+        files = parser.add_argument_group("of two files")
+        files.add_argument("-o", "--output", type=Path, help="pairs.tsv, pairs.parquet, pairs.tmx; what comes on the way lies beside it")
+        files.add_argument("--encoder", default=DEFAULTS["system"], help=f"a base encoder of the catalog (default: {DEFAULTS['system']})")
+        files.add_argument("--format", choices=sorted(FILES), help="in the place of the output's ending; moses: two files, OUT.<language>")
+        files.add_argument("--langs", nargs=2, metavar="LANG", help="languages of the files, such as de en (TMX and moses need them)")
+        files.add_argument("--threshold", type=float, help="write pairs with this score or more alone (default: all)")
+        files.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="threads (default: the cores of this machine)")
+        entry = parser.add_argument_group("of an entry")
+        entry.add_argument("--cores", default="all", help="cores for the whole run (default: all)")
+        entry.add_argument("--profile", help="Snakemake profile, for a cluster")
+        entry.add_argument("--dry-run", action="store_true", help="only show what would run")
 
     def run(self, args: Namespace) -> int:
-        """Start Snakemake; return its exit code."""
+        """Mine; return 0, or the exit code of Snakemake.
+
+        Raises:
+            InputError: neither two files nor one entry.
+        """
+        if len(args.names) == 1:
+            return self._entry(args, args.names[0])
+        if len(args.names) == 2:
+            return self._files(args)
+        raise InputError(f"{len(args.names)} names", where="crosslign mine", do="Name two files of sentences, or one entry of `mine:`")
+
+    def _files(self, args: Namespace) -> int:
+        """Mine two files in this process."""
+        from crosslign.cli.two_files import cache_folder, mine_files
+
+        start = time.monotonic()
+        if args.output is None:
+            raise InputError("no output", where="crosslign mine", do="Say for example -o pairs.tsv")
+        langs = args.langs or ["und", "und"]
+        sides = {
+            side: {"file": str(Path(name).absolute()), "lang": lang}
+            for side, name, lang in zip(MINED_SIDES, args.names, langs, strict=True)
+        }
+        outputs = {name: path.absolute() for name, path in output_files(args.output, args.format, langs).items()}
+        if clash := [side["file"] for side in sides.values() if Path(side["file"]) in outputs.values()]:
+            raise InputError("the output is one of the two files", where=clash[0])
+        entry = {**DEFAULTS, **sides, "system": args.encoder, "threads": max(1, args.threads), "allow_tiny": args.allow_tiny}
+        if args.threshold is not None:
+            entry |= {"threshold": args.threshold, "output": "above_threshold"}
+        args.directory = project_folder(args.directory)
+        args.config = [*args.config, f"results={cache_folder()}", "papers=[quickstart]"]
+        mined = mine_files(read_project(args), entry, outputs)
+        for line in _said(mined.recipe, mined.sides, mined.pairs):
+            print(line)
+        mined.forget()
+        print(f"done in {duration(time.monotonic() - start)}:")
+        for path in outputs.values():
+            print(f"  {path}")
+        return 0
+
+    def _entry(self, args: Namespace, name: str) -> int:
+        """Start Snakemake for an entry; return its exit code."""
         if args.allow_tiny:
-            args.config = [*args.config, f"mine={{{args.name}: {{allow_tiny: true}}}}"]
+            args.config = [*args.config, f"mine={{{name}: {{allow_tiny: true}}}}"]
         project = read_project(args)
-        recipe = mine_recipe(project, args.name)
-        require_there(project, args.name)
+        recipe = mine_recipe(project, name)
+        require_there(project, name)
         print(f"encoder: {reading(recipe)}", file=sys.stderr)
         if recipe["limit"]:
             print(f"the scale {project.settings['scale']} reads the first {recipe['limit']:,} lines of each file alone", file=sys.stderr)
-        outputs = [project.paths.mined(args.name, form) for form in MINED_FORMATS]
+        outputs = [project.paths.mined(name, form) for form in MINED_FORMATS]
         # A profile for a cluster brings a configuration of its own, which a file that is named here takes the place of.
         file = args.configfile or own_file(args.directory, args.directory)
-        command = [sys.executable, "-m", "snakemake", args.name, "--cores", args.cores, "--configfile", str(file.resolve())]
+        command = [sys.executable, "-m", "snakemake", name, "--cores", args.cores, "--configfile", str(file.resolve())]
         command += ["--config", *args.config] if args.config else []
         command += ["--profile", args.profile] if args.profile else []
         command += ["--dry-run"] if args.dry_run else []
         print(f"+ {shlex.join(command[2:])}", file=sys.stderr, flush=True)
         code = _run(command, args.directory)
         if not code and not args.dry_run:
-            counts = read_json(lineage_path(outputs[0]))["counts"]
-            found = f"{counts['above_threshold']} of {counts['pairs']} pairs above the threshold ({counts['threshold']})"
-            print(f"{found}, read by {reading(recipe)}:")
+            sides = {side: (project.paths.mined_texts(name, side), project.paths.mined_embeddings(name, side)) for side in MINED_SIDES}
+            for line in _said(recipe, sides, project.paths.mined(name, "parquet")):
+                print(line)
             if recipe["limit"]:
-                print(f"  of the first {recipe['limit']:,} lines of each file alone: the scale is {project.settings['scale']}")
-            if counts["recall_at_k"] is not None:
-                print(f"  the search was approximate: recall@{recipe['k']} {counts['recall_at_k']:.4f} on a sample")
+                print(f"of the first {recipe['limit']:,} lines of each file alone: the scale is {project.settings['scale']}")
             for output in outputs:
                 print(f"  {output}")
         return code

@@ -43,6 +43,8 @@ def hub_error(what: str, error: Exception, where: str, do: str = "") -> NetworkE
         do = "The name may be misspelt, or the repository private: HF_TOKEN names a token that may read it"
     elif "CERTIFICATE_VERIFY_FAILED" in why:
         do = "Where your site's proxy signs for others, name its certificates (a file in PEM form) in SSL_CERT_FILE"
+    elif not status and not isinstance(error, hub.OfflineModeIsEnabled) and not is_offline():
+        return TransientError(lost, where=where, why=why, do=do)  # the line went dead
     return NetworkError(lost, where=where, why=why, do=do)
 
 

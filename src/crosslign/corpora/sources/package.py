@@ -16,7 +16,9 @@ from crosslign.errors import InputError, NetworkError
 from crosslign.files.checksums import copy_summed
 
 PIP = ("-m", "pip", "download", "--no-deps", "--only-binary=:all:", "--ignore-requires-python", "--no-input", "--progress-bar=off")
-PASSING = re.compile(r"IncompleteRead|incomplete-download|Timeout|Connection(?:Reset|Error)|Remote end closed|error (?:408|429|5\d\d)")
+PASSING = re.compile(
+    r"from versions: none|IncompleteRead|incomplete-download|Timeout|Connection(?:Reset|Error)|Remote end closed|error (?:408|429|5\d\d)"
+)
 """What pip says of failures that another try may cure."""
 
 

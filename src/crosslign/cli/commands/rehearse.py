@@ -1,0 +1,48 @@
+"""`crosslign rehearse`: the downloads of a target, tried on this machine against servers that fail as publishers do."""
+
+from __future__ import annotations
+
+import tempfile
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
+from pathlib import Path
+
+from crosslign.cli import COMMANDS
+from crosslign.cli.project import project_arguments, read_project
+
+
+def _share(text: str) -> float:
+    """Read a share from 0 to below 1."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = -1.0
+    if not 0 <= value < 1:
+        raise ArgumentTypeError(f"{text!r} is no number from 0 to below 1")
+    return value
+
+
+@COMMANDS.register()
+class Rehearse:
+    """Serves small files at the publishers' paths on the loopback, fails at random, and fetches all that a target downloads."""
+
+    help = "try the downloads of a target against servers on this machine that fail as publishers do"
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        """Declare targets and what goes wrong."""
+        parser.add_argument("targets", nargs="*", help="targets, as of plan, or ids of papers (default: those of the configuration)")
+        parser.add_argument("--faults", type=_share, default=0.3, help="share of the requests that go wrong (default: 0.3)")
+        parser.add_argument("--seed", type=int, default=42, help="seed of what goes wrong (default: 42)")
+        project_arguments(parser)
+
+    def run(self, args: Namespace) -> int:
+        """Print what went wrong and what came; 1 where a file is not right."""
+        from crosslign.corpora.rehearsal import rehearsal_text, rehearse
+
+        papers = [name for name in args.targets if (args.directory / "config" / "papers" / f"{name}.yaml").is_file()]
+        if papers:
+            args.config = [f"papers=[{','.join(papers)}]", *args.config]
+        project = read_project(args)
+        with tempfile.TemporaryDirectory(prefix="crosslign-rehearsal-") as folder:
+            done = rehearse(project, args.targets or project.settings["targets"], Path(folder), args.faults, args.seed)
+        print(rehearsal_text(done))
+        return 1 if done.wrong else 0

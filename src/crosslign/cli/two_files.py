@@ -1,0 +1,169 @@
+"""Two files to mined pairs in this process: the stages of the workflow one after the other, without its engine.
+
+What comes out lies beside the output; encoders and their downloads, which every mining shares, in the user's cache folder.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from crosslign.config import graph
+from crosslign.config.catalog import hints_text
+from crosslign.config.mining import mine_recipe, mined_members, pairs_recipe, reading, search_recipe, texts_recipe, vectors_recipe
+from crosslign.config.project import Project
+from crosslign.config.versions import job_versions
+from crosslign.errors import InputError
+from crosslign.jobs.alone import only_one
+from crosslign.jobs.frame import perform
+from crosslign.jobs.leases import visible_gpus
+from crosslign.paths import MINED_SIDES
+from crosslign.provenance.reruns import Asked, Reruns
+from crosslign.stages import STAGES
+
+NAME = "files"
+"""What the entry of `mine:` is called that the command line stands for."""
+PLACE = f"config/config.yaml: mine.{NAME}"
+
+
+def cache_folder() -> Path:
+    """Return where encoders and downloads of all minings lie: `$XDG_CACHE_HOME/crosslign`, or `~/.cache/crosslign`."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crosslign"
+
+
+@contextmanager
+def _named_as_given() -> Iterator[None]:
+    """Let an error name what stood on the command line, not the entry that it became."""
+    places = {f"{PLACE}.system": "--encoder", **{f"{PLACE}.{side}.lang": "--langs" for side in MINED_SIDES}}
+    try:
+        yield
+    except InputError as error:
+        raise InputError(error.what, where=places.get(error.where, error.where), why=error.why, do=error.do) from error
+
+
+@dataclass(frozen=True)
+class Mined:
+    """Finished pairs and where what was counted on the way stands.
+
+    Attributes:
+        recipe: of the mining.
+        pairs: Parquet file of the pairs.
+        sides: sentences and vectors of each side.
+        work: folder of what was needed on the way.
+    """
+
+    recipe: Mapping[str, Any]
+    pairs: Path
+    sides: Mapping[str, tuple[Path, Path]]
+    work: Path
+
+    def forget(self) -> None:
+        """Remove what was needed on the way."""
+        shutil.rmtree(self.work, ignore_errors=True)
+
+
+@dataclass
+class Steps:
+    """Runs stages in this process, each only where lineage does not say that what it makes is there.
+
+    Attributes:
+        work: folder of their logs.
+    """
+
+    work: Path
+    _reruns: Reruns = field(default_factory=Reruns)
+
+    def run(
+        self,
+        name: str,
+        recipe: Mapping[str, Any],
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Path],
+        root: Path,
+        resources: Mapping[str, Any] | None = None,
+        **params: Any,
+    ) -> None:
+        """Run one stage with the inputs, outputs, parameters and resources that its rule would give it; `root` is what lineage names from.
+
+        Raises:
+            CrosslignError: it cannot do its work; says why.
+        """
+        given = {"recipe": recipe, "version": job_versions(name, recipe), "root": str(root), **params}
+        read = [path for value in inputs.values() for path in (value if isinstance(value, list) else [value])]
+        asked = Asked(list(outputs.values()), read, [], given)
+        if all(path.exists() for path in outputs.values()) and self._reruns.described(outputs.values()) and not self._reruns.why(asked):
+            return
+        as_given = {key: [*map(str, value)] if isinstance(value, list) else str(value) for key, value in inputs.items()}
+        written = [(key, str(path)) for key, path in outputs.items()]
+        log = self.work / "logs" / f"{name}.log"
+        perform(STAGES.get(name), as_given.items(), written, given, int(params.get("threads", 1)), log, resources or {})
+        self._reruns = Reruns()  # what it has read of files may be another now
+
+
+def _prepare(project: Project, encoder: str, steps: Steps) -> None:
+    """Fetch and prepare a base encoder in the cache, where it is not there yet."""
+    paths, entry = project.paths, project.encoders[encoder]
+    files = graph.source_paths(project, entry["source"]) if "source" in entry else {}
+    mirrors = os.pathsep.join(map(str, project.mirrors))
+    for name, path in files.items():
+        source, recipe = entry["source"], graph.source_recipe(project, entry["source"], name)
+        hints = hints_text(project.sources[source], graph.source_file(project, source, name))
+        steps.run("fetch", recipe, {}, {"file": path}, paths.shared, {"mirrors": mirrors, "hints": hints}, offline=False)
+    inputs = {"files": list(files.values())} if files else {}
+    out = {"folder": paths.encoder(encoder)}
+    steps.run("prepare_encoder", graph.encoder_recipe(project, encoder), inputs, out, paths.results, offline="hub" not in entry)
+
+
+def mine_files(project: Project, entry: Mapping[str, Any], outputs: Mapping[str, Path]) -> Mined:
+    """Mine two files; what is unfinished lies beside the first output, and is removed when all is done by `Mined.forget`.
+
+    Args:
+        project: the catalogs, with the cache as its folder of results.
+        entry: as one of `mine:`; its system is a base encoder, its files are absolute.
+        outputs: files of pairs by what they are, as `mining.pairs.write_pairs` takes them.
+
+    Raises:
+        CrosslignError: an unknown encoder, a file that cannot be read, no network for the download, no room; says why.
+    """
+    project = replace(project, settings={**project.settings, "mine": {NAME: entry}})
+    with _named_as_given():
+        recipe = mine_recipe(project, NAME)
+    if recipe["system"] not in project.encoders:
+        do = "Name a trained system in an entry of `mine:` (docs/mine-your-own.md)"
+        raise InputError("two files are read by a base encoder", where="--encoder", why=f"{recipe['system']} is a trained system", do=do)
+    for side in MINED_SIDES:
+        if not Path(recipe[side]["file"]).is_file():
+            raise InputError("file is missing, or no file", where=recipe[side]["file"])
+    first = next(iter(outputs.values()))
+    work = first.with_name(f".{first.name}.mining")
+    print(f"encoder: {reading(recipe)}", file=sys.stderr, flush=True)
+    os.environ["TQDM_DISABLE"] = "1"  # other libraries' bars, before they are loaded; the stages report their own progress
+    with only_one(work / "mine"):
+        steps = Steps(work)
+        _prepare(project, recipe["encoders"][0], steps)
+        _mine(project, recipe, steps, (written := {"parquet": work / "pairs.parquet", **outputs}))
+    return Mined(recipe, written["parquet"], {side: (work / f"{side}.parquet", work / f"{side}.npy") for side in MINED_SIDES}, work)
+
+
+def _mine(project: Project, recipe: Mapping[str, Any], steps: Steps, outputs: Mapping[str, Path]) -> None:
+    """Run the four steps of mining."""
+    work, threads, gpu = steps.work, recipe["threads"], {"gpu": min(1, len(visible_gpus(os.environ)))}
+    root, encoder = work.parent, project.paths.encoder(recipe["encoders"][0])
+    members = {name: str(folder) for name, folder in mined_members(project, recipe).items()}
+    texts = {side: work / f"{side}.parquet" for side in MINED_SIDES}
+    vectors = {side: work / f"{side}.npy" for side in MINED_SIDES}
+    for side in MINED_SIDES:
+        steps.run("mine_texts", texts_recipe(recipe, side), {"file": Path(recipe[side]["file"])}, {"rows": texts[side]}, root)
+    for side in MINED_SIDES:
+        given = {"encoder": encoder, "texts": texts[side]}
+        own: dict[str, Any] = {"members": members, "work": str(work / "encoding"), "threads": threads}
+        steps.run("mine_embed", vectors_recipe(recipe, side), given, {"matrix": vectors[side]}, root, gpu, **own)
+    near, read = {"neighbours": work / "neighbours.safetensors"}, {f"{side}_texts": texts[side] for side in MINED_SIDES}
+    steps.run("mine_search", search_recipe(recipe), {**vectors, **read}, near, root, gpu, work=str(work / "search"), threads=threads)
+    steps.run("mine_pairs", pairs_recipe(recipe), {**near, **texts}, outputs, root)

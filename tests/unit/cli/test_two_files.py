@@ -1,0 +1,74 @@
+"""`crosslign mine FILE FILE`: from any folder, without the workflow's engine."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pyarrow.parquet as pq
+import pytest
+
+from crosslign.cli.commands.mine import output_files
+from crosslign.cli.main import main
+from crosslign.errors import InputError
+
+GERMAN = ["Das Haus ist alt.", "", "Wir gehen heute nach Hause.", "Das Haus ist alt.", "Der Zug kommt spät."]
+ENGLISH = ["We are going home today.", "The house is old.", "The train is late.", "Nobody knows."]
+TINY = ("--config", "scale=quick", "--allow-tiny")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    """A folder outside of the project with two files, and an empty cache."""
+    (tmp_path / "own").mkdir()
+    monkeypatch.chdir(tmp_path / "own")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    for name, lines in (("a.txt", GERMAN), ("b.txt", ENGLISH)):
+        (tmp_path / "own" / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return tmp_path / "own"
+
+
+def test_two_files_become_pairs_beside_the_output_and_encoders_stay_in_the_cache(folder):
+    blocked = "import sys; sys.modules['snakemake'] = None; from crosslign.cli.main import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", blocked, "mine", "a.txt", "b.txt", *TINY, "-o"]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    done = subprocess.run([*command, "pairs.parquet"], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert "encoder: me5_small (base), tiny_bert" in done.stderr
+    assert "source: 5 lines, 1 empty, 1 repeated; 0 sentences of 3 cut at 512 tokens" in done.stdout
+    assert "best first:" in done.stdout
+    assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "b.txt", "pairs.parquet", "pairs.parquet.lineage.json"]
+    table = pq.read_table(folder / "pairs.parquet")
+    assert {GERMAN[line - 1] for line in table["source_line"].to_pylist()} == set(table["source_text"].to_pylist())
+    assert table.schema.metadata[b"encoders"] == b"tiny_bert"
+    assert json.loads((folder / "pairs.parquet.lineage.json").read_text())["recipe"]["encoders"] == ["tiny_bert"]
+    prepared = folder.parent / "cache" / "crosslign" / "quick" / "encoders" / "tiny_bert"
+    before = prepared.stat().st_mtime_ns
+    done = subprocess.run([*command, "pairs.tmx", "--langs", "de", "en"], env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, prepared.stat().st_mtime_ns) == (0, before), done.stderr[-4000:]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["a.txt", "b.txt"], "no output"),
+        (["a.txt", "b.txt", "c.txt"], "3 names"),
+        (["a.txt", "b.txt", "-o", "b.txt", "--format", "tsv"], "the output is one of the two files"),
+        (["a.txt", "b.txt", "-o", "p.tsv", "--encoder", "me5_smal"], "did you mean 'me5_small'"),
+        (["a.txt", "b.txt", "-o", "p.tsv", "--config", "scale=quick"], "--encoder: the scale quick does not read with me5_small"),
+        (["a.txt", "b.txt", "-o", "p.tsv", "--encoder", "QS-P"], "--encoder: two files are read by a base encoder"),
+        (["a.txt", "gone.txt", "-o", "p.tsv"], "gone.txt: file is missing"),
+        (["a.txt", "b.txt", "-o", "p.doc"], "no format is called '.doc'"),
+        (["a.txt", "b.txt", "-o", "p.tmx"], "tmx needs the two languages"),
+    ],
+)
+def test_what_cannot_be_is_said_before_anything_is_written(folder, capsys, arguments, said):
+    assert main(["mine", *arguments]) == 2
+    assert said in capsys.readouterr().err
+    assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "b.txt"]
+
+
+def test_moses_has_a_file_a_language(tmp_path):
+    assert output_files(tmp_path / "p", "moses", ("de", "en")) == {"moses_source": tmp_path / "p.de", "moses_target": tmp_path / "p.en"}
+    with pytest.raises(InputError, match="needs the two languages"):
+        output_files(tmp_path / "p", "moses", ("und", "und"))

@@ -1,0 +1,114 @@
+"""What publishers say before anything is fetched, asked of a server that lies in each way."""
+
+from __future__ import annotations
+
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from types import SimpleNamespace
+
+import pytest
+
+from crosslign.cli.main import main
+from crosslign.corpora import survey as module
+from crosslign.corpora.survey import survey, survey_lines
+
+SIZES = {"right.zip": 1000, "rough.zip": 1400, "other.zip": 999, "tiny.zip": 1540}
+ANSWERS = {
+    "gone.zip": (404, {}),
+    "terms.zip": (401, {}),
+    "closed.zip": (403, {}),
+    "portal.zip": (200, {"Content-Type": "text/html", "Content-Length": "1540"}),
+    "moved.zip": (301, {"Location": "/data/right.zip"}),
+    "passing.zip": (302, {"Location": "/data/right.zip"}),
+    "no_heads.zip": (405, {}),
+    "fault.zip": (500, {}),
+    "unsaid.zip": (200, {}),
+}
+
+
+class Handler(BaseHTTPRequestHandler):
+    said: list[tuple[str, str]] = []  # noqa: RUF012 (one for each server)
+
+    def log_message(self, *args):
+        pass
+
+    def do_HEAD(self):
+        name = self.path.rpartition("/")[2]
+        self.said.append((self.command, name))
+        if name.startswith("busy"):
+            status, headers = 429, {"Retry-After": "3600"}
+        elif name == "dead.zip":
+            return
+        else:
+            status, headers = ANSWERS.get(name, (200, {"Content-Length": str(SIZES.get(name, 1000)), "Content-Type": "application/zip"}))
+        self.send_response(status)
+        for key, value in headers.items():
+            self.send_header(key, value)
+        self.end_headers()
+
+
+@pytest.fixture
+def server(online, monkeypatch):
+    monkeypatch.setattr(module, "PAUSE_S", 0.0)
+    handler = type("Own", (Handler,), {"said": []})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+    yield SimpleNamespace(address=f"http://127.0.0.1:{server.server_port}/data/", said=handler.said)
+    server.shutdown()
+    server.server_close()
+
+
+def asked(source, *files):
+    files = [{"name": name, **size} for name, size in files]
+    project = SimpleNamespace(sources={"set": {**source, "files": files}})
+    return survey(project, [SimpleNamespace(source="set", file=file["name"]) for file in files])
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "state"),
+    [
+        ("right.zip", {"bytes": 1000}, "there"),
+        ("rough.zip", {"about_bytes": 1000}, "there"),
+        ("passing.zip", {"bytes": 1000}, "there"),
+        ("no_heads.zip", {}, "there"),
+        ("unsaid.zip", {"bytes": 1000}, "there"),
+        ("moved.zip", {"bytes": 1000}, "moved"),
+        ("other.zip", {"bytes": 1000}, "size differs"),
+        ("tiny.zip", {"about_bytes": 82_000_000_000}, "size differs"),
+        ("gone.zip", {}, "gone"),
+        ("terms.zip", {}, "gated"),
+        ("closed.zip", {}, "gated"),
+        ("portal.zip", {}, "gated"),
+        ("busy.zip", {}, "busy"),
+        ("fault.zip", {}, "no answer"),
+        ("dead.zip", {}, "no answer"),
+    ],
+)
+def test_each_lie_has_its_word(server, name, size, state):
+    (head,) = asked({"url": server.address}, (name, size))
+    assert head.state == state
+    line, *more = survey_lines([head])
+    assert line.startswith(f"{state} ")
+    assert (not more) == (state == "there")
+    assert {command for command, _ in server.said} == {"HEAD"}
+
+
+def test_a_host_that_wants_to_be_left_alone_is_left_alone(server):
+    heads = asked({"url": server.address}, *((f"busy_{number}.zip", {}) for number in range(5)))
+    assert [head.state for head in heads] == ["busy"] * 5
+    assert len(server.said) == 1
+
+
+def test_every_address_is_asked_and_the_archive_of_a_repository_once(server, monkeypatch):
+    monkeypatch.setenv("CROSSLIGN_WEB_MIRROR", server.address)
+    source = {"github": "lab/tools", "revision": "f" * 40, "urls": [server.address + "copy/"]}
+    found = asked(source, *((f"{number}.txt", {"bytes": 1000}) for number in range(3)))
+    for host, count in (("codeload", 1), ("raw.githubusercontent", 3), ("/copy/", 3)):
+        assert sum(host in head.place for head in found) == count
+    assert {head.state for head in found} == {"there"}
+
+
+def test_the_command_says_so_where_the_network_is_switched_off(monkeypatch, capsys):
+    monkeypatch.setenv("CROSSLIGN_OFFLINE", "1")
+    assert main(["doctor", "--sources"]) == 3
+    assert "CROSSLIGN_OFFLINE" in capsys.readouterr().err

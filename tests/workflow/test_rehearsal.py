@@ -1,0 +1,52 @@
+"""The download stage of each paper, rehearsed against servers that fail as publishers do."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from crosslign.corpora.fetch import Patience, fetch_file
+from crosslign.corpora.loopback import Publishers, serving
+from crosslign.errors import NetworkError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def rehearse(*words):
+    command = [
+        sys.executable,
+        "-c",
+        "from crosslign.cli.main import main; raise SystemExit(main())",
+        "rehearse",
+        *words,
+        "--config",
+        "scale=paper",
+    ]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
+
+
+def test_a_small_target_comes_whole_through_failures():
+    done = rehearse("xcopa_test", "copa_train", "--faults", "0.8")
+    assert done.returncode == 0, done.stdout + done.stderr
+    wanted, asked, failed = map(int, re.search(r"(\d+) files, (\d+) requests, (\d+)", done.stdout).groups())
+    assert wanted > 10
+    assert 0 < failed < asked
+    assert f"{wanted} of {wanted} files are right" in done.stdout
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("paper", ["msimcse", "moco_bert", "scl", "mpcl", "emma_x", "bible_test"])
+def test_the_downloads_of_a_paper_end_with_every_file_right(paper):
+    done = rehearse(paper)
+    assert done.returncode == 0, done.stdout + done.stderr[-3000:]
+    assert int(re.search(r"(\d+) of \1 files are right", done.stdout)[1]) > (0 if paper == "bible_test" else 200)
+    assert paper == "bible_test" or "outage" in done.stdout
+
+
+def test_a_publisher_that_has_lost_a_file_is_told(tmp_path, online, waits):
+    with serving(Publishers({"/a.txt": b"text"}, 0.0, 1)) as server, pytest.raises(NetworkError, match="404"):
+        fetch_file("set", {"url": server.address}, {"name": "b.txt"}, tmp_path / "set" / "b.txt", [], Patience(tries=2))
