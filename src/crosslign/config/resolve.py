@@ -47,7 +47,7 @@ def _taken_over(parent: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str
 
 
 def entry_of(project: Project, system: str) -> dict[str, Any]:
-    """Return a trained system's entry with `like` followed; a fine-tune stands on its base system."""
+    """Return a trained system's entry with its chain of `like` followed; a fine-tune is put on its base system."""
     base, finetune = split_finetune(system)
     if finetune is not None:
         return merge(project.finetunes[finetune], {"base": {"encoder": base} if is_untrained(project, base) else {"system": base}})
@@ -55,7 +55,7 @@ def entry_of(project: Project, system: str) -> dict[str, Any]:
         raise InputError(f"unknown system {system!r}", where="config/papers", do="Name one of the systems of the papers in config.yaml")
     entry = dict(project.systems[system])
     if "like" in entry:
-        entry = merge(_taken_over(project.systems[entry["like"]], entry), {k: v for k, v in entry.items() if k != "like"})
+        entry = merge(_taken_over(entry_of(project, entry["like"]), entry), {k: v for k, v in entry.items() if k != "like"})
     return entry
 
 

@@ -93,7 +93,10 @@ def with_dependants(sections: Mapping[str, Entries], ids: Mapping[str, str]) -> 
 
 def _used(recipes: Entries, recipe: Mapping[str, Any]) -> list[str]:
     """Return the training sets that a recipe trains on, and the system that it starts from."""
-    whole = {**recipes.get(recipe.get("like", ""), {}), **recipe}
+    whole, above = dict(recipe), recipe
+    for _ in recipes:  # a chain longer than that has a cycle, which is refused elsewhere
+        above = recipes.get(above.get("like", ""), {})
+        whole = {**above, **whole}
     base = whole.get("base", {}).get("system")
     return [*(term["examples"] for term in whole.get("terms", ())), *([base] if base else [])]
 
