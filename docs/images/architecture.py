@@ -19,13 +19,13 @@ from matplotlib.patches import FancyBboxPatch
 FOLDER = Path(__file__).parent
 SOURCE = FOLDER.parents[1] / "src" / "crosslign"
 DATA = {
-    "source": "fetch", "corpus": "build_corpus\nbuild_evaluation", "view": "build_view", "training set": "build_examples",
-    "run": "train_system", "embeddings": "embed", "score": "score", "table, figure": "make_table\ndraw_figure",
+    "source": "fetch", "corpus": "build_corpus", "view": "build_view", "training set": "build_examples",
+    "run": "train_system", "embeddings": "embed", "score": "score", "table": "make_table",
 }  # fmt: skip
 """Artefacts in the order of the data, each with the stages that make it."""
 ABOUT = {
-    "config": "YAML, recipes, graph", "files": "lineage, rows, locks", "corpora": "sources, readers, filters", "encoders": "load, pool, encode",
-    "mining": "neighbours, margins", "objectives": "losses, parts", "training": "one trainer", "tasks": "scorers, records",
+    "config": "YAML, recipes, graph", "files": "lineage, rows, locks", "corpora": "sources, readers, filters",
+    "encoders": "load, pool, encode", "mining": "neighbours, margins", "objectives": "losses, parts", "training": "one trainer", "tasks": "scorers, records",
     "jobs": "log, devices, outputs", "reporting": "tables, figures", "provenance": "explain, diff", "stages": "one a rule",
     "planning": "cost of a run", "slurm": "executor", "views": "augmentation", "examples": "training sets", "cli": "commands",
 }  # fmt: skip
@@ -69,9 +69,9 @@ def draw(out: Path) -> None:
     """Write the picture."""
     mpl.rcParams.update({"svg.hashsalt": "crosslign", "svg.fonttype": "none", "font.family": "DejaVu Sans"})
     rows, width = layers(), 14.0
-    figure, axes = plt.subplots(figsize=(11, 1.0 + 0.62 * (len(rows) + 2)))
+    figure, axes = plt.subplots(figsize=(11, 1.0 + 0.62 * (len(rows) + 1.4)))
     axes.axis("off")
-    top, step = 0.85 * (len(rows) + 1.2), width / len(DATA)
+    top, step = 0.85 * len(rows) + 0.6, width / len(DATA)
     for at, (artefact, stages) in enumerate(DATA.items()):
         box(axes, (at * step, top), step - 0.3, (artefact, stages), COLOURS["data"])
         if at:

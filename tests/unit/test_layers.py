@@ -35,7 +35,7 @@ def in_order(graph):
 def test_no_package_is_imported_by_one_that_it_imports():
     graph = {}
     for path, name in modules().items():
-        own = (name.split(".") + [""])[1]
+        own = [*name.split("."), ""][1]
         if own:
             found = {module.split(".")[1] for module in imports_of(path) if module.startswith("crosslign.")}
             graph.setdefault(own, set()).update(found - {own})

@@ -157,7 +157,7 @@ def _check(vectors: Matrix, texts: Sequence[str], names: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True)
-class Part:
+class TokenisedTexts:
     """Sentences that were tokenised together.
 
     Attributes:
@@ -173,7 +173,7 @@ class Part:
 
 def tokenised(
     model: Model, texts: Sequence[str], langs: Sequence[str], readout: Mapping[str, Any], pair_texts: Sequence[str] | None = None
-) -> Iterator[Part]:
+) -> Iterator[TokenisedTexts]:
     """Yield all sentences in parts, one member's after the other's; the arguments are those of `encode_counted`."""
     member_of = {lang: model.member_of(lang) for lang in dict.fromkeys(langs)}
     chosen = np.array([member_of[lang] for lang in langs], dtype=object)
@@ -185,7 +185,7 @@ def tokenised(
             rows, size = rows[np.argsort(-np.array(letters), kind="stable")], PART
         for part in (rows[i : i + size] for i in range(0, len(rows), size)):
             seconds = [pair_texts[i] for i in part] if pair_texts is not None else None
-            yield Part(name, part, model.member(name).tokenise([prefix + texts[i] for i in part], seconds, max_length))
+            yield TokenisedTexts(name, part, model.member(name).tokenise([prefix + texts[i] for i in part], seconds, max_length))
 
 
 def _width(model: Model, members: Sequence[str], pooling: str) -> int:
@@ -203,7 +203,7 @@ def encode_counted(
     pair_texts: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
     progress: Progress | None = None,
-    parts: Iterable[Part] | None = None,
+    parts: Iterable[TokenisedTexts] | None = None,
     known: Known | None = None,
 ) -> tuple[Matrix, int]:
     """Encode sentences and count those that were cut.

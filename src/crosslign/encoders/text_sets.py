@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from crosslign.encoders.shards import SHARD, Counts, Facts, Head, Rows, ShardEncoder, Task, side_by_side, sum_of_rows
+from crosslign.encoders.shards import SHARD, Counts, Facts, Head, ParquetRows, ShardEncoder, Task, side_by_side, sum_of_rows
 from crosslign.encoders.unknown import in_words, joined, shares
 from crosslign.errors import InputError
 from crosslign.files import atomic_path, iter_rows, write_json
@@ -185,7 +185,7 @@ def embed_text_set(
         ResourceError: a process ended, memory does not suffice for one sentence, or the disk has no room for the matrix.
     """
     _check_pairs(texts)
-    rows = len(Rows(texts))
+    rows = len(ParquetRows(texts))
     devices = _devices(processes, -(-rows // SHARD))[: None if head is None else 1]
     if devices[0] != "cpu":  # the cores tokenise, and are shared
         threads = max(1, max(threads, processes) // len(devices))

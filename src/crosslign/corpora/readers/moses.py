@@ -12,7 +12,7 @@ import pyarrow as pa
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._left_out import EMPTY, leave_out
 from crosslign.corpora.readers._lines import blank, check_text, read_columns, read_lines
-from crosslign.corpora.readers._parts import Part, all_parts, bare_name
+from crosslign.corpora.readers._parts import TextFile, all_parts, bare_name
 from crosslign.corpora.readers._tables import ROWS, line_ids, table_of
 from crosslign.errors import InputError
 
@@ -63,7 +63,7 @@ def read(
             yield table.filter(pa.array(~empty)) if empty.any() else table
 
 
-def part_of(parts: Sequence[Part], lang: str, name: str, code: str, corpus: str) -> Part:
+def part_of(parts: Sequence[TextFile], lang: str, name: str, code: str, corpus: str) -> TextFile:
     """Return the one part that is called `name`, or whose name ends in `.code` where no name is given.
 
     Raises:
@@ -79,7 +79,7 @@ def part_of(parts: Sequence[Part], lang: str, name: str, code: str, corpus: str)
     return found[0]
 
 
-def _in_step(first: Part, second: Part, corpus: str) -> Iterator[tuple[pa.Array, pa.Array]]:
+def _in_step(first: TextFile, second: TextFile, corpus: str) -> Iterator[tuple[pa.Array, pa.Array]]:
     """Yield as many lines of each file at a time."""
     for own, other in zip_longest(read_columns(first, ROWS), read_columns(second, ROWS), fillvalue=()):
         if len(own) != len(other):

@@ -11,7 +11,7 @@ import pyarrow as pa
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._left_out import EMPTY, leave_out
 from crosslign.corpora.readers._lines import blank, check_text, read_columns
-from crosslign.corpora.readers._parts import Members, Part, parts_of
+from crosslign.corpora.readers._parts import Members, TextFile, parts_of
 from crosslign.corpora.readers._tables import ROWS, line_ids, table_of
 from crosslign.errors import InputError
 
@@ -48,7 +48,7 @@ def read(
             yield from _tables(part, corpus, said[0], skip_empty)
 
 
-def _tables(part: Part, corpus: str, lang: str, skip_empty: bool) -> Iterator[pa.Table]:
+def _tables(part: TextFile, corpus: str, lang: str, skip_empty: bool) -> Iterator[pa.Table]:
     number = 1
     for texts in read_columns(part, ROWS):
         empty = blank(texts)

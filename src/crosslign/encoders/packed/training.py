@@ -59,7 +59,7 @@ def trains_packed(backbone: Any, precision: str, kernels: str = "on") -> bool:
 
 
 @dataclass(frozen=True)
-class Group:
+class AttentionGroup:
     """Sentences that share one attention.
 
     Attributes:
@@ -75,7 +75,7 @@ class Group:
     shape: tuple[int, int]
 
 
-def group_by_length(lengths: list[int], device: torch.device | str = "cpu") -> list[Group]:
+def group_by_length(lengths: list[int], device: torch.device | str = "cpu") -> list[AttentionGroup]:
     """Return the groups of sentences whose lengths fall, as they lie packed; their tensors on a device."""
     groups, first, start = [], 0, 0
     while first < len(lengths):
@@ -88,12 +88,12 @@ def group_by_length(lengths: list[int], device: torch.device | str = "cpu") -> l
         equal = lengths[last - 1] == longest
         mask = None if equal else sent(torch.from_numpy(real), device)
         taken = None if equal else sent(torch.from_numpy(real.reshape(-1).nonzero()[0]), device)
-        groups.append(Group(sent(torch.from_numpy(places), device), mask, taken, (last - first, longest)))
+        groups.append(AttentionGroup(sent(torch.from_numpy(places), device), mask, taken, (last - first, longest)))
         first, start = last, start + int(own.sum())
     return groups
 
 
-def _attention(qkv: Tensor, heads: int, p: float, groups: list[Group]) -> Tensor:
+def _attention(qkv: Tensor, heads: int, p: float, groups: list[AttentionGroup]) -> Tensor:
     """Return softmax(query keyᵀ / √d) value within each sentence, [tokens, heads * d], of qkv [tokens, 3 * heads * d]."""
     width = qkv.shape[1] // 3
     size = width // heads
