@@ -25,7 +25,8 @@ DATA = {
 """Artefacts in the order of the data, each with the stages that make it."""
 ABOUT = {
     "config": "YAML, recipes, graph", "files": "lineage, rows, locks", "corpora": "sources, readers, filters",
-    "encoders": "load, pool, encode", "mining": "neighbours, margins", "objectives": "losses, parts", "training": "one trainer", "tasks": "scorers, records",
+    "encoders": "load, pool, encode", "mining": "neighbours, margins",
+    "objectives": "losses, parts", "training": "one trainer", "tasks": "scorers, records",
     "jobs": "log, devices, outputs", "reporting": "tables, figures", "provenance": "explain, diff", "stages": "one a rule",
     "planning": "cost of a run", "slurm": "executor", "views": "augmentation", "examples": "training sets", "cli": "commands",
 }  # fmt: skip

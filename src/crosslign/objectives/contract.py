@@ -6,7 +6,7 @@ Order: the types, checks of what an objective returns, what is read off a batch,
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeVar
 
@@ -117,6 +117,21 @@ def checked_inputs(objective: str, returned: Any) -> dict[str, Input]:
     return dict(returned)
 
 
+def plan_of(name: str, objective: Objective, batch: Batch, draw: Generator) -> dict[str, Input]:
+    """Return what an objective wants encoded of a batch, checked; its options `pooling` and `layer`, where it has them, hold for all of it.
+
+    Args:
+        name: of the objective, for messages.
+        objective: as the trainer built it.
+        batch: what it reads.
+        draw: generator of draws made per batch.
+    """
+    own = {key: getattr(objective, key, None) for key in ("pooling", "layer")}
+    given = {key: value for key, value in own.items() if value is not None}
+    plan = checked_inputs(name, objective.inputs(batch, draw))
+    return {key: replace(item, **given) for key, item in plan.items()} if given else plan
+
+
 class Part(nn.Module):
     """Named state that terms share: a projection, a head, a mixture, a queue with its momentum members.
 
@@ -159,7 +174,7 @@ class Objective(Protocol):
         ...
 
 
-def side(batch: Batch, name: str, pooling: str | None = None, layer: int | None = None) -> Input:
+def side(batch: Batch, name: str) -> Input:
     """Return one side (`a`, `b` or `c`) of all rows.
 
     Where b is null the row is a dropout pair: its b is the a sentence once more, as in SimCSE.
@@ -169,23 +184,23 @@ def side(batch: Batch, name: str, pooling: str | None = None, layer: int | None 
     if name == "b":
         langs = [own if text is not None else lang for text, own, lang in zip(texts, langs, columns["a_lang"], strict=True)]
         texts = [own if own is not None else text for own, text in zip(texts, columns["a_text"], strict=True)]
-    return Input(list(texts), list(langs), pooling=pooling, layer=layer)
+    return Input(list(texts), list(langs))
 
 
-def both_sides(batch: Batch, pooling: str | None = None, layer: int | None = None) -> dict[str, Input]:
+def both_sides(batch: Batch) -> dict[str, Input]:
     """Return sides a and b; a set without b columns holds dropout pairs only."""
     if "b_text" not in batch.columns:
-        again = side(batch, "a", pooling, layer)
+        again = side(batch, "a")
         return {"a": again, "b": again}
-    return {"a": side(batch, "a", pooling, layer), "b": side(batch, "b", pooling, layer)}
+    return {"a": side(batch, "a"), "b": side(batch, "b")}
 
 
-def hard_negatives(batch: Batch, pooling: str | None = None, layer: int | None = None) -> dict[str, Input]:
+def hard_negatives(batch: Batch) -> dict[str, Input]:
     """Return the hard negatives of the rows that have one (`batch.with_negative`) as the input `c`; nothing where no row has any."""
     if not batch.with_negative:
         return {}
     texts, langs = ([batch.columns[name][row] for row in batch.with_negative] for name in ("c_text", "c_lang"))
-    return {"c": Input(texts, langs, pooling=pooling, layer=layer)}
+    return {"c": Input(texts, langs)}
 
 
 def labels_of(batch: Batch) -> Sequence[list[float] | None]:

@@ -57,13 +57,10 @@ class Candidates:
         queue: name of a `momentum_queue` part.
         anchor_parallel: share of the batch whose parallel sentence b, where the row has one, is a candidate of known rank 1.
         self_positive: the momentum view of the anchor's own sentence is a candidate of known rank 1, instead of none.
-        pooling: a pooling other than the readout's, or None.
-        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
     """
 
-    def __init__(self, queue: str, anchor_parallel: float, self_positive: bool, pooling: str | None, layer: int | None) -> None:
+    def __init__(self, queue: str, anchor_parallel: float, self_positive: bool) -> None:
         self.queue, self.anchor_parallel, self.self_positive = queue, anchor_parallel, self_positive
-        self.pooling, self.layer = pooling, layer
         self._rows: list[int] = []
 
     def parallel_rows(self, batch: Batch, draw: Generator) -> list[int]:
@@ -75,11 +72,11 @@ class Candidates:
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return the anchors `a`, their keys `a_key`, and the keys `b_key` of parallel sentences where any are drawn, for `pool` too."""
-        a = side(batch, "a", self.pooling, self.layer)
+        a = side(batch, "a")
         inputs = {"a": a, "a_key": replace(a, keys=True)}
         self._rows = rows = self.parallel_rows(batch, draw)
         if rows:
-            b = side(batch, "b", self.pooling, self.layer)
+            b = side(batch, "b")
             inputs["b_key"] = replace(b, texts=[b.texts[i] for i in rows], langs=[b.langs[i] for i in rows], keys=True)
         return inputs
 

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from crosslign.encoders.model import Model
 from crosslign.errors import CrosslignError, InputError
 from crosslign.memory import free_memory, is_out_of_memory
-from crosslign.objectives.contract import Batch, Input, Part, checked_inputs, checked_loss
+from crosslign.objectives.contract import Batch, Input, Part, checked_loss, plan_of
 from crosslign.training.draws import derive, torch_generator
 from crosslign.training.encoding import Encoding, Settings
 from crosslign.training.memory import Sizes, TooLargeError
@@ -85,7 +85,7 @@ class Stepper:
         plans: dict[str, list[str]] = {}
         for term in stream.terms:
             draw = torch_generator(self.settings.seed, "draw", stream.name, step)
-            plan = checked_inputs(term.name, term.objective.inputs(batch, draw))
+            plan = plan_of(term.name, term.objective, batch, draw)
             plans[term.name] = list(plan)
             for name, item in plan.items():
                 if inputs.setdefault(name, item) != item:

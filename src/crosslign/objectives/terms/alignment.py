@@ -67,7 +67,8 @@ class Alignment:
                 where="alignment: part",
                 do="Name one, or set distributions: embedding",
             )
-        self.views = Views(encode, kinds, pooling, layer, over_views)
+        self.pooling, self.layer = pooling, layer
+        self.views = Views(encode, kinds, over_views)
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return anchors and views."""

@@ -37,7 +37,7 @@ class CosineRegression:
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return both sides."""
-        return both_sides(batch, self.pooling, self.layer)
+        return both_sides(batch)
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
         """Return the mean squared error."""

@@ -75,8 +75,8 @@ class CrossEntropy:
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return the rows, or both sides."""
         if self.encode == "pair":
-            return {"row": row_input(batch, self.pooling, self.layer)}
-        return both_sides(batch, self.pooling, self.layer)
+            return {"row": row_input(batch)}
+        return both_sides(batch)
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
         """Return the mean over rows or questions; 0 where none is supervised."""

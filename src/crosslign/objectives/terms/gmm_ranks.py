@@ -91,13 +91,13 @@ class GMMRanks:
         self.normalise_interpolated = normalise_interpolated
         if labels == "encoder" and not (queue and scores):
             raise InputError("ranks by the encoder need a queue and rank scores", where="gmm_ranks: labels: encoder")
-        self.candidates = Candidates(queue or "", anchor_parallel, self_positive, pooling, layer)
+        self.candidates = Candidates(queue or "", anchor_parallel, self_positive)
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return what is compared: both sides, or anchors and keys."""
         if self.labels == "encoder":
             return self.candidates.inputs(batch, draw)
-        sides = both_sides(batch, self.pooling, self.layer)
+        sides = both_sides(batch)
         return {"a": sides["a"], "b_key": replace(sides["b"], keys=True)} if self.queue else sides
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:

@@ -69,12 +69,12 @@ class InfoNCE:
     ) -> None:
         self.temperature, self.hard_negative_weight, self.mask_same_text = temperature, hard_negative_weight, mask_same_text
         self.projection, self.pooling, self.layer = projection, pooling, layer
-        self.views = Views(encode, kinds, pooling, layer, over_views)
+        self.views = Views(encode, kinds, over_views)
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return `a`, `b`, and `c` where rows have hard negatives; or rows and views."""
-        compared = self.views.inputs(batch) if "views" in batch.columns else both_sides(batch, self.pooling, self.layer)
-        return compared | hard_negatives(batch, self.pooling, self.layer)
+        compared = self.views.inputs(batch) if "views" in batch.columns else both_sides(batch)
+        return compared | hard_negatives(batch)
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
         """Return the mean over the anchors."""

@@ -52,7 +52,7 @@ class MomentumContrast:
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return both sides as queries and as keys."""
-        sides = both_sides(batch, self.pooling, self.layer)
+        sides = both_sides(batch)
         return sides | {f"{name}_key": replace(item, keys=True) for name, item in sides.items()}
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:

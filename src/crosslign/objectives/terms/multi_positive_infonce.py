@@ -91,10 +91,10 @@ class MultiPositiveInfoNCE:
                 order = [anchor, *(i for i in range(len(members)) if i != anchor)]
                 texts += [members[i] for i in order]
                 langs += [codes[i] for i in order]
-            inputs = {"group": Input(texts, langs, pooling=self.pooling, layer=self.layer)}
+            inputs = {"group": Input(texts, langs)}
         else:
-            inputs = both_sides(batch, self.pooling, self.layer)
-        return inputs | hard_negatives(batch, self.pooling, self.layer)
+            inputs = both_sides(batch)
+        return inputs | hard_negatives(batch)
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
         """Return the mean over the anchors."""

@@ -93,7 +93,8 @@ class RankInfoNCE:
         self.queue, self.classifier, self.scores = queue, classifier, scores
         self.temperatures = (temperature_min, temperature_max)
         self.mean = one_of("rank_loss_aggregate", rank_loss_aggregate, AGGREGATES) == "mean"
-        self.candidates = Candidates(queue, anchor_parallel, self_positive, pooling, layer)
+        self.pooling, self.layer = pooling, layer
+        self.candidates = Candidates(queue, anchor_parallel, self_positive)
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return anchors and keys."""

@@ -77,7 +77,8 @@ class SupervisedContrastive:
         if (form == "retrieval") != (encode == "sentences"):
             what = "retrieval compares sentences, classification compares rows"
             raise InputError(what, where="supervised_contrastive: encode", why=f"form: {form}, encode: {encode}")
-        self.views = Views(encode, kinds, pooling, layer, over_views)
+        self.pooling, self.layer = pooling, layer
+        self.views = Views(encode, kinds, over_views)
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return anchors and views."""
