@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: apertium triton demo gallery methods mirror test test-all test-ci test-unit test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short test-deploy \
+.PHONY: apertium triton demo methods mirror test test-all test-ci test-unit test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short test-deploy \
 	test-faults test-faults-workflow golden soak soak-short lint format bench gpu clean help
 
 help:
@@ -22,7 +22,6 @@ help:
 	@echo "make soak        kill the run at scale quick at 25 random moments; its tables must stay byte-equal"
 	@echo "make test-quick  run the whole workflow at scale quick, on stand-ins"
 	@echo "make test-papers build the smallest table of each paper from nothing, on stand-ins, and read it cell by cell"
-	@echo "make gallery     take the pictures of the README's gallery again"
 	@echo "make apertium    install Apertium (Debian packages), so that its tests run too"
 	@echo "make triton      put Triton beside the packages, so that its kernels are tested without a GPU"
 	@echo "make lint        check style, types, rules and their format"
@@ -127,11 +126,6 @@ triton: $(VENV)/.installed
 apertium:
 	@apertium -l 2>/dev/null | grep -q es-pt || { apt-get update -q && apt-get install -y -q apertium apertium-eng-spa apertium-fr-es apertium-es-pt; } \
 		>/dev/null 2>&1 || echo "Apertium is not installed and cannot be: its tests are skipped"
-
-# The pictures of the README: a figure at scale quick and the top of its report, in headless Chromium (apt-get install chromium).
-gallery: test-quick
-	cp results/quick/figures/quickstart_tsne.png docs/images/quick_tsne.png
-	$(BIN)/python tests/unit/reporting/chromium.py results/quick/report.html docs/images/report.png
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check .

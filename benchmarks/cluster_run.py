@@ -16,17 +16,23 @@ import time
 from pathlib import Path
 
 from _common import ROOT, machine, measured, parser, versions
-from _simulation import longest_path, simulate
 from cluster_simulation import CORES, JOBS, PAPERS, tasks
+
+from crosslign.planning.simulation import longest_path, simulate
 
 COPIED = ("Snakefile", "config", "workflow", "resources", "profiles", "envs")
 NAP = """
 import os as _os
-from cluster_simulation import seconds_of as _seconds_of
+from crosslign.planning.graph import Planned as _Planned
+from crosslign.planning.times import job_seconds as _job_seconds
 
 
 def needs(rule):
-    return {"nap": lambda wildcards: f"{_seconds_of(project, rule, dict(wildcards.items())) / float(_os.environ['DIVIDE']):.4f}s"}
+    def nap(wildcards):
+        seconds = _job_seconds(project, _Planned(rule, dict(wildcards.items()), True, frozenset()), {})
+        return f"{seconds / float(_os.environ['DIVIDE']):.4f}s"
+
+    return {"nap": nap}
 """
 SNAKEFILE_HOOKS = """
 
@@ -86,7 +92,7 @@ def main() -> None:
     print(f"{machine()}; {versions('snakemake')}; {time.strftime('%Y-%m-%d')}")
     made = tasks(args.papers)
     work = sum(task.seconds * task.gpus for task in made.values())
-    bound = max(work / args.gpus, longest_path(made)) / args.divide
+    bound = max(work / args.gpus, sum(made[name].seconds for name in longest_path(made))) / args.divide
     plain = simulate(made, args.gpus, CORES, JOBS).seconds / args.divide
     real, processor = real_seconds(args.papers, args.gpus, args.divide)
     engine = processor / len(made)

@@ -25,12 +25,12 @@ def test_every_test_that_a_page_links_is_there():
         assert [link for link in links if not (ROOT / link).exists()] == []
 
 
-def test_each_promise_of_the_readme_links_tests_that_are_there():
-    text = (ROOT / "README.md").read_text(encoding="utf-8").split("## What a run promises\n")[1].split("\n## ")[0]
+def test_each_promise_links_tests_that_are_there():
+    text = (ROOT / "docs" / "promises.md").read_text(encoding="utf-8").split("\n## ")[0]
     promises = re.findall(r"^- \*\*.*(?:\n  .*)*", text, flags=re.MULTILINE)
     assert len(promises) >= 5
     for promise in promises:
-        links = re.findall(r"\]\((tests/[^)#]+)\)", promise)
+        links = re.findall(r"\]\(\.\./(tests/[^)#]+)\)", promise)
         assert links, promise
         assert [link for link in links if not (ROOT / link).exists()] == []
 

@@ -43,7 +43,7 @@ def project():
     """Return the project with every paper, at scale quick."""
     papers = sorted(path.stem for path in (ROOT / "config" / "papers").glob("*.yaml"))
     given = {"scale": "quick", "papers": papers, "results": str(FOLDER / "results")}
-    return load_project(ROOT, read_settings(ROOT, [ROOT / "config" / "config.yaml"], given))
+    return load_project(ROOT, read_settings([ROOT / "config" / "config.yaml"], given))
 
 
 @functools.cache

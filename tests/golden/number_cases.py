@@ -90,7 +90,21 @@ def model() -> Model:
     return Model.load({"main": tiny() / "main"})
 
 
+BORROWED = (
+    {"loss": "CoSENTLoss", "options": {"scale": 10.0}, "examples": "ex_qe_rows"},
+    {
+        "loss": "MatryoshkaLoss",
+        "options": {"loss": "MultipleNegativesSymmetricRankingLoss", "matryoshka_dims": [32, 8]},
+        "examples": "en_zh",
+    },
+    {"part": "weights", "pooling": "cls", "layer": 1, "examples": "ex_qe_rows"},
+)
+"""Losses of sentence-transformers, which no paper's system names."""
+
+
 def _recipes():
+    weights = {"kind": "loss_weights", "loss": "SoftmaxLoss", "options": {"num_labels": 2}}
+    yield "borrowed", {"weights": weights}, [{"objective": "sentence_transformers_loss", **term} for term in BORROWED]
     found = {**{name: entry_of(project(), name) for name in project().systems}, **project().finetunes}
     for name, entry in found.items():
         yield name, entry.get("parts", {}), entry["terms"]

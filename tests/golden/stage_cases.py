@@ -90,7 +90,7 @@ def run(rule, recipe, read, outputs, **params):
     """Run a stage as its rule would, once; return its counts."""
     lineage = Lineage(rule, recipe, all_paths(read), RESULTS, recipe.get("seed") if rule == "train_system" else None)
     given = {"recipe": recipe, "root": str(RESULTS), "work": str(FOLDER / "work"), **params}
-    resources = {"mirrors": "", "gpu": 0, "checkpoint_minutes": 10, "checkpoint_every": 0, "kernels": "off"}
+    resources = {"mirrors": "", "hints": "", "gpu": 0, "checkpoint_minutes": 10, "checkpoint_every": 0, "kernels": "off"}
     STAGES.get(rule)(Job(rule, read, outputs, given, 1, lineage, resources))
     return read_json(lineage_path(next(iter(outputs.values()))))["counts"]
 

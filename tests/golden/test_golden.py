@@ -20,6 +20,7 @@ from crosslign.tasks import SCORERS
 from crosslign.views import TRANSLATORS, VIEWS
 
 NOTHING_OF_OURS = {
+    "corpora.sources/github",
     "corpora.sources/hub",
     "corpora.sources/opus",
     "corpora.sources/package",

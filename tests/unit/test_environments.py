@@ -1,9 +1,7 @@
 """Profiles and environments, as files: keys with their comments, local settings, versions that agree with the lock."""
 
 import ast
-import hashlib
 import re
-import subprocess
 import sys
 import tomllib
 from importlib.metadata import packages_distributions
@@ -78,53 +76,50 @@ def test_every_package_that_is_imported_is_declared_pinned_and_explained():
     assert (elsewhere & pinned) - named == set()
 
 
-@pytest.mark.parametrize("name", ["cpu.yaml", "gpu.yaml"])
-def test_conda_environments_agree_with_the_lock(name):
-    environment = YAML(typ="safe").load(ROOT / "envs" / name)
-    assert {"python=3.11", "pip"} <= set(environment["dependencies"])  # no pip: block: Snakemake solves a copy, where no path leads here
-    script = (ROOT / "envs" / name.replace(".yaml", ".post-deploy.sh")).read_text()
-    assert hashlib.sha256((ROOT / "envs" / "requirements.lock").read_bytes()).hexdigest() in script
-    assert "pip install --no-deps -e ." in script
-    if name == "gpu.yaml":
-        assert any(part.startswith("faiss-gpu") for part in environment["dependencies"])
-        assert f"faiss-cpu=={lock('faiss-cpu')}" not in without_faiss(script)
-    else:
-        assert "pip install -r envs/requirements.lock" in script
-
-
-def without_faiss(script):
-    """Return what the script gives to pip of the lock."""
-    command = re.search(r"^(grep .*) \|", script, flags=re.MULTILINE)[1]
-    kept = subprocess.run(command, shell=True, cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert f"torch=={lock('torch')}" in kept
-    return kept
-
-
-def test_a_rule_has_the_environment_with_cuda_where_its_jobs_ask_for_gpus():
-    found = {}
-    for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")):
-        for name, text in re.findall(r"^ *rule *(\w*):\n((?: .*\n|\n)*)", path.read_text(encoding="utf-8"), flags=re.MULTILINE):
-            if "script:" in text:
-                conda = re.search(r"^ +conda:\n +(.*)$", text, flags=re.MULTILINE)[1]
-                asked = re.search(r"^ +gpu=(.*),$", text, flags=re.MULTILINE)
-                found[name or f"{path.stem}, without a name"] = (conda, asked and asked[1])
-    assert {name for name, (_, asked) in found.items() if asked} == {
-        "train_system",
-        "embed",
-        "build_view",
-        "score",
-        "mine_embed",
-        "mine_search",
-    }
-    for name, (conda, asked) in found.items():
-        assert conda in {None: ["environment()"], "GPUS": ["environment(GPUS)"]}.get(asked, [f"lambda w: environment({asked}(w))"]), name
-
-
-def test_the_container_recipe_has_its_parts_and_files():
-    text = (ROOT / "envs" / "crosslign.def").read_text()
+def steps(name):
+    """Return the commands that a recipe of a container runs, one after another, and the files that it copies."""
+    text = (ROOT / "envs" / name).read_text(encoding="utf-8").replace("\\\n", " ")
+    if name == "Dockerfile":
+        runs = "\n".join(line.removeprefix("RUN ") for line in text.splitlines() if line.startswith("RUN ")).replace("&&", "\n")
+        return runs, [path for line in text.splitlines() if line.startswith("COPY ") for path in line.split()[1:-1]]
     sections = dict(re.findall(r"^%(\w+)\n((?:(?!^%).*\n)*)", text, flags=re.MULTILINE))
     assert set(sections) == {"files", "post", "environment", "test", "labels"}
-    for line in sections["files"].split("\n"):
-        assert not line.strip() or (ROOT / line.split()[0]).exists()
-    assert f"torch=={lock('torch')}" in sections["post"]
     assert text.startswith("Bootstrap: docker\nFrom: ")
+    return sections["post"], [line.split()[0] for line in sections["files"].splitlines() if line.strip()]
+
+
+def installed(runs):
+    """Return what a recipe gives to `pip install`, in order, options and addresses left out."""
+    words = [command.split("pip install", 1)[1].split() for command in runs.splitlines() if "pip install" in command]
+    taken = {"--index-url", "--extra-index-url", "-r"}
+    return [
+        (before == "-r", word)
+        for line in words
+        for before, word in zip(["", *line], line, strict=False)
+        if not word.startswith("-") and before not in taken - {"-r"}
+    ]
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", "crosslign.def"])
+def test_a_container_has_the_packages_of_the_lock_and_no_others(name):
+    runs, copied = steps(name)
+    assert installed(runs) == [
+        (False, f"torch=={lock('torch')}"),
+        (True, "/opt/crosslign/envs/requirements.lock"),
+        (False, "/opt/crosslign"),
+    ]
+    assert {"pyproject.toml", "README.md", "LICENSE", "envs/requirements.lock", "src"} == set(copied)
+    assert all((ROOT / path).exists() for path in copied)
+    assert f"{'--no-deps /opt/crosslign'}" in runs
+
+
+def test_both_recipes_ask_debian_for_the_same():
+    asked = [re.search(r"apt-get install -y (.*)", steps(name)[0])[1].split() for name in ("Dockerfile", "crosslign.def")]
+    assert asked[0] == asked[1]
+
+
+def test_the_catalogue_claims_no_more_than_there_is():
+    claims = YAML(typ="safe").load(ROOT / ".snakemake-workflow-catalog.yml")["usage"]["software-stack-deployment"]
+    rules = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow").rglob("*.smk"))
+    assert claims["conda"] is bool(re.search(r"^ +conda:", rules, flags=re.MULTILINE))
+    assert claims["apptainer"] is bool(re.search(r"^container:", (ROOT / "workflow" / "Snakefile").read_text(), flags=re.MULTILINE))

@@ -11,12 +11,16 @@ import torch
 import trial
 from datasets import Dataset
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
+from sentence_transformers.sentence_transformer import losses
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
 
 from crosslign.encoders.dropout import set_dropout
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.files import write_rows
+from crosslign.objectives import OBJECTIVES
+from crosslign.objectives.borrowed import borrowed_loss
+from crosslign.objectives.contract import Batch
 from crosslign.sentence_transformers import LossState, ObjectiveLoss, TextCollator
 from crosslign.training.fit import fit
 from crosslign.training.step import Stepper
@@ -70,19 +74,19 @@ def as_examples(shape, columns, path):
     names = [name for name in columns if name not in ("score", "label")]
     size = len(columns[names[0]])
     table = {"id": [f"row:{i}" for i in range(size)], "rows": [[f"row:{i}"] for i in range(size)]}
-    sides = {"a": names[0], "b": names[1]} | ({"c": "negative"} if "negative" in columns else {})
+    sides = {"a": names[0]} | ({"b": names[1]} if len(names) > 1 else {}) | ({"c": "negative"} if "negative" in columns else {})
     if shape == "groups":
         members = [[columns[name][i] for name in names if columns[name][i]] for i in range(size)]
         table |= {"texts": members, "langs": [["und"] * len(texts) for texts in members]}
     else:
         for side, name in sides.items():
             table |= {f"{side}_text": columns[name], f"{side}_lang": ["und"] * size}
-    if shape in ("graded", "labelled"):
-        table["label"] = [[value] for value in columns.get("score", columns.get("label"))]
+    if shape in ("graded", "labelled", "taught"):
+        table["label"] = [value if isinstance(value, list) else [value] for value in columns.get("score", columns.get("label"))]
         if "view_a" in columns:
             table["views"] = [[{"kind": "full", "lang": "und", "a_text": a, "b_text": b}]
                               for a, b in zip(columns["view_a"], columns["view_b"], strict=True)]  # fmt: skip
-    schema = {"graded": "labelled_examples", "labelled": "labelled_examples"}.get(shape, shape)
+    schema = "labelled_examples" if "label" in table else shape
     write_rows(path, pa.table(table), schema)
     return path
 
@@ -162,11 +166,15 @@ def test_loss_and_gradients_are_those_of_the_own_trainer(case, rows, own_steps, 
         if found.requires_grad:
             found.backward()
         loss.end_step()
-        ours = {name.split("model.", 1)[-1]: parameter.grad for name, parameter in sentence_encoder.named_parameters()}
-        pairs = [(gradient, ours[name.replace("_registered.0.backbone.", "")]) for name, gradient in grads.items()]
-        apart = sum(float((own - got).square().sum()) if got is not None else float(own.square().sum()) for own, got in pairs) ** 0.5
-        cancelled = 5e-5 if case == "EMMA-X, phase 2" else 1e-9  # its terms' gradients are fifty times their sum
-        assert apart <= 1e-5 * sum(float(own.square().sum()) for own, _ in pairs) ** 0.5 + cancelled
+        assert_gradients(grads, sentence_encoder, 5e-5 if case == "EMMA-X, phase 2" else 1e-9)
+
+
+def assert_gradients(grads, model, cancelled=1e-9):
+    """All gradients together differ by a hundred-thousandth of their length; `cancelled` where a term's are far larger than their sum."""
+    ours = {name.split("model.", 1)[-1]: parameter.grad for name, parameter in model.named_parameters()}
+    pairs = [(gradient, ours[name.replace("_registered.0.backbone.", "")]) for name, gradient in grads.items()]
+    apart = sum(float((own - got).square().sum()) if got is not None else float(own.square().sum()) for own, got in pairs) ** 0.5
+    assert apart <= 1e-5 * sum(float(own.square().sum()) for own, _ in pairs) ** 0.5 + cancelled
 
 
 def test_infonce_is_the_loss_that_sentence_transformers_has_itself(rows, sentence_encoder):
@@ -320,3 +328,60 @@ def test_several_models_pairs_read_as_one_and_batches_without_texts_are_refused(
         ObjectiveLoss(sentence_encoder, {"objective": "alignment", "similarity": "cosine"})(features, labels)
     with pytest.raises(InputError, match="TextCollator"):
         ObjectiveLoss(sentence_encoder, {"objective": "infonce"})([{"input_ids": features[0]["input_ids"]}], None)
+
+
+BORROWED = {
+    "CoSENTLoss": ("graded", {"scale": 10.0}),
+    "AnglELoss": ("graded", {}),
+    "MultipleNegativesRankingLoss": ("triplets", {}),
+    "MultipleNegativesSymmetricRankingLoss": ("pairs", {"scale": 10.0}),
+    "TripletLoss": ("triplets", {"triplet_margin": 1.0}),
+    "MatryoshkaLoss": ("pairs", {"loss": "MultipleNegativesRankingLoss", "matryoshka_dims": [32, 8]}),
+    "MSELoss": ("taught", {}),
+}
+
+
+@pytest.mark.parametrize("name", BORROWED)
+def test_a_loss_of_sentence_transformers_is_an_objective_with_its_own_gradients(name, rows, own_steps, tiny_encoder, tmp_path):
+    shape, options = BORROWED[name]
+    columns = dict(rows["pairs" if shape == "taught" else shape])
+    if shape == "taught":
+        del columns["positive"]
+        teacher = torch.randn(len(columns["anchor"]), 32, generator=torch.Generator().manual_seed(1))
+    term = {"objective": "sentence_transformers_loss", "loss": name, "options": options}
+    steps, _ = own_steps(shape, columns | ({"label": teacher.tolist()} if shape == "taught" else {}), [term], {})
+    model = Model.load({"main": tiny_encoder / "main"})
+    config = model.member("main").backbone.config
+    config.hidden_dropout_prob = config.attention_probs_dropout_prob = 0.0
+    model.save(tmp_path / "plain", {"pooling": "mean", "max_length": 64, "normalise": False})
+    judge = SentenceTransformer(str(tmp_path / "plain" / "main"), device="cpu")
+    made = dict(options)
+    if "loss" in made:
+        made["loss"] = getattr(losses, made["loss"])(judge)
+    loss = getattr(losses, name)(judge, **made)
+    for numbers, weights, _, grads, expected in steps:
+        own = {key.replace("_registered.0.backbone.", ""): value for key, value in weights.items() if "special_ids" not in key}
+        judge[0].model.load_state_dict(own)
+        judge.zero_grad()
+        features, labels = collated(judge, columns, numbers)
+        features = [{key: value for key, value in column.items() if key not in ("texts", "column")} for column in features]
+        found = loss(features, teacher[numbers] if shape == "taught" else labels)
+        found = sum(found.values()) if isinstance(found, dict) else found
+        assert float(found.detach()) == pytest.approx(expected, rel=1e-5, abs=1e-6)
+        found.backward()
+        assert_gradients(grads, judge)
+
+
+@pytest.mark.parametrize("name", ["CachedMultipleNegativesRankingLoss", "MegaBatchMarginLoss", "GISTEmbedLoss", "AdaptiveLayerLoss",
+                                  "DenoisingAutoEncoderLoss", "ContrastiveTensionLoss", "CosentLoss"])  # fmt: skip
+def test_losses_that_cannot_be_computed_on_vectors_are_refused_by_name(name):
+    with pytest.raises(InputError, match=name):
+        borrowed_loss(name, {}, 8, torch.device("cpu"))
+
+
+def test_options_of_a_borrowed_loss_are_checked_against_its_signature_and_weights_belong_to_a_part():
+    with pytest.raises(InputError, match="scale"):
+        borrowed_loss("CoSENTLoss", {"scales": 3}, 8, torch.device("cpu"))
+    term = OBJECTIVES.get("sentence_transformers_loss")(loss="SoftmaxLoss", options={"num_labels": 2})
+    with pytest.raises(InputError, match="loss_weights"):
+        term.loss({"a": torch.ones(2, 8), "b": torch.ones(2, 8)}, Batch(["x", "y"], {"label": [[0.0], [1.0]]}), {})

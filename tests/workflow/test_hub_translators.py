@@ -1,7 +1,6 @@
 """A view whose translator is a model of the hub: the model is fetched before, by a job of its own; all others stay offline."""
 
 import json
-import os
 import shutil
 
 import pyarrow.parquet as pq
@@ -20,13 +19,6 @@ ENTRY = """  hub_view:
     translator: {%s: {model: "org/opus-{source}-{target}", beam: 1, max_length: 6}}
 
 examples:
-"""
-FAKE_CONDA = """#!/bin/sh
-case "$*" in
-*channel_priority*) echo '{"get": {"channel_priority": "strict"}}' ;;
-*--json*) echo '{"conda_version": "25.1.0", "conda_prefix": "/nowhere", "platform": "linux-64"}' ;;
-*) echo "conda 25.1.0" ;;
-esac
 """
 
 
@@ -92,15 +84,3 @@ def test_a_model_that_cannot_be_had_is_named_before_any_view(untouched, tmp_path
     assert done.returncode != 0
     assert "hf download org/opus-en-" in done.stderr
     assert not (untouched.results / "logs" / "build_view" / "hub_view").exists()
-
-
-@pytest.mark.parametrize(("gpus", "environments"), [(0, {"cpu"}), (1, {"cpu", "gpu"})])
-def test_jobs_that_use_gpus_get_the_environment_with_cuda(untouched, tmp_path, gpus, environments):
-    conda = tmp_path / "bin" / "conda"
-    conda.parent.mkdir()
-    conda.write_text(FAKE_CONDA)
-    conda.chmod(0o755)
-    path = f"{conda.parent}{os.pathsep}{os.environ['PATH']}"
-    done = untouched.run("-n", "--sdm", "conda", config=[f"gpus={gpus}"], variables={"PATH": path})
-    said = done.stdout + done.stderr
-    assert {name for name in ("cpu", "gpu") if f"Conda environment envs/{name}.yaml will be created" in said} == environments

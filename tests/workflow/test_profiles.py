@@ -43,8 +43,7 @@ def test_the_gpus_of_a_job_are_those_of_one_node(slurm):
     assert slurm["default-resources"]["nodes"] == 1
 
 
-def test_no_job_waits_for_those_of_another_run_and_scores_start_first(slurm):
-    assert not {"groups", "group-components"} & slurm.keys()
+def test_scores_start_first():
     rules = "".join(path.read_text(encoding="utf-8") for path in sorted((ROOT / "workflow" / "rules").glob("*.smk")))
     blocks = {block.split(":")[0]: block for block in re.split(r"(?m)^rule ", rules)[1:]}
     priorities = {name: int(found[1]) for name, block in blocks.items() if (found := re.search(r"(?m)^    priority: (\d+)$", block))}

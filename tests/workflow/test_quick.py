@@ -2,6 +2,7 @@
 
 import csv
 import json
+import os
 import re
 import shutil
 
@@ -85,6 +86,17 @@ def test_scores_of_one_checkpoint_share_its_hash_and_those_of_one_task_the_hash_
 
 def test_a_second_run_has_nothing_to_do(finished):
     done = finished.run()
+    assert "Nothing to be done" in done.stdout + done.stderr
+
+
+def test_results_copied_beside_a_fresh_clone_make_nothing_again(finished, untouched):
+    """Lineage decides: nothing that Snakemake remembers of the run is there, and the copies' time stamps are in another order."""
+    shutil.copytree(finished.folder / "results", untouched.folder / "results", copy_function=shutil.copyfile, symlinks=True)
+    files = sorted((path for path in (untouched.folder / "results").rglob("*") if path.is_file()), key=lambda path: path.name[::-1])
+    for number, path in enumerate(files):
+        os.utime(path, (1_700_000_000 + number, 1_700_000_000 + number))
+    assert not (untouched.folder / ".snakemake").exists()
+    done = untouched.run("-n")
     assert "Nothing to be done" in done.stdout + done.stderr
 
 

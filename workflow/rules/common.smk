@@ -3,6 +3,7 @@ import os
 import shutil
 import sys
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 
 from crosslign.config import cells, graph
@@ -28,6 +29,7 @@ from crosslign.config.resolve import (
     scored_entry,
     split_run,
 )
+from crosslign.config.groups import GROUPED, Groups
 from crosslign.config.loads import large_sets
 from crosslign.config.resources import (
     STAND_IN_RULE,
@@ -37,6 +39,7 @@ from crosslign.config.resources import (
     search_threads,
     training_cpus,
 )
+from crosslign.config.resources import most as most_of
 from crosslign.config.settings import own_file, read_settings
 from crosslign.config.targets import covered, target_files, target_names
 from crosslign.config.uses import require_own_files
@@ -70,11 +73,16 @@ from crosslign.slurm.checks import (
     require_scheduler,
     require_status,
 )
+from crosslign.slurm.checks import too_long as more_time
 from crosslign.views.hub_models import hub_models, uses_gpu
 from snakemake.exceptions import WorkflowError
 from snakemake.persistence import ParamsChange
 
-ROOT = Path(workflow.current_basedir).parents[1]
+IS_MODULE = not workflow.modifier.is_main_snakefile()
+"""Whether another workflow uses this one: its folder and its `config:` then say what is the user's."""
+source = workflow.current_basedir
+own = not hasattr(source, "__fspath__") or (IS_MODULE and Path("config").is_dir())
+ROOT = Path.cwd() if own else Path(source).parents[1]
 # Relative, so that a project that was moved has nothing to make again.
 PUBLISHED = Path(os.path.relpath(ROOT / "resources" / "published"))
 
@@ -90,10 +98,10 @@ def ends_in_words():
 
 
 with ends_in_words():
+    files = [own_file(ROOT, Path()), *workflow.overwrite_configfiles]
     settings = read_settings(
-        ROOT,
-        [own_file(ROOT, Path()), *workflow.overwrite_configfiles],
-        workflow.config_settings.config,
+        [path for path in files if not IS_MODULE or Path(path).exists()],
+        config if IS_MODULE else workflow.config_settings.config,
     )
     project = load_project(ROOT, settings)
 
@@ -106,6 +114,11 @@ failures = FailuresHandler()
 def at_once():
     """Jobs that may run at the same time: on a cluster as many as may be in its queue, on this machine one a core."""
     return (workflow.cores if workflow.local_exec else workflow.nodes) or 1
+
+
+def elsewhere():
+    """Whether jobs run on other machines, or this one is such a job."""
+    return workflow.remote_exec or not workflow.local_exec
 
 
 reruns = Reruns()
@@ -140,6 +153,7 @@ def changes(job, file=None):
 if not UNKNOWN_ENGINE:
     quote_interpreter()
     take_sigterm_apart()
+    join_source_files()
     if workflow.is_main_process:
         try_no_hopeless_job_again(failures.hopeless)
         rerun_by_lineage(described, changes)
@@ -201,9 +215,27 @@ wildcard_constraints:
     side=names(MINED_SIDES),
 
 
-def environment(gpus=0):
-    """The conda environment of a rule's jobs (`--sdm conda`), seen from its file: with CUDA where they use GPUs."""
-    return "../../envs/gpu.yaml" if gpus else "../../envs/cpu.yaml"
+@cache
+def groups():
+    """The groups of short jobs, by the sizes that the profile gives them, which Snakemake knows when it has read all rules."""
+    sizes = workflow.group_settings.group_components
+    # A group's jobs on devices share those of one job, one after another.
+    if not GROUPED.isdisjoint(sizes):
+        workflow.resource_scopes.update({"gpu": "local"})
+        if "gpu" not in workflow.resource_settings.resources:
+            workflow.global_resources["gpu"] = max(1, GPUS)
+    return Groups(project, sizes)
+
+
+def grouped(name, *wildcards):
+    """The group with which a short job goes to a scheduler, where the profile gives such groups a size; None where it goes alone."""
+
+    def group(given):
+        if found := groups().group(name, tuple(given[key] for key in wildcards)):
+            workflow.parent_groupids[found] = name
+        return found
+
+    return group
 
 
 def needs(rule):
@@ -282,8 +314,11 @@ def check_scheduler(dag):
         for job in jobs
     )
     with ends_in_words():
-        require_status(asked, settings.status_command)
+        require_status(asked.values(), settings.status_command)
         require_scheduler(asked)
+        tries = 1 + max(job.restart_times for job in jobs)
+        if tries > 1 and (note := more_time(asked, most_of(project)[1])):
+            print(f"note: {note}", file=sys.stderr)
         if workflow.execution_settings.lock:
             require_alone(workflow.scheduler._executor.run_uuid, SLURM_RUN)
         for job in {job.rule.name: job for job in jobs}.values():

@@ -1,11 +1,6 @@
 # sources -> corpora: fetch, prepare encoders, read and filter text, make evaluation sets.
 
 
-localrules:
-    fetch,
-    prepare_encoder,
-
-
 rule fetch:
     input:
         own_file_of,  # an input without a name does not enter lineage: a download is a source, made of no other artefact
@@ -17,8 +12,7 @@ rule fetch:
         paths.benchmark("fetch", "{source}/{file}")
     wildcard_constraints:
         source=names(set(project.sources) - set(stand_in_sources())),
-    conda:
-        environment()
+    localrule: True
     threads: 1
     resources:
         **needs("fetch"),
@@ -50,8 +44,6 @@ for source in stand_in_sources():
         benchmark:
             paths.benchmark(STAND_IN_RULE, source)
         localrule: True
-        conda:
-            environment()
         threads: 1
         resources:
             **needs(STAND_IN_RULE),
@@ -82,8 +74,7 @@ rule prepare_encoder:
         paths.log("prepare_encoder", "{encoder}"),
     benchmark:
         paths.benchmark("prepare_encoder", "{encoder}")
-    conda:
-        environment()
+    localrule: True
     threads: 1
     resources:
         **needs("prepare_encoder"),
@@ -114,11 +105,16 @@ rule build_corpus:
             if entry["kind"] != "evaluation"
         )
         or "none",
-    conda:
-        environment()
+    group:
+        grouped("corpora", "corpus")
     threads: lambda w: corpus_threads(project, w.corpus)
     resources:
         **needs("build_corpus"),
+        # of a scheduler, which has more cores than this machine gives its own jobs; no setting: processes change no byte
+        cpus_per_task=lambda w: corpus_threads(project, w.corpus),
+        processes=lambda w, threads: (
+            corpus_threads(project, w.corpus) if elsewhere() else threads
+        ),
     params:
         **versioned("build_corpus", corpus_recipe("corpus_rows")),
         root=lambda w: str(paths.results),
@@ -146,8 +142,8 @@ rule build_evaluation:
         corpus=names(
             c for c, entry in project.corpora.items() if entry["kind"] == "evaluation"
         ),
-    conda:
-        environment()
+    group:
+        grouped("evaluations", "corpus")
     threads: 1
     resources:
         **needs("build_evaluation"),

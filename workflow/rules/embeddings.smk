@@ -18,8 +18,8 @@ rule embed:
         paths.benchmark("embed", "{run}/{checkpoint}/{readout}/{text_set}")
     wildcard_constraints:
         text_set=names(set(project.corpora) - set(LARGE_SETS)),
-    conda:
-        environment(GPUS)
+    group:
+        grouped("embeds", "run", "checkpoint", "readout", "text_set")
     threads: 1
     resources:
         **needs("embed"),
@@ -52,3 +52,5 @@ use rule embed as embed_large with:
         ),
     wildcard_constraints:
         text_set=names(LARGE_SETS),
+    group:
+        grouped("large_embeds", "run", "checkpoint", "readout", "text_set")

@@ -10,8 +10,8 @@ rule build_examples:
         paths.log("build_examples", "{examples}"),
     benchmark:
         paths.benchmark("build_examples", "{examples}")
-    conda:
-        environment()
+    group:
+        grouped("examples", "examples")
     threads: 1
     resources:
         **needs("build_examples"),
@@ -37,8 +37,6 @@ rule measure_overlap:
         paths.log("measure_overlap", "overlap"),
     benchmark:
         paths.benchmark("measure_overlap", "overlap")
-    conda:
-        environment()
     threads: 1
     resources:
         **needs("measure_overlap"),

@@ -10,8 +10,6 @@ rule mine_texts:
         paths.log("mine_texts", "{mine}/{side}"),
     benchmark:
         paths.benchmark("mine_texts", "{mine}/{side}")
-    conda:
-        environment()
     threads: 1
     resources:
         **needs("mine_texts"),
@@ -34,8 +32,6 @@ rule mine_embed:
         paths.log("mine_embed", "{mine}/{side}"),
     benchmark:
         paths.benchmark("mine_embed", "{mine}/{side}")
-    conda:
-        environment(GPUS)
     threads: lambda w: mine_recipe(project, w.mine)["threads"]
     resources:
         **needs("mine_embed"),
@@ -64,8 +60,6 @@ rule mine_search:
         paths.log("mine_search", "{mine}"),
     benchmark:
         paths.benchmark("mine_search", "{mine}")
-    conda:
-        environment(GPUS)
     threads: 16
     resources:
         **needs("mine_search"),
@@ -93,8 +87,6 @@ rule mine_pairs:
         paths.log("mine_pairs", "{mine}"),
     benchmark:
         paths.benchmark("mine_pairs", "{mine}")
-    conda:
-        environment()
     threads: 1
     resources:
         **needs("mine_pairs"),

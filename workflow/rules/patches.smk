@@ -12,6 +12,7 @@ from snakemake.jobs import Job
 from snakemake.persistence import PersistenceBase
 from snakemake.scheduling.job_scheduler import JobScheduler
 from snakemake.script import PythonScript
+from snakemake.sourcecache import LocalGitFile
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
 
@@ -111,6 +112,25 @@ def drop_start_limit(scheduler):
     limiter = getattr(scheduler, "job_rate_limiter", None)
     if not UNKNOWN_ENGINE and limiter and limiter.max_jobs == 100:
         scheduler.job_rate_limiter = None
+
+
+def run_handlers_of_module(*handlers):
+    """Replaces the workflow's handlers `onstart`, `onsuccess` and `onerror`, which are those of its main Snakefile alone, by these.
+
+    Used as a module, this workflow would check neither disk nor scheduler, and print neither costs, failures nor the table. A handler
+    that the main Snakefile defines below its `module` replaces them; it may call `crosslign.onstart()` (docs/deploy.md).
+    """
+    for name, handler in zip(("_onstart", "_onsuccess", "_onerror"), handlers):
+        setattr(workflow, name, handler.func)
+
+
+def join_source_files():
+    """Replaces `LocalGitFile.join`, which joins texts alone, by one that takes what other source files' `join` take.
+
+    Snakemake asks for a rule's script by a source file, and each rule with a script of a module from `git+file` is a TypeError.
+    """
+    join = LocalGitFile.join
+    LocalGitFile.join = lambda self, path: join(self, str(path))
 
 
 def submit_with_patience():

@@ -18,8 +18,8 @@ rule score:
         run=own_runs(paths.results),
     # Before trainings and encodings: the last score of a large set gives its vectors' disk back.
     priority: 20
-    conda:
-        lambda w: environment(score_gpus(w))
+    group:
+        grouped("scores", "run", "checkpoint", "readout", "task")
     threads: lambda w: search_threads(project, w.task)
     resources:
         **needs("score"),

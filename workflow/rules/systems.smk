@@ -13,8 +13,6 @@ rule train_system:
     wildcard_constraints:
         run=r"[^/]+-s\d+",
     priority: 10
-    conda:
-        environment(GPUS)
     threads: lambda w: recipe_of(w)["train"]["threads"]
     resources:
         **needs("train_system"),

@@ -1,12 +1,6 @@
 # scores -> tables, figures, report.
 
 
-localrules:
-    make_table,
-    write_overview,
-    write_report,
-
-
 rule count_rows:
     input:
         unpack(counted_inputs),
@@ -16,8 +10,6 @@ rule count_rows:
         paths.log("count_rows", "{table}"),
     benchmark:
         paths.benchmark("count_rows", "{table}")
-    conda:
-        environment()
     threads: 1
     resources:
         **needs("count_rows"),
@@ -59,8 +51,7 @@ rule make_table:
         paths.log("make_table", "{table}"),
     benchmark:
         paths.benchmark("make_table", "{table}")
-    conda:
-        environment()
+    localrule: True
     threads: 1
     resources:
         **needs("make_table"),
@@ -91,8 +82,6 @@ rule draw_figure:
         paths.log("draw_figure", "{figure}"),
     benchmark:
         paths.benchmark("draw_figure", "{figure}")
-    conda:
-        environment()
     threads: 1
     resources:
         **needs("draw_figure"),
@@ -116,8 +105,7 @@ rule write_overview:
         paths.log("write_overview", "overview"),
     benchmark:
         paths.benchmark("write_overview", "overview")
-    conda:
-        environment()
+    localrule: True
     threads: 1
     resources:
         **needs("write_overview"),
@@ -149,8 +137,7 @@ rule write_report:
         paths.log("write_report", "report"),
     benchmark:
         paths.benchmark("write_report", "report")
-    conda:
-        environment()
+    localrule: True
     threads: 1
     resources:
         **needs("write_report"),

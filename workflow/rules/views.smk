@@ -1,10 +1,6 @@
 # corpora -> views: augmented copies. The models of a translator come from the hub by a rule of their own, before any view.
 
 
-localrules:
-    fetch_model,
-
-
 rule fetch_model:
     output:
         folder=directory(paths.hub_model("{model}")),
@@ -14,8 +10,7 @@ rule fetch_model:
         paths.benchmark("fetch_model", "{model}")
     wildcard_constraints:
         model=r"[^/]+@[^/]+",
-    conda:
-        environment()
+    localrule: True
     threads: 1
     resources:
         **needs("fetch_model"),
@@ -38,8 +33,6 @@ rule build_view:
         paths.log("build_view", "{view}"),
     benchmark:
         paths.benchmark("build_view", "{view}")
-    conda:
-        lambda w: environment(view_gpus(w))
     threads: 1
     resources:
         **needs("build_view"),

@@ -47,7 +47,7 @@ def read_project(args: Namespace) -> Project:
             do = "Write KEY=VALUE; what is no setting stands before --config, or behind `--`"
             raise InputError(f"--config {key!r} has no value", do=do)
     over = [args.configfile] if args.configfile else []
-    settings = read_settings(args.directory, [file, *over], parsed([(key, value) for key, _, value in overrides]))
+    settings = read_settings([file, *over], parsed([(key, value) for key, _, value in overrides]))
     if args.directory.resolve() != Path.cwd():
         settings["results"] = str(args.directory / settings["results"])
     return load_project(args.directory, settings)

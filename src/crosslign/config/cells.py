@@ -41,9 +41,15 @@ OF_ROW = ("protocol", "direction")
 """What a row may say for all its columns."""
 
 
+def _in_column(row: Mapping[str, Any], column: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return what a row says of itself in one column alone."""
+    own: Mapping[str, Any] = row.get("columns", {}).get(column.get("label"), {})
+    return own
+
+
 def system_of(row: Mapping[str, Any], column: Mapping[str, Any]) -> str:
     """Return the system of a cell: the row's, with the column's variant in place of `*`, and the column's fine-tune on top."""
-    system = str(row["system"]).replace("*", str(column.get("variant", "*")))
+    system = str({**row, **_in_column(row, column)}["system"]).replace("*", str(column.get("variant", "*")))
     return system + (f"+{column['finetune']}" if "finetune" in column else "")
 
 
@@ -60,7 +66,8 @@ def column_facts(column: Mapping[str, Any]) -> dict[str, Any]:
 def _named_reading(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
     """Return how the column says that vectors are read, or the row; what a fine-tune made is read as the fine-tune says."""
     of_row = () if "finetune" in column or project.tasks[column["task"]]["output"] == "logits" else READ
-    return {**{key: row[key] for key in of_row if key in row}, **{key: column[key] for key in READ if key in column}}
+    own = _in_column(row, column)
+    return {key: said[key] for said in (row, column, own) for key in READ if key in said and (said is not row or key in of_row)}
 
 
 def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:

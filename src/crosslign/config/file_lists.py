@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.schema import check
+from crosslign.config.schema import SCHEMAS, check
 from crosslign.config.yaml_files import Keys, YamlFile
 from crosslign.errors import InputError
 
@@ -54,7 +54,7 @@ def with_listed_files(root: Path, sources: Mapping[str, Any]) -> dict[str, Any]:
         filled[name] = {key: value for key, value in entry.items() if key != "files_from"}
         if "files_from" in entry:
             listed = _read(root / entry["files_from"], Path(entry["files_from"]))
-            check(listed, root / "workflow" / "schemas", "common", "files")
+            check(listed, SCHEMAS, "common", "files")
             filled[name]["files"] = listed.content
         names = [file["name"] for file in filled[name].get("files", [])]
         if len(set(names)) < len(names):

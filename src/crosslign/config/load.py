@@ -16,7 +16,7 @@ from crosslign.config.names import check_names
 from crosslign.config.project import SECTIONS, Project
 from crosslign.config.recipes import check_recipes
 from crosslign.config.references import check_references
-from crosslign.config.schema import check
+from crosslign.config.schema import SCHEMAS, check
 from crosslign.config.seeded import with_seeded_examples
 from crosslign.config.settings import DEFAULTS, SETTINGS, read_settings
 from crosslign.config.sizes import renamed, sized, with_dependants
@@ -33,7 +33,7 @@ class _Loader:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        self.schemas = root / "workflow" / "schemas"
+        self.schemas = SCHEMAS
         self.files: dict[str, YamlFile] = {}
 
     def load(self, relative: str, schema: str) -> Any:
@@ -51,7 +51,7 @@ class _Loader:
 def _settings(loader: _Loader, given: Mapping[str, Any] | None) -> dict[str, Any]:
     """Return the settings, checked and filled up; those of the project's config.yaml where none are given."""
     if given is None:
-        return read_settings(loader.root, [loader.root / "config" / "config.yaml"], {})
+        return read_settings([loader.root / "config" / "config.yaml"], {})
     check(YamlFile(Path(SETTINGS), dict(given), {}), loader.schemas, "config")
     return {**DEFAULTS, **given}
 

@@ -30,6 +30,8 @@ PARSING = ("wikipedia_dump",)
 """Readers that parse in processes of their own."""
 STAGING = ("exact_duplicate", "near_duplicate")
 """Filters that let all rows before them wait on disk."""
+WHOLE = frozenset({"near_duplicate", "not_near", "punctuation"})
+"""Filters that must see all rows, whatever sample is drawn behind them."""
 LANGUAGE_ID = 2
 """How much longer than everything else, as declared, the identification of languages takes: 289 microseconds a pair of 200 bytes beside 17
 (docs/results.md), where 120 are declared. Parsing wiki markup takes as long again."""
@@ -214,9 +216,18 @@ def encoder_size(project: Project, encoder: str) -> float:
 def _corpus(project: Project, w: Wildcards) -> Load:
     """Return the load of a corpus: all that its files hold is read and goes through the filters."""
     read, filters = _read_mb(project, w["corpus"]), filters_of(project, w["corpus"])
+    if _drawn_first(project, w["corpus"]):
+        filters -= {"exact_duplicate", "language_id"}
     staged = read if filters.intersection(STAGING) else 0.0
     slowness = 1.0 + LANGUAGE_ID * ("language_id" in filters) + (project.corpora[w["corpus"]].get("reader") in PARSING)
     return Load(corpus_mb(project, w["corpus"]), read_mb=read, staged_mb=staged, slowness=slowness)
+
+
+def _drawn_first(project: Project, corpus: str) -> bool:
+    """Tell whether a sample of a corpus is drawn while it is read, so that nothing waits on disk and costly filters see few rows."""
+    entry = project.corpora[corpus]
+    bounded = "sample" in entry or ("corpus_rows" in project.scale["limits"] and not entry.get("whole"))
+    return bounded and entry["kind"] in ("mono", "bitext") and not filters_of(project, corpus) & WHOLE
 
 
 def recipe_text_mb(project: Project, recipe: Mapping[str, Any]) -> float:

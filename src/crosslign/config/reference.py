@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.schema import SCHEMAS
 from crosslign.config.yaml_files import load_yaml
 from crosslign.registry import is_registering
 
@@ -33,7 +34,8 @@ PACKAGES = {
 
 INTRODUCTION = """# Configuration of the snakemake workflow
 
-Made from `workflow/schemas/`, and from the docstrings of the code that takes an option, by `python -m crosslign.config.reference`; a test
+Made from `src/crosslign/config/schemas/`, and from the docstrings of the code that takes an option, by
+`python -m crosslign.config.reference`; a test
 fails when they differ. Every file is checked against its schema before anything runs; an unknown key ends the run with one line that
 names file, key and what is allowed. `snakemake --config scale=quick` overrides a key of config.yaml for one call.
 """
@@ -138,4 +140,4 @@ def reference(folder: Path) -> str:
 
 
 if __name__ == "__main__":
-    sys.stdout.write(reference(Path("workflow/schemas")))
+    sys.stdout.write(reference(SCHEMAS))

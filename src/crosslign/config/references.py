@@ -113,6 +113,9 @@ def _readout_uses(file: str, name: str, table: Mapping[str, Any]) -> Iterator[Us
     for keys, entry in [((), table), *((("rows", index), row) for index, row in enumerate(table["rows"]))]:
         if "readout" in entry:
             yield file, ("tables", name, *keys, "readout"), "readout", entry["readout"]
+    for index, row in enumerate(table["rows"]):
+        for label, own in ((label, own) for label, own in row.get("columns", {}).items() if "readout" in own):
+            yield file, ("tables", name, "rows", index, "columns", label), "readout", own["readout"]
 
 
 def _table_uses(project: Project) -> Iterator[Use]:
@@ -295,10 +298,14 @@ def _check_averages(project: Project, files: Mapping[str, YamlFile]) -> None:
 
 
 def _check_compared(project: Project, files: Mapping[str, YamlFile]) -> None:
-    """Refuse a row that is to be compared with one that its table lacks."""
+    """Refuse a row that is to be compared with one that its table lacks, or that says something of a column that it lacks."""
     for name, table in project.tables.items():
         labels = [row["label"] for row in table["rows"]]
+        columns = [column["label"] for column in table["columns"]]
         for index, row in enumerate(table["rows"]):
+            for label in (label for label in row.get("columns", {}) if label not in columns):
+                where = where_of(files, project.file_of(name), ("tables", name, "rows", index, "columns"))
+                raise InputError(f"no column {label!r}", where=where, why=nearest(label, columns))
             others = labels[:index] + labels[index + 1 :]
             if "against" in row and row["against"] not in others:
                 where = where_of(files, project.file_of(name), ("tables", name, "rows", index, "against"))

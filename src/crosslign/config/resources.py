@@ -32,6 +32,12 @@ LARGEST_MB = 120_000
 """No attempt asks for more, unless `max_mem_mb` says otherwise: a job that ended for want of time alone must still find a node."""
 STAND_IN_RULE = "write_stand_in"
 """Each source has a rule of its own for its synthetic data, which appends the source's id."""
+RULES = (
+    "fetch", "prepare_encoder", "build_corpus", "build_evaluation", "fetch_model", "build_view", "build_examples", "measure_overlap",
+    "train_system", "embed", "embed_large", "score", "score_large", "count_rows", "make_table", "draw_figure", "write_overview",
+    "write_report", "mine_texts", "mine_embed", "mine_search", "mine_pairs",
+)  # fmt: skip
+"""Names of the workflow's rules whose jobs do something; the synthetic data of each source has one more."""
 CPUS_A_GPU = 4
 """Which a training's job asks for: they tokenise its examples, while the GPU waits; where one is to be had, so many mostly are."""
 BUSY_TRAINING_MB = 20.0
@@ -87,7 +93,7 @@ def _asked(rule: str, load: Load) -> Need:
         "measure_overlap": (2000 + 0.5 * text, 60 + text / 100, 0),
         # Weights, gradients and AdamW's two moments are 16 bytes a parameter; momentum encoders and checkpoints in the making, more.
         "train_system": (4000 + 24 * model + 2 * text, 60 + 120 * (load.gpu_hours or 1.5), load.kept_mb + load.staged_mb),
-        "embed": (3000 + 8 * model + 2 * text, 60 + 0.25 * model * rows_m, vectors),
+        "embed": (3000 + 8 * model + 2 * text, 30 + 0.25 * model * rows_m, vectors),
         "score": (3000 + 3 * vectors, 30 + 20 * rows_m + load.search_minutes, 0),
         "draw_figure": (4000, 60, 0),
         "count_rows": (1000, 240, 0),  # lineage names the sums of all that is counted

@@ -68,6 +68,10 @@ def _fetchable(text: Any) -> bool:
     return bool(_open_to_all(text))
 
 
+SCHEMAS = Path(__file__).parent / "schemas"
+"""Folder of the schemas of all files of the configuration."""
+
+
 @functools.cache
 def schemas_of(folder: Path) -> dict[str, Any]:
     """Return the content of all schemas of a folder, by name; read once."""

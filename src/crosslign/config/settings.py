@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.schema import check
+from crosslign.config.schema import SCHEMAS, check
 from crosslign.config.yaml_files import YamlFile, load_yaml, parse_yaml, plain_value
 from crosslign.files.home import with_home
 
@@ -58,29 +58,27 @@ def _laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, 
     return joined
 
 
-def read_settings(root: Path, files: Sequence[Path], given: Mapping[str, Any]) -> dict[str, Any]:
+def read_settings(files: Sequence[Path], given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of a run.
 
     Where `papers` is chosen above what chose `targets`, as by `--config papers=[mpcl]`, these papers are the targets, with the pages
     among the targets before; `all` stays.
 
     Args:
-        root: folder that holds `workflow/`.
         files: configuration files, each laid over those before it.
         given: keys of the command line, over all files.
 
     Raises:
         InputError: the first thing wrong, in one line: file, key, what was found, what is allowed.
     """
-    schemas = root / "workflow" / "schemas"
     layers: list[Mapping[str, Any]] = []
     for path in files:
         shown = path.relative_to(Path.cwd()) if path.is_absolute() and path.is_relative_to(Path.cwd()) else path
         file = load_yaml(path, shown)
-        check(file, schemas, "config")
+        check(file, SCHEMAS, "config")
         layers.append(file.content)
     command_line = {key: _typed(value) if isinstance(value, list | Mapping) else value for key, value in given.items()}
-    check(YamlFile(Path("--config"), command_line, {}), schemas, "config")
+    check(YamlFile(Path("--config"), command_line, {}), SCHEMAS, "config")
     settings: dict[str, Any] = dict(DEFAULTS)
     for layer in [*layers, command_line]:
         settings = _laid_over(settings, layer)

@@ -21,7 +21,7 @@ from crosslign.corpora.columns import SIDES
 from crosslign.corpora.dedup import KeySet, digests
 from crosslign.corpora.pipeline import Pipeline
 from crosslign.corpora.readers._left_out import counting
-from crosslign.corpora.sampling import priorities, sampled
+from crosslign.corpora.sampling import priorities
 from crosslign.errors import InputError
 from crosslign.files import iter_rows, write_batches
 from crosslign.files.rows import SCHEMAS
@@ -49,14 +49,15 @@ def build_corpus(
         references: rows of the corpora that filters name, by id.
         out: Parquet file to write, in the columns of the kind.
         limit: upper bound on the rows; on the groups of a multiway corpus. Labelled rows of one group stay together.
-            A sample keeps source order, and a smaller one is part of a larger one of the same `seed` (default 42).
+            A sample keeps source order, and a smaller one is part of a larger one of the same `seed` (default 42). Where duplicates are
+            dropped it is drawn by what counts as equal, so that filters need not see rows that cannot be drawn.
         threads: processes that filters may use, or a reader that takes `threads`; the rows are the same.
 
     Returns:
         Counts: `read` and `read_bytes` (rows as the reader gives them, and the UTF-8 bytes of their texts), `left_out` (records of the
-        files that the reader made no row of, by reason, where there are any), `filters` (name, before, after, changed), `rows`,
-        `per_language` (sentences), `rows_per_language` (by the first side's), and where there are any `groups` and `labels` (rows and
-        groups by name of the class).
+        files that the reader made no row of, by reason, where there are any), `filters` (name, before, after, changed), `seen_whole` (how
+        many of them saw all rows, where a sample spared the others those that could not be drawn), `rows`, `per_language` (sentences),
+        `rows_per_language` (by the first side's), and where there are any `groups` and `labels` (rows and groups by name of the class).
 
     Raises:
         InputError: a reader's or filter's own; no row is left; a row lacks its id, or has that of another.
@@ -69,10 +70,10 @@ def build_corpus(
         pipeline.survey(batch)
     counts: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(dir=_folder(out)) as folder, counting() as left_out:
-        chosen = _sampled(_checked(pipeline.apply(read()), kind, name), Path(folder, "filtered.parquet"), entry, limit)
+        chosen = _sampled(pipeline, read, Path(folder, "filtered.parquet"), entry, limit)
         counted = _counted(chosen, kind, counts, entry.get("labels", ()))
         written = write_batches(out, counted, kind, check=partial(_check_ids, name=name))
-    result = {"read": pipeline.read, "read_bytes": pipeline.read_bytes, "filters": pipeline.counts, "rows": written, **counts}
+    result = {"read": pipeline.read, "read_bytes": pipeline.read_bytes, **pipeline.settle(), "rows": written, **counts}
     if left_out:
         result["left_out"] = dict(sorted(left_out.items()))
     if not written:
@@ -191,16 +192,24 @@ def _group_keys(batch: pa.Table) -> NDArray[np.bytes_]:
     return digests(batch["group"].drop_null().unique())
 
 
-def _sampled(rows: Iterator[pa.Table], staged: Path, entry: Mapping[str, Any], limit: int | None) -> Iterator[pa.Table]:
-    """Return rows in their order: all, or a sample of single rows or of whole groups."""
+def _sampled(
+    pipeline: Pipeline, read: Callable[[], Iterator[pa.Table]], staged: Path, entry: Mapping[str, Any], limit: int | None
+) -> Iterator[pa.Table]:
+    """Yield the rows that the filters leave, in their order: all, or a sample of single rows or of whole groups."""
     bound = min((bound for bound in (entry.get("sample"), limit) if bound is not None), default=None)
     kind, seed = entry["kind"], entry.get("seed", SEED)
-    if bound is None:
-        return rows
-    if "group" not in SCHEMAS[kind].names:
-        return sampled(rows, staged, bound, seed)
-    write_batches(staged, rows, kind)
-    return _sampled_groups(staged, kind, bound, seed)
+    grouped = "group" in SCHEMAS[kind].names
+    draw = None if bound is None or grouped else pipeline.draw(bound, seed)
+    rows = _checked(pipeline.apply(read()), kind, pipeline.name)
+    if draw is not None:
+        for table in rows:
+            draw.add(table)
+        yield from draw.drawn()
+    elif bound is None:
+        yield from rows
+    else:
+        write_batches(staged, rows, kind)
+        yield from _sampled_groups(staged, kind, bound, seed)
 
 
 def _sampled_groups(path: Path, kind: str, limit: int, seed: int) -> Iterator[pa.Table]:

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 
 from crosslign.corpora.columns import SIDES
 from crosslign.corpora.filters import FILTERS, Filter, PairRule, Setting, Sides, TextMap
+from crosslign.corpora.sampling import Draw
 from crosslign.corpora.workers import Workers
 
 PIVOT = "en"
@@ -50,7 +51,7 @@ class Pipeline:
         threads: int = 1,
         forgetful: bool = False,
     ) -> None:
-        self.kind = kind
+        self.name, self.kind = name, kind
         self.read = 0
         self.read_bytes = 0
         self.counts: list[dict[str, Any]] = []
@@ -58,6 +59,9 @@ class Pipeline:
         self._pivot_lang = PIVOT if PIVOT in langs or not langs else langs[0]
         self._pivots: dict[str, tuple[str, str]] = {}
         self._threads = threads
+        self._draw: Draw | None = None
+        self._cut = 0
+        self._first: int | None = None
         self._task = {"work": "filters", "name": name, "kind": kind, "langs": list(langs), "steps": [dict(step) for step in steps]}
         setting = Setting(langs, references, name)
         for step in steps:
@@ -66,6 +70,28 @@ class Pipeline:
             skip = forgetful and issubclass(found, Filter) and found.remembers
             self._steps.append(Filter(setting) if skip else found(setting, **(options or {})))
             self.counts.append({"filter": rule, "before": 0, "after": 0})
+
+    def draw(self, size: int, seed: int) -> Draw:
+        """Have a sample drawn while rows are filtered, by single rows; return it, to be given what `apply` yields.
+
+        Filters that look at a row alone then see only rows that can still be drawn; so does the one of exact duplicates, as rows that
+        count as equal are drawn or left together. Changes of texts, and filters that hang on other rows, see all rows.
+        """
+        whole = [isinstance(step, TextMap) or (step.remembers and not step.draws_first) for step in self._steps]
+        self._cut = max((n + 1 for n, all_rows in enumerate(whole) if all_rows), default=0)
+        self._first = next((n for n in range(self._cut, len(whole)) if isinstance(s := self._steps[n], Filter) and s.draws_first), None)
+        step = None if self._first is None else self._steps[self._first]
+        if isinstance(step, Filter):
+            step.drawn = True
+        self._draw = Draw(size, seed, getattr(step, "keys", None))
+        return self._draw
+
+    def settle(self) -> dict[str, Any]:
+        """Return what the filters dropped, once the sample is drawn: `filters`, and `seen_whole`, how many of them saw all rows."""
+        if self._draw and self._first is not None:
+            self.counts[self._first]["after"] -= self._draw.repeats
+        some = self._draw is not None and self._cut < len(self._steps)
+        return {"filters": self.counts, **({"seen_whole": self._cut} if some else {})}
 
     @property
     def needs_survey(self) -> bool:
@@ -89,24 +115,32 @@ class Pipeline:
         """Yield what the filters leave of each batch, and count."""
         found: Iterable[pa.Table] = (self._received(batch) for batch in batches)
         spans = self._spans()
-        if self._threads > 1 and any(apart for apart, _ in spans):
+        # What follows the cut sees few rows.
+        if self._threads > 1 and any(apart and not (self._draw and span.start >= self._cut) for apart, span in spans):
             found, worth = _peeked(found)
         else:
             worth = False
         if worth:
             with Workers(self._threads, self._task) as workers:
                 for apart, span in spans:
+                    found = self._drawable(found, span)
                     found = self._apart(workers, found, span) if apart else self._remembering(found, span.start)
                 yield from map(self._returned, found)
         else:
             for apart, span in spans:
+                found = self._drawable(found, span)
                 found = self._here(found, span) if apart else self._remembering(found, span.start)
             yield from map(self._returned, found)
+
+    def _drawable(self, batches: Iterable[pa.Table], span: range) -> Iterable[pa.Table]:
+        """Leave out the rows that cannot be drawn any more, before the first step that may do without them."""
+        return map(self._draw.drawable, batches) if self._draw and span.start == self._cut else batches
 
     def _spans(self) -> list[tuple[bool, range]]:
         """Return the steps in runs that worker processes can take over; each that remembers other rows stands alone."""
         apart = [not (isinstance(step, Filter) and step.remembers) for step in self._steps]
-        starts = [n for n in range(len(apart)) if n == 0 or not (apart[n] and apart[n - 1])]
+        cut = self._cut if self._draw else 0
+        starts = [n for n in range(len(apart)) if n in (0, cut) or not (apart[n] and apart[n - 1])]
         return [(apart[start], range(start, end)) for start, end in zip(starts, [*starts, len(apart)][1:], strict=bool(starts))]
 
     def _received(self, batch: pa.Table) -> pa.Table:

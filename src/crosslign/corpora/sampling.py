@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 
 from crosslign.corpora.staged import Staged
 
+SPARE = 65_536
+"""Rows that are held beyond twice those wanted, before those that cannot be drawn any more are let go."""
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio: what a counter is multiplied by."""
 
@@ -55,7 +57,7 @@ class Lowest:
     def add(self, values: NDArray[np.uint64]) -> None:
         """Add priorities, shape [n]; those above the bound may be left out."""
         self._held = np.concatenate([self._held, values])
-        if len(self._held) > 2 * self.size + 65_536:
+        if len(self._held) > 2 * self.size + SPARE:
             self.final()
 
     def final(self) -> np.uint64:
@@ -64,6 +66,83 @@ class Lowest:
             self._held = np.partition(self._held, self.size - 1)[: self.size]
             self.bound = self._held.max()
         return self.bound
+
+
+Keys = Callable[[pa.Table], NDArray[np.bytes_]]
+"""The key of each row: rows of equal keys count as one."""
+
+
+class Draw:
+    """A sample of rows that come table by table: those of the least priorities, in the order in which they came.
+
+    The priority of a row hangs on the seed and its key alone (on its id, where rows have no keys). So rows of equal keys are drawn or left
+    together, the first of them stands for all, and whether duplicates, or rows that filters drop, are taken out before the draw or after it
+    is all the same. Memory is that of some three times the sample, however many rows come.
+
+    Args:
+        size: rows that are wanted.
+        seed: of the draw.
+        keys: the key of each row; None where no rows count as one.
+
+    Attributes:
+        bound: no row of a greater priority is drawn any more; it falls as rows come.
+        repeats: rows that were left out since another one of their key stands for them.
+    """
+
+    def __init__(self, size: int, seed: int, keys: Keys | None = None) -> None:
+        self.size = max(size, 1)
+        self.bound = np.uint64(np.iinfo(np.uint64).max)
+        self.repeats = 0
+        self._seed, self._keys = seed, keys
+        self._held: list[pa.Table] = []
+        self._rows = 0
+
+    def _priorities(self, table: pa.Table) -> tuple[NDArray[np.uint64], NDArray[np.bytes_] | None]:
+        if self._keys is None:
+            return priorities(table["id"].to_pylist(), self._seed), None
+        keys = self._keys(table)
+        return draws(np.ascontiguousarray(keys).view("<u8")[::2], self._seed), keys
+
+    def drawable(self, table: pa.Table) -> pa.Table:
+        """Return the rows of a table that can still be drawn."""
+        if not table.num_rows or self.bound == np.iinfo(np.uint64).max:
+            return table
+        return table.filter(pa.array(self._priorities(table)[0] <= self.bound))
+
+    def add(self, table: pa.Table) -> None:
+        """Add rows that filters have left."""
+        table = self.drawable(table)
+        if table.num_rows:
+            self._held.append(table)
+            self._rows += table.num_rows
+        if self._rows > 2 * self.size + SPARE:
+            self._settle()
+
+    def _settle(self) -> None:
+        """Keep the first of rows of equal keys, and of these the wanted number."""
+        table = pa.concat_tables(self._held)
+        values, keys = self._priorities(table)
+        places = np.arange(len(values)) if keys is None else _first(keys)
+        self.repeats += len(values) - len(places)
+        if len(places) > self.size:
+            places = places[lowest(values[places], self.size)]
+            self.bound = values[places].max()
+        self._held, self._rows = [table.take(pa.array(places)).combine_chunks()], len(places)
+
+    def drawn(self) -> Iterator[pa.Table]:
+        """Yield the sample, once all rows have come."""
+        if self._held:
+            self._settle()
+            yield from (pa.Table.from_batches([batch]) for batch in self._held.pop().to_batches(max_chunksize=8192))
+
+
+def _first(keys: NDArray[np.bytes_]) -> NDArray[np.int64]:
+    """Return the place of the first of each key, ascending."""
+    pairs = np.ascontiguousarray(keys).view("<u8").reshape(-1, 2)
+    order = np.lexsort((pairs[:, 1], pairs[:, 0]))
+    new = np.ones(len(order), bool)
+    new[1:] = (pairs[order[1:]] != pairs[order[:-1]]).any(axis=1)
+    return np.sort(np.minimum.reduceat(order, np.flatnonzero(new))) if len(order) else order
 
 
 def generator(seed: int, *names: str) -> random.Random:

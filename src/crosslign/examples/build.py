@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
@@ -21,6 +20,7 @@ from crosslign.examples import BUILDERS, Material
 from crosslign.examples.rows import Rows
 from crosslign.examples.shapes import shape_of
 from crosslign.files import write_batches
+from crosslign.files.temporary import temporary_folder
 
 LOG = logging.getLogger(__name__)
 SEED = 42
@@ -66,7 +66,7 @@ def build_examples(
         )
     shape = shape_of(first.column_names)
     tally = _Tally()
-    with tempfile.TemporaryDirectory(prefix="crosslign-examples-") as folder:
+    with temporary_folder("crosslign-examples-") as folder:
         built = _numbered(chain([first], parts), name)
         kept = built if cleaner.asked else cleaner(built)
         left = kept if limit is None else sampled(kept, Path(folder, "rows.arrow"), limit, seed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
@@ -14,6 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from crosslign.corpora.sampling import Lowest
 from crosslign.corpora.staged import Staged
+from crosslign.files.temporary import temporary_folder
 
 PRIORITY = "priority"
 STRATUM = "stratum"
@@ -55,7 +55,7 @@ def smoothed(parts: Iterable[pa.Table], exponent: float, most: int | None = None
         most: bound on the different examples of each stratum.
     """
     sizes: Counter[str] = Counter()
-    with tempfile.TemporaryDirectory(prefix="crosslign-smooth-") as folder:
+    with temporary_folder("crosslign-smooth-") as folder:
         with Staged(Path(folder, "rows.arrow")) as staged:
             for part in parts if most is None else _least(parts, most):
                 sizes.update(Counter(part[STRATUM].to_pylist()))
@@ -93,7 +93,7 @@ def _plain(table: pa.Table) -> pa.Table:
 def _least(parts: Iterable[pa.Table], most: int) -> Iterator[pa.Table]:
     """Yield what `bounded` does, still drawable."""
     lowest: dict[str, Lowest] = {}
-    with tempfile.TemporaryDirectory(prefix="crosslign-draw-") as folder:
+    with temporary_folder("crosslign-draw-") as folder:
         with Staged(Path(folder, "rows.arrow")) as staged:
             for part in parts:
                 staged.write(part.filter(pa.array(_possible(part, lowest, most))))

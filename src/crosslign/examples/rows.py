@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from crosslign.corpora.segments import SortedKeys
 from crosslign.corpora.staged import Staged
 from crosslign.files import head_of, iter_rows, read_rows
 from crosslign.files.rows import pieces
+from crosslign.files.temporary import temporary_folder
 
 SHELF = 131_072
 """Rows that are put into order together."""
@@ -66,7 +66,7 @@ def gathered(parts: Iterable[pa.Table], order: NDArray[np.int64]) -> Iterator[pa
     """
     size = max(SHELF, -(-len(order) // MOST_SHELVES))
     by_row = np.argsort(order, kind="stable")
-    with tempfile.TemporaryDirectory(prefix="crosslign-shelves-") as folder:
+    with temporary_folder("crosslign-shelves-") as folder:
         with ExitStack() as stack:
             shelves = [stack.enter_context(Staged(Path(folder, f"{n}.arrow"))) for n in range(-(-len(order) // size))]
             start = 0

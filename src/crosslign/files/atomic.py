@@ -25,7 +25,7 @@ def _sync(path: Path) -> None:
         os.close(descriptor)
 
 
-def _is_full(error: BaseException) -> bool:
+def _says_full(error: BaseException) -> bool:
     """Tell whether a disk is full: numpy says it by a short count, safetensors and Arrow in words, both without a number."""
     said = str(error)
     if isinstance(error, OSError) and error.errno is not None:
@@ -47,6 +47,11 @@ def _chain(error: BaseException | None) -> Iterator[BaseException]:
         error = error.__cause__ or error.__context__
 
 
+def is_full(error: BaseException) -> bool:
+    """Tell whether an error, or one that led to it, is that a disk is full or a quota used up."""
+    return any(map(_says_full, _chain(error)))
+
+
 def disk_problem(error: BaseException, path: Path, written: int = 0) -> ResourceError | None:
     """Return the error for people where a disk is full, a file too large, or a right is lacking; None for every other error.
 
@@ -55,8 +60,10 @@ def disk_problem(error: BaseException, path: Path, written: int = 0) -> Resource
         path: what was being written.
         written: bytes of it that had been written.
     """
+    if isinstance(error, ResourceError):
+        return None  # it is told already
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)[0]
-    met = limit != resource.RLIM_INFINITY and written >= limit > 0 and any(map(_is_full, _chain(error)))
+    met = limit != resource.RLIM_INFINITY and written >= limit > 0 and is_full(error)
     if met or any(map(_is_too_large, _chain(error))):
         return ResourceError(
             "a file may not become that large here",
@@ -64,7 +71,7 @@ def disk_problem(error: BaseException, path: Path, written: int = 0) -> Resource
             why=f"{written:,} bytes were written" + (f", {limit:,} are the limit" if limit != resource.RLIM_INFINITY else ""),
             do="Raise the limit (ulimit -f), or put results on a file system that takes larger files, then run the same command again",
         )
-    if any(map(_is_full, _chain(error))):
+    if is_full(error):
         free = shutil.disk_usage(next(folder for folder in path.absolute().parents if folder.exists())).free
         return ResourceError(
             "no space left on the disk, or the quota used up",

@@ -17,6 +17,7 @@ from crosslign.errors import CrosslignError, InputError, printable
 from crosslign.files.atomic import disk_problem
 from crosslign.files.fingerprint import fingerprint
 from crosslign.files.lineage import AGAIN, Lineage, beside_recipe
+from crosslign.files.temporary import NoTemporaryRoomError
 from crosslign.jobs.alone import end_with_engine, only_one
 from crosslign.jobs.hangup import end_on_hangup
 from crosslign.jobs.job import Job, Paths, all_paths, as_paths, inputs_of
@@ -122,7 +123,7 @@ def execute(
         resources: items of the rule, too: no settings, so that a changed one makes nothing anew.
 
     A `CrosslignError` ends the process with its exit code, its message last in the log and on the screen: as CRITICAL where the job's
-    input cannot be used, so that it is not tried again.
+    input cannot be used, or its node has no room for temporary files, so that it is not tried again.
     """
     end_with_engine(os.environ)
     end_on_hangup()
@@ -130,7 +131,7 @@ def execute(
         with only_one(Path(log)):
             perform(stage, inputs, outputs, dict(params), threads, Path(log), dict(resources))
     except CrosslignError as error:
-        level = logging.CRITICAL if isinstance(error, InputError) else logging.ERROR
+        level = logging.CRITICAL if isinstance(error, (InputError, NoTemporaryRoomError)) else logging.ERROR
         logging.getLogger("crosslign").log(level, "%s", error)
         sys.exit(error.exit_code)
 

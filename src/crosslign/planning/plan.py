@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,14 +47,20 @@ def measured(results: Path) -> dict[str, Measured]:
     return {rule: Measured(len(r), sum(s for s, _ in r), max(m for _, m in r)) for rule, r in sorted(rows.items())}
 
 
+def means(project: Project) -> dict[str, float]:
+    """Return the mean seconds of a job by stage: as measured where some have finished, else as the scale expects them."""
+    found: dict[str, float] = dict(project.scale.get("expected_seconds", {}))
+    return found | {rule: row.mean for rule, row in measured(project.paths.results).items()}
+
+
 def plan_text(
     project: Project,
     jobs: Mapping[str, int],
     cached: Mapping[str, int],
-    costly: Sequence[Job],
+    jobs_to_run: Sequence[Job],
     needs: Sequence[FileNeed],
-    cores: int,
-    gpus: int,
+    wall: Iterable[str] = (),
+    gpus: int = 1,
 ) -> str:
     """Return what a run would do: jobs by rule with the time that they are expected to take, GPU-hours, and files.
 
@@ -62,35 +68,29 @@ def plan_text(
         project: the configuration.
         jobs: jobs that would start, by rule.
         cached: jobs whose results are there, by rule.
-        costly: rule and wildcards of the jobs whose hours and files are worth counting.
+        jobs_to_run: rule and wildcards of the jobs that would run.
         needs: files that the targets need.
-        cores: cores of the machine, for the wall time of what needs no GPU.
-        gpus: GPUs, for the wall time of trainings whose hours are declared.
+        wall: lines on the time that all takes together.
+        gpus: jobs on GPUs that run at once, for what lies on disk while they do.
     """
     before, expected = measured(project.paths.results), project.scale.get("expected_seconds", {})
     lines = [
         f"scale {project.settings['scale']}, papers {', '.join(project.settings['papers'])}",
         f"{'jobs':<20} {'to run':>6} {'cached':>7}",
     ]
-    work, elsewhere = 0.0, ON_DEVICES if project.gpus else ()
+    elsewhere = ON_DEVICES if project.gpus else ()
     for rule in sorted({*jobs, *cached}, key=lambda name: (STAGES.index(name) if name in STAGES else len(STAGES), name)):
         mean = None if rule in elsewhere else before[rule].mean if rule in before else expected.get(rule)
         origin = f"measured on {number_of(before[rule].jobs, 'job')}" if rule in before else "expected at this scale"
         number = jobs.get(rule, 0)
-        work += number * mean if mean else 0.0
         told = f"  {duration(number * mean)} in all, {origin}" if mean and number else ""
         lines.append(f"  {rule:<18} {number:>6} {cached.get(rule, 0):>7}{told}")
     if not jobs:
         lines.append("  nothing to run: everything is there")
-    cost = cost_of(project, costly, gpus)
-    if work:
-        which = "jobs without GPU" if elsewhere else "jobs"
-        lines.append(f"about {duration(work / max(1, cores))} on {number_of(cores, 'core')}, as far as {which} were measured")
-    if costly:
+    cost = cost_of(project, jobs_to_run, gpus)
+    if cost.trainings or cost.encodings:
         lines.append(cost_text(cost))
-    if cost.on_gpus and cost.hours >= 1:
-        lines.append(f"about {cost.hours / max(1, gpus):.0f} hours on {number_of(gpus, 'GPU')}")
-    return "\n".join([*lines, *data_lines(needs)])
+    return "\n".join([*lines, *wall, *data_lines(needs)])
 
 
 def status_text(results: Path, project: Project | None = None) -> str:

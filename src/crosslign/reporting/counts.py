@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -48,6 +48,14 @@ def write_counts(rows: Mapping[str, Mapping[str, Path]], out: Path) -> int:
     return len(records)
 
 
+def _kept(read: int, steps: Sequence[Mapping[str, Any]], whole: int) -> int:
+    """Return how many rows filters leave: an estimate by the shares that pass, for those that saw only rows which could be drawn."""
+    kept = float(steps[whole - 1]["after"] if whole else read)
+    for step in steps[whole:]:
+        kept *= step["after"] / step["before"] if step["before"] else 0.0
+    return round(kept)
+
+
 def _counted(counts: Mapping[str, Any]) -> Iterator[Count]:
     """Yield every count of a lineage; of those by subset also `least`, `most` and `subsets` (how many subsets there are)."""
     for metric in ("read", "read_bytes", "rows", "groups"):
@@ -59,7 +67,7 @@ def _counted(counts: Mapping[str, Any]) -> Iterator[Count]:
         yield "rows_per_group", "all", counts["rows"] / counts["groups"]
     if "read" in counts:
         steps = counts.get("filters", [])
-        yield "kept", "all", steps[-1]["after"] if steps else counts["read"]
+        yield "kept", "all", _kept(counts["read"], steps, counts.get("seen_whole", len(steps)))
     labels = counts.get("labels", {})
     rows = {**counts.get("per_corpus", {}), **counts.get("rows_per_language", {}), **labels.get("rows", {})}
     tables = {"sentences": counts.get("per_language", {}), "rows": rows, "groups": labels.get("groups", {}), **counts.get("sizes", {})}

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from crosslign.errors import InputError, ResourceError
 from crosslign.files.atomic import write_text
-from crosslign.slurm.commands import QUEUE_FULL, accounting_complaint, ask
+from crosslign.slurm.commands import QUEUE_FULL, accounting_complaint, ask, ending, names_of
+from crosslign.slurm.limits import Limits
 from crosslign.slurm.profile import PER_CPU
 
 CLUSTER = ("cluster", "clusters", "slurm_cluster")
@@ -68,8 +68,8 @@ def _number(value: Any) -> int:
     return value if isinstance(value, int) else 0
 
 
-def most(jobs: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
-    """Return for each rule the resources of one job, with the most memory, time and devices that any of its jobs asks for.
+def most(jobs: Iterable[tuple[str, Mapping[str, Any]]]) -> dict[str, dict[str, Any]]:
+    """Return for each rule, by its name, the resources of one job, with the most memory, time and devices that any of its jobs asks for.
 
     Args:
         jobs: name of the rule and resources of every job.
@@ -78,7 +78,7 @@ def most(jobs: Iterable[tuple[str, Mapping[str, Any]]]) -> list[dict[str, Any]]:
     for rule, resources in jobs:
         kept = found.setdefault(rule, dict(resources))
         kept |= {name: max(_number(kept.get(name)), _number(resources.get(name))) for name in ("mem_mb", "runtime", "gpu")}
-    return list(found.values())
+    return found
 
 
 def require_status(asked: Iterable[Mapping[str, Any]], command: str) -> None:
@@ -111,33 +111,69 @@ def require_alone(run: str, record: Path) -> None:
         ResourceError: there are such jobs; with the command that ends them.
     """
     earlier = record.read_text(encoding="utf-8").split() if record.exists() else []
-    command = ["squeue", "--noheader", "--array", "--states=PENDING,CONFIGURING,RUNNING,SUSPENDED", "--format=%j"]
-    said, complaint = ask([*command, f"--name={','.join(earlier)}"]) if earlier else ("", "")
-    if left := Counter(name for name in said.split() if name in earlier):
-        end = " && ".join(f"scancel --name={name}" for name in left)
-        what, why = f"{left.total()} jobs of a run that was killed are still there", "both runs would make the same files"
-        raise ResourceError(what, why=why, do=f"wait for them, or end them: {end}")
-    write_text(record, "\n".join([*(earlier if complaint else []), run]))
+    asked = [names_of(name, "--states=PENDING,CONFIGURING,RUNNING,SUSPENDED") for name in earlier]
+    if left := {name: len(jobs) for name, (jobs, _) in zip(earlier, asked, strict=True) if jobs}:
+        what, why = f"{sum(left.values())} jobs of a run that was killed are still there", "both runs would make the same files"
+        raise ResourceError(what, why=why, do=f"wait for them, or end them: {' && '.join(map(ending, left))}")
+    silent = any(complaint for _, complaint in asked)
+    write_text(record, "\n".join([*(earlier if silent else []), run]))
 
 
-def require_scheduler(asked: Iterable[Mapping[str, Any]]) -> None:
-    """Refuse a run whose jobs Slurm would refuse one by one, hours of local jobs later.
+def require_scheduler(asked: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a run whose jobs Slurm would refuse one by one, hours of local jobs later, or let wait for ever.
 
     Nothing is submitted: `sbatch --test-only` checks a job with the options that each kind of job will have. A full queue is no refusal:
-    room in it is waited for.
+    room in it is waited for. It takes a job that asks for more time than it can ever have; that is compared here.
 
     Args:
-        asked: resources of the jobs to come; the same may come again.
+        asked: resources of the jobs to come, by the rule, or what else is to be named to people.
 
     Raises:
-        InputError: Slurm does not answer, or refuses; with its own words.
+        InputError: Slurm does not answer, or refuses; with its own words, and the first rule that it refuses.
     """
-    commands = [["sinfo", "--noheader", "--format=%P"]]
-    commands += [["sbatch", "--test-only", *options, "--wrap=true"] for options in dict.fromkeys(map(asked_of, asked))]
-    for command in commands:
-        complaint = ask(command)[1]
-        if complaint and not QUEUE_FULL.search(complaint):
-            limits = "its limits into `max_mem_mb` and `max_runtime`"
-            later = "nodes that are down or drained (sinfo --list-reasons) count as none"
-            do = f"put your cluster's names into slurm/local.yaml, {limits} (docs/cluster.md), or try again later: {later}"
-            raise InputError("Slurm takes no jobs of this run", where=" ".join(command), why=complaint, do=do)
+    _require_answer(["sinfo", "--noheader", "--format=%P"], "")
+    rules: dict[tuple[str, ...], str] = {}
+    for rule, resources in asked.items():
+        rules.setdefault(asked_of(resources), rule)
+    for options, rule in rules.items():
+        _require_answer(["sbatch", "--test-only", *options, "--wrap=true"], rule)
+    limits = Limits()
+    for rule, resources in asked.items():
+        minutes, limit = limits.longest(resources, account_of(resources))
+        if _number(resources.get("runtime")) > minutes:
+            why = f"{rule} asks for {resources['runtime']} minutes, and {limit} never gives more than {minutes:.0f}"
+            do = f"write `max_runtime: {minutes:.0f}` into the configuration (a training goes on in further jobs), or name another place"
+            raise InputError("Slurm would take these jobs and let them wait for ever", why=why, do=f"{do} in slurm/local.yaml")
+
+
+def too_long(asked: Mapping[str, Mapping[str, Any]], most_minutes: int) -> str:
+    """Return what is to be said where further tries, which ask for more time, may ask for more than Slurm ever gives.
+
+    Args:
+        asked: resources of the first tries, by rule.
+        most_minutes: that any try of any rule asks for (`max_runtime`).
+    """
+    limits = Limits()
+    found = {
+        limit: minutes for minutes, limit in (limits.longest(one, account_of(one)) for one in asked.values()) if most_minutes > minutes
+    }
+    if not found:
+        return ""
+    given = ", ".join(f"{limit} gives {minutes:.0f} minutes" for limit, minutes in sorted(found.items()))
+    return (
+        f"further tries may ask for up to {most_minutes} minutes, and {given}: `max_runtime: {min(found.values()):.0f}` keeps them within"
+    )
+
+
+def _require_answer(command: Sequence[str], rule: str) -> None:
+    """Refuse a run where a command of Slurm fails, but for a full queue."""
+    complaint = ask(command)[1]
+    if not complaint or QUEUE_FULL.search(complaint):
+        return
+    settings = "its limits into `max_mem_mb` and `max_runtime`"
+    later = "nodes that are down or drained (sinfo --list-reasons) count as none"
+    do = f"put your cluster's names into slurm/local.yaml, {settings} (docs/cluster.md), or try again later: {later}"
+    if any(word.startswith("--gpus") for word in command):
+        block = "the block `where GPUs have a partition of their own` of docs/cluster.md"
+        do = f"name the partition of GPUs for {rule} and its likes ({block}); else {do}"
+    raise InputError(f"Slurm takes no jobs of {rule or 'this run'}", where=" ".join(command), why=complaint, do=do)

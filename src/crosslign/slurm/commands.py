@@ -5,13 +5,17 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 SECONDS = 60.0
 """How long a command is waited for where nobody says."""
 QUEUE_FULL = re.compile(r"(?:Assoc|QOS)(?:Max|Grp)Submit\w+")
 """Slurm's words for as many jobs in the queue as a user or account may have there."""
 
+UNUSUAL = re.compile(r"[^\w.+@=-]")
+"""What no name of a job holds: a comma parts names on command lines."""
+MOST_SHOWN = 100
+"""Letters of rule and wildcards in a job's name."""
 OWN_HABITS = ("SACCT_", "SCANCEL_", "SINFO_", "SQUEUE_")
 """How the names of variables begin by which a person has these commands hide jobs, or ask back; those of `sbatch` say where jobs go."""
 
@@ -44,6 +48,34 @@ def ask(command: Sequence[str], seconds: float | None = None) -> tuple[str, str]
         return "", f"no answer within {limit:g} s"
     # Some clusters greet first: Slurm's own words come last.
     return done.stdout, (done.stderr.strip() or f"exit code {done.returncode}")[-400:] if done.returncode else ""
+
+
+def job_name(rule: str, wildcards: Iterable[str], run: str) -> str:
+    """Return the name of a job in Slurm's lists: rule and wildcards, cut where they are long, and the run's name at its end.
+
+    Args:
+        rule: name of the rule, or of a group of jobs.
+        wildcards: their values.
+        run: name of the run.
+    """
+    shown = UNUSUAL.sub("-", ".".join([rule, *wildcards]))[:MOST_SHOWN]
+    return f"{shown}.{run}"
+
+
+def names_of(run: str, *options: str) -> tuple[list[str], str]:
+    """Return the names of the jobs of a run that are in the queue, and a complaint where Slurm does not say.
+
+    Args:
+        run: name of the run, with which the names of its jobs end.
+        options: further ones of `squeue`.
+    """
+    said, complaint = ask(["squeue", "--noheader", f"--user={os.getuid()}", "--array", "--format=%j", *options])
+    return [name for name in said.split() if name.endswith(run)], complaint
+
+
+def ending(run: str) -> str:
+    """Return the command with which a person ends all jobs of a run."""
+    return f"squeue --me --noheader --format='%A %j' | awk '/{run}/ {{print $1}}' | xargs scancel"
 
 
 def accounting_complaint() -> str:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import shlex
+import signal
 import threading
 import time
 from collections.abc import AsyncIterator, Hashable, Iterator, Sequence
@@ -13,13 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.slurm.checks import account_of, asked_of
-from crosslign.slurm.commands import QUEUE_FULL, ask
+from crosslign.slurm.commands import QUEUE_FULL, ask, ending, job_name, names_of
 from crosslign.slurm.job_states import DONE, FORGOTTEN, JobStates
 
 LONGEST_PAUSE = 180.0
 """Seconds between two looks at jobs, or two submissions of one, at most."""
 ENDING_SECONDS = 60.0
 """How long jobs that were cancelled are waited for, at most; Slurm gives them 30 unless its KillWait says otherwise."""
+NAMES_AT_ONCE = 200
+"""Names of jobs on one command line."""
 LATER = re.compile(
     rf"{QUEUE_FULL.pattern}|Unable to contact slurm controller|Slurm backup controller in standby mode|Socket timed out|Zero Bytes"
     r"|Unexpected message received|Resource temporarily unavailable|temporarily unable to accept job|Unable to create job record, try again"
@@ -59,8 +63,10 @@ class PatientExecutor(Executor):  # type: ignore[misc]
       which nobody offers it again (its issue 473), and asks for all of an array what the first one wants.
     - Jobs are asked after through an outage, as `JobStates` does. The plugin loses all of them when one round of asking fails, and asks
       for ever after one that Slurm has forgotten or pre-empted for good, or where there is no accounting, although `squeue` would know.
-    - A run that is told to end submits nothing more, and its jobs are cancelled by its name. The plugin submits what is ready, and does
-      not cancel what it is just submitting or asking after.
+    - A run that is interrupted submits nothing more, and all its jobs are cancelled, by their names; of one that is told to end (SIGTERM)
+      those that only wait. The plugin submits what is ready, does not cancel what it is just submitting or asking after, waits for jobs
+      that wait, and ends in the midst of it when it is interrupted again.
+    - Jobs bear rule and wildcards in their names, which end with that of the run. The plugin calls all jobs by the run.
     """
 
     pause = 15.0
@@ -73,12 +79,25 @@ class PatientExecutor(Executor):  # type: ignore[misc]
         self._ends = threading.Event()
         self._refused = float("-inf")
         self._pauses: dict[Hashable, float] = {}
+        self._names: set[str] = set()
+        self._timers: dict[Any, threading.Timer] = {}
+        self._cancelled = False
         super().__init__(workflow, logger)
 
     def get_account_arg(self, job: Any) -> Iterator[str]:
-        """Yield the account's option, none where none is given: `sbatch` knows which are good. The plugin asks accounting, or guesses."""
+        """Yield the account's option, none where none is given, and the job's name, instead of the run's, which the plugin gives before.
+
+        `sbatch` knows which accounts are good: the plugin asks accounting, or guesses. Rule and wildcards stand in the name, which ends
+        with the run's.
+        """
         account = account_of(job.resources)
-        yield f" -A {shlex.quote(account)}" if account else ""
+        members = list(job) if job.is_group() else [job]
+        if len(members) > 1:
+            name = job_name(job.groupid, [f"{len(members)}-jobs"], self.run_uuid)
+        else:
+            name = job_name(members[0].rule.name, map(str, members[0].wildcards), self.run_uuid)
+        self._names.add(name)
+        yield (f" -A {shlex.quote(account)}" if account else "") + f" --job-name {shlex.quote(name)}"
 
     def run_jobs(self, jobs: Sequence[Any]) -> None:
         """Submit jobs; those of a rule that goes as arrays (`slurm-array-jobs`) together where they ask for the same."""
@@ -101,6 +120,7 @@ class PatientExecutor(Executor):  # type: ignore[misc]
             message: why it was not submitted, in the plugin's words and Slurm's.
         """
         if self._ends.is_set():
+            self._give_up(submitted.job)
             return
         if message.startswith(OF_AN_ARRAY):
             self._again(submitted.job, message)  # alone, it is told why
@@ -116,10 +136,24 @@ class PatientExecutor(Executor):  # type: ignore[misc]
         pause = self._pauses[submitted.job] = min(2 * self._pauses.get(submitted.job, self.pause / 2), LONGEST_PAUSE)
         timer = threading.Timer(pause, self._again, [submitted.job, message])
         timer.daemon = True  # no reason for a run that ends to wait
+        self._timers[submitted.job] = timer
         timer.start()
+
+    def run_job(self, job: Any) -> None:
+        """Submit a job, unless the run was told to end meanwhile."""
+        if self._ends.is_set():
+            self._give_up(job)
+        else:
+            super().run_job(job)
+
+    def _give_up(self, job: Any) -> None:
+        """Have a job that was not submitted no longer waited for, where the others are."""
+        if not self._cancelled:
+            self.workflow.scheduler.error_callback(job)
 
     def _again(self, job: Any, message: str) -> None:
         """Have a job submitted once more, which failed with this message."""
+        self._timers.pop(job, None)
 
         def submit() -> None:
             self._cancel_unheard(message)
@@ -134,9 +168,11 @@ class PatientExecutor(Executor):  # type: ignore[misc]
         comment = COMMENT.search(call)
         if not comment or not IN_DOUBT.search(said):
             return
-        queued = ask(["squeue", "--noheader", f"--name={self.run_uuid}", "--format=%i|%k"])[0]
-        for number, _, own in (line.partition("|") for line in queued.splitlines()):
-            if own == comment[1].strip("'") and number.isdigit():  # those of arrays all bear the comment of the first
+        queued = ask(["squeue", "--noheader", f"--user={os.getuid()}", "--format=%i|%j|%k"])[0]
+        for number, name, own in (line.split("|", 2) for line in queued.splitlines() if line.count("|") >= 2):
+            if (
+                name.endswith(self.run_uuid) and own == comment[1].strip("'") and number.isdigit()
+            ):  # of arrays, all bear the first's comment
                 ask(["scancel", number])
 
     def cancel_jobs(self, active_jobs: Sequence[Any]) -> None:
@@ -145,24 +181,53 @@ class PatientExecutor(Executor):  # type: ignore[misc]
         Args:
             active_jobs: those that the plugin knows; Slurm knows all by the name of the run.
         """
+        self._cancelled = True
         self._ends.set()
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, self._already_ending)
         self._job_submission_executor.shutdown(wait=True, cancel_futures=True)
-        command = ["scancel", f"--name={self.run_uuid}"]
-        command += ["--clusters=all"] if self._submitted_job_clusters else []
-        if complaint := ask(command)[1]:
-            self._tell(f"jobs of this run may go on ({complaint}): end them with `{' '.join(command)}`")
+        if complaint := self._cancel():
+            self._tell(f"jobs of this run may go on ({complaint}): end them with `{ending(self.run_uuid)}`")
             return
         due = time.monotonic() + ENDING_SECONDS
-        while ask(["squeue", "--noheader", *command[1:]])[0].strip() and time.monotonic() < due:
+        while names_of(self.run_uuid)[0] and time.monotonic() < due:
             time.sleep(1.0)  # trainings write a checkpoint, which the next run goes on from
+
+    def cancel_pending(self) -> None:
+        """Cancel those jobs of this run that only wait in the queue, submit no more, and say what is waited for."""
+        self._ends.set()
+        for timer in list(self._timers.values()):
+            timer.cancel()
+        for job in list(self._timers):
+            self.workflow.scheduler.error_callback(job)
+        self._job_submission_executor.shutdown(wait=True)
+        complaint = self._cancel("--state=PENDING")
+        running = len(names_of(self.run_uuid, "--states=CONFIGURING,RUNNING,COMPLETING,SUSPENDED")[0])
+        if complaint:
+            self._tell(f"jobs that wait in the queue may start yet ({complaint}): end all with `{ending(self.run_uuid)}`")
+        end = "; Ctrl-C, or SIGINT, ends those too, after their checkpoints" if running else ""
+        self._tell(f"told to end: jobs that only waited are cancelled, {running} running ones are waited for{end}")
+        self.next_seconds_between_status_checks = 1
+
+    def _cancel(self, *options: str) -> str:
+        """Cancel the jobs of this run, by their names; return Slurm's complaint, empty where it did well."""
+        elsewhere = ["--clusters=all"] if self._submitted_job_clusters else []
+        names, complaint = sorted(self._names), ""
+        for at in range(0, len(names), NAMES_AT_ONCE):
+            complaint = ask(["scancel", *elsewhere, *options, f"--name={','.join(names[at : at + NAMES_AT_ONCE])}"])[1] or complaint
+        return complaint
+
+    def _already_ending(self, number: int, frame: object) -> None:
+        """Answer a further Ctrl-C, which would leave jobs and a lock behind."""
+        self._tell("this run is ending: its jobs are cancelled, and waited for until they have written what they go on from")
 
     async def check_active_jobs(self, active_jobs: Sequence[Any]) -> AsyncIterator[Any]:
         """Report the jobs that have ended, and yield the others."""
         settings = self.workflow.executor_settings
         ended: dict[str, str] = {}
-        if active_jobs and not self._ends.is_set():  # without jobs this is called before the plugin is ready
+        if active_jobs and not self._cancelled:  # without jobs this is called before the plugin is ready
             numbers = [job.external_jobid for job in active_jobs]
-            ended = await asyncio.to_thread(self._states.ended, self.run_uuid, numbers, settings.status_command)
+            ended = await asyncio.to_thread(self._states.ended, numbers, settings.status_command)
         for job in active_jobs:
             state = ended.get(job.external_jobid)
             if state is None:
@@ -175,6 +240,9 @@ class PatientExecutor(Executor):  # type: ignore[misc]
     def _report(self, job: Any, state: str) -> None:
         """Report how a job ended; Slurm's log of one that is known to have done well goes."""
         log = _log_of(job)
+        if self._ends.is_set() and state == "CANCELLED":  # by us
+            self._give_up(job.job)
+            return
         if state not in DONE:
             message = f"SLURM-job '{job.external_jobid}' failed, SLURM status is: '{state}'. "
             self.report_job_error(job, msg=message, aux_logs=[str(log)])

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Sequence
 
 from crosslign.slurm.commands import SECONDS, ask
 
@@ -13,6 +14,13 @@ PENDING_SECONDS = 1800.0
 """How long a job waits before its reason is told, and reasons are asked for again."""
 LONGEST_ANSWER = 240.0
 """Seconds that an answer is waited for, at most: accounting of years takes its time on a busy day."""
+TOO_LONG = re.compile(r"PartitionTimeLimit|MaxWallDurationPerJobLimit|TimeLimit\b")
+"""Slurm's words where a job asks for more time than its partition, QOS or account ever gives."""
+NEVER = re.compile(
+    rf"{TOO_LONG.pattern}|PartitionNodeLimit|PartitionConfig|BadConstraints|InvalidAccount|InvalidQOS|AccountNotAllowed|QOSNotAllowed"
+    r"|(?:QOS|Assoc)Max\w+PerJob\w*|MaxMemPerLimit|DependencyNeverSatisfied|requeued held|JobHeldAdmin"
+)
+"""Slurm's reasons that no waiting mends: it takes such jobs unless its administrator says otherwise (`EnforcePartLimits`)."""
 FORGOTTEN = "UNKNOWN"
 """Slurm no longer knows the job: it has ended, and its files tell how."""
 DONE = ("COMPLETED", FORGOTTEN)
@@ -33,7 +41,7 @@ class JobStates:
         self._tell, self._patience = tell, pending_seconds
         began = time.strftime("%Y-%m-%dT%H:%M", time.localtime(time.time() - 3600))  # the default is midnight
         self._options = {
-            "squeue": [f"--user={os.getuid()}", "--array", "--states=all", "--format=%i|%T"],  # of one user: Slurm then sends no others
+            "squeue": ["--array", "--states=all", "--format=%i|%T"],
             "sacct": ["--allocations", "--parsable2", "--clusters=all", f"--starttime={began}", "--format=JobID,State"],
         }
         self._twice: Counter[tuple[str, str]] = Counter()
@@ -42,15 +50,15 @@ class JobStates:
         self._due = float("-inf")
         self._answers, self._seconds = True, SECONDS
 
-    def ended(self, run: str, jobs: Collection[str], command: str) -> dict[str, str]:
+    def ended(self, jobs: Collection[str], command: str) -> dict[str, str]:
         """Return the last state of those jobs that have ended; none while Slurm does not answer.
 
         Args:
-            run: name of the run, which all its jobs bear.
             jobs: numbers of the jobs, those of an array as `8_1`.
             command: `squeue`, or `sacct`, which may know a job later, and remembers it.
         """
-        said, complaint = ask([command, "--noheader", f"--name={run}", *self._options[command]], self._seconds)
+        of_one = f"--user={os.getuid()}"  # Slurm then sends no others
+        said, complaint = ask([command, "--noheader", of_one, *self._options[command]], self._seconds)
         if complaint and self._answers:
             self._tell(f"Slurm does not answer ({complaint}): its jobs run on, and are asked after until it does")
         self._answers = not complaint
@@ -58,25 +66,40 @@ class JobStates:
             self._seconds = min(2 * self._seconds, LONGEST_ANSWER)
             return {}
         states = {job: state.split()[0] for job, _, state in (line.partition("|") for line in said.splitlines()) if state.strip()}
-        self._explain(job for job, state in states.items() if state == "PENDING")
+        self._explain([job for job in jobs if states.get(job) == "PENDING"])
         found = {job: states.get(job, FORGOTTEN if command == "squeue" else "") for job in jobs}
         self._twice = Counter({key: self._twice[key] + 1 for key in found.items() if key[1] in TWICE})
         return {job: state for job, state in found.items() if state in (*DONE[:1], *FAILED) or self._twice[job, state] > 1}
 
-    def _explain(self, pending: Iterable[str]) -> None:
-        """Tell why jobs wait that have waited for long: each of Slurm's reasons once."""
+    def _explain(self, pending: Sequence[str]) -> None:
+        """Tell why jobs wait: at once where that never passes, and else where they have waited for long; each of Slurm's reasons once."""
         now = time.monotonic()
+        new = [job for job in pending if job not in self._since]
         self._since = {job: self._since.get(job, now) for job in pending}
-        waiting = sorted(job for job, since in self._since.items() if now - since >= self._patience)
-        if not waiting or now < self._due:
+        waiting = sorted(job for job, since in self._since.items() if now - since >= self._patience) if now >= self._due else []
+        if not waiting and not new:
             return
-        self._due = now + self._patience
-        said, complaint = ask(["squeue", "--noheader", "--array", "--states=PENDING", "--format=%i %r", f"--jobs={','.join(waiting)}"])
+        self._due = now + self._patience if waiting else self._due
+        asked = f"--jobs={','.join(sorted({*waiting, *new}))}"
+        said, complaint = ask(["squeue", "--noheader", "--array", "--states=PENDING", "--format=%i %r", asked])
         reasons = defaultdict(list, {complaint: waiting} if complaint else {})
         for job, _, reason in (line.partition(" ") for line in said.splitlines()):
-            reasons[reason.partition("UnavailableNodes")[0].strip(", ")].append(job)  # which are others each time
-        new = {reason: jobs for reason, jobs in reasons.items() if reason not in self._told}
-        self._told.update(new)
-        for reason, jobs in new.items():
+            if job in waiting or NEVER.search(reason):
+                reasons[reason.partition("UnavailableNodes")[0].strip(", ")].append(job)  # which are others each time
+        fresh = {reason: jobs for reason, jobs in reasons.items() if jobs and reason not in self._told}
+        self._told.update(fresh)
+        for reason, jobs in fresh.items():
             named = ", ".join(jobs[:5]) + (", ..." if len(jobs) > 5 else "")
-            self._tell(f"{len(jobs)} jobs have been pending for {self._patience / 60:.0f} minutes ({reason}): {named}")
+            if NEVER.search(reason):
+                self._tell(f"{len(jobs)} jobs can never start as they are ({reason}): {named}; {remedy(reason)}")
+            else:
+                self._tell(f"{len(jobs)} jobs have been pending for {self._patience / 60:.0f} minutes ({reason}): {named}")
+
+
+def remedy(reason: str) -> str:
+    """Return what to do about a reason that never passes."""
+    if TOO_LONG.search(reason):
+        return "end the run, write `max_runtime: <minutes that are allowed>` into the configuration, and start it again"
+    if "held" in reason.lower():
+        return "see Slurm's log of it, then `scontrol release <job id>`"
+    return "end the run, mend slurm/local.yaml or `max_mem_mb` of the configuration, and start it again"

@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import Any
 
 from crosslign.errors import CrosslignError, InputError, NetworkError, ResourceError, StoppedError
 from crosslign.files.records import read_json, write_json
+from crosslign.files.temporary import temporary_folder
 from crosslign.training.run import tokenise_examples
 from crosslign.training.signals import STOPPING
 
@@ -96,7 +96,7 @@ def train_on(ranks: int, arguments: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         CrosslignError: the first that a rank raised, as the kind that its exit code names.
     """
-    with tempfile.TemporaryDirectory(prefix="crosslign-ranks-") as name:
+    with temporary_folder("crosslign-ranks-") as name:
         write_json(Path(name) / "arguments.json", dict(arguments))
         paths = {key: {name: Path(path) for name, path in arguments[key].items()} for key in ("examples", "base")}
         shared = Path(arguments["tokenised"]) if arguments.get("tokenised") else None

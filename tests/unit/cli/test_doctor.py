@@ -65,7 +65,7 @@ def test_ones_own_file_that_slurm_takes_is_well(slurm, tmp_path):
     slurm(300)
     (tmp_path / "slurm").mkdir()
     (tmp_path / "slurm" / "local.yaml").write_text("jobs: 5\n")
-    assert (OK, "slurm/local.yaml", "found: Slurm takes a job with its names") in list(scheduler())
+    assert (OK, "slurm/local.yaml", "found: Slurm takes jobs with its names (all jobs)") in list(scheduler())
 
 
 @pytest.mark.parametrize(

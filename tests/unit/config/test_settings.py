@@ -18,7 +18,7 @@ def read(tmp_path):
         files = [tmp_path / f"{number}.yaml" for number in range(len(contents))]
         for file, content in zip(files, contents, strict=True):
             file.write_text(content)
-        return read_settings(ROOT, files, given)
+        return read_settings(files, given)
 
     return of
 

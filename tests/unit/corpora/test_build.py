@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import random
+
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from crosslign.corpora import READERS, build
 from crosslign.corpora.build import build_corpus
-from crosslign.corpora.sampling import Lowest, priorities
+from crosslign.corpora.dedup import bare, digests
+from crosslign.corpora.sampling import Draw, draws, priorities
 from crosslign.errors import InputError
 from crosslign.files import read_rows, rows, sha256_file, write_rows
 from crosslign.files.rows import SCHEMAS
@@ -102,13 +106,75 @@ def test_a_bounded_sample_is_that_of_a_sort(reads, tmp_path):
         assert read_rows(tmp_path / "x.parquet")["id"].to_pylist() == expected
 
 
-def test_lowest_holds_no_more_than_it_must():
-    lowest = Lowest(10)
-    values = priorities([str(n) for n in range(300_000)], 0)
-    for start in range(0, len(values), 1000):
-        lowest.add(values[start : start + 1000])
-        assert len(lowest._held) <= 20 + 65_536
-    assert lowest.final() == sorted(values.tolist())[9]
+def test_a_draw_holds_no_more_than_it_must():
+    draw = Draw(10, 0)
+    ids = [str(n) for n in range(300_000)]
+    for start in range(0, len(ids), 1000):
+        draw.add(pa.table({"id": ids[start : start + 1000]}))
+        assert sum(table.num_rows for table in draw._held) <= 20 + 65_536 + 1000
+    values = priorities(ids, 0)
+    expected = {ids[n] for n in sorted(range(len(ids)), key=lambda n: values[n])[:10]}
+    assert {row for table in draw.drawn() for row in table["id"].to_pylist()} == expected
+
+
+def slow_sample(rows, filters, keep, limit, seed=42):
+    """All rows filtered, the first of each key kept, the least priorities of these: the meaning, without a bound."""
+    passed = [row for row in rows if all(test(row) for test in filters)]
+    first = {}
+    for place, row in enumerate(passed):
+        first.setdefault(digests(pa.array([f"{row['lang']}\x1f{keep(row['text'])}"]))[0], place)
+    keys = np.array(list(first), "S16")
+    values = draws(np.frombuffer(b"".join(key.ljust(16, b"\0") for key in keys.tolist()), "<u8")[::2].copy(), seed)
+    places = sorted(np.array(list(first.values()))[np.argsort(values, kind="stable")[:limit]])
+    return [passed[place]["id"] for place in places]
+
+
+@pytest.mark.parametrize("limit", [1, 30, 400, 5000])
+@pytest.mark.parametrize("size", [7, 500])
+def test_duplicates_and_filters_and_the_draw_may_come_in_any_order(reads, tmp_path, limit, size, monkeypatch):
+    monkeypatch.setattr("crosslign.corpora.sampling.SPARE", 50)
+    made = random.Random(1)
+    rows = mono([f"{'word ' * made.randrange(1, 4)}{made.randrange(700)}{made.choice(['', '!', '.'])}" for _ in range(3000)])
+    reads("mono", rows, size)
+    long, twice = {"length": {"min_words": 3}}, {"exact_duplicate": {}}
+    found = []
+    for filters in ([long, twice], [twice, long]):
+        counts = build_corpus("c", entry("mono", filters), {}, {}, tmp_path / "x.parquet", limit)
+        found.append(read_rows(tmp_path / "x.parquet")["id"].to_pylist())
+        assert counts["seen_whole"] == 0
+        assert counts["read"] == 3000
+    expected = slow_sample(rows, [lambda row: len(row["text"].split()) >= 3], bare, limit)
+    assert found == [expected, expected]
+
+
+def test_a_change_of_texts_and_near_duplicates_see_all_rows(reads, tmp_path):
+    reads("mono", mono([f"“row” number {n}" for n in range(300)]))
+    filters = [
+        {"length": {}},
+        {"punctuation": {}},
+        {"exact_duplicate": {}},
+        {"near_duplicate": {"threshold": 0.99}},
+        {"length": {"max_words": 5}},
+    ]
+    counts = build_corpus("c", entry("mono", filters), {}, {}, tmp_path / "x.parquet", 5)
+    assert counts["seen_whole"] == 4
+    assert [step["before"] for step in counts["filters"][:4]] == [300] * 4
+
+
+def test_rows_of_a_named_corpus_are_no_part_of_a_sample(reads, tmp_path):
+    write_rows(tmp_path / "other.parquet", pa.table({"id": ["o:1"], "lang": ["en"], "text": ["Row 3!"]}), "mono")
+    reads("mono", mono([f"row {n}" for n in range(10)]))
+    given = entry("mono", [{"exact_duplicate": {"corpora": ["other"]}}])
+    counts = build_corpus("c", given, {}, {"other": tmp_path / "other.parquet"}, tmp_path / "x.parquet", 50)
+    assert "row 3" not in read_rows(tmp_path / "x.parquet")["text"].to_pylist()
+    assert counts["filters"] == [{"filter": "exact_duplicate", "before": 10, "after": 9}]
+
+
+def test_costly_filters_see_the_rows_alone_that_can_still_be_drawn(reads, tmp_path):
+    reads("mono", mono([f"sentence {n} of many" for n in range(200_000)]), 8192)
+    counts = build_corpus("c", entry("mono", [{"length": {"min_words": 2}}, {"exact_duplicate": {}}]), {}, {}, tmp_path / "x.parquet", 100)
+    assert counts["rows"] == 100
+    assert counts["filters"][0]["before"] < 90_000  # 65,736 until the first bound, a thousandth of what follows
 
 
 def multiway(texts):

@@ -100,7 +100,7 @@ def mpcl(vectors, groups, anchors, hard=(), temperature=0.05, rescale="none", le
     return losses
 
 
-def ranking(query_rows, keys, ranks, count, temperatures, average=False, keep=lambda i, k: True):
+def ranking(query_rows, keys, ranks, count, temperatures, average=False, keep=lambda i, k: True, over="all"):
     terms = []
     for r in range(1, count):
         losses = []
@@ -112,7 +112,7 @@ def ranking(query_rows, keys, ranks, count, temperatures, average=False, keep=la
                 above = sum(s[k] for k in own) / (len(own) if average else 1)
                 losses.append(-torch.log(above / sum(s.values())))
         if losses:
-            terms.append(mean(losses))
+            terms.append(sum(losses) / (len(query_rows) if over == "all" else len(losses)))
     return sum(terms)
 
 

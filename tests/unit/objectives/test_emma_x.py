@@ -92,18 +92,33 @@ def step(made, rows, options):
     return others, by_mixture, by_encoder, keep
 
 
+def test_the_mean_of_a_rank_is_over_all_anchors_or_over_those_that_have_it():
+    """Anchors of the second rank alone, and one of both: by the definition, terms of rank 1 differ by the share of anchors."""
+    cosines = unit(torch.tensor([[3, 4], [4, 3], [5, 12]], dtype=DOUBLE)) @ unit(KEYS).T
+    ranks = torch.tensor([RANKS, [2, 2, 2, 3, 3, 4, 4, 4], [2, 2, 2, 3, 3, 4, 4, 4]])
+    keep = torch.ones_like(ranks, dtype=torch.bool)
+    over_all, having = (rank_terms(cosines, ranks, keep, [0.05, 0.075, 0.10], mean_over=over) for over in ("all", "having"))
+    assert float(having[0]) == pytest.approx(0.7102615057, abs=1e-9)
+    assert float(over_all[0]) == pytest.approx(0.7102615057 / 3, abs=1e-9)
+    assert float(over_all[1]) == pytest.approx(float(having[1]), abs=1e-12)
+
+
+@pytest.mark.parametrize("over", ["all", "having"])
 @pytest.mark.parametrize("aggregate", ["sum", "mean"])
 @pytest.mark.parametrize("self_positive", [False, True])
-def test_rank_infonce_agrees_with_the_slow_twin(term, batch, parts, agree, random_vectors, self_positive, aggregate):
+def test_rank_infonce_agrees_with_the_slow_twin(term, batch, parts, agree, random_vectors, self_positive, aggregate, over):
     rows = batch(4, "ab", b_text=[None, "b1", None, "b3"])
-    objective = term("rank_infonce", **NAMES, anchor_parallel=0.5, self_positive=self_positive, rank_loss_aggregate=aggregate)
+    options = {"self_positive": self_positive, "rank_loss_aggregate": aggregate, "mean_over": over}
+    objective = term("rank_infonce", **NAMES, anchor_parallel=0.5, **options)
     assert list(objective.inputs(rows, torch.Generator())["b_key"].texts) == ["b1", "b3"]
     made, ready = random_vectors(dimension=2, seed=3, a=4, a_key=4, b_key=2), parts()
     options = {"queue": ready["queue"].ring[0].tolist(), "rows": [1, 3], "self_positive": self_positive}
     others, by_mixture, _, keep = step(made, rows, options)
 
     def slow(v):
-        return slow_losses.ranking(v["a"], others, by_mixture, 4, [0.05, 0.075, 0.10], aggregate == "mean", lambda i, k: (i, k) in keep)
+        return slow_losses.ranking(
+            v["a"], others, by_mixture, 4, [0.05, 0.075, 0.10], aggregate == "mean", lambda i, k: (i, k) in keep, over
+        )
 
     agree(lambda v: objective.loss(v, rows, ready).total, slow, made)
 

@@ -1,15 +1,16 @@
 """Plans: jobs from a dry run's words, times from benchmark files, GPU-hours from recipes, files by state."""
 
 import json
+import re
 import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from project_copy import copy_project
 
 from crosslign.cli.commands import plan
-from crosslign.cli.commands.plan import planned
 from crosslign.cli.main import main
 from crosslign.config.data_plan import FileNeed
 from crosslign.config.load import load_project
@@ -29,32 +30,23 @@ from crosslign.planning.cost import (
     too_long,
 )
 from crosslign.planning.data import data_lines, files_csv
+from crosslign.planning.graph import Planned, behind, counts, read_graph
 from crosslign.planning.plan import measured, plan_text, status_text
+from crosslign.planning.times import tasks_of, wall_lines
 
 ROOT = Path(__file__).resolve().parents[3]
 PIPES = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
 HEAD = "s\th:m:s\tmax_rss\n"
-DRY_RUN = """Building DAG of jobs...
-Job stats:
-job             count
-------------  -------
-all                 1
-embed               2
-embed_large         1
-train_system        2
-total               6
-
-
-[Sat Nov 21 09:00:00 2026]
-Job 3: Training MS-E-s42
-Reason: Missing output files
-Job 4: Training MS-H2-s42
-Job 5: Encoding tatoeba with MS-E-s42 (last, cls_t32)
-
-Job stats:
-job             count
-------------  -------
-all                 1
+DOT = r"""digraph snakemake_dag {
+    graph[bgcolor=white, margin=0];
+	0[label = "all", color = "0.5 0.6 0.85", style="rounded"];
+	1[label = "embed_large\ncheckpoint: last\ntext_set: bucc", color = "0.5 0.6 0.85", style="rounded"];
+	2[label = "train_system\nrun: MS-E-s42", color = "0.5 0.6 0.85", style="rounded"];
+	3[label = "build_examples\nexamples: nli", color = "0.5 0.6 0.85", style="rounded,dashed"];
+	1 -> 0
+	2 -> 1
+	3 -> 2
+}
 """
 
 
@@ -73,10 +65,57 @@ def project(read_once, tmp_path):
     return loaded
 
 
-def test_a_dry_run_is_read():
-    jobs = [("train_system", {"run": "MS-E-s42"}), ("train_system", {"run": "MS-H2-s42"})]
-    assert planned(DRY_RUN) == ({"embed": 3, "train_system": 2}, [*jobs, ("embed", {"text_set": "tatoeba", "run": "MS-E-s42"})])
-    assert planned("Nothing to be done (all requested files are present and up to date).") == ({}, [])
+def test_a_graph_is_read_with_the_wildcards_that_it_leaves_out():
+    graph = read_graph(DOT)
+    assert {name: job.rule for name, job in graph.items()} == {"3": "build_examples", "2": "train_system", "1": "embed_large", "0": "all"}
+    assert graph["1"].wildcards == {"run": "MS-E-s42", "examples": "nli", "checkpoint": "last", "text_set": "bucc"}
+    assert (graph["1"].after, graph["3"].to_run, graph["2"].to_run) == ({"2"}, False, True)
+    assert counts(graph, {"all"}, to_run=True) == {"embed": 1, "train_system": 1}
+    assert counts(graph, {"all"}, to_run=False) == {"build_examples": 1}
+    assert set(behind(graph, ["2"])) == {"2", "3"}
+    assert read_graph("digraph snakemake_dag {}") == {}
+
+
+def test_the_chain_that_decides_is_told_and_devices_share_the_rest(project):
+    def job(rule, after=(), **wildcards):
+        return Planned(rule, wildcards, True, frozenset(after))
+
+    graph = {
+        "data": job("build_corpus", corpus="simcse_nli"),
+        "a": job("train_system", ["data"], run="MS-E-s42"),
+        "b": job("train_system", ["data"], run="MS-H2-s42"),
+        "table": job("make_table", ["a", "b"], table="msimcse_table1"),
+    }
+    tasks = tasks_of(project, graph, {"build_corpus": 360, "make_table": 0})
+    one, two = ([*wall_lines(project, graph, tasks, gpus, 4)] for gpus in (1, 2))
+    # six minutes of data, then 0.2 and 0.35 hours, one after the other or both at once
+    assert (one[0].split(",")[0], two[0].split(",")[0]) == (
+        "about 39 min 00 s on 1 GPU and 4 cores",
+        "about 27 min 00 s on 2 GPUs and 4 cores",
+    )
+    chain = [
+        "critical path: 27 min 00 s, however many there are:",
+        "  build_corpus simcse_nli  6 min 00 s",
+        "  train_system MS-H2-s42  21 min 00 s",
+    ]
+    assert one[1:] == two[1:] == chain
+    assert [*wall_lines(project, {}, {}, 1, 1)] == []
+
+
+@pytest.mark.parametrize("asked", ["emma_x_table8", pytest.param("all_tables", marks=pytest.mark.long)])
+def test_the_page_of_costs_has_what_a_plan_prints(tmp_path, capsys, asked):
+    page = (ROOT / "docs" / "one-paper-table.md").read_text(encoding="utf-8")
+    folder = copy_project(tmp_path / "project")
+    assert main(["plan", asked, "--directory", str(folder), "--configfile", str(folder / "config" / "paper.yaml"), "--tables"]) == 0
+    rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| `")]
+    own = [row for row in page.splitlines() if row.startswith("| `") and (asked == "all_tables" or f"`{asked}`" in row)]
+    assert rows == own
+
+
+def test_the_page_of_costs_has_every_table_of_the_papers():
+    page = (ROOT / "docs" / "one-paper-table.md").read_text(encoding="utf-8")
+    loaded = load_project(ROOT, {"scale": "paper", "papers": ["msimcse", "moco_bert", "scl", "mpcl", "emma_x"], "targets": ["all"]})
+    assert re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE) == list(loaded.tables)
 
 
 def test_benchmark_files_are_added_up(project):
@@ -121,7 +160,7 @@ def test_what_snakemake_says_against_a_plan_is_told_wherever_it_prints_it(tmp_pa
     said = (
         f"import sys; print('Using workflow specific profile x', file=sys.stderr); print('Missing input files: a.txt', file=sys.{stream})"
     )
-    monkeypatch.setattr(plan, "_dry_run", lambda *_: subprocess.Popen([sys.executable, "-c", f"{said}; sys.exit(1)"], **PIPES))
+    monkeypatch.setattr(plan, "_snakemake", lambda *_: subprocess.Popen([sys.executable, "-c", f"{said}; sys.exit(1)"], **PIPES))
     assert main(["plan", "--directory", str(ROOT), "--config", "scale=quick"]) == 2
     assert "Snakemake cannot plan this; Missing input files: a.txt" in capsys.readouterr().err
 
@@ -206,15 +245,14 @@ def test_vectors_of_large_sets_are_on_disk_for_a_while_only(project):
     assert cost_of(keeping, jobs).kept_mb == pytest.approx(5 * cost.peak_mb)
 
 
-def test_a_plan_names_jobs_and_time_of_cores_and_gpus_apart(project):
-    text = plan_text(project, {"embed": 3, "score": 4}, {"score": 1, "fetch": 12}, [training("MS-E-s42")], [], cores=2, gpus=2)
+def test_a_plan_names_jobs_by_stage(project):
+    text = plan_text(project, {"embed": 3, "score": 4}, {"score": 1, "fetch": 12}, [training("MS-E-s42")], [])
     assert "score                   4       1  8 s in all, measured on 1 job" in text
     assert "fetch                   0      12\n" in text
     assert "embed                   3       0\n" in text  # by size of encoder and text, in the GPU-hours below
-    assert "about 4 s on 2 cores, as far as jobs without GPU were measured" in text
-    text = plan_text(replace(project, settings={**project.settings, "gpus": 0}), {"embed": 3, "score": 4}, {}, [], [], cores=2, gpus=2)
+    text = plan_text(replace(project, settings={**project.settings, "gpus": 0}), {"embed": 3, "score": 4}, {}, [], [], ["about 34 s"])
     assert "embed                   3       0  1 min 00 s in all, measured on 2 jobs" in text
-    assert "about 34 s on 2 cores, as far as jobs were measured" in text
+    assert "about 34 s" in text
 
 
 def test_a_plan_without_gpus_counts_no_hours_of_them(project):
@@ -223,13 +261,13 @@ def test_a_plan_without_gpus_counts_no_hours_of_them(project):
     assert "of unknown length" in cost_text(replace(cost_of(project, jobs), unknown=1))
     cores = replace(project, settings={**project.settings, "gpus": 0})
     assert cost_text(replace(cost_of(cores, jobs), unknown=1)).startswith("1 training, 2 encodings; disk: ")
-    assert "GPU" not in plan_text(cores, {"train_system": 1}, {}, [training("MS-E-s42")] * 20, [], cores=2, gpus=1)
+    assert "GPU" not in plan_text(cores, {"train_system": 1}, {}, [training("MS-E-s42")] * 20, [])
 
 
 def test_files_of_a_plan_say_where_they_come_from(project):
     need = FileNeed("s", "x.zip", Path("results/downloads/s/x.zip"), 2_500_000, None, "", "CC0", "u", "fetch", ("c",))
     hand = FileNeed("t", "y.txt", Path("data/y.txt"), None, None, "", "research", "u", "by hand", ("d",), "ask them")
-    text = plan_text(project, {}, {}, [], [need, hand], 1, 1)
+    text = plan_text(project, {}, {}, [], [need, hand])
     assert "fetch          1 file   2.5 MB\n    s: 1 file, 2.5 MB, CC0, from u; used by c" in text
     assert "by hand        1 file   size unknown\n    t: 1 file, size unknown, research, -> data; used by d" in text
     assert "      put there: y.txt\n      ask them" in text

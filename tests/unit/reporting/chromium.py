@@ -128,7 +128,7 @@ def browser(profile):
 
 
 def shoot(page, out, width=1000, height=1150):
-    """Write the top of a page as PNG, as `make gallery` does."""
+    """Write the top of a page as PNG."""
     with tempfile.TemporaryDirectory() as profile, browser(profile) as opened:
         opened.open(page.resolve().as_uri(), width)
         out.write_bytes(opened.screenshot(height))

@@ -18,9 +18,7 @@ HEAD = "paper,table,group,model,model_label,task,subset,metric,value,std,directi
 
 @pytest.fixture(scope="module")
 def projects():
-    settings = {
-        scale: read_settings(ROOT, [ROOT / "config" / "paper.yaml"], {"scale": scale, "papers": ["scl"]}) for scale in ("paper", "quick")
-    }
+    settings = {scale: read_settings([ROOT / "config" / "paper.yaml"], {"scale": scale, "papers": ["scl"]}) for scale in ("paper", "quick")}
     return [load_project(ROOT, settings[scale]) for scale in ("paper", "quick")]
 
 

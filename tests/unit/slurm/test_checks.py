@@ -1,11 +1,24 @@
 """A run is refused before it starts where Slurm would refuse its jobs; real processes stand for Slurm's commands."""
 
+from math import inf
+from pathlib import Path
+
 import pytest
 
 from crosslign.errors import InputError, ResourceError
-from crosslign.slurm.checks import most, require_alone, require_scheduler, require_status
+from crosslign.slurm.checks import most, require_alone, require_scheduler, require_status, too_long
+from crosslign.slurm.limits import minutes_of
 
 REFUSED = {"--account=closed": "Invalid account", "--mem=900000": "Requested node configuration is not available"}
+
+
+PARTITIONS = """\
+PartitionName=main AllowGroups=ALL Default=YES QoS=N/A MaxTime=1-00:00:00 State=UP
+PartitionName=short AllowGroups=ALL Default=NO QoS=N/A MaxTime=00:30:00 State=UP
+PartitionName=night AllowGroups=ALL Default=NO QoS=brief MaxTime=UNLIMITED State=UP
+"""
+QOS = r"normal|\ntiny|00:10:00\nbrief|01:30:00\n"
+ASSOCIATIONS = r"lab|lab|normal|\nteaching|lab|tiny|02:00:00\n"
 
 
 @pytest.fixture(autouse=True)
@@ -14,12 +27,18 @@ def choosy(slurm):
     cases = "".join(f'*{option}*) echo "{words}" >&2; exit 1;; ' for option, words in REFUSED.items())
     slurm.does("sbatch", f'case "$*" in {cases}*--partition=gpu*--gpus*) ;; *--partition=gpu*) echo "ask for a GPU" >&2; exit 1;; esac')
     slurm.answers("sinfo", "main*\n")
+    slurm.answers("scontrol", PARTITIONS)
+    slurm.does("sacctmgr", f'case "$*" in *qos*) printf "{QOS}";; *) printf "{ASSOCIATIONS}";; esac')
+
+
+def scheduler(*asked):
+    require_scheduler({f"rule_{number}": one for number, one in enumerate(asked)})
 
 
 def test_each_kind_of_job_is_asked_for_once_and_nothing_is_submitted(slurm):
     main = {"slurm_account": "open, other", "slurm_partition": "main", "runtime": 60, "mem_mb": 4000, "nodes": 1, "gpu": 0, "threads": 2}
     extra = "--signal=TERM@120 --comment='two words'"
-    require_scheduler([main, main, {"slurm_partition": "gpu", "gpu": 2, "gpu_model": "a100", "qos": "long", "slurm_extra": extra}, {}])
+    scheduler(main, main, {"slurm_partition": "gpu", "gpu": 2, "gpu_model": "a100", "qos": "long", "slurm_extra": extra}, {})
     assert slurm.calls("sinfo") == ["--noheader --format=%P"]
     assert slurm.calls("sbatch") == [
         "--test-only --account=open --partition=main --time=60 --mem=4000 --nodes=1 --cpus-per-task=2 --wrap=true",
@@ -29,26 +48,26 @@ def test_each_kind_of_job_is_asked_for_once_and_nothing_is_submitted(slurm):
 
 
 def test_a_partition_that_wants_a_gpu_takes_jobs_that_ask_for_one():
-    require_scheduler([{"slurm_partition": "gpu", "gpu": 1}])
+    scheduler({"slurm_partition": "gpu", "gpu": 1})
     with pytest.raises(InputError, match="ask for a GPU"):
-        require_scheduler([{"slurm_partition": "gpu"}])
+        scheduler({"slurm_partition": "gpu"})
 
 
 def test_the_largest_job_of_a_rule_is_the_one_that_is_asked_for():
     jobs = [("embed", {"mem_mb": memory, "runtime": runtime, "gpu": 1}) for memory, runtime in ((4000, 60), (900_000, 20))]
-    assert most(jobs) == [{"mem_mb": 900_000, "runtime": 60, "gpu": 1}]
+    assert most(jobs) == {"embed": {"mem_mb": 900_000, "runtime": 60, "gpu": 1}}
     with pytest.raises(InputError, match="node configuration is not available"):
         require_scheduler(most([*jobs, ("score", {"mem_mb": 3000})]))
 
 
 def test_a_refusal_is_said_in_slurms_words_with_what_to_do():
     with pytest.raises(InputError, match=r"takes no jobs.*Invalid account.*slurm/local\.yaml"):
-        require_scheduler([{"slurm_account": "closed"}])
+        scheduler({"slurm_account": "closed"})
 
 
 def test_a_full_queue_is_no_refusal(slurm):
     slurm.fails("sbatch", "sbatch: error: QOSMaxSubmitJobPerUserLimit")
-    require_scheduler([{"slurm_partition": "main"}])
+    scheduler({"slurm_partition": "main"})
 
 
 @pytest.mark.parametrize("name", ["clusters", "cluster", "slurm_cluster"])
@@ -70,15 +89,15 @@ def test_jobs_that_a_killed_run_left_behind_are_named_with_what_ends_them(slurm,
     record = tmp_path / "slurm_run"
     slurm.answers("squeue", "")
     require_alone("a-1", record)
-    slurm.answers("squeue", "a-1\na-1\nb-2\n")
+    slurm.answers("squeue", "embed.x.a-1\nembed.y.a-1\nscore.b-2\n")
     for _ in range(2):
-        with pytest.raises(ResourceError, match=r"2 jobs of a run that was killed.*scancel --name=a-1$"):
+        with pytest.raises(ResourceError, match=r"2 jobs of a run that was killed.*/a-1/.*scancel$"):
             require_alone("c-3", record)
     slurm.answers("squeue", "b-2\n")
     require_alone("c-3", record)
     assert not [call for call in slurm.calls("squeue") if "COMPLETING" in call]  # they write nothing more
-    slurm.answers("squeue", "a-1\nc-3\n")
-    with pytest.raises(ResourceError, match=r"1 jobs .*scancel --name=c-3$"):
+    slurm.answers("squeue", "z.c-3\n")
+    with pytest.raises(ResourceError, match=r"1 jobs .*/c-3/.*scancel$"):
         require_alone("d-4", record)
 
 
@@ -87,19 +106,19 @@ def test_a_queue_that_does_not_answer_holds_up_no_run_and_nothing_is_forgotten(s
     require_alone("a-1", record)
     slurm.fails("squeue")
     require_alone("b-2", record)
-    slurm.answers("squeue", "a-1\nb-2\n")
-    with pytest.raises(ResourceError, match=r"scancel --name=a-1 && scancel --name=b-2$"):
+    slurm.answers("squeue", "a-1\n", "b-2\n")
+    with pytest.raises(ResourceError, match=r"/a-1/.*scancel && .*/b-2/.*scancel$"):
         require_alone("c-3", record)
 
 
 def test_a_machine_without_slurm_is_told_so(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path / "empty"))
     with pytest.raises(InputError, match="no sinfo here: start the run on a login node"):
-        require_scheduler([])
+        scheduler()
 
 
 def test_what_is_asked_for_is_what_is_submitted(slurm):
-    require_scheduler([{"mem_mb": 4000, "mem_mb_per_cpu": 900, "threads": 1, "cpus_per_task": 8, "clusters": "big"}, {"cpus_per_task": -1}])
+    scheduler({"mem_mb": 4000, "mem_mb_per_cpu": 900, "threads": 1, "cpus_per_task": 8, "clusters": "big"}, {"cpus_per_task": -1})
     assert slurm.calls("sbatch") == [
         "--test-only --clusters=big --mem-per-cpu=900 --cpus-per-task=8 --wrap=true",
         "--test-only --wrap=true",
@@ -108,4 +127,53 @@ def test_what_is_asked_for_is_what_is_submitted(slurm):
 
 def test_quotes_that_do_not_close_are_told():
     with pytest.raises(InputError, match=r"--comment=\"two words: slurm_extra is no list of options; No closing quotation"):
-        require_scheduler([{"slurm_extra": '--comment="two words'}])
+        scheduler({"slurm_extra": '--comment="two words'})
+
+
+@pytest.mark.parametrize(
+    ("asked", "minutes", "limit"),
+    [
+        ({}, 1440, "partition main"),
+        ({"slurm_partition": "short"}, 30, "partition short"),
+        ({"slurm_partition": "short,main"}, 1440, "partition main"),
+        ({"slurm_partition": "night"}, 90, "QOS brief"),
+        ({"qos": "tiny"}, 10, "QOS tiny"),
+        ({"slurm_extra": "'--signal=TERM@120 --qos=tiny'"}, 10, "QOS tiny"),
+        ({"slurm_account": "teaching", "qos": "normal"}, 120, "account teaching"),
+        ({"slurm_account": "teaching"}, 10, "QOS tiny"),
+    ],
+)
+def test_a_job_that_asks_for_more_time_than_its_place_ever_gives_is_refused(asked, minutes, limit):
+    require_scheduler({"embed": {**asked, "runtime": minutes}})
+    with pytest.raises(InputError, match=rf"wait for ever.*embed asks for {minutes + 1} minutes, and {limit}.*`max_runtime: {minutes}`"):
+        require_scheduler({"score": asked, "embed": {**asked, "runtime": minutes + 1}})
+
+
+def test_where_further_tries_would_ask_for_more_a_run_is_told():
+    assert too_long({"embed": {}, "score": {"slurm_partition": "short"}}, 30) == ""
+    said = too_long({"embed": {}, "score": {"slurm_partition": "short"}}, 240)
+    assert "up to 240 minutes, and partition short (MaxTime) gives 30 minutes: `max_runtime: 30`" in said
+
+
+def test_a_slurm_that_tells_no_limits_has_none(slurm):
+    slurm.fails("scontrol", "no contact")
+    slurm.fails("sacctmgr", "no accounting")
+    require_scheduler({"embed": {"runtime": 10**6}})
+
+
+def test_a_refusal_names_the_rule_and_for_gpus_the_block_of_the_page(slurm):
+    slurm.fails("sbatch", "Requested node configuration is not available")
+    with pytest.raises(InputError, match=r"takes no jobs of embed.*where GPUs have a partition of their own.*docs/cluster\.md"):
+        require_scheduler({"embed": {"gpu": 1}})
+
+
+def test_the_page_has_the_block_that_a_refusal_names():
+    assert "where GPUs have a partition of their own" in (Path(__file__).parents[3] / "docs" / "cluster.md").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "minutes"),
+    [("30", 30), ("30:30", 30.5), ("00:30:00", 30), ("1-00:00:00", 1440), ("1-12", 2160), ("2-03:04", 3064), ("UNLIMITED", inf), ("", inf)],
+)
+def test_slurms_times_are_read(text, minutes):
+    assert minutes_of(text) == minutes

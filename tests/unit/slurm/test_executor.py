@@ -4,8 +4,11 @@ That the plugin calls it so, whole runs tell: tests/faults/test_faults_cluster.p
 """
 
 import asyncio
+import os
+import signal
 import time
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -57,6 +60,11 @@ class Plugin:
     def report_job_error(self, job, msg, aux_logs):
         self.reported.append((job.external_jobid, msg))
         self.logs = aux_logs
+
+
+def job(rule, *wildcards, **resources):
+    """Return what a job is to the plugin."""
+    return SimpleNamespace(rule=SimpleNamespace(name=rule), wildcards=wildcards, resources=resources, is_group=lambda: False)
 
 
 class Executor(PatientExecutor, Plugin):
@@ -126,7 +134,10 @@ def test_further_refusals_are_waited_for_longer_and_no_longer_than_a_look(execut
     assert pauses == [15, 30, 60, 120, 180, 180, 15]
 
 
-QUEUED = "17|rule_embed_wildcards_a\n18|rule_score\n19_1|rule_embed_wildcards_a\n"
+QUEUED = (
+    "17|embed.a.run-17|rule_embed_wildcards_a\n16|embed.a.run-16|rule_embed_wildcards_a\n"
+    "18|score.run-17|rule_score\n19_1|e.run-17|rule_embed_wildcards_a\n"
+)
 
 
 @pytest.mark.parametrize(("words", "cancelled"), [(LATER[0], []), (LATER[1], ["17"])])
@@ -174,10 +185,12 @@ def test_a_run_that_is_told_to_end_submits_nothing_more_and_leaves_nothing(execu
     executor.pause = 0.5
     executor.messages = [FAILED.format(LATER[0])]
     executor._job_submission_executor.submit(executor.run_job, "a").result()
-    slurm.answers("squeue", "17 COMPLETING\n", "17 COMPLETING\n", "")
+    slurm.answers("squeue", "embed.a.run-17\n", "embed.a.run-17\nembed.a.run-16\n", "embed.a.run-16\n")
+    for wildcards in (["a", "b/c"], ["d,e"]):
+        next(executor.get_account_arg(job("embed", *wildcards)))
     executor.cancel_jobs(["what the plugin knows of its jobs"])
     assert (executor.taken, executor.reported) == ([], [])
-    assert slurm.calls("scancel") == ["--name=run-17"]
+    assert slurm.calls("scancel") == ["--name=embed.a.b-c.run-17,embed.d-e.run-17"]
     assert len(slurm.calls("squeue")) == 3  # it was waited for
     assert len(told) == 1
 
@@ -185,8 +198,48 @@ def test_a_run_that_is_told_to_end_submits_nothing_more_and_leaves_nothing(execu
 def test_jobs_that_cannot_be_cancelled_are_told_with_the_command(executor, told, slurm):
     slurm.fails("scancel", "no contact")
     executor._submitted_job_clusters.add("elsewhere")
+    next(executor.get_account_arg(job("score")))
     executor.cancel_jobs([])
-    assert told == ["jobs of this run may go on (no contact): end them with `scancel --name=run-17 --clusters=all`"]
+    assert slurm.calls("scancel") == ["--clusters=all --name=score.run-17"]
+    (text,) = told
+    assert text.startswith("jobs of this run may go on (no contact): end them with `squeue --me ")
+    assert "/run-17/" in text
+
+
+class Scheduler:
+    """Notes the jobs that are no longer waited for."""
+
+    def __init__(self):
+        self.given_up = []
+        self.error_callback = self.given_up.append
+
+
+def test_a_run_that_is_told_to_end_cancels_what_only_waits_and_looks_after_the_rest(executor, told, slurm):
+    executor.workflow.scheduler = Scheduler()
+    executor.pause = 3600.0
+    executor.messages = [FAILED.format(LATER[0])]
+    executor._job_submission_executor.submit(executor.run_job, "a").result()  # is to be submitted again in an hour
+    next(executor.get_account_arg(job("embed", "b")))
+    slurm.answers("squeue", "embed.b.run-17\n")
+    executor.cancel_pending()
+    executor.run_job("c")
+    assert executor.workflow.scheduler.given_up == ["a", "c"]
+    assert slurm.calls("scancel") == ["--state=PENDING --name=embed.b.run-17"]
+    assert told[-1].startswith("told to end: jobs that only waited are cancelled, 1 running ones are waited for")
+    slurm.answers("squeue", "7|COMPLETED\n8|CANCELLED\n9|RUNNING\n")
+    jobs = [SimpleNamespace(external_jobid=number, job=number, aux={"slurm_logfile": Path(f"/none/{number}.log")}) for number in "789"]
+    assert looked(executor, *jobs) == ["9"]
+    assert (executor.done, executor.workflow.scheduler.given_up[2:], executor.reported) == (["7"], ["8"], [])
+
+
+def test_a_further_interrupt_while_jobs_are_cancelled_is_answered_in_a_line(executor, told, slurm):
+    before = signal.getsignal(signal.SIGINT)
+    slurm.does("squeue", f"kill -INT {os.getpid()}; sleep 0.2; echo embed.a.run-17", "true")
+    try:
+        executor.cancel_jobs([])
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert told == ["this run is ending: its jobs are cancelled, and waited for until they have written what they go on from"]
 
 
 def looked(executor, *jobs):
@@ -229,7 +282,15 @@ def test_nobody_sleeps_on_when_the_run_has_ended(executor):
 
 @pytest.mark.parametrize(("given", "option"), [(None, ""), ("", ""), ("open", " -A open"), ("a$b, open", " -A 'a$b'"), (2021, " -A 2021")])
 def test_an_account_reaches_slurm_as_it_was_given(executor, given, option):
-    assert list(executor.get_account_arg(SimpleNamespace(resources={"slurm_account": given}))) == [option]
+    assert list(executor.get_account_arg(job("embed", "a", slurm_account=given))) == [f"{option} --job-name embed.a.run-17"]
+
+
+def test_a_group_of_jobs_bears_its_name_and_how_many_they_are(executor):
+    class Group(list):
+        groupid, resources, is_group = "scores-8", {}, lambda self: True
+
+    assert list(executor.get_account_arg(Group("abc"))) == [" --job-name scores-8.3-jobs.run-17"]
+    assert list(executor.get_account_arg(Group([job("score", "a")]))) == [" --job-name score.a.run-17"]
 
 
 def test_the_log_of_an_array_lies_above_the_folder_that_the_plugin_names(executor, slurm, tmp_path):

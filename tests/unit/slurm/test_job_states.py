@@ -24,7 +24,7 @@ def ended(slurm, told):
                 slurm.fails(command)
             else:
                 slurm.answers(command, "".join(f"{job}|{state}\n" for job, state in answer.items()))
-            found.append(states.ended("run-17", jobs, command))
+            found.append(states.ended(jobs, command))
         return found
 
     return asked
@@ -62,7 +62,7 @@ def test_a_job_that_is_not_put_back_into_the_queue_ends(ended, state):
 def test_accounting_may_know_a_job_later_and_says_who_cancelled_it(ended, slurm):
     assert ended({}, {}, {"7": "RUNNING"}, {"7": "CANCELLED by 1000"}, command="sacct") == [{}] * 3 + [{"7": "CANCELLED"}]
     for asked in slurm.calls("sacct"):
-        assert "--name=run-17" in asked
+        assert f"--user={os.getuid()}" in asked
         assert "--clusters=all" in asked
 
 
@@ -74,12 +74,12 @@ def test_each_job_of_an_array_is_asked_for(ended, slurm):
 
 
 def test_nobody_is_asked_why_jobs_wait_that_have_not_waited_long(slurm, told):
-    slurm.answers("squeue", "7|PENDING\n")
+    slurm.answers("squeue", "7|PENDING\n", "7 Priority\n", "7|PENDING\n")
     states = JobStates(told.append, pending_seconds=3600.0)
     for _ in range(3):
-        states.ended("run-17", ["7"], "squeue")
+        states.ended(["7"], "squeue")
     assert told == []
-    assert len(slurm.calls("squeue")) == 3
+    assert len(slurm.calls("squeue")) == 4  # once for a reason that never passes
 
 
 def test_each_reason_of_jobs_that_wait_long_is_told_once_with_its_jobs(slurm, told):
@@ -89,15 +89,15 @@ def test_each_reason_of_jobs_that_wait_long_is_told_once_with_its_jobs(slurm, to
         queue,
         "7 ReqNodeNotAvail, UnavailableNodes:node1\n8_1 ReqNodeNotAvail, Reserved for maintenance\n",
         queue,
-        "7 ReqNodeNotAvail, UnavailableNodes:node[1-2]\n8_1 launch failed requeued held\n",
+        "7 ReqNodeNotAvail, UnavailableNodes:node[1-2]\n8_1 Priority\n",
     )
     states = JobStates(told.append, pending_seconds=0.0)
     for _ in range(2):
-        states.ended("run-17", ["7", "8_1", "9"], "squeue")
+        states.ended(["7", "8_1", "9"], "squeue")
     assert [text.partition(" minutes ")[2] for text in told] == [
         "(ReqNodeNotAvail): 7",
         "(ReqNodeNotAvail, Reserved for maintenance): 8_1",
-        "(launch failed requeued held): 8_1",
+        "(Priority): 8_1",
     ]
     assert slurm.calls("squeue")[1].endswith("--jobs=7,8_1")
 
@@ -112,5 +112,26 @@ def test_an_answer_that_is_late_is_waited_for_longer_next_time(monkeypatch, told
     monkeypatch.setattr("crosslign.slurm.job_states.ask", ask)
     states = JobStates(told.append)
     for _ in range(4):
-        states.ended("run-17", ["7"], "sacct")
+        states.ended(["7"], "sacct")
     assert waited == [60, 120, 240, 240]
+
+
+NEVER = {
+    "PartitionTimeLimit": "`max_runtime: ",
+    "QOSMaxWallDurationPerJobLimit": "`max_runtime: ",
+    "AssocMaxWallDurationPerJobLimit": "`max_runtime: ",
+    "QOSMaxMemoryPerJob": "`max_mem_mb`",
+    "launch failed requeued held": "scontrol release",
+}
+
+
+@pytest.mark.parametrize("reason", NEVER)
+@pytest.mark.parametrize("status", ["squeue", "sacct"])
+def test_a_reason_that_never_passes_is_told_at_the_first_look_with_what_to_do(slurm, told, reason, status):
+    slurm.answers(status, "7|PENDING\n8|PENDING\n", *[f"7 {reason}\n8 Priority\n"] * (status == "squeue"))
+    if status == "sacct":
+        slurm.answers("squeue", f"7 {reason}\n8 Priority\n")
+    JobStates(told.append).ended(["7", "8"], status)
+    (text,) = told
+    assert text.startswith(f"1 jobs can never start as they are ({reason}): 7; ")
+    assert NEVER[reason] in text

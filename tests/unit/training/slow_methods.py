@@ -285,7 +285,7 @@ class SlowMethods:
                     scores[r] = epsilon * scores[r] + (1 - epsilon) * sum(found) / len(found)
 
         self.moved.append(move)
-        return sum((sum(losses) / len(losses) for losses in by_rank if losses), 0 * anchors.sum())
+        return sum((sum(losses) / len(anchors) for losses in by_rank if losses), 0 * anchors.sum())
 
     # ---- fine-tunes
 

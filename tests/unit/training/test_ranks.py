@@ -63,7 +63,7 @@ def test_two_processes_equal_one(forks, tiny_encoder, pairs_file, tmp_path, batc
         _start(forks, settings | {"out": str(out), "checkpoints": f"{out}-work"}, tmp_path / f"{ranks}.json", ranks)
     curves = [[json.loads(line) for line in (tmp_path / f"ranks{r}" / "curve.jsonl").read_text().splitlines()] for r in (1, 2)]
     for one, two in zip(*curves, strict=True):
-        assert abs(one["loss"] - two["loss"]) < 1e-6 * max(1.0, one["loss"])
+        assert abs(one["loss"] - two["loss"]) < 2e-6 * max(1.0, one["loss"])  # float32: cosines over 0.05 have steps of 2e-6
         assert abs(one["grad_norm"] - two["grad_norm"]) < 2e-5 * max(
             0.1, one["grad_norm"]
         )  # processors differ in how they sum: 1.1e-5 was seen
@@ -155,7 +155,7 @@ def test_two_processes_equal_one_for_every_kind_of_objective(folder, tiny_encode
     ]
     assert len(curves[0]) == 4
     for one, two in zip(*curves, strict=True):
-        assert abs(one["loss"] - two["loss"]) < 1e-6 * max(1.0, one["loss"])
+        assert abs(one["loss"] - two["loss"]) < 2e-6 * max(1.0, one["loss"])  # float32: cosines over 0.05 have steps of 2e-6
         assert two["grad_norm"] == pytest.approx(one["grad_norm"], rel=1e-5)
     names = ("last/main/model.safetensors", "last/parts.safetensors")
     kept = [f"{method}-work/step-00000003/{name}.safetensors" for name in ("model", "parts", "optimiser")]

@@ -10,6 +10,7 @@ import socket
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from importlib import metadata, util
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -18,14 +19,15 @@ from urllib.request import getproxies, proxy_bypass
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
 from crosslign.config.project import Project
+from crosslign.config.resources import most
 from crosslign.corpora.sources._network import is_offline, require_network
 from crosslign.errors import InputError
 from crosslign.jobs.engine import KNOWN as ENGINE
 from crosslign.jobs.engine import unknown_version
-from crosslign.slurm.checks import require_scheduler
+from crosslign.slurm.checks import require_scheduler, too_long
 from crosslign.slurm.commands import accounting_complaint, ask
 from crosslign.slurm.executor import LONGEST_PAUSE
-from crosslign.slurm.profile import NAMES, OWN_PROFILE, RESOURCES, own_settings
+from crosslign.slurm.profile import OWN_PROFILE, places
 
 OK, NOTE, BAD = "ok", "note", "bad"
 NEEDED = ("torch", "transformers", "snakemake")
@@ -106,8 +108,8 @@ def network() -> Iterator[Finding]:
             yield NOTE, "network", f"{name} does not ({error}): put files into a mirror (docs/add-a-corpus.md)"
 
 
-def scheduler() -> Iterator[Finding]:
-    """Check for Slurm."""
+def scheduler(most_minutes: int = 0) -> Iterator[Finding]:
+    """Check for Slurm, and that it gives jobs the time that any of them may ask for (`max_runtime`)."""
     if not shutil.which("sbatch"):
         yield NOTE, "Slurm", "no sbatch here: --profile slurm needs a login node"
         return
@@ -116,10 +118,10 @@ def scheduler() -> Iterator[Finding]:
         yield BAD, "Slurm", f"sinfo fails: {complaint}"
         return
     yield from ((OK, "Slurm partition", line.strip()) for line in said.splitlines())
-    yield from _slurm_settings()
+    yield from _slurm_settings(most_minutes)
 
 
-def _slurm_settings() -> Iterator[Finding]:
+def _slurm_settings(most_minutes: int) -> Iterator[Finding]:
     """Check what the executor asks Slurm for: accounting that answers, ended jobs that are remembered, a local file."""
     accounting = not accounting_complaint()
     if not accounting:
@@ -135,20 +137,22 @@ def _slurm_settings() -> Iterator[Finding]:
         text = f"{age[1]} s: Slurm may forget how a job ended before it is asked; {more}" if forgets else f"{age[1]} s"
         yield (NOTE if forgets else OK), "Slurm MinJobAge", text
     yield _own_file()
+    with suppress(InputError):  # it is told already
+        if note := too_long(places() if OWN_PROFILE.exists() else {"all jobs": {}}, most_minutes):
+            yield NOTE, "Slurm time limits", note
 
 
 def _own_file() -> Finding:
-    """Check that slurm/local.yaml can be read, and that Slurm takes a small job with the names in it."""
+    """Check that slurm/local.yaml can be read, and that Slurm takes a job of each rule with the names in it, in the time that it gives."""
     name = str(OWN_PROFILE)
     if not OWN_PROFILE.exists():
         return NOTE, name, "not there: jobs go to the partition and account that Slurm takes by itself"
     try:
-        given = own_settings()[RESOURCES]
-        plain = {key: given[key] for key in NAMES if key in given and not set("'\"") & set(str(given[key]))}  # others are expressions
-        require_scheduler([plain])
+        asked = places()
+        require_scheduler(asked)
     except InputError as error:
         return BAD, name, str(error)
-    return OK, name, "found: Slurm takes a job with its names"
+    return OK, name, f"found: Slurm takes jobs with its names ({', '.join(asked)})"
 
 
 def _sources(project: Project, targets: Sequence[str]) -> int:
@@ -185,7 +189,7 @@ class Doctor:
         project = read_project(args)
         if args.sources:
             return _sources(project, args.targets or project.settings["targets"])
-        checks = (python_and_packages(), devices(), storage(project.paths.results, project.mirrors), network(), scheduler())
+        checks = (python_and_packages(), devices(), storage(project.paths.results, project.mirrors), network(), scheduler(most(project)[1]))
         found = [finding for check in checks for finding in check]
         for state, what, text in found:
             print(f"{state:<5} {what:<34} {text}")

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import os
-import re
 import subprocess
 import sys
+import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
-from collections import Counter
-from typing import TYPE_CHECKING
 
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
+from crosslign.durations import duration
 from crosslign.errors import InputError
 
-if TYPE_CHECKING:
-    from crosslign.planning.cost import Job
+PATIENCE_SECONDS = 10.0
 
 
 def _count(text: str) -> int:
@@ -27,7 +25,7 @@ def _count(text: str) -> int:
 
 @COMMANDS.register()
 class Plan:
-    """Asks Snakemake for a dry run, and prints jobs by stage, time, GPU-hours and files."""
+    """Asks Snakemake for the graph of jobs, and prints them by stage, with time, GPU-hours, critical path and files."""
 
     help = "show what a run would do, need and cost"
 
@@ -37,6 +35,7 @@ class Plan:
         parser.add_argument("--cores", type=_count, default=os.cpu_count() or 1, help="cores to plan for (default: those of this machine)")
         parser.add_argument("--gpus", type=_count, default=1, help="GPUs to plan for (default: 1)")
         parser.add_argument("--files", action="store_true", help="print the files alone, as CSV: sizes, checksums, origins and places")
+        parser.add_argument("--tables", action="store_true", help="print what each table of the targets costs by itself, as Markdown")
         project_arguments(parser)
 
     def run(self, args: Namespace) -> int:
@@ -46,8 +45,12 @@ class Plan:
             InputError: Snakemake refuses the configuration; says why.
         """
         from crosslign.config.data_plan import data_plan
+        from crosslign.config.targets import target_names
         from crosslign.planning.data import files_csv
-        from crosslign.planning.plan import plan_text
+        from crosslign.planning.graph import counts, read_graph
+        from crosslign.planning.plan import means, plan_text
+        from crosslign.planning.tables import costly, tables_text
+        from crosslign.planning.times import tasks_of, wall_lines
 
         if args.targets:
             args.config = [*args.config, f"targets=[{','.join(args.targets)}]"]
@@ -56,38 +59,44 @@ class Plan:
         if args.files:
             print(files_csv(needs), end="")
             return 0
-        # Both at once: what is to be done, and all that there is to the targets, done or not.
-        processes = [_dry_run(args), _dry_run(args, "--forceall", "--quiet", "rules")]
-        said = [process.communicate() for process in processes]
-        # Its own reasons it prints to the one stream or to the other.
-        if failed := ["".join(streams) for process, streams in zip(processes, said, strict=True) if process.returncode]:
-            raise InputError("Snakemake cannot plan this", where=str(args.directory), why=complaint(failed[0]))
-        (counts, jobs), (every, _) = (planned(stdout + stderr) for stdout, stderr in said)
-        cached = {stage: count - counts.get(stage, 0) for stage, count in every.items()}
-        print(plan_text(project, counts, cached, jobs, needs, args.cores, args.gpus))
+        graph = read_graph(_dag(args))
+        done, targets = means(project), {"all", *target_names(project)}
+        if args.tables:
+            print(tables_text(project, graph, done))
+            return 0
+        wall = wall_lines(project, graph, tasks_of(project, graph, done), args.gpus, args.cores)
+        to_run, cached = (counts(graph, targets, to_run) for to_run in (True, False))
+        print(plan_text(project, to_run, cached, costly(graph), needs, wall, args.gpus))
         return 0
 
 
-def _dry_run(args: Namespace, *options: str) -> subprocess.Popen[str]:
-    """Start a dry run of the configuration that the arguments name."""
+def _snakemake(args: Namespace) -> subprocess.Popen[str]:
+    """Let Snakemake find the jobs of the configuration that the arguments name."""
     # A profile that the shell names ($SNAKEMAKE_PROFILE) brings a configuration of its own, which this plan is not of.
-    command = [sys.executable, "-m", "snakemake", "--dry-run", "--cores", "all", "--profile", "none", *options]
+    command = [sys.executable, "-m", "snakemake", "--dag", "dot", "--cores", "all", "--profile", "none"]
     command += ["--configfile", str(args.configfile.resolve())] if args.configfile else []
     command += ["--config", *args.config] if args.config else []
     return subprocess.Popen(command, cwd=args.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
 
 
-MESSAGES = {
-    "fetch": r"Fetching (?P<file>.+) of (?P<source>\S+)$",
-    "prepare_encoder": r"Preparing the base encoder (?P<encoder>\S+)",
-    "build_corpus": r"Reading and filtering the corpus (?P<corpus>\S+)",
-    "build_evaluation": r"Making the evaluation set (?P<corpus>\S+)",
-    "build_view": r"Making the view (?P<view>\S+)",
-    "build_examples": r"Building the training set (?P<examples>\S+)",
-    "train_system": r"Training (?P<run>\S+)",
-    "embed": r"Encoding (?P<text_set>\S+) with (?P<run>\S+) \(",
-}
-"""What the rules whose jobs cost something say of themselves."""
+def _dag(args: Namespace) -> str:
+    """Return the graph of jobs as Snakemake prints it; say meanwhile that it is looked for.
+
+    Raises:
+        InputError: Snakemake refuses the configuration; says why.
+    """
+    process, start = _snakemake(args), time.monotonic()
+    print("finding the jobs (half a minute for all five papers) ...", end="", file=sys.stderr, flush=True)
+    while True:
+        try:
+            out, err = process.communicate(timeout=PATIENCE_SECONDS)
+            break
+        except subprocess.TimeoutExpired:
+            print(f" {duration(time.monotonic() - start)} ...", end="", file=sys.stderr, flush=True)
+    print(f" {duration(time.monotonic() - start)}", file=sys.stderr)
+    if process.returncode:  # its own reasons it prints to the one stream or to the other
+        raise InputError("Snakemake cannot plan this", where=str(args.directory), why=complaint(out + err))
+    return out
 
 
 def complaint(said: str) -> str:
@@ -95,17 +104,3 @@ def complaint(said: str) -> str:
     lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("Using workflow specific profile")]
     own = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
     return own[-1] if own else " ".join(lines[-3:])
-
-
-def planned(output: str) -> tuple[dict[str, int], list[Job]]:
-    """Return jobs by rule, and rule and wildcards of those that cost something, from the output of a dry run."""
-    stats = re.search(r"^Job stats:\n.*?\n-.*?\n(.*?)\n\n", output, flags=re.MULTILINE | re.DOTALL)
-    rows = [line.split() for line in stats[1].splitlines()] if stats else []
-    from crosslign.config.resources import stage_of
-
-    jobs: Counter[str] = Counter()
-    for row in rows:
-        if len(row) == 2 and row[0] not in ("total", "all", "all_tables", "all_figures"):
-            jobs[stage_of(row[0])] += int(row[1])
-    said = dict.fromkeys(re.findall(r"^Job \d+: (.*)$", output, flags=re.MULTILINE))
-    return jobs, [(rule, found.groupdict()) for text in said for rule, words in MESSAGES.items() if (found := re.match(words, text))]

@@ -5,22 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.columns import sentences_of
+from crosslign.corpora.dedup import digests
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
-from crosslign.corpora.sampling import Lowest, priorities
+from crosslign.corpora.sampling import Draw
 from crosslign.errors import InputError
 from crosslign.files.rows import pieces
 
-SPARE = 65_536
-"""Sentences that are held beyond twice those wanted, before those that cannot be drawn any more are let go."""
 
-
-@EVALUATIONS.register(version=1)
+@EVALUATIONS.register(version=2)
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],
@@ -62,21 +59,10 @@ def read(
 
 def _pool(corpora: Mapping[str, pa.Table], lang: str, size: int, seed: int) -> list[str]:
     """Return at most `size` distinct sentences, in the order of the corpora, in memory for a few times as many."""
-    least = Lowest(size)
-    drawn: dict[str, np.uint64] = {}
+    draw = Draw(size, seed, lambda table: digests(table["text"]))
     for table in corpora.values():
         for piece in pieces(table):
             for codes, texts in sentences_of(piece):
-                here = texts.filter(pc.equal(codes, lang)).unique().to_pylist()
-                new = [text for text in here if text and text not in drawn]
-                keys = priorities(new, seed)
-                drawn.update((text, key) for text, key in zip(new, keys, strict=True) if key <= least.bound)
-                least.add(keys[keys <= least.bound])
-            if len(drawn) > 2 * size + SPARE:
-                drawn = _below(drawn, least)
-    return list(_below(drawn, least))
-
-
-def _below(drawn: Mapping[str, np.uint64], least: Lowest) -> dict[str, np.uint64]:
-    bound = least.final()
-    return {text: key for text, key in drawn.items() if key <= bound}
+                here = texts.filter(pc.and_(pc.equal(codes, lang), pc.greater(pc.binary_length(texts), 0)))
+                draw.add(pa.table({"text": here}))
+    return [text for table in draw.drawn() for text in table["text"].to_pylist()]

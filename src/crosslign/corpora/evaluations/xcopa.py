@@ -14,7 +14,7 @@ from crosslign.corpora.readers._choices import ASKED, files_of_split, read_quest
 from crosslign.corpora.readers._parts import all_parts
 
 
-@EVALUATIONS.register(version=1)
+@EVALUATIONS.register(version=2)
 def read(
     files: Mapping[str, Path],
     corpora: Mapping[str, pa.Table],
@@ -28,8 +28,8 @@ def read(
 ) -> Evaluation:
     """Return one subset a language; the choices of a question share its group, label 1 marks the right one.
 
-    The input of a choice is the premise, and the question followed by the choice. XCOPA and COPA ask for `cause` or `effect`; Social
-    IQa brings its own question, three answers and, beside `<split>.jsonl`, `<split>-labels.lst` with 1, 2 or 3.
+    The input of a choice is the premise followed by the question, and the choice, as in XTREME. XCOPA and COPA ask for `cause` or
+    `effect`; Social IQa brings its own question, three answers and, beside `<split>.jsonl`, `<split>-labels.lst` with 1, 2 or 3.
 
     Args:
         files: official files by name (`test.it.jsonl`, or COPA's and Social IQa's `val.jsonl`, `dev.jsonl`), or archives of them.
@@ -52,5 +52,5 @@ def read(
             group = str(question.number)
             for at, choice in enumerate(question.choices):
                 label = [float(at == question.right)]
-                builder.item(f"{group}:{at + 1}", lang, "choice", lang, question.premise, pair_text=choice, label=label, group=group)
+                builder.item(f"{group}:{at + 1}", lang, "choice", lang, question.asked, pair_text=choice, label=label, group=group)
     return builder.build()

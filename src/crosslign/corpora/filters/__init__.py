@@ -100,8 +100,14 @@ class Filter:
     remembers = False
     """Whether its answer for a row depends on other rows: such a filter sees all rows in order, in one process."""
 
+    draws_first = False
+    """Whether it drops rows for others that count as equal, so that a sample by what they have in common needs no other row."""
+
     vectorised = False
     """Whether it costs next to nothing a row, so that rows which are dropped already need not be taken out first."""
+
+    drawn = False
+    """Of one that draws first: whether a sample sees to the rows that count as equal, and it looks at named corpora alone."""
 
     def __init__(self, setting: Setting) -> None:
         self.setting = setting

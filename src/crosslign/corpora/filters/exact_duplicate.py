@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
@@ -20,6 +19,7 @@ from crosslign.corpora.filters import FILTERS, Filter, Mask, Setting, Sides
 from crosslign.corpora.staged import Staged
 from crosslign.errors import InputError
 from crosslign.files import iter_rows
+from crosslign.files.temporary import temporary_folder
 
 
 @FILTERS.register(version=1)
@@ -40,6 +40,7 @@ class ExactDuplicate(Filter):
     """
 
     remembers = True
+    draws_first = True
 
     def __init__(self, setting: Setting, *, compare: Literal["key", "text"] = "key", corpora: Sequence[str] = ()) -> None:
         super().__init__(setting)
@@ -58,6 +59,8 @@ class ExactDuplicate(Filter):
 
     def keep_of_all(self, tables: Iterable[pa.Table], sides: Callable[[pa.Table], Sides]) -> Iterator[tuple[pa.Table, Mask]]:
         """Yield each table with which of its rows are new; `sides` would make a Python object of each sentence."""
+        if self.drawn:
+            return ((table, ~self.elsewhere(table)) for table in tables)
         return self.new(tables)
 
     def new(self, tables: Iterable[pa.Table]) -> Iterator[tuple[pa.Table, Mask]]:
@@ -73,7 +76,7 @@ class ExactDuplicate(Filter):
             yield table, self._seen.insert(self._keys(sentences_of(table)))
 
     def _on_disk(self, tables: Iterable[pa.Table], known: Iterable[NDArray[np.bytes_]]) -> Iterator[tuple[pa.Table, Mask]]:
-        with tempfile.TemporaryDirectory(prefix="crosslign-dedup-") as folder:
+        with temporary_folder("crosslign-dedup-") as folder:
             keys = KeysOnDisk(Path(folder))
             for part in chain(self._seen.parts(), known):
                 keys.add(part, known=True)
@@ -86,6 +89,16 @@ class ExactDuplicate(Filter):
             for table in staged.read():
                 yield table, new.mask(start, start + table.num_rows)
                 start += table.num_rows
+
+    def keys(self, table: pa.Table) -> NDArray[np.bytes_]:
+        """Return the key of each row."""
+        return self._keys(sentences_of(table))
+
+    def elsewhere(self, table: pa.Table) -> NDArray[np.bool_]:
+        """Return which rows the named corpora have."""
+        for keys in self._known():
+            self._seen.insert(keys)
+        return self._seen.contains(self.keys(table))
 
     def _known(self) -> Iterator[NDArray[np.bytes_]]:
         """Yield the keys of the named corpora, once."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from pathlib import Path
@@ -14,6 +13,7 @@ from crosslign.corpora import near_duplicates
 from crosslign.corpora.filters import FILTERS, Filter, Mask, Setting, Sides
 from crosslign.corpora.near_duplicates import NearByLanguage
 from crosslign.corpora.staged import Staged
+from crosslign.files.temporary import temporary_folder
 
 
 @FILTERS.register(version=1)
@@ -48,7 +48,7 @@ class NearDuplicate(Filter):
 
     def keep_of_all(self, tables: Iterable[pa.Table], sides: Callable[[pa.Table], Sides]) -> Iterator[tuple[pa.Table, Mask]]:
         """Yield each table with which of its rows stay; rows that wait come later, in their order."""
-        with tempfile.TemporaryDirectory(prefix="crosslign-near-duplicates-") as folder:
+        with temporary_folder("crosslign-near-duplicates-") as folder:
             for turn in count():
                 waiting = iter(tables)
                 for table in waiting:

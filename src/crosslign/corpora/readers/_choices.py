@@ -12,7 +12,8 @@ from crosslign.corpora.readers._lines import check_text, first_missing, read_lin
 from crosslign.corpora.readers._parts import TextFile
 from crosslign.errors import InputError
 
-ASKED = {"cause": "What was the cause?", "effect": "What happened as a result?"}
+ASKED = {"cause": "What was the cause?", "effect": "What was the effect?"}
+"""As XTREME asks (third_party/run_xcopa.py, 838c13b)."""
 NAME = re.compile(r"(?:^|/)(train|val|test|dev)(?:\.([a-z]{2}))?\.jsonl$")
 
 
@@ -22,13 +23,13 @@ class Question:
 
     Attributes:
         number: its line in the file.
-        premise: what it is asked of.
-        choices: the question followed by each answer.
+        asked: the premise, followed by the question.
+        choices: the answers.
         right: place of the right answer.
     """
 
     number: int
-    premise: str
+    asked: str
     choices: list[str]
     right: int
 
@@ -87,4 +88,4 @@ def _question(part: TextFile, number: int, record: dict[str, Any], asked: Mappin
     if right not in range(len(choices)):
         raise InputError("the label is none of the choices", where=place, why=f"found {right!r}, {len(choices)} choices")
     check_text(premise, part, number, "premise")
-    return Question(number, premise, [f"{question} {check_text(choice, part, number, 'choice')}" for choice in choices], right)
+    return Question(number, f"{premise} {question}", [check_text(choice, part, number, "choice") for choice in choices], right)

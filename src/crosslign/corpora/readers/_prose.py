@@ -12,8 +12,11 @@ bros jan feb mar apr jun jul aug sep sept oct nov dec al cf ca i.e e.g u.s u.k
 ABBREVIATIONS = frozenset(_WORDS.split())
 """English words that a full stop follows without ending a sentence."""
 
-_END = re.compile(r"""([.!?][)"'\u2019\u201d\]»]*)\s+(?=["'(\u201c\u2018\[«„¿¡]*(\S))|([。！？؟۔।॥։።။។]+[)"'\u2019\u201d\]»」』”）]*)\s*""")
-"""Marks that may end a sentence, with the first character behind them that opens nothing; marks that always do."""
+_END = re.compile(
+    r"""([.!?][)"'\u2019\u201d\]»]*(?:\[[\w ?]+\])*)\s+(?=["'(\u201c\u2018\[«„¿¡]*(\S))"""
+    r"""|([。！？؟۔।॥։።။។]+[)"'\u2019\u201d\]»」』”）]*)\s*"""
+)
+"""Marks that may end a sentence with Wikipedia's notes (`[2]`) and the first character behind that opens nothing; marks that always do."""
 _LAST_WORD = re.compile(r"([^\s(\[\"“]+)$")
 
 

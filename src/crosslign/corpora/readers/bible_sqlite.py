@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import re
 import sqlite3
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
@@ -26,6 +25,7 @@ from crosslign.corpora import READERS
 from crosslign.corpora.archives import GIGABYTE, extract_member
 from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
+from crosslign.files.temporary import temporary_folder
 from crosslign.languages import normalise
 
 REFERENCES = (
@@ -82,7 +82,7 @@ def read(
         raise InputError(f"no versions are named for {lacking[0]!r}", where=corpus, why=f"versions of {sorted(versions)} are")
     path = Path(next(iter(files.values())))
     lang_of = {letter: lang for lang in langs for letter in versions[lang]}
-    with tempfile.TemporaryDirectory(prefix="crosslign-") as folder:
+    with temporary_folder("crosslign-") as folder:
         database = path
         if path.suffix in (".whl", ".zip"):
             database = Path(folder, Path(member).name)

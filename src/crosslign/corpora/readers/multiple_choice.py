@@ -15,11 +15,11 @@ from crosslign.corpora.readers._tables import tables
 COLUMNS = ("id", "a_lang", "a_text", "b_lang", "b_text", "label", "group")
 
 
-@READERS.register(version=1)
+@READERS.register(version=2)
 def read(
     files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, split: str = "train", questions: Mapping[str, str] | None = None
 ) -> Iterator[pa.Table]:
-    """Yield `labelled` rows, one a choice: the premise, the question with the choice, and 1 for the right one, else 0.
+    """Yield `labelled` rows, one a choice: the premise with the question, the choice, and 1 for the right one, else 0, as in XTREME.
 
     The choices of a question share its group, `<file>:<line>`.
 
@@ -35,7 +35,7 @@ def read(
     """
     parts = all_parts(files)
     rows = (
-        (f"{corpus}:{group}:{at + 1}", lang, question.premise, lang, choice, [float(at == question.right)], group)
+        (f"{corpus}:{group}:{at + 1}", lang, question.asked, lang, choice, [float(at == question.right)], group)
         for lang, part in files_of_split(parts, split, langs, corpus).items()
         for question in read_questions(part, parts, split, {**ASKED, **(questions or {})})
         for group in [f"{part.name}:{question.number}"]

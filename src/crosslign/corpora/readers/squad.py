@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -16,7 +16,7 @@ from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
 
 
-@READERS.register(version=1)
+@READERS.register(version=2)
 def read(
     files: Mapping[str, Path],
     corpus: str,
@@ -24,12 +24,12 @@ def read(
     *,
     file_langs: Mapping[str, str] | None = None,
     member: Members | None = None,
-    whole_paragraph: bool = False,
+    answer: Literal["sentence", "paragraph", "sentence_and_paragraph"] = "sentence",
 ) -> Iterator[pa.Table]:
     """Yield `bitext` rows: a question, and the sentence of its paragraph in which its first answer begins.
 
     Sentences are those of `sentence_breaks` (character ranges, as LAReQA gives them) where the file has them, else cut
-    by the rules of running text. Questions without an answer are left out.
+    by the rules of running text. Questions without an answer, and answers that begin in no sentence, are left out.
 
     Args:
         files: path by catalog name, read in that order.
@@ -37,17 +37,18 @@ def read(
         langs: languages to read.
         file_langs: language by file name; needed when there are several languages.
         member: member of each file that is an archive.
-        whole_paragraph: take the paragraph in place of the sentence.
+        answer: what answers: the `sentence`, the `paragraph`, or both, the sentence immediately followed by its paragraph, without line
+            ends, as XTREME trains and LAReQA evaluates.
 
     Raises:
         InputError: not JSON, not of that form, or a file whose language nobody said.
     """
     parts = parts_of(files, langs, member, file_langs, corpus)
     columns = ("id", "a_lang", "a_text", "b_lang", "b_text")
-    yield from tables((row for part in parts for row in _rows(part, corpus, langs, whole_paragraph)), "bitext", columns)
+    yield from tables((row for part in parts for row in _rows(part, corpus, langs, answer)), "bitext", columns)
 
 
-def _rows(part: TextFile, corpus: str, langs: Sequence[str], whole_paragraph: bool) -> Iterator[tuple[str, ...]]:
+def _rows(part: TextFile, corpus: str, langs: Sequence[str], answer: str) -> Iterator[tuple[str, ...]]:
     said = part.langs or tuple(langs)
     if len(said) != 1:
         raise InputError(f"the language of {part.name!r} is not known", where=corpus, do="Name it in `file_langs`")
@@ -61,10 +62,11 @@ def _rows(part: TextFile, corpus: str, langs: Sequence[str], whole_paragraph: bo
                 if not 0 <= start < len(text):
                     why = f"question {question['id']}: character {start:,} of {len(text):,}"
                     raise InputError("an answer that begins outside its paragraph", where=part.at(), why=why)
-                found = text if whole_paragraph else _sentence_at(paragraph, start)
-                asked, answer = " ".join(question["question"].split()), " ".join(found.split())
-                if asked and answer:
-                    yield f"{corpus}:{part.name}:{question['id']}", said[0], asked, said[0], answer
+                sentence = "" if answer == "paragraph" else _sentence_at(paragraph, start)
+                found = {"sentence": sentence, "paragraph": text, "sentence_and_paragraph": (sentence + text).replace("\n", "")}[answer]
+                asked, told = " ".join(question["question"].split()), " ".join(found.split())
+                if asked and told and (sentence or answer == "paragraph"):
+                    yield f"{corpus}:{part.name}:{question['id']}", said[0], asked, said[0], told
 
 
 def _questions(part: TextFile) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
@@ -75,15 +77,20 @@ def _questions(part: TextFile) -> Iterator[tuple[dict[str, Any], dict[str, Any]]
 
 
 def _sentence_at(paragraph: Mapping[str, Any], start: int) -> str:
-    """Return the sentence of a paragraph that holds its character number `start`."""
+    """Return the sentence of a paragraph that holds its character number `start`, as it stands there; empty where none does."""
     text: str = paragraph["context"]
-    for first, last in paragraph.get("sentence_breaks", ()):
+    for first, last in paragraph.get("sentence_breaks", ()) or _breaks(text):
         if first <= start < last:
             return text[first:last]
-    place = 0
+    return ""
+
+
+def _breaks(text: str) -> Iterator[tuple[int, int]]:
+    """Yield where each sentence of running text begins and ends."""
+    end = 0
     for sentence in sentences(text):
-        for word in sentence.split():
-            place = text.index(word, place) + len(word)
-        if start < place:
-            return sentence
-    return text
+        words = sentence.split()
+        first = end = text.index(words[0], end)
+        for word in words:
+            end = text.index(word, end) + len(word)
+        yield first, end

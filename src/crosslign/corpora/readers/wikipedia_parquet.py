@@ -17,7 +17,7 @@ ARTICLES = 256
 """Articles that are in memory at a time."""
 
 
-@READERS.register(version=1)
+@READERS.register(version=2)
 def read(
     files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, min_words: int = 1, columns: Sequence[str] = ("id", "text")
 ) -> Iterator[pa.Table]:

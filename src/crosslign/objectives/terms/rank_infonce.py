@@ -14,6 +14,7 @@ from crosslign.objectives.rank_classifier import RankClassifier
 from crosslign.objectives.ranking import Candidates, guard_rails, scores_of
 
 AGGREGATES = ("sum", "mean")
+OVER = ("all", "having")
 
 
 def rank_temperatures(ranks: int, lowest: float, highest: float) -> list[float]:
@@ -23,8 +24,10 @@ def rank_temperatures(ranks: int, lowest: float, highest: float) -> list[float]:
     return [lowest + (highest - lowest) * (r - 1) / (ranks - 2) for r in range(1, ranks)]
 
 
-def rank_terms(cosines: Tensor, ranks: Tensor, keep: Tensor, temperatures: list[float], mean: bool = False) -> list[Tensor]:
-    """Return the terms r = 1 … N − 1 of ranking InfoNCE, each the mean over the anchors that have an item of rank r.
+def rank_terms(
+    cosines: Tensor, ranks: Tensor, keep: Tensor, temperatures: list[float], mean: bool = False, mean_over: str = "all"
+) -> list[Tensor]:
+    """Return the terms r = 1 … N − 1 of ranking InfoNCE, each a mean over anchors.
 
     Args:
         cosines: [B, M], with gradient.
@@ -32,6 +35,7 @@ def rank_terms(cosines: Tensor, ranks: Tensor, keep: Tensor, temperatures: list[
         keep: bool [B, M]; other pairs take no part.
         temperatures: τ_r of each term.
         mean: average the probabilities inside the logarithm instead of summing them.
+        mean_over: `all` anchors, of which one without an item of rank r contributes 0, or those `having` one.
 
     Returns:
         N − 1 scalars; a rank that no anchor has contributes 0, without gradient.
@@ -45,19 +49,21 @@ def rank_terms(cosines: Tensor, ranks: Tensor, keep: Tensor, temperatures: list[
             continue
         scores = cosines[has] / temperature
         losses = kept_logsumexp(scores, (keep & (ranks >= r))[has]) - kept_logsumexp(scores, own[has])
-        terms.append((losses + own[has].sum(1).to(losses.dtype).log() if mean else losses).mean())
+        losses = losses + own[has].sum(1).to(losses.dtype).log() if mean else losses
+        terms.append(losses.sum() / len(cosines) if mean_over == "all" else losses.mean())
     return terms
 
 
-@OBJECTIVES.register(version=1)
+@OBJECTIVES.register(version=2)
 class RankInfoNCE:
     """`L = −Σ_{r=1}^{N−1} mean_i log [ Σ_{k: rank r} e^{cos(x_i,y_k)/τ_r} / Σ_{k: rank ≥ r} e^{cos(x_i,y_k)/τ_r} ]`.
 
     Candidates y are the keys in the queue and the batch's other keys; ranks are the most probable ones by the classifier,
-    without gradient, rank 1 the most similar. The mean of a term is over the anchors that have an item of its rank.
+    without gradient, rank 1 the most similar. The mean of a term is over all anchors, as the expectation of the paper and the
+    released `loss.mean()` are; an anchor without an item of its rank contributes 0.
 
     Source: EMMA-X, equations 7 and 20; τ_N is never used. Differs from the released code in that ranks count from the most
-    similar, an empty rank contributes 0 (there −log 1e-7), there is no masked-language-model loss, and numerators are sums
+    similar, an empty rank contributes 0 (there −log 1e-7, a constant), there is no masked-language-model loss, and numerators are sums
     inside the logarithm (there means, apart by log of the count, plus 1e-7).
 
     Inputs: `a` [B, d] with gradient; `a_key` [B, d] and `b_key` [≤ B, d] from the momentum members.
@@ -69,7 +75,8 @@ class RankInfoNCE:
         temperature_min: τ_1, of the most similar rank.
         temperature_max: τ_{N−1}, of the last rank but one.
         rank_loss_aggregate: sum (paper) or mean (released code) of the probabilities inside the logarithm.
-        anchor_parallel: share of the batch with a parallel sentence of known rank 1 (0 in the paper).
+        mean_over: a term's mean is over `all` anchors (paper, released code) or over those `having` an item of its rank.
+        anchor_parallel: share of the batch with a parallel sentence of known rank 1 (0 in the paper, 1 in the released code).
         self_positive: the momentum view of the anchor itself has rank 1.
         pooling: a pooling other than the readout's, which is the default.
         layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
@@ -85,6 +92,7 @@ class RankInfoNCE:
         temperature_min: float = 0.05,
         temperature_max: float = 0.10,
         rank_loss_aggregate: str = "sum",
+        mean_over: str = "all",
         anchor_parallel: float = 0.1,
         self_positive: bool = False,
         pooling: str | None = None,
@@ -93,6 +101,7 @@ class RankInfoNCE:
         self.queue, self.classifier, self.scores = queue, classifier, scores
         self.temperatures = (temperature_min, temperature_max)
         self.mean = one_of("rank_loss_aggregate", rank_loss_aggregate, AGGREGATES) == "mean"
+        self.mean_over = one_of("mean_over", mean_over, OVER)
         self.pooling, self.layer = pooling, layer
         self.candidates = Candidates(queue, anchor_parallel, self_positive)
 
@@ -108,7 +117,8 @@ class RankInfoNCE:
         with torch.no_grad():
             posteriors = classifier.log_posteriors(pool.anchors.detach(), pool.candidates)
             ranks = (posteriors.argmax(-1) + 1).masked_fill(pool.forced, 1)
-        terms = rank_terms(pool.cosines, ranks, pool.keep, rank_temperatures(classifier.ranks, *self.temperatures), self.mean)
+        temperatures = rank_temperatures(classifier.ranks, *self.temperatures)
+        terms = rank_terms(pool.cosines, ranks, pool.keep, temperatures, self.mean, self.mean_over)
         logged = {f"loss_rank_{r}": float(term.detach()) for r, term in enumerate(terms, start=1)}
         logged |= guard_rails(pool, posteriors, scores)
         if scores:

@@ -7,7 +7,6 @@ import ctypes
 import importlib.metadata
 import logging
 import sysconfig
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cache
@@ -15,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from crosslign.errors import InputError
+from crosslign.files.temporary import temporary_folder
 from crosslign.views import TRANSLATORS, TranslatorSetting
 from crosslign.views.translators.transformers import Transformers
 
@@ -91,7 +91,7 @@ class Ctranslate2(Transformers):
 
         forced_end = model.generation_config.forced_eos_token_id is not None  # the last token that may come is then the end
         self._longest = self._max_length - forced_end
-        with tempfile.TemporaryDirectory(prefix="crosslign-ctranslate2-") as folder:
+        with temporary_folder("crosslign-ctranslate2-") as folder:
             read, made = str(Path(folder, "read")), str(Path(folder, "made"))
             model.save_pretrained(read)
             known = copy.deepcopy(tokenizer)

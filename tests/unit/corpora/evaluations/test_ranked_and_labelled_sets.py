@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import tracemalloc
 
+import numpy as np
 import pyarrow as pa
 import pytest
+import xxhash
 from test_graded_sets import corpus, read, write
 
-from crosslign.corpora.sampling import sample
+from crosslign.corpora.sampling import draws
 from crosslign.errors import InputError
 from crosslign.files.rows import pieces
 
@@ -97,13 +99,13 @@ def test_choices_of_xcopa(tmp_path):
     second = {**XCOPA, "question": "cause", "label": 1}
     files = write(tmp_path, {"data/de/test.de.jsonl": f"{json.dumps(XCOPA)}\n{json.dumps(second)}\n", "data/de/val.de.jsonl": "{}\n"})
     assert texts_of(read("xcopa", files)) == [
-        ("de", "1:1", "Es regnete.", "What happened as a result? Sie wurde nass.", [1]),
-        ("de", "1:2", "Es regnete.", "What happened as a result? Sie schlief.", [0]),
-        ("de", "2:1", "Es regnete.", "What was the cause? Sie wurde nass.", [0]),
-        ("de", "2:2", "Es regnete.", "What was the cause? Sie schlief.", [1]),
+        ("de", "1:1", "Es regnete. What was the effect?", "Sie wurde nass.", [1]),
+        ("de", "1:2", "Es regnete. What was the effect?", "Sie schlief.", [0]),
+        ("de", "2:1", "Es regnete. What was the cause?", "Sie wurde nass.", [0]),
+        ("de", "2:2", "Es regnete. What was the cause?", "Sie schlief.", [1]),
     ]
     assert read("xcopa", files).items["group"].to_pylist() == ["1", "1", "2", "2"]
-    assert texts_of(read("xcopa", files, questions={"effect": "Und dann?"}))[0][3] == "Und dann? Sie wurde nass."
+    assert texts_of(read("xcopa", files, questions={"effect": "Und dann?"}))[0][2] == "Es regnete. Und dann?"
 
 
 def test_copa_and_social_iqa_are_english(tmp_path):
@@ -113,9 +115,9 @@ def test_copa_and_social_iqa_are_english(tmp_path):
     files = write(tmp_path, {"dev.jsonl": json.dumps(asked) + "\n", "dev-labels.lst": "2\n"})
     rows = texts_of(read("xcopa", files, split="dev"))
     assert [row[3:] for row in rows] == [
-        ("How does Kai feel? sad", [0]),
-        ("How does Kai feel? glad", [1]),
-        ("How does Kai feel? tired", [0]),
+        ("sad", [0]),
+        ("glad", [1]),
+        ("tired", [0]),
     ]
     files["dev-labels.lst"].write_text("2\n1\n")
     with pytest.raises(InputError, match=r"dev\.jsonl:2: .*unequal numbers of lines; 1 questions, 2 labels"):
@@ -172,7 +174,10 @@ def mewsli(tmp_path):
 
 def test_mentions_and_entities(mewsli):
     queries, candidates = (read("mewsli_x", mewsli, part=part) for part in ("mentions", "entities"))
-    assert [row[:3] for row in texts_of(queries)] == [("en", "m1", "Rome: The bus in {Rome} stopped."), ("de", "m2", "Rome: {Rome} again.")]
+    assert [row[:3] for row in texts_of(queries)] == [
+        ("en", "m1", "Rome: The bus in { Rome } stopped."),
+        ("de", "m2", "Rome: { Rome } again."),
+    ]
     assert [(row["subset"], row["left"], row["right"]) for row in queries.gold.to_pylist()] == [("en", "m1", "Q220"), ("de", "m2", "Q220")]
     assert [row[1:3] for row in texts_of(candidates)] == [("Q1", "Das All. Es ist groß."), ("Q220", "Hauptstadt Italiens")]
     assert [row[1] for row in texts_of(read("mewsli_x", mewsli, ["de"], part="mentions"))] == ["m2"]
@@ -323,12 +328,13 @@ def test_a_pool_holds_a_few_times_the_sentences_that_it_draws(monkeypatch):
     texts = [f"{i:0100}" for i in range(20_000)]
     table = pa.table({"id": texts, "lang": ["en"] * len(texts), "text": texts})
     whole = texts_of(read("sentence_pool", {}, ["en"], corpora={"wiki": table}, queries=["?"], size=200), "candidate")
-    monkeypatch.setattr("crosslign.corpora.evaluations.sentence_pool.SPARE", 1000)
+    monkeypatch.setattr("crosslign.corpora.sampling.SPARE", 1000)
     monkeypatch.setattr("crosslign.corpora.evaluations.sentence_pool.pieces", lambda table: pieces(table, 1000))
     tracemalloc.start()
     drawn = texts_of(read("sentence_pool", {}, ["en"], corpora={"wiki": table}, queries=["?"], size=200), "candidate")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert drawn == whole
-    assert sorted(int(row[2]) for row in drawn) == sample(texts, 200, 0).tolist()
+    values = draws(np.frombuffer(b"".join(xxhash.xxh3_128_digest(text.encode()) for text in texts), "<u8")[::2], 0)
+    assert sorted(int(row[2]) for row in drawn) == np.sort(np.argsort(values)[:200]).tolist()
     assert peak < 2e6

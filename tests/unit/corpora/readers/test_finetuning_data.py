@@ -28,14 +28,14 @@ def test_each_answer_of_social_iqa_is_a_row_of_its_question(tmp_path):
     found = rows("multiple_choice", files, ["en"])
     assert [row["label"] for row in found] == [[0.0], [1.0], [0.0], [0.0], [0.0], [1.0]]
     assert [row["group"] for row in found] == ["train.jsonl:1"] * 3 + ["train.jsonl:2"] * 3
-    assert (found[1]["a_text"], found[1]["b_text"], found[1]["id"]) == ("It rained.", "What then? A wet street.", "c:train.jsonl:1:2")
+    assert (found[1]["a_text"], found[1]["b_text"], found[1]["id"]) == ("It rained. What then?", "A wet street.", "c:train.jsonl:1:2")
 
 
 def test_copa_asks_for_cause_or_effect_in_words(tmp_path):
     found = rows("multiple_choice", written(tmp_path / "train.jsonl", [COPA]), ["en"])
-    assert [(row["b_text"], row["label"]) for row in found] == [
-        ("What happened as a result? The street got wet.", [1.0]),
-        ("What happened as a result? The sun rose.", [0.0]),
+    assert [(row["a_text"], row["b_text"], row["label"]) for row in found] == [
+        ("It rained. What was the effect?", "The street got wet.", [1.0]),
+        ("It rained. What was the effect?", "The sun rose.", [0.0]),
     ]
     with pytest.raises(InputError, match="none of the choices"):
         rows("multiple_choice", written(tmp_path / "train.jsonl", [{**COPA, "label": 2}]), ["en"])
@@ -75,7 +75,7 @@ def test_a_mention_stands_in_braces_beside_its_entitys_description(tmp_path):
     other = {"contextual_mention": {"context": {**context, "language": "de"}, "mention": mention}, "entity": entity}
     found = rows("mention_pairs", written(tmp_path / "wikipedia_pairs-train.jsonl", [pair, other]), ["en"])
     assert [(row["a_text"], row["b_text"], row["id"]) for row in found] == [
-        ("Goths: The {Goths} took it.", "A people.", "c:wikipedia_pairs-train.jsonl:1")
+        ("Goths: The { Goths } took it.", "A people.", "c:wikipedia_pairs-train.jsonl:1")
     ]
     with pytest.raises(InputError, match="no key 'entity"):
         rows("mention_pairs", written(tmp_path / "p.jsonl", [{"contextual_mention": pair["contextual_mention"]}]), ["en"])

@@ -237,7 +237,7 @@ def test_squad(tmp_path, rows):
     content["data"][0]["paragraphs"][0]["sentence_breaks"] = [[0, 17], [18, 70]]
     path.write_text(json.dumps(content))
     assert rows("squad", {"train.json": path}, ["en"])[0]["b_text"] == context[18:70]
-    assert rows("squad", {"train.json": path}, ["en"], whole_paragraph=True)[0]["b_text"] == context
+    assert rows("squad", {"train.json": path}, ["en"], answer="paragraph")[0]["b_text"] == context
     path.write_text('{"data": [{"paragraphs": [{}]}]}')
     with pytest.raises(InputError, match="not in the form of SQuAD"):
         rows("squad", {"train.json": path}, ["en"])

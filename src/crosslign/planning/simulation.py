@@ -46,12 +46,19 @@ class Outcome:
         return self.gpu_seconds / (self.gpus * self.seconds) if self.gpus and self.seconds else 0.0
 
 
-def longest_path(tasks: Mapping[str, Task]) -> float:
-    """Return the seconds of the longest chain of jobs, under which no number of devices brings a run."""
+def longest_path(tasks: Mapping[str, Task]) -> list[str]:
+    """Return the longest chain of jobs, first to last: its time is what no number of devices brings a run under."""
     ends: dict[str, float] = {}
+    before: dict[str, str | None] = {}
     for name in _order(tasks):
-        ends[name] = tasks[name].seconds + max((ends[before] for before in tasks[name].after), default=0.0)
-    return max(ends.values(), default=0.0)
+        before[name] = max(sorted(tasks[name].after), key=ends.__getitem__, default=None)
+        ends[name] = tasks[name].seconds + max((ends[other] for other in tasks[name].after), default=0.0)
+    chain: list[str] = []
+    last = max(ends, key=ends.__getitem__, default=None)
+    while last is not None:
+        chain.append(last)
+        last = before[last]
+    return chain[::-1]
 
 
 def _order(tasks: Mapping[str, Task]) -> list[str]:

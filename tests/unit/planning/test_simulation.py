@@ -1,14 +1,8 @@
-"""Simulated runs, as the benchmarks of clusters count with them, against makespans worked out by hand."""
-
-import importlib
-import sys
-from pathlib import Path
+"""Simulated runs, as plans and the benchmarks of clusters count with them, against makespans worked out by hand."""
 
 import pytest
 
-sys.path.append(str(Path(__file__).resolve().parents[2] / "benchmarks"))
-simulation = importlib.import_module("_simulation")
-Task, longest_path, simulate = simulation.Task, simulation.longest_path, simulation.simulate
+from crosslign.planning.simulation import Task, longest_path, simulate
 
 FOUR = {
     "data": Task(10),
@@ -28,7 +22,8 @@ def test_devices_bound_what_runs_at_once(gpus, seconds):
 
 
 def test_the_longest_chain_bounds_every_run():
-    assert longest_path(FOUR) == 45
+    assert longest_path(FOUR) == ["data", "a", "table"]
+    assert longest_path({}) == []
     assert simulate(FOUR, 64, cores=8, jobs=100).seconds == 45
 
 

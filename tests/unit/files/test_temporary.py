@@ -1,0 +1,47 @@
+"""A disk of temporary files that is full is named, with the machine, and is no reason for another try."""
+
+import errno
+import os
+import platform
+import subprocess
+import tempfile
+
+import pytest
+
+from crosslign.errors import ResourceError
+from crosslign.files.atomic import atomic_path
+from crosslign.files.temporary import NoTemporaryRoomError, temporary_folder
+
+
+@pytest.fixture
+def small(tmp_path, monkeypatch):
+    """A TMPDIR of one megabyte."""
+    place = tmp_path / "small"
+    place.mkdir()
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", str(place)], capture_output=True, check=False)
+    if done.returncode:
+        pytest.skip(f"no disk can be mounted here: {done.stderr.decode().strip()}")
+    monkeypatch.setattr(tempfile, "tempdir", str(place))
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def fill(folder):
+    with open(f"{folder}/rows", "wb") as file:
+        file.write(b"x" * (2 << 20))
+
+
+def test_a_full_tmpdir_is_told_with_its_machine_and_not_as_the_results_disk(small, tmp_path):
+    with pytest.raises(NoTemporaryRoomError) as caught, atomic_path(tmp_path / "result"), temporary_folder("crosslign-test-") as folder:
+        fill(folder)
+    assert f"{small} on {platform.node()}" in str(caught.value)
+    assert "TMPDIR" in str(caught.value)
+    assert not list(small.iterdir())
+    assert not (tmp_path / "result").exists()
+
+
+def test_a_full_results_disk_is_still_told_as_such(tmp_path):
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    with pytest.raises(ResourceError, match="left on the disk") as caught, atomic_path(tmp_path / "result"), temporary_folder("x-"):
+        raise full
+    assert not isinstance(caught.value, NoTemporaryRoomError)
