@@ -41,6 +41,8 @@ def _snake(name: str) -> str:
 def source_of(module: str) -> Path | None:
     """Return a module's file; found by its name, since to ask for the spec of a submodule imports the packages above it."""
     package, *inner = module.split(".")
+    if not all(part.isidentifier() and len(part) < 200 for part in inner):
+        return None  # a lineage file may name anything
     spec = importlib.util.find_spec(package)
     for folder in spec.submodule_search_locations or () if spec else ():
         place = Path(folder, *inner)

@@ -206,17 +206,22 @@ class Cluster:
         for partition in PARTITIONS:
             self.ask("scancel", f"--partition={partition}")
 
+    def _owns(self, link):
+        return link.is_symlink() and link.readlink() == self.folder / link.name
+
     def stop(self):
+        """End what was started; the configuration, jobs and links of another Slurm stay as they are."""
         try:
-            self.cancel_all()
-            deadline = time.monotonic() + 30
-            while self.active() and time.monotonic() < deadline:
-                time.sleep(0.5)
+            if self._owns(self.links[0]):
+                self.cancel_all()
+                deadline = time.monotonic() + 30
+                while self.active() and time.monotonic() < deadline:
+                    time.sleep(0.5)
         finally:
             for name in ("slurmd.pid", "slurmctld.pid", "munge.pid"):
                 self._end(name)
-            for link in self.links:
-                link.unlink(missing_ok=True)
+            for link in filter(self._owns, self.links):
+                link.unlink()
             shutil.rmtree(self.folder, ignore_errors=True)
 
 

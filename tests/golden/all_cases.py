@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 
 import number_cases
+import option_cases
 import stage_cases
 import text_cases
 from golden import KEPT, Case
@@ -25,6 +26,10 @@ MAKERS = (
     number_cases.translators,
     number_cases.figures,
     stage_cases.stages,
+    option_cases.readouts,
+    option_cases.trainings,
+    option_cases.samples,
+    option_cases.tables,
 )
 SLOW = (
     "reporting.figures/",

@@ -28,10 +28,13 @@ class Case:
     Attributes:
         make: makes it: text and whole numbers, which must be equal, and numbers with a point, which must be near.
         others: modules of other implementations that take part; where the version of one was raised, the result may be another.
+        relative, absolute: how far a number may lie from the kept one.
     """
 
     make: Callable[[], Any]
     others: frozenset[str] = frozenset()
+    relative: float = RELATIVE
+    absolute: float = ABSOLUTE
 
 
 def module_of(name: str) -> str:
@@ -55,14 +58,14 @@ def kept(name: str) -> dict[str, Any]:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
-def same(old: Any, new: Any) -> bool:
+def same(old: Any, new: Any, relative: float = RELATIVE, absolute: float = ABSOLUTE) -> bool:
     """Tell whether two results are one."""
     if isinstance(old, float) and isinstance(new, float):
-        return math.isclose(old, new, rel_tol=RELATIVE, abs_tol=ABSOLUTE) or (math.isnan(old) and math.isnan(new))
+        return math.isclose(old, new, rel_tol=relative, abs_tol=absolute) or (math.isnan(old) and math.isnan(new))
     if isinstance(old, list) and isinstance(new, list):
-        return len(old) == len(new) and all(map(same, old, new))
+        return len(old) == len(new) and all(same(*pair, relative, absolute) for pair in zip(old, new, strict=True))
     if isinstance(old, dict) and isinstance(new, dict):
-        return old.keys() == new.keys() and all(same(old[key], new[key]) for key in old)
+        return old.keys() == new.keys() and all(same(old[key], new[key], relative, absolute) for key in old)
     return bool(old == new)
 
 
@@ -83,7 +86,7 @@ def problems(name: str, cases: Mapping[str, Case]) -> list[str]:
         if label not in file:
             found.append(f"{name}: no result of version {version_of(module_of(name))} is kept for {label!r}: run `make golden`")
             continue
-        if not same(file[label]["made"], as_kept(case.make())):
+        if not same(file[label]["made"], as_kept(case.make()), case.relative, case.absolute):
             if file[label]["with"] != said(case.others):
                 found.append(f"{name}: {label!r} rests on another version of something else: run `make golden`")
             else:

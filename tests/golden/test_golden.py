@@ -6,6 +6,7 @@ import pytest
 from all_cases import SLOW, all_cases
 from golden import KEPT, kept_file, module_of, problems, same
 from material import FOLDER
+from option_cases import kept_settings, used_settings
 
 from crosslign.config.versions import code_behind
 from crosslign.corpora import EVALUATIONS, READERS, SOURCES, STAND_INS
@@ -67,6 +68,10 @@ def test_every_stage_and_implementation_has_a_kept_result():
     every = {f"{registry.package.removeprefix('crosslign.')}/{name}" for registry in REGISTRIES for name in registry.names()}
     assert every - set(CASES) == NOTHING_OF_OURS
     assert {name for name in CASES if not kept_file(name).exists()} == set()
+
+
+def test_every_setting_of_the_papers_trainings_is_one_of_a_kept_training():
+    assert set(used_settings()) - set(kept_settings()) == set()
 
 
 def test_no_result_of_a_version_that_is_gone_is_kept():

@@ -5,12 +5,15 @@ import shlex
 from pathlib import Path
 
 import pytest
+from ruamel.yaml import YAML
 from snakemake.cli import get_argument_parser
 
 from crosslign.cli.main import parser
 from crosslign.config.load import load_project
+from crosslign.config.mining import mine_recipe
 from crosslign.config.settings import parsed, read_settings
 from crosslign.config.targets import target_files
+from crosslign.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "config" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -40,7 +43,7 @@ def settings_of(words, cwd):
     if profile == Path("slurm") and not files:
         files = [Path("config/paper.yaml")]
     given = parsed([tuple(text.split("=", 1)) for text in args.config or []])
-    return read_settings(cwd, [Path("config/config.yaml"), *files], given), args.targets
+    return read_settings([Path("config/config.yaml"), *files], given), args.targets
 
 
 @pytest.mark.parametrize(("page", "command"), ALL, ids=[f"{page}: {command}" for page, command in ALL])
@@ -60,6 +63,17 @@ def test_the_environment_is_named_before_the_first_command(page):
     text = page.read_text(encoding="utf-8")
     places = [place for command, place in commands(page) if (page.relative_to(ROOT), command) in ALL]
     assert not places or "source .venv/bin/activate" in text[: min(places)]
+
+
+def test_the_documented_entry_of_mine_stops_no_run_of_other_papers(monkeypatch):
+    monkeypatch.chdir(ROOT)
+    (block,) = re.findall(r"```yaml\n(.*?)```", (ROOT / "docs" / "mine-your-own.md").read_text(encoding="utf-8"), flags=re.DOTALL)
+    settings = read_settings([Path("config/config.yaml"), Path("config/paper.yaml")], YAML(typ="safe").load(block))
+    assert "quickstart" not in settings["papers"]
+    project = load_project(ROOT, settings)
+    assert target_files(project, ["msimcse_table1"])
+    with pytest.raises(InputError, match="the system 'QS-P' is not part of this run"):
+        mine_recipe(project, "my_mine")
 
 
 def test_there_are_commands_to_check():

@@ -101,7 +101,7 @@ class Steps:
             return
         as_given = {key: [*map(str, value)] if isinstance(value, list) else str(value) for key, value in inputs.items()}
         written = [(key, str(path)) for key, path in outputs.items()]
-        log = self.work / "logs" / f"{name}.log"
+        log = self.work / "logs" / name / f"{recipe.get('side', self.work.name)}.log"
         perform(STAGES.get(name), as_given.items(), written, given, int(params.get("threads", 1)), log, resources or {})
         self._reruns = Reruns()  # what it has read of files may be another now
 

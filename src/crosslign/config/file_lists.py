@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from crosslign.config.schema import SCHEMAS, check
 from crosslign.config.yaml_files import Keys, YamlFile
 from crosslign.errors import InputError
+from crosslign.files.text import read_text
 
 NUMBERS = ("bytes", "about_bytes")
 
@@ -26,20 +28,16 @@ def _read(path: Path, shown: Path) -> YamlFile:
     """
     rows: list[dict[str, Any]] = []
     lines: dict[Keys, int] = {}
+    reader = csv.DictReader(io.StringIO(read_text(path, shown), newline=""), strict=True)
     try:
-        with open(path, encoding="utf-8", newline="") as file:
-            reader = csv.DictReader(file, strict=True)
-            for row in reader:
-                if None in row:
-                    raise InputError(
-                        "more fields than columns", where=f"{shown}:{reader.line_num}", why=f"{len(reader.fieldnames or ())} columns"
-                    )
-                lines[(len(rows),)] = reader.line_num
-                rows.append({key: _value(key, text) for key, text in row.items() if text})
-    except FileNotFoundError as error:
-        raise InputError("file is missing", where=str(shown)) from error
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError("not a CSV file in UTF-8", where=str(shown), why=str(error)) from error
+        for row in reader:
+            if None in row:
+                why = f"{len(reader.fieldnames or ())} columns"
+                raise InputError("more fields than columns", where=f"{shown}:{reader.line_num}", why=why)
+            lines[(len(rows),)] = reader.line_num
+            rows.append({key: _value(key, text) for key, text in row.items() if text})
+    except csv.Error as error:
+        raise InputError("not a CSV file", where=str(shown), why=str(error)) from error
     return YamlFile(shown, rows, lines)
 
 

@@ -57,7 +57,7 @@ def _settings(loader: _Loader, given: Mapping[str, Any] | None) -> dict[str, Any
 
 
 def _name(folder: Path, name: str, key: str) -> str:
-    allowed = sorted(path.stem for path in folder.glob("*.yaml"))
+    allowed = sorted(path.stem for path in folder.glob("[!.]*.yaml"))
     if name not in allowed:
         raise InputError(f"unknown {folder.name.rstrip('s')} {name!r}", where=f"{SETTINGS}: {key}", why=nearest(name, allowed))
     return f"{name}.yaml"

@@ -11,6 +11,7 @@ from crosslign.config.graph import examples_inputs, selection_sets, source_file
 from crosslign.config.mining import mine_recipe
 from crosslign.config.project import Project
 from crosslign.config.resolve import LAST, encoder_at_scale, entry_of, is_untrained, kept_checkpoints, run_recipe
+from crosslign.files.walk import size_of
 
 Wildcards = Mapping[str, str]
 
@@ -290,7 +291,7 @@ def _scoring(project: Project, w: Wildcards) -> Load:
 def _mining(project: Project, w: Wildcards) -> Load:
     recipe = mine_recipe(project, w["mine"])
     sizes = [(project.root / recipe[side]["file"]) for side in ("source", "target")]
-    text = sum(path.stat().st_size / 1e6 * (UNPACKED_BY if path.suffix in PACKED else 1.0) for path in sizes if path.exists())
+    text = sum(size_of(path) / 1e6 * (UNPACKED_BY if path.suffix in PACKED else 1.0) for path in sizes)
     return Load(text, sum(encoder_size(project, encoder) for encoder in recipe["encoders"]))
 
 

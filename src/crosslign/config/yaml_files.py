@@ -19,6 +19,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.nodes import ScalarNode
 
 from crosslign.errors import InputError
+from crosslign.files.text import read_text
 
 MAX_BYTES = 4 * 1024 * 1024
 MAX_NODES = 500_000
@@ -243,14 +244,7 @@ def load_yaml(path: Path, shown: Path | None = None) -> YamlFile:
         InputError: missing, unreadable, too large, not YAML 1.2, a duplicate key, a tag, a non-text key; names file and line.
     """
     shown = shown or path
-    try:
-        text = path.read_text(encoding="utf-8")
-    except FileNotFoundError as error:
-        raise InputError("file is missing", where=str(shown)) from error
-    except UnicodeDecodeError as error:
-        raise InputError("not UTF-8", where=str(shown), why=str(error)) from error
-    except OSError as error:
-        raise InputError("cannot be read", where=str(shown), why=str(error.strerror)) from error
+    text = read_text(path, shown)
     if len(text) > MAX_BYTES:
         raise InputError("file is too large for a configuration", where=str(shown), why=f"{len(text):,} characters")
     return parse_yaml(text, shown)

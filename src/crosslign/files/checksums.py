@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+from crosslign.files.walk import files_below
+
 
 def sha256_text(text: str) -> str:
     """Return the SHA-256 of the UTF-8 bytes of `text`."""
@@ -30,11 +32,7 @@ def copy_summed(source: Path, dest: Path) -> str:
 def sha256_folder(path: Path) -> str:
     """Return the SHA-256 of a folder: that of its sorted (relative path, sha256) list.
 
-    Hidden files and `lineage.json` are left out: lineage names this sum, so it cannot be part of it.
+    What is hidden or half-written, and `lineage.json`, is left out: lineage names this sum, so it cannot be part of it.
     """
-    lines = [
-        f"{file.relative_to(path).as_posix()} {sha256_file(file)}\n"
-        for file in sorted(path.rglob("*"))
-        if file.is_file() and file.name != "lineage.json" and not file.name.startswith(".")
-    ]
+    lines = [f"{file.relative_to(path).as_posix()} {sha256_file(file)}\n" for file in files_below(path) if file.name != "lineage.json"]
     return sha256_text("".join(lines))

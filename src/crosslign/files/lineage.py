@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib.metadata
+import math
 import os
 import platform
 import resource
 import subprocess
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -64,11 +66,51 @@ def sidecars_of(folder: Path) -> Iterator[Path]:
     yield from filter(is_sidecar, files_below(folder))
 
 
+NUMBER = (int, float)
+FORMS: Mapping[str, Mapping[str, Any]] = {
+    "": {"rule": str, "stand_in": bool, "threads": int, "seed": (int, type(None)), "artefact": dict, "inputs": list, "licences": list,
+         "versions": dict, "counts": dict, "run": dict, "recipe": object},
+    "artefact": {"path": str, "sha256": str, "bytes": int, "kind": str},
+    "run": {"commit": str, "started": str, "wall_s": NUMBER, "peak_mb": NUMBER, "device": str},
+}  # fmt: skip
+"""What a lineage file, its artefact and its run have, and of which type."""
+LATER: Mapping[str, Mapping[str, Any]] = {
+    "": {"version": str, "settings": dict, "code": str},
+    "artefact": {},
+    "run": {"code": str, "earlier_s": NUMBER, "devices": int, "accepted": list},
+}
+"""What files of before do not have."""
+
+
 def _names_a_file(entry: Any) -> bool:
     """Tell whether an entry holds a path that may be one, and a checksum."""
     if not isinstance(entry, dict) or not all(isinstance(entry.get(key), str) for key in ("path", "sha256")):
         return False
-    return "\0" not in entry["path"] and all(len(part) <= LONGEST_NAME for part in entry["path"].split("/"))
+    return "\0" not in entry["path"] and all(len(part.encode()) <= LONGEST_NAME for part in entry["path"].split("/"))
+
+
+def _problem(content: Mapping[str, Any]) -> str:
+    """Return which value of a lineage file is missing or of another form, in words; empty where all are as they were written."""
+    for part, forms in FORMS.items():
+        values = content[part] if part else content
+        later = {key: form for key, form in LATER[part].items() if key in values}
+        for key, form in {**forms, **later}.items():
+            name = f"{part}.{key}".lstrip(".")
+            if key not in values:
+                return f"it has no {name}"
+            if not isinstance(values[key], form) or (form is NUMBER and not 0 <= values[key] < math.inf):
+                return f"{name} has another form"
+    texts = [*content["licences"], *content["versions"].values()]
+    notes = [one.get(key) if isinstance(one, dict) else None for one in content["run"].get("accepted", []) for key in ("at", "version")]
+    if not all(isinstance(text, str) for text in [*texts, *notes]):
+        return "a text of it is none"
+    if not all(map(_names_a_file, [content["artefact"], *content["inputs"]])):
+        return "a path of it is none"
+    try:
+        datetime.fromisoformat(content["run"]["started"])
+    except ValueError:
+        return "run.started is no date"
+    return ""
 
 
 def read_sidecar(path: Path) -> dict[str, Any]:
@@ -78,23 +120,27 @@ def read_sidecar(path: Path) -> dict[str, Any]:
         InputError: it is missing, unreadable, or was written by a version of crosslign whose lineage has another form.
     """
     content = read_json(path)
-    if (
-        not isinstance(content, dict)
-        or content.get("format", FORMAT) != FORMAT
-        or not {"artefact", "inputs", "licences", "stand_in"} <= content.keys()
-    ):
-        found = content.get("format", "of no number") if isinstance(content, dict) else "of no kind"
+    if not isinstance(content, dict) or content.get("format", FORMAT) != FORMAT:
+        found = content.get("format") if isinstance(content, dict) else "of no kind"
         raise InputError(
             "results of another version of crosslign",
             where=str(path),
             why=f"its lineage has form {found}, this version writes form {FORMAT}",
             do="Move the results folder away, or set another `results:`; the next run makes it anew",
         )
-    lists = isinstance(content["inputs"], list) and isinstance(content["licences"], list)
-    mappings = all(isinstance(content.get(key, {}), dict) for key in ("counts", "run", "versions", "settings"))
-    if not (lists and mappings and _names_a_file(content["artefact"]) and all(map(_names_a_file, content["inputs"]))):
-        raise InputError("not the lineage of an artefact", where=str(path), why="its values have other forms", do=DISCARD)
+    if problem := _problem(content):
+        raise InputError("not the lineage of an artefact", where=str(path), why=problem, do=DISCARD)
     return content
+
+
+def sidecar_if_there(path: Path) -> dict[str, Any] | None:
+    """Return what a lineage file holds, None where it is not there, or goes away meanwhile; errors as those of `read_sidecar`."""
+    try:
+        return read_sidecar(path)
+    except InputError:
+        if os.path.lexists(path):
+            raise
+        return None
 
 
 def read_lineage(artefact: Path) -> dict[str, Any]:
@@ -156,8 +202,12 @@ Stamps = list[tuple[str, int, int]]
 
 def _stamps(path: Path) -> Stamps:
     """Return the stamps of a file, or of the files of a folder that its checksum counts."""
-    inside = [file for file in sorted(path.rglob("*")) if not file.name.startswith(".") and file.name != "lineage.json"]
-    return [(str(file), file.stat().st_mtime_ns, file.stat().st_size) for file in inside or [path] if file.is_file()]
+    found = []
+    for file in [file for file in files_below(path) if file.name != FOLDERS] or [path]:
+        with suppress(FileNotFoundError):  # gone since: its checksum says so
+            stat = file.stat()
+            found += [(str(file), stat.st_mtime_ns, stat.st_size)] if file.is_file() else []
+    return found
 
 
 @dataclass
@@ -244,9 +294,7 @@ class Lineage:
         """Take over licences and the mark of synthetic data from the lineage of every input."""
         licences = set(self.licences)
         for path in self.inputs:
-            sidecar = lineage_path(path)
-            if sidecar.exists():
-                before = read_lineage(path)
+            if before := sidecar_if_there(lineage_path(path)):
                 licences.update(before["licences"])
                 self.stand_in = self.stand_in or before["stand_in"]
         self.licences = sorted(licences)
@@ -263,7 +311,7 @@ class Lineage:
             InputError: an input changed or went away since this record began.
         """
         artefact = Path(artefact)
-        size = sum(f.stat().st_size for f in artefact.rglob("*") if f.is_file()) if artefact.is_dir() else artefact.stat().st_size
+        size = sum(file.stat().st_size for file in files_below(artefact)) if artefact.is_dir() else artefact.stat().st_size
         # Ranks and the processes of an encoding are children; the largest one counts, no sum of all at one moment is to be had.
         peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         write_json(
@@ -312,7 +360,6 @@ def licences_of(paths: Iterable[Path]) -> list[str]:
     """Return the sorted licences that the lineage of the given artefacts names; `; ` parts those of data joined from several sources."""
     found: set[str] = set()
     for path in paths:
-        sidecar = lineage_path(path)
-        if sidecar.exists():
-            found.update(part for licence in read_lineage(path)["licences"] for part in licence.split("; "))
+        if lineage := sidecar_if_there(lineage_path(path)):
+            found.update(part for licence in lineage["licences"] for part in licence.split("; "))
     return sorted(found)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import functools
+import io
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from crosslign.errors import InputError
+from crosslign.files.text import read_text
 
 
 @functools.cache
@@ -18,14 +20,13 @@ def _manifest(mirror: Path) -> Mapping[str, str]:
     path = mirror / "MANIFEST.csv"
     if not path.is_file():
         return {}
+    rows = csv.DictReader(io.StringIO(read_text(path, encoding="utf-8-sig"), newline=""))
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            rows = csv.DictReader(file)
-            if not {"path", "sha256"} <= set(rows.fieldnames or ()):
-                raise InputError("a mirror's manifest has the columns path,bytes,sha256", where=str(path), why=f"found {rows.fieldnames}")
-            return {row["sha256"].lower(): row["path"] for row in rows if row["path"] and row["sha256"]}
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InputError("not a CSV file in UTF-8", where=str(path), why=str(error)) from error
+        if not {"path", "sha256"} <= set(rows.fieldnames or ()):
+            raise InputError("a mirror's manifest has the columns path,bytes,sha256", where=str(path), why=f"found {rows.fieldnames}")
+        return {row["sha256"].lower(): row["path"] for row in rows if row["path"] and row["sha256"]}
+    except csv.Error as error:
+        raise InputError("not a CSV file", where=str(path), why=str(error)) from error
 
 
 def mirrored(name: str, file: Mapping[str, Any], mirrors: Sequence[Path]) -> list[Path]:

@@ -14,6 +14,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+from crosslign.errors import InputError
+from crosslign.files.text import read_text
+
 _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _QUOTED = re.compile(r"'+[=+\-@\t\r]")
 
@@ -45,8 +48,18 @@ def as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
 
 
 def read_csv(path: Path) -> tuple[list[str], list[dict[str, str]]]:
-    """Return the columns and the lines of a file that `as_csv` made, each field as it was given."""
-    with open(path, encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        lines = [{key: value[1:] if _QUOTED.match(value or "") else value for key, value in line.items()} for line in reader]
+    """Return the columns and the lines of a file that `as_csv` made, each field as it was given.
+
+    Raises:
+        InputError: it cannot be read, is no CSV, or a line has more or fewer fields than there are columns.
+    """
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
+    lines = []
+    try:
+        for line in reader:
+            if None in line or None in line.values():
+                raise InputError("a line has more or fewer fields than the first", where=f"{path}:{reader.line_num}")
+            lines.append({key: value[1:] if _QUOTED.match(value) else value for key, value in line.items()})
         return list(reader.fieldnames or ()), lines
+    except csv.Error as error:
+        raise InputError("not a CSV file", where=f"{path}:{reader.line_num}", why=str(error)) from error

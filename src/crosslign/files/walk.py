@@ -31,6 +31,14 @@ def folders_in(folder: Path) -> list[Path]:
         return []
 
 
+def size_of(path: Path) -> int:
+    """Return the bytes of a file; 0 where it is not there."""
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
 def is_plain(path: Path) -> bool:
     """Tell whether a path is a file that can be read to its end, or a folder: no pipe, socket or device."""
     try:

@@ -99,20 +99,13 @@ def _number(text: Any) -> float | None:
     return None
 
 
-def _hours(run: Mapping[str, Any]) -> float | None:
-    """Return the hours that the `run` of a lineage tells of; None where it tells of none."""
-    with suppress(KeyError, TypeError, ValueError):
-        return _number(gpu_hours(run) or wall_seconds(run) / 3600)
-    return None
-
-
 def measured_hours(results: Path) -> dict[str, float]:
     """Return the hours of each finished training, by run: GPU-hours and all parts of one that went on, where its lineage is there."""
     found = _measured(results / "benchmarks" / "train_system")
     for folder in folders_in(results / "systems"):
         with suppress(InputError):
-            if (hours := _hours(read_lineage(folder).get("run", {}))) is not None:
-                found[folder.name] = hours
+            run = read_lineage(folder)["run"]
+            found[folder.name] = gpu_hours(run) or wall_seconds(run) / 3600
     return found
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from crosslign.errors import InputError
 from crosslign.files.lineage import FOLDERS, checksum, described_by, lineage_path, read_lineage, read_sidecar, sidecars_of
-from crosslign.files.walk import files_below, folders_in, is_plain
+from crosslign.files.walk import files_below, folders_in, is_plain, is_unfinished
 from crosslign.paths import ORIGIN, origin_files
 
 WHOLE, REMOVED, STALE, MISSING, TOUCHED = "whole", "removed", "stale", "missing", "touched by hand"
@@ -143,7 +143,7 @@ def _undescribed(results: Path) -> Iterator[Finding]:
     """Yield what no lineage describes where everything should have some; scores of others say so by their `origin.txt`."""
     found = [path for folder in OF_FILES for path in files_below(results / folder)]
     found += [path for folder in OF_FOLDERS for path in folders_in(results / folder)]
-    found += [path for page in PAGES for path in results.glob(f"{page}.*")]
+    found += [path for page in PAGES for path in results.glob(f"{page}.*") if not is_unfinished(path.name)]
     for path in sorted(found):
         name = path.relative_to(results)
         if path.name == ORIGIN or path.name.endswith(FOLDERS) or not path.exists():

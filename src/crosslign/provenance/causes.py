@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.versions import raised
-from crosslign.files.lineage import code_of, lineage_path, read_sidecar
+from crosslign.files.lineage import code_of, lineage_path, sidecar_if_there
 
 LONGEST = 60
 """Characters of a value that are shown."""
@@ -56,8 +56,8 @@ def _own(path: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[
 
 def other_code(before: Path, after: Path, files: Iterable[str]) -> int:
     """Return how many artefacts of both folders other code of the same version has made, whether their bytes differ or not."""
-    pairs = ([lineage_path(folder / file) for folder in (before, after)] for file in files)
-    found = [[read_sidecar(sidecar) for sidecar in pair] for pair in pairs if all(sidecar.exists() for sidecar in pair)]
+    pairs = ([sidecar_if_there(lineage_path(folder / file)) for folder in (before, after)] for file in files)
+    found = [(old, new) for old, new in pairs if old and new]
     return sum(code_of(old) != code_of(new) and not raised(_version(old), _version(new)) for old, new in found)
 
 
@@ -88,12 +88,10 @@ class Causes:
         return self._known[path]
 
     def _find(self, path: str) -> Iterator[str]:
-        sidecars = [lineage_path(folder / path) for folder in self.folders]
-        if not all(sidecar.exists() for sidecar in sidecars):
-            one = any(sidecar.exists() for sidecar in sidecars)
-            yield f"{path}: only one side has lineage" if one else f"{path}: no lineage on either side"
+        old, new = (sidecar_if_there(lineage_path(folder / path)) for folder in self.folders)
+        if not (old and new):
+            yield f"{path}: only one side has lineage" if old or new else f"{path}: no lineage on either side"
             return
-        old, new = (read_sidecar(sidecar) for sidecar in sidecars)
         if old["artefact"]["sha256"] == new["artefact"]["sha256"]:
             return
         # The three tables of an evaluation corpus are made by one job: what differs is said once, of their folder.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosslign.files.lineage import checksum, lineage_path, read_sidecar
+from crosslign.files.lineage import checksum, lineage_path, sidecar_if_there
 
 ORDER = (
     "table", "scores", "counts", "embeddings", "system", "encoder", "examples", "view", "evaluation", "corpus", "stand_in", "download",
@@ -48,7 +48,10 @@ def _named(path: str, kind: str) -> str:
 
 def _checksum(path: Path) -> str:
     """Return the checksum of a file that nobody has noted; empty where it is gone."""
-    return checksum(path) if path.is_file() else ""
+    try:
+        return checksum(path) if path.is_file() else ""
+    except FileNotFoundError:
+        return ""
 
 
 def chain(results: Path, paths: Iterable[str]) -> list[Link]:
@@ -65,8 +68,7 @@ def chain(results: Path, paths: Iterable[str]) -> list[Link]:
         path, sha256 = waiting.pop(0)
         if path in link_of:
             continue
-        sidecar = lineage_path(results / path)
-        lineage = read_sidecar(sidecar) if sidecar.exists() else None
+        lineage = sidecar_if_there(lineage_path(results / path))
         if lineage and sha256 not in ("", lineage["artefact"]["sha256"]):
             lineage = None  # it describes what lies there now, and not what was read
         kind = lineage["artefact"]["kind"] if lineage else "input"

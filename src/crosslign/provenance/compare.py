@@ -11,7 +11,7 @@ import numpy as np
 
 from crosslign.console import as_columns
 from crosslign.errors import InputError, printable
-from crosslign.files.lineage import FOLDERS, lineage_path, read_sidecar
+from crosslign.files.lineage import FOLDERS, lineage_path, sidecar_if_there
 from crosslign.files.walk import files_below
 from crosslign.provenance.causes import OTHER_CODE, Causes, changed_keys, other_code
 from crosslign.reporting.cell import Cell
@@ -74,7 +74,7 @@ def score_files(results: Path) -> set[str]:
 def tables(results: Path) -> dict[str, Mapping[str, Any]]:
     """Return the tables of a results folder as they were resolved when they were made, by id."""
     sidecars = (lineage_path(path) for path in files_below(results / "tables") if path.suffix == ".csv")
-    recipes = [read_sidecar(sidecar)["recipe"] for sidecar in sidecars if sidecar.exists()]
+    recipes = [lineage["recipe"] for sidecar in sidecars if (lineage := sidecar_if_there(sidecar))]
     return {recipe["id"]: recipe for recipe in recipes}
 
 
@@ -100,8 +100,8 @@ def _items(parts: Iterable[Mapping[str, Any]], results: Path) -> list[Any]:
     """Return what tells whether two cells were measured on the same items: the texts and gold that their scores read, or their number."""
     found: list[Any] = []
     for part in parts:
-        sidecar = lineage_path(results / part["scores"][0])
-        inputs = read_sidecar(sidecar)["inputs"] if sidecar.exists() else []
+        lineage = sidecar_if_there(lineage_path(results / part["scores"][0]))
+        inputs = lineage["inputs"] if lineage else []
         read = sorted(entry["sha256"] for entry in inputs if entry["path"].startswith("corpora/"))
         found.append(read or [record.get("n_items") for record in fill_cell(part, results).records][:1])
     return found

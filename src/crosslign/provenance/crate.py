@@ -19,13 +19,13 @@ from urllib.parse import unquote
 
 from rocrate.model.contextentity import ContextEntity
 from rocrate.rocrate import ROCrate
-from ruamel.yaml import YAML
 
 from crosslign.config.cells import table_scores
 from crosslign.config.project import Project
+from crosslign.config.yaml_files import load_yaml
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, atomic_path, read_json
-from crosslign.files.lineage import lineage_path, read_lineage
+from crosslign.files.lineage import AGAIN, lineage_path, read_lineage
 from crosslign.paths import TABLE_FORMATS, origin_files, resamples_path
 from crosslign.provenance.chain import Link, chain
 from crosslign.registry import nearest
@@ -82,9 +82,10 @@ def _citation(root: Path) -> Mapping[str, Any]:
     path = root / "CITATION.cff"
     if not path.is_file():
         raise InputError("no CITATION.cff", where=str(path), do="A crate names its authors and licence: copy the project's file there")
-    with path.open(encoding="utf-8") as file:
-        found: Mapping[str, Any] = YAML(typ="safe", pure=True).load(file)
-    return found
+    found: Any = load_yaml(path).content
+    if lacking := {"title", "version", "license", "authors"} - (found.keys() if isinstance(found, Mapping) else set()):
+        raise InputError("not a citation", where=str(path), why=f"it has no {min(lacking)!r}")
+    return dict(found)
 
 
 def _project_files(root: Path) -> Iterator[Path]:
@@ -298,12 +299,20 @@ def write_crate(project: Project, table: str, out: Path, options: Sequence[str] 
     if table not in project.tables:
         raise InputError(f"unknown table {table!r}", where="crosslign crate", why=nearest(table, list(project.tables)))
     files = [project.paths.table(table, form) for form in TABLE_FORMATS]
-    if absent := [path for path in [*files, *_score_files(project, table)] if not lineage_path(path).exists()]:
+    if absent := [path for path in [*files, *_score_files(project, table)] if not (path.is_file() and lineage_path(path).exists())]:
         command = " ".join(["snakemake --cores all", *options, "--", table])
         do = f"Run {command}; scores of another group need the lineage files that lie beside theirs"
         raise InputError("this table is not built, or its scores have no lineage", where=str(absent[0]), do=do)
     if out.is_dir() and (other := _not_listed(out)):
         raise InputError("this folder holds something else", where=str(other), do="Name a new folder, or a file that ends in .zip")
+    try:
+        return _write(project, table, files, out, options)
+    except FileNotFoundError as error:
+        raise InputError("a file went away while it was packed", where=str(error.filename), do=AGAIN) from error
+
+
+def _write(project: Project, table: str, files: Sequence[Path], out: Path, options: Sequence[str]) -> int:
+    """Write the crate of a table whose files are there; return how many files it holds."""
     results = project.paths.results
     links = chain(results, [path.relative_to(results).as_posix() for path in [*files, *_score_files(project, table)]])
     run = _Run(project, table, links, _citation(project.root), options)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -125,12 +126,13 @@ class Reruns:
         """Yield how an input differs from what was read: by its lineage; by its bytes where it is newer, or lineage itself."""
         lineage = self._lineage(path) if path.exists() else None
         found = str(lineage["artefact"]["sha256"]) if lineage else sha256
-        if found == sha256 and path.is_file() and (is_sidecar(path) or _newer(path, output)):
-            size = path.stat().st_size
-            if lineage and size > LARGEST:
-                found = sha256 if size == lineage["artefact"]["bytes"] else f"of {size:,} bytes"
-            else:
-                found = self._hash(path)
+        with suppress(FileNotFoundError):  # it goes away this moment: the engine itself asks whether it is there
+            if found == sha256 and path.is_file() and (is_sidecar(path) or _newer(path, output)):
+                size = path.stat().st_size
+                if lineage and size > LARGEST:
+                    found = sha256 if size == lineage["artefact"]["bytes"] else f"of {size:,} bytes"
+                else:
+                    found = self._hash(path)
         if found != sha256:
             yield f"{name} {sha256[:12]}", f"{name} {found[:12]}"
 

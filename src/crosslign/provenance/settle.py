@@ -9,6 +9,7 @@ from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 
+from crosslign.errors import InputError
 from crosslign.files.lineage import checksum, lineage_path, read_lineage
 from crosslign.files.walk import files_below
 from crosslign.provenance.artefact_states import WHOLE, artefacts
@@ -27,7 +28,7 @@ def settle(results: Path) -> tuple[int, dict[str, int]]:
     taken = _take_over(results, {(results / path).resolve() for path in whole})
     started = []
     for path in whole:
-        with suppress(KeyError, TypeError, ValueError):  # of a lineage without its `run` only the stamp is not known
+        with suppress(InputError):  # gone since
             started.append(datetime.fromisoformat(read_lineage(results / path)["run"]["started"]).timestamp())
     stamp = min(max(started, default=time.time()), time.time())
     files = {results / path for path in whole} | {lineage_path(results / path) for path in whole}

@@ -10,7 +10,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from crosslign.files import read_json, write_text
-from crosslign.files.lineage import lineage_path
+from crosslign.files.lineage import lineage_path, sidecar_if_there
 from crosslign.tasks.records import check_value
 
 PAPERS = {
@@ -57,11 +57,9 @@ def _data(examples: Mapping[str, Path]) -> tuple[list[str], list[str]]:
     """Return a line for each training set, and their languages."""
     lines, langs = [], set()
     for name, path in sorted(examples.items()):
-        sidecar = lineage_path(path)
-        if not sidecar.exists():
+        if not (lineage := sidecar_if_there(lineage_path(path))):
             lines.append(f"- {name}")
             continue
-        lineage = read_json(sidecar)
         counts, entry = lineage["counts"], (lineage["recipe"] or {}).get("entry", {})
         langs.update(counts.get("per_language", {}))
         sources = [*entry.get("from", []), *entry.get("of", [])]

@@ -8,7 +8,7 @@ from typing import Any
 
 from crosslign.errors import InputError
 from crosslign.files import write_json
-from crosslign.files.lineage import lineage_path, read_lineage
+from crosslign.files.lineage import lineage_path, sidecar_if_there
 from crosslign.paths import COUNTS
 
 Count = tuple[str, str, float]
@@ -31,9 +31,9 @@ def write_counts(rows: Mapping[str, Mapping[str, Path]], out: Path) -> int:
     """
     records: list[dict[str, Any]] = []
     for kind, name, path in ((kind, name, path) for kind, named in rows.items() for name, path in named.items()):
-        if not lineage_path(path).exists():
+        if not (lineage := sidecar_if_there(lineage_path(path))):
             raise InputError("nothing is counted here", where=str(path), why="it has no lineage", do="Build it with Snakemake")
-        counts = read_lineage(path)["counts"]
+        counts = lineage["counts"]
         fixed = {
             "run_id": name,
             "eval": COUNTS,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import math
 import re
 import statistics
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.errors import InputError
+from crosslign.files.text import read_text
 from crosslign.tasks.records import bounds_of
 
 Place = tuple[str, str, str]
@@ -130,8 +132,8 @@ def _read_errata(path: Path, table: str) -> list[tuple[str, dict[str, str]]]:
     """Return the errata of one table, each with its place in the file."""
     if not path.exists():
         return []
-    with open(path, encoding="utf-8", newline="") as file:
-        return [(f"{path}:{number}", row) for number, row in enumerate(csv.DictReader(file), start=2) if row["table"] == table]
+    rows = csv.DictReader(io.StringIO(read_text(path), newline=""))
+    return [(f"{path}:{number}", row) for number, row in enumerate(rows, start=2) if row["table"] == table]
 
 
 def read_published(folder: Path, table: str) -> Published:
@@ -150,26 +152,25 @@ def read_published(folder: Path, table: str) -> Published:
         return Published(figures)
     errata = _read_errata(folder / ERRATA, table)
     used: set[str] = set()
-    with open(path, encoding="utf-8", newline="") as file:
-        reader = csv.DictReader(file)
-        missing = COLUMNS - set(reader.fieldnames or ())
-        if missing:
-            raise InputError(f"column {min(missing)!r} is missing", where=str(path), why=f"published figures have {sorted(COLUMNS)}")
-        for number, row in enumerate(reader, start=2):
-            if None in row or None in row.values():
-                raise InputError("a line has more or fewer fields than the first", where=f"{path}:{number}")
-            if row["direction"]:
-                scores.append((number, row["metric"], _number(row["value"], f"{path}:{number}")))
-            place = (row["task"], row["subset"], row["metric"])
-            notes = {where: erratum["text"] for where, erratum in errata if _matches(erratum, row)}
-            used.update(notes)
-            gain = GAIN.search(row.get("note", ""))
-            figure = Figure(row["value"], row.get("std", ""), tuple(notes.values()), gain[1] if gain else "")
-            of_row = figures.setdefault((row["group"], row.get("model_label", ""), row["model"]), {})
-            if place in of_row:
-                why = f"{row['model']} has {'/'.join(place)} = {of_row[place].value} above"
-                raise InputError("a figure stands twice", where=f"{path}:{number}", why=why)
-            of_row[place] = figure
+    reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
+    missing = COLUMNS - set(reader.fieldnames or ())
+    if missing:
+        raise InputError(f"column {min(missing)!r} is missing", where=str(path), why=f"published figures have {sorted(COLUMNS)}")
+    for number, row in enumerate(reader, start=2):
+        if None in row or None in row.values():
+            raise InputError("a line has more or fewer fields than the first", where=f"{path}:{number}")
+        if row["direction"]:
+            scores.append((number, row["metric"], _number(row["value"], f"{path}:{number}")))
+        place = (row["task"], row["subset"], row["metric"])
+        notes = {where: erratum["text"] for where, erratum in errata if _matches(erratum, row)}
+        used.update(notes)
+        gain = GAIN.search(row.get("note", ""))
+        figure = Figure(row["value"], row.get("std", ""), tuple(notes.values()), gain[1] if gain else "")
+        of_row = figures.setdefault((row["group"], row.get("model_label", ""), row["model"]), {})
+        if place in of_row:
+            why = f"{row['model']} has {'/'.join(place)} = {of_row[place].value} above"
+            raise InputError("a figure stands twice", where=f"{path}:{number}", why=why)
+        of_row[place] = figure
     _check_ranges(path, scores)
     unused = [where for where, _ in errata if where not in used]
     if unused:

@@ -9,8 +9,7 @@ from typing import Any
 from crosslign.encoders.model import Model
 from crosslign.encoders.text_sets import embed_text_set
 from crosslign.encoders.whitening import fit, occurrences, whiten
-from crosslign.files.lineage import checksum, lineage_path
-from crosslign.files.records import read_json
+from crosslign.files.lineage import checksum, lineage_path, read_lineage, sidecar_if_there
 from crosslign.jobs.job import Job
 from crosslign.objectives.contract import Part
 from crosslign.objectives.saved_parts import load_part
@@ -30,7 +29,7 @@ def embed(job: Job) -> None:
         entry = {**{key: value for key, value in entry.items() if key != "whitening"}, "normalise": False}
     with job.publish("embeddings") as (out, counts):
         matrix = out["matrix"].with_name("raw.npy") if whitening else out["matrix"]
-        made_of = [read_json(lineage_path(job.inputs[name]))["artefact"]["sha256"] for name in ("texts", "encoder")]
+        made_of = [read_lineage(job.inputs[name])["artefact"]["sha256"] for name in ("texts", "encoder")]
         counts.update(
             embed_text_set(
                 members,
@@ -61,5 +60,5 @@ def _head(head: Mapping[str, Any], checkpoint: Path) -> Callable[[Model], Part]:
 
 def _collapsed(run: Path, checkpoint: str) -> str:
     """Return why training marked a checkpoint of a run as collapsed; empty where it did not, and for encoders as they came."""
-    sidecar = lineage_path(run)
-    return str(read_json(sidecar)["counts"].get("collapsed", {}).get(checkpoint, "")) if sidecar.exists() else ""
+    lineage = sidecar_if_there(lineage_path(run))
+    return str(lineage["counts"].get("collapsed", {}).get(checkpoint, "")) if lineage else ""

@@ -37,7 +37,7 @@ def test_rows_are_files_and_empty_fields_are_not_known(read):
     [
         (None, r"a\.csv: file is missing"),
         (b"", r"a\.csv: .*non-empty"),
-        (b"name\n\xff\n", r"a\.csv: not a CSV file in UTF-8"),
+        (b"name\n\xff\n", r"a\.csv: not UTF-8"),
         (b'name\n"x\n', r"a\.csv: not a CSV file"),
         (b"name\nx,y\n", r"a\.csv:2: more fields than columns"),
         (b"name\nx\n../../y\n", r"a\.csv:3: 1\.name: '../../y' does not match"),

@@ -331,4 +331,5 @@ def test_a_damaged_benchmark_or_lineage_stops_no_estimate(tmp_path, content):
     assert "1 finished job" in status_text(tmp_path)
 
 
-LINEAGE = {"artefact": {"path": "x", "sha256": ""}, "inputs": [], "licences": [], "stand_in": False}
+LINEAGE = {"artefact": {"path": "x", "sha256": "", "bytes": 1, "kind": "system"}, "inputs": [], "licences": [], "stand_in": False,
+           "rule": "r", "threads": 1, "seed": 1, "versions": {}, "counts": {}, "recipe": {}}  # fmt: skip

@@ -7,10 +7,12 @@ from crosslign.files.lineage import sidecar_of
 from crosslign.planning.used import Use, exponent, used_lines, uses
 
 
-def lineage_of(results, name, rule, seconds, read, asked=None, started="1", recipe=None):
-    run = {"started": started, "wall_s": seconds, "peak_mb": 100.0, "read_bytes": read, **({"asked": asked} if asked else {})}
+def lineage_of(results, name, rule, seconds, read, asked=None, started="2026-01-01", recipe=None):
+    run = {"started": started, "wall_s": seconds, "peak_mb": 100.0, "read_bytes": read, "commit": "", "device": "cpu"}
+    run |= {"asked": asked} if asked else {}
+    facts = {"threads": 1, "seed": None, "versions": {}, "counts": {}, "stand_in": False, "rule": rule, "recipe": recipe or name}
     content = {"format": 1, "artefact": {"path": name, "sha256": "0", "bytes": 5_000_000, "kind": "corpus"}, "inputs": [], "licences": []}
-    write_json(sidecar_of(results / name), {**content, "stand_in": False, "rule": rule, "recipe": recipe or name, "run": run})
+    write_json(sidecar_of(results / name), {**content, **facts, "run": run})
 
 
 def test_a_job_with_several_artefacts_is_one_and_what_it_wrote_is_their_sum(tmp_path):
@@ -25,7 +27,7 @@ def test_a_job_with_several_artefacts_is_one_and_what_it_wrote_is_their_sum(tmp_
 
 def test_lineage_that_is_damaged_or_older_is_no_reason_to_stop(tmp_path):
     lineage_of(tmp_path, "a.parquet", "build_corpus", 60.0, 10)
-    lineage_of(tmp_path, "b.parquet", "build_corpus", "soon", 10, started="2")
+    lineage_of(tmp_path, "b.parquet", "build_corpus", "soon", 10, started="2026-01-02")
     sidecar_of(tmp_path / "c.parquet").write_text("{")
     (one,) = uses(tmp_path)
     assert one.asked == {}

@@ -83,7 +83,7 @@ def test_the_run_names_what_it_read_and_made_when_and_by_which_command(crate, pr
 
 def test_author_and_licences_are_those_of_the_project_and_of_the_data(crate):
     (author,) = crate.root_dataset["author"]
-    assert (author.type, author["name"]) == ("Organization", "The crosslign developers")
+    assert (author.type, author["name"]) == ("Organization", "crosslign contributors")
     assert crate.license["name"] == "Apache-2.0"
     assert [licence["name"] for licence in crate.get(f"results/laptop/{SCORE}")["license"]] == ["CC0-1.0"]
 

@@ -55,13 +55,8 @@ def test_a_translation_model_that_lies_beside_the_downloads_is_part_of_the_chain
 
 def test_what_has_changed_since_is_not_taken_for_what_was_read(project):
     sidecar = project.paths.root / "downloads" / "bible" / "verses.whl.lineage.json"
-    other = {
-        "artefact": {"path": "downloads/bible/verses.whl", "sha256": "of other bytes"},
-        "inputs": [],
-        "licences": [],
-        "stand_in": False,
-    }
-    sidecar.write_text(json.dumps(other))
+    other = json.loads(sidecar.read_text())
+    sidecar.write_text(json.dumps({**other, "artefact": {**other["artefact"], "sha256": "of other bytes"}}))
     last = chain(project.paths.results, [SCORE])[-1]
     assert (last.kind, last.path, last.lineage) == ("input", "../downloads/bible/verses.whl", None)
 

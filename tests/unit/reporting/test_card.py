@@ -7,6 +7,7 @@ from ruamel.yaml import YAML
 
 from crosslign.errors import InputError
 from crosslign.files import write_json, write_text
+from crosslign.files.lineage import Lineage
 from crosslign.reporting.card import model_card, score_lines, write_cards
 
 RECIPE = {
@@ -33,8 +34,9 @@ def run(tmp_path):
         write_text(tmp_path / "run" / checkpoint / "main" / "modules.json", "[]")
     write_json(tmp_path / "run" / "selection.json", {"best": {"best": {"step": 150, "value": 0.61}}, "looks": [], "without_score": []})
     counts = {"rows": 5000, "shape": "pairs", "per_language": {"en": 5000, "de": 5000}, "decontamination": {"evaluations": {"tatoeba": {}}}}
-    lineage = {"counts": counts, "recipe": {"entry": {"from": ["bible"]}}, "stand_in": False, "licences": ["CC0-1.0"]}
-    write_json(tmp_path / "verses.parquet.lineage.json", lineage)
+    (tmp_path / "verses.parquet").touch()
+    lineage = Lineage("build_examples", {"entry": {"from": ["bible"]}}, [], tmp_path, counts=counts, licences=["CC0-1.0"])
+    lineage.write(tmp_path / "verses.parquet", "examples")
     return tmp_path / "run", {"verses": tmp_path / "verses.parquet"}
 
 

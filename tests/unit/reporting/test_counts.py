@@ -1,7 +1,7 @@
 """Tables of counts: records from lineage, added up over corpora, beside what was printed."""
 
-from crosslign.files import read_json, write_json
-from crosslign.files.lineage import Lineage, lineage_path
+from crosslign.files import read_json
+from crosslign.files.lineage import Lineage
 from crosslign.provenance.cell_states import cells
 from crosslign.reporting.counts import write_counts
 from crosslign.reporting.layout import lay_out
@@ -29,8 +29,8 @@ def records(tmp_path, **counts):
     """Return the value of every record by (id, metric, subset)."""
     rows = {}
     for name, content in counts.items():
-        lineage = {"artefact": {"path": name, "sha256": ""}, "inputs": [], "licences": [], "stand_in": False, "counts": content}
-        write_json(lineage_path(tmp_path / f"{name}.parquet"), lineage)
+        (tmp_path / f"{name}.parquet").touch()
+        Lineage("rule", {}, [], tmp_path, counts=content).write(tmp_path / f"{name}.parquet", "corpus")
         rows[name] = tmp_path / f"{name}.parquet"
     out = tmp_path / "counts" / "t.json"
     assert write_counts({"corpora": rows}, out) > 0

@@ -205,12 +205,12 @@ def test_an_empty_first_rank_for_500_steps_is_marked():
 
 
 def test_the_mark_of_a_checkpoint_reaches_its_embeddings(tmp_path):
-    from crosslign.files import write_json
+    from crosslign.files.lineage import Lineage
     from crosslign.stages.embed import _collapsed
 
-    write_json(tmp_path / "lineage.json", {"counts": {"collapsed": {"last": "because"}}})
+    Lineage("train_system", {}, [], tmp_path, counts={"collapsed": {"last": "because"}}).write(tmp_path, "system")
     assert (_collapsed(tmp_path, "last"), _collapsed(tmp_path, "best")) == ("because", "")
-    write_json(tmp_path / "lineage.json", {"counts": {"files": 3}})
+    Lineage("prepare_encoder", {}, [], tmp_path, counts={"files": 3}).write(tmp_path, "encoder")
     assert _collapsed(tmp_path, "main") == ""
     assert _collapsed(tmp_path / "none", "main") == ""
 

@@ -87,7 +87,7 @@ def test_a_manifest_that_is_no_csv_is_named(mirror, tmp_path, content):
     (mirror / "MANIFEST.csv").write_bytes(content)
     before = csv.field_size_limit(131_072)  # the library's own; our readers of corpora raise it for the process
     try:
-        with pytest.raises(InputError, match=r"MANIFEST\.csv: not a CSV file in UTF-8"):
+        with pytest.raises(InputError, match=r"MANIFEST\.csv: not (a CSV file|UTF-8)"):
             fetch_file("demo", DEAD, {"name": "a.txt"}, tmp_path / "a.txt", [mirror])
     finally:
         csv.field_size_limit(before)

@@ -1,0 +1,190 @@
+"""Commands and the last jobs of a run, while others write and remove files in the same results folder.
+
+`python tests/faults/beside.py PROJECT --times 200` takes a project whose run has finished.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from damages import Finished
+from fuzz import forked, run, tries, warm, wrong
+
+from crosslign.config.settings import PAGES, read_settings
+
+TAIL = ("count_rows", "make_table", "draw_figure", "measure_overlap", "write_overview", "write_report")
+"""Rules of the jobs that come last, when others still write."""
+LOOKING = ("verify", "diff, damaged before", "status", "card", "explain", "crate", "mteb", "plan --files", "plan", "snakemake -n")
+"""Commands of `fuzz` that may run beside a workflow; those that take away or take over are for its end."""
+HALF = b'{"artefact": {"path": "'
+
+
+def write_halves(rng: random.Random, folder: Path) -> None:
+    """Write a half file or folder, as a job, another tool, or NFS would call it, and take it away."""
+    name = f"{rng.choice(('report.html', 'faults.csv', 'lineage.json', 'x.json', 'x.tsv', 'F-A-s42', 'notes'))}"
+    half = rng.choice((f".{name}.{rng.randrange(16**8):08x}.part", f"{name}.part", f".nfs{rng.randrange(16**16):016x}", f".{name}"))
+    place = folder / half
+    with suppress(OSError):
+        if rng.random() < 0.5:
+            place.write_bytes(HALF)
+            place.unlink()
+            return
+        (place / "last" / "main").mkdir(parents=True)
+        for inside in ("lineage.json", "x.json.lineage.json", "last/main/config.json"):
+            (place / inside).write_bytes(HALF)
+    shutil.rmtree(place, ignore_errors=True)
+
+
+def make_again(rng: random.Random, artefact: Path) -> None:
+    """Take an artefact and its lineage away, as the workflow engine does before a job, and bring both back, its lineage first."""
+    sidecar = artefact.with_name(f"{artefact.name}.lineage.json")
+    with suppress(OSError):
+        stamps, found = artefact.stat(), [(path, path.read_bytes()) for path in (sidecar, artefact)]
+        for path, _ in found:
+            path.unlink()
+        for path, content in found:
+            half = path.with_name(f".{path.name}.{rng.randrange(16**8):08x}.part")
+            half.write_bytes(content)
+            os.utime(half, ns=(stamps.st_atime_ns, stamps.st_mtime_ns))
+            half.replace(path)
+
+
+def write(results: Path, seed: int, again: bool) -> None:
+    """Write at random places below a results folder until this process is told to end."""
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
+    rng = random.Random(seed)
+    places = [path for path in sorted(results.rglob("*")) if path.is_dir()]
+    made = [path for path in sorted(results.rglob("*")) if path.is_file() and Path(f"{path}.lineage.json").exists()]
+    while True:
+        write_halves(rng, rng.choice([results, *places]))
+        if again and rng.random() < 0.1:
+            make_again(rng, rng.choice(made))
+
+
+@contextmanager
+def writers(results: Path, again: bool, number: int = 2) -> Iterator[None]:
+    """Have processes write below a results folder while the block runs."""
+    at_work = []
+    for seed in range(number):
+        if not (child := os.fork()):
+            with suppress(BaseException):
+                write(results, seed, again)
+            os._exit(1)
+        at_work.append(child)
+    try:
+        yield
+        assert not any(os.waitpid(child, os.WNOHANG)[0] for child in at_work), "a writer has ended"
+    finally:
+        for child in at_work:
+            os.kill(child, signal.SIGTERM)
+            os.waitpid(child, 0)
+
+
+def tail(place: Path, scale: str) -> dict[str, Path]:
+    """Make the last jobs of a finished run once more; return the script of each, by its rule: it runs the job again as Snakemake did."""
+    wanted = read_settings(place, [place / "config" / "config.yaml"], {})["targets"]
+    with_pages = f"targets=[{','.join(dict.fromkeys([*wanted, *PAGES]))}]"
+    command = [sys.executable, "-m", "snakemake", "--cores", "2", "--skip-script-cleanup", "--forcerun", *TAIL]
+    done = subprocess.run(
+        [*command, "--config", f"scale={scale}", with_pages], cwd=place, capture_output=True, text=True, check=False, env=os.environ
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    found = {}
+    for path in sorted((place / ".snakemake" / "scripts").glob("*.py")):
+        if (rule := path.name.split(".")[-2]) in TAIL:
+            found[rule] = path
+    return found
+
+
+def again(script: Path, folder: Path, said: Path) -> tuple[int | None, str]:
+    """Run the script of a job in a fork of this process."""
+
+    def job() -> int:
+        sys.argv = [str(script)]
+        sys.path.insert(0, str(folder / "workflow" / "scripts"))
+        try:
+            exec(compile(script.read_text(encoding="utf-8"), str(script), "exec"), {"__name__": "__main__", "__file__": str(script)})
+        except SystemExit as end:
+            return end.code if isinstance(end.code, int) else int(end.code is not None)
+        return 0
+
+    return forked(job, folder, said)
+
+
+def beside(kept: Path, times: int, folder: Path, report: Callable[[str], None], only: Sequence[str] = ()) -> list[str]:
+    """Run each command, and each of the last jobs, so often beside writers; return what went wrong.
+
+    Args:
+        kept: a project whose run has finished.
+        times: of each.
+        folder: for the copy.
+        report: is told how it goes.
+        only: names of commands and rules; none for all.
+    """
+    finished = Finished(kept, folder / "project")
+    scale = finished.results.name
+    jobs: Mapping[str, Path] = tail(finished.place, scale) if not only or set(only) & set(TAIL) else {}
+    warm(kept, scale)
+    found: list[str] = []
+    commands = {name: tried for name, tried in tries(kept, finished).items() if name in LOOKING and (not only or name in only)}
+    said = folder / "said"
+
+    def note(name: str, codes: list[int | None], number: int, code: int | None, text: str, allowed: tuple[int, ...]) -> None:
+        codes.append(code)
+        problem = wrong(code, text) or (f"exit code {code}: {text.strip()[-300:]}" if code not in allowed else "")
+        if problem:
+            found.append(f"{name}, {number}: {problem}")
+            report(found[-1])
+
+    with writers(finished.results, again=False):
+        for name, script in jobs.items():
+            if not only or name in only:
+                codes: list[int | None] = []
+                for number in range(times):
+                    note(name, codes, number, *again(script, finished.place, said), (0,))
+                report(f"{name}: {times} times, exit codes {sorted(set(codes), key=str)}")
+        for name, tried in commands.items():
+            codes = []
+            for number in range(times):
+                out = Path(tempfile.mkdtemp(dir=folder))
+                words = [word.replace("{out}", str(out)) for word in tried.arguments]
+                note(name, codes, number, *run(words, finished.place, said), (0,))
+                shutil.rmtree(out, ignore_errors=True)
+            report(f"{name}: {times} times beside half files, exit codes {sorted(set(codes), key=str)}")
+    with writers(finished.results, again=True):
+        for name, tried in commands.items():
+            codes = []
+            for number in range(times):
+                out = Path(tempfile.mkdtemp(dir=folder))
+                words = [word.replace("{out}", str(out)) for word in tried.arguments]
+                note(name, codes, number, *run(words, finished.place, said), (0, 1, 2))
+                shutil.rmtree(out, ignore_errors=True)
+            report(f"{name}: {times} times beside artefacts that are made again, exit codes {sorted(set(codes), key=str)}")
+    return found
+
+
+def main() -> int:
+    """Run all, and say what went wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("project", type=Path)
+    parser.add_argument("--times", type=int, default=200)
+    parser.add_argument("--only", nargs="*", default=[])
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = beside(args.project.resolve(), args.times, Path(folder), lambda text: print(text, flush=True), args.only)
+    print(f"{len(found)} problems")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

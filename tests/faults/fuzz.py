@@ -1,0 +1,248 @@
+"""All commands over a finished run that is damaged at random: no traceback, no hang, no loss.
+
+`python tests/faults/fuzz.py PROJECT --damages 1000` takes a project whose run has finished.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import random
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import redirect_stderr, redirect_stdout, suppress
+from dataclasses import dataclass
+from io import StringIO
+from pathlib import Path
+
+from damages import Finished, below
+
+from crosslign.files.lineage import is_sidecar
+
+SECONDS = 30.0
+"""No command may take longer."""
+UNEXPECTED = re.compile(r"Traceback \(most recent|unexpected error|^\w+(Error|Exception) in (file|line|rule)", re.MULTILINE)
+SOURCE, TARGET = (f"{{file: resources/written/sts_{lang}.tsv, lang: {lang}}}" for lang in ("en", "de"))
+DIED = 70
+KNOWN = ("WorkflowError", "MissingInputException", "AmbiguousRuleException")
+
+
+@dataclass(frozen=True)
+class Try:
+    """One command as it is tried.
+
+    Attributes:
+        arguments: what it is given; `{out}` is a new place.
+        loses: says in words what it lost, of the files before it and after it; `keeps_all` where it may change none.
+    """
+
+    arguments: Sequence[str]
+    loses: Callable[[Path, Mapping[Path, tuple], Mapping[int, int]], str]
+
+
+def keeps_all(place: Path, before: Mapping[Path, tuple], inodes: Mapping[int, int]) -> str:
+    """A command that only looks changes nothing."""
+    now = below(place)
+    return ", ".join(sorted(str(path) for path in now.keys() | before.keys() if now.get(path) != before.get(path)))
+
+
+def keeps_bytes(place: Path, before: Mapping[Path, tuple], inodes: Mapping[int, int]) -> str:
+    """A command that takes away puts every file elsewhere."""
+    gone = inodes.keys() - inodes_of(place, before=None).keys()
+    return f"{len(gone)} files" if gone else ""
+
+
+def keeps_results(place: Path, before: Mapping[Path, tuple], inodes: Mapping[int, int]) -> str:
+    """A command that takes over changes lineage and time stamps alone."""
+    now = below(place)
+    return ", ".join(
+        sorted(
+            str(path)
+            for path in now.keys() | before.keys()
+            if not is_sidecar(path) and [one and (one[0], one[2]) for one in (now.get(path), before.get(path))].count(None) % 2
+        )
+    )
+
+
+def inodes_of(place: Path, before: Mapping[Path, tuple] | None) -> dict[int, int]:
+    """Return the size of every file below a folder by its inode."""
+    paths = below(place) if before is None else before
+    found = [(place / path).lstat() for path in paths]
+    return {one.st_ino: one.st_size for one, path in zip(found, paths, strict=True) if not (place / path).is_dir()}
+
+
+def tries(kept: Path, finished: Finished) -> dict[str, Try]:
+    """Return what is tried, by name."""
+    results = str(finished.results)
+    other = str(kept / finished.results.relative_to(finished.place))
+    place = ["--directory", str(finished.place), "--config", f"scale={finished.results.name}"]
+    table = next(path for path in sorted((finished.results / "tables").glob("*.csv")) if "score_file" in path.read_text(encoding="utf-8"))
+    with table.open(encoding="utf-8") as file:
+        cell = next(row for row in csv.DictReader(file) if row["score_file"])
+    run = next(path.name for path in sorted((finished.results / "systems").iterdir()))
+    return {
+        "verify": Try(["verify", results, "--directory", str(finished.place)], keeps_all),
+        "verify --discard": Try(["verify", results, "--discard", "--directory", str(finished.place)], keeps_bytes),
+        "verify --settle": Try(["verify", results, "--settle"], keeps_results),
+        "diff, damaged before": Try(["diff", results, other], keeps_all),
+        "diff, damaged after": Try(["diff", other, results], keeps_all),
+        "status": Try(["status", *place], keeps_all),
+        "card": Try(["card", run, *place], keeps_all),
+        "explain": Try(["explain", table.stem, cell["row"], cell["column"], *place], keeps_all),
+        "crate": Try(["crate", table.stem, "--out", "{out}/crate", *place], keeps_all),
+        "mteb": Try(["mteb", results, "{out}/mteb", *place], keeps_all),
+        "coverage": Try(["coverage", *place], keeps_all),
+        "plan --files": Try(["plan", "--files", *place], keeps_all),
+        "plan": Try(["plan", *place], keeps_all),
+        "mine": Try(["mine", "m", "--dry-run", *place, f"mine={{m: {{system: {run}, source: {SOURCE}, target: {TARGET}}}}}"], keeps_all),
+        "snakemake -n": Try(["snakemake", "-n", "--cores", "2", "--config", f"scale={finished.results.name}"], keeps_all),
+    }
+
+
+def _command(arguments: Sequence[str]) -> int:
+    """Run a command in this process; return its exit code."""
+    from snakemake.cli import main as snakemake
+
+    from crosslign.cli.main import main
+
+    try:
+        if arguments[0] != "snakemake":
+            return main(arguments)
+        sys.argv = list(arguments)
+        snakemake(list(arguments[1:]))
+    except SystemExit as end:
+        return end.code if isinstance(end.code, int) else int(end.code is not None)
+    return 0
+
+
+def run(arguments: Sequence[str], folder: Path, said: Path) -> tuple[int | None, str]:
+    """Run a command as `forked` does."""
+    return forked(lambda: _command(arguments), folder, said)
+
+
+def _child(work: Callable[[], int], folder: Path, said: Path) -> int:
+    os.setsid()
+    opened = os.open(said, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
+    for number in (1, 2):
+        os.dup2(opened, number)
+    os.chdir(folder)
+    try:
+        return work()
+    except BaseException:
+        traceback.print_exc()
+        return DIED
+
+
+def forked(work: Callable[[], int], folder: Path, said: Path) -> tuple[int | None, str]:
+    """Run work in a fork of this process, which has loaded all; return its exit code, None where it did not end in time, and what it said.
+
+    Args:
+        work: returns the exit code.
+        folder: it works in.
+        said: file for what it says.
+    """
+    sys.stdout.flush()
+    if not (child := os.fork()):
+        code = DIED
+        with suppress(BaseException):
+            code = _child(work, folder, said)
+        with suppress(BaseException):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+    end = time.monotonic() + SECONDS * float(os.environ.get("CROSSLIGN_PATIENCE", "1"))
+    while not (done := os.waitpid(child, os.WNOHANG))[0]:
+        if time.monotonic() > end:
+            os.killpg(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+            return None, said.read_text(errors="replace")
+        time.sleep(0.005)
+    return os.waitstatus_to_exitcode(done[1]), said.read_text(encoding="utf-8", errors="replace")
+
+
+def wrong(code: int | None, said: str) -> str:
+    """Return in words what a command may not do, of its exit code and what it said; empty where all is well."""
+    if code is None:
+        return "it hangs"
+    if code < 0 or code == DIED:
+        return f"it died ({code})"
+    lines = [line for line in UNEXPECTED.finditer(said) if not line[0].startswith(KNOWN)]
+    # Snakemake has tracebacks of its own, such as for a link to itself; in ours stands a file of ours.
+    if lines and re.search(r'File ".*(crosslign/\w+/|\.smk"|/Snakefile")|^\w+ in (file|line|rule)', said, flags=re.MULTILINE):
+        return f"{lines[0][0]}: {said.strip().splitlines()[-1][:200]}"
+    return f"exit code {code}, and not a word" if code and not said.strip() else ""
+
+
+def warm(kept: Path, scale: str) -> None:
+    """Load here, once, what each command would load and compute of the code: forks have it at once. Of the damaged copy nothing is read."""
+    __import__("snakemake.cli")
+    from crosslign.cli.main import main
+    from crosslign.provenance.code_states import code_lines
+
+    for command in (["card", "none"], ["status"], ["crate", "none"], ["explain", "none", "a", "b"], ["coverage"], ["plan", "--files"]):
+        with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
+            main([*command, "--directory", str(kept), "--config", f"scale={scale}"])
+    code_lines(kept / "results" / scale)
+
+
+def fuzz(kept: Path, names: Sequence[str], damages: int, seed: int, folder: Path, report: Callable[[str], None] = print) -> list[str]:
+    """Run commands over so many damages each; return what went wrong, with what repeats it.
+
+    Args:
+        kept: a project whose run has finished.
+        names: commands of `tries`, none for all.
+        damages: of each command.
+        seed: of the damages.
+        folder: for the copy.
+        report: is told how it goes.
+    """
+    finished = Finished(kept, folder / "project")
+    warm(kept, finished.results.name)
+    found = []
+    for name, tried in tries(kept, finished).items():
+        if names and name not in names:
+            continue
+        began, codes = time.monotonic(), dict.fromkeys(range(5), 0)
+        for number in range(damages):
+            rng = random.Random(f"{seed} {name} {number}")
+            said = finished.damage(rng)
+            before = below(finished.place)
+            inodes = inodes_of(finished.place, before)
+            out = Path(tempfile.mkdtemp(dir=folder))
+            code, text = run([word.replace("{out}", str(out)) for word in tried.arguments], finished.place, folder / "said")
+            problem = wrong(code, text)
+            if not problem and (lost := tried.loses(finished.place, before, inodes)):
+                problem = f"lost or changed: {lost}"
+            codes[code or 0] = codes.get(code or 0, 0) + 1
+            shutil.rmtree(out, ignore_errors=True)
+            if problem:
+                found.append(f"{name}, damage {number} of seed {seed} ({'; '.join(said)}): {problem}")
+                report(found[-1])
+            finished.mend()
+        report(f"{name}: {damages} damages in {time.monotonic() - began:.0f} s, exit codes {codes}")
+    return found
+
+
+def main() -> int:
+    """Fuzz, and say what went wrong."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("project", type=Path)
+    parser.add_argument("--damages", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", nargs="*", default=[])
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        found = fuzz(args.project.resolve(), args.only, args.damages, args.seed, Path(folder), lambda text: print(text, flush=True))
+    print(f"{len(found)} problems")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
