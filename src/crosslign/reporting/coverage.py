@@ -117,7 +117,7 @@ def _state(
 
 
 def coverage(project: Project, quick: Project, published: Path) -> dict[str, Coverage]:
-    """Return what became of the printed figures of each paper.
+    """Return what became of the printed figures of each paper whose systems are trained here.
 
     Args:
         project: the configuration at scale paper.
@@ -125,7 +125,8 @@ def coverage(project: Project, quick: Project, published: Path) -> dict[str, Cov
         published: folder of the printed figures.
     """
     found: dict[str, Coverage] = {}
-    for paper in project.settings["papers"]:
+    trained = {project.paper_of[name] for name in project.systems}
+    for paper in (paper for paper in project.settings["papers"] if paper in trained):
         best: dict[int, tuple[str, str, str]] = {}
         printed: dict[str, list[Figure]] = {}
         read: dict[str, Published] = {}
