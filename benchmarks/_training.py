@@ -91,7 +91,7 @@ def fit_timed(recipe: dict[str, Any], model: Any, parts: dict[str, Any], pairs: 
 
     from crosslign.files import write_rows
     from crosslign.training import fit as module
-    from crosslign.training.order import Order
+    from crosslign.training.draws import Order
 
     ids = [f"pair:{i}" for i in range(len(pairs))]
     columns = {"id": ids, "rows": [[i] for i in ids], "a_text": [a for a, _ in pairs], "a_lang": ["en"] * len(ids)}

@@ -81,7 +81,7 @@ def write_copy(path: Path, folder: Path, model: Any) -> None:
 def one_opening(folder: Path, encoder: Path, batches: int, by_length: bool) -> None:
     """Open the store, draw batches, and print what it took."""
     from crosslign.encoders.model import Model
-    from crosslign.training.order import Order
+    from crosslign.training.draws import Order
     from crosslign.training.store import Store
 
     model = Model.load({"main": encoder})

@@ -82,7 +82,7 @@ class Paths:
 
     @property
     def shared(self) -> Path:
-        """Folder of what scales share, downloads and models of the hub; stand-ins and what they need lie under their scale."""
+        """Folder of what scales share, downloads and models of the hub; synthetic data and what they need lie under their scale."""
         return self.results if self.stand_in else self.root
 
     @property
@@ -99,7 +99,7 @@ class Paths:
         return self.results / "encoders" / encoder
 
     def corpus(self, corpus: str, langs: str) -> Path:
-        """Clean rows of a corpus that is no evaluation set; `langs` is what `crosslign.config.graph.corpus_langs` calls its languages."""
+        """Clean rows of a corpus that is no evaluation corpus; `langs` is what `config.graph.corpus_langs` calls its languages."""
         return self.results / "corpora" / corpus / f"{langs}.parquet"
 
     def evaluation(self, corpus: str, part: str) -> Path:
@@ -136,7 +136,7 @@ class Paths:
         return self.results / "tokenised" / f"{examples}-{key}"
 
     def embeddings(self, run: str, checkpoint: str, readout: str, text_set: str) -> Path:
-        """One matrix, row-aligned with the texts of its text set."""
+        """One matrix, row-aligned with the texts of its evaluation corpus."""
         return self.results / "embeddings" / run / checkpoint / readout / f"{text_set}.npy"
 
     def score(self, run: str, checkpoint: str, readout: str, task: str) -> Path:
@@ -180,7 +180,7 @@ class Paths:
         return self.results / "crates" / f"{table}.crate.zip"
 
     def overlap(self, form: str) -> Path:
-        """One format (csv, md) of the overlap of corpora and evaluation sets."""
+        """One format (csv, md) of the overlap of corpora and evaluation corpora."""
         return self.results / f"overlap.{form}"
 
     def overview(self, form: str) -> Path:

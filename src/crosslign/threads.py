@@ -1,4 +1,4 @@
-"""What a job's libraries may take: threads declared are threads used, and nothing is loaded that no job needs."""
+"""Threads of a job's libraries, limited to those that its rule declares; pandas is kept from loading."""
 
 from __future__ import annotations
 

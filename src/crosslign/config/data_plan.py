@@ -1,4 +1,4 @@
-"""Which files the targets of a run need, which of them are there, and what a person must fetch."""
+"""Source files that the targets of a run need: present, to be downloaded, or to be fetched by hand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What keys of an entry mean to those who compute with it."""
+"""Keys of entries that belong to the library, and those that are options of an implementation."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ TRAIN_DEFAULTS: dict[str, Any] = {
     "epsilon": 1e-8,
     "threads": 1,
 }
-"""Values of `train:` that a recipe may leave out (PROTOCOLS A.1.6, A.1.7)."""
+"""Values of `train:` that a recipe may leave out (docs/papers/msimcse.md)."""
 
 
 def options_of(section: str, entry: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Files of a source that a CSV lists: read, and checked as those that stand in the catalog itself."""
+"""Files of a source listed in a CSV, read and checked like those listed in the catalog."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a job works on: text, parameters, pairs of a search, disk while it runs; figured from the catalog, before anything is made."""
+"""Estimated load of a job from the catalog alone: bytes of text, parameters, compared pairs, disk while it runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crosslign.files.walk import size_of
 Wildcards = Mapping[str, str]
 
 UNKNOWN_MB = {False: 50.0, True: 2.0}
-"""Size of a file of which the catalog says none, by whether evaluation sets alone are made of it."""
+"""Size of a file of which the catalog says none, by whether evaluation corpora alone are made of it."""
 STAND_IN_MB = 0.2
 PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst", ".tgz", ".whl")
 UNPACKED_BY = 4.0
@@ -146,7 +146,7 @@ def corpus_mb(project: Project, corpus: str) -> float:
 
 
 def large_sets(project: Project) -> list[str]:
-    """Return the text sets whose vectors are removed after their last score."""
+    """Return the evaluation corpora whose vectors are removed after their last score."""
     if project.settings.get("keep", {}).get("embeddings"):
         return []
     shown = {entry["text_set"] for entry in project.figures.values() if "text_set" in entry}

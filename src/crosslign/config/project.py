@@ -72,7 +72,7 @@ class Project:
 
     @cached_property
     def evaluated_alone(self) -> frozenset[str]:
-        """Corpora that evaluation sets are made of, and nothing else."""
+        """Corpora that evaluation corpora are made of, and nothing else."""
         trained = {name for entry in self.examples.values() for name in entry.get("from", [])}
         trained |= {name for entry in self.views.values() for name in view_corpora(entry)}
         read: dict[bool, set[str]] = {True: set(), False: trained}

@@ -1,4 +1,4 @@
-"""What a recipe must say, what it names of itself, and whether it can read its training sets: found before any data is made."""
+"""Checks of a system's recipe before any data is made: required keys, references inside it, shapes of its training sets."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ PACKAGES = {
     "objectives": "objectives.terms",
     "scorers": "tasks.scorers",
 }
-"""Package of each seam of options.yaml; an implementation is the module of its name."""
+"""Package of each extension point of options.yaml; an implementation is the module of its name."""
 
 INTRODUCTION = """# Configuration of the snakemake workflow
 

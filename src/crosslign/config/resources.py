@@ -1,4 +1,4 @@
-"""What a job asks for: memory, time and disk by rule, scale, base encoder, size of the data and attempt.
+"""Resources of a job: memory, time and disk by rule, scale, base encoder, size of the data and attempt.
 
 The figures are upper bounds of ordinary runs, not measurements: a job that ends for want of memory or time comes back with more.
 """
@@ -30,13 +30,13 @@ MOST_MB = 64_000
 LARGEST_MB = 120_000
 """No attempt asks for more, unless `max_mem_mb` says otherwise: a job that ended for want of time alone must still find a node."""
 STAND_IN_RULE = "write_stand_in"
-"""Each source has a rule of its own for its stand-ins, which appends the source's id."""
+"""Each source has a rule of its own for its synthetic data, which appends the source's id."""
 RULES = (
     "fetch", "prepare_encoder", "build_corpus", "build_evaluation", "fetch_model", "build_view", "build_examples", "measure_overlap",
     "tokenise", "train_system", "embed", "embed_large", "score", "count_rows", "make_table", "draw_figure", "write_overview",
     "write_report", "mine_texts", "mine_embed", "mine_search", "mine_pairs",
 )  # fmt: skip
-"""Names of the workflow's rules whose jobs do something; the stand-ins of each source have one more."""
+"""Names of the workflow's rules whose jobs do something; the synthetic data of each source has one more."""
 TOKENISING = 4
 BUSY_TOKENISING_MB = 20.0
 """Processes that tokenise a training set of so much text or more; one takes some 20 seconds for it."""

@@ -1,4 +1,4 @@
-"""Entries of papers that a run does not name."""
+"""Names of entries in papers that `papers:` leaves out, for messages about dangling references."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the data of a run is made of: every corpus and base encoder behind a system, a training set, a task or a corpus."""
+"""Corpora and base encoders behind a system, a training set, an evaluation or a corpus."""
 
 from __future__ import annotations
 

@@ -153,8 +153,8 @@ class Member(nn.Module):
         Args:
             features: `input_ids` int64 [n, t], `attention_mask` where rows are padded, `token_type_ids` for pairs.
             pooling: one of `POOLINGS`. `avg_first_last` averages the mean-pooled outputs of the last block and of a first layer, which is
-                `layer` (0 or 1, PROTOCOLS B4), block 1 where that is -1;
-                `pooler` is the encoder's own: its `dense` layers where it has some (LaBSE: PROTOCOLS A5.9), else the dense layer with
+                `layer` (0 or 1, docs/protocols.md), block 1 where that is -1;
+                `pooler` is the encoder's own: its `dense` layers where it has some (LaBSE: docs/papers/mpcl.md), else the dense layer with
                 tanh that BERT puts on the first token.
             layer: which output is pooled, numbered as `resolve_layer` says; `pooler` has its own.
             backbone: a faster form of the member's own backbone, to compute with.

@@ -228,7 +228,7 @@ class Lineage:
         code: fingerprint of the library modules that the job uses; information.
         counts: named counts, such as rows before and after each filter.
         licences: licences of the data behind the artefact, sorted.
-        stand_in: whether any input is the project's own stand-in for real data.
+        stand_in: whether any input is the project's own synthetic data in place of real data.
         device: what the job computed on.
         devices: how many of them at once.
         earlier_s: seconds that earlier parts of a job that was stopped and went on took.
@@ -293,7 +293,7 @@ class Lineage:
             self.input_checksum(path)
 
     def inherit(self) -> None:
-        """Take over licences and the stand-in mark from the lineage of every input."""
+        """Take over licences and the mark of synthetic data from the lineage of every input."""
         licences = set(self.licences)
         for path in self.inputs:
             if before := sidecar_if_there(lineage_path(path)):

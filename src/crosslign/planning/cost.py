@@ -22,7 +22,7 @@ Job = tuple[str, Mapping[str, str]]
 """Rule and wildcards."""
 
 HOURS_A_MILLION = 0.25 / 560
-"""GPU-hours of encoding a million sentences, by million parameters: 0.05 h for the 200,000 of BUCC's sample (PROTOCOLS C1)."""
+"""GPU-hours of encoding a million sentences, by million parameters: 0.05 h for the 200,000 of BUCC's sample (docs/calibration.md)."""
 START_HOURS = 20 / 3600
 """What an encoding takes before its first sentence: imports and weights."""
 LIMITED = ("steps", "example_rows")

@@ -1,4 +1,4 @@
-"""One cell of a table, walked back to the bytes that it rests on, by lineage alone."""
+"""One cell of a table, walked back to the bytes that it depends on, by lineage alone."""
 
 from __future__ import annotations
 

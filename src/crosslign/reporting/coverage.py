@@ -1,4 +1,4 @@
-"""How many of the papers' printed figures a run can set a figure of its own beside, and what keeps it from the others."""
+"""Coverage of the papers' published figures: how many a run computes, and why not the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether Slurm takes jobs at all: asked once, before a run starts, in the words that its jobs will use."""
+"""Checks before a run that Slurm accepts its jobs: one test submission for each kind of resources."""
 
 from __future__ import annotations
 

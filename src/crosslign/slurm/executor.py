@@ -1,4 +1,4 @@
-"""What is laid over the public Slurm executor: it gives up with the first refusal, loses jobs in an outage, and leaves some behind."""
+"""Additions to the public Slurm executor: retried submissions, states through outages, cancelled leftovers."""
 
 from __future__ import annotations
 

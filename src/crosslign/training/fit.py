@@ -20,13 +20,12 @@ from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.objectives.contract import Part
 from crosslign.training.accelerator import own_device, start_accelerator
 from crosslign.training.checkpoint import Checkpoints, checkpoint_key, remove_leftovers, write_system
-from crosslign.training.curve import Curve, Progress, Spikes
+from crosslign.training.curve import Curve, Spikes, StepProgress
 from crosslign.training.encoding import Settings
 from crosslign.training.guards import Guards
 from crosslign.training.memory import TooLargeError, bounded_memory, does_not_fit, halved, largest_that_fits
-from crosslign.training.optimiser import Optimiser
+from crosslign.training.optimiser import Optimiser, total_steps
 from crosslign.training.pace import Pace
-from crosslign.training.schedule import total_steps
 from crosslign.training.selection import Dev, Selection
 from crosslign.training.signals import GivenUpError, StopFlag, stop_requests
 from crosslign.training.step import NotFiniteError, StepLoss, Stepper, not_finite
@@ -342,7 +341,7 @@ def fit(
 
 
 def _loop(run: _Run, stop: StopFlag) -> None:
-    progress, spikes = Progress(run.done, run.steps), Spikes()
+    progress, spikes = StepProgress(run.done, run.steps), Spikes()
     while True:
         asked_to_stop, save, given_up = run.asked(stop, run.look(stop))
         if run.ended and not given_up:
@@ -363,7 +362,7 @@ def _loop(run: _Run, stop: StopFlag) -> None:
             too_large = TooLargeError(error.step, error.sizes, error.cause, error.loss_of)  # without the frames that hold the batch
         if too_large is not None:
             run.shrink(too_large)
-            progress = Progress(run.done, run.steps)
+            progress = StepProgress(run.done, run.steps)
             continue
         if result is not None:
             spikes.add(run.done, result.loss, result.ids)

@@ -68,7 +68,7 @@ def dev_scores(
     """Return the function that scores a model for every selection of the recipe, with the ordinary scorers.
 
     Args:
-        recipe: its `select`, `readout`, and `dev_readouts`, which say for each task and text set how it is read instead; a text set
+        recipe: its `select`, `readout`, and `dev_readouts`, the readout of each task and evaluation corpus instead; a corpus
             that several tasks read alike is encoded once.
         sets: texts, items and gold of each evaluation corpus that the tasks name.
         tasks: entries of config/tasks.yaml, by id.

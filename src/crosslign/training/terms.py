@@ -1,4 +1,4 @@
-"""The weighted terms of a recipe, and the training sets that they draw from."""
+"""Terms of a recipe (objectives with weights), its parts, and the training sets that terms draw batches from."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Objective, Part
 from crosslign.objectives.saved_parts import make_part, take_over
-from crosslign.training.order import Order
-from crosslign.training.seeds import derive
+from crosslign.training.draws import Order, derive
 from crosslign.training.store import Store
 
 

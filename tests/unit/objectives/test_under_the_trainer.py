@@ -12,6 +12,7 @@ from tokenise import tokenised
 
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
+from crosslign.objectives.contract import plan_of
 from crosslign.objectives.saved_parts import make_part, take_over
 from crosslign.training.fit import fit
 from crosslign.training.terms import build_parts, open_streams
@@ -50,7 +51,7 @@ def test_every_term_passes_its_pooling_and_layer_on(system, tiny_model, example_
     used = {entry["examples"]: example_files[entry["examples"]] for entry in terms}
     for stream in open_streams(settings, tokenised(settings, used, tiny_model, tmp_path), tiny_model):
         batch, _ = stream.store.batch(stream.order.at(0), 0)
-        inputs = [item for one in stream.terms for item in one.objective.inputs(batch, torch.Generator()).values()]
+        inputs = [item for one in stream.terms for item in plan_of(one.name, one.objective, batch, torch.Generator()).values()]
         assert inputs
         assert {(item.pooling, item.layer) for item in inputs} == {("cls", 1)}
 
