@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
 .PHONY: apertium triton demo methods mirror test test-all test-ci test-unit test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short test-deploy \
-	test-faults test-faults-workflow golden soak soak-short lint format bench gpu clean help
+	test-faults test-faults-workflow test-repeat test-fuzz golden soak soak-short lint format bench gpu clean help
 
 help:
 	@echo "make demo        build the quick-start table, figures and report from real text (ten to forty minutes on two cores)"
@@ -19,6 +19,8 @@ help:
 	@echo "make test-cluster build a table on a real Slurm of this machine, and disturb it in every way (docs/cluster.md)"
 	@echo "make test-deploy use the workflow as a module, by snakedeploy, from object storage, by other schedulers (docs/deploy.md)"
 	@echo "make test-faults inject the 42 faults of docs/faults.md"
+	@echo "make test-repeat run the tests of what works side by side 20 times under load, then in other orders, locales, paths and Pythons"
+	@echo "make test-fuzz   run every command over a finished run that is damaged at random, 1,000 times each"
 	@echo "make soak        kill the run at scale quick at 25 random moments; its tables must stay byte-equal"
 	@echo "make test-quick  run the whole workflow at scale quick, on stand-ins"
 	@echo "make test-papers build the smallest table of each paper from nothing, on stand-ins, and read it cell by cell"
@@ -71,7 +73,7 @@ test-unit: $(VENV)/.installed
 
 # What of it takes minutes: `make test` leaves it out.
 test-long: $(VENV)/.installed
-	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/unit tests/golden -m long -rs
+	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/unit tests/golden tests/faults -m "long and not workflow" -rs
 
 # What `make test` then holds: small results of each stage and implementation under their versions (docs/trust.md).
 golden: $(VENV)/.installed
@@ -83,7 +85,7 @@ test-gpu: $(VENV)/.installed
 
 # The short faults keep the processor company that waits for workflows: so both halves of `make test` take about as long.
 test-workflow: $(VENV)/.installed
-	$(BIN)/pytest tests/workflow tests/faults -m "not workflow"
+	$(BIN)/pytest tests/workflow tests/faults -m "not workflow and not long"
 
 # A Slurm of one node, started by hand: needs root and Debian's slurm-wlm and munge, else it is skipped with the reason.
 test-cluster: $(VENV)/.installed
@@ -103,6 +105,14 @@ test-faults: $(VENV)/.installed
 # Those of them that run a workflow, which `make test` leaves out.
 test-faults-workflow: $(VENV)/.installed
 	$(BIN)/pytest tests/faults -m workflow -rs
+
+# What works side by side: 20 times under load, then once in each surrounding that a user may have; at most 90 minutes.
+test-repeat: $(VENV)/.installed
+	$(BIN)/python tests/repeat.py
+
+# All commands over the smallest finished run, 1,000 times damaged at random each; about two hours.
+test-fuzz: $(VENV)/.installed
+	$(BIN)/python tests/faults/fuzz.py --damages 1000
 
 soak: $(VENV)/.installed
 	$(BIN)/python tests/faults/soak.py --kills 25 --seed 1 --project quick --longest 60

@@ -9,7 +9,7 @@ from forks import Forks
 from crosslign.collector import collect_rarely
 from crosslign.threads import limit_threads
 
-pytest_plugins = ("failed_once", "small_data", "file_server", "trainings", "gpus")
+pytest_plugins = ("failed_once", "ordered", "small_data", "file_server", "trainings", "gpus")
 
 try:
     from hypothesis import HealthCheck, settings

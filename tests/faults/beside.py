@@ -24,6 +24,8 @@ from crosslign.config.settings import PAGES, read_settings
 
 TAIL = ("count_rows", "make_table", "draw_figure", "measure_overlap", "write_overview", "write_report")
 """Rules of the jobs that come last, when others still write."""
+SLOW = ("plan", "snakemake -n")
+"""Commands that start Snakemake: they run a tenth as often."""
 LOOKING = ("verify", "diff, damaged before", "status", "card", "explain", "crate", "mteb", "plan --files", "plan", "snakemake -n")
 """Commands of `fuzz` that may run beside a workflow; those that take away or take over are for its end."""
 HALF = b'{"artefact": {"path": "'
@@ -92,7 +94,7 @@ def writers(results: Path, again: bool, number: int = 2) -> Iterator[None]:
 
 def tail(place: Path, scale: str) -> dict[str, Path]:
     """Make the last jobs of a finished run once more; return the script of each, by its rule: it runs the job again as Snakemake did."""
-    wanted = read_settings(place, [place / "config" / "config.yaml"], {})["targets"]
+    wanted = read_settings([place / "config" / "config.yaml"], {})["targets"]
     with_pages = f"targets=[{','.join(dict.fromkeys([*wanted, *PAGES]))}]"
     command = [sys.executable, "-m", "snakemake", "--cores", "2", "--skip-script-cleanup", "--forcerun", *TAIL]
     done = subprocess.run(
@@ -134,7 +136,7 @@ def beside(kept: Path, times: int, folder: Path, report: Callable[[str], None], 
     finished = Finished(kept, folder / "project")
     scale = finished.results.name
     jobs: Mapping[str, Path] = tail(finished.place, scale) if not only or set(only) & set(TAIL) else {}
-    warm(kept, scale)
+    warm(kept, scale, only)
     found: list[str] = []
     commands = {name: tried for name, tried in tries(kept, finished).items() if name in LOOKING and (not only or name in only)}
     said = folder / "said"
@@ -154,22 +156,22 @@ def beside(kept: Path, times: int, folder: Path, report: Callable[[str], None], 
                     note(name, codes, number, *again(script, finished.place, said), (0,))
                 report(f"{name}: {times} times, exit codes {sorted(set(codes), key=str)}")
         for name, tried in commands.items():
-            codes = []
-            for number in range(times):
+            codes, often = [], max(1, times // 10) if name in SLOW else times
+            for number in range(often):
                 out = Path(tempfile.mkdtemp(dir=folder))
                 words = [word.replace("{out}", str(out)) for word in tried.arguments]
                 note(name, codes, number, *run(words, finished.place, said), (0,))
                 shutil.rmtree(out, ignore_errors=True)
-            report(f"{name}: {times} times beside half files, exit codes {sorted(set(codes), key=str)}")
+            report(f"{name}: {often} times beside half files, exit codes {sorted(set(codes), key=str)}")
     with writers(finished.results, again=True):
         for name, tried in commands.items():
-            codes = []
-            for number in range(times):
+            codes, often = [], max(1, times // 10) if name in SLOW else times
+            for number in range(often):
                 out = Path(tempfile.mkdtemp(dir=folder))
                 words = [word.replace("{out}", str(out)) for word in tried.arguments]
                 note(name, codes, number, *run(words, finished.place, said), (0, 1, 2))
                 shutil.rmtree(out, ignore_errors=True)
-            report(f"{name}: {times} times beside artefacts that are made again, exit codes {sorted(set(codes), key=str)}")
+            report(f"{name}: {often} times beside artefacts that are made again, exit codes {sorted(set(codes), key=str)}")
     return found
 
 

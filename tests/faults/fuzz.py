@@ -22,7 +22,11 @@ from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
 from damages import Finished, below
+from mini_project import Mini
+from project_copy import ROOT
 
 from crosslign.files.lineage import is_sidecar
 
@@ -180,13 +184,16 @@ def wrong(code: int | None, said: str) -> str:
     return f"exit code {code}, and not a word" if code and not said.strip() else ""
 
 
-def warm(kept: Path, scale: str) -> None:
+def warm(kept: Path, scale: str, names: Sequence[str] = ()) -> None:
     """Load here, once, what each command would load and compute of the code: forks have it at once. Of the damaged copy nothing is read."""
-    __import__("snakemake.cli")
+    if not names or "snakemake -n" in names:
+        __import__("snakemake.cli")
     from crosslign.cli.main import main
     from crosslign.provenance.code_states import code_lines
 
     for command in (["card", "none"], ["status"], ["crate", "none"], ["explain", "none", "a", "b"], ["coverage"], ["plan", "--files"]):
+        if names and command[0] not in names:
+            continue
         with redirect_stdout(StringIO()), redirect_stderr(StringIO()):
             main([*command, "--directory", str(kept), "--config", f"scale={scale}"])
     code_lines(kept / "results" / scale)
@@ -204,7 +211,7 @@ def fuzz(kept: Path, names: Sequence[str], damages: int, seed: int, folder: Path
         report: is told how it goes.
     """
     finished = Finished(kept, folder / "project")
-    warm(kept, finished.results.name)
+    warm(kept, finished.results.name, names)
     found = []
     for name, tried in tries(kept, finished).items():
         if names and name not in names:
@@ -230,16 +237,26 @@ def fuzz(kept: Path, names: Sequence[str], damages: int, seed: int, folder: Path
     return found
 
 
+def finished_mini(folder: Path) -> Path:
+    """Make the smallest workflow, run it to its end, and return its folder."""
+    mini = Mini(folder)
+    for name in ("CITATION.cff", "LICENSE"):
+        shutil.copy(ROOT / name, mini.folder / name)
+    mini.run()
+    return mini.folder
+
+
 def main() -> int:
     """Fuzz, and say what went wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("project", type=Path)
+    parser.add_argument("project", type=Path, nargs="?", help="a project whose run has finished (default: the smallest, made for this)")
     parser.add_argument("--damages", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", nargs="*", default=[])
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        found = fuzz(args.project.resolve(), args.only, args.damages, args.seed, Path(folder), lambda text: print(text, flush=True))
+        project = args.project or finished_mini(Path(folder) / "mini")
+        found = fuzz(project.resolve(), args.only, args.damages, args.seed, Path(folder), lambda text: print(text, flush=True))
     print(f"{len(found)} problems")
     return int(bool(found))
 

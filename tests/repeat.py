@@ -1,0 +1,147 @@
+"""The tests of whatever works side by side, again and again: under load, then once in each surrounding that a user may have.
+
+`make test-repeat` takes at most 90 minutes; what there was no time for is said. Exit code 1 where anything failed once.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+SIDE_BY_SIDE = (
+    "tests/unit/files", "tests/unit/jobs", "tests/unit/provenance", "tests/unit/cli", "tests/unit/training/test_store.py",
+    "tests/unit/mining/test_interrupted_search.py", "tests/unit/views/test_translated.py", "tests/unit/encoders/test_text_sets.py",
+    "tests/unit/corpora/sources",
+)  # fmt: skip
+SLOW_DISK = 8 * 2**20
+"""Bytes that are written and flushed without end beside the tests."""
+NOBODY = 65534
+
+
+@contextmanager
+def load(folder: Path) -> Iterator[None]:
+    """Keep two processes busy, and the disk with a third, while the block runs."""
+    at_work = []
+    for number in range(3):
+        if not (child := os.fork()):
+            while True:
+                if number == 2:
+                    with open(folder / "load", "wb") as file:
+                        file.write(os.urandom(SLOW_DISK))
+                        os.fsync(file.fileno())
+        at_work.append(child)
+    try:
+        yield
+    finally:
+        for child in at_work:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
+
+
+def run(name: str, tests: list[str], seconds: float, python: str = sys.executable, before: tuple[str, ...] = (), **given) -> bool:
+    """Run the tests once; say how that ended, and show what failed."""
+    folder, options, variables = (given.get(key, default) for key, default in (("folder", ROOT), ("options", []), ("variables", {})))
+    command = [*before, python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not long and not workflow", *options, *tests]
+    settings: Mapping[str, str] = {**os.environ, "CUDA_VISIBLE_DEVICES": "", "CROSSLIGN_PATIENCE": "3", **variables}
+    began = time.monotonic()
+    try:
+        done = subprocess.run(command, cwd=folder, env=settings, capture_output=True, text=True, check=False, timeout=max(1.0, seconds))
+    except subprocess.TimeoutExpired:
+        print(f"{name}: no time", flush=True)
+        return True
+    print(f"{name}: {'well' if not done.returncode else 'FAILED'}, {time.monotonic() - began:.0f} s", flush=True)
+    if done.returncode:
+        print(done.stdout[-6000:], done.stderr[-2000:], flush=True)
+    return not done.returncode
+
+
+def exported(folder: Path) -> Path:
+    """Return a copy of the project as an archive of it gives it, without `.git`."""
+    archive = subprocess.run(["git", "archive", "HEAD"], cwd=ROOT, capture_output=True, check=True).stdout
+    folder.mkdir(parents=True)
+    subprocess.run(["tar", "-x", "-C", str(folder)], input=archive, check=True)
+    return folder
+
+
+def surroundings(folder: Path) -> Iterator[tuple[str, dict]]:
+    """Yield each surrounding by name, with what `run` takes; with `skip` where it cannot be had."""
+    yield "random order", {"variables": {"CROSSLIGN_TEST_ORDER": str(int(time.time()))}}
+    yield "reverse order", {"variables": {"CROSSLIGN_TEST_ORDER": "reverse"}}
+    yield "another time zone", {"variables": {"TZ": "Pacific/Chatham"}}
+    yield "locale C", {"variables": {"LC_ALL": "C", "LANG": "C", "PYTHONUTF8": "0"}}
+    yield "umask 077", {"before": ("sh", "-c", 'umask 077; exec "$@"', "sh")}
+    yield "a path with spaces and umlauts", {"options": ["--basetemp", str(folder / "Größe der Öfen" / "t")]}
+    if os.geteuid() == 0 and (setpriv := shutil.which("setpriv")):
+        place = folder / "nobody"
+        place.mkdir(mode=0o777)
+        os.chown(place, NOBODY, NOBODY)
+        folder.chmod(0o755)
+        yield (
+            "another user than root",
+            {
+                "before": (setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"),
+                "variables": {"HOME": str(place), "TMPDIR": str(place), "HF_HOME": str(place)},
+            },
+        )
+    else:
+        yield "another user than root", {"skip": "needs root and setpriv"}
+    if (ROOT / ".git").exists():
+        yield (
+            "an archive without .git",
+            {"folder": exported(folder / "archive"), "variables": {"PYTHONPATH": str(folder / "archive" / "src")}},
+        )
+    else:
+        yield "an archive without .git", {"skip": "this is one"}
+    for version in ("3.12", "3.13"):
+        yield f"Python {version}", {"version": version}
+
+
+def other_python(version: str) -> dict:
+    """Return an interpreter of another version with this project's packages, made by `make`; why not, where that cannot be."""
+    found = shutil.which("pyenv")
+    place = subprocess.run([found or "false", "prefix", version], capture_output=True, text=True, check=False).stdout.strip()
+    if not place:
+        return {"skip": f"pyenv has no Python {version}"}
+    environment = f".venv-{version}"
+    command = ["make", f"PYTHON={place}/bin/python3", f"VENV={environment}", f"{environment}/.installed"]
+    made = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    return {"python": str(ROOT / environment / "bin" / "python")} if not made.returncode else {"skip": made.stdout.strip()[-300:]}
+
+
+def main() -> int:
+    """Run all; return 1 where anything failed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--times", type=int, default=20)
+    parser.add_argument("--minutes", type=float, default=90.0)
+    parser.add_argument("--only", nargs="*", help="surroundings, by the beginnings of their names")
+    parser.add_argument("tests", nargs="*", default=list(SIDE_BY_SIDE))
+    args = parser.parse_args()
+    end, well = time.monotonic() + args.minutes * 60, True
+    with tempfile.TemporaryDirectory(prefix="crosslign-repeat-") as place:
+        folder = Path(place)
+        with load(folder):
+            for number in range(1, args.times + 1):
+                well &= run(f"under load, {number} of {args.times}", args.tests, end - time.monotonic())
+        for name, given in surroundings(folder):
+            if args.only is not None and not name.startswith(tuple(args.only)):
+                continue
+            asked = other_python(given["version"]) if "version" in given else given  # made only here: that takes minutes
+            if "skip" in asked:
+                print(f"{name}: skipped, {asked['skip']}", flush=True)
+                continue
+            well &= run(name, args.tests, end - time.monotonic(), **asked)
+    return int(not well)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
