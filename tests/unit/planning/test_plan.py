@@ -208,7 +208,15 @@ def test_a_training_counts_all_its_parts_and_devices(project):
     path = project.paths.benchmark("train_system", "MS-E-s42")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"{HEAD}360\t0:06:00\t900\n")  # the last part alone
-    run = {"wall_s": 360.0, "earlier_s": 1080.0, "device": "cuda", "devices": 2, "commit": "", "started": "", "peak_mb": 1.0}
+    run = {
+        "wall_s": 360.0,
+        "earlier_s": 1080.0,
+        "device": "cuda",
+        "devices": 2,
+        "commit": "",
+        "started": "2026-01-01T00:00:00",
+        "peak_mb": 1.0,
+    }
     write_json(project.paths.system("MS-E-s42") / "lineage.json", {**LINEAGE, "run": run})
     assert correction(project) == (pytest.approx(2 * 0.4 / 0.2), 1)  # 0.2 are declared
     # With the two encodings of the fixture, 40 s.
