@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from project_copy import copy_project
+from ruamel.yaml import YAML
 
 from crosslign.cli.commands import plan
 from crosslign.cli.main import main
@@ -117,7 +118,8 @@ def test_the_page_of_costs_has_what_a_plan_prints(tmp_path, capsys, asked):
 
 def test_the_page_of_costs_has_every_table_of_the_papers():
     page = (ROOT / "docs" / "one-paper-table.md").read_text(encoding="utf-8")
-    loaded = load_project(ROOT, {"scale": "paper", "papers": ["msimcse", "moco_bert", "scl", "mpcl", "emma_x"], "targets": ["all"]})
+    papers = YAML(typ="safe").load(ROOT / "config" / "paper.yaml")["papers"]
+    loaded = load_project(ROOT, {"scale": "paper", "papers": papers, "targets": ["all"]})
     assert re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE) == list(loaded.tables)
 
 
@@ -209,7 +211,15 @@ def test_a_training_counts_all_its_parts_and_devices(project):
     path = project.paths.benchmark("train_system", "MS-E-s42")
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(f"{HEAD}360\t0:06:00\t900\n")  # the last part alone
-    run = {"wall_s": 360.0, "earlier_s": 1080.0, "device": "cuda", "devices": 2}
+    run = {
+        "wall_s": 360.0,
+        "earlier_s": 1080.0,
+        "device": "cuda",
+        "devices": 2,
+        "commit": "",
+        "started": "2026-01-01T00:00:00",
+        "peak_mb": 1.0,
+    }
     write_json(project.paths.system("MS-E-s42") / "lineage.json", {**LINEAGE, "run": run})
     assert correction(project) == (pytest.approx(2 * 0.4 / 0.2), 1)  # 0.2 are declared
     # With the two encodings of the fixture, 40 s.
