@@ -14,6 +14,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 FAULTS = ("429", "403", "503", "500", "redirect", "cut", "dropped")
 OUTAGE_S = 0.4
 """Seconds in which everything is refused, once."""
+EARLY = 10
+"""Requests within the first of which the outage begins."""
 MOST = 2
 """Faults in a row that one path has."""
 ELSEWHERE = "/elsewhere"
@@ -44,7 +46,7 @@ class Publishers(ThreadingHTTPServer):
         self._share, self._chance = share, random.Random(seed)
         self._lock = threading.Lock()
         self._had: Counter[str] = Counter()
-        self._outage_at, self._outage_ends = self._chance.randrange(1, max(2, len(bodies) // 2)) if share else -1, 0.0
+        self._outage_at, self._outage_ends = (self._chance.randrange(1, EARLY) if share else -1), 0.0
 
     @property
     def address(self) -> str:

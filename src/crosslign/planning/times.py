@@ -8,6 +8,7 @@ from functools import partial
 from crosslign.config.loads import EMBED_RULES
 from crosslign.config.project import Project
 from crosslign.config.resources import load_of, stage_of
+from crosslign.config.targets import target_names
 from crosslign.console import number_of
 from crosslign.durations import duration
 from crosslign.planning.cost import START_HOURS, correction, declared_hours, encoding_correction, encoding_hours
@@ -50,11 +51,11 @@ def job_seconds(project: Project, job: Planned, means: Mapping[str, float]) -> f
 
 
 def tasks_of(project: Project, graph: Graph, means: Mapping[str, float]) -> dict[str, Task]:
-    """Return the jobs that would run with their expected times; those that wait for nothing else come first."""
-    made = {}
+    """Return the jobs with their expected times; those that are done, and targets, take none."""
+    made, targets = {}, {"all", *target_names(project)}
     for name, job in graph.items():
         gpus = project.gpus if job.rule == "train_system" or job.rule in EMBED_RULES else 0
-        seconds = job_seconds(project, job, means) if job.to_run else 0.0
+        seconds = job_seconds(project, job, means) if job.to_run and job.rule not in targets else 0.0
         made[name] = Task(seconds, gpus, 1 if job.to_run else 0, job.after, PRIORITIES.get(job.rule, 0))
     return made
 

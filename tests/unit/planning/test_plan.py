@@ -85,6 +85,7 @@ def test_the_chain_that_decides_is_told_and_devices_share_the_rest(project):
         "a": job("train_system", ["data"], run="MS-E-s42"),
         "b": job("train_system", ["data"], run="MS-H2-s42"),
         "table": job("make_table", ["a", "b"], table="msimcse_table1"),
+        "target": job("msimcse_table1", ["table"]),
     }
     tasks = tasks_of(project, graph, {"build_corpus": 360, "make_table": 0})
     one, two = ([*wall_lines(project, graph, tasks, gpus, 4)] for gpus in (1, 2))

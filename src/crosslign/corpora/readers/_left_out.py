@@ -12,7 +12,7 @@ SKIPPED = "skipped"
 EMPTY = "empty"
 """No text on a side (`skip_empty`)."""
 BROKEN = "broken"
-"""Another number of columns, or no label (`skip_broken`)."""
+"""Another number of columns, no label, or bytes that are no text (`skip_broken`)."""
 INCOMPLETE = "without a language"
 """A unit of a translation memory that lacks one of the two languages."""
 
@@ -30,8 +30,8 @@ def counting() -> Iterator[Counter[str]]:
         _COUNTS.reset(token)
 
 
-def leave_out(reason: str) -> None:
-    """Count one record of a file that becomes no row."""
+def leave_out(reason: str, records: int = 1) -> None:
+    """Count records of a file that become no row."""
     counts = _COUNTS.get()
-    if counts is not None:
-        counts[reason] += 1
+    if counts is not None and records:
+        counts[reason] += records

@@ -9,7 +9,7 @@ r"""Lines of text, read by one policy.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import IO, Any
@@ -42,7 +42,7 @@ def read_lines(source: Path | Part) -> Iterator[tuple[int, str]]:
         for block in _blocks(stream):
             for text in _split(block) or _checked(block, part, number):
                 number += 1
-                yield number, text
+                yield number, str(text)
     if not number:
         raise InputError("the file is empty", where=part.at(), do=AGAIN)
 
@@ -52,14 +52,17 @@ def lines_of(source: Path | Part) -> list[str]:
     return [text for _, text in read_lines(source)]
 
 
-def read_columns(source: Path | Part, rows: int) -> Iterator[pa.Array]:
-    """Yield what `read_lines` yields as columns of `rows` texts, the last one shorter; a bad line is named before its column is there."""
+def read_columns(source: Path | Part, rows: int, *, skip_broken: bool = False) -> Iterator[pa.Array]:
+    """Yield what `read_lines` yields as columns of `rows` texts, the last one shorter; a bad line is named before its column is there.
+
+    With `skip_broken` a line that is not UTF-8, or holds NUL, is a null in its place, so that aligned files keep step.
+    """
     part = source if isinstance(source, Part) else Part(source.name, source)
     waiting: list[pa.Array] = []
     number = 0
     with open_part(part) as stream:
         for block in _blocks(stream):
-            waiting.append(_column(block) or pa.array(_split(block) or list(_checked(block, part, number)), pa.string()))
+            waiting.append(_texts(block, part, number, skip_broken))
             number += len(waiting[-1])
             if (ready := sum(map(len, waiting)) // rows * rows) > 0:
                 whole = pa.concat_arrays(waiting)
@@ -115,12 +118,23 @@ def _column(block: bytes) -> pa.Array | None:
     return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(text))
 
 
-def _checked(block: bytes, part: Part, before: int) -> Iterator[str]:
-    """Yield the lines of a block until a bad one, which is named."""
+def _texts(block: bytes, part: Part, before: int, skip_broken: bool) -> pa.Array:
+    """Return the lines of a block, looked at one by one where one of them may be bad."""
+    if column := _column(block):
+        return column
+    lines: Sequence[str | None] = _split(block) or list(_checked(block, part, before, skip_broken))
+    return pa.array(lines, pa.string())
+
+
+def _checked(block: bytes, part: Part, before: int, skip_broken: bool = False) -> Iterator[str | None]:
+    """Yield the lines of a block until a bad one, which is named; with `skip_broken`, which is None."""
     for number, raw in enumerate(BytesIO(block), before + 1):
         if len(raw) > LONGEST:
             raise InputError(f"a line of more than {LONGEST:,} bytes", where=part.at(number), why="the file is not text in lines")
         line = raw[:-1].removesuffix(b"\r") if raw.endswith(b"\n") else raw
+        if skip_broken and (b"\0" in line or not _is_utf8(line)):
+            yield None
+            continue
         try:
             text = line.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -130,6 +144,33 @@ def _checked(block: bytes, part: Part, before: int) -> Iterator[str]:
         if "\0" in text:
             raise InputError("a NUL character", where=part.at(number), why="the file is not plain UTF-8 text")
         yield text
+
+
+def _is_utf8(line: bytes) -> bool:
+    try:
+        line.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def left_after(texts: pa.Array, skip_empty: bool, part: Part, number: int) -> NDArray[np.bool_]:
+    """Return which lines of a column are there; those that are broken are left out, those that are empty where that is allowed.
+
+    Args:
+        texts: lines, null where one is broken.
+        skip_empty: whether empty ones may be left out.
+        part: the file, for messages.
+        number: the first line's.
+
+    Raises:
+        InputError: a line is empty and may not be.
+    """
+    there = np.asarray(texts.is_valid())
+    empty = blank(texts.fill_null("-"))
+    if empty.any() and not skip_empty:
+        check_text(texts[int(np.argmax(empty))].as_py(), part, number + int(np.argmax(empty)))
+    return there & ~empty
 
 
 def blank(texts: pa.Array) -> NDArray[np.bool_]:

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 
 from crosslign.corpora import READERS
-from crosslign.corpora.readers._left_out import EMPTY, leave_out
-from crosslign.corpora.readers._lines import blank, check_text, read_columns, read_lines
+from crosslign.corpora.readers._left_out import BROKEN, EMPTY, leave_out
+from crosslign.corpora.readers._lines import left_after, read_columns
 from crosslign.corpora.readers._parts import Part, all_parts, bare_name
 from crosslign.corpora.readers._tables import ROWS, line_ids, table_of
 from crosslign.errors import InputError
@@ -26,6 +26,7 @@ def read(
     sides: Mapping[str, str] | None = None,
     codes: Mapping[str, str] | None = None,
     skip_empty: bool = False,
+    skip_broken: bool = False,
 ) -> Iterator[pa.Table]:
     """Yield `bitext` rows of two files, or members of one archive, whose names end in their language.
 
@@ -38,6 +39,7 @@ def read(
         sides: name of the file, or of the member, of each language whose name says no language.
         codes: what stands for a language in the names, where that is not its code (`{zh: zh_CN}`).
         skip_empty: leave lines out on which a side has no text, in place of refusing them.
+        skip_broken: leave lines out of which a side is not UTF-8 or holds NUL, in place of refusing them.
 
     Raises:
         InputError: a side is empty (`file:line`), or the files have unequal numbers of lines (both counts).
@@ -47,20 +49,18 @@ def read(
     parts = all_parts(files)
     first, second = (part_of(parts, lang, (sides or {}).get(lang, ""), (codes or {}).get(lang, lang), corpus) for lang in langs)
     number = 1
-    for own, other in _in_step(first, second, corpus):
-        empty = blank(own) | blank(other)
-        for at in np.flatnonzero(empty).tolist():
-            if not skip_empty:
-                check_text(own[at].as_py(), first, number + at)
-                check_text(other[at].as_py(), second, number + at)
-            leave_out(EMPTY)
+    for own, other in _in_step(first, second, corpus, skip_broken):
+        whole = np.asarray(own.is_valid()) & np.asarray(other.is_valid())
+        left = left_after(own, skip_empty, first, number) & left_after(other, skip_empty, second, number)
+        leave_out(BROKEN, int((~whole).sum()))
+        leave_out(EMPTY, int((whole & ~left).sum()))
         a_lang, b_lang = (pa.repeat(lang, len(own)) for lang in langs)
         ids = line_ids(f"{corpus}:{first.name}", number, len(own))
         columns = {"id": ids, "a_lang": a_lang, "a_text": own, "b_lang": b_lang, "b_text": other}
         number += len(own)
-        if not empty.all():
+        if left.any():
             table = table_of(columns, "bitext")
-            yield table.filter(pa.array(~empty)) if empty.any() else table
+            yield table if left.all() else table.filter(pa.array(left))
 
 
 def part_of(parts: Sequence[Part], lang: str, name: str, code: str, corpus: str) -> Part:
@@ -79,11 +79,12 @@ def part_of(parts: Sequence[Part], lang: str, name: str, code: str, corpus: str)
     return found[0]
 
 
-def _in_step(first: Part, second: Part, corpus: str) -> Iterator[tuple[pa.Array, pa.Array]]:
+def _in_step(first: Part, second: Part, corpus: str, skip_broken: bool) -> Iterator[tuple[pa.Array, pa.Array]]:
     """Yield as many lines of each file at a time."""
-    for own, other in zip_longest(read_columns(first, ROWS), read_columns(second, ROWS), fillvalue=()):
+    columns = (read_columns(part, ROWS, skip_broken=skip_broken) for part in (first, second))
+    for own, other in zip_longest(*columns, fillvalue=()):
         if len(own) != len(other):
-            counts = [sum(1 for _ in read_lines(part)) for part in (first, second)]
+            counts = [sum(map(len, read_columns(part, ROWS, skip_broken=True))) for part in (first, second)]
             raise InputError(
                 "the two sides have unequal numbers of lines",
                 where=corpus,

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from crosslign.corpora import READERS
-from crosslign.corpora.readers._left_out import EMPTY, leave_out
-from crosslign.corpora.readers._lines import blank, check_text, read_columns
+from crosslign.corpora.readers._left_out import BROKEN, EMPTY, leave_out
+from crosslign.corpora.readers._lines import left_after, read_columns
 from crosslign.corpora.readers._parts import Members, Part, parts_of
 from crosslign.corpora.readers._tables import ROWS, line_ids, table_of
 from crosslign.errors import InputError
@@ -25,6 +24,7 @@ def read(
     file_langs: Mapping[str, str] | None = None,
     member: Members | None = None,
     skip_empty: bool = False,
+    skip_broken: bool = False,
 ) -> Iterator[pa.Table]:
     """Yield `mono` rows.
 
@@ -35,6 +35,7 @@ def read(
         file_langs: language by file name; needed when there are several languages.
         member: member of each file that is an archive; `{lang}` in it stands for each language.
         skip_empty: leave lines without text out (CC-100 parts its documents by them) in place of refusing them.
+        skip_broken: leave lines out that are not UTF-8 or hold NUL, in place of refusing them.
 
     Raises:
         InputError: an empty line, or a file whose language nobody said.
@@ -45,19 +46,17 @@ def read(
         if len(said) != 1:
             raise InputError(f"the language of {part.name!r} is not known", where=corpus, do="Name it in `file_langs`")
         if said[0] in langs:
-            yield from _tables(part, corpus, said[0], skip_empty)
+            yield from _tables(part, corpus, said[0], skip_empty, skip_broken)
 
 
-def _tables(part: Part, corpus: str, lang: str, skip_empty: bool) -> Iterator[pa.Table]:
+def _tables(part: Part, corpus: str, lang: str, skip_empty: bool, skip_broken: bool) -> Iterator[pa.Table]:
     number = 1
-    for texts in read_columns(part, ROWS):
-        empty = blank(texts)
-        for at in np.flatnonzero(empty).tolist():
-            if not skip_empty:
-                check_text(texts[at].as_py(), part, number + at)
-            leave_out(EMPTY)
+    for texts in read_columns(part, ROWS, skip_broken=skip_broken):
+        left = left_after(texts, skip_empty, part, number)
+        leave_out(BROKEN, texts.null_count)
+        leave_out(EMPTY, len(left) - int(left.sum()) - texts.null_count)
         columns = {"id": line_ids(f"{corpus}:{part.name}", number, len(texts)), "lang": pa.repeat(lang, len(texts)), "text": texts}
         number += len(texts)
-        if not empty.all():
+        if left.any():
             table = table_of(columns, "mono")
-            yield table.filter(pa.array(~empty)) if empty.any() else table
+            yield table if left.all() else table.filter(pa.array(left))

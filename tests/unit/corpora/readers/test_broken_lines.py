@@ -1,0 +1,66 @@
+"""Bytes that are no text, and characters that other programs take for line ends: aligned files keep step."""
+
+from __future__ import annotations
+
+import gzip
+import random
+
+import pytest
+
+from crosslign.corpora import READERS
+from crosslign.corpora.readers._left_out import counting
+from crosslign.errors import InputError
+
+ENDS = ["\u0085", "\u2028", "\u2029", "\x0b", "\x0c", "\x1c", "\x1d", "\x1e", "\r inside"]
+"""What str.splitlines, and some editors, end a line at."""
+
+
+def read(folder, reader, langs, files, **options):
+    paths = {name: folder / name for name in files}
+    for name, body in files.items():
+        paths[name].write_bytes(gzip.compress(body) if name.endswith(".gz") else body)
+    with counting() as left_out:
+        rows = [row for table in READERS.get(reader)(paths, "c", langs, **options) for row in table.to_pylist()]
+    return rows, dict(left_out)
+
+
+def lines(texts):
+    return [text.encode() for text in texts]
+
+
+@pytest.mark.parametrize("count", [50, 20_000])
+@pytest.mark.parametrize("begins", [b"", b"\xef\xbb\xbf"])
+def test_pairs_are_not_shifted_by_what_others_take_for_line_ends(tmp_path, count, begins):
+    made = random.Random(count)
+    own = [f"{n} de{made.choice(['', *ENDS])} x" for n in range(count)]
+    other = [f"{n} en{made.choice(['', *ENDS])} x" for n in range(count)]
+    files = {"a.de": begins + b"".join(line + b"\n" for line in lines(own)), "a.en": b"".join(line + b"\r\n" for line in lines(other))}
+    rows, left_out = read(tmp_path, "moses", ["de", "en"], files)
+    assert [(row["a_text"], row["b_text"]) for row in rows] == list(zip(own, other, strict=True))
+    assert left_out == {}
+
+
+@pytest.mark.parametrize("bad", [b"a \xff b", b"a \0 b", b"\xed\xa0\x80"])
+@pytest.mark.parametrize("count", [50, 20_000])
+def test_one_broken_line_costs_one_pair(tmp_path, bad, count):
+    own, other = lines(f"{n} de" for n in range(count)), lines(f"{n} en" for n in range(count))
+    own[7], other[count - 5] = bad, bad
+    files = {"a.de.gz": b"\n".join(own), "a.en.gz": b"\n".join(other) + b"\n"}
+    with pytest.raises(InputError, match=r"a\.de\.gz:8"):
+        read(tmp_path, "moses", ["de", "en"], files)
+    rows, left_out = read(tmp_path, "moses", ["de", "en"], files, skip_broken=True)
+    assert left_out == {"broken": 2}
+    assert [row["a_text"] for row in rows] == [f"{n} de" for n in range(count) if n not in (7, count - 5)]
+    assert all(row["a_text"].split()[0] == row["b_text"].split()[0] for row in rows)
+    assert rows[7]["id"] == "c:a.de.gz:9"
+
+
+def test_broken_and_empty_lines_are_counted_apart(tmp_path):
+    files = {"a.txt": b"one\n\n\xff\ntwo\n \n"}
+    with pytest.raises(InputError, match=r"a\.txt:3"):
+        read(tmp_path, "text_lines", ["en"], files, skip_empty=True)
+    with pytest.raises(InputError, match=r"a\.txt:2"):
+        read(tmp_path, "text_lines", ["en"], files, skip_broken=True)
+    rows, left_out = read(tmp_path, "text_lines", ["en"], files, skip_empty=True, skip_broken=True)
+    assert [row["text"] for row in rows] == ["one", "two"]
+    assert left_out == {"empty": 2, "broken": 1}
