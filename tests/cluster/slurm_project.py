@@ -18,6 +18,7 @@ TABLE = ("targets=[moco_bert_table5]",)
 OWN = """\
 slurm-init-seconds-before-status-checks: 1
 latency-wait: 20
+group-components: [scores=1]
 default-resources:
   slurm_partition: main
 """

@@ -144,8 +144,8 @@ def test_a_killed_snakemake_leaves_a_lock_that_is_explained_and_goes_on(cluster,
         project.run("--unlock")
         code, said = project.run(targets=[TARGET], check=False)
         assert code != 0
-        (command,) = re.findall(r"scancel --name=\S+", said)
-        cluster.ask(*command.split())
+        (command,) = re.findall(r"squeue --me .*? \| xargs scancel", said)
+        cluster.ask("sh", "-c", command)
     wait_for(lambda: not cluster.active(), 120, "the job does not end")
     assert [(each.id, each.state) for each in training.jobs()] == [(job.id, "CANCELLED")]
     project.run(targets=[TARGET])

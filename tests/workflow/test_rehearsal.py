@@ -26,7 +26,7 @@ def rehearse(*words):
         "--config",
         "scale=paper",
     ]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900, check=False)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=1400, check=False)
 
 
 def test_a_small_target_comes_whole_through_failures():
@@ -39,6 +39,7 @@ def test_a_small_target_comes_whole_through_failures():
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1500)
 @pytest.mark.parametrize("paper", ["msimcse", "moco_bert", "scl", "mpcl", "emma_x", "bible_test"])
 def test_the_downloads_of_a_paper_end_with_every_file_right(paper):
     done = rehearse(paper)

@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
+import crosslign
 from crosslign.config import cells, graph
 from crosslign.config.ancestors import lineage_behind
 from crosslign.config.catalog import describe, hints_text, source_kind
@@ -79,10 +80,18 @@ from snakemake.exceptions import WorkflowError
 from snakemake.persistence import ParamsChange
 
 IS_MODULE = not workflow.modifier.is_main_snakefile()
-"""Whether another workflow uses this one: its folder and its `config:` then say what is the user's."""
-source = workflow.current_basedir
-own = not hasattr(source, "__fspath__") or (IS_MODULE and Path("config").is_dir())
-ROOT = Path.cwd() if own else Path(source).parents[1]
+"""Whether another workflow uses this one: its `config:` then says what is asked for."""
+
+
+def root_of(source):
+    """The folder of the configuration: that of the run, else of the checkout that rules or library come from; they may be remote."""
+    local = [Path(source).parents[1]] if hasattr(source, "__fspath__") else []
+    folders = [Path.cwd(), *local, Path(crosslign.__file__).parents[2]]
+    found = (one for one in folders if (one / "resources" / "published").is_dir())
+    return next(found, Path.cwd())
+
+
+ROOT = root_of(workflow.current_basedir)
 # Relative, so that a project that was moved has nothing to make again.
 PUBLISHED = Path(os.path.relpath(ROOT / "resources" / "published"))
 

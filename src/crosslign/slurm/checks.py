@@ -176,4 +176,6 @@ def _require_answer(command: Sequence[str], rule: str) -> None:
     if any(word.startswith("--gpus") for word in command):
         block = "the block `where GPUs have a partition of their own` of docs/cluster.md"
         do = f"name the partition of GPUs for {rule} and its likes ({block}); else {do}"
-    raise InputError(f"Slurm takes no jobs of {rule or 'this run'}", where=" ".join(command), why=complaint, do=do)
+    raise InputError(
+        "Slurm takes no jobs of this run" + (f", refusing those of {rule}" if rule else ""), where=" ".join(command), why=complaint, do=do
+    )

@@ -163,7 +163,7 @@ def test_a_slurm_that_tells_no_limits_has_none(slurm):
 
 def test_a_refusal_names_the_rule_and_for_gpus_the_block_of_the_page(slurm):
     slurm.fails("sbatch", "Requested node configuration is not available")
-    with pytest.raises(InputError, match=r"takes no jobs of embed.*where GPUs have a partition of their own.*docs/cluster\.md"):
+    with pytest.raises(InputError, match=r"refusing those of embed.*where GPUs have a partition of their own.*docs/cluster\.md"):
         require_scheduler({"embed": {"gpu": 1}})
 
 

@@ -34,6 +34,8 @@ def _archive(source: Mapping[str, Any], folder: Path) -> Path:
     """Return the archive of a source's repository at its commit, fetched first where it is not there."""
     folder.mkdir(parents=True, exist_ok=True)
     archive = folder / f"{source['github'].replace('/', '+')}+{source['revision']}.tar.gz"
+    if archive.is_file():
+        return archive
     with locked(archive.with_name(f".{archive.name}.lock")):
         if not archive.is_file():
             at = archive_of(source)

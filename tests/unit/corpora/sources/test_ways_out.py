@@ -1,0 +1,105 @@
+"""Proxies and certificates of a site: obeyed where they work, told in words where they do not."""
+
+from __future__ import annotations
+
+import socket
+import struct
+import threading
+
+import httpx2
+import pytest
+
+from crosslign.corpora.fetch import fetch_file
+from crosslign.corpora.sources._snapshot import hub_error
+from crosslign.errors import InputError, NetworkError
+
+BODY = b"some lines\n" * 50
+FILE = {"name": "a.txt", "bytes": len(BODY)}
+
+
+def pump(source, sink):
+    while data := source.recv(65536):
+        sink.sendall(data)
+    sink.close()
+
+
+@pytest.fixture
+def socks(online):
+    """A SOCKS5 proxy without authentication that counts what it passed on."""
+    listener, passed = socket.create_server(("127.0.0.1", 0)), []
+
+    def serve():
+        while True:
+            try:
+                link, _ = listener.accept()
+            except OSError:
+                return
+            link.recv(262)
+            link.sendall(b"\x05\x00")
+            _, _, _, kind = struct.unpack("!4B", link.recv(4))
+            host = socket.inet_ntoa(link.recv(4)) if kind == 1 else link.recv(link.recv(1)[0]).decode()
+            (port,) = struct.unpack("!H", link.recv(2))
+            passed.append((host, port))
+            far = socket.create_connection(("127.0.0.1", port))
+            link.sendall(b"\x05\x00\x00\x01" + bytes(6))
+            threading.Thread(target=pump, args=(link, far), daemon=True).start()
+            pump(far, link)
+
+    threading.Thread(target=serve, daemon=True).start()
+    yield f"socks5://127.0.0.1:{listener.getsockname()[1]}", passed
+    listener.close()
+
+
+def test_a_socks_proxy_is_gone_through(socks, site, tmp_path, monkeypatch):
+    address, passed = socks
+    monkeypatch.setenv("ALL_PROXY", address)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    site.body = BODY
+    fetch_file("set", {"url": site.url.replace("127.0.0.1", "publisher.example")}, FILE, tmp_path / "set" / "a.txt", [])
+    assert (tmp_path / "set" / "a.txt").read_bytes() == BODY
+    assert [host for host, _ in passed] == ["publisher.example"]
+
+
+def test_a_proxy_that_is_none_is_named(site, tmp_path, monkeypatch):
+    monkeypatch.setenv("ALL_PROXY", "gopher://127.0.0.1:1")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with pytest.raises(InputError, match=r"the proxy cannot be used.*ALL_PROXY"):
+        fetch_file("set", {"url": "http://publisher.example/"}, FILE, tmp_path / "set" / "a.txt", [])
+
+
+@pytest.mark.parametrize("name", ["SSL_CERT_FILE", "REQUESTS_CA_BUNDLE"])
+def test_certificates_that_are_not_there_are_named(online, tmp_path, monkeypatch, name):
+    for other in ("SSL_CERT_FILE", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):
+        monkeypatch.delenv(other, raising=False)
+    monkeypatch.setenv(name, str(tmp_path / "none.pem"))
+    with pytest.raises(InputError, match=rf"{name}: the certificates cannot be read.*none\.pem"):
+        fetch_file("set", {"url": "https://publisher.example/"}, FILE, tmp_path / "set" / "a.txt", [])
+
+
+def answered(status, kind):
+    response = httpx2.Response(status, request=httpx2.Request("GET", "https://hub.example/x"), headers={"Retry-After": "300"})
+    return kind("said", response=response)
+
+
+def test_what_the_hub_refuses_says_what_to_do():
+    from huggingface_hub import errors
+
+    gated = hub_error("flores.zip", answered(403, errors.GatedRepoError), "hub:lab/set@main")
+    assert "agree to the terms" in str(gated)
+    assert "HF_TOKEN" in str(gated)
+    busy = hub_error("a.txt", answered(429, errors.HfHubHTTPError), "hub:lab/set@main")
+    assert busy.retry_after == 300
+    private = hub_error("a.txt", answered(401, errors.RepositoryNotFoundError), "hub:lab/set@main")
+    assert "misspelt" in str(private)
+    xet = hub_error("a.txt", errors.XetDownloadError("chunk"), "hub:lab/set@main")
+    assert "HF_HUB_DISABLE_XET=1" in str(xet)
+    assert hub_error("a.txt", KeyError("x"), "hub:lab/set@main") is None
+
+
+def test_a_network_that_wants_a_password_first_is_told_from_a_publisher(site, tmp_path, waits):
+    site.plan = ["511"]
+    with pytest.raises(NetworkError, match=r"sign in first.*511"):
+        fetch_file("set", {"url": site.url}, FILE, tmp_path / "set" / "a.txt", [])
+    assert not waits
