@@ -76,13 +76,22 @@ def recipe_of(options: argparse.Namespace, steps: int) -> dict[str, Any]:
     return {"system": "benchmark", "seed": 1, "parts": {}, "terms": [term], "train": train, "select": {}, "readout": readout}
 
 
+def tokenised(recipe: dict[str, Any], path: Path, model: Any, work: Path) -> dict[str, Path]:
+    """Tokenise sentence pairs for a recipe."""
+    from crosslign.training.tokenised import tokenise_examples
+
+    settings = {"max_length": recipe["train"]["max_length"], "prefix": "", "forms": ["sentences"]}
+    tokenise_examples(path, work / "tokenised", work / "tokenising", model, settings)
+    return {"pairs": work / "tokenised"}
+
+
 def fit_timed(recipe: dict[str, Any], model: Any, parts: dict[str, Any], pairs: Pairs, work: Path) -> tuple[Clock, list[float]]:
     """Train with the project's trainer; the pairs come in the order of `pairs`. Return the times and the loss of each step."""
     import pyarrow as pa
 
     from crosslign.files import write_rows
     from crosslign.training import fit as module
-    from crosslign.training.order import Order
+    from crosslign.training.draws import Order
 
     ids = [f"pair:{i}" for i in range(len(pairs))]
     columns = {"id": ids, "rows": [[i] for i in ids], "a_text": [a for a, _ in pairs], "a_lang": ["en"] * len(ids)}
@@ -98,7 +107,7 @@ def fit_timed(recipe: dict[str, Any], model: Any, parts: dict[str, Any], pairs: 
         return result
 
     with patch.object(Order, "at", in_order), patch.object(module._Run, "step", timed):
-        module.fit(recipe, {"pairs": work / "pairs.parquet"}, model, parts, None, work / "run", work / "work")
+        module.fit(recipe, tokenised(recipe, work / "pairs.parquet", model, work), model, parts, None, work / "run", work / "work")
     lines = (work / "run" / "curve.jsonl").read_text(encoding="utf-8").splitlines()
     return clock, [json.loads(line)["loss"] for line in lines]
 

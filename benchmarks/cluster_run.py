@@ -20,7 +20,7 @@ from cluster_simulation import CORES, JOBS, PAPERS, tasks
 
 from crosslign.planning.simulation import longest_path, simulate
 
-COPIED = ("Snakefile", "config", "workflow", "resources", "profiles", "envs")
+COPIED = ("Snakefile", "config", "workflow", "profiles", "envs")
 NAP = """
 import os as _os
 from crosslign.planning.graph import Planned as _Planned

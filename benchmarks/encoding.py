@@ -13,7 +13,7 @@ need no package, no file and no network.
 
     python benchmarks/encoding.py --texts FILE         # one sentence a line; without it, verses of the quick start's Bible
     python benchmarks/encoding.py --precision fp32     # ours in float32 (default: bf16 where its cosine is 0.9999)
-    python benchmarks/encoding.py --encoder me5_small  # any encoder of config/encoders.yaml that a package holds
+    python benchmarks/encoding.py --encoder me5_small  # any encoder of the catalog that a package holds
     python benchmarks/encoding.py --device cuda        # the same on a GPU
     python benchmarks/encoding.py --device cuda --shape xlm_r_large    # or minilm_l6: random weights, random sentences
 """

@@ -156,7 +156,7 @@ def main() -> None:
     """Find data and encoder, and compare."""
     command = parser(__doc__)
     command.add_argument("--langs", nargs="+", default=["deu", "fra", "rus", "cmn"], help="languages of Tatoeba, as its files name them")
-    command.add_argument("--encoder", default="minilm_l6", help="an encoder of config/encoders.yaml that a package holds")
+    command.add_argument("--encoder", default="minilm_l6", help="an encoder of the catalog that a package holds")
     command.add_argument("--folder", type=Path, help="where the encoder lies, or is put")
     command.add_argument("--precision", choices=("fp32", "bf16"), default="fp32")
     command.add_argument("--tolerance", type=float, default=0.002)

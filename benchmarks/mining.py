@@ -183,7 +183,7 @@ def arguments() -> argparse.Namespace:
     command.add_argument("--device", default="cpu")
     command.add_argument("--without-sentence-transformers", action="store_true")
     command.add_argument("--real", action="store_true", help="sentences of the official files, where CROSSLIGN_MIRROR says, encoded")
-    command.add_argument("--encoder", default="minilm_l6", help="for --real: an encoder of config/encoders.yaml that a package holds")
+    command.add_argument("--encoder", default="minilm_l6", help="for --real: an encoder of the catalog that a package holds")
     command.add_argument("--folder", type=Path, help="where the encoder lies, or is put")
     return command.parse_args()
 

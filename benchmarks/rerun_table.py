@@ -31,7 +31,7 @@ def main() -> None:
     whole, single = [], []
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for part in ("config", "workflow", "resources", "profiles", "envs"):
+        for part in ("config", "workflow", "profiles", "envs"):
             shutil.copytree(ROOT / part, folder / part)
         shutil.copy(ROOT / "Snakefile", folder)
         for _ in range(repeats):

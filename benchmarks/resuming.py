@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from _common import ROOT, machine, parser, versions
-from _training import LEARNING_RATE, TEMPERATURE, recipe_of
+from _training import LEARNING_RATE, TEMPERATURE, recipe_of, tokenised
 from training_memory import tiny_encoder, write_examples
 
 PAST = 3
@@ -57,7 +57,7 @@ def ours(folder: Path, work: Path, steps: int, batch: int, stop: int | None) -> 
     recipe["train"] |= {"checkpoint_every": steps // 2, "checkpoint_minutes": 1e9}
     model = Model.load({"main": folder})
     start = time.perf_counter()
-    module.fit(recipe, {"pairs": work.parent / "pairs.parquet"}, model, {}, None, work / "run", work / "work")
+    module.fit(recipe, tokenised(recipe, work.parent / "pairs.parquet", model, work.parent), model, {}, None, work / "run", work / "work")
     lines = (work / "run" / "curve.jsonl").read_text(encoding="utf-8").splitlines()
     return {"first": marks[0] - start, "done": len(marks), "losses": [json.loads(line)["loss"] for line in lines][steps // 2 :]}
 

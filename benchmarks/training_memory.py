@@ -49,41 +49,47 @@ def write_examples(path: Path, rows: int) -> None:
             writer.write_table(pa.table(columns).cast(SCHEMAS["pairs"]))
 
 
-def write_store(path: Path, folder: Path, partial: Path, model: Any, key: Any, stop: Any) -> None:
-    """Write the files of a store, with drawn token ids, in place of the store's own way."""
+def write_copy(path: Path, folder: Path, model: Any) -> None:
+    """Write a tokenised copy with drawn token ids, in the form of `tokenise_examples`."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
     from crosslign.files import write_json
-    from crosslign.training.tokenised import CHUNK
+    from crosslign.training.tokenised import FACTS, LONGEST, SHARD, TOKENS, TRUNCATED, tokenizer_key
 
     folder.mkdir()
-    source, draw = pq.ParquetFile(path), np.random.default_rng(2)
-    rows = source.metadata.num_rows
-    with pa.OSFile(str(folder / "rows.arrow"), "wb") as sink, pa.ipc.new_file(sink, source.schema_arrow) as arrow:
-        for batch in source.iter_batches(CHUNK):
-            arrow.write_batch(batch)
-    starts = np.concatenate([[0], np.cumsum(draw.integers(8, 17, 2 * rows))]).astype(np.int64)
-    starts.tofile(folder / "starts.bin")
-    np.arange(0, 2 * rows + 1, 2, dtype=np.int64).tofile(folder / "rows.bin")
-    draw.integers(5, 100, int(starts[-1]), dtype=np.int32).tofile(folder / "tokens.bin")
-    counts = {"rows": rows, "texts": 2 * rows, "tokens": int(starts[-1]), "truncated": 0}
-    write_json(folder / "facts.json", {"key": key, **counts})
+    source, draw, tokens = pq.ParquetFile(path), np.random.default_rng(2), 0
+    total, waiting = source.metadata.num_rows, source.schema_arrow.empty_table()
+    batches = source.iter_batches(SHARD)
+    for number in range(-(-total // SHARD)):
+        while waiting.num_rows < min(SHARD, total - number * SHARD):
+            waiting = pa.concat_tables([waiting, pa.Table.from_batches([next(batches)])])
+        rows, waiting = waiting.slice(0, SHARD).combine_chunks(), waiting.slice(SHARD)
+        lengths = draw.integers(8, 17, 2 * len(rows))
+        ends = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
+        ids = pa.ListArray.from_arrays(ends, draw.integers(5, 100, int(ends[-1]), dtype=np.int32))
+        rows = rows.append_column(TOKENS, pa.ListArray.from_arrays(np.arange(0, 2 * len(rows) + 1, 2, dtype=np.int32), ids))
+        rows = rows.append_column(LONGEST, pa.array(lengths.reshape(-1, 2).max(1).astype(np.int32)))
+        rows = rows.append_column(TRUNCATED, pa.array(np.zeros(len(rows), np.int32)))
+        with pa.OSFile(str(folder / f"{number:06}.arrow"), "wb") as sink, pa.ipc.new_stream(sink, rows.schema) as stream:
+            stream.write_table(rows)
+        tokens += int(ends[-1])
+    facts = {"examples": "", "tokenizers": {name: tokenizer_key(member.tokenizer) for name, member in model.members.items()}}
+    write_json(folder / FACTS, {**facts, "forms": ["sentences"], "rows": total, "texts": 2 * total, "tokens": tokens, "truncated": 0})
 
 
 def one_opening(folder: Path, encoder: Path, batches: int, by_length: bool) -> None:
     """Open the store, draw batches, and print what it took."""
     from crosslign.encoders.model import Model
-    from crosslign.training import store as module
-    from crosslign.training.order import Order
+    from crosslign.training.draws import Order
     from crosslign.training.store import Store
 
-    module.write_tokenised = write_store  # type: ignore[attr-defined,assignment]
-
     model = Model.load({"main": encoder})
+    if not (folder / "store").exists():
+        write_copy(folder / "pairs.parquet", folder / "store", model)
     before, start = memory("RssAnon"), time.perf_counter()
     peak_before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    store = Store.open(folder / "pairs.parquet", folder / "store", model, 32)
+    store = Store(folder / "store", model)
     order = Order("pairs", store.rows, 64, 42, store.lengths if by_length else None)
     store.batch(order.at(0), 0)
     first = time.perf_counter() - start
@@ -105,12 +111,13 @@ def one_opening(folder: Path, encoder: Path, batches: int, by_length: bool) -> N
 def tokenising(folder: Path, encoder: Path, rows: int) -> float:
     """Return pairs a second that the store tokenises."""
     from crosslign.encoders.model import Model
-    from crosslign.training.store import Store
+    from crosslign.training.tokenised import tokenise_examples
 
-    model = Model.load({"main": encoder})
+    model = Model.load({"main": encoder}, weights=False)
     write_examples(folder / "some.parquet", rows)
+    settings = {"max_length": 32, "prefix": "", "forms": ["sentences"]}
     start = time.perf_counter()
-    Store.open(folder / "some.parquet", folder / "some", model, 32)
+    tokenise_examples(folder / "some.parquet", folder / "some", folder / "some.work", model, settings)
     return rows / (time.perf_counter() - start)
 
 

@@ -22,8 +22,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from _common import ROOT, machine, parser, timed, versions
+from _common import machine, parser, timed, versions
 
+from crosslign.paths import CATALOG
 from crosslign.threads import limit_threads
 
 BATCH = 32
@@ -34,7 +35,7 @@ Translate = Callable[[list[str]], list[str]]
 
 def own_sentences() -> list[str]:
     """Return the distinct English sentences that the project holds."""
-    files = [ROOT / "resources" / "written" / name for name in ("sts_en.tsv", "nli_en.tsv")]
+    files = [CATALOG / "resources" / "written" / name for name in ("sts_en.tsv", "nli_en.tsv")]
     cells = (cell for path in files for line in path.read_text(encoding="utf-8").splitlines()[1:] for cell in line.split("\t"))
     return list(dict.fromkeys(cell for cell in cells if " " in cell))
 

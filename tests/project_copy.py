@@ -7,11 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+from crosslign.paths import CATALOG
+
 ROOT = Path(__file__).resolve().parents[1]
 WORKFLOW = ("Snakefile", "workflow", "profiles", "envs")
 
 
-def copy_project(target, names=(*WORKFLOW, "config", "resources", "CITATION.cff", "LICENSE")):
+def copy_project(target, names=(*WORKFLOW, "config", "CITATION.cff", "LICENSE")):
     target.mkdir(parents=True, exist_ok=True)
     for name in names:
         source = ROOT / name
@@ -20,6 +22,15 @@ def copy_project(target, names=(*WORKFLOW, "config", "resources", "CITATION.cff"
         else:
             shutil.copy(source, target / name)
     return target
+
+
+def own_copy(folder, file):
+    """Return a file of a project's folder, such as `config/tasks.yaml`; where it has none, the catalog's is copied there first."""
+    path = folder / file
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(CATALOG / file.removeprefix("config/"), path)
+    return path
 
 
 MESSAGES = {
@@ -31,6 +42,7 @@ MESSAGES = {
     "fetch_model": r"Fetching the translation model (?P<model>\S+)",
     "build_view": r"Making the view (?P<view>\S+)",
     "build_examples": r"Building the training set (?P<examples>\S+)",
+    "tokenise": r"Tokenising the training set (?P<examples>\S+) \(",
     "train_system": r"Training (?P<run>\S+)",
     "embed": r"Encoding \S+ with (?P<run>\S+)",
     "score": r"Scoring (?P<run>\S+) on",
@@ -88,7 +100,7 @@ class Workflow:
         return jobs_of(self.run("-n", *arguments, scale=scale, config=config))
 
     def edit(self, file, old, new):
-        path = self.folder / file
+        path = own_copy(self.folder, file)
         text = path.read_text(encoding="utf-8")
         assert old in text
         path.write_text(text.replace(old, new, 1), encoding="utf-8")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 
 import pytest
+from tokenise import tokenised
 
 
 @pytest.fixture
@@ -42,7 +43,8 @@ def train(trial_kinds, tiny_encoder, pairs_file, groups_file, tmp_path):
         parts = build_parts(recipe, model) if parts is None else parts
         examples = {"pairs": pairs_file, "groups": groups_file}
         used = {term["examples"]: examples[term["examples"]] for term in recipe["terms"]}
-        summary = fit(recipe, used, model, parts, dev, tmp_path / name, tmp_path / f"{name}-work")
+        sets = tokenised(recipe, used, model, tmp_path / f"{name}-sets")
+        summary = fit(recipe, sets, model, parts, dev, tmp_path / name, tmp_path / f"{name}-work")
         return summary, tmp_path / name
 
     return run

@@ -220,6 +220,8 @@ def look_cut_short(number: int):
 
 def main(arguments: dict) -> int:
     """Train as `arguments` says; print the error of a stopped run and return its exit code."""
+    from tokenise import tokenised
+
     from crosslign.encoders.model import Model
     from crosslign.threads import limit_threads
     from crosslign.training.checkpoint import Checkpoints
@@ -240,7 +242,7 @@ def main(arguments: dict) -> int:
             if isinstance(module, nn.Dropout) and "dropout" in arguments:
                 module.p = arguments["dropout"]
     parts = build_parts(arguments["recipe"], model)
-    examples = {name: Path(path) for name, path in arguments["examples"].items()}
+    examples = tokenised(arguments["recipe"], arguments["examples"], model, Path(arguments["out"]).with_name("sets"))
     try:
         dev = look_cut_short(arguments["cut_short"]) if "cut_short" in arguments else None
         fit(arguments["recipe"], examples, model, parts, dev, Path(arguments["out"]), Path(arguments["checkpoints"]))

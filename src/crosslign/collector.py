@@ -1,4 +1,4 @@
-"""Python's collector of unreachable objects, told that nearly all objects of a short process stay."""
+"""Settings of Python's garbage collector for short processes, whose objects nearly all live to the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Times that people read."""
+"""Durations in words: `1 h 5 min`."""
 
 from __future__ import annotations
 

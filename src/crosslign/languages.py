@@ -18,7 +18,7 @@ SCRIPTS: dict[str, tuple[str, ...]] = {
 """Unicode scripts of languages that are not written in Latin letters, by code."""
 
 CHARACTER_UNITS = frozenset({"zh", "ja", "th", "km", "lo", "my"})
-"""Languages whose lengths are counted in characters, because they put no space between words (PROTOCOLS A.6.5)."""
+"""Languages whose lengths are counted in characters, because they put no space between words (docs/papers/emma_x.md)."""
 
 ISO_639_3 = {
     "ara": "ar", "bul": "bg", "cmn": "zh", "deu": "de", "ell": "el", "eng": "en", "fra": "fr", "hin": "hi", "rus": "ru", "spa": "es",

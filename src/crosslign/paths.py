@@ -20,8 +20,22 @@ COUNTS = "counts"
 """Folder of counts among the scores, and what their records name in place of a task."""
 SHARED = ("downloads", "models")
 """Folders beside those of the scales, which share them."""
+CATALOG = Path(__file__).parent / "catalog"
+"""Entries and files that come with the library; a file of the project's own of the same place below its folder goes before them."""
+PUBLISHED = Path("resources", "published")
+"""Where the figures that papers printed lie, in a project and in the catalog."""
 ORIGIN = "origin.txt"
 """Names the group that a folder of scores came from."""
+
+
+def own_or_catalog(own: Path, place: str | Path) -> Path:
+    """Return a file or folder that a project may have: its own where there is one, else the catalog's where that has it."""
+    return CATALOG / place if not own.exists() and (CATALOG / place).exists() else own
+
+
+def printed_path(folder: Path, table: str) -> Path:
+    """Return the figures that were printed under a table's name: those of the project's `resources/published`, else the catalog's."""
+    return own_or_catalog(folder / f"{table}.csv", PUBLISHED / f"{table}.csv")
 
 
 def resamples_path(score: Path) -> Path:
@@ -68,7 +82,7 @@ class Paths:
 
     @property
     def shared(self) -> Path:
-        """Folder of what scales share, downloads and models of the hub; stand-ins and what they need lie under their scale."""
+        """Folder of what scales share, downloads and models of the hub; synthetic data and what they need lie under their scale."""
         return self.results if self.stand_in else self.root
 
     @property
@@ -85,7 +99,7 @@ class Paths:
         return self.results / "encoders" / encoder
 
     def corpus(self, corpus: str, langs: str) -> Path:
-        """Clean rows of a corpus that is no evaluation set; `langs` is what `crosslign.config.graph.corpus_langs` calls its languages."""
+        """Clean rows of a corpus that is no evaluation corpus; `langs` is what `config.graph.corpus_langs` calls its languages."""
         return self.results / "corpora" / corpus / f"{langs}.parquet"
 
     def evaluation(self, corpus: str, part: str) -> Path:
@@ -117,13 +131,12 @@ class Paths:
         """Working folder of a training, for resume only."""
         return self.results / "checkpoints" / run
 
-    @property
-    def tokenised(self) -> Path:
-        """Tokenised training sets that the trainings of a scale share; emptied when all is built."""
-        return self.results / "tokenised"
+    def tokenised(self, examples: str, key: str) -> Path:
+        """A tokenised training set, until the last training has read it; `key` says how (`crosslign.config.tokenised`)."""
+        return self.results / "tokenised" / f"{examples}-{key}"
 
     def embeddings(self, run: str, checkpoint: str, readout: str, text_set: str) -> Path:
-        """One matrix, row-aligned with the texts of its text set."""
+        """One matrix, row-aligned with the texts of its evaluation corpus."""
         return self.results / "embeddings" / run / checkpoint / readout / f"{text_set}.npy"
 
     def score(self, run: str, checkpoint: str, readout: str, task: str) -> Path:
@@ -167,7 +180,7 @@ class Paths:
         return self.results / "crates" / f"{table}.crate.zip"
 
     def overlap(self, form: str) -> Path:
-        """One format (csv, md) of the overlap of corpora and evaluation sets."""
+        """One format (csv, md) of the overlap of corpora and evaluation corpora."""
         return self.results / f"overlap.{form}"
 
     def overview(self, form: str) -> Path:

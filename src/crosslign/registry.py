@@ -1,4 +1,4 @@
-"""Registries: the implementations of one seam, each in a module of its own, called as the YAML calls it."""
+"""Registries: the implementations of one extension point, each in a module of its own, called as the YAML calls it."""
 
 from __future__ import annotations
 
@@ -82,17 +82,17 @@ def since_first(version: int) -> dict[str, int]:
 
 
 class Registry(Generic[T]):
-    """Named implementations of one seam.
+    """Named implementations of one extension point.
 
     An implementation called `moses` is the function or class decorated with `register` in the module
-    `moses` of the seam's package; adding one is adding that module. Modules load when first asked for.
+    `moses` of the extension point's package; adding one is adding that module. Modules load when first asked for.
 
-    Its version is a number that a person raises when results change: it alone, and not the code, makes what rests on the
+    Its version is a number that a person raises when results change: it alone, and not the code, makes what depends on the
     implementation again (docs/trust.md, What is made again).
 
     Args:
         kind: what is registered, in the singular, as error messages name it.
-        package: dotted name of the seam's package; modules that begin with `_` are helpers.
+        package: dotted name of the extension point's package; modules that begin with `_` are helpers.
     """
 
     def __init__(self, kind: str, package: str) -> None:

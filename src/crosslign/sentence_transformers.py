@@ -32,9 +32,9 @@ from transformers import TrainerCallback
 from crosslign.config.entry_keys import options_of
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Objective, Part, checked_inputs, checked_loss
+from crosslign.objectives.contract import Batch, Input, Objective, Part, checked_loss, plan_of
 from crosslign.objectives.saved_parts import make_part
-from crosslign.training.seeds import derive, torch_generator
+from crosslign.training.draws import derive, torch_generator
 
 STATE_FILE = "crosslign_loss.pt"
 MAIN = "main"
@@ -173,7 +173,7 @@ class ObjectiveLoss(nn.Module):
         keys: _Given | None = None
         losses = []
         for term, (weight, objective) in self.terms.items():
-            inputs = checked_inputs(term, objective.inputs(batch, torch_generator(self.seed, "draw", "train", self.step)))
+            inputs = plan_of(term, objective, batch, torch_generator(self.seed, "draw", "train", self.step))
             vectors = {}
             for name, item in inputs.items():
                 if item.pair_texts is not None:

@@ -1,4 +1,4 @@
-"""What a job's libraries may take: threads declared are threads used, and nothing is loaded that no job needs."""
+"""Threads of a job's libraries, limited to those that its rule declares; pandas is kept from loading."""
 
 from __future__ import annotations
 
@@ -7,8 +7,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-SLURM_CPUS = "SLURM_CPUS_PER_TASK"
-MOST_PROCESSES = 16
 VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "RAYON_NUM_THREADS", "POLARS_MAX_THREADS")
 
 
@@ -62,9 +60,3 @@ def do_without_pandas() -> None:
         pyarrow.array([0])
     finally:
         sys.meta_path.remove(_NoPandas)
-
-
-def processes_given() -> int:
-    """Return how many processes may work where no byte depends on it: the CPUs that Slurm gave the job, else its threads; at most 16."""
-    given = os.environ.get(SLURM_CPUS) or os.environ.get(VARIABLES[0]) or "1"
-    return max(1, min(MOST_PROCESSES, int(given)))

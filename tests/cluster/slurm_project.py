@@ -9,7 +9,7 @@ import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from project_copy import environment
+from project_copy import environment, own_copy
 
 PATIENCE = float(os.environ.get("CROSSLIGN_PATIENCE", "1"))
 """Factor on every time limit of these tests, for busy machines."""
@@ -77,7 +77,7 @@ class SlurmProject:
                     process.wait()
 
     def edit(self, file, old, new):
-        path = self.folder / file
+        path = own_copy(self.folder, file)
         text = path.read_text(encoding="utf-8")
         assert old in text, (file, old)
         path.write_text(text.replace(old, new), encoding="utf-8")

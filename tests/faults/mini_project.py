@@ -13,7 +13,9 @@ import sysconfig
 import venv
 from pathlib import Path
 
-from project_copy import ROOT, WORKFLOW, copy_project, environment
+from project_copy import WORKFLOW, copy_project, environment, own_copy
+
+from crosslign.paths import CATALOG
 
 WRITTEN = ("nli_en.tsv", "sts_en.tsv", "sts_de.tsv")
 
@@ -25,7 +27,7 @@ def make_project(target: Path) -> Path:
     (target / "resources" / "written").mkdir(parents=True, exist_ok=True)
     (target / "resources" / "published").mkdir(exist_ok=True)
     for name in WRITTEN:
-        shutil.copy(ROOT / "resources" / "written" / name, target / "resources" / "written" / name)
+        shutil.copy(CATALOG / "resources" / "written" / name, target / "resources" / "written" / name)
     return target
 
 
@@ -116,7 +118,7 @@ class Mini:
 
     def edit(self, file: str, old: str, new: str) -> None:
         """Replace a text that must be there."""
-        path = self.folder / file
+        path = own_copy(self.folder, file)
         text = path.read_text(encoding="utf-8")
         assert old in text
         path.write_text(text.replace(old, new, 1), encoding="utf-8")

@@ -122,11 +122,11 @@ def test_f13_a_file_of_ones_own_that_is_not_there_is_named_before_anything_is_fe
     (mini.folder / text).rename(mini.folder / "sts_de.tsv")
     done = mini.run(check=False)
     assert done.returncode == 2
-    assert f"error: config/corpora.yaml: sources.written.local: a file of your own is missing; {text}. " in done.stdout
+    assert f"error: config/corpora.yaml: sources.own_texts.local: a file of your own is missing; {text}. " in done.stdout
     assert "Fetching" not in done.stdout
     assert not (mini.results.parent / "downloads").exists()
     (mini.folder / "sts_de.tsv").rename(mini.folder / text)
-    assert "Fetching sts_de.tsv" in mini.run("results/downloads/written/sts_de.tsv").stdout
+    assert "Fetching sts_de.tsv" in mini.run("results/downloads/own_texts/sts_de.tsv").stdout
 
 
 def test_f13_norwegian_and_other_words_of_yaml_1_1_stay_text(tmp_path):

@@ -25,6 +25,7 @@ from crosslign.files import write_json, write_rows
 from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.files.rows import SCHEMAS
 from crosslign.mining.knn import neighbours
+from crosslign.paths import CATALOG
 from crosslign.provenance.verify import verify
 from crosslign.reporting.published import read_published
 from crosslign.reporting.values import find_record
@@ -94,7 +95,7 @@ def test_f33_a_row_whose_training_text_was_not_searched_says_so(tmp_path):
 
 @pytest.mark.parametrize("typo", ["0.931", "9310", "-93.1", "nan", "93,1"])
 def test_f35_a_typo_in_a_published_figure_is_refused(tmp_path, typo):
-    source = ROOT / "resources" / "published" / "msimcse_table3.csv"
+    source = CATALOG / "resources" / "published" / "msimcse_table3.csv"
     with open(source, encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     place = next(n for n, row in enumerate(rows) if row["direction"])
@@ -111,7 +112,7 @@ def test_f35_a_typo_in_a_published_figure_is_refused(tmp_path, typo):
 
 
 def test_f35_all_figures_of_the_papers_are_in_range():
-    tables = {path.stem: read_published(path.parent, path.stem) for path in (ROOT / "resources" / "published").glob("*_table*.csv")}
+    tables = {path.stem: read_published(path.parent, path.stem) for path in (CATALOG / "resources" / "published").glob("*_table*.csv")}
     assert {name.rsplit("_", 1)[0] for name in tables} == {"msimcse", "moco_bert", "scl", "mpcl", "emma_x"}
     assert not [name for name, table in tables.items() if not table._figures]
 

@@ -68,6 +68,7 @@ KILLED_AT = {
     "build_corpus": 2,
     "build_evaluation": 4,
     "build_examples": 2,
+    "tokenise": 1,
     "train_system": 1,
     "embed": 2,
     "score": 3,
@@ -81,7 +82,7 @@ renames, real = 0, Path.replace
 def replace(self, target):
     global renames
     parts = Path(target).parts
-    renames += not {"checkpoints", "tokenised"} & set(parts) and not any(part.endswith(".part") for part in parts)
+    renames += "checkpoints" not in parts and not any(part.endswith(".part") for part in parts)
     if renames == int(os.environ["KILLED_AT"]):
         Path(os.environ["KILLED_NOTE"]).touch()
         os.kill(os.getpid(), signal.SIGKILL)

@@ -25,6 +25,7 @@ from crosslign.corpora.joined import join
 from crosslign.corpora.stand_ins._file import write_file
 from crosslign.corpora.stand_ins._sentences import load_sentences
 from crosslign.files import write_rows
+from crosslign.paths import CATALOG
 from crosslign.views import VIEWS, Setting
 from crosslign.views.build import view_schema
 
@@ -41,14 +42,14 @@ NAMES = ("member", "codes", "sides", "file_langs")
 @functools.cache
 def project():
     """Return the project with every paper, at scale quick."""
-    papers = sorted(path.stem for path in (ROOT / "config" / "papers").glob("*.yaml"))
+    papers = sorted(path.stem for path in (CATALOG / "papers").glob("*.yaml"))
     given = {"scale": "quick", "papers": papers, "results": str(FOLDER / "results")}
     return load_project(ROOT, read_settings([ROOT / "config" / "config.yaml"], given))
 
 
 @functools.cache
 def sentences():
-    return load_sentences(ROOT / "resources" / "written")
+    return load_sentences(CATALOG / "resources" / "written")
 
 
 def digest(value: Any) -> str:

@@ -9,7 +9,7 @@ import re
 import numpy as np
 import pyarrow as pa
 from golden import Case
-from material import FOLDER, ROOT, rows_digest
+from material import FOLDER, rows_digest
 from number_cases import READOUT, SENTENCES, TINY, digest, numbers
 from safetensors.torch import load_file
 
@@ -19,10 +19,12 @@ from crosslign.files import iter_rows, read_json, write_rows
 from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.files.rows import SCHEMAS
 from crosslign.jobs.job import Job, all_paths
+from crosslign.paths import CATALOG
 from crosslign.stages import STAGES
+from crosslign.training.tokenised import TOKENS, shards
 
 RESULTS = FOLDER / "results" / "golden"
-OWN = {"local": str(ROOT / "resources" / "written"), "licence": "CC0-1.0"}
+OWN = {"local": str(CATALOG / "resources" / "written"), "licence": "CC0-1.0"}
 NLI = {"kind": "labelled", "reader": "nli_tsv", "langs": ["en"], "labels": ["entailment", "neutral", "contradiction"], "licence": "CC0-1.0"}
 NLI |= {"filters": [{"identical_pair": {}}, {"length": {"min_words": 2}}]}
 VERSES = {
@@ -177,12 +179,21 @@ def examples():
 
 
 @functools.cache
+def tokenised():
+    out = RESULTS / "tokenised" / "nli-0"
+    recipe = {"examples": "nli", "encoders": {"main": "tiny"}, "max_length": TRAIN["max_length"], "prefix": "", "forms": ["sentences"]}
+    inputs = {"examples": examples()[0], "encoders": [encoder()[0]]}
+    places = {"members": {"main": str(encoder()[0] / "main")}, "work": str(FOLDER / "tokenising")}
+    return out, run("tokenise", recipe, inputs, {"folder": out}, **places)
+
+
+@functools.cache
 def system():
     out = RESULTS / "systems" / "G-s1"
     inputs = {"examples": {"nli": examples()[0]}, "base": [encoder()[0]], "selection": {"sts": parts()}}
+    inputs["derived"] = {"nli": tokenised()[0]}
     more = {"members": {"main": str(encoder()[0] / "main")}, "tasks": {"sts": TASK}}
-    places = {"checkpoints": str(FOLDER / "checkpoints"), "tokenised": str(FOLDER / "tokenised")}
-    return out, run("train_system", RECIPE, inputs, {"folder": out}, **more, **places)
+    return out, run("train_system", RECIPE, inputs, {"folder": out}, **more, checkpoints=str(FOLDER / "checkpoints"))
 
 
 @functools.cache
@@ -298,6 +309,11 @@ def _weights(path):
     return {name: numbers(tensor.numpy(), 2) for name, tensor in sorted(load_file(path / "main" / "model.safetensors").items())}
 
 
+def _tokens():
+    """The token ids of the first rows."""
+    return shards(tokenised()[0])[:4][TOKENS]
+
+
 def _trained():
     folder, counts = system()
     curve = [json.loads(line) for line in (folder / "curve.jsonl").read_text(encoding="utf-8").splitlines()]
@@ -319,7 +335,7 @@ def _stand_in():
     entry = {"stand_in": "bitext_tsv", "licence": "CC0-1.0"}
     out = {"x_en-de.tsv": RESULTS / "downloads" / source / "x_en-de.tsv"}
     recipe = {"source": source, "entry": entry, "files": [{"name": "x_en-de.tsv"}]}
-    sentences = [path for path in sorted((ROOT / "resources" / "written").iterdir()) if path.is_file()]
+    sentences = [path for path in sorted((CATALOG / "resources" / "written").iterdir()) if path.is_file()]
     run("write_stand_in", recipe, {"sentences": sentences}, out)
     return {name: content_digest(path.read_bytes()) for name, path in out.items()}
 
@@ -344,6 +360,7 @@ STAGE = {
     "build_evaluation": (lambda: [*map(rows, parts().values()), sts()[1]], {"entry": STS}),
     "build_view": (lambda: [rows(view()[0]), view()[1]], {"entry": {"builder": "code_switch"}}),
     "build_examples": (lambda: [rows(examples()[0]), examples()[1]], {"entry": {"builder": "nli_triplets"}}),
+    "tokenise": (lambda: [_tokens(), tokenised()[1]], {}),
     "train_system": (_trained, RECIPE),
     "embed": (lambda: [numbers(row, 3) for row in np.load(embeddings()[0])[:12]], {}),
     "score": (_scored, {"task_entry": TASK}),

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import methods
 import pytest
+from tokenise import tokenised
 
 
 @pytest.fixture(scope="session")
@@ -33,7 +34,8 @@ def fitted(examples, tiny_encoder, tmp_path, one_thread):
             if isinstance(module, nn.Dropout) and dropout is None:
                 module.p = 0.0
         used = {term["examples"]: examples[term["examples"]] for term in recipe["terms"]}
-        summary = fit(recipe, used, model, parts, dev, tmp_path / name, tmp_path / f"{name}-work")
+        sets = tokenised(recipe, used, model, tmp_path / f"{name}-sets")
+        summary = fit(recipe, sets, model, parts, dev, tmp_path / name, tmp_path / f"{name}-work")
         curve = [json.loads(line) for line in (tmp_path / name / "curve.jsonl").read_text().splitlines()]
         return SimpleNamespace(summary=summary, losses=[line["loss"] for line in curve], folder=tmp_path / name, model=model)
 

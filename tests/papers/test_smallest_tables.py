@@ -7,12 +7,14 @@ import csv
 import json
 import math
 import re
+import shutil
 
 import pytest
 from project_copy import Workflow, copy_project
 
 from crosslign.config.load import load_project
 from crosslign.files.sheets import read_csv
+from crosslign.paths import CATALOG, PUBLISHED
 
 TABLES = ("msimcse_table7", "moco_bert_table1", "scl_table7", "mpcl_table2", "emma_x_table5")
 PAPERS = ["msimcse", "moco_bert", "scl", "mpcl", "emma_x"]
@@ -41,7 +43,7 @@ def cells_of(built, table):
 def printed(built, table):
     """Figures of a paper's table by (heading, label, model, task, subset, metric), and by fewer of them where a row says no more."""
     found = {}
-    with open(built.folder / "resources" / "published" / f"{table}.csv", encoding="utf-8", newline="") as file:
+    with open(CATALOG / PUBLISHED / f"{table}.csv", encoding="utf-8", newline="") as file:
         for row in csv.DictReader(file):
             place = (row["model"], row["task"], row["subset"], row["metric"])
             for heading, label in ((row["group"], row["model_label"]), (row["group"], None), (None, None)):
@@ -107,7 +109,10 @@ def test_training_moves_what_is_scored(built):
 
 
 def test_a_changed_published_figure_makes_its_table_again_and_nothing_else(built):
-    path = built.folder / "resources" / "published" / "scl_table7.csv"
+    path = built.folder / PUBLISHED / "scl_table7.csv"
+    path.parent.mkdir(parents=True)
+    for name in ("scl_table7.csv", "errata.csv"):
+        shutil.copy(CATALOG / PUBLISHED / name, path.parent)
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("XLM", "xlm", 1), encoding="utf-8")
     try:

@@ -18,6 +18,7 @@ from crosslign.encoders.model import Model
 from crosslign.encoders.prepare import prepare_encoder
 from crosslign.encoders.text_sets import embed_text_set
 from crosslign.errors import NetworkError
+from crosslign.paths import CATALOG
 from crosslign.reporting.published import read_published
 from crosslign.tasks.write import score_run
 
@@ -113,7 +114,7 @@ def _records(project, mirror, encoder, task, files, langs, tmp_path):
 
 
 def _check(records, printed, subsets, metric, direction=""):
-    published = read_published(ROOT / "resources" / "published", "e5_calibration")
+    published = read_published(CATALOG / "resources" / "published", "e5_calibration")
     for subset in subsets:
         value = next(r.value for r in records if (r.subset, r.metric, r.protocol, r.direction or "") == (subset, metric, "", direction))
         place = {"task": printed, "subset": subset, "metric": metric}

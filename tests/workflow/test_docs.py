@@ -4,7 +4,7 @@ import json
 import re
 import shutil
 
-from project_copy import ROOT, jobs_of
+from project_copy import ROOT, jobs_of, own_copy
 from ruamel.yaml import YAML
 
 
@@ -16,7 +16,7 @@ def blocks(page):
 def add(workflow, file, block):
     """Merge a block of a page into a configuration file; rows of a table are put behind those that are there."""
     yaml = YAML()
-    path = workflow.folder / file
+    path = own_copy(workflow.folder, file)
     content = yaml.load(path.read_text(encoding="utf-8"))
     for section, entries in block.items():
         for name, entry in entries.items():
@@ -69,7 +69,7 @@ def test_a_recipe_of_ones_own_resolves(untouched):
 
 def test_a_cross_encoder_with_a_regulariser_is_built_from_its_recipe(changed):
     (recipe,) = blocks("methods.md")
-    path = changed.folder / "config" / "papers" / "quickstart.yaml"
+    path = own_copy(changed.folder, "config/papers/quickstart.yaml")
     with open(path, "a", encoding="utf-8") as file:
         YAML().dump({"finetunes": recipe.pop("finetunes")}, file)
     add(changed, "config/papers/quickstart.yaml", recipe)

@@ -6,9 +6,10 @@ import os
 import re
 import shutil
 
-from project_copy import Workflow, jobs_of
+from project_copy import Workflow, jobs_of, own_copy
 
 from crosslign.cli.main import main
+from crosslign.paths import CATALOG, PUBLISHED
 
 
 def test_every_stage_leaves_artefacts_with_lineage(finished):
@@ -114,7 +115,16 @@ def test_a_changed_recipe_reruns_its_system_and_what_hangs_on_it_and_nothing_els
     jobs = changed.planned()
     systems = {name for rule, name in jobs if rule == "train_system"}
     assert {name.split(",")[0] for rule, name in jobs if rule in ("train_system", "embed", "score")} == {"run=QS-XA-s42"}, systems
-    assert {rule for rule, _ in jobs} == {"train_system", "embed", "score", "make_table", "draw_figure", "write_overview", "write_report"}
+    assert {rule for rule, _ in jobs} == {
+        "tokenise",
+        "train_system",
+        "embed",
+        "score",
+        "make_table",
+        "draw_figure",
+        "write_overview",
+        "write_report",
+    }
 
 
 PAGES = {"make_table", "write_overview", "write_report"}
@@ -127,15 +137,16 @@ def test_a_changed_footnote_remakes_its_table_and_the_pages_and_nothing_else(cha
 
 
 def test_a_published_figure_remakes_its_table_and_the_pages_and_nothing_else(changed):
-    heads = (changed.folder / "resources" / "published" / "msimcse_table7.csv").read_text(encoding="utf-8").splitlines()[0]
-    (changed.folder / "resources" / "published" / "quickstart.csv").write_text(f"{heads}\n", encoding="utf-8")
+    heads = (CATALOG / PUBLISHED / "msimcse_table7.csv").read_text(encoding="utf-8").splitlines()[0]
+    (changed.folder / PUBLISHED).mkdir(parents=True)
+    (changed.folder / PUBLISHED / "quickstart.csv").write_text(f"{heads}\n", encoding="utf-8")
     jobs = changed.planned()
     assert {rule for rule, _ in jobs} == PAGES
     assert [name for rule, name in jobs if rule == "make_table"] == ["table=quickstart"]
 
 
 def test_another_order_of_columns_remakes_its_table_and_the_pages_and_nothing_else(changed):
-    path = changed.folder / "config" / "papers" / "quickstart.yaml"
+    path = own_copy(changed.folder, "config/papers/quickstart.yaml")
     lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
     first, second = (next(i for i, line in enumerate(lines) if f"label: {name}," in line) for name in ("de-en", "fr-en"))
     lines[first], lines[second] = lines[second], lines[first]

@@ -1,6 +1,5 @@
 # Configuration, checked before anything runs; names, paths, versions and resources that all rules share.
 import os
-import shutil
 import sys
 from contextlib import contextmanager
 from functools import cache
@@ -9,7 +8,7 @@ from pathlib import Path
 import crosslign
 from crosslign.config import cells, graph
 from crosslign.config.ancestors import lineage_behind
-from crosslign.config.catalog import describe, hints_text, source_kind
+from crosslign.config.catalog import hints_text, local_file, source_kind
 from crosslign.config.load import load_project
 from crosslign.config.mining import (
     mine_recipe,
@@ -38,11 +37,12 @@ from crosslign.config.resources import (
     job_need,
     search_gpus,
     search_threads,
-    training_cpus,
+    tokenising_threads,
 )
 from crosslign.config.resources import most as most_of
 from crosslign.config.settings import own_file, read_settings
 from crosslign.config.targets import covered, target_files, target_names
+from crosslign.config.tokenised import copies, copy_of, key_of
 from crosslign.config.uses import require_own_files
 from crosslign.config.versions import job_versions
 from crosslign.reporting.summary import summary
@@ -54,6 +54,7 @@ from crosslign.files.rows import EVALUATION_FILES
 from crosslign.jobs.alone import ENGINE_VARIABLE, engine_mark
 from crosslign.jobs.failures import FailuresHandler
 from crosslign.jobs.job import all_paths, inputs_of, named_inputs
+from crosslign.jobs.job import listed as listed_inputs
 from crosslign.jobs.hangup import end_on_hangup
 from crosslign.jobs.leases import gpu_note, visible_gpus
 from crosslign.jobs.remaining import Remaining, RemainingHandler
@@ -62,8 +63,10 @@ from crosslign.paths import (
     MINED_FORMATS,
     MINED_SIDES,
     OVERVIEW_FORMATS,
+    PUBLISHED,
     TABLE_FORMATS,
     own_runs,
+    printed_path,
 )
 from crosslign.planning.cost import cost_of, cost_text, require_memory, too_long
 from crosslign.provenance.causes import ABSENT
@@ -87,13 +90,13 @@ def root_of(source):
     """The folder of the configuration: that of the run, else of the checkout that rules or library come from; they may be remote."""
     local = [Path(source).parents[1]] if hasattr(source, "__fspath__") else []
     folders = [Path.cwd(), *local, Path(crosslign.__file__).parents[2]]
-    found = (one for one in folders if (one / "resources" / "published").is_dir())
+    found = (one for one in folders if (one / "config").is_dir())
     return next(found, Path.cwd())
 
 
 ROOT = root_of(workflow.current_basedir)
 # Relative, so that a project that was moved has nothing to make again.
-PUBLISHED = Path(os.path.relpath(ROOT / "resources" / "published"))
+PRINTED = Path(os.path.relpath(ROOT / PUBLISHED))
 
 
 @contextmanager
@@ -153,7 +156,7 @@ def changes(job, file=None):
     given = [Path(path) for _, paths in job.input.items() for path in listed(paths)]
     copied = sorted(set(map(Path, job.input)) - set(given))
     files = job.output if file is None else [file]
-    asked = (artefacts(files), all_paths(inputs_of(job.input.items())), copied)
+    asked = (artefacts(files), all_paths(listed_inputs(inputs_of(job.input.items()))), copied)
     found = reruns.why(Asked(*asked, dict(job.params.items())))
     before, now = ({pair[side] for pair in found} - {ABSENT} for side in (0, 1))
     return ParamsChange(before, now, set(files) if found else set())
@@ -181,6 +184,8 @@ if workflow.is_main_process:
             f"note: there is no mirror {mirror}: nothing is read from it",
             file=sys.stderr,
         )
+    for entry, path in project.replaced.items():
+        print(f"note: {entry} of {path}, not of the catalog", file=sys.stderr)
     logger.addHandler(
         RemainingHandler(Remaining(project.scale.get("expected_seconds", {}), at_once))
     )
@@ -378,11 +383,6 @@ def check_own_files(dag):
     fetched = [job.wildcards for job in dag.needrun_jobs() if job.rule.name == "fetch"]
     with ends_in_words():
         require_own_files(project, ((one.source, one.file) for one in fetched))
-
-
-def drop_tokenised():
-    """Remove the tokenised training sets that trainings share: when all is built none needs them."""
-    shutil.rmtree(paths.tokenised, ignore_errors=True)
 
 
 def print_summary(dag):

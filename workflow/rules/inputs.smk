@@ -25,7 +25,7 @@ def own_file_of(wildcards):
     if source_kind(source) != "local":
         return []
     file = graph.source_file(project, wildcards.source, wildcards.file)
-    own = with_home(describe(source, file))
+    own = local_file(source, file)
     copy = paths.download(wildcards.source, wildcards.file)
     return [own] if own.is_file() or copy.is_file() else []
 
@@ -114,10 +114,20 @@ def pace(key):
     return lambda w: pace_of(project, split_run(project, w.run)[0])[key]
 
 
+def tokenising_members(wildcards):
+    """Folders of the encoders whose tokenizers read a training set, by member."""
+    encoders = copy_of(project, wildcards.examples, wildcards.key)["encoders"]
+    return {name: paths.encoder(encoder) for name, encoder in encoders.items()}
+
+
 def training_inputs(wildcards):
     recipe = recipe_of(wildcards)
     named = sorted({term["examples"] for term in recipe["terms"]})
+    tokenised = copies(project, recipe)
     return named_inputs(
+        derived={
+            name: paths.tokenised(name, key_of(tokenised[name])) for name in named
+        },
         examples={name: paths.examples(name) for name in named},
         base=graph.base_inputs(project, recipe),
         selection=graph.selection_sets(project, recipe),
@@ -230,7 +240,9 @@ with ends_in_words():
 def published(tables):
     """Files of the figures that papers printed in these tables, and of what does not add up in them."""
     shown = {project.tables[table].get("published_from", table) for table in tables}
-    found = [
-        path for name in sorted(shown) if (path := PUBLISHED / f"{name}.csv").exists()
+    named = [
+        Path(os.path.relpath(printed_path(PRINTED, name))) for name in sorted(shown)
     ]
-    return [*found, *filter(Path.exists, [PUBLISHED / "errata.csv"])] if found else []
+    found = list(filter(Path.exists, named))
+    errata = dict.fromkeys(path.with_name("errata.csv") for path in found)
+    return [*found, *filter(Path.exists, errata)]

@@ -1,6 +1,37 @@
 # examples -> systems: one training job a run. Checkpoints for resume lie outside the declared output, which a failed job loses.
 
 
+# Once for all trainings that read a set alike; finished shards lie outside the declared output, too.
+rule tokenise:
+    input:
+        examples=paths.examples("{examples}"),
+        encoders=lambda w: list(tokenising_members(w).values()),
+    output:
+        folder=temp(directory(paths.tokenised("{examples}", "{key}"))),
+    log:
+        paths.log("tokenise", "{examples}-{key}"),
+    benchmark:
+        paths.benchmark("tokenise", "{examples}-{key}")
+    wildcard_constraints:
+        key=r"[0-9a-f]+",
+    priority: 10
+    threads: lambda w: tokenising_threads(project, w.examples)
+    resources:
+        **needs("tokenise"),
+    params:
+        **versioned("tokenise", lambda w: copy_of(project, w.examples, w.key)),
+        members=lambda w: {
+            name: str(folder / "main")
+            for name, folder in tokenising_members(w).items()
+        },
+        work=lambda w: str(paths.checkpoints(f"tokenise/{w.examples}-{w.key}")),
+        root=lambda w: str(paths.results),
+    message:
+        "Tokenising the training set {wildcards.examples} ({wildcards.key})"
+    script:
+        "../scripts/run_stage.py"
+
+
 rule train_system:
     input:
         unpack(training_inputs),
@@ -19,8 +50,8 @@ rule train_system:
         gpu=GPUS,
         # no setting either: a device's kernels move values by rounding, as devices do
         kernels=project.kernels,
-        # of a scheduler; no setting either: tokenising takes them, to the same bytes
-        cpus_per_task=lambda w: training_cpus(project, w.run),
+        # of a scheduler: a process each for several devices
+        cpus_per_task=lambda w, threads: max(threads, GPUS),
         # when checkpoints are written: no `params`, since a change must train nothing anew
         checkpoint_minutes=pace("checkpoint_minutes"),
         checkpoint_every=pace("checkpoint_every"),
@@ -33,7 +64,6 @@ rule train_system:
         },
         tasks=selection_tasks,
         checkpoints=lambda w: str(paths.checkpoints(w.run)),
-        tokenised=lambda w: str(paths.tokenised),
         threads=lambda w: recipe_of(w)["train"]["threads"],
         root=lambda w: str(paths.results),
     message:

@@ -57,7 +57,7 @@ rule make_table:
         **needs("make_table"),
     params:
         **versioned("make_table", lambda w: cells.resolve_table(project, w.table)),
-        published=lambda w: str(PUBLISHED),
+        published=lambda w: str(PRINTED),
         root=lambda w: str(paths.results),
     message:
         "Making the table {wildcards.table}"
@@ -111,7 +111,7 @@ rule write_overview:
         **needs("write_overview"),
     params:
         **versioned("write_overview", lambda w: cells.overview(project)),
-        published=lambda w: str(PUBLISHED),
+        published=lambda w: str(PRINTED),
         root=lambda w: str(paths.results),
     message:
         "Writing the overview of tables and figures"
@@ -143,7 +143,7 @@ rule write_report:
         **needs("write_report"),
     params:
         **versioned("write_report", lambda w: cells.overview(project)),
-        published=lambda w: str(PUBLISHED),
+        published=lambda w: str(PRINTED),
         root=lambda w: str(paths.results),
     message:
         "Writing the report"

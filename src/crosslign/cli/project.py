@@ -27,9 +27,9 @@ def project_folder(given: Path) -> Path:
         InputError: neither does.
     """
     for folder in (given, Path(crosslign.__file__).resolve().parents[2]):
-        if (folder / "config" / "encoders.yaml").exists():
+        if (folder / "config").is_dir() and (folder / "workflow").is_dir():
             return folder
-    raise InputError("no catalogs here", where=str(given / "config"), do="Give the project's folder: --directory /path/to/crosslign")
+    raise InputError("no project here", where=str(given / "config"), do="Give the project's folder: --directory /path/to/crosslign")
 
 
 def read_project(args: Namespace) -> Project:

@@ -1,4 +1,4 @@
-"""All that artefacts are made of, by their lineage: what a page about a run reads, and nothing else."""
+"""Lineage files of all ancestors of given artefacts: the inputs of the report."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Ancestors:
         return new
 
     def source(self, source: str, files: Iterable[Path]) -> None:
-        """Add downloads of a source, and the sentences that stand-ins of them are written from."""
+        """Add downloads of a source, and the sentences that synthetic data of them are written from."""
         self.found.update(map(sidecar_of, files))
         if self.project.stand_in and "stand_in" in self.project.sources[source]:
             self.found.update(map(sidecar_of, graph.source_paths(self.project, "written").values()))
@@ -101,7 +101,7 @@ class Ancestors:
             self.encoder(encoder)
 
     def score(self, score: Path) -> None:
-        """Add a score file: what it counts, or the vectors that it rests on; of another group's its own lineage, where it came with it."""
+        """Add a score file: what it counts, or the vectors that it depends on; of another group's its own lineage, if there."""
         place = score.relative_to(self.paths.results)
         if origin_files(self.paths.results, place.as_posix()):
             self.found.update(filter(Path.exists, [sidecar_of(score)]))

@@ -1,4 +1,4 @@
-"""What tables, figures and selections ask of an evaluation is what its scorer gives: found when the configuration is read.
+"""Checks that the metrics which tables, figures and selections read are metrics of their scorers, when the configuration is read.
 
 The scores would say it, too, but they come after every training. What scorers give is written down here, since importing them takes
 seconds; a test asks each of them.
@@ -127,7 +127,7 @@ def _refused(project: Project, asked: Mapping[str, str]) -> tuple[str, str, Coll
 
 
 def _check_members(project: Project, files: Mapping[str, YamlFile]) -> None:
-    """Refuse a main score, or an average, of a subset that no text set of its task may have."""
+    """Refuse a main score, or an average, of a subset that no evaluation corpus of its task may have."""
     for name, task in project.tasks.items():
         averages, sets = task.get("averages", {}), list(_sets(project, task))
         named = [(("main", "subset"), task["main"]["subset"])]

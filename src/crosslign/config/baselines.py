@@ -1,4 +1,4 @@
-"""Which row of a table a footnote or another row means."""
+"""References from footnotes and rows to rows of a table, resolved to places."""
 
 from __future__ import annotations
 

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlencode
+
+from crosslign.files.home import own_folder
 
 SOURCE_KINDS = ("github", "hub", "local", "opus", "package", "url")
 """Key of a source that says where its bytes come from; each is a module of `crosslign.corpora.sources`."""
@@ -68,6 +71,15 @@ def describe(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:
     if kind == "github":
         return f"{RAW}{source['github']}/{source['revision']}/{in_repository(source, file)}"
     return f"{str(source[kind]).rstrip('/')}/{path}"
+
+
+def local_file(source: Mapping[str, Any], file: Mapping[str, Any]) -> Path:
+    """Return the file of this machine that a source with `local:` names.
+
+    Raises:
+        InputError: nobody knows its home folder.
+    """
+    return own_folder(source["local"]) / file.get("path", file["name"])
 
 
 FROM, TO = 0.5, 1.5

@@ -36,7 +36,7 @@ READ = ("readout", "length")
 SHARED = ("seeds", *READ)
 """What a table says for all its rows."""
 ONLY_PUBLISHED = "published figure only"
-"""Why a cell is empty that nothing is named for."""
+"""Reason of an empty cell that has only a published figure."""
 OF_ROW = ("protocol", "direction")
 """What a row may say for all its columns."""
 
@@ -99,7 +99,7 @@ def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -
 
 
 def _not_sent(project: Project, scores: Sequence[Path]) -> str:
-    """Return which scores are not there although their folder is another group's; nothing is computed into it."""
+    """Return the missing scores of folders that another group made; nothing is computed into these."""
     absent = [str(path.relative_to(project.paths.results)) for path in scores if not path.exists()]
     notes = [note for score in absent for note in origin_files(project.paths.results, score)]
     return f"not among the scores of another group in {notes[0].parent.relative_to(project.paths.results)}" if notes else ""
@@ -220,7 +220,7 @@ def _any_cell(project: Project, table: str, row: Mapping[str, Any], column: Mapp
 
 
 def _replaced_encoders(project: Project, rows: Sequence[Mapping[str, Any]], columns: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return which encoder stands at this scale for each that the systems of a table name, where it is another one."""
+    """Return the encoders that this scale replaces, among those that the systems of a table name, with their replacements."""
     run = [row for row in rows if "system" in row and not row.get("reason")]
     systems = {system_of(row, column) for row in run for column in columns if is_scored(column)}
     used = {name: encoder_at_scale(project, name) for system in systems for name in encoders_under(project, system)}
@@ -299,7 +299,7 @@ def _label(project: Project, system: str, paper: str) -> str:
 
 
 OF_VECTORS = ("tsne", "heatmap", "nearest", "pair_cosines")
-"""Kinds of figures that read the vectors of a text set."""
+"""Kinds of figures that read the vectors of an evaluation corpus."""
 ACCOMPANIED = ("tsne", "heatmap")
 """Kinds of figures that show a number beside each picture: their `companion`."""
 

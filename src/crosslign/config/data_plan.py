@@ -1,4 +1,4 @@
-"""Which files the targets of a run need, which of them are there, and what a person must fetch."""
+"""Source files that the targets of a run need: present, to be downloaded, or to be fetched by hand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.catalog import describe, source_kind
+from crosslign.config.catalog import describe, local_file, source_kind
 from crosslign.config.cells import counted, system_of
 from crosslign.config.mining import mine_recipe
 from crosslign.config.project import Project
@@ -16,7 +16,6 @@ from crosslign.config.settings import PAGES
 from crosslign.config.targets import GROUPS, covered, figures_of, tables_of
 from crosslign.config.uses import Uses, file_state, is_there, own_path
 from crosslign.errors import InputError
-from crosslign.files.home import with_home
 from crosslign.registry import nearest
 
 STATES = ("here", "stand-in", "mirror", "fetch", "by hand", "withdrawn")
@@ -147,7 +146,7 @@ def data_plan(project: Project, targets: Sequence[str]) -> list[FileNeed]:
         access = next((value for value in users.values() if value != "open"), "open")
         state = file_state(project, name, file, access)
         if source_kind(source) == "local" and state in ("here", "by hand"):
-            path = with_home(describe(source, file))
+            path = local_file(source, file)
         needs.append(
             FileNeed(
                 source=name,

@@ -1,8 +1,8 @@
-"""What keys of an entry mean to those who compute with it."""
+"""Keys of entries that belong to the library, and those that are options of an implementation."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 OWN = {
@@ -17,6 +17,8 @@ PACE = ("checkpoint_minutes", "checkpoint_every")
 """Keys of `train:` that say when a run is saved: they change no bytes, so no recipe has them and no change makes a system anew."""
 KERNELS = "kernels"
 """Key by which a training hears whether the project's own kernels are used on a GPU; no recipe has it either, as none names a device."""
+SENTENCES, VIEWS, PAIRS, PAIR_VIEWS = "sentences", "views", "pairs", "pairs of views"
+"""Forms in which a row is read: each sentence alone, those of its views; its two sentences as one text, those of its views, too."""
 CHECKPOINT_MINUTES = 10
 TRAIN_DEFAULTS: dict[str, Any] = {
     "schedule": "linear",
@@ -30,7 +32,7 @@ TRAIN_DEFAULTS: dict[str, Any] = {
     "epsilon": 1e-8,
     "threads": 1,
 }
-"""Values of `train:` that a recipe may leave out (PROTOCOLS A.1.6, A.1.7)."""
+"""Values of `train:` that a recipe may leave out (docs/papers/msimcse.md)."""
 
 
 def options_of(section: str, entry: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,3 +54,27 @@ def head_of(recipe: Mapping[str, Any]) -> str | None:
     """Return the part whose logits a cross-encoder gives: that of its first cross-entropy over whole rows; None without one."""
     terms = [term for term in recipe["terms"] if term["objective"] == "cross_entropy" and term.get("encode", "pair") == "pair"]
     return str(terms[0]["part"]) if terms else None
+
+
+def _forms_of(term: Mapping[str, Any], options: Mapping[str, Any]) -> set[str]:
+    """Return what a term reads of labelled rows; what is not named is tokenised in the step that asks for it."""
+    if "encode" not in options:
+        return {SENTENCES}
+    own = "sentences" if term.get("form") == "retrieval" else options["encode"].get("default")
+    alone = (term.get("encode") or own) == "sentences"
+    if "kinds" in options:
+        return {SENTENCES, VIEWS} if alone else {PAIR_VIEWS}
+    return {SENTENCES} if alone else {PAIRS}
+
+
+def forms(terms: Sequence[Mapping[str, Any]], objectives: Mapping[str, Any], labelled: bool = True) -> list[str]:
+    """Return the forms in which terms on one training set read its rows.
+
+    Args:
+        terms: entries of a recipe.
+        objectives: options of each objective, as `workflow/schemas/options.yaml` has them.
+        labelled: whether rows may have labels and views; sides of any other are views of each other.
+    """
+    if not labelled:
+        return [SENTENCES]
+    return sorted(set[str]().union(*(_forms_of(term, objectives.get(term["objective"], {}).get("properties", {})) for term in terms)))

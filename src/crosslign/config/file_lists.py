@@ -1,4 +1,4 @@
-"""Files of a source that a CSV lists: read, and checked as those that stand in the catalog itself."""
+"""Files of a source listed in a CSV, read and checked like those listed in the catalog."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from crosslign.config.schema import SCHEMAS, check
 from crosslign.config.yaml_files import Keys, YamlFile
 from crosslign.errors import InputError
 from crosslign.files.text import read_text
+from crosslign.paths import own_or_catalog
 
 NUMBERS = ("bytes", "about_bytes")
 
@@ -51,7 +52,7 @@ def with_listed_files(root: Path, sources: Mapping[str, Any]) -> dict[str, Any]:
     for name, entry in sources.items():
         filled[name] = {key: value for key, value in entry.items() if key != "files_from"}
         if "files_from" in entry:
-            listed = _read(root / entry["files_from"], Path(entry["files_from"]))
+            listed = _read(own_or_catalog(root / entry["files_from"], entry["files_from"]), Path(entry["files_from"]))
             check(listed, SCHEMAS, "common", "files")
             filled[name]["files"] = listed.content
         names = [file["name"] for file in filled[name].get("files", [])]

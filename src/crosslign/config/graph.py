@@ -1,4 +1,4 @@
-"""What each artefact is made of: the edges of the line of data, as paths."""
+"""Inputs of each artefact, as paths: the edges of the data graph."""
 
 from __future__ import annotations
 
@@ -169,10 +169,10 @@ def run_members(project: Project, run: str, checkpoint: str) -> dict[str, Path]:
 
 
 def run_head(project: Project, run: str, text_set: str) -> dict[str, Any]:
-    """Return the classification part, `name` and its entry, whose logits a run gives on a text set; empty where vectors are wanted.
+    """Return the classification part, `name` and its entry, whose logits a run gives on an evaluation corpus; empty for embeddings.
 
     Raises:
-        InputError: tasks want both of one text set, or the run has no such part.
+        InputError: tasks want both of one evaluation corpus, or the run has no such part.
     """
     outputs = {task["output"] for task in project.tasks.values() if text_set in task["texts"].values()}
     if "logits" not in outputs:
@@ -213,7 +213,7 @@ def score_inputs(project: Project, run: str, checkpoint: str, readout: str, task
 
 
 def score_length(project: Project, run: str, readout: str, task: str) -> int:
-    """Return the tokens of the longest text set of a score."""
+    """Return the tokens of the longest evaluation corpus of a score."""
     system = split_run(project, run)[0]
     names = {role_readout(project, system, readout, task, role) for role in project.tasks[task]["texts"]}
     return max(int(readout_entry(project, name)["max_length"]) for name in names)

@@ -1,4 +1,4 @@
-"""Which evaluations a system's training text was searched for, as configured: a cell of another one says that it was not."""
+"""Evaluations whose texts were kept out of a system's training data (decontamination), for the footnotes of other cells."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def training_sets(project: Project, system: str) -> frozenset[str]:
 
 
 def evaluations_of(project: Project, task: Mapping[str, Any]) -> frozenset[str]:
-    """Return the evaluation corpora that a task scores on: of a joined text set, those that its splits name."""
+    """Return the evaluation corpora that a task scores on: of a joined evaluation corpus, those that its splits name."""
     found: set[str] = set()
     for role, corpus in task["texts"].items():
         named = task.get("splits", {}).get(role)

@@ -1,9 +1,10 @@
-"""Reading the configuration: every file under config/ checked against its schema, joined, and its names looked up."""
+"""Reading the configuration: every file of the catalog and under config/ checked against its schema, joined, and its names looked up."""
 
 from __future__ import annotations
 
+import functools
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from crosslign.config import options
 from crosslign.config.asked import check_asked
 from crosslign.config.checkpoints import check_checkpoints
 from crosslign.config.file_lists import with_listed_files
+from crosslign.config.layers import file_called, load_layers
 from crosslign.config.mining import check_mining
 from crosslign.config.names import check_names
 from crosslign.config.project import SECTIONS, Project
@@ -21,11 +23,32 @@ from crosslign.config.seeded import with_seeded_examples
 from crosslign.config.settings import DEFAULTS, SETTINGS, read_settings
 from crosslign.config.sizes import renamed, sized, with_dependants
 from crosslign.config.templates import expand
-from crosslign.config.yaml_files import YamlFile, load_yaml
+from crosslign.config.yaml_files import YamlFile
 from crosslign.errors import InputError
 from crosslign.files.home import with_home
 from crosslign.paths import Paths
-from crosslign.registry import nearest
+
+
+@functools.cache
+def _checked(schema: str) -> Callable[[YamlFile], YamlFile]:
+    """Return what checks one layer of a file, with the entries that stand for many written out."""
+
+    def checked(read: YamlFile) -> YamlFile:
+        file = expand(read) if schema == "corpora" else read
+        if schema != "scale":
+            check(file, SCHEMAS, schema)
+        checker = options.OptionChecker(SCHEMAS, file)
+        if schema == "corpora":
+            options.check_corpora(checker, file.content.get("corpora", {}))
+        elif schema == "encoders":
+            options.check_encoders(file, file.content.get("encoders", {}))
+        elif schema == "tasks":
+            options.check_tasks(checker, file.content.get("tasks", {}))
+        elif schema == "paper":
+            options.check_paper(checker, file.content)
+        return file
+
+    return checked
 
 
 class _Loader:
@@ -37,10 +60,9 @@ class _Loader:
         self.files: dict[str, YamlFile] = {}
 
     def load(self, relative: str, schema: str) -> Any:
-        file = load_yaml(self.root / relative, Path(relative))
-        if schema == "corpora":
-            file = expand(file)
-        check(file, self.schemas, schema)
+        file = load_layers(self.root, relative.removeprefix("config/"), _checked(schema))
+        if schema == "scale":  # what one layer lacks another may have
+            check(file, self.schemas, schema)
         self.files[relative] = file
         return file.content
 
@@ -56,13 +78,6 @@ def _settings(loader: _Loader, given: Mapping[str, Any] | None) -> dict[str, Any
     return {**DEFAULTS, **given}
 
 
-def _name(folder: Path, name: str, key: str) -> str:
-    allowed = sorted(path.stem for path in folder.glob("[!.]*.yaml"))
-    if name not in allowed:
-        raise InputError(f"unknown {folder.name.rstrip('s')} {name!r}", where=f"{SETTINGS}: {key}", why=nearest(name, allowed))
-    return f"{name}.yaml"
-
-
 def _reading(section: str, paper: Mapping[str, Any]) -> dict[str, Any]:
     """Return the length that a paper's file gives all of its tables and figures."""
     return {"length": paper["length"]} if section in ("tables", "figures") and "length" in paper else {}
@@ -72,18 +87,18 @@ def _join_papers(
     loader: _Loader, settings: Mapping[str, Any], corpora: dict[str, Any]
 ) -> tuple[dict[str, dict[str, Any]], dict[str, str], dict[str, Any]]:
     """Return the sections of all papers, the paper of each entry, and the corpora with those of the chosen sizes."""
-    folder = loader.root / "config" / "papers"
     for paper in settings["sizes"]:
-        _name(folder, paper, "sizes")
+        file_called(loader.root, "papers", paper, f"{SETTINGS}: sizes")
     joined: dict[str, dict[str, Any]] = {section: {} for section in SECTIONS}
     paper_of: dict[str, str] = {}
     ids: dict[str, str] = {}
     for paper in settings["papers"]:
-        relative = f"config/papers/{_name(folder, paper, 'papers')}"
+        relative = f"config/{file_called(loader.root, 'papers', paper, f'{SETTINGS}: papers')}"
         content = loader.load(relative, "paper")
         content, cut, own = sized(content, corpora, settings["sizes"].get(paper), f"{SETTINGS}: sizes.{paper}")
         corpora, ids = {**corpora, **cut}, {**ids, **own}
-        options.check_paper(loader.checker(relative), content)
+        if paper in settings["sizes"]:
+            options.check_paper(loader.checker(relative), content)
         for section in SECTIONS:
             for name, entry in content.get(section, {}).items():
                 if name in joined[section]:
@@ -145,13 +160,10 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
     """
     loader = _Loader(Path(root))
     settings = _settings(loader, given)
-    scale = loader.load(f"config/scales/{_name(loader.root / 'config' / 'scales', settings['scale'], 'scale')}", "scale")
+    scale = loader.load(f"config/{file_called(loader.root, 'scales', settings['scale'], f'{SETTINGS}: scale')}", "scale")
     corpora = loader.load("config/corpora.yaml", "corpora")
     encoders = loader.load("config/encoders.yaml", "encoders")
     tasks = loader.load("config/tasks.yaml", "tasks")
-    options.check_corpora(loader.checker("config/corpora.yaml"), corpora["corpora"])
-    options.check_encoders(loader.files["config/encoders.yaml"], encoders["encoders"])
-    options.check_tasks(loader.checker("config/tasks.yaml"), tasks["tasks"])
     joined, paper_of, entries = _join_papers(loader, settings, corpora["corpora"])
     project = Project(
         root=loader.root,
@@ -166,6 +178,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
         paper_of=paper_of,
         paths=Paths(_results(settings), settings["scale"], stand_in=scale["sources"] == "stand_in"),
         mirrors=_mirrors(settings),
+        replaced={name: path for file in loader.files.values() for name, path in file.replaced.items()},
     )
     check_names(project, loader.files)
     check_references(project, loader.files)

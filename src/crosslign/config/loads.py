@@ -1,4 +1,4 @@
-"""What a job works on: text, parameters, pairs of a search, disk while it runs; figured from the catalog, before anything is made."""
+"""Estimated load of a job from the catalog alone: bytes of text, parameters, compared pairs, disk while it runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from crosslign.files.walk import size_of
 Wildcards = Mapping[str, str]
 
 UNKNOWN_MB = {False: 50.0, True: 2.0}
-"""Size of a file of which the catalog says none, by whether evaluation sets alone are made of it."""
+"""Size of a file of which the catalog says none, by whether evaluation corpora alone are made of it."""
 STAND_IN_MB = 0.2
 PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst", ".tgz", ".whl")
 UNPACKED_BY = 4.0
@@ -146,7 +146,7 @@ def corpus_mb(project: Project, corpus: str) -> float:
 
 
 def large_sets(project: Project) -> list[str]:
-    """Return the text sets whose vectors are removed after their last score."""
+    """Return the evaluation corpora whose vectors are removed after their last score."""
     if project.settings.get("keep", {}).get("embeddings"):
         return []
     shown = {entry["text_set"] for entry in project.figures.values() if "text_set" in entry}
@@ -190,21 +190,6 @@ def parameters(project: Project, run: str) -> float:
     return sum(encoder_size(project, encoder) for encoder in set(base["members"].values()))
 
 
-def _tokenizers(project: Project, run: str) -> tuple[str, ...]:
-    """Return the base encoders whose tokenizers a run reads text with."""
-    if is_untrained(project, run):
-        return (encoder_at_scale(project, run),)
-    base = run_recipe(project, run)["base"]
-    return _tokenizers(project, base["run"]) if "run" in base else tuple(base["members"].values())
-
-
-def copies_mb(project: Project, run: str) -> dict[tuple[str, ...], float]:
-    """Return the size of each tokenised training set of a run, by what it depends on: runs that share all of that share the copy."""
-    recipe = run_recipe(project, run)
-    read = (*_tokenizers(project, run), str(recipe["train"]["max_length"]), recipe["readout"].get("prefix", ""))
-    return {(name, *read): COPY_SHARE * examples_mb(project, name) for name in {term["examples"] for term in recipe["terms"]}}
-
-
 def encoder_size(project: Project, encoder: str) -> float:
     """Return the parameters of a base encoder, in millions."""
     entry = project.encoders[encoder]
@@ -224,6 +209,11 @@ def _corpus(project: Project, w: Wildcards) -> Load:
     return Load(corpus_mb(project, w["corpus"]), read_mb=read, staged_mb=staged, slowness=slowness)
 
 
+def _tokenising(project: Project, w: Wildcards) -> Load:
+    text = examples_mb(project, w["examples"])
+    return Load(read_mb=text, staged_mb=COPY_SHARE * text)
+
+
 def _drawn_first(project: Project, corpus: str) -> bool:
     """Tell whether a sample of a corpus is drawn while it is read, so that nothing waits on disk and costly filters see few rows."""
     entry = project.corpora[corpus]
@@ -231,20 +221,14 @@ def _drawn_first(project: Project, corpus: str) -> bool:
     return bounded and entry["kind"] in ("mono", "bitext") and not filters_of(project, corpus) & WHOLE
 
 
-def recipe_text_mb(project: Project, recipe: Mapping[str, Any]) -> float:
-    """Return the text of the training sets of a recipe, each counted once."""
-    return sum(examples_mb(project, name) for name in {term["examples"] for term in recipe["terms"]})
-
-
 def _training(project: Project, w: Wildcards) -> Load:
     recipe = run_recipe(project, w["run"])
-    text = recipe_text_mb(project, recipe)
+    text = sum(examples_mb(project, name) for name in {term["examples"] for term in recipe["terms"]})
     text += sum(corpus_mb(project, name) for name in selection_sets(project, recipe))
     hours = entry_of(project, recipe["system"]).get("gpu_hours")
     capped = any(limit in project.scale["limits"] for limit in ("steps", "example_rows"))
     kept, working = _training_mb(project, recipe, parameters(project, w["run"]))
-    staged = working + sum(copies_mb(project, w["run"]).values())
-    return Load(text, parameters(project, w["run"]), float(hours) if hours and not capped else None, staged_mb=staged, kept_mb=kept)
+    return Load(text, parameters(project, w["run"]), float(hours) if hours and not capped else None, staged_mb=working, kept_mb=kept)
 
 
 def _training_mb(project: Project, recipe: Mapping[str, Any], millions: float) -> tuple[float, float]:
@@ -306,6 +290,7 @@ LOADS: Mapping[str, Callable[[Project, Wildcards], Load]] = {
     "build_evaluation": lambda p, w: Load(corpus_mb(p, w["corpus"]), read_mb=_read_mb(p, w["corpus"])),
     "build_view": lambda p, w: Load(corpus_mb(p, w["view"])),
     "build_examples": lambda p, w: Load(examples_mb(p, w["examples"]), read_mb=_examples_read_mb(p, w["examples"])),
+    "tokenise": _tokenising,
     "train_system": _training,
     **dict.fromkeys(EMBED_RULES, lambda p, w: Load(corpus_mb(p, w["text_set"]), parameters(p, w["run"]))),
     "score": _scoring,

@@ -1,4 +1,4 @@
-"""Which languages a system has an encoder for, one for all or one each, and which texts none of them reads."""
+"""Members of a system: its encoders by language, and the languages that none of them covers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names that would stand for two things: one of them would take the other's place without a word."""
+"""Checks that no name has two meanings, such as a system called as a base encoder is."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from crosslign.errors import InputError
 RUN_END = re.compile(r"-s\d+$")
 """End of the name of a run, and of a training set that is drawn for a run's seed."""
 OTHERS = {"systems": ("encoders", "base encoder"), "views": ("corpora", "corpus")}
-"""Sections whose names stand where those of another may stand."""
+"""Sections that share one name space with another: a reference to `systems` may name an encoder too."""
 
 
 def _taken(project: Project) -> Iterator[tuple[str, str, str]]:
-    """Yield section, name, and what else the name stands for."""
+    """Yield the section and name of each entry whose name has another meaning, and that meaning."""
     for section in ("encoders", "systems", "finetunes", "examples"):
         yield from ((section, name, "the name of a run") for name in getattr(project, section) if RUN_END.search(name))
     for section, (other, kind) in OTHERS.items():

@@ -1,4 +1,4 @@
-"""Options of seams: each reader, filter, builder, part, objective and scorer has its own schema in `options.yaml`."""
+"""Options of extension points: each reader, filter, builder, part, objective and scorer has its own schema in `options.yaml`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the overlap of corpora and evaluation sets is measured on: all data behind the tables that a run covers."""
+"""Corpora, evaluation corpora and training sets behind the tables of a run: the inputs of the overlap matrix."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def training_sets(project: Project, runs: Sequence[str]) -> list[str]:
 
 
 def expected_none(project: Project) -> dict[str, list[str]]:
-    """Return the evaluation sets of which a corpus should hold no text, by corpus."""
+    """Return the evaluation corpora of which a corpus should hold no text, by corpus."""
     return {name: list(entry["expect_none"]) for name, entry in project.corpora.items() if "expect_none" in entry}
 
 

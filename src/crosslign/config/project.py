@@ -43,6 +43,7 @@ class Project:
         paper_of: which paper a system, fine-tune, table or figure stands in.
         paths: where artefacts lie.
         mirrors: folders looked in before any download.
+        replaced: entries of the catalog that the project has others for, such as `tasks.tatoeba`, and the file of these.
     """
 
     root: Path
@@ -62,6 +63,7 @@ class Project:
     paper_of: Mapping[str, str]
     paths: Paths
     mirrors: tuple[Path, ...]
+    replaced: Mapping[str, Path]
 
     @cached_property
     def missing(self) -> dict[tuple[str, str], str]:
@@ -70,7 +72,7 @@ class Project:
 
     @cached_property
     def evaluated_alone(self) -> frozenset[str]:
-        """Corpora that evaluation sets are made of, and nothing else."""
+        """Corpora that evaluation corpora are made of, and nothing else."""
         trained = {name for entry in self.examples.values() for name in entry.get("from", [])}
         trained |= {name for entry in self.views.values() for name in view_corpora(entry)}
         read: dict[bool, set[str]] = {True: set(), False: trained}

@@ -1,4 +1,4 @@
-"""What a recipe must say, what it names of itself, and whether it can read its training sets: found before any data is made."""
+"""Checks of a system's recipe before any data is made: required keys, references inside it, shapes of its training sets."""
 
 from __future__ import annotations
 
@@ -81,17 +81,17 @@ def _check_parts(recipe: _Recipe, objectives: Mapping[str, Any]) -> None:
         raise recipe.refuse("a recipe has one momentum queue", ("parts", queues[1]), why, do)
 
 
-def _shapes(project: Project, examples: str, builders: Mapping[str, Any]) -> set[str]:
+def shapes(project: Project, examples: str, builders: Mapping[str, Any]) -> set[str]:
     """Return the shapes of a training set's rows; a union has those of its sets."""
     entry = project.examples[examples]
     own = builders[entry["builder"]].get("shape")
-    return {own} if own else set().union(*(_shapes(project, other, builders) for other in entry.get("of", [])))
+    return {own} if own else set().union(*(shapes(project, other, builders) for other in entry.get("of", [])))
 
 
 def _check_shapes(recipe: _Recipe, objectives: Mapping[str, Any], builders: Mapping[str, Any]) -> None:
     """Refuse a term on examples that it cannot read: without labels where it needs them, or of groups where it reads two sides."""
     for index, term in enumerate(recipe.entry["terms"]):
-        reads, found = objectives[term["objective"]].get("shape"), _shapes(recipe.project, term["examples"], builders)
+        reads, found = objectives[term["objective"]].get("shape"), shapes(recipe.project, term["examples"], builders)
         if not reads or not found:
             continue  # of one's own, and nothing is known of it here
         if (reads == "labelled" and found != {reads}) or (reads != "groups" and "groups" in found):

@@ -30,7 +30,7 @@ PACKAGES = {
     "objectives": "objectives.terms",
     "scorers": "tasks.scorers",
 }
-"""Package of each seam of options.yaml; an implementation is the module of its name."""
+"""Package of each extension point of options.yaml; an implementation is the module of its name."""
 
 INTRODUCTION = """# Configuration of the snakemake workflow
 
@@ -38,6 +38,11 @@ Made from `src/crosslign/config/schemas/`, and from the docstrings of the code t
 `python -m crosslign.config.reference`; a test
 fails when they differ. Every file is checked against its schema before anything runs; an unknown key ends the run with one line that
 names file, key and what is allowed. `snakemake --config scale=quick` overrides a key of config.yaml for one call.
+
+config.yaml and paper.yaml stand in this folder. All other files stand in the catalog, `src/crosslign/catalog/`; a file of the same name in
+this folder is read over it: an entry is added, or takes the place of the whole one that has its name in the catalog, and the run says so.
+Printed figures (`resources/published/<table>.csv`), and what entries name (`local:`, `files_from:`), are looked for in the
+project first, then in the catalog.
 """
 
 

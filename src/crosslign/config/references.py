@@ -1,4 +1,4 @@
-"""Names that one entry uses of another must exist, and nothing may lead back to itself."""
+"""Checks of references between entries: none dangles, and there is no cycle."""
 
 from __future__ import annotations
 
@@ -358,6 +358,8 @@ def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
     Raises:
         InputError: file, key, the unknown name, and the allowed ones.
     """
+    likes = {name: [recipe["like"]] if "like" in recipe else [] for name, recipe in project.systems.items()}
+    _check_cycles("`like` of system", likes, lambda name: where_of(files, project.file_of(name), ("systems", name, "like")))
     known = _known(project)
     for uses in (_corpus_uses, _catalog_uses, _data_uses, _system_uses, _table_uses):
         for file, keys, kind, name in uses(project):
@@ -372,12 +374,3 @@ def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
     _check_compared(project, files)
     _check_figures(project, files)
     _check_circles(project, files)
-    for name, recipe in project.systems.items():
-        if "like" in recipe and "like" in project.systems.get(recipe["like"], {}):
-            where = where_of(files, project.file_of(name), ["systems", name, "like"])
-            raise InputError(
-                "`like` goes one level deep",
-                where=where,
-                why=f"{recipe['like']!r} itself says like",
-                do="Name the recipe that it starts from",
-            )

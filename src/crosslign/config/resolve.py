@@ -47,7 +47,7 @@ def _taken_over(parent: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str
 
 
 def entry_of(project: Project, system: str) -> dict[str, Any]:
-    """Return a trained system's entry with `like` followed; a fine-tune stands on its base system."""
+    """Return a trained system's entry with its chain of `like` followed; a fine-tune is put on its base system."""
     base, finetune = split_finetune(system)
     if finetune is not None:
         return merge(project.finetunes[finetune], {"base": {"encoder": base} if is_untrained(project, base) else {"system": base}})
@@ -55,7 +55,7 @@ def entry_of(project: Project, system: str) -> dict[str, Any]:
         raise InputError(f"unknown system {system!r}", where="config/papers", do="Name one of the systems of the papers in config.yaml")
     entry = dict(project.systems[system])
     if "like" in entry:
-        entry = merge(_taken_over(project.systems[entry["like"]], entry), {k: v for k, v in entry.items() if k != "like"})
+        entry = merge(_taken_over(entry_of(project, entry["like"]), entry), {k: v for k, v in entry.items() if k != "like"})
     return entry
 
 
@@ -213,14 +213,14 @@ def readout_name(project: Project, system: str, task: str, named: Mapping[str, A
 
 
 def role_readout(project: Project, system: str, name: str, task: str, role: str) -> str:
-    """Return the readout of one text set of a task: that of the cell, with the length and the prefix that the task fixes for the role."""
+    """Return the readout of one evaluation corpus of a task: that of the cell, with length and prefix that the task fixes for it."""
     length, prefix = (project.tasks[task].get(key, {}).get(role) for key in ("lengths", "prefixes"))
     name = name if prefix is None else prefixed(project, name, prefix)
     return name if length is None else _read_as(project, system, name, length, False)
 
 
 def dev_readouts(project: Project, system: str, select: Mapping[str, Any]) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return, for each task that selection looks at, the readout's entry of each of its text sets."""
+    """Return, for each task that selection looks at, the readout's entry of each of its evaluation corpora."""
     found = {}
     for task in sorted({entry["task"] for entry in select.values()}):
         name = readout_name(project, system, task)

@@ -1,4 +1,4 @@
-"""What a job asks for: memory, time and disk by rule, scale, base encoder, size of the data and attempt.
+"""Resources of a job: memory, time and disk by rule, scale, base encoder, size of the data and attempt.
 
 The figures are upper bounds of ordinary runs, not measurements: a job that ends for want of memory or time comes back with more.
 """
@@ -16,12 +16,11 @@ from crosslign.config.loads import (
     Load,
     Wildcards,
     compared,
+    examples_mb,
     files_mb,
     filters_of,
-    recipe_text_mb,
 )
 from crosslign.config.project import Project
-from crosslign.config.resolve import run_recipe
 
 SHORTEST = 20
 """Minutes; a warning signal comes up to three minutes before the end, which a shorter job could mistake for its start."""
@@ -31,17 +30,16 @@ MOST_MB = 64_000
 LARGEST_MB = 120_000
 """No attempt asks for more, unless `max_mem_mb` says otherwise: a job that ended for want of time alone must still find a node."""
 STAND_IN_RULE = "write_stand_in"
-"""Each source has a rule of its own for its stand-ins, which appends the source's id."""
+"""Each source has a rule of its own for its synthetic data, which appends the source's id."""
 RULES = (
     "fetch", "prepare_encoder", "build_corpus", "build_evaluation", "fetch_model", "build_view", "build_examples", "measure_overlap",
-    "train_system", "embed", "embed_large", "score", "count_rows", "make_table", "draw_figure", "write_overview",
+    "tokenise", "train_system", "embed", "embed_large", "score", "count_rows", "make_table", "draw_figure", "write_overview",
     "write_report", "mine_texts", "mine_embed", "mine_search", "mine_pairs",
 )  # fmt: skip
-"""Names of the workflow's rules whose jobs do something; the stand-ins of each source have one more."""
-CPUS_A_GPU = 4
-"""Which a training's job asks for: they tokenise its examples, while the GPU waits; where one is to be had, so many mostly are."""
-BUSY_TRAINING_MB = 20.0
-"""Text of a training's examples from which on it asks for them: with one CPU its GPU waits some 20 seconds."""
+"""Names of the workflow's rules whose jobs do something; the synthetic data of each source has one more."""
+TOKENISING = 4
+BUSY_TOKENISING_MB = 20.0
+"""Processes that tokenise a training set of so much text or more; one takes some 20 seconds for it."""
 BUSY_MB = 200.0
 """A corpus' own files, as published, from which on worker processes earn more than their start takes."""
 FILTER_PROCESSES = 4
@@ -91,6 +89,7 @@ def _asked(rule: str, load: Load) -> Need:
         "build_view": (3000 + 1.5 * text, 120 + text / 20, text),
         "build_examples": (3000 + 0.3 * text, 60 + read / 50, 3 * text),  # rows are read in parts; their numbers are held
         "measure_overlap": (2000 + 0.5 * text, 60 + text / 100, 0),
+        "tokenise": (4000, 30 + read / 20, load.staged_mb),
         # Weights, gradients and AdamW's two moments are 16 bytes a parameter; momentum encoders and checkpoints in the making, more.
         "train_system": (4000 + 24 * model + 2 * text, 60 + 120 * (load.gpu_hours or 1.5), load.kept_mb + load.staged_mb),
         "embed": (3000 + 8 * model + 2 * text, 30 + 0.25 * model * rows_m, vectors),
@@ -120,11 +119,9 @@ def corpus_threads(project: Project, corpus: str) -> int:
     return FILTER_PROCESSES if files_mb(project, corpus, unpacked_by=1.0) > BUSY_MB else 1
 
 
-def training_cpus(project: Project, run: str) -> int:
-    """Return the CPUs that a training's job asks a scheduler for; the training itself keeps to its recipe's threads."""
-    recipe = run_recipe(project, run)
-    cpus = CPUS_A_GPU if recipe_text_mb(project, recipe) > BUSY_TRAINING_MB else 1
-    return max(int(recipe["train"]["threads"]), cpus * project.gpus)
+def tokenising_threads(project: Project, examples: str) -> int:
+    """Return the processes that tokenise a training set."""
+    return TOKENISING if examples_mb(project, examples) > BUSY_TOKENISING_MB else 1
 
 
 def uncapped_need(project: Project, rule: str, wildcards: Wildcards) -> Need:

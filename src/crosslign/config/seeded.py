@@ -1,4 +1,4 @@
-"""Training sets that are drawn anew for each run's seed (PROTOCOLS A0.6, A5.12)."""
+"""Training sets that are sampled once for each seed of a run (docs/training.md, docs/papers/mpcl.md)."""
 
 from __future__ import annotations
 

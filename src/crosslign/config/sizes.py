@@ -1,7 +1,7 @@
-"""Sizes of a paper's training data, one of which `sizes` of config.yaml chooses (EMMA-X's S, M and full: PROTOCOLS A.6.5).
+"""Sizes of a paper's training data, one of which `sizes` of config.yaml chooses (EMMA-X's S, M and full: docs/papers/emma_x.md).
 
 A paper's file is written for the first of its sizes. Of another one, every training set that it changes, and every set and system that
-hangs on one of these, bears the size behind its id: `ex_pairs-S`, `EX-p1-S`. So an id always stands for one recipe, and sizes lie side
+depends on one of these, bears the size behind its id: `ex_pairs-S`, `EX-p1-S`. So an id always stands for one recipe, and sizes lie side
 by side in the results. `{size}` in the texts of tables and figures is the size.
 """
 
@@ -75,7 +75,7 @@ def _replaced(value: Any, size: str) -> Any:
 
 
 def with_dependants(sections: Mapping[str, Entries], ids: Mapping[str, str]) -> dict[str, str]:
-    """Return the new id of everything that has one: of what changes, and of the training sets and systems that hang on it.
+    """Return the new id of everything that has one: of what changes, and of the training sets and systems that depend on it.
 
     Args:
         sections: sections of all papers.
@@ -93,7 +93,10 @@ def with_dependants(sections: Mapping[str, Entries], ids: Mapping[str, str]) -> 
 
 def _used(recipes: Entries, recipe: Mapping[str, Any]) -> list[str]:
     """Return the training sets that a recipe trains on, and the system that it starts from."""
-    whole = {**recipes.get(recipe.get("like", ""), {}), **recipe}
+    whole, above = dict(recipe), recipe
+    for _ in recipes:  # a chain longer than that has a cycle, which is refused elsewhere
+        above = recipes.get(above.get("like", ""), {})
+        whole = {**above, **whole}
     base = whole.get("base", {}).get("system")
     return [*(term["examples"] for term in whole.get("terms", ())), *([base] if base else [])]
 

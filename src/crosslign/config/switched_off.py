@@ -1,18 +1,20 @@
-"""Entries of papers that a run does not name."""
+"""Names of entries in papers that `papers:` leaves out, for messages about dangling references."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+from crosslign.config.layers import load_layers, names_of
 from crosslign.config.project import Project
-from crosslign.config.yaml_files import load_yaml
 
 
 def switched_off(project: Project, section: str, name: str) -> str:
     """Return what to do where a paper that is not among those of this run has an entry of this name; empty where none has."""
-    for path in sorted((project.root / "config" / "papers").glob("[!.]*.yaml")):
-        content = load_yaml(path).content if path.stem not in project.settings["papers"] else None
-        entries = content.get(section) if isinstance(content, Mapping) else None
+    for paper in names_of(project.root, "papers"):
+        if paper in project.settings["papers"]:
+            continue
+        file = load_layers(project.root, f"papers/{paper}.yaml")
+        entries = file.content.get(section) if isinstance(file.content, Mapping) else None
         if isinstance(entries, Mapping) and name in entries:
-            return f"It stands in config/papers/{path.name}: add {path.stem} to `papers`"
+            return f"It stands in {file.origin((section, name))}: add {paper} to `papers`"
     return ""

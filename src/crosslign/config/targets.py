@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from crosslign.config.layers import names_of
 from crosslign.config.project import Project
 from crosslign.config.settings import PAGES, SETTINGS
 from crosslign.errors import InputError
@@ -56,7 +57,7 @@ def target_names(project: Project) -> list[str]:
 
 def _unknown(project: Project, target: str, allowed: Sequence[str]) -> InputError:
     where = f"{SETTINGS}: targets"
-    if (project.root / "config" / "papers" / f"{target}.yaml").is_file():
+    if target in names_of(project.root, "papers"):
         papers = ",".join(project.settings["papers"])
         do = f"Say what to build of them, such as --config 'papers=[{papers}]' 'targets=[all]', or add {target} to papers"
         return InputError(f"paper {target!r} is a target, but switched off", where=where, why=f"papers: [{papers}]", do=do)

@@ -1,4 +1,4 @@
-"""What the data of a run is made of: every corpus and base encoder behind a system, a training set, a task or a corpus."""
+"""Corpora and base encoders behind a system, a training set, an evaluation or a corpus."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.catalog import describe, file_names, source_kind
+from crosslign.config.catalog import file_names, local_file, source_kind
 from crosslign.config.graph import source_file
 from crosslign.config.project import Project, filter_corpora, view_corpora
 from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained
@@ -114,7 +114,7 @@ def file_state(project: Project, name: str, file: Mapping[str, Any], access: str
     if mirrored(name, file, project.mirrors):
         return "mirror"
     local = source_kind(source) == "local"
-    if local and with_home(describe(source, file)).is_file():
+    if local and local_file(source, file).is_file():
         return "here"
     if access == "withdrawn":
         return "withdrawn"
@@ -135,7 +135,7 @@ def require_own_files(project: Project, wanted: Iterable[tuple[str, str]]) -> No
     for name, file_name in sorted(wanted):
         source, file = project.sources[name], source_file(project, name, file_name)
         if source_kind(source) == "local" and file_state(project, name, file, "open") == "by hand":
-            absent.setdefault(name, []).append(with_home(describe(source, file)))
+            absent.setdefault(name, []).append(local_file(source, file))
     for name, paths in absent.items():
         what = "a file of your own is missing" if len(paths) == 1 else f"{len(paths)} files of your own are missing"
         do = "Put it there or mend the path; a corpus of `access: manual` is left out until its files are there"

@@ -1,4 +1,4 @@
-"""Which code a job's result rests on, and its versions: what of the code counts when it is asked whether a result still holds.
+"""Which code a job's result depends on, and its versions: what of the code counts when it is asked whether a result still holds.
 
 A version is a number that a person raises where the implementation is registered (docs/trust.md). A hash of the code says no such thing:
 it changes with every rename, and half of the library stands behind a training.
@@ -14,7 +14,7 @@ from crosslign.config.catalog import SOURCE_KINDS
 from crosslign.registry import version_of
 
 Named = Iterator[tuple[str, str]]
-"""Implementations as their seam's package, below `crosslign`, and their name."""
+"""Implementations as their extension point's package, below `crosslign`, and their name."""
 
 
 def _filters(entry: Mapping[str, Any]) -> Named:
@@ -22,6 +22,7 @@ def _filters(entry: Mapping[str, Any]) -> Named:
 
 
 def _training(recipe: Mapping[str, Any], tasks: Mapping[str, Any]) -> Named:
+    yield "stages", "tokenise"  # whose output lineage does not name: it is gone when the last training has read it
     yield from (("objectives.terms", term["objective"]) for term in recipe["terms"])
     yield from (("objectives.parts", part["kind"]) for part in recipe["parts"].values())
     yield from (("tasks.scorers", tasks[select["task"]]["scorer"]) for select in recipe["select"].values())
@@ -67,7 +68,7 @@ def code_behind(rule: str, recipe: Any, tasks: Mapping[str, Any] | None = None) 
         tasks: entries of the tasks that a training selects by.
 
     Returns:
-        dotted modules by name: as YAML calls them; with the seam before it where a job uses two of one name.
+        dotted modules by name: as YAML calls them; with the extension point before it where a job uses two of one name.
     """
     found = dict.fromkeys(_implementations(rule, recipe, tasks or {}))
     often = Counter(name for _, name in found)

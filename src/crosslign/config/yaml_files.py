@@ -37,11 +37,20 @@ class YamlFile:
         path: the file, as messages name it.
         content: plain Python values.
         lines: line number (from 1) of each key, by its path of keys and indices.
+        origins: file of each section and of each entry of a section, where not all come from `path`.
+        replaced: entries of lower layers in the place of which others stand, such as `tasks.tatoeba`, by the file of these.
     """
 
     path: Path
     content: Any
     lines: Mapping[tuple[str | int, ...], int]
+    origins: Mapping[tuple[str | int, ...], Path] = field(default_factory=dict)
+    replaced: Mapping[str, Path] = field(default_factory=dict)
+
+    def origin(self, keys: Sequence[str | int]) -> Path:
+        """Return the file that a key stands in."""
+        keys = tuple(keys)
+        return next((self.origins[keys[:length]] for length in (2, 1) if keys[:length] in self.origins), self.path)
 
     def where(self, keys: Sequence[str | int]) -> str:
         """Return `file:line: key.path` of the deepest known ancestor of `keys`."""
@@ -49,8 +58,8 @@ class YamlFile:
         dotted = ".".join(" ".join(str(key).splitlines()) for key in keys)  # a message is one line, whatever a key holds
         for length in range(len(keys), 0, -1):
             if keys[:length] in self.lines:
-                return f"{self.path}:{self.lines[keys[:length]]}: {dotted}"
-        return f"{self.path}: {dotted}" if dotted else str(self.path)
+                return f"{self.origin(keys[:length])}:{self.lines[keys[:length]]}: {dotted}"
+        return f"{self.origin(keys)}: {dotted}" if dotted else str(self.path)
 
 
 def where_of(files: Mapping[str, YamlFile], file: str, keys: Sequence[str | int]) -> str:

@@ -1,6 +1,6 @@
-"""Corpora: bytes from their sources, rows from their formats, evaluation sets, and stand-ins for real data.
+"""Corpora: bytes from their sources, rows from their formats, evaluation corpora, and synthetic data for real data.
 
-Each registry is one seam; an implementation is found by the name that `config/corpora.yaml` uses.
+Each registry is one extension point; an implementation is found by the name that `config/corpora.yaml` uses.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Reader(Protocol):
 
 
 class EvaluationReader(Protocol):
-    """An evaluation set, read from its official files or cut from corpora of our own."""
+    """An evaluation corpus, read from its official files or cut from corpora of our own."""
 
     def __call__(
         self,

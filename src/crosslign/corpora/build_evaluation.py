@@ -1,4 +1,4 @@
-"""The stage of evaluation sets: read one, cut it from corpora or join it from others, write its three tables."""
+"""The stage of evaluation corpora: read one, cut it from corpora or join it from others, write its three tables."""
 
 from __future__ import annotations
 

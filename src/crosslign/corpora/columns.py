@@ -1,4 +1,4 @@
-"""Which columns of a table hold sentences, and which of them hold their languages."""
+"""Text and language columns of each shape of table."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def kind_of(names: Collection[str]) -> str:
 
 
 def sentences_of(table: pa.Table) -> Iterator[tuple[pa.ChunkedArray, pa.ChunkedArray]]:
-    """Yield (languages, texts) of every side that a corpus, a view, or the texts of an evaluation set has; texts may be null."""
+    """Yield (languages, texts) of every side that a corpus, a view, or the texts of an evaluation corpus has; texts may be null."""
     for lang, text in _ALL:
         if text in table.column_names:
             yield table[lang], table[text]

@@ -1,4 +1,4 @@
-"""Evaluation sentences kept out of training sets (PROTOCOLS A0.8, A.7)."""
+"""Evaluation sentences kept out of training sets (docs/filters-and-views.md)."""
 
 from __future__ import annotations
 

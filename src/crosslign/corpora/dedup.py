@@ -22,7 +22,7 @@ _HASH = xxhash.xxh3_128_digest
 
 
 def bare(text: str) -> str:
-    """Return a text as PROTOCOLS A0.8 compares it: NFKC, casefold, no character of the categories P, S, Z and C.
+    """Return a text as docs/filters-and-views.md compares it: NFKC, casefold, no character of the categories P, S, Z and C.
 
     A text that has nothing else (`!!!`, an emoji) is compared by its NFKC casefold itself, behind a NUL,
     so that not all such texts count as one.
@@ -52,7 +52,7 @@ def digests(texts: pa.Array | pa.ChunkedArray) -> NDArray[np.bytes_]:
 
 
 def keys_of(texts: pa.Array | pa.ChunkedArray) -> NDArray[np.bytes_]:
-    """Return the key of PROTOCOLS A0.8 of each text of a column without nulls, 128 bits of its bare form: shape [texts], type S16."""
+    """Return a 128-bit key of the bare form (`bare`) of each text of a column without nulls: shape [texts], type S16."""
     return digests(pa.array(bares(texts.to_pylist()), pa.string()))
 
 

@@ -28,7 +28,7 @@ class Evaluation:
     """One evaluation corpus.
 
     Attributes:
-        texts: the text set: text_id, lang, text, pair_text; distinct (lang, text, pair_text), so that an equal
+        texts: the evaluation corpus: text_id, lang, text, pair_text; distinct (lang, text, pair_text), so that an equal
             string is encoded once; row i of an embeddings matrix is row i here.
         items: item_id, subset, split, role, text_id, label, group; and cluster, where the set has some.
         gold: subset, split, left, right (item_id), score.

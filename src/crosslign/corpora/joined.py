@@ -1,4 +1,4 @@
-"""Evaluation sets made of others: several joined into one text set, or one cut to some languages (CONTRACTS 3)."""
+"""Evaluation corpora made of others: several joined into one evaluation corpus, or one cut to some languages (docs/add-a-task.md)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crosslign.files.rows import SCHEMAS
 
 
 def join(name: str, parts: Mapping[str, Evaluation], langs: Sequence[str] = ()) -> Evaluation:
-    """Return one evaluation set that holds the items of all `parts`, with equal strings stored, and so encoded, once.
+    """Return one evaluation corpus that holds the items of all `parts`, with equal strings stored, and so encoded, once.
 
     Joined sets are told apart by the split of their items and gold, which becomes the id of the part; a task takes one of them
     by naming that split. The splits of a single part stay as they are.

@@ -1,4 +1,4 @@
-"""How much of each evaluation set stands in each corpus (PROTOCOLS A.7), whatever languages are asked of it."""
+"""How much of each evaluation corpus stands in each corpus (docs/filters-and-views.md), whatever languages are asked of it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLUMNS = ("corpus", "evaluation", "rows", "found", "all_sides", "evaluation_tex
 
 @dataclass
 class _EvaluationSet:
-    """Sorted distinct keys of an evaluation set's texts, and which of them were met."""
+    """Sorted distinct keys of an evaluation corpus's texts, and which of them were met."""
 
     keys: NDArray[np.bytes_]
     met: NDArray[np.bool_]
@@ -52,7 +52,7 @@ def _side_keys(texts: pa.ChunkedArray) -> tuple[NDArray[np.bytes_], NDArray[np.b
 
 
 def measure_corpus(rows: Path, evaluations: Mapping[str, Path]) -> list[dict[str, Any]]:
-    """Count, for each evaluation set, the rows of a corpus that hold one of its texts; batch after batch.
+    """Count, for each evaluation corpus, the rows of a corpus that hold one of its texts; batch after batch.
 
     Texts are equal when their A0.8 keys are, whatever their languages.
 
@@ -61,7 +61,7 @@ def measure_corpus(rows: Path, evaluations: Mapping[str, Path]) -> list[dict[str
         evaluations: `texts` of evaluation corpora, by id.
 
     Returns:
-        For each evaluation set: `evaluation`, `rows` of the corpus, `found` (rows of which any side is in the set),
+        For each evaluation corpus: `evaluation`, `rows` of the corpus, `found` (rows of which any side is in the set),
         `all_sides` (rows of which every side is), `evaluation_texts` (distinct keys of the set), `texts_found` (of them, in the corpus).
     """
     sets = {name: _EvaluationSet.read(path) for name, path in evaluations.items()}
@@ -90,7 +90,7 @@ def measure_corpus(rows: Path, evaluations: Mapping[str, Path]) -> list[dict[str
 
 
 def removed_by_corpus(decontaminations: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], int]:
-    """Return how many training examples made of each corpus were dropped for each evaluation set: (corpus, evaluation) to examples.
+    """Return how many training examples made of each corpus were dropped for each evaluation corpus: (corpus, evaluation) to examples.
 
     Args:
         decontaminations: counts of training sets, as crosslign.corpora.decontamination gives them.
@@ -104,12 +104,12 @@ def removed_by_corpus(decontaminations: Sequence[Mapping[str, Any]]) -> dict[tup
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the matrix in long form: one line a corpus and evaluation set."""
+    """Return the matrix in long form: one line a corpus and evaluation corpus."""
     return sheets.as_csv(COLUMNS, [[row[column] for column in COLUMNS] for row in rows])
 
 
 def as_markdown(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return the matrix: a line a corpus, a column an evaluation set, `found / removed` in each cell, `!` where none was expected."""
+    """Return the matrix: a line a corpus, a column an evaluation corpus, `found / removed` in each cell, `!` where none was expected."""
     evaluations = sorted({row["evaluation"] for row in rows})
     surprising = {(row["corpus"], row["evaluation"]): "! " if row["found"] and row["expected"] == "none" else "" for row in rows}
     cells = {place: f"{mark}{row['found']:,} / {row['removed']:,}" for (place, mark), row in zip(surprising.items(), rows, strict=True)}

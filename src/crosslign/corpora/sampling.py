@@ -29,7 +29,7 @@ def sample(keys: Sequence[str], size: int, seed: int) -> NDArray[np.int64]:
     """Return the positions, ascending, of `size` keys drawn without replacement; all where there are fewer.
 
     The keys of least priority are taken, so a smaller sample is part of every larger one of the same seed
-    (PROTOCOLS A.2.2 asks this of the 10 k … 5 M series).
+    (docs/papers/msimcse.md asks this of the 10 k … 5 M series).
     """
     return lowest(priorities(keys, seed), size)
 

@@ -1,4 +1,4 @@
-"""Tables that wait on disk for a second look, as one Arrow stream, compressed lightly: it is read once and removed."""
+"""Tables kept on disk between two passes, as one lightly compressed Arrow stream that is read once and removed."""
 
 from __future__ import annotations
 

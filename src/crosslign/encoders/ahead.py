@@ -1,4 +1,4 @@
-"""What comes next is made by a thread while the caller works on what is there."""
+"""Prefetching: a thread makes the next items of an iterator while the caller works on one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences to vectors: sorted by length, in batches of equal token count, in the order they came (PROTOCOLS A.0.1)."""
+"""Sentences to vectors: sorted by length, in batches of equal token count, in the order they came (docs/training.md)."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def _encode_member(
 
 
 def _check(vectors: Matrix, texts: Sequence[str], names: Sequence[str]) -> None:
-    """Refuse vectors that no score could rest on."""
+    """Refuse vectors that no score could depend on."""
     bad = np.flatnonzero(~np.isfinite(vectors).all(1) | ~vectors.any(1))
     if len(bad):
         row = int(bad[0])
@@ -157,7 +157,7 @@ def _check(vectors: Matrix, texts: Sequence[str], names: Sequence[str]) -> None:
 
 
 @dataclass(frozen=True)
-class Part:
+class TokenisedTexts:
     """Sentences that were tokenised together.
 
     Attributes:
@@ -173,7 +173,7 @@ class Part:
 
 def tokenised(
     model: Model, texts: Sequence[str], langs: Sequence[str], readout: Mapping[str, Any], pair_texts: Sequence[str] | None = None
-) -> Iterator[Part]:
+) -> Iterator[TokenisedTexts]:
     """Yield all sentences in parts, one member's after the other's; the arguments are those of `encode_counted`."""
     member_of = {lang: model.member_of(lang) for lang in dict.fromkeys(langs)}
     chosen = np.array([member_of[lang] for lang in langs], dtype=object)
@@ -185,7 +185,7 @@ def tokenised(
             rows, size = rows[np.argsort(-np.array(letters), kind="stable")], PART
         for part in (rows[i : i + size] for i in range(0, len(rows), size)):
             seconds = [pair_texts[i] for i in part] if pair_texts is not None else None
-            yield Part(name, part, model.member(name).tokenise([prefix + texts[i] for i in part], seconds, max_length))
+            yield TokenisedTexts(name, part, model.member(name).tokenise([prefix + texts[i] for i in part], seconds, max_length))
 
 
 def _width(model: Model, members: Sequence[str], pooling: str) -> int:
@@ -203,7 +203,7 @@ def encode_counted(
     pair_texts: Sequence[str] | None = None,
     names: Sequence[str] | None = None,
     progress: Progress | None = None,
-    parts: Iterable[Part] | None = None,
+    parts: Iterable[TokenisedTexts] | None = None,
     known: Known | None = None,
 ) -> tuple[Matrix, int]:
     """Encode sentences and count those that were cut.
@@ -276,7 +276,7 @@ def apply_head(head: nn.Module, vectors: Matrix, device: torch.device | str = "c
 
 
 def text_columns(table: pa.Table, where: str) -> tuple[list[str], list[str], list[str], list[str] | None]:
-    """Return ids, texts, languages and second segments (None where no row has one) of a text set.
+    """Return ids, texts, languages and second segments (None where no row has one) of texts.
 
     Raises:
         InputError: only some rows have a second segment.

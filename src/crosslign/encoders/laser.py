@@ -1,4 +1,4 @@
-"""LASER's encoder in transformers' terms: a BiLSTM over SentencePiece pieces of plain, lower-case text (PROTOCOLS E.1).
+"""LASER's encoder in transformers' terms: a BiLSTM over SentencePiece pieces of plain, lower-case text (docs/base-encoders.md).
 
 After Artetxe and Schwenk 2019 and Heffernan, Çelebi and Schwenk 2022 (LASER2). A sentence's vector is the maximum over time of the top
 layer's outputs, the end token's included: readout `max`.

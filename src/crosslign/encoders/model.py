@@ -46,8 +46,8 @@ def _positions(config: Any) -> int:
     return positions - config.pad_token_id - 1 if config.model_type in ROBERTA_POSITIONS else positions
 
 
-def _read(folder: Path) -> tuple[Any, Any]:
-    """Return tokenizer and backbone of a transformers folder, as they lie there; nothing that it lacks is made up."""
+def _read(folder: Path, weights: bool) -> tuple[Any, Any]:
+    """Return tokenizer and backbone of a transformers folder, as they lie there, with weights or none; nothing it lacks is made up."""
     from transformers import AutoConfig, AutoModel, AutoModelForTextEncoding, AutoTokenizer
     from transformers.utils import logging as transformers_logging
 
@@ -62,7 +62,11 @@ def _read(folder: Path) -> tuple[Any, Any]:
         tokenizer.pad_token = tokenizer.eos_token or tokenizer.unk_token or tokenizer.convert_ids_to_tokens(0)
     config = AutoConfig.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
     require_said(folder, config)
-    backbone, report = (AutoModelForTextEncoding if config.model_type in WITH_DECODER else AutoModel).from_pretrained(
+    kind = AutoModelForTextEncoding if config.model_type in WITH_DECODER else AutoModel
+    if not weights:
+        with torch.device("meta"):
+            return tokenizer, kind.from_config(config)  # type: ignore[no-untyped-call]
+    backbone, report = kind.from_pretrained(
         folder,
         dtype=torch.float32,
         local_files_only=True,
@@ -149,8 +153,8 @@ class Member(nn.Module):
         Args:
             features: `input_ids` int64 [n, t], `attention_mask` where rows are padded, `token_type_ids` for pairs.
             pooling: one of `POOLINGS`. `avg_first_last` averages the mean-pooled outputs of the last block and of a first layer, which is
-                `layer` (0 or 1, PROTOCOLS B4), block 1 where that is -1;
-                `pooler` is the encoder's own: its `dense` layers where it has some (LaBSE: PROTOCOLS A5.9), else the dense layer with
+                `layer` (0 or 1, docs/protocols.md), block 1 where that is -1;
+                `pooler` is the encoder's own: its `dense` layers where it has some (LaBSE: docs/papers/mpcl.md), else the dense layer with
                 tanh that BERT puts on the first token.
             layer: which output is pooled, numbered as `resolve_layer` says; `pooler` has its own.
             backbone: a faster form of the member's own backbone, to compute with.
@@ -179,8 +183,12 @@ class Member(nn.Module):
         return pool(states.float(), real, torch.isin(ids, self.special_ids), pooling)
 
     @classmethod
-    def load(cls, folder: Path) -> Member:
+    def load(cls, folder: Path, weights: bool = True) -> Member:
         """Load an ordinary transformers folder: config, safetensors weights, tokenizer; nothing else is executed or fetched.
+
+        Args:
+            folder: of the member.
+            weights: whether they are wanted; without them it tokenises, and computes nothing.
 
         Raises:
             InputError: the folder is missing, holds no such model, or lacks what one is made of (`soundness`); names it and what is wrong.
@@ -190,7 +198,7 @@ class Member(nn.Module):
         require_modules(folder)
         require_safetensors(folder)
         try:
-            tokenizer, backbone = _read(folder)
+            tokenizer, backbone = _read(folder, weights)
             dense = Dense.load(folder)
         except InputError:
             raise
@@ -199,6 +207,8 @@ class Member(nn.Module):
         if not tokenizer.is_fast and backbone.config.model_type not in WITHOUT_FAST_TOKENIZER:
             do = "Save its tokenizer anew with a transformers that makes tokenizer.json of it"
             raise InputError("the model has no fast tokenizer", where=str(folder), why="tokenizer.json is missing", do=do)
+        if not weights:
+            return cls(backbone, tokenizer)
         use_fast_dropout(backbone)
         pooler = Dense.of_pooler(backbone)
         if dense is not None and pooler is not None and dense.equals(pooler):
@@ -275,9 +285,9 @@ class Model(nn.Module):
         return code
 
     @classmethod
-    def load(cls, folders: Mapping[str, Path]) -> Model:
-        """Load every member from its folder."""
-        return cls({name if name == MAIN else normalise(name): Member.load(folder) for name, folder in folders.items()})
+    def load(cls, folders: Mapping[str, Path], weights: bool = True) -> Model:
+        """Load every member from its folder, as `Member.load` does."""
+        return cls({name if name == MAIN else normalise(name): Member.load(folder, weights) for name, folder in folders.items()})
 
     def save(self, folder: Path, readout: Mapping[str, Any] | None = None) -> None:
         """Write `<folder>/<member>/` for every member.

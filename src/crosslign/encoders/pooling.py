@@ -1,4 +1,4 @@
-"""From token states to one vector a sentence (PROTOCOLS A.0.2, A.0.3, F.1)."""
+"""From token states to one vector a sentence (docs/training.md, docs/protocols.md)."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def prepare_encoder(
 
 
 def _examined(name: str, folder: Path, member: Member) -> dict[str, Any]:
-    """Refuse weights that no vector could rest on; warn of what is odd, and return it for the lineage."""
+    """Refuse weights that no vector could depend on; warn of what is odd, and return it for the lineage."""
     require_numbers(folder, [part for part in (member.backbone, member.dense) if part is not None])
     found = doubts(folder, member.tokenizer, getattr(member.backbone, "config", None))
     for doubt in found:

@@ -23,7 +23,7 @@ BATCH = 4096
 
 
 def texts_of(paths: Iterable[Path]) -> Iterator[str]:
-    """Yield every text of corpora and text sets of any kind."""
+    """Yield every text of corpora of any kind, evaluation corpora among them."""
     for path in paths:
         for table in iter_rows(path):
             for column in table.column_names:

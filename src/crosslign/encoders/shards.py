@@ -1,4 +1,4 @@
-"""Vectors of part of a text set, written into their rows of one memory-mapped file; and processes that do so side by side.
+"""Vectors of some of many texts, written into their rows of one memory-mapped file; and processes that do so side by side.
 
 A worker is `python -m crosslign.encoders.shards`: it reads one line of JSON (what to encode, and how), answers with the length of its
 vectors, then encodes shard after shard, named by their first rows. All write into one file, each its own rows; nothing is pickled.
@@ -29,7 +29,7 @@ from torch import nn
 
 from crosslign import errors
 from crosslign.collector import collect_rarely
-from crosslign.encoders.encode import Part, apply_head, encode_counted, text_columns, token_budget, tokenised
+from crosslign.encoders.encode import TokenisedTexts, apply_head, encode_counted, text_columns, token_budget, tokenised
 from crosslign.encoders.model import Model
 from crosslign.encoders.unknown import Known
 from crosslign.errors import CrosslignError, InputError, ResourceError
@@ -56,7 +56,7 @@ class _Drawn:
     texts: list[str]
     langs: list[str]
     pairs: list[str] | None
-    parts: list[Part] | None
+    parts: list[TokenisedTexts] | None
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ class Task:
     shard: int = SHARD
 
 
-class Rows:
+class ParquetRows:
     """Rows of a Parquet file by number; one row group is in memory at a time."""
 
     def __init__(self, path: Path) -> None:
@@ -110,7 +110,7 @@ class Rows:
 
 
 class ShardEncoder:
-    """A loaded encoder that writes shards of one text set.
+    """A loaded encoder that writes shards of the vectors of a file of texts.
 
     Args:
         task: what to encode.
@@ -126,7 +126,7 @@ class ShardEncoder:
         self.model = Model.load({name: Path(folder) for name, folder in task.members.items()}).to(place)
         self._head = None if head is None else head(self.model)
         self._readout = task.readout if head is None else {**task.readout, "normalise": False}
-        self._rows = Rows(Path(task.texts))
+        self._rows = ParquetRows(Path(task.texts))
         self._thread = ThreadPoolExecutor(1) if place.type == "cuda" else None
         self._ahead: dict[int, Future[_Drawn]] = {}
 

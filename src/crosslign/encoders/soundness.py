@@ -129,7 +129,7 @@ def require_loaded(folder: Path, backbone: nn.Module, report: Mapping[str, Itera
 
 
 def require_numbers(folder: Path, modules: Iterable[nn.Module]) -> None:
-    """Refuse weights that no vector could rest on, when an encoder is prepared: NaN, infinity, or integers without their scales.
+    """Refuse weights that no vector could depend on, when an encoder is prepared: NaN, infinity, or integers without their scales.
 
     Raises:
         InputError: names the weight.

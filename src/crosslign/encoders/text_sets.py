@@ -1,4 +1,4 @@
-"""A text set to its matrix on disk: shard after shard, in one process or several, going on where a killed run stopped."""
+"""Texts to their matrix on disk: shard after shard, in one process or several, going on where a killed run stopped."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from crosslign.encoders.shards import SHARD, Counts, Facts, Head, Rows, ShardEncoder, Task, side_by_side, sum_of_rows
+from crosslign.encoders.shards import SHARD, Counts, Facts, Head, ParquetRows, ShardEncoder, Task, side_by_side, sum_of_rows
 from crosslign.encoders.unknown import in_words, joined, shares
 from crosslign.errors import InputError
 from crosslign.files import atomic_path, iter_rows, write_json
@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 
 
 def _check_pairs(texts: Path) -> None:
-    """Refuse a text set of which only some rows have a second segment."""
+    """Refuse texts of which only some rows have a second segment."""
     missing = rows = 0
     for table in iter_rows(texts, ["pair_text"]):
         missing, rows = missing + table["pair_text"].null_count, rows + table.num_rows
@@ -154,7 +154,7 @@ def embed_text_set(
     identity: Mapping[str, Any] | None = None,
     named: str = "{}",
 ) -> dict[str, Any]:
-    """Encode a text set with a saved model and write the matrix, row i for text i: vectors, or a head's logits.
+    """Encode texts with a saved model and write the matrix, row i for text i: vectors, or a head's logits.
 
     The matrix is memory-mapped: memory holds the model and one shard of texts in each process. Shards and the threads of a process
     decide the bytes, the number of processes does not. Every visible GPU works, in a process of its own where there are several, and
@@ -185,7 +185,7 @@ def embed_text_set(
         ResourceError: a process ended, memory does not suffice for one sentence, or the disk has no room for the matrix.
     """
     _check_pairs(texts)
-    rows = len(Rows(texts))
+    rows = len(ParquetRows(texts))
     devices = _devices(processes, -(-rows // SHARD))[: None if head is None else 1]
     if devices[0] != "cpu":  # the cores tokenise, and are shared
         threads = max(1, max(threads, processes) // len(devices))

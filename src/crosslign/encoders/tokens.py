@@ -21,12 +21,17 @@ class Tokens:
     Attributes:
         ids: n int32 arrays.
         segments: n int32 arrays of segment numbers (0, 1) for sentence pairs, or None.
-        truncated: how many sentences were cut.
+        cut: for each sentence whether it was cut; empty where none was.
     """
 
     ids: list[Ids]
     segments: list[Ids] | None = None
-    truncated: int = 0
+    cut: Sequence[bool] = ()
+
+    @property
+    def truncated(self) -> int:
+        """How many sentences were cut."""
+        return sum(self.cut)
 
 
 def tokenise(tokenizer: Any, texts: Sequence[str], pair_texts: Sequence[str] | None, max_length: int) -> Tokens:
@@ -48,7 +53,7 @@ def tokenise(tokenizer: Any, texts: Sequence[str], pair_texts: Sequence[str] | N
     encodings = tokenizer(list(texts), pairs, truncation=True, max_length=max_length, **unasked).encodings
     ids = [np.asarray(e.ids, dtype=np.int32) for e in encodings]
     segments = [np.asarray(e.type_ids, dtype=np.int32) for e in encodings] if pairs is not None else None
-    return Tokens(ids, segments, sum(bool(e.overflowing) for e in encodings))
+    return Tokens(ids, segments, [bool(e.overflowing) for e in encodings])
 
 
 def _tokenise_slowly(tokenizer: Any, texts: Sequence[str], pairs: Sequence[str] | None, max_length: int) -> Tokens:
@@ -56,10 +61,10 @@ def _tokenise_slowly(tokenizer: Any, texts: Sequence[str], pairs: Sequence[str] 
     found = [
         tokenizer(*asked).input_ids for asked in (zip(texts, pairs, strict=True) if pairs is not None else ((text,) for text in texts))
     ]
-    long = [at for at, ids in enumerate(found) if len(ids) > max_length]
-    for at in long:
+    cut = [len(ids) > max_length for ids in found]
+    for at in np.flatnonzero(cut).tolist():
         found[at] = tokenizer(texts[at], None if pairs is None else pairs[at], truncation=True, max_length=max_length).input_ids
-    return Tokens([np.asarray(ids, dtype=np.int32) for ids in found], None, len(long))
+    return Tokens([np.asarray(ids, dtype=np.int32) for ids in found], None, cut)
 
 
 def _padded(arrays: Sequence[Ids], lengths: NDArray[np.int64], fill: int) -> NDArray[np.int64]:

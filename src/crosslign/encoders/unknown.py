@@ -11,7 +11,7 @@ if TYPE_CHECKING:  # the stage that scores, and says what is unknown, loads no t
     from crosslign.encoders.tokens import Tokens
 
 LIMIT = 0.03
-"""Share of unknown tokens from which a text set, or one language of it, is warned of."""
+"""Share of unknown tokens from which texts, or one language of it, is warned of."""
 NAMED = 5
 """Languages that a warning names."""
 
@@ -57,7 +57,7 @@ def joined(parts: Iterable[Known]) -> Known:
 
 
 def shares(known: Known) -> dict[str, float]:
-    """Return what of a text set is unknown where that is more than `LIMIT`: `all`, and languages, the worst first; else nothing."""
+    """Return what of texts is unknown where that is more than `LIMIT`: `all`, and languages, the worst first; else nothing."""
     tokens, unknown = (sum(counts[at] for counts in known.values()) for at in (0, 1))
     by_lang = {lang: counts[1] / counts[0] for lang, counts in known.items() if counts[0] and counts[1] > LIMIT * counts[0]}
     if not by_lang:

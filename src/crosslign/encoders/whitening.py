@@ -1,4 +1,4 @@
-"""Whitening of sentence vectors: a shift and a matrix after which those of a text set have no mean and a covariance of one.
+"""Whitening of sentence vectors: a shift and a matrix after which those of texts have no mean and a covariance of one.
 
 Su et al. 2021 (arXiv 2103.15316), section 3: with the mean mu and the covariance U diag(s) U^T of the fitted vectors, x becomes
 (x - mu) U diag(s)^(-1/2), of which the first coordinates, those of the largest s, are kept.
@@ -25,7 +25,7 @@ Float = NDArray[np.float64]
 
 
 def occurrences(texts: Path, items: Path) -> NDArray[np.int64]:
-    """Return how often each text of a text set stands among its items, in the order of the texts."""
+    """Return how often each text of texts stands among its items, in the order of the texts."""
     counts: Counter[str] = Counter()
     for table in iter_rows(items, ["text_id"]):
         counts.update(table["text_id"].to_pylist())
@@ -38,7 +38,7 @@ def _weighted(vectors: np.ndarray, weights: NDArray[np.int64]) -> Iterator[tuple
 
 
 def fit(matrix: Path, weights: NDArray[np.int64], dimensions: int) -> tuple[Float, Float]:
-    """Return what whitens the vectors of a text set.
+    """Return what whitens the vectors of texts.
 
     Args:
         matrix: float32 [n, d], vectors as long as they come.

@@ -1,4 +1,4 @@
-"""Samples of examples, drawn when evaluation sentences are out, in bounded memory (PROTOCOLS A.2.2, A3.6)."""
+"""Samples of examples, drawn when evaluation sentences are out, in bounded memory (docs/papers/msimcse.md, docs/papers/moco_bert.md)."""
 
 from __future__ import annotations
 

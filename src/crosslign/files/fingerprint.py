@@ -82,7 +82,7 @@ def fingerprint(*modules: str) -> str:
     """Return 16 hexadecimal digits over the syntax trees, docstrings and words of errors left out, of modules and their imports.
 
     Args:
-        modules: dotted names inside the package; a seam found by name (a reader, an objective) is named
+        modules: dotted names inside the package; an extension point found by name (a reader, an objective) is named
             beside the stage's own module, since it is not imported by it.
     """
     names = sorted({name for module in modules for name in modules_of(module)})

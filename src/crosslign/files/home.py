@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from crosslign.errors import InputError
+from crosslign.paths import own_or_catalog
 
 
 def with_home(text: str) -> Path:
@@ -17,6 +19,17 @@ def with_home(text: str) -> Path:
         return Path(text).expanduser()
     except RuntimeError as error:
         raise InputError("no home folder is known", where=text, do="Write the path out") from error
+
+
+def own_folder(text: str) -> Path:
+    """Return a folder that a user or the catalog named, with the home folder for `~`: the catalog's where there is no other of that name.
+
+    Raises:
+        InputError: nobody knows that home folder.
+    """
+    own = with_home(text)
+    found = own_or_catalog(own, text)
+    return own if found == own else Path(os.path.relpath(found))
 
 
 UNQUOTABLE = set('$`"\\{}\n')

@@ -9,7 +9,7 @@ import platform
 import resource
 import subprocess
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -218,6 +218,7 @@ class Lineage:
         rule: the rule that made the artefact.
         recipe: the resolved settings that the job was given.
         inputs: files and folders that were read.
+        derived: those read that were made of `inputs` alone; they are checked, and not listed.
         root: `{results}`, which paths are written relative to: `../downloads/...` where scales share a file, and the name alone of what
             lies outside, since equal runs have equal lineage wherever they lie.
         seed: the seed of the job, None where nothing is drawn.
@@ -227,7 +228,7 @@ class Lineage:
         code: fingerprint of the library modules that the job uses; information.
         counts: named counts, such as rows before and after each filter.
         licences: licences of the data behind the artefact, sorted.
-        stand_in: whether any input is the project's own stand-in for real data.
+        stand_in: whether any input is the project's own synthetic data in place of real data.
         device: what the job computed on.
         devices: how many of them at once.
         earlier_s: seconds that earlier parts of a job that was stopped and went on took.
@@ -250,10 +251,11 @@ class Lineage:
     devices: int = 1
     earlier_s: float = 0.0
     asked: Mapping[str, int] = field(default_factory=dict)
+    derived: Sequence[Path] = ()
     started: float = field(default_factory=time.time)
 
     def __post_init__(self) -> None:
-        self._seen = {path: (_stamps(path), _stamps(lineage_path(path))) for path in map(Path, self.inputs)}
+        self._seen = {path: (_stamps(path), _stamps(lineage_path(path))) for path in map(Path, [*self.inputs, *self.derived])}
         self._checksums: dict[Path, str] = {}
 
     def input_checksum(self, path: Path) -> str:
@@ -291,7 +293,7 @@ class Lineage:
             self.input_checksum(path)
 
     def inherit(self) -> None:
-        """Take over licences and the stand-in mark from the lineage of every input."""
+        """Take over licences and the mark of synthetic data from the lineage of every input."""
         licences = set(self.licences)
         for path in self.inputs:
             if before := sidecar_if_there(lineage_path(path)):

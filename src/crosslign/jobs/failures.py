@@ -54,7 +54,7 @@ class Failure:
 
     @property
     def hopeless(self) -> bool:
-        """Whether the job's last error is one that no further try mends: input that cannot be used stays so."""
+        """Whether the job's last error is one that no further try fixes: input that cannot be used stays so."""
         levels = [match["level"] for line in self.own if (match := CAUSE.match(line))]
         return levels[-1:] == ["CRITICAL"]
 
@@ -131,7 +131,7 @@ class FailuresHandler(logging.Handler):
         self._failed[job] = Failure(rule, wildcards, tuple(Path(str(log)) for log in logs if log), message, silent)
 
     def hopeless(self, job: object) -> bool:
-        """Tell whether the last try of a job, named by its number, failed of what no further try mends."""
+        """Tell whether the last try of a job, named by its number, failed of what no further try fixes."""
         failure = self._failed.get(str(job))
         return failure is not None and failure.hopeless
 

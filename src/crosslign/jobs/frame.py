@@ -20,7 +20,7 @@ from crosslign.files.lineage import AGAIN, Lineage, beside_recipe
 from crosslign.files.temporary import NoTemporaryRoomError
 from crosslign.jobs.alone import end_with_engine, only_one
 from crosslign.jobs.hangup import end_on_hangup
-from crosslign.jobs.job import Job, Paths, all_paths, as_paths, inputs_of
+from crosslign.jobs.job import DERIVED, Job, Paths, all_paths, as_paths, inputs_of, listed
 from crosslign.jobs.leases import lease_gpus
 from crosslign.jobs.offline import no_network
 from crosslign.threads import do_without_pandas, limit_threads
@@ -136,10 +136,12 @@ def execute(
         sys.exit(error.exit_code)
 
 
-def _lineage(rule: str, settings: Paths, inputs: list[Path], threads: int) -> Lineage:
+def _lineage(rule: str, settings: Paths, given: Paths, threads: int) -> Lineage:
     recipe, root, version = settings.get("recipe"), Path(settings["root"]), str(settings.get("version", ""))
     code = fingerprint(*code_behind(rule, recipe, settings.get("tasks")).values()) if version else ""
-    return Lineage(rule, recipe, inputs, root, settings.get("seed"), threads, version, beside_recipe(settings, root), code)
+    inputs, derived = all_paths(listed(given)), all_paths(given.get(DERIVED, {}))
+    settled = beside_recipe(settings, root)
+    return Lineage(rule, recipe, inputs, root, settings.get("seed"), threads, version, settled, code, derived=derived)
 
 
 def perform(
@@ -164,7 +166,7 @@ def perform(
     do_without_pandas()
     os.environ["TQDM_DISABLE"] = "1"  # other libraries' bars; the stages report their own progress
     given = inputs_of(inputs)
-    lineage = _lineage(rule, settings, all_paths(given), threads)
+    lineage = _lineage(rule, settings, given, threads)
     lineage.asked = {name: int(resources[name]) for name in ASKED if name in resources}
     try:
         lineage.check_inputs()

@@ -1,6 +1,6 @@
-"""What a rule hands to its stage, and how artefacts get their names.
+"""A job of a rule: its inputs, outputs and parameters; artefacts are renamed into place when they are whole.
 
-The frame of a job stands beside it: no byte of a result hangs on that, so a change of it makes nothing anew.
+The frame of a job stands beside it: no byte of a result depends on that, so a change of it makes nothing anew.
 """
 
 from __future__ import annotations
@@ -25,6 +25,8 @@ from crosslign.files.lineage import FOLDERS, Lineage, lineage_path
 from crosslign.files.locks import locked
 
 Paths = dict[str, Any]
+DERIVED = "derived"
+"""Name of inputs that are made of the others alone, and are removed again: they are checked, and lineage has none of them."""
 ALIVE = ".alive"
 """File of a temporary folder whose lock its process holds; `host:pid` stands in it."""
 
@@ -65,6 +67,11 @@ def inputs_of(items: Iterable[tuple[str, Any]]) -> Paths:
     if "lineages" in found:
         found["lineages"] = [path / FOLDERS if path.is_dir() else path for path in found["lineages"]]
     return found
+
+
+def listed(inputs: Paths) -> Paths:
+    """Return those of a rule's inputs that lineage lists."""
+    return {name: value for name, value in inputs.items() if name != DERIVED}
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Equal sentences of one side: collapsed to one (`text`) or kept as separate items (`id`) (PROTOCOLS B1.3)."""
+"""Equal sentences of one side: collapsed to one (`text`) or kept as separate items (`id`) (docs/protocols.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Margin scores of mined pairs and the four ways to choose them (PROTOCOLS B1.2; LASER's mine_bitexts, restated)."""
+"""Margin scores of mined pairs and the four ways to choose them (docs/protocols.md; LASER's mine_bitexts, restated)."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ SCHEMA = pa.schema(
     ]
 )
 RECALL = pa.field("recall_at_k", pa.float64())
-"""Last column of pairs that rest on an approximate search: the same number beside every score."""
+"""Last column of pairs that depend on an approximate search: the same number beside every score."""
 
 BATCH = 65_536
 

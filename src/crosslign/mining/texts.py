@@ -1,4 +1,4 @@
-"""A user's own monolingual file as a text set: one sentence a line, equal ones once, line numbers kept."""
+"""A user's own monolingual file as an evaluation corpus: one sentence a line, equal ones once, line numbers kept."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Extraction by a score threshold, and the threshold with the best F1 (PROTOCOLS B1.5)."""
+"""Extraction by a score threshold, and the threshold with the best F1 (docs/protocols.md)."""
 
 from __future__ import annotations
 

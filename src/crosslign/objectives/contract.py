@@ -1,14 +1,21 @@
-"""The contract between the one trainer and every objective: batches, inputs, losses, parts (CONTRACTS 5)."""
+"""What the trainer and every objective share: batches, inputs, losses, parts; reading a batch; cosines (docs/add-a-method.md).
+
+Order: the types, checks of what an objective returns, what is read off a batch, names in a term's options, arithmetic.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeVar
 
+import torch
 from torch import Generator, Tensor, nn
+from torch.nn.functional import normalize
 
 from crosslign.errors import InputError
+from crosslign.registry import nearest
 
 if TYPE_CHECKING:
     from crosslign.encoders.model import Model
@@ -32,6 +39,11 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    @cached_property
+    def with_negative(self) -> list[int]:
+        """Numbers of the rows that have a hard negative c."""
+        return [row for row, text in enumerate(self.columns.get("c_text") or []) if text is not None]
 
 
 @dataclass(frozen=True)
@@ -105,6 +117,21 @@ def checked_inputs(objective: str, returned: Any) -> dict[str, Input]:
     return dict(returned)
 
 
+def plan_of(name: str, objective: Objective, batch: Batch, draw: Generator) -> dict[str, Input]:
+    """Return what an objective wants encoded of a batch, checked; its options `pooling` and `layer`, where it has them, hold for all of it.
+
+    Args:
+        name: of the objective, for messages.
+        objective: as the trainer built it.
+        batch: what it reads.
+        draw: generator of draws made per batch.
+    """
+    own = {key: getattr(objective, key, None) for key in ("pooling", "layer")}
+    given = {key: value for key, value in own.items() if value is not None}
+    plan = checked_inputs(name, objective.inputs(batch, draw))
+    return {key: replace(item, **given) for key, item in plan.items()} if given else plan
+
+
 class Part(nn.Module):
     """Named state that terms share: a projection, a head, a mixture, a queue with its momentum members.
 
@@ -131,8 +158,8 @@ class Part(nn.Module):
 class Objective(Protocol):
     """One term of a training loss; options of the term in the recipe are its constructor's keyword arguments.
 
-    `inputs` names what is to be encoded; `loss` gets, under the same names, float32 vectors of shape [n, d]
-    (not normalised), gathered over micro-batches and ranks. An objective whose `whole_groups` is true gets batches in which
+    `inputs` plans what is to be encoded, by name; `loss` gets the vectors of that plan, under the same names and no others: float32 of
+    shape [n, d] (not normalised), gathered over micro-batches and ranks. An objective whose `whole_groups` is true gets batches in which
     no row of a `group` is missing.
     """
 
@@ -145,3 +172,141 @@ class Objective(Protocol):
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
         """Return the loss of the joint batch."""
         ...
+
+
+def side(batch: Batch, name: str) -> Input:
+    """Return one side (`a`, `b` or `c`) of all rows.
+
+    Where b is null the row is a dropout pair: its b is the a sentence once more, as in SimCSE.
+    """
+    columns = batch.columns
+    texts, langs = columns[f"{name}_text"], columns[f"{name}_lang"]
+    if name == "b":
+        langs = [own if text is not None else lang for text, own, lang in zip(texts, langs, columns["a_lang"], strict=True)]
+        texts = [own if own is not None else text for own, text in zip(texts, columns["a_text"], strict=True)]
+    return Input(list(texts), list(langs))
+
+
+def both_sides(batch: Batch) -> dict[str, Input]:
+    """Return sides a and b; a set without b columns holds dropout pairs only."""
+    if "b_text" not in batch.columns:
+        again = side(batch, "a")
+        return {"a": again, "b": again}
+    return {"a": side(batch, "a"), "b": side(batch, "b")}
+
+
+def hard_negatives(batch: Batch) -> dict[str, Input]:
+    """Return the hard negatives of the rows that have one (`batch.with_negative`) as the input `c`; nothing where no row has any."""
+    if not batch.with_negative:
+        return {}
+    texts, langs = ([batch.columns[name][row] for row in batch.with_negative] for name in ("c_text", "c_lang"))
+    return {"c": Input(texts, langs)}
+
+
+def labels_of(batch: Batch) -> Sequence[list[float] | None]:
+    """Return the label of every row.
+
+    Raises:
+        InputError: the training set has none.
+    """
+    labels = batch.columns.get("label")
+    if labels is None:
+        do = "Name a set of labelled rows (builder labelled_rows)"
+        raise InputError("these examples have no labels", where=f"row {batch.ids[0]}", why=f"columns {sorted(batch.columns)}", do=do)
+    return labels
+
+
+def class_of(batch: Batch, device: torch.device | None = None) -> Tensor:
+    """Return the class number of every row, int64 [B].
+
+    Raises:
+        InputError: the set has no labels, or a row none or several.
+    """
+    labels = labels_of(batch)
+    for row, label in zip(batch.ids, labels, strict=True):
+        if label is None or len(label) != 1:
+            raise InputError("one class per row is needed", where=f"row {row}", why=f"its label is {label}")
+    return torch.tensor([int(label[0]) for label in labels if label], dtype=torch.int64, device=device)
+
+
+def supervised(batch: Batch, device: torch.device | None = None) -> Tensor:
+    """Return bool [B]: which rows' labels may be learnt from; rows that do not say so may."""
+    flags = batch.columns.get("supervised") or [None] * len(batch)
+    return torch.tensor([flag is not False for flag in flags], dtype=torch.bool, device=device)
+
+
+def text_codes(*lists: Sequence[str], device: torch.device | None = None) -> list[Tensor]:
+    """Return int64 numbers, one per text of each list, that are equal where the texts are."""
+    codes: dict[str, int] = {}
+    return [torch.tensor([codes.setdefault(text, len(codes)) for text in texts], dtype=torch.int64, device=device) for texts in lists]
+
+
+def equal(a: Tensor, b: Tensor) -> Tensor:
+    """Return bool [n, m]: whether code i of a [n] equals code j of b [m]."""
+    return a.unsqueeze(1) == b.unsqueeze(0)
+
+
+P = TypeVar("P", bound=Part)
+
+
+def part_of(parts: Mapping[str, Part], name: str, kind: type[P]) -> P:
+    """Return the part called `name`.
+
+    Args:
+        parts: the recipe's parts.
+        name: as the term names it.
+        kind: class that it must be an instance of.
+
+    Raises:
+        InputError: the recipe has no such part, or one of another kind.
+    """
+    if name not in parts:
+        raise InputError(f"a term names the part {name!r}, which the recipe lacks", where="parts", why=nearest(name, list(parts)))
+    part = parts[name]
+    if not isinstance(part, kind):
+        own, wanted = (c.__module__.rsplit(".", 1)[-1] for c in (type(part), kind))
+        raise InputError(f"the part {name!r} cannot do what a term wants of it", where="parts", why=f"its kind is {own}, not {wanted}")
+    return part
+
+
+def one_of(option: str, value: str, allowed: Sequence[str]) -> str:
+    """Return the value of an option that names a variant.
+
+    Raises:
+        InputError: it is none of those allowed.
+    """
+    if value not in allowed:
+        raise InputError(f"{option}: {value!r} is no variant of it", where=option, why=nearest(str(value), list(allowed)))
+    return value
+
+
+MASKED: Final = -1e30
+"""Score of what a mask leaves out: exp of it is 0, and unlike −inf it lets no NaN into the gradient of an empty row."""
+
+
+def widened(values: Tensor) -> Tensor:
+    """Return values of half precision as float32, and float32 or float64 as they are: losses are never computed in less."""
+    return values.float() if values.element_size() < 4 else values
+
+
+def unit(vectors: Tensor) -> Tensor:
+    """Return the rows of [..., d] at length 1, in float32 at least; a zero row stays zero."""
+    return normalize(widened(vectors), dim=-1)
+
+
+def cosines(a: Tensor, b: Tensor) -> Tensor:
+    """Return the cosines [n, m] of the rows of a [n, d] and b [m, d]."""
+    return unit(a) @ unit(b).T
+
+
+def kept_logsumexp(scores: Tensor, keep: Tensor) -> Tensor:
+    """Return log Σ exp over the scores [n, m] of each row that `keep` [n, m] marks.
+
+    A row where nothing is kept gives about −1e30, and no gradient.
+    """
+    return scores.masked_fill(~keep, MASKED).logsumexp(1)
+
+
+def mean_of(values: Tensor) -> float:
+    """Return the mean as a plain number for the log; 0 of nothing."""
+    return float(values.detach().float().mean()) if values.numel() else 0.0

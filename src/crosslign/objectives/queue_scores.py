@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from crosslign.objectives.similarity import MASKED
+from crosslign.objectives.contract import MASKED
 
 BLOCK: Final = 8192
 """Keys of a block: at 1024 queries its scores take 32 MiB."""

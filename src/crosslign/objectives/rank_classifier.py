@@ -1,4 +1,4 @@
-"""What a part must offer to tell the semantic rank of two sentences (PROTOCOLS A.6)."""
+"""What a part must offer to tell the semantic rank of two sentences (docs/papers/emma_x.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""EMMA-X's E-step: anchors, candidates, and their semantic ranks by both classifiers (PROTOCOLS A.6.4)."""
+"""EMMA-X's E-step: anchors, candidates, and their semantic ranks by both classifiers (docs/papers/emma_x.md)."""
 
 from __future__ import annotations
 
@@ -10,13 +10,10 @@ import torch
 from torch import Generator, Tensor
 
 from crosslign.errors import InputError
-from crosslign.objectives.contract import Batch, Input, Part
-from crosslign.objectives.lookup import part_of
+from crosslign.objectives.contract import Batch, Input, Part, mean_of, part_of, side, unit
 from crosslign.objectives.parts.momentum_queue import MomentumQueue
 from crosslign.objectives.parts.rank_scores import RankScores
 from crosslign.objectives.rank_classifier import RankClassifier
-from crosslign.objectives.sentences import side
-from crosslign.objectives.similarity import mean_of, unit
 
 
 @dataclass(frozen=True)
@@ -60,13 +57,10 @@ class Candidates:
         queue: name of a `momentum_queue` part.
         anchor_parallel: share of the batch whose parallel sentence b, where the row has one, is a candidate of known rank 1.
         self_positive: the momentum view of the anchor's own sentence is a candidate of known rank 1, instead of none.
-        pooling: a pooling other than the readout's, or None.
-        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
     """
 
-    def __init__(self, queue: str, anchor_parallel: float, self_positive: bool, pooling: str | None, layer: int | None) -> None:
+    def __init__(self, queue: str, anchor_parallel: float, self_positive: bool) -> None:
         self.queue, self.anchor_parallel, self.self_positive = queue, anchor_parallel, self_positive
-        self.pooling, self.layer = pooling, layer
         self._rows: list[int] = []
 
     def parallel_rows(self, batch: Batch, draw: Generator) -> list[int]:
@@ -78,11 +72,11 @@ class Candidates:
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return the anchors `a`, their keys `a_key`, and the keys `b_key` of parallel sentences where any are drawn, for `pool` too."""
-        a = side(batch, "a", self.pooling, self.layer)
+        a = side(batch, "a")
         inputs = {"a": a, "a_key": replace(a, keys=True)}
         self._rows = rows = self.parallel_rows(batch, draw)
         if rows:
-            b = side(batch, "b", self.pooling, self.layer)
+            b = side(batch, "b")
             inputs["b_key"] = replace(b, texts=[b.texts[i] for i in rows], langs=[b.langs[i] for i in rows], keys=True)
         return inputs
 
@@ -105,7 +99,7 @@ class Candidates:
 
 
 def guard_rails(pool: Pool, posteriors: Tensor, scores: RankScores | None) -> dict[str, float]:
-    """Return what tells whether the ranks still mean something (A.6.4); pairs of known rank are left out.
+    """Return what tells whether the ranks still mean something; pairs of known rank are left out.
 
     Returns:
         `occupancy_g_<r>` and `occupancy_m_<r>`, shares of the pairs by the classifier and by the encoder; `agreement`, the share

@@ -1,4 +1,4 @@
-"""Anchors and their augmented views: what SCL, MVA and vanilla contrastive learning compare (PROTOCOLS A.4.2, A.4.3)."""
+"""Anchors and their augmented views: what SCL, MVA and vanilla contrastive learning compare (docs/papers/scl.md)."""
 
 from __future__ import annotations
 
@@ -10,9 +10,7 @@ import torch
 from torch import Tensor
 
 from crosslign.errors import InputError
-from crosslign.objectives.contract import Batch, Input
-from crosslign.objectives.lookup import one_of
-from crosslign.objectives.sentences import both_sides, side
+from crosslign.objectives.contract import Batch, Input, both_sides, one_of, side
 
 ENCODE = ("pair", "sentences")
 OVER_VIEWS = ("mean", "sum")
@@ -33,7 +31,7 @@ class Compared:
     rows: Tensor
 
 
-def row_input(batch: Batch, pooling: str | None = None, layer: int | None = None) -> Input:
+def row_input(batch: Batch) -> Input:
     """Return every row as one input: its sentence, or its pair of sentences for a cross-encoder.
 
     Raises:
@@ -41,7 +39,7 @@ def row_input(batch: Batch, pooling: str | None = None, layer: int | None = None
     """
     columns = batch.columns
     seconds = _seconds(columns.get("b_text") or [])
-    return Input(list(columns["a_text"]), list(columns["a_lang"]), seconds, pooling=pooling, layer=layer)
+    return Input(list(columns["a_text"]), list(columns["a_lang"]), seconds)
 
 
 def _seconds(texts: Sequence[str | None]) -> list[str] | None:
@@ -61,45 +59,41 @@ class Views:
         encode: `pair`: a row is one anchor, its two sentences go through the encoder together; `sentences`: each sentence is
             an anchor of its own, first those of side a, then those of side b.
         kinds: kinds of views to use (full, partial, code_switch), or None for all.
-        pooling: a pooling other than the readout's, or None.
-        layer: the layer that is read; None is the last where `pooling` is given, and the readout's where it is not.
-        over_views: how the losses of the views become one: their mean or their sum (A.4.3).
+        over_views: how the losses of the views become one: their mean or their sum.
     """
 
     def __init__(
         self,
         encode: str = "pair",
         kinds: Sequence[str] | None = None,
-        pooling: str | None = None,
-        layer: int | None = None,
         over_views: str = "mean",
     ) -> None:
         self.over_views = one_of("over_views", over_views, OVER_VIEWS)
-        self.encode, self.kinds, self.pooling, self.layer = one_of("encode", encode, ENCODE), kinds, pooling, layer
+        self.encode, self.kinds = one_of("encode", encode, ENCODE), kinds
         self._name = "_".join(["view", *(kinds or ())])
 
     def inputs(self, batch: Batch) -> dict[str, Input]:
         """Return anchors (`row`, or `a` and `b`) and views (`view_0`, or `view_0_a` and `view_0_b`, …) by name."""
         if "views" not in batch.columns:
-            return both_sides(batch, self.pooling, self.layer)
-        inputs = {"row": row_input(batch, self.pooling, self.layer)} if self.encode == "pair" else self._sentences(batch)
+            return both_sides(batch)
+        inputs = {"row": row_input(batch)} if self.encode == "pair" else self._sentences(batch)
         for v, rows in enumerate(self._rows(batch)):
             views = [self._of(batch, row)[v] for row in rows]
             langs, a, b = ([view[key] for view in views] for key in ("lang", "a_text", "b_text"))
             name = f"{self._name}_{v}"
             if self.encode == "pair":
-                inputs[name] = Input(a, langs, _seconds(b), pooling=self.pooling, layer=self.layer)
+                inputs[name] = Input(a, langs, _seconds(b))
             else:
-                inputs[f"{name}_a"] = Input(a, langs, pooling=self.pooling, layer=self.layer)
+                inputs[f"{name}_a"] = Input(a, langs)
                 if seconds := _seconds(b):
-                    inputs[f"{name}_b"] = Input(seconds, langs, pooling=self.pooling, layer=self.layer)
+                    inputs[f"{name}_b"] = Input(seconds, langs)
         return inputs
 
     def _sentences(self, batch: Batch) -> dict[str, Input]:
-        first = side(batch, "a", self.pooling, self.layer)
+        first = side(batch, "a")
         if _seconds(batch.columns.get("b_text") or []) is None:
             return {"a": first}
-        return {"a": first, "b": side(batch, "b", self.pooling, self.layer)}
+        return {"a": first, "b": side(batch, "b")}
 
     def _of(self, batch: Batch, row: int) -> list[Mapping[str, Any]]:
         views = batch.columns["views"][row] or []

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.loads import EMBED_RULES, LOADS, copies_mb, large_sets
+from crosslign.config.loads import EMBED_RULES, LOADS, large_sets
 from crosslign.config.project import Project
 from crosslign.config.resolve import entry_of, split_run
 from crosslign.config.resources import job_need, load_of, most, uncapped_need
@@ -22,7 +22,7 @@ Job = tuple[str, Mapping[str, str]]
 """Rule and wildcards."""
 
 HOURS_A_MILLION = 0.25 / 560
-"""GPU-hours of encoding a million sentences, by million parameters: 0.05 h for the 200,000 of BUCC's sample (PROTOCOLS C1)."""
+"""GPU-hours of encoding a million sentences, by million parameters: 0.05 h for the 200,000 of BUCC's sample (docs/calibration.md)."""
 START_HOURS = 20 / 3600
 """What an encoding takes before its first sentence: imports and weights."""
 LIMITED = ("steps", "example_rows")
@@ -41,8 +41,8 @@ class Cost:
         factor: measured over declared hours of finished trainings; 1 where none has finished.
         encoding_factor: measured over expected hours of finished encodings; 1 where none has finished.
         kept_mb: what stays on disk.
-        peak_mb: what is on disk at the worst moment: what stays, tokenised examples, until all is built, and checkpoints, vectors
-            and waiting rows, while they are needed.
+        peak_mb: what is on disk at the worst moment: what stays, tokenised examples, and checkpoints, vectors and waiting rows, while
+            they are needed.
     """
 
     on_gpus: bool
@@ -155,7 +155,7 @@ def cost_of(project: Project, jobs: Iterable[Job], gpus: int = 1) -> Cost:
     mean = sum(known.values()) / len(known) if known else None
     hours, unknown, kept, trainings, encodings = 0.0, 0, 0.0, 0, 0
     passing: list[float] = []
-    copies: dict[tuple[str, ...], float] = {}
+    copies = 0.0  # as if one training that waits to the end read them all
     large = set(large_sets(project))
     for rule, wildcards in jobs:
         size = job_need(project, rule, wildcards, 1).disk_mb
@@ -165,10 +165,11 @@ def cost_of(project: Project, jobs: Iterable[Job], gpus: int = 1) -> Cost:
             expected = declared * factor if declared is not None else known.get(wildcards["run"], mean)
             unknown += expected is None
             hours += expected or 0.0
-            load, own = load_of(project, rule, wildcards), copies_mb(project, wildcards["run"])
-            copies |= own
+            load = load_of(project, rule, wildcards)
             kept += load.kept_mb
-            passing.append(load.staged_mb - sum(own.values()))
+            passing.append(load.staged_mb)
+        elif rule == "tokenise":
+            copies += size
         elif rule in EMBED_RULES:
             encodings += 1
             hours += encoding_hours(project, wildcards) * encoding_factor
@@ -181,7 +182,7 @@ def cost_of(project: Project, jobs: Iterable[Job], gpus: int = 1) -> Cost:
             kept += size - staged
             passing.append(staged)
     at_once = sum(sorted(passing, reverse=True)[: max(1, 2 * gpus)])
-    peak = kept + sum(copies.values()) + at_once
+    peak = kept + copies + at_once
     return Cost(project.gpus > 0, trainings, encodings, hours, unknown, factor, encoding_factor, kept, peak)
 
 

@@ -86,6 +86,7 @@ OWN: Mapping[str, str] = {
     "build_evaluation": "corpus",
     "build_view": "view",
     "build_examples": "examples",
+    "tokenise": "examples",
     "train_system": "run",
     "embed": "run",
     "score": "task",

@@ -12,7 +12,7 @@ from typing import Any
 from crosslign.errors import InputError
 from crosslign.files.lineage import FOLDERS, checksum, described_by, lineage_path, read_lineage, read_sidecar, sidecars_of
 from crosslign.files.walk import files_below, folders_in, is_plain, is_unfinished
-from crosslign.paths import ORIGIN, origin_files
+from crosslign.paths import CATALOG, ORIGIN, PUBLISHED, origin_files, own_or_catalog
 
 WHOLE, REMOVED, STALE, MISSING, TOUCHED = "whole", "removed", "stale", "missing", "touched by hand"
 SOUND = (WHOLE, REMOVED)
@@ -63,7 +63,7 @@ def is_stray(results: Path, sidecar: Path) -> bool:
 def _within(results: Path, project: Path, place: str) -> bool:
     """Tell whether an input lies where results, what scales share, and the project's own files lie: nothing else is read."""
     absolute = Path(os.path.normpath((results / place).absolute()))
-    roots = (results.absolute().parent, project.absolute())
+    roots = (results.absolute().parent, project.absolute(), CATALOG)
     return any(absolute.is_relative_to(Path(os.path.normpath(root))) for root in roots)
 
 
@@ -74,7 +74,8 @@ def _place(results: Path, project: Path, path: str, recipe: Any) -> str:
     if "/" in path or (results / path).exists():
         return path
     own = recipe.get("file") if isinstance(recipe, Mapping) else None
-    places = [project / "resources" / "published" / path, *([project / own] if isinstance(own, str) and Path(own).name == path else [])]
+    places = [own_or_catalog(project / PUBLISHED / path, PUBLISHED / path)]
+    places += [project / own] if isinstance(own, str) and Path(own).name == path else []
     return next((str(place.absolute()) for place in places if place.exists()), path)
 
 

@@ -94,7 +94,7 @@ class Causes:
             return
         if old["artefact"]["sha256"] == new["artefact"]["sha256"]:
             return
-        # The three tables of an evaluation set are made by one job: what differs is said once, of their folder.
+        # The three tables of an evaluation corpus are made by one job: what differs is said once, of their folder.
         name = path.rpartition("/")[0] if new["artefact"]["kind"] == "evaluation" else path
         found = [*self._inputs(name, old, new), *_own(name, old, new)]
         yield from found

@@ -1,4 +1,4 @@
-"""What an artefact rests on: every artefact behind it, each once, read from lineage files alone."""
+"""What an artefact depends on: every artefact behind it, each once, read from lineage files alone."""
 
 from __future__ import annotations
 

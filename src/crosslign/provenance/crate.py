@@ -26,7 +26,7 @@ from crosslign.config.yaml_files import load_yaml
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, atomic_path, read_json
 from crosslign.files.lineage import AGAIN, lineage_path, read_lineage
-from crosslign.paths import TABLE_FORMATS, origin_files, resamples_path
+from crosslign.paths import CATALOG, PUBLISHED, TABLE_FORMATS, origin_files, printed_path, resamples_path
 from crosslign.provenance.chain import Link, chain
 from crosslign.registry import nearest
 
@@ -42,10 +42,12 @@ FORMATS = {
     ".rst": "text/x-rst", ".cff": "application/yaml", ".lock": "text/plain",
 }  # fmt: skip
 PROJECT_FILES = {
-    "Snakefile": "Snakefile", "workflow": "**/*", "config": "**/*.yaml", "resources/published": "*", "resources/checksums": "**/*",
+    "Snakefile": "Snakefile", "workflow": "**/*", "config": "**/*.yaml", "resources": "**/*.csv",
     "profiles": "**/*.yaml", "envs": "*", "LICENSE": "", "CITATION.cff": "",
 }  # fmt: skip
 """What a project needs to make a table again from its scores, as folder and pattern, or a file."""
+CATALOG_PLACE, CATALOG_FILES = "src/crosslign/catalog", ("**/*.yaml", "resources/*/*.csv")
+"""Where the entries that came with the library lie in a crate, and which of them."""
 PRIVATE = ("local.yaml", "__pycache__")
 """Settings of one machine and left-overs: never part of a crate."""
 EPOCH = (1980, 1, 1, 0, 0, 0)
@@ -88,11 +90,15 @@ def _citation(root: Path) -> Mapping[str, Any]:
     return dict(found)
 
 
-def _project_files(root: Path) -> Iterator[Path]:
-    for name, pattern in PROJECT_FILES.items():
-        place = root / name
-        found = sorted(place.glob(pattern)) if place.is_dir() else [place]
-        yield from (path for path in found if path.is_file() and not any(part in PRIVATE for part in path.parts))
+def _project_files(root: Path) -> Iterator[tuple[Path, str]]:
+    """Yield each file of the project and of the library's catalog, and its place in the crate: that of a checkout."""
+    folders = [(root, name, name, pattern) for name, pattern in PROJECT_FILES.items()]
+    folders += [(CATALOG, "", CATALOG_PLACE, pattern) for pattern in CATALOG_FILES]
+    for above, name, place, pattern in folders:
+        found = sorted((above / name).glob(pattern)) if (above / name).is_dir() else [above / name]
+        for path in found:
+            if path.is_file() and not any(part in PRIVATE for part in path.parts):
+                yield path, Path(place, path.relative_to(above / name)).as_posix()
 
 
 def _score_files(project: Project, table: str) -> list[Path]:
@@ -154,13 +160,13 @@ def _add_workflow(crate: ROCrate, run: _Run, authors: list[Any]) -> tuple[Any, l
     """Add the project's own files; return the workflow, and the configuration and published figures that it read."""
     root = run.project.root
     source = run.project.tables[run.table].get("published_from", run.table)
-    figures = {f"resources/published/{name}.csv" for name in (source, "errata")}
+    figures = printed_path(root / PUBLISHED, source)
+    printed = (figures, figures.with_name("errata.csv"))
     read = []
-    for path in _project_files(root):
-        place = path.relative_to(root).as_posix()
+    for path, place in _project_files(root):
         if place != "Snakefile":
             entity = _add(crate, path, place)
-            read += [entity] if place.startswith("config/") or place in figures else []
+            read += [entity] if place.startswith("config/") or path in printed else []
     commit = run.lineage["run"]["commit"]
     facts = {
         "name": run.citation["title"],

@@ -1,4 +1,4 @@
-"""One cell of a table, walked back to the bytes that it rests on, by lineage alone."""
+"""One cell of a table, walked back to the bytes that it depends on, by lineage alone."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from crosslign.config.cells import resolve_table
 from crosslign.config.project import Project
 from crosslign.errors import InputError, printable
 from crosslign.files.lineage import code_of
+from crosslign.paths import PUBLISHED
 from crosslign.provenance.chain import Link, chain
 from crosslign.registry import nearest
 from crosslign.reporting.cell import Cell
@@ -243,7 +244,7 @@ def explain(project: Project, table: str, row: str, column: str, options: Sequen
     for score in scores:
         if not (results / score).exists():
             raise InputError("this cell is not built yet", where=str(results / score), do=f"Run {command} -- {target}")
-    published = published_of(place.resolved, project.root / "resources" / "published").at(place.row, place.column)
+    published = published_of(place.resolved, project.root / PUBLISHED).at(place.row, place.column)
     lines = list(_heading(place, cell_value(place.resolved, results, *place.numbers), published))
     if not scores:
         return "\n".join(map(printable, lines))

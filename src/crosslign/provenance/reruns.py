@@ -1,6 +1,6 @@
-"""Whether what lies there is still what the project asks for: lineage compared with what a job would be given now.
+"""Reruns: whether an artefact's lineage equals what its job would be given now.
 
-Not the time stamps, and not what the workflow engine remembers: a results folder that was copied, moved or mended has its lineage with it.
+Not the time stamps, and not what the workflow engine remembers: a results folder that was copied or moved has its lineage with it.
 """
 
 from __future__ import annotations

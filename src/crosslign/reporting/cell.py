@@ -21,7 +21,7 @@ class Cell:
         published_gain: the improvement that was printed beside it, signed, letter by letter.
         text: what stands in the place of a number: a setting of a recipe.
         ci_low, ci_high: 95 % interval of a single run, or None.
-        records: the record of each run that the value rests on.
+        records: the record of each run that the value depends on.
         score_files: their files, relative to `{results}`.
         parts: what an average was made of.
         marks: `best` in its column, unless all are equal or a run of it has collapsed; `above` or `below` when it differs from the row

@@ -1,4 +1,4 @@
-"""How many of the papers' printed figures a run can set a figure of its own beside, and what keeps it from the others."""
+"""Coverage of the papers' published figures: how many a run computes, and why not the others."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ HEAD = """# What can be run of each paper
 Written by `crosslign coverage --configfile config/paper.yaml > docs/papers/coverage.md`, from the configuration alone; a test holds it.
 
 A *cell* is one printed figure of a table. It is *runnable* where a cell of ours stands beside it without a reason against it, every source
-of its data says where address and format can be read (`evidence:` in config/corpora.yaml), it has a value at scale quick, too, and no
+of its data says where address and format can be read (`evidence:` in the catalog), it has a value at scale quick, too, and no
 footnote marks it (`measures_other: true`) as a measurement of something else. A figure that two rows show is counted once, by the better
 of them.
 """

@@ -240,7 +240,7 @@ def scaled_title(title: str, scale: str, stand_in: bool) -> str:
 
 
 def _scale_notes(resolved: Mapping[str, Any], rows: list[PrintedRow]) -> list[str]:
-    """Return what must be said of the whole table: its scale, stand-ins, what brackets hold."""
+    """Return what must be said of the whole table: its scale, synthetic data, what brackets hold."""
     notes = [STAND_IN] if resolved["stand_in"] else []
     cells = [cell for row in rows for cell in row.cells]
     if resolved["scale"] != "paper":

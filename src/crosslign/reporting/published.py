@@ -14,6 +14,7 @@ from typing import Any
 
 from crosslign.errors import InputError
 from crosslign.files.text import read_text
+from crosslign.paths import printed_path
 from crosslign.tasks.records import bounds_of
 
 Place = tuple[str, str, str]
@@ -137,7 +138,11 @@ def _read_errata(path: Path, table: str) -> list[tuple[str, dict[str, str]]]:
 
 
 def read_published(folder: Path, table: str) -> Published:
-    """Return the figures of one printed table, each with its errata (`errata.csv`); none where nothing was printed.
+    """Return the figures of one printed table, each with its errata (`errata.csv` beside them); none where nothing was printed.
+
+    Args:
+        folder: the project's own figures; the catalog's are read where it has none of this table.
+        table: id of the table.
 
     Settings and sizes (rows without a direction, such as `409k`) are facts of the paper, no scores: they may be no numbers.
 
@@ -145,12 +150,12 @@ def read_published(folder: Path, table: str) -> Published:
         InputError: a score that is no number, or one that its metric cannot have; a figure that stands twice; a line or column too few;
             an erratum that names no figure; names file and line.
     """
-    path = folder / f"{table}.csv"
+    path = printed_path(folder, table)
     figures: dict[tuple[str, str, str], dict[Place, Figure]] = {}
     scores: list[tuple[int, str, float]] = []
     if not path.exists():
         return Published(figures)
-    errata = _read_errata(folder / ERRATA, table)
+    errata = _read_errata(path.parent / ERRATA, table)
     used: set[str] = set()
     reader = csv.DictReader(io.StringIO(read_text(path), newline=""))
     missing = COLUMNS - set(reader.fieldnames or ())

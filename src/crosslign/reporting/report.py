@@ -38,7 +38,7 @@ def switched_words(lineages: Lineages) -> list[dict[str, Any]]:
 
 
 def decontamination_counts(lineages: Lineages) -> list[dict[str, Any]]:
-    """Return, for each training set and evaluation set, how many examples were dropped."""
+    """Return, for each training set and evaluation corpus, how many examples were dropped."""
     rows = []
     for lineage in of_kind(lineages, "examples"):
         evaluations = lineage["counts"]["decontamination"]["evaluations"]
@@ -66,7 +66,7 @@ def _figure(entry: Mapping[str, Any], files: Mapping[str, Path]) -> dict[str, st
 
 
 def overlap_rows(path: Path) -> list[dict[str, str]]:
-    """Return the corpora and evaluation sets that share text, from the overlap's CSV, most rows first."""
+    """Return the corpora and evaluation corpora that share text, from the overlap's CSV, most rows first."""
     found = [row for row in read_csv(path)[1] if int(row["found"])]
     return sorted(found, key=lambda row: (-int(row["found"]), row["corpus"], row["evaluation"]))
 
@@ -107,7 +107,7 @@ def build_report(
         figures: PNG and CSV of each figure, named by its id.
         lineages: of all that the tables and figures are made of.
         out: the page.
-        overlap: CSV of the overlap of corpora and evaluation sets.
+        overlap: CSV of the overlap of corpora and evaluation corpora.
     """
     papers = by_paper(recipe, results, published, figures)
     page = (

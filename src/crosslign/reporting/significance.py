@@ -104,7 +104,7 @@ def paired_bootstrap(system: np.ndarray, baseline: np.ndarray, seed: int = 42) -
 
 
 def paired_t(system: Mapping[int | None, float], baseline: Mapping[int | None, float]) -> Comparison | None:
-    """Compare two systems by a paired t-test over the seeds that both were run with (PROTOCOLS A5.12).
+    """Compare two systems by a paired t-test over the seeds that both were run with (docs/papers/mpcl.md).
 
     Args:
         system, baseline: a metric of each run, by seed.

@@ -78,6 +78,19 @@ def _read_records(path: Path, version: tuple[int, ...]) -> list[dict[str, Any]]:
     return records
 
 
+def checked_records(path: Path) -> list[dict[str, Any]]:
+    """Return the records of a score file, each looked at: values that their metrics can have, fields of the right kinds.
+
+    Raises:
+        InputError: as `records_of`, and where one is neither.
+    """
+    records = records_of(path)
+    for record in records:
+        check_value(record, str(path))
+        _check_fields(record, str(path))
+    return records
+
+
 def _check_fields(record: Mapping[str, Any], where: str) -> None:
     """Refuse a record whose fields are of the wrong kind.
 

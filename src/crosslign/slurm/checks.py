@@ -1,4 +1,4 @@
-"""Whether Slurm takes jobs at all: asked once, before a run starts, in the words that its jobs will use."""
+"""Checks before a run that Slurm accepts its jobs: one test submission for each kind of resources."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from crosslign.errors import InputError, ResourceError
 from crosslign.files.atomic import write_text
-from crosslign.slurm.commands import QUEUE_FULL, accounting_complaint, ask, ending, names_of
+from crosslign.slurm.commands import QUEUE_FULL, accounting_complaint, ask, ending, numbers_of
 from crosslign.slurm.limits import Limits
 from crosslign.slurm.profile import PER_CPU
 
@@ -111,7 +111,7 @@ def require_alone(run: str, record: Path) -> None:
         ResourceError: there are such jobs; with the command that ends them.
     """
     earlier = record.read_text(encoding="utf-8").split() if record.exists() else []
-    asked = [names_of(name, "--states=PENDING,CONFIGURING,RUNNING,SUSPENDED") for name in earlier]
+    asked = [numbers_of(name, "--states=PENDING,CONFIGURING,RUNNING,SUSPENDED") for name in earlier]
     if left := {name: len(jobs) for name, (jobs, _) in zip(earlier, asked, strict=True) if jobs}:
         what, why = f"{sum(left.values())} jobs of a run that was killed are still there", "both runs would make the same files"
         raise ResourceError(what, why=why, do=f"wait for them, or end them: {' && '.join(map(ending, left))}")

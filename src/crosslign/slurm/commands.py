@@ -62,15 +62,15 @@ def job_name(rule: str, wildcards: Iterable[str], run: str) -> str:
     return f"{shown}.{run}"
 
 
-def names_of(run: str, *options: str) -> tuple[list[str], str]:
-    """Return the names of the jobs of a run that are in the queue, and a complaint where Slurm does not say.
+def numbers_of(run: str, *options: str) -> tuple[list[str], str]:
+    """Return the numbers of the jobs of a run that are in the queue, and a complaint where Slurm does not say.
 
     Args:
         run: name of the run, with which the names of its jobs end.
         options: further ones of `squeue`.
     """
-    said, complaint = ask(["squeue", "--noheader", f"--user={os.getuid()}", "--array", "--format=%j", *options])
-    return [name for name in said.split() if name.endswith(run)], complaint
+    said, complaint = ask(["squeue", "--noheader", f"--user={os.getuid()}", "--array", "--format=%i %j", *options])
+    return [number for number, _, name in (line.partition(" ") for line in said.splitlines()) if name.strip().endswith(run)], complaint
 
 
 def ending(run: str) -> str:

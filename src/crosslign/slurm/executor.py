@@ -1,4 +1,4 @@
-"""What is laid over the public Slurm executor: it gives up with the first refusal, loses jobs in an outage, and leaves some behind."""
+"""Additions to the public Slurm executor: retried submissions, states through outages, cancelled leftovers."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.slurm.checks import account_of, asked_of
-from crosslign.slurm.commands import QUEUE_FULL, ask, ending, job_name, names_of
+from crosslign.slurm.commands import QUEUE_FULL, ask, ending, job_name, numbers_of
 from crosslign.slurm.job_states import DONE, FORGOTTEN, JobStates
 
 LONGEST_PAUSE = 180.0
 """Seconds between two looks at jobs, or two submissions of one, at most."""
 ENDING_SECONDS = 60.0
 """How long jobs that were cancelled are waited for, at most; Slurm gives them 30 unless its KillWait says otherwise."""
-NAMES_AT_ONCE = 200
-"""Names of jobs on one command line."""
+NUMBERS_AT_ONCE = 200
+"""Numbers of jobs on one command line."""
 LATER = re.compile(
     rf"{QUEUE_FULL.pattern}|Unable to contact slurm controller|Slurm backup controller in standby mode|Socket timed out|Zero Bytes"
     r"|Unexpected message received|Resource temporarily unavailable|temporarily unable to accept job|Unable to create job record, try again"
@@ -190,7 +190,7 @@ class PatientExecutor(Executor):  # type: ignore[misc]
             self._tell(f"jobs of this run may go on ({complaint}): end them with `{ending(self.run_uuid)}`")
             return
         due = time.monotonic() + ENDING_SECONDS
-        while names_of(self.run_uuid)[0] and time.monotonic() < due:
+        while numbers_of(self.run_uuid)[0] and time.monotonic() < due:
             time.sleep(1.0)  # trainings write a checkpoint, which the next run goes on from
 
     def cancel_pending(self) -> None:
@@ -201,8 +201,8 @@ class PatientExecutor(Executor):  # type: ignore[misc]
         for job in list(self._timers):
             self.workflow.scheduler.error_callback(job)
         self._job_submission_executor.shutdown(wait=True)
-        complaint = self._cancel("--state=PENDING")
-        running = len(names_of(self.run_uuid, "--states=CONFIGURING,RUNNING,COMPLETING,SUSPENDED")[0])
+        complaint = self._cancel("--states=PENDING")
+        running = len(numbers_of(self.run_uuid, "--states=CONFIGURING,RUNNING,COMPLETING,SUSPENDED")[0])
         if complaint:
             self._tell(f"jobs that wait in the queue may start yet ({complaint}): end all with `{ending(self.run_uuid)}`")
         end = "; Ctrl-C, or SIGINT, ends those too, after their checkpoints" if running else ""
@@ -210,11 +210,17 @@ class PatientExecutor(Executor):  # type: ignore[misc]
         self.next_seconds_between_status_checks = 1
 
     def _cancel(self, *options: str) -> str:
-        """Cancel the jobs of this run, by their names; return Slurm's complaint, empty where it did well."""
-        elsewhere = ["--clusters=all"] if self._submitted_job_clusters else []
-        names, complaint = sorted(self._names), ""
-        for at in range(0, len(names), NAMES_AT_ONCE):
-            complaint = ask(["scancel", *elsewhere, *options, f"--name={','.join(names[at : at + NAMES_AT_ONCE])}"])[1] or complaint
+        """Cancel the jobs of this run, those alone that options of `squeue` leave; return Slurm's complaint, empty where it did well.
+
+        `scancel` takes one name at a time, and a number may stand for jobs of several clusters.
+        """
+        if self._submitted_job_clusters:
+            states = [option.replace("--states", "--state") for option in options]
+            commands = [["--clusters=all", *states, f"--name={name}"] for name in sorted(self._names)]
+            return next(filter(None, [ask(["scancel", *command])[1] for command in commands]), "")
+        numbers, complaint = numbers_of(self.run_uuid, *options)
+        for at in range(0, len(numbers), NUMBERS_AT_ONCE):
+            complaint = ask(["scancel", *numbers[at : at + NUMBERS_AT_ONCE]])[1] or complaint
         return complaint
 
     def _already_ending(self, number: int, frame: object) -> None:

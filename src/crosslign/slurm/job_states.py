@@ -1,4 +1,4 @@
-"""What became of Slurm's jobs, asked for through an outage and beyond its memory."""
+"""States of Slurm jobs, also during an outage of the controller and after it has forgotten them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stage embeddings: one matrix per run, checkpoint, readout and text set."""
+"""Stage embeddings: one matrix per run, checkpoint, readout and evaluation corpus."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def _score_change(readout: Mapping[str, Any]) -> str:
 
 
 def _unknown_note(matrices: Mapping[str, Path], sidecars: Sequence[Mapping[str, Any]], corpora: Mapping[str, str]) -> str:
-    """Return what a table is to say where the encoder does not know many of a text set's tokens."""
+    """Return what a table is to say where the encoder does not know many of an evaluation corpus's tokens."""
     found = [
         (corpora[role], in_words(sidecar["counts"].get("unknown_tokens", {}))) for role, sidecar in zip(matrices, sidecars, strict=True)
     ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.entry_keys import KERNELS, PACE
-from crosslign.jobs.job import Job
+from crosslign.jobs.job import DERIVED, Job
 from crosslign.reporting.card import write_cards
 from crosslign.stages import STAGES
 from crosslign.training.launch import train_on
@@ -20,18 +20,16 @@ def train_system(job: Job) -> None:
     recipe = job.params["recipe"]
     paced = {**recipe, "train": {**recipe["train"], **{key: job.resources[key] for key in (*PACE, KERNELS)}}}
     base = {name: Path(folder) for name, folder in job.params["members"].items()}
-    examples, sets = job.inputs["examples"], job.inputs.get("selection", {})
+    examples, tokenised, sets = job.inputs["examples"], job.inputs[DERIVED], job.inputs.get("selection", {})
     checkpoints, context = Path(job.params["checkpoints"]), {"version": job.lineage.version}
-    tokenised = Path(job.params["tokenised"])
     with job.publish("system") as (out, counts):
         ranks = _ranks(job.resources.get("gpu", 0))
         if ranks > 1:
-            arguments = {"examples": examples, "base": base, "sets": sets, "out": out["folder"], "checkpoints": checkpoints}
-            arguments["tokenised"] = tokenised
+            arguments = {"examples": tokenised, "base": base, "sets": sets, "out": out["folder"], "checkpoints": checkpoints}
             plain = {"recipe": paced, "tasks": job.params["tasks"], "context": context}
             counts.update(train_on(ranks, {**_as_text(arguments), **plain}))
         else:
-            counts.update(train_run(paced, examples, base, sets, job.params["tasks"], out["folder"], checkpoints, context, tokenised))
+            counts.update(train_run(paced, tokenised, base, sets, job.params["tasks"], out["folder"], checkpoints, context))
         job.lineage.device, job.lineage.devices = counts.pop("device", "cpu"), ranks
         job.lineage.earlier_s = counts.pop("earlier_s")
         job.lineage.inherit()

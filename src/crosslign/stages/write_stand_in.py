@@ -1,4 +1,4 @@
-"""Stage sources: all files of a source, written as stand-ins."""
+"""Stage sources: all files of a source, written as synthetic data."""
 
 from __future__ import annotations
 

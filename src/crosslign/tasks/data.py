@@ -55,7 +55,7 @@ class Items:
 
 
 class TextSet:
-    """One text set, its items, and the matrix that an encoder made of it.
+    """One evaluation corpus, its items, and the matrix that an encoder made of it.
 
     Args:
         role: role of the set in its task, for messages.
@@ -174,7 +174,7 @@ class TaskData:
 
     Attributes:
         name: task id.
-        sets: text set of each role that is there.
+        sets: evaluation corpus of each role that is there.
         averages: subsets of each named average.
         machine: what its searches may use.
     """
@@ -185,11 +185,11 @@ class TaskData:
     machine: Machine = ONE_THREAD
 
     def set(self, *roles: str) -> TextSet | None:
-        """Return the text set of the first of these roles that the task has, or None."""
+        """Return the evaluation corpus of the first of these roles that the task has, or None."""
         return next((self.sets[role] for role in roles if role in self.sets), None)
 
     def only_set(self) -> TextSet:
-        """Return the one text set of a task that has one.
+        """Return the one evaluation corpus of a task that has one.
 
         Raises:
             InputError: the task has more or fewer.

@@ -17,7 +17,7 @@ ThresholdFrom = Literal["dev", "train", "same_gold", "none"]
 
 
 RESAMPLES = 10_000
-"""Resamples of a scorer: with 1,000, p-values near 0.05 hang on the seed (their standard error is 0.007 there, of 10,000 0.002)."""
+"""Resamples of a scorer: with 1,000, p-values near 0.05 depend on the seed (their standard error is 0.007 there, of 10,000 0.002)."""
 _CHUNK = 1 << 21
 """Counts that are held as float64 at once."""
 _KEPT = 1 << 24

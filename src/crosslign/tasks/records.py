@@ -1,4 +1,4 @@
-"""Score records: one metric each, as a fraction, with all that names it (PROTOCOLS F.3)."""
+"""Score records: one metric each, as a fraction, with all that names it (docs/protocols.md)."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Record:
         value: a fraction (a correlation lies in [-1, 1]); None where it is undefined.
         direction: `xx2en`, `en2xx`, `mean`, or empty.
         protocol: which reading of the evaluation this is, or empty.
-        n_items: how many items the value rests on.
+        n_items: how many items the value depends on.
         threshold: decision threshold, or None.
         threshold_from: where the threshold was tuned.
         main: whether this is the task's main score.

@@ -1,4 +1,4 @@
-"""From matrices to records: one scorer, the named averages, intervals, and the main score (CONTRACTS 8)."""
+"""From matrices to records: one scorer, the named averages, intervals, and the main score (docs/protocols.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The part of an evaluation corpus that a dev evaluation decides by: its scores need no other text."""
+"""Subsets of an evaluation corpus that a dev evaluation needs for its selection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Score files: one JSON per run, checkpoint, readout and task (PROTOCOLS F.3, CONTRACTS 8)."""
+"""Score files: one JSON per run, checkpoint, readout and task (docs/protocols.md)."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def score_run(
     Args:
         name: task id.
         task: its entry in config/tasks.yaml.
-        matrices: for each role, the `.npy` of its text set; memory-mapped.
+        matrices: for each role, the `.npy` of its evaluation corpus; memory-mapped.
         sets: for each role, the paths of its texts, items and gold.
         out: score file.
         context: what `write_scores` needs, except the task; `collapsed` where training marked the checkpoint; `note`, what tables are

@@ -69,13 +69,13 @@ def checksum_of(*modules: nn.Module) -> str:
 
 
 def checkpoint_key(
-    recipe: Mapping[str, Any], examples: Mapping[str, Path], model: Model, parts: Mapping[str, Part], accelerator: Any, version: str
+    recipe: Mapping[str, Any], examples: Mapping[str, str], model: Model, parts: Mapping[str, Part], accelerator: Any, version: str
 ) -> dict[str, Any]:
     """Return what a checkpoint must share with a run that goes on from it.
 
     Args:
         recipe: resolved; how often it is saved (`without_pace`) does not count.
-        examples: training sets by name.
+        examples: SHA-256 of each training set by name.
         model: the encoder as it starts, as are the parts.
         parts: named state of the terms.
         accelerator: of `accelerate`.
@@ -85,7 +85,7 @@ def checkpoint_key(
     return {
         "recipe": json.loads(json.dumps(recipe, default=str)),
         "seed": recipe["seed"],
-        "examples": {name: sha256_file(path) for name, path in sorted(examples.items())},
+        "examples": dict(sorted(examples.items())),
         "base": checksum_of(model, *(parts[name] for name in sorted(parts))),
         "versions": versions(),
         "version": version,

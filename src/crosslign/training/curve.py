@@ -60,7 +60,7 @@ class Curve:
         self._file.close()
 
 
-class Progress:
+class StepProgress:
     """Step, loss, speed and the time that is left, every few seconds and at the end."""
 
     def __init__(self, done: int, steps: int) -> None:

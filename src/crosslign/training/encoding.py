@@ -17,7 +17,7 @@ from crosslign.encoders.packed.training import PackedTraining, trains_packed
 from crosslign.encoders.tokens import Ids, collate, sent
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Input
-from crosslign.training.seeds import derive
+from crosslign.training.draws import derive
 from crosslign.training.store import Lookup
 
 GroupKey = tuple[str, str, int, bool]

@@ -20,13 +20,12 @@ from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.objectives.contract import Part
 from crosslign.training.accelerator import own_device, start_accelerator
 from crosslign.training.checkpoint import Checkpoints, checkpoint_key, remove_leftovers, write_system
-from crosslign.training.curve import Curve, Progress, Spikes
+from crosslign.training.curve import Curve, Spikes, StepProgress
 from crosslign.training.encoding import Settings
 from crosslign.training.guards import Guards
 from crosslign.training.memory import TooLargeError, bounded_memory, does_not_fit, halved, largest_that_fits
-from crosslign.training.optimiser import Optimiser
+from crosslign.training.optimiser import Optimiser, total_steps
 from crosslign.training.pace import Pace
-from crosslign.training.schedule import total_steps
 from crosslign.training.selection import Dev, Selection
 from crosslign.training.signals import GivenUpError, StopFlag, stop_requests
 from crosslign.training.step import NotFiniteError, StepLoss, Stepper, not_finite
@@ -37,8 +36,8 @@ OVERFLOWS = 20
 LEAST_SCALE = 2.0**-10
 """Scale of the loss below which no overflow can be to blame."""
 
-EXAMPLES, CURVE = "examples", "curve.jsonl"
-"""Folder of the tokenised training sets, and file of the learning curve, below the working folder."""
+CURVE = "curve.jsonl"
+"""File of the learning curve, below the working folder."""
 
 log = logging.getLogger(__name__)
 
@@ -55,17 +54,15 @@ class _Run:
         dev: Dev | None,
         checkpoints: Path,
         version: str,
-        stop: StopFlag,
-        tokenised: Path | None,
     ) -> None:
         train, readout = recipe["train"], recipe["readout"]
         self.recipe, self.model, self.parts = recipe, model, parts
         self.accelerator = start_accelerator(train["precision"])
-        key = checkpoint_key(recipe, examples, model, parts, self.accelerator, version)
         if self.writes:
             remove_leftovers(checkpoints)
-        with self.accelerator.main_process_first():
-            self.streams: list[Stream] = open_streams(recipe, examples, model, checkpoints / EXAMPLES, stop, tokenised)
+        self.streams: list[Stream] = open_streams(recipe, examples, model)
+        read = {stream.name: stream.store.examples for stream in self.streams}
+        key = checkpoint_key(recipe, read, model, parts, self.accelerator, version)
         for module in (model, *parts.values()):
             module.to(self.accelerator.device).train()
         order = self.streams[0].order
@@ -307,7 +304,6 @@ def fit(
     out: Path,
     checkpoints: Path,
     version: str = "",
-    tokenised: Path | None = None,
 ) -> dict[str, Any]:
     """Train a model by a recipe, from the start or from where a killed run left off, and write the run's folder.
 
@@ -316,14 +312,13 @@ def fit(
 
     Args:
         recipe: a resolved recipe: system, seed, parts, terms, train, select, readout.
-        examples: `<examples>.parquet` by the names that the terms use.
+        examples: folders of tokenised training sets by the names that the terms use.
         model: the encoder; trained in place.
         parts: the recipe's parts, attached to the model.
         dev: scores the model for `select`, or None.
         out: folder of the run, written whole at the end: a folder per checkpoint, curve.jsonl, selection.json.
         checkpoints: working folder, removed after success.
         version: versions of what trains, in words; a checkpoint of another version is not gone on from.
-        tokenised: folder of tokenised training sets that runs share; without one they lie in the working folder.
 
     Returns:
         steps, epochs, examples (rows, texts, tokens, truncated), parameters, precision, ranks, last_loss, best, micro_batches
@@ -331,14 +326,14 @@ def fit(
         of a run that was stopped and went on took before this one, as far as they were saved).
 
     Raises:
-        StoppedError: SIGTERM or SIGUSR1 came; the state is saved, or so many examples are tokenised.
+        StoppedError: SIGTERM or SIGUSR1 came; the state is saved.
         CrosslignError: the loss or the gradient is not finite, or a guard saw a collapse, and the recipe lets such a run fail.
         InputError: terms or examples that cannot be used.
         ResourceError: memory does not suffice.
     """
     train = recipe["train"]
     with torch.random.fork_rng(devices=own_device()), stop_requests() as stop, bounded_memory(train.get("memory_mb")):
-        run = _Run(recipe, examples, model, parts, dev, Path(checkpoints), version, stop, tokenised)
+        run = _Run(recipe, examples, model, parts, dev, Path(checkpoints), version)
         log.info("%s: %d steps on %s", recipe.get("run_id", recipe["system"]), run.steps, run.accelerator.device)
         _loop(run, stop)
         run.write(Path(out))
@@ -346,7 +341,7 @@ def fit(
 
 
 def _loop(run: _Run, stop: StopFlag) -> None:
-    progress, spikes = Progress(run.done, run.steps), Spikes()
+    progress, spikes = StepProgress(run.done, run.steps), Spikes()
     while True:
         asked_to_stop, save, given_up = run.asked(stop, run.look(stop))
         if run.ended and not given_up:
@@ -367,7 +362,7 @@ def _loop(run: _Run, stop: StopFlag) -> None:
             too_large = TooLargeError(error.step, error.sizes, error.cause, error.loss_of)  # without the frames that hold the batch
         if too_large is not None:
             run.shrink(too_large)
-            progress = Progress(run.done, run.steps)
+            progress = StepProgress(run.done, run.steps)
             continue
         if result is not None:
             spikes.add(run.done, result.loss, result.ids)

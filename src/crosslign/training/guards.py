@@ -62,7 +62,7 @@ class Guards:
             finite at which training ends under `mark`, too. `every`: steps between looks; `after`: steps
             before the first; `patience`: looks in a row that must be bad; `cosine` and `rank`: vectors have collapsed where
             their mean cosine is above, or their effective rank below. `rank_1_share` and `rank_1_steps`: the encoder's loss of
-            EMMA-X is noise where more than that share of the anchors has no candidate of rank 1 for so many steps (A.6.4).
+            EMMA-X is noise where more than that share of the anchors has no candidate of rank 1 for so many steps.
 
     Attributes:
         bad: looks in a row that were bad, by guard.

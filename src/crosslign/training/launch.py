@@ -19,7 +19,6 @@ from typing import Any
 from crosslign.errors import CrosslignError, InputError, NetworkError, ResourceError, StoppedError
 from crosslign.files.records import read_json, write_json
 from crosslign.files.temporary import temporary_folder
-from crosslign.training.run import tokenise_examples
 from crosslign.training.signals import STOPPING
 
 MODULE = "crosslign.training.rank"
@@ -98,9 +97,6 @@ def train_on(ranks: int, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """
     with temporary_folder("crosslign-ranks-") as name:
         write_json(Path(name) / "arguments.json", dict(arguments))
-        paths = {key: {name: Path(path) for name, path in arguments[key].items()} for key in ("examples", "base")}
-        shared = Path(arguments["tokenised"]) if arguments.get("tokenised") else None
-        tokenise_examples(arguments["recipe"], **paths, checkpoints=Path(arguments["checkpoints"]), tokenised=shared)
         return _train_on(ranks, Path(name))
 
 

@@ -1,4 +1,4 @@
-"""When a run is saved; where a run goes on from changes no bytes, so how often it is saved is free."""
+"""When the state of a training is saved, by steps or minutes; it changes no bytes of the result."""
 
 from __future__ import annotations
 

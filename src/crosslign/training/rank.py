@@ -44,7 +44,6 @@ def main(folder: Path) -> int:
             Path(given["out"]),
             Path(given["checkpoints"]),
             given["context"],
-            Path(given["tokenised"]) if given.get("tokenised") else None,
         )
     except CrosslignError as error:
         write_json(folder / f"error-{rank}.json", {"error": str(error)})

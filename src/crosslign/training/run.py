@@ -21,10 +21,9 @@ from crosslign.tasks.records import Record
 from crosslign.tasks.score import score, without_intervals
 from crosslign.tasks.subsets import Subsets, cut, deciding_subsets
 from crosslign.threads import limit_threads
-from crosslign.training.fit import EXAMPLES, fit
+from crosslign.training.fit import fit
 from crosslign.training.selection import Dev
-from crosslign.training.signals import stop_requests
-from crosslign.training.terms import build_parts, open_streams
+from crosslign.training.terms import build_parts
 
 Sets = Mapping[str, Mapping[str, Path]]
 SELECT_FIELDS = ("subset", "metric", "protocol", "direction")
@@ -69,7 +68,7 @@ def dev_scores(
     """Return the function that scores a model for every selection of the recipe, with the ordinary scorers.
 
     Args:
-        recipe: its `select`, `readout`, and `dev_readouts`, which say for each task and text set how it is read instead; a text set
+        recipe: its `select`, `readout`, and `dev_readouts`, the readout of each task and evaluation corpus instead; a corpus
             that several tasks read alike is encoded once.
         sets: texts, items and gold of each evaluation corpus that the tasks name.
         tasks: entries of config/tasks.yaml, by id.
@@ -113,18 +112,6 @@ def dev_scores(
     return dev
 
 
-def tokenise_examples(
-    recipe: Mapping[str, Any], examples: Mapping[str, Path], base: Mapping[str, Path], checkpoints: Path, tokenised: Path | None
-) -> None:
-    """Make the tokenised copies that `train_run` with the same arguments opens, before several processes do.
-
-    Raises:
-        StoppedError: SIGTERM or SIGUSR1 came; what is tokenised is kept.
-    """
-    with stop_requests() as stop:
-        open_streams(recipe, examples, Model.load(base), checkpoints / EXAMPLES, stop, tokenised)
-
-
 def train_run(
     recipe: Mapping[str, Any],
     examples: Mapping[str, Path],
@@ -134,20 +121,18 @@ def train_run(
     out: Path,
     checkpoints: Path,
     context: Mapping[str, Any],
-    tokenised: Path | None = None,
 ) -> dict[str, Any]:
     """Train one run, or go on where a stopped one left off.
 
     Args:
         recipe: the resolved recipe of the run.
-        examples: training sets by id.
+        examples: folders of tokenised training sets by id.
         base: folder of each member to start from.
         sets: texts, items and gold of the evaluation corpora that selection looks at, by id.
         tasks: their entries of config/tasks.yaml, by id.
         out: the run's folder, moved into place whole.
         checkpoints: working folder for resume.
         context: `version`, the versions of what trains, in words.
-        tokenised: folder of tokenised training sets that runs share, or None.
 
     Returns:
         Counts for the lineage, `device` among them; see `fit` for these and for what is raised.
@@ -158,4 +143,4 @@ def train_run(
         set_dropout(model, float(dropout))
     parts = build_parts(recipe, model, Path(next(iter(base.values()))).parent)
     dev = dev_scores(recipe, sets, tasks, parts)
-    return fit(recipe, examples, model, parts, dev, Path(out), Path(checkpoints), str(context.get("version", "")), tokenised)
+    return fit(recipe, examples, model, parts, dev, Path(out), Path(checkpoints), str(context.get("version", "")))

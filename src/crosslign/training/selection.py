@@ -1,4 +1,4 @@
-"""Named checkpoints: at intervals the model is scored on dev data, and the best so far is kept for each name."""
+"""Checkpoint selection: dev evaluations at intervals, and the best model so far under each name of `select`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A signal to stop is a wish: the step is finished and the state saved first; what changes nothing, a look at dev data, is given up."""
+"""Signals to stop: training finishes its step and saves its state first; a dev evaluation under way is abandoned."""
 
 from __future__ import annotations
 

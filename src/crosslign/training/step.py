@@ -1,4 +1,4 @@
-"""The forward and backward half of one training step, in the order of CONTRACTS 5."""
+"""One training step up to the gradients: batches, plans of the terms, encoding, losses, backward pass."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from torch import Tensor, nn
 from crosslign.encoders.model import Model
 from crosslign.errors import CrosslignError, InputError
 from crosslign.memory import free_memory, is_out_of_memory
-from crosslign.objectives.contract import Batch, Input, Part, checked_inputs, checked_loss
+from crosslign.objectives.contract import Batch, Input, Part, checked_loss, plan_of
+from crosslign.training.draws import derive, torch_generator
 from crosslign.training.encoding import Encoding, Settings
 from crosslign.training.memory import Sizes, TooLargeError
-from crosslign.training.seeds import derive, torch_generator
 from crosslign.training.store import Lookup
 from crosslign.training.terms import Stream
 
@@ -50,12 +50,13 @@ class NotFiniteError(CrosslignError):
 
 @dataclass
 class _Drawn:
-    """One stream's batch with what its terms want encoded, and the vectors as they come in."""
+    """One stream's batch, what its terms want encoded (`plans`: the names of each term's inputs), and the vectors as they come in."""
 
     stream: Stream
     batch: Batch
     lookup: Lookup
     inputs: dict[str, Input]
+    plans: dict[str, list[str]]
     queries: Encoding | None = None
     vectors: dict[str, Tensor] = field(default_factory=dict)
 
@@ -81,18 +82,20 @@ class Stepper:
     def _draw(self, stream: Stream, step: int) -> _Drawn:
         batch, lookup = stream.store.batch(stream.order.at(step), step)
         inputs: dict[str, Input] = {}
-        asked_by: dict[str, str] = {}
+        plans: dict[str, list[str]] = {}
         for term in stream.terms:
             draw = torch_generator(self.settings.seed, "draw", stream.name, step)
-            for name, item in checked_inputs(term.name, term.objective.inputs(batch, draw)).items():
-                first = asked_by.setdefault(name, term.name)
+            plan = plan_of(term.name, term.objective, batch, draw)
+            plans[term.name] = list(plan)
+            for name, item in plan.items():
                 if inputs.setdefault(name, item) != item:
+                    first = next(other for other, names in plans.items() if name in names)
                     raise InputError(
                         f"two terms on {stream.name} ask for different inputs called {name!r}",
                         where=f"terms: {first} and {term.name}",
                         do="Give both the same pooling, layer and anchor_parallel, or train them on sets of different names",
                     )
-        return _Drawn(stream, batch, lookup, inputs)
+        return _Drawn(stream, batch, lookup, inputs, plans)
 
     def _encoding(self, drawn: _Drawn, keys: bool) -> Encoding | None:
         inputs = {name: item for name, item in drawn.inputs.items() if item.keys == keys}
@@ -159,7 +162,8 @@ class Stepper:
         weighted = []
         for term in drawn.stream.terms:
             torch.manual_seed(derive(self.settings.seed, "loss", term.name, drawn.batch.step))
-            loss = checked_loss(term.name, term.objective.loss(drawn.vectors, drawn.batch, self.parts))
+            vectors = {name: drawn.vectors[name] for name in drawn.plans[term.name]}
+            loss = checked_loss(term.name, term.objective.loss(vectors, drawn.batch, self.parts))
             terms[term.name] = {"loss": float(loss.total.detach()), **loss.logged}
             weighted.append(term.weight * loss.total)
         return weighted

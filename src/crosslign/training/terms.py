@@ -1,4 +1,4 @@
-"""The weighted terms of a recipe, and the training sets that they draw from."""
+"""Terms of a recipe (objectives with weights), its parts, and the training sets that terms draw batches from."""
 
 from __future__ import annotations
 
@@ -13,12 +13,8 @@ from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Objective, Part
 from crosslign.objectives.saved_parts import make_part, take_over
-from crosslign.objectives.views import Views
-from crosslign.training.order import Order
-from crosslign.training.seeds import derive
-from crosslign.training.signals import StopFlag
+from crosslign.training.draws import Order, derive
 from crosslign.training.store import Store
-from crosslign.training.tokenised import PAIR_VIEWS, PAIRS, SENTENCES, VIEWS, open_examples
 
 
 @dataclass(frozen=True)
@@ -74,38 +70,19 @@ def _check_shape(term: Term, columns: Sequence[str], examples: str, where: str) 
         raise InputError(f"the examples {examples!r} do not fit the term {term.name}", where=where, why=why, do=do)
 
 
-def _forms(objective: Any) -> set[str]:
-    """Return what an objective reads of a row, as `row_texts` names it; what is not named is tokenised in the step that asks for it."""
-    views = getattr(objective, "views", None)
-    if isinstance(views, Views):
-        return {PAIR_VIEWS} if views.encode == "pair" else {SENTENCES, VIEWS}
-    return {PAIRS} if getattr(objective, "encode", "sentences") == "pair" else {SENTENCES}
-
-
-def open_streams(
-    recipe: Mapping[str, Any],
-    examples: Mapping[str, Path],
-    model: Model,
-    folder: Path,
-    stop: StopFlag | None = None,
-    shared: Path | None = None,
-) -> list[Stream]:
-    """Build the recipe's terms and open their training sets, tokenised; the first term's comes first.
+def open_streams(recipe: Mapping[str, Any], examples: Mapping[str, Path], model: Model) -> list[Stream]:
+    """Build the recipe's terms and open their training sets; the first term's comes first.
 
     Args:
-        recipe: its terms, `train` and `readout`.
-        examples: `<examples>.parquet` by the names that the terms use.
-        model: its tokenizers are used.
-        folder: where the tokenised copies lie, or are made.
-        stop: asked while they are made.
-        shared: where copies lie that other runs open, too, or None.
+        recipe: its terms and `train`.
+        examples: folders of tokenised training sets by the names that the terms use.
+        model: its tokenizers made them.
 
     Raises:
-        StoppedError: the process was asked to stop.
-        InputError: an unknown objective or option, terms on the same examples with different batch sizes, examples that
-            cannot be read, or whose rows are not what a term reads.
+        InputError: an unknown objective or option, terms on the same examples with different batch sizes, examples of another encoder,
+            or whose rows are not what a term reads.
     """
-    train, readout = recipe["train"], recipe["readout"]
+    train = recipe["train"]
     grouped: dict[str, list[tuple[Term, Mapping[str, Any]]]] = {}
     for term, entry in _terms(recipe):
         grouped.setdefault(entry["examples"], []).append((term, entry))
@@ -115,10 +92,9 @@ def open_streams(
         if len(sizes) > 1:
             what = f"terms on the examples {name!r} share one batch"
             raise InputError(what, where=f"{recipe['system']}: terms", why=f"batch: {sorted(sizes)}")
+        store = Store(examples[name], model)
         for term, _ in members:
-            _check_shape(term, open_examples(examples[name]).schema_arrow.names, name, f"{recipe['system']}: terms")
-        forms = frozenset[str]().union(*(_forms(term.objective) for term, _ in members))
-        store = Store.open(examples[name], folder / name, model, train["max_length"], readout.get("prefix", ""), forms, stop, shared)
+            _check_shape(term, store.columns, name, f"{recipe['system']}: terms")
         budget = train.get("batch_tokens")
         lengths = store.lengths if train.get("group_by_length") or budget else None
         whole = any(getattr(term.objective, "whole_groups", False) for term, _ in members)

@@ -1,4 +1,4 @@
-"""Views: augmented copies of corpora, made once and shared by every method (PROTOCOLS A.4.2)."""
+"""Views: augmented copies of corpora, made once and shared by every method (docs/papers/scl.md)."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Translator(Protocol):
 
     @property
     def identity(self) -> Mapping[str, Any] | None:
-        """All that its translations hang on beside text and languages: engine, versions, settings. None: nothing is to be kept."""
+        """All that its translations depend on beside text and languages: engine, versions, settings. None: nothing is to be kept."""
         ...
 
     def translate(self, texts: Sequence[str], source: str, target: str) -> list[str | None]:

@@ -112,7 +112,7 @@ def test_a_plan_lists_its_files(capsys):
 def test_a_mining_that_is_stopped_waits_for_snakemake(tmp_path, number, to_all):
     """As Ctrl-C does, which a terminal sends to both, and `kill`; a Snakemake that is killed would leave its lock behind."""
     (tmp_path / "config").mkdir()
-    for path in (*(ROOT / "config").iterdir(), ROOT / "workflow", ROOT / "resources"):
+    for path in (*(ROOT / "config").iterdir(), ROOT / "workflow"):
         (tmp_path / path.relative_to(ROOT)).symlink_to(path)
     (tmp_path / "config" / "config.yaml").unlink()
     side = "{{file: {0}.txt, lang: {0}}}"

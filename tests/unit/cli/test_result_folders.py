@@ -18,7 +18,7 @@ def project(tmp_path, monkeypatch):
     """A project whose results lie elsewhere: a corpus, what a job took, and a trained run's card."""
     config = tmp_path / "config"
     config.mkdir()
-    for path in (*(ROOT / "config").iterdir(), ROOT / "workflow", ROOT / "resources"):
+    for path in (*(ROOT / "config").iterdir(), ROOT / "workflow"):
         (tmp_path / path.relative_to(ROOT)).symlink_to(path)
     (config / "config.yaml").unlink()
     (config / "config.yaml").write_text("scale: quick\nresults: elsewhere\n", encoding="utf-8")

@@ -15,6 +15,5 @@ def write_project(folder):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    for name in ("workflow", "resources"):
-        (folder / name).symlink_to(ROOT / name)
+    (folder / "workflow").symlink_to(ROOT / "workflow")
     return folder

@@ -7,10 +7,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from crosslign.config.catalog import local_file
 from crosslign.config.data_plan import data_plan
 from crosslign.config.load import load_project
 from crosslign.errors import InputError
-from crosslign.paths import Paths
+from crosslign.paths import CATALOG, Paths
 
 ROOT = Path(__file__).resolve().parents[3]
 SHA = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"  # of b"test"
@@ -154,6 +155,13 @@ def test_every_public_file_has_a_size():
 def test_the_projects_own_folders_are_found_from_anywhere(tmp_path, monkeypatch):
     """As with `snakemake --directory elsewhere`, or `crosslign plan --directory` of another project."""
     monkeypatch.chdir(tmp_path)
-    assert (tmp_path / load_project(ROOT, {"papers": ["quickstart"]}).sources["written"]["local"]).samefile(ROOT / "resources" / "written")
-    monkeypatch.chdir(ROOT)
-    assert load_project(ROOT, {"papers": ["quickstart"]}).sources["written"]["local"] == "resources/written"
+    own = tmp_path / "elsewhere"
+    (own / "mine").mkdir(parents=True)
+    (own / "workflow").symlink_to(ROOT / "workflow")
+    (own / "config").mkdir()
+    source = "{local: mine, files: [{name: a.txt}], licence: mine}"
+    (own / "config" / "corpora.yaml").write_text(f"sources: {{mine: {source}}}\n", encoding="utf-8")
+    sources = load_project(own, {"papers": ["quickstart"]}).sources
+    assert local_file(sources["mine"], {"name": "a.txt"}) == Path("elsewhere/mine/a.txt")
+    assert sources["written"]["local"] == "resources/written"
+    assert local_file(sources["written"], {"name": "sts_de.tsv"}).samefile(CATALOG / "resources" / "written" / "sts_de.tsv")

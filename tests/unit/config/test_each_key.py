@@ -49,7 +49,6 @@ def project(tmp_path_factory):
     folder = tmp_path_factory.mktemp("keys")
     shutil.copytree(ROOT / "tests" / "faults" / "mini" / "config", folder / "config")
     shutil.copytree(ROOT / "workflow" / "schemas", folder / "workflow" / "schemas")
-    shutil.copytree(ROOT / "resources" / "written", folder / "resources" / "written")
     return load_project(folder, {"scale": "mini", "papers": ["faults"], "targets": ["faults"], "results": str(folder / "results")})
 
 

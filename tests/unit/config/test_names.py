@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from crosslign import paths
 from crosslign.config.load import load_project
 from crosslign.errors import InputError
 
@@ -44,8 +45,7 @@ TAKEN = {
 @pytest.fixture
 def project(tmp_path):
     shutil.copytree(ROOT / "tests" / "faults" / "mini" / "config", tmp_path / "config")
-    for name in ("workflow/schemas", "resources/written"):
-        shutil.copytree(ROOT / name, tmp_path / name)
+    shutil.copytree(ROOT / "workflow" / "schemas", tmp_path / "workflow" / "schemas")
     return tmp_path
 
 
@@ -62,5 +62,5 @@ def test_a_name_that_stands_for_two_things_is_refused(project, name):
 
 
 def test_the_project_is_read_with_all_papers():
-    papers = sorted(path.stem for path in (ROOT / "config" / "papers").glob("*.yaml"))
+    papers = sorted(path.stem for path in (paths.CATALOG / "papers").glob("*.yaml"))
     assert load_project(ROOT, {"papers": papers, "targets": ["all"], "results": "results"}).systems

@@ -10,10 +10,11 @@ from crosslign.config.kept_out import evaluations_of, searched
 from crosslign.config.load import load_project
 from crosslign.config.resolve import entry_of, resolve, runs_of
 from crosslign.errors import InputError
+from crosslign.paths import CATALOG
 
 ROOT = Path(__file__).resolve().parents[3]
-PAPERS = sorted(path.stem for path in (ROOT / "config" / "papers").glob("*.yaml"))
-SCALES = sorted(path.stem for path in (ROOT / "config" / "scales").glob("*.yaml"))
+PAPERS = sorted(path.stem for path in (CATALOG / "papers").glob("*.yaml"))
+SCALES = sorted(path.stem for path in (CATALOG / "scales").glob("*.yaml"))
 
 
 def project(*papers, scale="laptop", **settings):

@@ -12,6 +12,7 @@ from crosslign.config.load import load_project
 from crosslign.config.readouts import readout, variant
 from crosslign.config.resolve import dev_readouts, readout_name, resolve, role_readout
 from crosslign.errors import InputError
+from crosslign.paths import CATALOG
 
 ROOT = Path(__file__).resolve().parents[3]
 PAPERS = ["msimcse", "moco_bert", "scl", "mpcl", "emma_x", "anchors"]
@@ -197,17 +198,11 @@ LAREQA = "lengths: {queries: 96, candidates: 256}, prefixes: {queries: query,"
     ],
 )
 def test_every_readout_role_and_prefix_that_is_named_must_exist(tmp_path, file, old, new, message):
-    for folder in ("config", "workflow"):
-        (tmp_path / folder).symlink_to(ROOT / folder)
-    (tmp_path / "resources").symlink_to(ROOT / "resources")
-    (tmp_path / "config").unlink()
+    (tmp_path / "workflow").symlink_to(ROOT / "workflow")
     (tmp_path / "config").mkdir()
-    for path in (ROOT / "config").iterdir():
-        (tmp_path / "config" / path.name).symlink_to(path)
     settings = {"scale": "quick", "papers": ["anchors"], "targets": ["all"]}
-    text = (ROOT / "config" / file).read_text(encoding="utf-8")
+    text = (CATALOG / file).read_text(encoding="utf-8")
     assert old in text
-    (tmp_path / "config" / file).unlink()
     (tmp_path / "config" / file).write_text(text.replace(old, new), encoding="utf-8")
     with pytest.raises(InputError, match=re.escape(message)):
         load_project(tmp_path, settings)

@@ -183,6 +183,13 @@ def test_a_recipe_like_another_goes_on_from_its_own_base_and_has_its_own_parts(l
     assert resolve(project(loaded, systems), "third", 42)["base"] == {"run": "first-s42", "checkpoint": "last"}
 
 
+def test_a_recipe_may_be_like_one_that_is_itself_like_another(loaded, systems):
+    systems["third"] = {"like": "first", "seeds": [1, 2], "train": {"learning_rate": 7e-5}}
+    systems["fourth"] = {"like": "third", "train": {"steps": 9}}
+    first, fourth = (entry_of(project(loaded, systems), name) for name in ("first", "fourth"))
+    assert fourth == {**first, "seeds": [1, 2], "train": {**first["train"], "learning_rate": 7e-5, "steps": 9}}
+
+
 def test_a_recipe_may_take_its_parts_over_from_another_one(loaded, systems):
     systems["third"] = {"like": "first", "terms": [SYSTEM["terms"][1] | {"part": "labels"}]}
     with pytest.raises(InputError, match=r"third\.terms\.0\.part: unknown part of third 'labels'"):

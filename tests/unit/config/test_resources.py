@@ -7,7 +7,7 @@ import pytest
 
 from crosslign.config.data_plan import data_plan
 from crosslign.config.load import load_project
-from crosslign.config.loads import copies_mb, corpus_mb, encoder_size, examples_mb, large_sets, parameters
+from crosslign.config.loads import COPY_SHARE, corpus_mb, encoder_size, examples_mb, large_sets, parameters
 from crosslign.config.resolve import kept_checkpoints, run_recipe, runs_of
 from crosslign.config.resources import (
     LONGEST,
@@ -19,7 +19,7 @@ from crosslign.config.resources import (
     load_of,
     search_gpus,
     search_threads,
-    training_cpus,
+    tokenising_threads,
     uncapped_need,
 )
 from crosslign.corpora.filters import FILTERS
@@ -138,10 +138,12 @@ def test_an_evaluation_set_that_is_a_part_of_an_archive_asks_for_what_it_reads(w
     assert need.runtime > 120
 
 
-def test_a_training_asks_for_cpus_with_its_devices(paper):
-    assert [training_cpus(project("paper", gpus=gpus), "MS-E-s42") for gpus in (1, 4)] == [4, 16]
-    assert training_cpus(project("paper", gpus=0), "MS-E-s42") == 1
-    assert [training_cpus(project("quick", gpus=gpus), "MS-E-s42") for gpus in (1, 4)] == [1, 4]  # whose few examples are no work
+def test_a_large_training_set_is_tokenised_by_several_processes_and_its_copy_needs_disk(paper):
+    assert [tokenising_threads(one, "nli_english") for one in (paper, project("quick"))] == [4, 1]
+    text = examples_mb(paper, "nli_english")
+    need = job_need(paper, "tokenise", {"examples": "nli_english", "key": "0"}, 1)
+    assert (need.mem_mb, need.disk_mb) == (4000, 1 + int(COPY_SHARE * text))
+    assert need.runtime == int(30 + text / 20)
 
 
 def test_wikipedia_can_be_trained_on(paper):
@@ -245,13 +247,12 @@ def test_a_run_is_counted_with_every_name_it_keeps_and_a_training_with_its_queue
     run = next(name for system in mpcl.systems for name in runs_of(mpcl, system) if len(kept_checkpoints(run_recipe(mpcl, name))) == 6)
     found = load_of(mpcl, "train_system", {"run": run})
     assert found.kept_mb == pytest.approx(4 * 6 * found.parameters)
-    copies = sum(copies_mb(mpcl, run).values())
-    assert found.staged_mb - copies == pytest.approx((3 * 3 + 4 * 5) * 4 * found.parameters)
+    assert found.staged_mb == pytest.approx((3 * 3 + 4 * 5) * 4 * found.parameters)
     bert = load_of(paper, "train_system", {"run": "MB-base-s42"})
     rings = 2 * 204_800 * 768 * 4 / 1e6
     names = len(kept_checkpoints(run_recipe(paper, "MB-base-s42"))) - 1
     working = 3 * (4 * 4 * bert.parameters + rings) + 4 * names * 4 * bert.parameters
-    assert bert.staged_mb - sum(copies_mb(paper, "MB-base-s42").values()) == pytest.approx(working)
+    assert bert.staged_mb == pytest.approx(working)
 
 
 def test_views_copy_neither_dictionaries_nor_given_translations():

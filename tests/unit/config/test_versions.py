@@ -63,7 +63,7 @@ def test_a_job_rests_on_its_stage_and_on_what_its_recipe_names(rule):
 
 def test_a_training_rests_on_its_terms_parts_and_the_scorers_that_it_selects_by():
     said = job_versions("train_system", TRAINING, {"dev": {"scorer": "sts"}})
-    assert said == "train_system@1 momentum_contrast@1 infonce@1 momentum_queue@1 classification@1 sts@2"
+    assert said == "train_system@1 tokenise@1 momentum_contrast@1 infonce@1 momentum_queue@1 classification@1 sts@2"
 
 
 def test_two_of_one_name_are_told_apart_by_their_seam():

@@ -65,6 +65,7 @@ WRONG = {
         "reader: jsonl",
         LINE + "corpora.bitext.reader: unknown reader 'jsonl'.*did you mean 'json_lines'",
     ),
+    "like itself": (PAPER, "like: P-A", "like: P-B", LINE + "systems.P-B.like: `like` of system 'P-B' is made from itself"),
     "like an encoder": (PAPER, "like: P-A", "like: tiny", LINE + "systems.P-B.like: unknown trained system 'tiny'"),
     "settings of an encoder": (OTHER, "columns: [", "columns: [{label: s, setting_of: tiny}, ", "unknown trained system 'tiny'"),
     "a row of means": (

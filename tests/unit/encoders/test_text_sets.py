@@ -15,7 +15,7 @@ import torch
 
 from crosslign.encoders import shards, text_sets
 from crosslign.encoders.encode import encode
-from crosslign.encoders.shards import Rows, Task, side_by_side
+from crosslign.encoders.shards import ParquetRows, Task, side_by_side
 from crosslign.encoders.text_sets import embed_text_set
 from crosslign.errors import InputError, ResourceError
 from crosslign.files import write_batches, write_rows
@@ -342,7 +342,7 @@ def test_rows_are_found_across_row_groups(tmp_path, monkeypatch):
     monkeypatch.setattr("crosslign.files.rows.ROW_GROUP", 4)
     tables = [pa.table({"text_id": [str(at)], "lang": ["en"], "text": ["x"]}) for at in range(11)]
     write_batches(tmp_path / "rows.parquet", tables, "texts")
-    rows = Rows(tmp_path / "rows.parquet")
+    rows = ParquetRows(tmp_path / "rows.parquet")
     assert len(rows) == 11
     for start, stop in ((0, 11), (3, 5), (4, 8), (8, 11), (9, 10)):
         assert rows.between(start, stop)["text_id"].to_pylist() == [str(at) for at in range(start, stop)]

@@ -10,7 +10,7 @@ from test_momentum_contrast import QUEUE_DE, QUEUE_EN, VECTORS
 from test_multi_positive_infonce import GROUPS, HARD
 from test_supervised_contrastive import ANCHORS, LABELS, PARAPHRASES, VIEWS
 
-from crosslign.objectives.similarity import cosines
+from crosslign.objectives.contract import cosines
 from crosslign.objectives.terms import infonce, multi_positive_infonce, supervised_contrastive
 
 TYPES = [torch.float64, torch.float32]

@@ -256,10 +256,9 @@ def test_a_state_is_taken_over(queue):
 
 
 def test_inputs_are_queries_and_keys(term, batch):
-    inputs = term("momentum_contrast", queue="q", pooling="mean").inputs(batch(2), torch.Generator())
+    inputs = term("momentum_contrast", queue="q").inputs(batch(2), torch.Generator())
     assert {name: item.keys for name, item in inputs.items()} == {"a": False, "b": False, "a_key": True, "b_key": True}
     assert list(inputs["b_key"].texts) == ["b0", "b1"]
-    assert {item.pooling for item in inputs.values()} == {"mean"}
 
 
 def test_does_not_depend_on_the_order_of_the_batch(term, batch, queue, random_vectors):

@@ -7,7 +7,7 @@ import slow_losses
 import torch
 
 from crosslign.errors import InputError
-from crosslign.objectives.similarity import cosines
+from crosslign.objectives.contract import cosines
 
 GROUPS = torch.tensor([[3, 4], [4, 3], [5, 12], [1, 0], [12, 5], [15, 8], [0, 1], [8, 15], [-3, 4]], dtype=torch.float64)
 HARD = torch.tensor([[0, 1], [4, 3], [3, 4]], dtype=torch.float64)
@@ -71,7 +71,7 @@ def test_golden_rescaled_scores(term, typed):
 
 
 def test_golden_gradient_of_the_scaled_scores(typed):
-    from crosslign.objectives.similarity import kept_logsumexp
+    from crosslign.objectives.contract import kept_logsumexp
 
     groups = GROUPS.to(typed.dtype)
     scores = (cosines(groups[:1], groups[1:]) / 0.05).detach().requires_grad_()

@@ -8,9 +8,11 @@ import pytest
 import torch
 from methods import QUEUE, SYSTEMS, recipe, term, write_examples
 from safetensors.torch import load_file
+from tokenise import tokenised
 
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
+from crosslign.objectives.contract import plan_of
 from crosslign.objectives.saved_parts import make_part, take_over
 from crosslign.training.fit import fit
 from crosslign.training.terms import build_parts, open_streams
@@ -31,7 +33,8 @@ def train(tiny_encoder, example_files, tmp_path):
         settings = recipe(system, terms, parts, steps, **changes)
         model = Model.load(dict.fromkeys(members, tiny_encoder / "main"))
         used = {entry["examples"]: example_files[entry["examples"]] for entry in terms}
-        run.summary = fit(settings, used, model, build_parts(settings, model), None, tmp_path / name, tmp_path / f"{name}-work")
+        sets = tokenised(settings, used, model, tmp_path / f"{name}-sets")
+        run.summary = fit(settings, sets, model, build_parts(settings, model), None, tmp_path / name, tmp_path / f"{name}-work")
         return tmp_path / name
 
     return run
@@ -46,9 +49,9 @@ def test_every_term_passes_its_pooling_and_layer_on(system, tiny_model, example_
     terms, parts = SYSTEMS[system]
     settings = recipe(system, [entry | {"pooling": "cls", "layer": 1} for entry in terms], parts)
     used = {entry["examples"]: example_files[entry["examples"]] for entry in terms}
-    for stream in open_streams(settings, used, tiny_model, tmp_path):
+    for stream in open_streams(settings, tokenised(settings, used, tiny_model, tmp_path), tiny_model):
         batch, _ = stream.store.batch(stream.order.at(0), 0)
-        inputs = [item for one in stream.terms for item in one.objective.inputs(batch, torch.Generator()).values()]
+        inputs = [item for one in stream.terms for item in plan_of(one.name, one.objective, batch, torch.Generator()).values()]
         assert inputs
         assert {(item.pooling, item.layer) for item in inputs} == {("cls", 1)}
 

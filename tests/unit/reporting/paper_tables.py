@@ -5,17 +5,18 @@ from pathlib import Path
 
 from crosslign.config.cells import resolve_table
 from crosslign.config.load import load_project
+from crosslign.paths import CATALOG
 from crosslign.reporting.layout import lay_out
 
 ROOT = Path(__file__).resolve().parents[3]
-PUBLISHED = ROOT / "resources" / "published"
+PUBLISHED = CATALOG / "resources" / "published"
 PAPERS = ("msimcse", "moco_bert", "scl", "mpcl", "emma_x")
 
 
 @cache
 def resolved_tables():
     """Return every table of every file in config/papers, resolved at the papers' scale."""
-    papers = sorted(path.stem for path in (ROOT / "config" / "papers").glob("*.yaml"))
+    papers = sorted(path.stem for path in (CATALOG / "papers").glob("*.yaml"))
     project = load_project(ROOT, {"scale": "paper", "papers": papers, "targets": ["all"]})
     return {name: resolve_table(project, name) for name in project.tables}
 

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from crosslign.paths import CATALOG
+
 ROOT = Path(__file__).resolve().parents[3]
 TOLERANCE = {"swh": 2.0}
 """As in tests/workflow/test_calibration.py; 1.0 for all others."""
@@ -24,7 +26,7 @@ def rows():
 
 
 def published():
-    with open(ROOT / "resources" / "published" / "e5_calibration.csv", encoding="utf-8") as file:
+    with open(CATALOG / "resources" / "published" / "e5_calibration.csv", encoding="utf-8") as file:
         return {row["subset"]: float(row["value"]) for row in csv.DictReader(file)}
 
 

@@ -12,6 +12,7 @@ from sklearn.metrics import f1_score
 
 from crosslign.config.yaml_files import load_yaml
 from crosslign.corpora.evaluation import EvaluationBuilder
+from crosslign.paths import CATALOG
 from crosslign.reporting.mteb import FORMS, as_mteb, export, language_codes
 from crosslign.tasks.records import Record
 from crosslign.tasks.score import score
@@ -59,7 +60,7 @@ def test_subsets_metrics_and_main_score():
 
 
 def test_forms_and_documented_tasks_are_tasks_of_the_project():
-    tasks = set(load_yaml(ROOT / "config" / "tasks.yaml").content["tasks"])
+    tasks = set(load_yaml(CATALOG / "tasks.yaml").content["tasks"])
     assert set(FORMS) <= tasks
     documented, header = set(), ""
     page = (ROOT / "docs" / "protocols.md").read_text(encoding="utf-8")
@@ -80,7 +81,7 @@ def test_what_has_not_mtebs_items_and_text_is_never_exported():
 @pytest.mark.parametrize("task", ["sts12_mteb", "sts13_mteb", "sts14_mteb", "sts15_mteb", "sts16_mteb", "stsb_mteb", "sickr_mteb"])
 def test_english_similarity_is_read_from_mtebs_own_data(task):
     metadata = pytest.importorskip("mteb").get_task(FORMS[task].name).metadata
-    catalog = load_yaml(ROOT / "config" / "corpora.yaml").content["sources"]["mteb_{name}"]
+    catalog = load_yaml(CATALOG / "corpora.yaml").content["sources"]["mteb_{name}"]
     place = catalog["each"]["name"].index(task.removesuffix("_mteb"))
     assert f"mteb/{catalog['each']['repo'][place]}" == metadata.dataset["path"]
     assert catalog["each"]["commit"][place] == FORMS[task].revision == metadata.dataset["revision"]

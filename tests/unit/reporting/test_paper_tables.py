@@ -8,6 +8,7 @@ import pytest
 from paper_tables import PAPERS, PUBLISHED, ROOT, laid_out, printed_tables, resolved_tables
 
 from crosslign.config.baselines import baseline_rows
+from crosslign.paths import CATALOG
 from crosslign.reporting.formats import as_csv
 
 
@@ -199,7 +200,7 @@ def test_multiple_is_compared_with_a_single_of_its_own_data_or_with_the_model_pr
 def test_the_readme_counts_the_systems_of_each_paper():
     counted = {}
     for paper in PAPERS:
-        text = (ROOT / "config" / "papers" / f"{paper}.yaml").read_text(encoding="utf-8")
+        text = (CATALOG / "papers" / f"{paper}.yaml").read_text(encoding="utf-8")
         systems = re.split(r"^(?=\S)", text.partition("\nsystems:\n")[2], maxsplit=1, flags=re.MULTILINE)[0]
         counted[paper] = len(re.findall(r"^  [\w-]+:$", systems, flags=re.MULTILINE))
     said = re.findall(

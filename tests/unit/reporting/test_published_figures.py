@@ -4,11 +4,12 @@ import csv
 import re
 from collections import defaultdict
 from decimal import Decimal
-from pathlib import Path
 
 import pytest
 
-FOLDER = Path(__file__).resolve().parents[3] / "resources" / "published"
+from crosslign.paths import CATALOG, PUBLISHED
+
+FOLDER = CATALOG / PUBLISHED
 TABLES = sorted(path for path in FOLDER.glob("*_table*.csv"))
 STS = ("sts12", "sts13", "sts14", "sts15", "sts16", "sts-b", "sick-r")
 BY_LANGUAGE = [

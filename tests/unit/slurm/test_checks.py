@@ -89,14 +89,14 @@ def test_jobs_that_a_killed_run_left_behind_are_named_with_what_ends_them(slurm,
     record = tmp_path / "slurm_run"
     slurm.answers("squeue", "")
     require_alone("a-1", record)
-    slurm.answers("squeue", "embed.x.a-1\nembed.y.a-1\nscore.b-2\n")
+    slurm.answers("squeue", "1 embed.x.a-1\n2 embed.y.a-1\n3 score.b-2\n")
     for _ in range(2):
         with pytest.raises(ResourceError, match=r"2 jobs of a run that was killed.*/a-1/.*scancel$"):
             require_alone("c-3", record)
     slurm.answers("squeue", "b-2\n")
     require_alone("c-3", record)
     assert not [call for call in slurm.calls("squeue") if "COMPLETING" in call]  # they write nothing more
-    slurm.answers("squeue", "z.c-3\n")
+    slurm.answers("squeue", "4 z.c-3\n")
     with pytest.raises(ResourceError, match=r"1 jobs .*/c-3/.*scancel$"):
         require_alone("d-4", record)
 
@@ -106,7 +106,7 @@ def test_a_queue_that_does_not_answer_holds_up_no_run_and_nothing_is_forgotten(s
     require_alone("a-1", record)
     slurm.fails("squeue")
     require_alone("b-2", record)
-    slurm.answers("squeue", "a-1\n", "b-2\n")
+    slurm.answers("squeue", "1 a-1\n", "2 b-2\n")
     with pytest.raises(ResourceError, match=r"/a-1/.*scancel && .*/b-2/.*scancel$"):
         require_alone("c-3", record)
 

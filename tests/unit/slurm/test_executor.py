@@ -185,12 +185,10 @@ def test_a_run_that_is_told_to_end_submits_nothing_more_and_leaves_nothing(execu
     executor.pause = 0.5
     executor.messages = [FAILED.format(LATER[0])]
     executor._job_submission_executor.submit(executor.run_job, "a").result()
-    slurm.answers("squeue", "embed.a.run-17\n", "embed.a.run-17\nembed.a.run-16\n", "embed.a.run-16\n")
-    for wildcards in (["a", "b/c"], ["d,e"]):
-        next(executor.get_account_arg(job("embed", *wildcards)))
+    slurm.answers("squeue", "17 embed.a.run-17\n18_1 embed.b.run-17\n", "17 embed.a.run-17\n16 embed.a.run-16\n", "16 embed.a.run-16\n")
     executor.cancel_jobs(["what the plugin knows of its jobs"])
     assert (executor.taken, executor.reported) == ([], [])
-    assert slurm.calls("scancel") == ["--name=embed.a.b-c.run-17,embed.d-e.run-17"]
+    assert slurm.calls("scancel") == ["17 18_1"]
     assert len(slurm.calls("squeue")) == 3  # it was waited for
     assert len(told) == 1
 
@@ -220,11 +218,12 @@ def test_a_run_that_is_told_to_end_cancels_what_only_waits_and_looks_after_the_r
     executor.messages = [FAILED.format(LATER[0])]
     executor._job_submission_executor.submit(executor.run_job, "a").result()  # is to be submitted again in an hour
     next(executor.get_account_arg(job("embed", "b")))
-    slurm.answers("squeue", "embed.b.run-17\n")
+    slurm.answers("squeue", "7 embed.b.run-17\n")
     executor.cancel_pending()
     executor.run_job("c")
     assert executor.workflow.scheduler.given_up == ["a", "c"]
-    assert slurm.calls("scancel") == ["--state=PENDING --name=embed.b.run-17"]
+    assert slurm.calls("scancel") == ["7"]
+    assert slurm.calls("squeue")[0].endswith("--states=PENDING")
     assert told[-1].startswith("told to end: jobs that only waited are cancelled, 1 running ones are waited for")
     slurm.answers("squeue", "7|COMPLETED\n8|CANCELLED\n9|RUNNING\n")
     jobs = [SimpleNamespace(external_jobid=number, job=number, aux={"slurm_logfile": Path(f"/none/{number}.log")}) for number in "789"]
@@ -234,7 +233,7 @@ def test_a_run_that_is_told_to_end_cancels_what_only_waits_and_looks_after_the_r
 
 def test_a_further_interrupt_while_jobs_are_cancelled_is_answered_in_a_line(executor, told, slurm):
     before = signal.getsignal(signal.SIGINT)
-    slurm.does("squeue", f"kill -INT {os.getpid()}; sleep 0.2; echo embed.a.run-17", "true")
+    slurm.does("squeue", f"kill -INT {os.getpid()}; sleep 0.2; echo 7 embed.a.run-17", "true")
     try:
         executor.cancel_jobs([])
     finally:

@@ -14,11 +14,12 @@ from crosslign.config.cells import SELECT, figure_inputs, resolve_table
 from crosslign.config.load import load_project
 from crosslign.config.resolve import entry_of
 from crosslign.corpora.evaluation import EvaluationBuilder
+from crosslign.paths import CATALOG
 from crosslign.tasks.records import bounds_of
 from crosslign.tasks.score import score
 
 ROOT = Path(__file__).resolve().parents[3]
-PAPERS = sorted(path.stem for path in (ROOT / "config" / "papers").glob("*.yaml"))
+PAPERS = sorted(path.stem for path in (CATALOG / "papers").glob("*.yaml"))
 PAIRED = {"sts": ("first", "second"), "pair_classification": ("first", "second"), "average_precision": ("query", "candidate")}
 WITHOUT_RESAMPLES = {"nearest_sentences"}
 

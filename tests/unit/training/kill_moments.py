@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 import torch
+from tokenise import tokenised
 
 from crosslign.encoders.model import Model
 from crosslign.errors import CrosslignError
@@ -64,7 +65,7 @@ def train(settings: dict) -> int:
         send_at(settings["kill"])
     recipe = settings["recipe"]
     model = Model.load({name: Path(folder) for name, folder in settings["members"].items()})
-    examples = {name: Path(path) for name, path in settings["examples"].items()}
+    examples = tokenised(recipe, settings["examples"], model, Path(settings["out"]).with_name("sets"))
     try:
         fit(recipe, examples, model, build_parts(recipe, model), None, Path(settings["out"]), Path(settings["checkpoints"]))
     except CrosslignError as error:

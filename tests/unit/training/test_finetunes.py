@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 import trial
 from safetensors.torch import load_file
+from tokenise import tokenised
 
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.encoders.encode import encode
@@ -55,7 +56,9 @@ def train(tiny_encoder, rows, tmp_path):
         )
         recipe |= {"readout": READOUT, **changes.pop("recipe", {})}
         sets, tasks = changes.get("sets", {}), changes.get("tasks", {})
-        train_run(recipe, {"rows": path}, {"main": tiny_encoder / "main"}, sets, tasks, tmp_path / "run", tmp_path / "work", {})
+        base = {"main": tiny_encoder / "main"}
+        examples = tokenised(recipe, {"rows": path}, base, tmp_path / "sets")
+        train_run(recipe, examples, base, sets, tasks, tmp_path / "run", tmp_path / "work", {})
         return tmp_path / "run", [json.loads(line) for line in (tmp_path / "run" / "curve.jsonl").read_text().splitlines()]
 
     return run
@@ -113,7 +116,8 @@ def test_a_checkpoint_is_chosen_by_the_scores_of_its_logits(train, rows, tmp_pat
 
     monkeypatch.setattr("crosslign.training.run.score", score)
     select = {"best": {"task": "pairs", "subset": "en", "metric": "accuracy", "every": 2}}
-    tasks = {"pairs": {"scorer": "classification", "texts": {"test": "pairs"}, "output": "logits"}}
+    main = {"metric": "accuracy", "subset": "en"}
+    tasks = {"pairs": {"scorer": "classification", "texts": {"test": "pairs"}, "output": "logits", "main": main}}
     folder, _ = train([CROSS_ENTROPY], {"head": HEAD}, steps=4, sets=sets, tasks=tasks, recipe={"select": select})
     assert [matrix.shape for matrix in seen] == [(len(rows), 2)] * 2
     logits = tmp_path / "logits.npy"
@@ -124,7 +128,8 @@ def test_a_checkpoint_is_chosen_by_the_scores_of_its_logits(train, rows, tmp_pat
 
 def test_a_selection_by_logits_without_a_head_is_refused(train, rows, tmp_path):
     select = {"best": {"task": "pairs", "subset": "en", "metric": "accuracy", "every": 2}}
-    tasks = {"pairs": {"scorer": "classification", "texts": {"test": "pairs"}, "output": "logits"}}
+    main = {"metric": "accuracy", "subset": "en"}
+    tasks = {"pairs": {"scorer": "classification", "texts": {"test": "pairs"}, "output": "logits", "main": main}}
     terms = [{"objective": "cosine_regression"}]
     with pytest.raises(InputError, match="needs a classification head"):
         train(terms, {}, sets={"pairs": text_set(tmp_path, rows)}, tasks=tasks, recipe={"select": select})
@@ -193,7 +198,9 @@ def test_a_dual_encoder_trains_its_scale(tiny_encoder, pairs_file, tmp_path):
         terms=[{"objective": "dual_encoder", "examples": "pairs", "batch": 20, "scale": "scale"}],
         train={**TRAIN, "steps": 20},
     )
-    train_run(recipe, {"pairs": pairs_file}, {"main": tiny_encoder / "main"}, {}, {}, tmp_path / "run", tmp_path / "work", {})
+    base = {"main": tiny_encoder / "main"}
+    examples = tokenised(recipe, {"pairs": pairs_file}, base, tmp_path / "sets")
+    train_run(recipe, examples, base, {}, {}, tmp_path / "run", tmp_path / "work", {})
     losses = [json.loads(line)["loss"] for line in (tmp_path / "run" / "curve.jsonl").read_text().splitlines()]
     assert losses[-1] < 0.6 * losses[0]
     assert float(load_file(tmp_path / "run" / "last" / "parts.safetensors")["scale.scale"]) != 20.0

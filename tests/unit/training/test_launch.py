@@ -11,6 +11,7 @@ from datetime import timedelta
 
 import pytest
 import trial
+from tokenise import tokenised
 
 from crosslign.errors import CrosslignError, InputError, NetworkError, ResourceError, StoppedError
 from crosslign.training import launch, rank
@@ -32,9 +33,11 @@ def arguments_in(tiny_encoder, pairs_file):
 
     def make(folder, **train):
         terms = [{"objective": "infonce", "weight": 1.0, "examples": "pairs", "batch": 8, "temperature": 0.05}]
+        recipe = trial.recipe(terms=terms, train={"steps": 60, "epsilon": 1.0, "checkpoint_minutes": 10, **train})
+        examples = tokenised(recipe, {"pairs": pairs_file}, {"main": tiny_encoder / "main"}, folder / "sets")
         return {
-            "recipe": trial.recipe(terms=terms, train={"steps": 60, "epsilon": 1.0, "checkpoint_minutes": 10, **train}),
-            "examples": {"pairs": str(pairs_file)},
+            "recipe": recipe,
+            "examples": {name: str(path) for name, path in examples.items()},
             "base": {"main": str(tiny_encoder / "main")},
             "sets": {},
             "tasks": {},
@@ -124,24 +127,8 @@ def test_what_a_process_raises_is_raised_and_nobody_waits_for_it(arguments):
         train_on(2, arguments)
 
 
-@pytest.mark.parametrize("place", ["work/examples/pairs", "shared/*"])
-def test_examples_are_tokenised_before_the_processes_start(arguments, tmp_path, monkeypatch, place):
-    """In the folder that runs share, where there is one."""
-    if place.startswith("shared"):
-        arguments["tokenised"] = str(tmp_path / "shared")
-
-    def start(command, env):
-        (facts,) = tmp_path.rglob("facts.json")
-        assert facts.parent.match(place)
-        raise CrosslignError("would have started")
-
-    monkeypatch.setattr(launch.subprocess, "Popen", start)
-    with pytest.raises(CrosslignError, match="would have started"):
-        train_on(2, arguments)
-
-
 def test_a_process_waits_for_the_others_for_as_long_as_one_of_them_may_evaluate_and_not_for_days():
-    """Sets are tokenised before the processes start (`train_on`)."""
+    """Sets are tokenised before, by a rule of their own."""
     assert start_accelerator("fp32").init_handler.timeout == timedelta(minutes=30)
 
 
@@ -248,13 +235,8 @@ def test_a_process_trains_what_its_folder_says_and_the_first_one_tells_what_it_c
     monkeypatch.setenv("RANK", str(number))
     monkeypatch.delenv(launch.LAUNCHER_VARIABLE, raising=False)
     monkeypatch.setattr(rank, "train_run", lambda *what: given.append(what) or {"steps": 60})
-    (tmp_path / "arguments.json").write_text(json.dumps(arguments | {"tokenised": str(tmp_path / "shared")}))
+    (tmp_path / "arguments.json").write_text(json.dumps(arguments))
     assert rank.main(tmp_path) == 0
-    ((*_, out, checkpoints, context, tokenised),) = given
-    assert (out, checkpoints, context, tokenised) == (
-        tmp_path / "run",
-        tmp_path / "work",
-        {"version": "train_system@1"},
-        tmp_path / "shared",
-    )
+    ((*_, out, checkpoints, context),) = given
+    assert (out, checkpoints, context) == (tmp_path / "run", tmp_path / "work", {"version": "train_system@1"})
     assert (tmp_path / "counts.json").exists() == (number == 0)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosslign.training.order import WINDOW, Order
-from crosslign.training.seeds import derive, torch_generator
+from crosslign.training.draws import WINDOW, Order, derive, torch_generator
 
 
 @given(st.integers(1, 60), st.integers(1, 20), st.integers(0, 3), st.booleans())

@@ -11,6 +11,7 @@ from itertools import count
 import pytest
 import torch
 import trial
+from tokenise import tokenised
 
 from crosslign.config.entry_keys import TRAIN_DEFAULTS
 from crosslign.encoders.model import Model
@@ -51,7 +52,8 @@ def test_killed_and_resumed_is_bit_identical(program, tiny_encoder, pairs_file, 
     model, threads = Model.load({"main": tiny_encoder / "main"}), torch.get_num_threads()
     torch.set_num_threads(1)
     examples = {"pairs": pairs_file, "more": pairs_file}
-    fit(recipe, examples, model, build_parts(recipe, model), None, tmp_path / "whole", tmp_path / "whole-work")
+    sets = tokenised(recipe, examples, model, tmp_path / "sets")
+    fit(recipe, sets, model, build_parts(recipe, model), None, tmp_path / "whole", tmp_path / "whole-work")
     torch.set_num_threads(threads)
     code, _ = program("killed", recipe, kill={"after": 4, "signal": "SIGKILL"})
     assert code == -9
@@ -165,7 +167,8 @@ def test_a_checkpoint_of_something_else_is_left_with_a_word(tiny_encoder, pairs_
     def train(version="train_system@1 infonce@1", moved=0.0):
         model = Model.load({"main": tiny_encoder / "main"})
         next(model.parameters()).data.add_(moved)
-        return fit(trial.recipe(), {"pairs": examples}, model, {}, None, tmp_path / "run", tmp_path / "run-work", version)
+        sets = tokenised(trial.recipe(), {"pairs": examples}, model, tmp_path / "sets")
+        return fit(trial.recipe(), sets, model, {}, None, tmp_path / "run", tmp_path / "run-work", version)
 
     with monkeypatch.context() as patch:
         _stop_after(patch, 2)

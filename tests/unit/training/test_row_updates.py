@@ -9,8 +9,7 @@ import torch
 from torch import nn
 from torch._subclasses.fake_tensor import FakeTensorMode
 
-from crosslign.training.optimiser import Optimiser
-from crosslign.training.row_updates import Rows, RowUpdates
+from crosslign.training.optimiser import Optimiser, RowGradient, RowUpdates
 
 
 class Table(nn.Module):
@@ -106,7 +105,7 @@ def test_an_update_stays_on_its_device(monkeypatch):
         adamw = torch.optim.AdamW([table], lr=0.1, fused=True)
         updates, used = RowUpdates(adamw), torch.arange(12, device="cuda").unsqueeze(1)
         monkeypatch.setattr(updates, "_used_rows", lambda _: SimpleNamespace(nonzero=lambda: used))
-        updates.step(Rows(table, adamw.param_groups[0], torch.arange(5, device="cuda"), torch.empty(5, 8, device="cuda")))
+        updates.step(RowGradient(table, adamw.param_groups[0], torch.arange(5, device="cuda"), torch.empty(5, 8, device="cuda")))
         assert {name: value.device.type for name, value in adamw.state[table].items()} == dict.fromkeys(
             ("step", "exp_avg", "exp_avg_sq"), "cuda"
         )

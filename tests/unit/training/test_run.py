@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow.parquet as pq
 import trial
 from safetensors.numpy import load_file
+from tokenise import tokenised
 
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.encoders.encode import encode
@@ -39,9 +40,8 @@ def test_run_trains_selects_and_can_be_embedded(tiny_encoder, pairs_file, senten
         select={"best": {"task": "dev", "subset": "de", "metric": "accuracy", "direction": "xx2en", "every": 20}},
     )
     base = {"main": tiny_encoder / "main"}
-    counts = train_run(
-        recipe, {"pairs": pairs_file}, base, sets, {"dev": task}, tmp_path / "run", tmp_path / "work", {"version": "train_system@1"}
-    )
+    examples = tokenised(recipe, {"pairs": pairs_file}, base, tmp_path / "sets")
+    counts = train_run(recipe, examples, base, sets, {"dev": task}, tmp_path / "run", tmp_path / "work", {"version": "train_system@1"})
     looks = json.loads((tmp_path / "run" / "selection.json").read_text())["looks"]
     assert [look["step"] for look in looks] == [20, 40, 60]
     assert counts["best"]["best"]["value"] == max(look["scores"]["best"] for look in looks) >= 0.5
@@ -57,12 +57,14 @@ def test_run_trains_selects_and_can_be_embedded(tiny_encoder, pairs_file, senten
 def test_run_goes_on_from_another_runs_checkpoint(tiny_encoder, pairs_file, tmp_path):
     terms = [{"objective": "infonce", "examples": "pairs", "batch": 8, "projection": "mlp"}]
     first = trial.recipe(parts={"mlp": {"kind": "mlp_train_only"}}, terms=terms, train={"steps": 3})
-    train_run(first, {"pairs": pairs_file}, {"main": tiny_encoder / "main"}, {}, {}, tmp_path / "one", tmp_path / "w1", {})
+    base = {"main": tiny_encoder / "main"}
+    examples = tokenised(first, {"pairs": pairs_file}, base, tmp_path / "sets")
+    train_run(first, examples, base, {}, {}, tmp_path / "one", tmp_path / "w1", {})
     second = first | {
         "parts": {"mlp": {"kind": "mlp_train_only", "start_from": "base"}},
         "train": first["train"] | {"learning_rate": 1e-12, "weight_decay": 0},
     }
-    train_run(second, {"pairs": pairs_file}, {"main": tmp_path / "one" / "last" / "main"}, {}, {}, tmp_path / "two", tmp_path / "w2", {})
+    train_run(second, examples, {"main": tmp_path / "one" / "last" / "main"}, {}, {}, tmp_path / "two", tmp_path / "w2", {})
     one, two = (Model.load({"main": tmp_path / name / "last" / "main"}).state_dict() for name in ("one", "two"))
     assert all(np.allclose(one[name], two[name], atol=1e-7) for name in one)
     one, two = (load_file(tmp_path / name / "last" / "parts.safetensors") for name in ("one", "two"))

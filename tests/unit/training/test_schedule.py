@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosslign.training.schedule import SCHEDULES, multiplier, total_steps, warmup_of
+from crosslign.training.optimiser import SCHEDULES, multiplier, total_steps, warmup_of
 
 
 @pytest.mark.parametrize(("step", "rate"), [(0, 0), (200, 2e-5), (400, 4e-5), (700, 2e-5), (1000, 0)])

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 import pytest
 import torch
 import trial
+from tokenise import tokenised
 
 from crosslign.encoders.model import Member, Model
 from crosslign.errors import CrosslignError, InputError, ResourceError
@@ -32,6 +33,7 @@ def train_two(tiny_encoder, pairs_file, tmp_path):
         recipe = trial.recipe(terms=terms, parts=parts or {}, train={"steps": 1, **train})
         model = Model.load({"main": tiny_encoder / "main"})
         sets = dict.fromkeys(("pairs", "more"), pairs_file)
+        sets = tokenised(recipe, sets, model, tmp_path / "sets")
         fit(recipe, sets, model, build_parts(recipe, model), None, tmp_path / "run", tmp_path / "work")
         return [json.loads(line) for line in (tmp_path / "run" / "curve.jsonl").read_text().splitlines()]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from tokenise import tokenised
 from torch import nn
 from trial import recipe
 
@@ -57,5 +58,5 @@ def test_parts_of_one_kind_start_from_weights_of_their_own(tiny_model):
 
 def test_of_the_micro_batches_of_one_set_the_smallest_counts(tiny_model, pairs_file, tmp_path):
     terms = [_term(objective="infonce", **micro) for micro in ({"micro_batch": 4}, {}, {"micro_batch": 2}, {"micro_batch": 3})]
-    (stream,) = open_streams(recipe(terms=terms), {"pairs": pairs_file}, tiny_model, tmp_path)
+    (stream,) = open_streams(recipe(terms=terms), tokenised(recipe(terms=terms), {"pairs": pairs_file}, tiny_model, tmp_path), tiny_model)
     assert stream.micro_batch == 2

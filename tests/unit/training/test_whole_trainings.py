@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 import torch
 from slow_trainer import SlowTrainer
+from tokenise import tokenised
 from tokenizers.processors import TemplateProcessing
 from transformers import AutoTokenizer, BertConfig, BertModel, PreTrainedTokenizerFast, XLMRobertaConfig, XLMRobertaModel
 
@@ -149,7 +150,7 @@ class Spy:
     def __init__(self, patch):
         self.batches, self.drawn, self.random = {}, {}, {}
         real = {
-            "open": Store.open,
+            "open": Store.__init__,
             "batch": Store.batch,
             "groups": MultiPositiveInfoNCE.inputs,
             "ranks": Candidates.inputs,
@@ -162,10 +163,9 @@ class Spy:
             self.batches.setdefault(step, {})[store.spied] = dict(found[0].columns)
             return found
 
-        def opened(path, *given, **options):
-            store = real["open"](path, *given, **options)
-            store.spied = path.stem
-            return store
+        def opened(store, folder, model):
+            real["open"](store, folder, model)
+            store.spied = folder.name
 
         def groups(objective, batch, draw):
             inputs = real["groups"](objective, batch, draw)
@@ -197,7 +197,7 @@ class Spy:
             return draw
 
         for owner, name, replacement in (
-            (Store, "open", opened), (Store, "batch", batch), (MultiPositiveInfoNCE, "inputs", groups), (Candidates, "inputs", ranks),
+            (Store, "__init__", opened), (Store, "batch", batch), (MultiPositiveInfoNCE, "inputs", groups), (Candidates, "inputs", ranks),
             (GMMRanks, "loss", loss), (torch, "rand", noting("rand")), (torch, "randint", noting("randint")),
         ):  # fmt: skip
             patch.setattr(owner, name, replacement)
@@ -236,7 +236,7 @@ def by_both(recipe, members, example_files, folder, base=None, prepare=None):
     used = {term["examples"]: example_files[term["examples"]] for term in recipe["terms"]}
     with pytest.MonkeyPatch.context() as patch:
         spy = Spy(patch)
-        fit(recipe, used, model, parts, None, folder / "run", folder / "work")
+        fit(recipe, tokenised(recipe, used, model, folder / "sets"), model, parts, None, folder / "run", folder / "work")
     for step in range(STEPS):
         slow.step(step, spy.batches[step], spy.drawn.get(step, {}))
     return SimpleNamespace(folder=folder / "run", model=model, parts=parts, trained=trained, start=start), slow

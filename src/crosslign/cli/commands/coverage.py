@@ -7,6 +7,7 @@ from argparse import ArgumentParser, Namespace
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
 from crosslign.errors import InputError
+from crosslign.paths import PUBLISHED
 
 
 @COMMANDS.register()
@@ -32,7 +33,7 @@ class Coverage:
         for scale in ("paper", "quick"):
             args.config = [*given, f"scale={scale}"]
             at[scale] = read_project(args)
-        found = coverage(at["paper"], at["quick"], args.directory / "resources" / "published")
+        found = coverage(at["paper"], at["quick"], args.directory / PUBLISHED)
         if not found:
             papers = ", ".join(at["paper"].settings["papers"])
             do = "Give --configfile config/paper.yaml"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
+from crosslign.config.layers import names_of
 
 
 def _share(text: str) -> float:
@@ -38,7 +39,7 @@ class Rehearse:
         """Print what went wrong and what came; 1 where a file is not right."""
         from crosslign.corpora.rehearsal import rehearsal_text, rehearse
 
-        papers = [name for name in args.targets if (args.directory / "config" / "papers" / f"{name}.yaml").is_file()]
+        papers = [name for name in args.targets if name in names_of(args.directory, "papers")]
         if papers:
             args.config = [f"papers=[{','.join(papers)}]", *args.config]
         project = read_project(args)

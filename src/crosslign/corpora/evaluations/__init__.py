@@ -1,1 +1,1 @@
-"""Evaluation sets: official formats, and sets cut from our own corpora."""
+"""Evaluation corpora: official formats, and sets cut from our own corpora."""

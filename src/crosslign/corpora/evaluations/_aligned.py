@@ -23,7 +23,7 @@ def from_multiway(corpora: Mapping[str, pa.Table], versions: Mapping[str, Sequen
     Args:
         corpora: one corpus in the `multiway` or the `labelled` columns.
         versions: versions to prefer, best first, by language; without any, a group's first row of the language counts.
-        where: id of the evaluation set, for messages.
+        where: id of the evaluation corpus, for messages.
     """
     if len(corpora) != 1:
         raise InputError("this set is cut from one multiway corpus", where=where, why=f"found {sorted(corpora)}")
@@ -55,7 +55,7 @@ def _rows(table: pa.Table) -> Iterator[tuple[str, str, str, str | None]]:
 
 
 def distinct(groups: Groups, order: Iterable[str], langs: Sequence[str]) -> list[str]:
-    """Return the groups that have all languages and share no sentence (PROTOCOLS A0.8) with an earlier one in any of them.
+    """Return the groups that have all languages and share no sentence (docs/filters-and-views.md) with an earlier one in any of them.
 
     A sentence that stands in two groups would make a wrong answer of a right one.
     """
@@ -85,7 +85,7 @@ def evenly(count: int, limit: int | None) -> list[int]:
 def saying(groups: Groups, sentences: Sequence[str], langs: Sequence[str], lang: str, where: str) -> list[str]:
     """Return the groups that say these sentences in `lang`, in the order of the sentences; the first that has all languages.
 
-    Letters count, not case, punctuation or spaces (PROTOCOLS A0.8).
+    Letters count, not case, punctuation or spaces (docs/filters-and-views.md).
 
     Raises:
         InputError: one of the sentences is not there in all languages.

@@ -11,7 +11,7 @@ from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
 from crosslign.corpora.readers._lines import check_text, lines_of
-from crosslign.corpora.readers._parts import Part, all_parts
+from crosslign.corpora.readers._parts import TextFile, all_parts
 from crosslign.corpora.readers.moses import part_of
 from crosslign.errors import InputError
 
@@ -77,7 +77,7 @@ def read(
     return builder.build()
 
 
-def _lines(part: Part) -> list[str]:
+def _lines(part: TextFile) -> list[str]:
     lines = lines_of(part)
     while lines and not lines[-1].strip():
         lines.pop()
@@ -99,7 +99,9 @@ def _pairs(langs: Sequence[str], pivot: str, pairs: Sequence[str], where: str) -
     return found
 
 
-def _part(parts: Sequence[Part], lang: str, pair: str, sides: str | Mapping[str, str], codes: Mapping[str, str], where: str) -> Part:
+def _part(
+    parts: Sequence[TextFile], lang: str, pair: str, sides: str | Mapping[str, str], codes: Mapping[str, str], where: str
+) -> TextFile:
     """Return the file, or the member of an archive, of one side of a pair."""
     code = codes.get(lang, lang)
     named = sides if isinstance(sides, str) else sides.get(lang, "")

@@ -1,4 +1,4 @@
-"""BUCC 2018: `bucc2018-<xx>-en.<split>-gold.tar.bz2`, or the files inside: id-tab-sentence sides and gold (PROTOCOLS B1)."""
+"""BUCC 2018: `bucc2018-<xx>-en.<split>-gold.tar.bz2`, or the files inside: id-tab-sentence sides and gold (docs/protocols.md)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
 from crosslign.corpora.readers._lines import check_text, read_lines
-from crosslign.corpora.readers._parts import Part, all_parts, is_archive
+from crosslign.corpora.readers._parts import TextFile, all_parts, is_archive
 from crosslign.errors import InputError
 
 SPLITS = ("sample", "training", "test")
@@ -59,13 +59,13 @@ def read(
     return builder.build()
 
 
-def _parts(files: Mapping[str, Path], split: str) -> dict[str, Part]:
+def _parts(files: Mapping[str, Path], split: str) -> dict[str, TextFile]:
     """Return files, and members of the split's archives, by the last part of their names."""
     parts = all_parts({name: path for name, path in files.items() if not is_archive(name) or f".{split}" in name})
     return {Path(part.name).name: part for part in parts}
 
 
-def _side(part: Part) -> Side:
+def _side(part: TextFile) -> Side:
     side: Side = {}
     for number, line in read_lines(part):
         identity, tab, text = line.partition("\t")
@@ -77,7 +77,7 @@ def _side(part: Part) -> Side:
     return side
 
 
-def _gold(part: Part, source: Side, target: Side) -> list[tuple[str, str]]:
+def _gold(part: TextFile, source: Side, target: Side) -> list[tuple[str, str]]:
     gold: dict[tuple[str, str], None] = {}
     for number, line in read_lines(part):
         ids = line.split("\t")
@@ -102,7 +102,7 @@ def _cut(side: Side, partners: set[str], kept: set[str], limit: int | None, whol
     return {identity: text for identity, text in side.items() if identity in keep}
 
 
-def _add(builder: EvaluationBuilder, pair: str, found: Mapping[str, Part], split: str, limit: int | None, name: str) -> None:
+def _add(builder: EvaluationBuilder, pair: str, found: Mapping[str, TextFile], split: str, limit: int | None, name: str) -> None:
     lang = pair.split("-", maxsplit=1)[0]
     names = {part: f"{pair}.{split}.{part}" for part in (lang, "en", "gold")}
     if split in XTREME and names[lang] not in found:

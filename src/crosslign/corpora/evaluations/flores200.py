@@ -1,4 +1,4 @@
-"""FLORES-200: `<split>/<lang>_<Script>.<split>`, the same sentences in 204 languages, line by line (PROTOCOLS B17, B18)."""
+"""FLORES-200: `<split>/<lang>_<Script>.<split>`, the same sentences in 204 languages, line by line (docs/protocols.md)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
 from crosslign.corpora.readers._lines import check_text, read_lines
-from crosslign.corpora.readers._parts import Part, all_parts
+from crosslign.corpora.readers._parts import TextFile, all_parts
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
@@ -76,9 +76,9 @@ def read(
     return builder.build()
 
 
-def _found(files: Mapping[str, Path], parts: Sequence[str]) -> dict[str, dict[str, Part]]:
+def _found(files: Mapping[str, Path], parts: Sequence[str]) -> dict[str, dict[str, TextFile]]:
     """Return the file of each language and part."""
-    found: dict[str, dict[str, Part]] = {}
+    found: dict[str, dict[str, TextFile]] = {}
     for file in all_parts(files):
         if (match := NAME.search(file.name)) and match[2] in parts:
             found.setdefault(match[1], {})[match[2]] = file
@@ -86,7 +86,7 @@ def _found(files: Mapping[str, Path], parts: Sequence[str]) -> dict[str, dict[st
 
 
 def _unequal(
-    one: tuple[str, Mapping[str, str]], other: tuple[str, Mapping[str, str]], found: Mapping[str, Mapping[str, Part]]
+    one: tuple[str, Mapping[str, str]], other: tuple[str, Mapping[str, str]], found: Mapping[str, Mapping[str, TextFile]]
 ) -> InputError:
     """Return the error that names the first line that the shorter of two languages lacks."""
     (short, cut), (_, whole) = sorted((one, other), key=lambda side: len(side[1]))
@@ -106,7 +106,7 @@ def _part(group: str) -> str:
     return group.partition(":")[0]
 
 
-def _sentences(found: Mapping[str, Part], parts: Sequence[str]) -> dict[str, str]:
+def _sentences(found: Mapping[str, TextFile], parts: Sequence[str]) -> dict[str, str]:
     """Return sentence by `<part>:<line>`."""
     lines = ((part, number, text) for part in parts for number, text in read_lines(found[part]))
     return {f"{part}:{number}": check_text(text, found[part], number, "sentence") for part, number, text in lines}

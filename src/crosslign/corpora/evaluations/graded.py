@@ -1,4 +1,4 @@
-"""Semantic similarity cut from a corpus of scored pairs: STS-B, SICK-R, KorSTS, the extension of STS 2017 (PROTOCOLS B3, B4)."""
+"""Semantic similarity cut from a corpus of scored pairs: STS-B, SICK-R, KorSTS, the extension of STS 2017 (docs/protocols.md)."""
 
 from __future__ import annotations
 

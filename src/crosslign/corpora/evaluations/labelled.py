@@ -1,4 +1,4 @@
-"""Classification cut from a labelled corpus: XNLI, PAWS-X, AmericasNLI, MTOP, TNEWS, reviews (PROTOCOLS B6-B9, B11, B16, B20)."""
+"""Classification cut from a labelled corpus: XNLI, PAWS-X, AmericasNLI, MTOP, TNEWS, reviews (docs/protocols.md)."""
 
 from __future__ import annotations
 

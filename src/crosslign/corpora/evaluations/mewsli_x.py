@@ -1,4 +1,4 @@
-"""Mewsli-X: mentions in WikiNews and one million descriptions of entities (PROTOCOLS B13).
+"""Mewsli-X: mentions in WikiNews and one million descriptions of entities (docs/protocols.md).
 
 JSON lines of the official build, or of the prepared copy at the hub (izhx/mewsli-x): there, a file a language holds each mention's finished
 query (`mention`) and `entity_id`, and entities have `entity_id` and a finished `description`, the columns that the copy's own evaluation
@@ -19,7 +19,7 @@ from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.readers._json import in_form, records, value
 from crosslign.corpora.readers._mentions import description, query
-from crosslign.corpora.readers._parts import Part, all_parts
+from crosslign.corpora.readers._parts import TextFile, all_parts
 from crosslign.errors import InputError
 
 ENTITIES = re.compile(r"candidate(_set)?_entities\.jsonl(\.gz)?$")
@@ -82,7 +82,7 @@ def read(
     return builder.build()
 
 
-def _add_entities(builder: EvaluationBuilder, file: Part, wanted: set[str], room: int | None) -> None:
+def _add_entities(builder: EvaluationBuilder, file: TextFile, wanted: set[str], room: int | None) -> None:
     """Add the first `room` entities, all when None, and those that are wanted."""
     seen = set[str]()
     for number, record in records(file, ("entity_id", "description")):
@@ -95,7 +95,7 @@ def _add_entities(builder: EvaluationBuilder, file: Part, wanted: set[str], room
                 builder.item(identity, "all", "candidate", record.get("description_language", UNKNOWN), description(record))
 
 
-def _prepared(file: Part, lang: str, limit: int | None) -> list[Chosen]:
+def _prepared(file: TextFile, lang: str, limit: int | None) -> list[Chosen]:
     """Return the mentions of a prepared file, numbered by its lines: it has no ids."""
     rows = islice(records(file, ("mention", "entity_id")), limit)
     return [(lang, f"{lang}-{number}", str(record["mention"]), str(record["entity_id"])) for number, record in rows]

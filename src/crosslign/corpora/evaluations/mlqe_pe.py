@@ -1,4 +1,4 @@
-"""Quality estimation of WMT: `*.df.short.tsv` of mlqe-pe, or the three files of its 2021 test; scored by z_mean (PROTOCOLS B10)."""
+"""Quality estimation of WMT: `*.df.short.tsv` of mlqe-pe, or the three files of its 2021 test; scored by z_mean (docs/protocols.md)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._graded import Graded, add_graded, grade_of
 from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
-from crosslign.corpora.readers._parts import Part, all_parts
+from crosslign.corpora.readers._parts import TextFile, all_parts
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
@@ -48,7 +48,7 @@ def read(
         InputError: no file of these languages, a column or file that is missing, a wrong number of columns or lines, a score that is no
             number, two tables of one pair.
     """
-    found: dict[tuple[str, str], dict[str, Part]] = {}
+    found: dict[tuple[str, str], dict[str, TextFile]] = {}
     for part in all_parts(files):
         match = TABLE.search(part.name) or LINES.search(part.name)
         if match and (not langs or {match[1], match[2]} <= set(langs)):
@@ -65,7 +65,7 @@ def read(
     return builder.build()
 
 
-def _graded(part: Part, number: int, original: str, translation: str, score: tuple[str, str]) -> list[Graded]:
+def _graded(part: TextFile, number: int, original: str, translation: str, score: tuple[str, str]) -> list[Graded]:
     """Return the pair of one line, or nothing where it was not scored."""
     grade = grade_of(*score)
     if grade is None:
@@ -74,7 +74,7 @@ def _graded(part: Part, number: int, original: str, translation: str, score: tup
     return [Graded(str(number), first, second, grade)]
 
 
-def _of_table(part: Part, score: str) -> list[Graded]:
+def _of_table(part: TextFile, score: str) -> list[Graded]:
     graded, positions, width = list[Graded](), list[int](), 0
     for number, line in read_lines(part):
         fields = line.split("\t")
@@ -91,7 +91,7 @@ def _of_table(part: Part, score: str) -> list[Graded]:
     return graded
 
 
-def _of_lines(kinds: Mapping[str, Part], pair: str) -> list[Graded]:
+def _of_lines(kinds: Mapping[str, TextFile], pair: str) -> list[Graded]:
     lacking = [kind for kind in ("src", "mt", "da") if kind not in kinds]
     if lacking:
         raise InputError(f"file test21.{lacking[0]} of {pair} is missing", where=next(iter(kinds.values())).at())

@@ -1,4 +1,4 @@
-"""STS17 and STS22 as MTEB publishes them: JSON lines or Parquet of sentence1, sentence2, score, lang (PROTOCOLS B4, B5)."""
+"""STS17 and STS22 as MTEB publishes them: JSON lines or Parquet of sentence1, sentence2, score, lang (docs/protocols.md)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._graded import Graded, add_graded, grade_of
 from crosslign.corpora.readers._json import records
 from crosslign.corpora.readers._lines import check_text
-from crosslign.corpora.readers._parts import Part, all_parts
+from crosslign.corpora.readers._parts import TextFile, all_parts
 from crosslign.errors import InputError
 from crosslign.files import read_rows
 from crosslign.registry import nearest
@@ -76,7 +76,7 @@ def read(
     return builder.build()
 
 
-def _text(row: Mapping[str, Any], side: str, part: Part, number: int, empty_as_space: bool) -> str:
+def _text(row: Mapping[str, Any], side: str, part: TextFile, number: int, empty_as_space: bool) -> str:
     text = row.get(side) or ""
     if not isinstance(text, str):
         raise InputError(f"{side} is no text", where=part.at(number), why=f"found {text!r:.80}")
@@ -88,7 +88,7 @@ def _sides(pair: str) -> tuple[str, str]:
     return first, second or first
 
 
-def _named(part: Part) -> str:
+def _named(part: TextFile) -> str:
     path = Path(part.member or part.name)
     for candidate in (path.name.split(".")[0], path.parent.name):
         if PAIR.fullmatch(candidate):
@@ -96,7 +96,7 @@ def _named(part: Part) -> str:
     raise InputError("a row has no `lang`, and neither file nor folder is called by one", where=part.at())
 
 
-def _records(part: Part) -> Iterator[tuple[int, dict[str, Any]]]:
+def _records(part: TextFile) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield number and content of each row of a data file, and nothing of another file."""
     if not part.name.endswith(FORMS):
         return

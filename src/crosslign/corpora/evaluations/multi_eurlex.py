@@ -1,4 +1,4 @@
-"""MultiEURLEX: JSON lines of laws with their texts by language and EUROVOC concepts (PROTOCOLS B15)."""
+"""MultiEURLEX: JSON lines of laws with their texts by language and EUROVOC concepts (docs/protocols.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Retrieval examples: a few queries, and a random pool of a corpus's sentences (PROTOCOLS B22)."""
+"""Retrieval examples: a few queries, and a random pool of a corpus's sentences (docs/protocols.md)."""
 
 from __future__ import annotations
 

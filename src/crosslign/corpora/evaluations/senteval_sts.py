@@ -1,4 +1,4 @@
-"""STS12 to STS16: `STS.input.<subset>.txt` with `STS.gs.<subset>.txt`, as the bundle of SentEval holds them (PROTOCOLS B3)."""
+"""STS12 to STS16: `STS.input.<subset>.txt` with `STS.gs.<subset>.txt`, as the bundle of SentEval holds them (docs/protocols.md)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._graded import Graded, add_graded, grade_of
 from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
-from crosslign.corpora.readers._parts import Part, all_parts
+from crosslign.corpora.readers._parts import TextFile, all_parts
 from crosslign.errors import InputError
 
 NAME = re.compile(r"(?:STS(?P<year>\d\d)-en-test/STS|(?:^|/)STS20(?P<own>\d\d))\.(?P<half>input|gs)\.(?P<subset>[A-Za-z.-]+)\.txt$")
@@ -45,7 +45,7 @@ def read(
     Raises:
         InputError: no file of the year, an input without gold or the reverse, unequal numbers of lines, a line that is no pair or grade.
     """
-    halves: dict[str, dict[str, Part]] = {}
+    halves: dict[str, dict[str, TextFile]] = {}
     for part in all_parts(files):
         match = NAME.search(part.name)
         if match and int(match["year"] or match["own"]) == year and match["subset"] not in WHOLE:
@@ -66,7 +66,7 @@ def read(
     return builder.build()
 
 
-def _graded(inputs: Part, grades: Part) -> list[Graded]:
+def _graded(inputs: TextFile, grades: TextFile) -> list[Graded]:
     pairs, scores = list(read_lines(inputs)), list(read_lines(grades))
     while len(pairs) != len(scores) and not max(pairs, scores, key=len)[-1][1].strip():
         max(pairs, scores, key=len).pop()  # blank lines behind the last pair; of equal files a blank grade is one that was not given

@@ -1,4 +1,4 @@
-"""SemEval-2017 task 1: `STS.input.track<n>.<xx>-<yy>.txt` with `STS.gs.…` beside it (PROTOCOLS B4)."""
+"""SemEval-2017 task 1: `STS.input.track<n>.<xx>-<yy>.txt` with `STS.gs.…` beside it (docs/protocols.md)."""
 
 from __future__ import annotations
 

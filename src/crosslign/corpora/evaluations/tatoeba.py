@@ -1,4 +1,4 @@
-"""The Tatoeba test set of LASER: `tatoeba.<xxx>-eng.<xxx>` and `tatoeba.<xxx>-eng.eng`, aligned by line (PROTOCOLS B2)."""
+"""The Tatoeba test set of LASER: `tatoeba.<xxx>-eng.<xxx>` and `tatoeba.<xxx>-eng.eng`, aligned by line (docs/protocols.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Multiple choice: XCOPA, COPA and Social IQa, JSON lines (PROTOCOLS B14)."""
+"""Multiple choice: XCOPA, COPA and Social IQa, JSON lines (docs/protocols.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""LAReQA's XQuAD-R: `<lang>.json`, SQuAD with sentence breaks; questions ask one pool of sentences in all languages (PROTOCOLS B12)."""
+"""LAReQA's XQuAD-R: `<lang>.json`, SQuAD with sentence breaks; questions ask one pool of sentences in all languages (docs/protocols.md)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
 from crosslign.corpora.readers._json import document, in_form, value
-from crosslign.corpora.readers._parts import Part, all_parts
+from crosslign.corpora.readers._parts import TextFile, all_parts
 from crosslign.errors import InputError
 
 NAME = re.compile(r"(?:^|/)([a-z]{2})\.json$")
@@ -104,7 +104,7 @@ def _ask(builder: EvaluationBuilder, questions: Mapping[str, Mapping[str, _Quest
                 builder.link(lang, question.id, other[question.id].answer)
 
 
-def _read(source: Part, lang: str) -> tuple[list[_Sentence], dict[str, _Question]]:
+def _read(source: TextFile, lang: str) -> tuple[list[_Sentence], dict[str, _Question]]:
     sentences: list[_Sentence] = []
     questions: dict[str, _Question] = {}
     for number, (place, paragraph) in enumerate(_paragraphs(source)):
@@ -124,7 +124,7 @@ def _read(source: Part, lang: str) -> tuple[list[_Sentence], dict[str, _Question
     return sentences, questions
 
 
-def _paragraphs(source: Part) -> Iterator[tuple[str, Any]]:
+def _paragraphs(source: TextFile) -> Iterator[tuple[str, Any]]:
     for article, entry in enumerate(value(document(source), "data", source.at())):
         for number, paragraph in enumerate(value(entry, "paragraphs", source.at())):
             yield f"{source.at()}: article {article + 1}, paragraph {number + 1}", paragraph

@@ -98,7 +98,7 @@ class Filter:
     """Whether `survey` must see all rows, as read, before the first `keep`."""
 
     remembers = False
-    """Whether its answer for a row hangs on other rows: such a filter sees all rows in order, in one process."""
+    """Whether its answer for a row depends on other rows: such a filter sees all rows in order, in one process."""
 
     draws_first = False
     """Whether it drops rows for others that count as equal, so that a sample by what they have in common needs no other row."""

@@ -1,4 +1,4 @@
-"""Rows that were there before."""
+"""Rows equal to an earlier row."""
 
 from __future__ import annotations
 

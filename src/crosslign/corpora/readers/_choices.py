@@ -1,4 +1,4 @@
-"""Questions with answers to choose from: XCOPA, COPA and Social IQa, JSON lines (PROTOCOLS B14)."""
+"""Questions with answers to choose from: XCOPA, COPA and Social IQa, JSON lines (docs/protocols.md)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 from crosslign.corpora.readers._json import records, value
 from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
-from crosslign.corpora.readers._parts import Part
+from crosslign.corpora.readers._parts import TextFile
 from crosslign.errors import InputError
 
 ASKED = {"cause": "What was the cause?", "effect": "What was the effect?"}
@@ -34,7 +34,7 @@ class Question:
     right: int
 
 
-def files_of_split(parts: Sequence[Part], split: str, langs: Sequence[str], where: str) -> dict[str, Part]:
+def files_of_split(parts: Sequence[TextFile], split: str, langs: Sequence[str], where: str) -> dict[str, TextFile]:
     """Return the file of each language; a file without a language in its name is English. All languages where none is named.
 
     Raises:
@@ -48,7 +48,7 @@ def files_of_split(parts: Sequence[Part], split: str, langs: Sequence[str], wher
     return {lang: found[lang] for lang in chosen}
 
 
-def read_questions(part: Part, parts: Sequence[Part], split: str, asked: Mapping[str, str]) -> list[Question]:
+def read_questions(part: TextFile, parts: Sequence[TextFile], split: str, asked: Mapping[str, str]) -> list[Question]:
     """Return the questions of a file.
 
     XCOPA and COPA ask for `cause` or `effect`; Social IQa brings its own question, three answers and, beside `<split>.jsonl`,
@@ -73,7 +73,7 @@ def read_questions(part: Part, parts: Sequence[Part], split: str, asked: Mapping
     return [_question(part, number, record, asked, key) for (number, record), key in zip(items, keys, strict=True)]
 
 
-def _question(part: Part, number: int, record: dict[str, Any], asked: Mapping[str, str], key: str | None) -> Question:
+def _question(part: TextFile, number: int, record: dict[str, Any], asked: Mapping[str, str], key: str | None) -> Question:
     place = part.at(number)
     if "premise" in record:
         premise, kind = value(record, "premise", place), value(record, "question", place)

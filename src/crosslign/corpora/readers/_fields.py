@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from crosslign.corpora.readers._left_out import BROKEN, EMPTY, SKIPPED, leave_out
 from crosslign.corpora.readers._lines import check_text
-from crosslign.corpora.readers._parts import Part
+from crosslign.corpora.readers._parts import TextFile
 from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
 from crosslign.registry import nearest
@@ -24,7 +24,7 @@ KINDS = {
 """What a field may become, by kind of corpus; `lang` is the language of the row's texts."""
 NUMBERS = {"score", "label"}
 
-Records = Callable[[Part, Sequence[str]], Iterator[tuple[int, list[str]]]]
+Records = Callable[[TextFile, Sequence[str]], Iterator[tuple[int, list[str]]]]
 """(part, names of the wanted fields) -> (line on which a record begins, its values in that order)"""
 
 
@@ -105,7 +105,7 @@ class _Row:
             return text in self.form.labels
         return finite(text) is not None
 
-    def value(self, text: str, column: str, part: Part, number: int) -> Any:
+    def value(self, text: str, column: str, part: TextFile, number: int) -> Any:
         if column not in NUMBERS:
             return check_text(text, part, number, f"column {column}")
         if column == "label" and self.form.labels is not None:
@@ -129,14 +129,14 @@ def finite(text: str) -> float | None:
     return value if math.isfinite(value) else None
 
 
-def _sides(part: Part, langs: Sequence[str], corpus: str) -> tuple[str, str]:
+def _sides(part: TextFile, langs: Sequence[str], corpus: str) -> tuple[str, str]:
     chosen = part.langs or langs
     if isinstance(chosen, str) or len(chosen) not in (1, 2):
         raise InputError(f"{part.name} needs one language or two", where=corpus, why=f"found {chosen!r}", do="Name them in `file_langs`")
     return chosen[0], chosen[-1]
 
 
-def _rows(parts: Sequence[Part], records: Records, row: _Row, wanted: Sequence[str]) -> Iterator[tuple[Any, ...]]:
+def _rows(parts: Sequence[TextFile], records: Records, row: _Row, wanted: Sequence[str]) -> Iterator[tuple[Any, ...]]:
     form, corpus = row.form, row.corpus
     count = len(form.lang_columns)
     for part in parts:
@@ -150,7 +150,7 @@ def _rows(parts: Sequence[Part], records: Records, row: _Row, wanted: Sequence[s
             yield f"{corpus}:{part.name}:{number}", *langs, *group, *columns
 
 
-def read_fields(parts: Sequence[Part], records: Records, form: Form, corpus: str, langs: Sequence[str]) -> Iterator[pa.Table]:
+def read_fields(parts: Sequence[TextFile], records: Records, form: Form, corpus: str, langs: Sequence[str]) -> Iterator[pa.Table]:
     """Yield rows of the form's kind.
 
     Args:

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from crosslign.corpora.readers._lines import read_lines
-from crosslign.corpora.readers._parts import Part, open_part
+from crosslign.corpora.readers._parts import TextFile, open_part
 from crosslign.corpora.unpacking import CHUNK
 from crosslign.errors import InputError
 from crosslign.registry import nearest
@@ -59,7 +59,7 @@ def in_form(of: str, place: str) -> Iterator[None]:
         raise InputError(f"not in the form of {of}", where=place, why=f"{type(error).__name__} {error}") from error
 
 
-def records(part: Part, keys: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, Any]]]:
+def records(part: TextFile, keys: Sequence[str] = ()) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield (line number, object) of JSON lines, or of a file that is one JSON array, then numbered by its elements; blank lines are none.
 
     Raises:
@@ -73,7 +73,7 @@ def records(part: Part, keys: Sequence[str] = ()) -> Iterator[tuple[int, dict[st
         yield number, record
 
 
-def values(part: Part) -> Iterator[tuple[int, Any]]:
+def values(part: TextFile) -> Iterator[tuple[int, Any]]:
     """Yield (number, value) of JSON lines, one a line, or of a file that is one JSON array; blank lines are passed over.
 
     Raises:
@@ -97,14 +97,14 @@ def _is_whole(line: str) -> bool:
     return True
 
 
-def _elements(part: Part) -> list[Any]:
+def _elements(part: TextFile) -> list[Any]:
     found = document(part)
     if not isinstance(found, list):
         raise InputError("neither JSON lines nor a JSON array", where=part.at(), why=f"found {type(found).__name__}")
     return found
 
 
-def document(part: Part) -> Any:
+def document(part: TextFile) -> Any:
     """Return the one JSON value of a file.
 
     Raises:

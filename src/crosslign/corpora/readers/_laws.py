@@ -1,4 +1,4 @@
-"""Laws of MultiEURLEX: JSON lines of texts by language and EUROVOC concepts (PROTOCOLS B15)."""
+"""Laws of MultiEURLEX: JSON lines of texts by language and EUROVOC concepts (docs/protocols.md)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 from crosslign.corpora.readers._json import in_form, records, value
 from crosslign.corpora.readers._lines import check_text
-from crosslign.corpora.readers._parts import Part, all_parts
+from crosslign.corpora.readers._parts import TextFile, all_parts
 from crosslign.errors import InputError
 
 FIRST, LAST = 100_142, 100_162
@@ -46,13 +46,13 @@ def read_laws(files: Mapping[str, Path], split: str, where: str) -> Iterator[Law
             yield law
 
 
-def _law(record: Mapping[str, Any], source: Part, number: int) -> Law:
+def _law(record: Mapping[str, Any], source: TextFile, number: int) -> Law:
     texts = {lang: text for lang, text in record["text"].items() if text and text.strip()}
     classes = _classes(value(record, "eurovoc_concepts.level_1", source.at(number)), source, number)
     return Law(check_text(record["celex_id"], source, number, "celex_id"), texts, classes)
 
 
-def _classes(concepts: Sequence[str], source: Part, number: int) -> list[int]:
+def _classes(concepts: Sequence[str], source: TextFile, number: int) -> list[int]:
     classes = []
     for concept in concepts:
         if not str(concept).isdecimal() or not FIRST <= int(concept) <= LAST:

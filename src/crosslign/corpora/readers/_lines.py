@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from crosslign.corpora.readers._parts import Part, open_part
+from crosslign.corpora.readers._parts import TextFile, open_part
 from crosslign.corpora.unpacking import AGAIN
 from crosslign.errors import InputError
 
@@ -30,13 +30,13 @@ LONGEST = 1 << 26
 """Bytes of a line, as unpacked: some kilobytes of a packed file could else fill all memory."""
 
 
-def read_lines(source: Path | Part) -> Iterator[tuple[int, str]]:
+def read_lines(source: Path | TextFile) -> Iterator[tuple[int, str]]:
     """Yield (line number from 1, text) of a file or of a member of an archive, without the line's end.
 
     Raises:
         InputError: the file is missing, empty, damaged, not UTF-8, holds NUL or a line beyond `LONGEST`; the place is `file:line`.
     """
-    part = source if isinstance(source, Part) else Part(source.name, source)
+    part = source if isinstance(source, TextFile) else TextFile(source.name, source)
     number = 0
     with open_part(part) as stream:
         for block in _blocks(stream):
@@ -47,17 +47,17 @@ def read_lines(source: Path | Part) -> Iterator[tuple[int, str]]:
         raise InputError("the file is empty", where=part.at(), do=AGAIN)
 
 
-def lines_of(source: Path | Part) -> list[str]:
+def lines_of(source: Path | TextFile) -> list[str]:
     """Return the lines of a small file, as `read_lines` reads it."""
     return [text for _, text in read_lines(source)]
 
 
-def read_columns(source: Path | Part, rows: int, *, skip_broken: bool = False) -> Iterator[pa.Array]:
+def read_columns(source: Path | TextFile, rows: int, *, skip_broken: bool = False) -> Iterator[pa.Array]:
     """Yield what `read_lines` yields as columns of `rows` texts, the last one shorter; a bad line is named before its column is there.
 
     With `skip_broken` a line that is not UTF-8, or holds NUL, is a null in its place, so that aligned files keep step.
     """
-    part = source if isinstance(source, Part) else Part(source.name, source)
+    part = source if isinstance(source, TextFile) else TextFile(source.name, source)
     waiting: list[pa.Array] = []
     number = 0
     with open_part(part) as stream:
@@ -118,7 +118,7 @@ def _column(block: bytes) -> pa.Array | None:
     return pa.StringArray.from_buffers(len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(text))
 
 
-def _texts(block: bytes, part: Part, before: int, skip_broken: bool) -> pa.Array:
+def _texts(block: bytes, part: TextFile, before: int, skip_broken: bool) -> pa.Array:
     """Return the lines of a block, looked at one by one where one of them may be bad."""
     if column := _column(block):
         return column
@@ -126,7 +126,7 @@ def _texts(block: bytes, part: Part, before: int, skip_broken: bool) -> pa.Array
     return pa.array(lines, pa.string())
 
 
-def _checked(block: bytes, part: Part, before: int, skip_broken: bool = False) -> Iterator[str | None]:
+def _checked(block: bytes, part: TextFile, before: int, skip_broken: bool = False) -> Iterator[str | None]:
     """Yield the lines of a block until a bad one, which is named; with `skip_broken`, which is None."""
     for number, raw in enumerate(BytesIO(block), before + 1):
         if len(raw) > LONGEST:
@@ -154,7 +154,7 @@ def _is_utf8(line: bytes) -> bool:
     return True
 
 
-def left_after(texts: pa.Array, skip_empty: bool, part: Part, number: int) -> NDArray[np.bool_]:
+def left_after(texts: pa.Array, skip_empty: bool, part: TextFile, number: int) -> NDArray[np.bool_]:
     """Return which lines of a column are there; those that are broken are left out, those that are empty where that is allowed.
 
     Args:
@@ -178,7 +178,7 @@ def blank(texts: pa.Array) -> NDArray[np.bool_]:
     return np.asarray(pc.or_(pc.equal(pc.binary_length(texts), 0), pc.utf8_is_space(texts)))
 
 
-def check_text(text: Any, source: Path | Part, number: int, what: str = "line") -> str:
+def check_text(text: Any, source: Path | TextFile, number: int, what: str = "line") -> str:
     """Return `text` as it is.
 
     Raises:
@@ -186,13 +186,13 @@ def check_text(text: Any, source: Path | Part, number: int, what: str = "line") 
     """
     if isinstance(text, str) and text.strip():
         return text
-    where = source.at(number) if isinstance(source, Part) else f"{source}:{number}"
+    where = source.at(number) if isinstance(source, TextFile) else f"{source}:{number}"
     if isinstance(text, str):
         raise InputError(f"the {what} is empty", where=where)
     raise InputError(f"the {what} is no text", where=where, why=f"found {text!r}"[:80])
 
 
-def first_missing(lines: Mapping[Path | Part, int]) -> str:
+def first_missing(lines: Mapping[Path | TextFile, int]) -> str:
     """Return the place, `file:line`, where the shortest of several files lacks a line; `lines` holds the number of each."""
     source, number = min(lines.items(), key=lambda item: item[1])
-    return source.at(number + 1) if isinstance(source, Part) else f"{source}:{number + 1}"
+    return source.at(number + 1) if isinstance(source, TextFile) else f"{source}:{number + 1}"

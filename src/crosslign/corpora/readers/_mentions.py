@@ -1,4 +1,4 @@
-"""Mentions of entities and what describes them, as Mewsli-X writes them (PROTOCOLS B13)."""
+"""Mentions of entities and what describes them, as Mewsli-X writes them (docs/protocols.md)."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ Members = str | Sequence[str] | Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Part:
+class TextFile:
     """One text file.
 
     Attributes:
@@ -47,7 +47,7 @@ class Part:
 
 
 @contextmanager
-def open_part(part: Part) -> Iterator[IO[bytes]]:
+def open_part(part: TextFile) -> Iterator[IO[bytes]]:
     """Open a part for reading bytes; packed files and members are unpacked on the way, damage is named."""
     if part.member:
         with open_member(part.path, part.member) as stream:
@@ -62,7 +62,7 @@ def is_archive(name: str) -> bool:
     return name.endswith(ARCHIVES)
 
 
-def all_parts(files: Mapping[str, Path]) -> list[Part]:
+def all_parts(files: Mapping[str, Path]) -> list[TextFile]:
     """Return every file, and every member of those that are archives, without what macOS writes beside each file.
 
     Raises:
@@ -71,7 +71,7 @@ def all_parts(files: Mapping[str, Path]) -> list[Part]:
     parts = []
     for name, path in files.items():
         members = _members(path) if is_archive(name) else [""]
-        parts += [Part(f"{name}/{member}" if member else name, Path(path), member) for member in members]
+        parts += [TextFile(f"{name}/{member}" if member else name, Path(path), member) for member in members]
     return parts
 
 
@@ -94,7 +94,7 @@ def parts_of(
     member: Members | None,
     file_langs: Mapping[str, str | Sequence[str]] | None,
     where: str,
-) -> list[Part]:
+) -> list[TextFile]:
     """Return what to read, file after file, language after language.
 
     Args:
@@ -109,11 +109,11 @@ def parts_of(
             in `file_langs` that is no file's.
     """
     said = {name: (value,) if isinstance(value, str) else tuple(value) for name, value in (file_langs or {}).items()}
-    parts: list[Part] = []
+    parts: list[TextFile] = []
     names = list(files)
     for name, path in files.items():
         if not is_archive(name):
-            parts.append(Part(name, Path(path), "", said.get(name, ())))
+            parts.append(TextFile(name, Path(path), "", said.get(name, ())))
             continue
         if member is None:
             raise InputError(f"{name!r} is an archive", where=where, do="Name the members to read in `member`")
@@ -122,7 +122,7 @@ def parts_of(
         for inside, known in _named(member, langs, where):
             if inside not in members:
                 raise InputError(f"member {inside!r} is not in the archive", where=str(path), why=nearest(inside, members))
-            parts.append(Part(f"{name}/{inside}", Path(path), inside, said.get(inside) or said.get(name) or known))
+            parts.append(TextFile(f"{name}/{inside}", Path(path), inside, said.get(inside) or said.get(name) or known))
     if strange := [name for name in said if name not in names]:
         raise InputError(f"`file_langs` names {strange[0]!r}, which is no file", where=where, why=nearest(strange[0], names))
     return parts

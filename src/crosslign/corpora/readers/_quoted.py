@@ -6,11 +6,11 @@ import csv
 from collections.abc import Iterator
 
 from crosslign.corpora.readers._lines import LONGEST, read_lines
-from crosslign.corpora.readers._parts import Part
+from crosslign.corpora.readers._parts import TextFile
 from crosslign.errors import InputError
 
 
-def quoted_records(part: Part, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
+def quoted_records(part: TextFile, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
     """Yield (line on which it begins, fields) of each record.
 
     Raises:

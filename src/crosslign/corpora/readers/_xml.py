@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Generic, TypeVar
 from xml.parsers import expat
 
-from crosslign.corpora.readers._parts import Part, open_part
+from crosslign.corpora.readers._parts import TextFile, open_part
 from crosslign.corpora.unpacking import CHUNK
 from crosslign.errors import InputError
 
@@ -62,7 +62,7 @@ class Handler(Generic[T]):
         raise InputError(f"the file declares an entity {name!r}", why="entities of a file's own can grow without bound")
 
 
-def items(part: Part, handler: Handler[T]) -> Iterator[T]:
+def items(part: TextFile, handler: Handler[T]) -> Iterator[T]:
     """Yield what a handler gathers, chunk after chunk.
 
     Raises:

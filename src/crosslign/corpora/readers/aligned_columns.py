@@ -10,7 +10,7 @@ import pyarrow as pa
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._left_out import EMPTY, leave_out
 from crosslign.corpora.readers._lines import check_text, read_lines
-from crosslign.corpora.readers._parts import Members, Part, parts_of
+from crosslign.corpora.readers._parts import Members, TextFile, parts_of
 from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
 from crosslign.registry import nearest
@@ -47,7 +47,7 @@ def read(
 
 
 def _rows(
-    parts: Sequence[Part], corpus: str, langs: Sequence[str], delimiter: str, codes: Mapping[str, str], skip_empty: bool
+    parts: Sequence[TextFile], corpus: str, langs: Sequence[str], delimiter: str, codes: Mapping[str, str], skip_empty: bool
 ) -> Iterator[tuple[str, ...]]:
     for part in parts:
         header: list[str] = []

@@ -10,7 +10,7 @@ import pyarrow as pa
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._fields import Form, read_fields
 from crosslign.corpora.readers._json import records
-from crosslign.corpora.readers._parts import Members, Part, parts_of
+from crosslign.corpora.readers._parts import Members, TextFile, parts_of
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
@@ -52,7 +52,7 @@ def read(
     yield from read_fields(parts_of(files, langs, member, file_langs, corpus), _records, form, corpus, langs)
 
 
-def _value(record: dict[str, object], name: str, part: Part, number: int) -> str:
+def _value(record: dict[str, object], name: str, part: TextFile, number: int) -> str:
     found: object = record
     for key in name.split("."):
         if not isinstance(found, dict) or key not in found:
@@ -66,6 +66,6 @@ def _value(record: dict[str, object], name: str, part: Part, number: int) -> str
     raise InputError(f"key {name!r} holds no text and no number", where=part.at(number), why=f"found {str(found)[:60]}")
 
 
-def _records(part: Part, wanted: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
+def _records(part: TextFile, wanted: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     for number, record in records(part):
         yield number, [_value(record, name, part, number) for name in wanted]

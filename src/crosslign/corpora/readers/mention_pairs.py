@@ -1,4 +1,4 @@
-"""Training pairs of Mewsli-X: a mention in Wikipedia and the description of its entity (PROTOCOLS B13)."""
+"""Training pairs of Mewsli-X: a mention in Wikipedia and the description of its entity (docs/protocols.md)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from crosslign.corpora import READERS
 from crosslign.corpora.readers._json import in_form, records, value
 from crosslign.corpora.readers._lines import check_text
 from crosslign.corpora.readers._mentions import description, query
-from crosslign.corpora.readers._parts import Part, all_parts
+from crosslign.corpora.readers._parts import TextFile, all_parts
 from crosslign.corpora.readers._tables import tables
 
 KEYS = (
@@ -39,7 +39,7 @@ def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str]) -> Iterat
     )
 
 
-def _rows(part: Part, corpus: str, langs: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _rows(part: TextFile, corpus: str, langs: Sequence[str]) -> Iterator[tuple[str, ...]]:
     for number, record in records(part):
         if isinstance(record.get("mention"), str):
             asked, found = (check_text(str(value(record, key, part.at(number))), part, number, key) for key in ("mention", "entity"))

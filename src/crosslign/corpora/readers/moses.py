@@ -12,7 +12,7 @@ import pyarrow as pa
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._left_out import BROKEN, EMPTY, leave_out
 from crosslign.corpora.readers._lines import left_after, read_columns
-from crosslign.corpora.readers._parts import Part, all_parts, bare_name
+from crosslign.corpora.readers._parts import TextFile, all_parts, bare_name
 from crosslign.corpora.readers._tables import ROWS, line_ids, table_of
 from crosslign.errors import InputError
 
@@ -63,7 +63,7 @@ def read(
             yield table if left.all() else table.filter(pa.array(left))
 
 
-def part_of(parts: Sequence[Part], lang: str, name: str, code: str, corpus: str) -> Part:
+def part_of(parts: Sequence[TextFile], lang: str, name: str, code: str, corpus: str) -> TextFile:
     """Return the one part that is called `name`, or whose name ends in `.code` where no name is given.
 
     Raises:
@@ -79,7 +79,7 @@ def part_of(parts: Sequence[Part], lang: str, name: str, code: str, corpus: str)
     return found[0]
 
 
-def _in_step(first: Part, second: Part, corpus: str, skip_broken: bool) -> Iterator[tuple[pa.Array, pa.Array]]:
+def _in_step(first: TextFile, second: TextFile, corpus: str, skip_broken: bool) -> Iterator[tuple[pa.Array, pa.Array]]:
     """Yield as many lines of each file at a time."""
     columns = (read_columns(part, ROWS, skip_broken=skip_broken) for part in (first, second))
     for own, other in zip_longest(*columns, fillvalue=()):

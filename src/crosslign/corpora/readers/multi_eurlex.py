@@ -1,4 +1,4 @@
-"""Training laws of MultiEURLEX with all their classes (PROTOCOLS B15)."""
+"""Training laws of MultiEURLEX with all their classes (docs/protocols.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Training questions with answers to choose from, as COPA and Social IQa have them (PROTOCOLS B14)."""
+"""Training questions with answers to choose from, as COPA and Social IQa have them (docs/protocols.md)."""
 
 from __future__ import annotations
 

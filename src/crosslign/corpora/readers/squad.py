@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._json import document, in_form
-from crosslign.corpora.readers._parts import Members, Part, parts_of
+from crosslign.corpora.readers._parts import Members, TextFile, parts_of
 from crosslign.corpora.readers._prose import sentences
 from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
@@ -48,7 +48,7 @@ def read(
     yield from tables((row for part in parts for row in _rows(part, corpus, langs, answer)), "bitext", columns)
 
 
-def _rows(part: Part, corpus: str, langs: Sequence[str], answer: str) -> Iterator[tuple[str, ...]]:
+def _rows(part: TextFile, corpus: str, langs: Sequence[str], answer: str) -> Iterator[tuple[str, ...]]:
     said = part.langs or tuple(langs)
     if len(said) != 1:
         raise InputError(f"the language of {part.name!r} is not known", where=corpus, do="Name it in `file_langs`")
@@ -69,7 +69,7 @@ def _rows(part: Part, corpus: str, langs: Sequence[str], answer: str) -> Iterato
                     yield f"{corpus}:{part.name}:{question['id']}", said[0], asked, said[0], told
 
 
-def _questions(part: Part) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
+def _questions(part: TextFile) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
     for article in document(part)["data"]:
         for paragraph in article["paragraphs"]:
             for question in paragraph["qas"]:

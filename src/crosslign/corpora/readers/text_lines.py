@@ -10,7 +10,7 @@ import pyarrow as pa
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._left_out import BROKEN, EMPTY, leave_out
 from crosslign.corpora.readers._lines import left_after, read_columns
-from crosslign.corpora.readers._parts import Members, Part, parts_of
+from crosslign.corpora.readers._parts import Members, TextFile, parts_of
 from crosslign.corpora.readers._tables import ROWS, line_ids, table_of
 from crosslign.errors import InputError
 
@@ -49,7 +49,7 @@ def read(
             yield from _tables(part, corpus, said[0], skip_empty, skip_broken)
 
 
-def _tables(part: Part, corpus: str, lang: str, skip_empty: bool, skip_broken: bool) -> Iterator[pa.Table]:
+def _tables(part: TextFile, corpus: str, lang: str, skip_empty: bool, skip_broken: bool) -> Iterator[pa.Table]:
     number = 1
     for texts in read_columns(part, ROWS, skip_broken=skip_broken):
         left = left_after(texts, skip_empty, part, number)

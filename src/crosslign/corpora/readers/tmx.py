@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._left_out import INCOMPLETE, leave_out
-from crosslign.corpora.readers._parts import Members, Part, all_parts, bare_name, parts_of
+from crosslign.corpora.readers._parts import Members, TextFile, all_parts, bare_name, parts_of
 from crosslign.corpora.readers._tables import tables
 from crosslign.corpora.readers._xml import Handler, items
 from crosslign.errors import InputError
@@ -60,7 +60,7 @@ def read(
         yield from tables(_groups(parts, corpus, langs), "multiway", ("id", "group", "lang", "text"))
 
 
-def _pairs(parts: Sequence[Part], corpus: str, langs: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _pairs(parts: Sequence[TextFile], corpus: str, langs: Sequence[str]) -> Iterator[tuple[str, ...]]:
     first, second = langs
     for part in parts:
         for number, (_, texts) in enumerate(items(part, _Units(langs)), start=1):
@@ -70,7 +70,7 @@ def _pairs(parts: Sequence[Part], corpus: str, langs: Sequence[str]) -> Iterator
                 leave_out(INCOMPLETE)
 
 
-def _groups(parts: Sequence[Part], corpus: str, langs: Sequence[str]) -> Iterator[tuple[str, ...]]:
+def _groups(parts: Sequence[TextFile], corpus: str, langs: Sequence[str]) -> Iterator[tuple[str, ...]]:
     met: set[tuple[str, str]] = set()
     for part in parts:
         for number, (name, texts) in enumerate(items(part, _Units(langs)), start=1):

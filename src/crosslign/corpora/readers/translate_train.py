@@ -17,7 +17,7 @@ from crosslign.corpora import READERS
 from crosslign.corpora.readers._fields import finite
 from crosslign.corpora.readers._left_out import BROKEN, EMPTY, SKIPPED, leave_out
 from crosslign.corpora.readers._lines import check_text, read_lines
-from crosslign.corpora.readers._parts import Part, parts_of
+from crosslign.corpora.readers._parts import TextFile, parts_of
 from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
 from crosslign.registry import nearest
@@ -80,7 +80,7 @@ class _Reader:
         self.skip, self.skip_empty, self.skip_broken = skip, skip_empty, skip_broken
         self._met: set[bytes] = set()
 
-    def rows(self, part: Part) -> Iterator[tuple[Any, ...]]:
+    def rows(self, part: TextFile) -> Iterator[tuple[Any, ...]]:
         for number, line in read_lines(part):
             fields = line.split("\t")
             if self.skip_broken and (len(fields) != len(COLUMNS) or (self.labels is not None and fields[4] not in self.labels)):
@@ -96,7 +96,7 @@ class _Reader:
                 yield from self._pair(f"{row}.{self.original}", self.original, fields[:2], label, key.hex(), part, number)
             yield from self._pair(row, part.langs[0], fields[2:4], label, key.hex(), part, number)
 
-    def _label(self, text: str, part: Part, number: int) -> float:
+    def _label(self, text: str, part: TextFile, number: int) -> float:
         if self.labels is not None:
             if text not in self.labels:
                 raise InputError(f"unknown label {text!r}", where=part.at(number), why=nearest(text, list(self.labels)))
@@ -107,7 +107,7 @@ class _Reader:
         return value
 
     def _pair(
-        self, row: str, lang: str, texts: Sequence[str], label: float, group: str, part: Part, number: int
+        self, row: str, lang: str, texts: Sequence[str], label: float, group: str, part: TextFile, number: int
     ) -> Iterator[tuple[Any, ...]]:
         skipped = any(text in self.skip for text in texts)
         if skipped or (self.skip_empty and not all(text.strip() for text in texts)):

@@ -11,7 +11,7 @@ import pyarrow as pa
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._left_out import BROKEN, EMPTY, leave_out
 from crosslign.corpora.readers._lines import check_text
-from crosslign.corpora.readers._parts import Members, Part, parts_of
+from crosslign.corpora.readers._parts import Members, TextFile, parts_of
 from crosslign.corpora.readers._quoted import quoted_records
 from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
@@ -53,7 +53,7 @@ def read(
     yield from tables(rows, "labelled", order)
 
 
-def _rows(part: Part, corpus: str, lang: str, columns: Sequence[str], skip_empty: bool, skip_broken: bool) -> Iterator[tuple[Any, ...]]:
+def _rows(part: TextFile, corpus: str, lang: str, columns: Sequence[str], skip_empty: bool, skip_broken: bool) -> Iterator[tuple[Any, ...]]:
     for number, cells in _cells(part, columns, skip_broken):
         if skip_empty and not all(cell.strip() for cell in cells):
             leave_out(EMPTY)
@@ -63,7 +63,7 @@ def _rows(part: Part, corpus: str, lang: str, columns: Sequence[str], skip_empty
             yield f"{corpus}:{part.name}:{number}:{column}", lang, first, lang, second, [label], f"{part.name}:{number}"
 
 
-def _cells(part: Part, columns: Sequence[str], skip_broken: bool) -> Iterator[tuple[int, list[str]]]:
+def _cells(part: TextFile, columns: Sequence[str], skip_broken: bool) -> Iterator[tuple[int, list[str]]]:
     """Yield (line on which it begins, premise, entailed and contradicting sentence) of each triplet."""
     records = quoted_records(part)
     _, header = next(records)

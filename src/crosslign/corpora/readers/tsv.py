@@ -13,7 +13,7 @@ from crosslign.corpora import READERS
 from crosslign.corpora.readers._fields import Form, read_fields
 from crosslign.corpora.readers._left_out import BROKEN, leave_out
 from crosslign.corpora.readers._lines import read_lines
-from crosslign.corpora.readers._parts import Members, Part, parts_of
+from crosslign.corpora.readers._parts import Members, TextFile, parts_of
 from crosslign.corpora.readers._quoted import quoted_records
 from crosslign.errors import InputError
 from crosslign.registry import nearest
@@ -78,7 +78,7 @@ def read(
     yield from read_fields(parts_of(files, langs, member, file_langs, corpus), records, form, corpus, langs)
 
 
-def _lines(part: Part, layout: _Layout) -> Iterator[tuple[int, list[str]]]:
+def _lines(part: TextFile, layout: _Layout) -> Iterator[tuple[int, list[str]]]:
     """Yield (line on which it begins, fields) of each record."""
     if not layout.quoting:
         for number, text in read_lines(part):
@@ -87,7 +87,7 @@ def _lines(part: Part, layout: _Layout) -> Iterator[tuple[int, list[str]]]:
     yield from quoted_records(part, layout.delimiter)
 
 
-def _positions(first: list[str], part: Part, wanted: Sequence[str], layout: _Layout) -> list[int]:
+def _positions(first: list[str], part: TextFile, wanted: Sequence[str], layout: _Layout) -> list[int]:
     """Return the index of each wanted column in a record."""
     found = []
     for name in wanted:
@@ -101,7 +101,7 @@ def _positions(first: list[str], part: Part, wanted: Sequence[str], layout: _Lay
     return found
 
 
-def _records(part: Part, wanted: Sequence[str], *, layout: _Layout) -> Iterator[tuple[int, list[str]]]:
+def _records(part: TextFile, wanted: Sequence[str], *, layout: _Layout) -> Iterator[tuple[int, list[str]]]:
     width, positions = 0, list[int]()
     for number, fields in _lines(part, layout):
         if not width:

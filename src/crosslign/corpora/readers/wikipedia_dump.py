@@ -10,7 +10,7 @@ from typing import Any
 import pyarrow as pa
 
 from crosslign.corpora import READERS
-from crosslign.corpora.readers._parts import Part
+from crosslign.corpora.readers._parts import TextFile
 from crosslign.corpora.readers._prose import sentences
 from crosslign.corpora.readers._tables import ROWS, tables
 from crosslign.corpora.readers._xml import Handler, items
@@ -47,7 +47,7 @@ def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, min_wo
     """
     if len(langs) != 1:
         raise InputError("articles are of one language", where=corpus, why=f"found {list(langs)}")
-    articles = (table for name, path in files.items() for table in _articles(Part(name, Path(path)), corpus))
+    articles = (table for name, path in files.items() for table in _articles(TextFile(name, Path(path)), corpus))
     for table in _parsed(articles, corpus, langs[0], min_words, threads):
         yield from pieces(table, ROWS) if table.num_rows else ()
 
@@ -60,7 +60,7 @@ def _parsed(articles: Iterator[pa.Table], corpus: str, lang: str, min_words: int
         yield from (table for table, _ in workers.map(articles, None))
 
 
-def _articles(part: Part, corpus: str) -> Iterator[pa.Table]:
+def _articles(part: TextFile, corpus: str) -> Iterator[pa.Table]:
     """Yield tables of id (of the rows, up to the article) and markup, of some hundred articles or some megabytes each."""
     ids, texts, size = list[str](), list[str](), 0
     for page, markup in items(part, _Pages()):

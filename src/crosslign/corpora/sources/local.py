@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.catalog import local_file
 from crosslign.corpora import SOURCES
 from crosslign.errors import InputError
 from crosslign.files.checksums import copy_summed
-from crosslign.files.home import with_home
 
 
 @SOURCES.register(version=1)
 def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str:
-    """Copy one file; a relative folder is relative to the working directory.
+    """Copy one file; a relative folder is relative to the working directory, and where that has none, one of the catalog.
 
     Raises:
         InputError: the file is not there.
     """
-    path = with_home(source["local"]) / file.get("path", file["name"])
+    path = local_file(source, file)
     if not path.is_file():
         raise InputError(f"{file['name']} is missing", where=str(path), do="Put it there, or change `local` in config/corpora.yaml")
     return copy_summed(path, dest)

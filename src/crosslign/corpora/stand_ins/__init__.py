@@ -1,1 +1,1 @@
-"""Stand-ins: catalog files in their official format, written from the project's own sentences."""
+"""Synthetic data: catalog files in their official format, written from the project's own sentences."""

@@ -1,4 +1,4 @@
-"""A stand-in on disk."""
+"""Synthetic data on disk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def write_file(dest: Path, kind: str, name: str, sentences: Sequence[Mapping[str
 
     Args:
         dest: final path.
-        kind: the stand-in, as the catalog names it.
+        kind: the kind of synthetic data, as the catalog names it.
         name: the file's name in the catalog, which may say languages, part and packing.
         sentences: aligned sentences by language.
 

@@ -1,4 +1,4 @@
-"""Archives and packed files whose bytes hang on their content alone: no clock, no user, no library's version."""
+"""Archives and packed files whose bytes depend on their content alone: no clock, no user, no library's version."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _zip(members: Mapping[str, bytes]) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
         for name, content in members.items():
-            archive.writestr(zipfile.ZipInfo(name, EPOCH), content)  # not deflated: its bytes would hang on the version of zlib
+            archive.writestr(zipfile.ZipInfo(name, EPOCH), content)  # not deflated: its bytes would depend on the version of zlib
     return packed.getvalue()
 
 

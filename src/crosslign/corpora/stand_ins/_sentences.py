@@ -1,4 +1,4 @@
-"""The sentences that stand-ins are made of: the project's own mini-sets, and phrases for languages that these lack."""
+"""The sentences that synthetic data are made of: the project's own mini-sets, and phrases for languages that these lack."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def load_sentences(folder: Path) -> list[Sentence]:
     """Return the aligned sentences of all mini-sets in a folder, {language: sentence}, in a fixed order.
 
     NLI first (premise, entailed, contradicting of each item), then STS (first, second); within each, the order of
-    the alphabetically first language's file. These feed the stand-ins for real data. Where the folder has
+    the alphabetically first language's file. These feed the synthetic data. Where the folder has
     `phrases.tsv`, the i-th sentence carries phrases with the number i + 2.
     """
     files = {path.name: path for path in sorted(Path(folder).glob("*.tsv"))}

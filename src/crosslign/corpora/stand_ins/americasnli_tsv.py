@@ -1,4 +1,4 @@
-"""Stand-ins for AmericasNLI: pairs of one language in a table."""
+"""Synthetic data for AmericasNLI: pairs of one language in a table."""
 
 from __future__ import annotations
 

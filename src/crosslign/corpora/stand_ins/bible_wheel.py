@@ -1,4 +1,4 @@
-"""A stand-in for the wheel of the Bible versions: the same SQLite table in the same place, filled with our own sentences."""
+"""Synthetic data for the wheel of the Bible versions: the same SQLite table in the same place, filled with our own sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stand-ins for bitext in two columns: News Commentary of statmt.org."""
+"""Synthetic data for bitext in two columns: News Commentary of statmt.org."""
 
 from __future__ import annotations
 

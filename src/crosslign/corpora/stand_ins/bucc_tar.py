@@ -1,4 +1,4 @@
-"""Stand-ins for BUCC 2018: two sides with ids and, but for the test part, the pairs that translate each other."""
+"""Synthetic data for BUCC 2018: two sides with ids and, but for the test part, the pairs that translate each other."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stand-in for COPA of SuperGLUE: training and validation questions in a zip."""
+"""Synthetic data for COPA of SuperGLUE: training and validation questions in a zip."""
 
 from __future__ import annotations
 

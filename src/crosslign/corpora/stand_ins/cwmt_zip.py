@@ -1,4 +1,4 @@
-"""Stand-ins for CWMT's parallel corpora: a zip of two text files, aligned line by line."""
+"""Synthetic data for CWMT's parallel corpora: a zip of two text files, aligned line by line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stand-in for MultiEURLEX: laws with their texts in 23 languages and their concepts of EUROVOC, JSON lines in a tar."""
+"""Synthetic data for MultiEURLEX: laws with their texts in 23 languages and their concepts of EUROVOC, JSON lines in a tar."""
 
 from __future__ import annotations
 

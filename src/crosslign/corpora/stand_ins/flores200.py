@@ -1,4 +1,4 @@
-"""Stand-ins for FLORES-200: the same lines in 204 languages, in a tar, or one file of one language."""
+"""Synthetic data for FLORES-200: the same lines in 204 languages, in a tar, or one file of one language."""
 
 from __future__ import annotations
 

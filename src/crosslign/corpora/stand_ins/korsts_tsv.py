@@ -1,4 +1,4 @@
-"""Stand-ins for KorSTS: graded pairs of Korean sentences in a table."""
+"""Synthetic data for KorSTS: graded pairs of Korean sentences in a table."""
 
 from __future__ import annotations
 

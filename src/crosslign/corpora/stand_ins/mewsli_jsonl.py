@@ -1,4 +1,4 @@
-"""Stand-ins for Mewsli-X as the hub's copy has it: mentions in news of eleven languages, and the entities that they mean."""
+"""Synthetic data for Mewsli-X as the hub's copy has it: mentions in news of eleven languages, and the entities that they mean."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stand-ins for MLQE-PE: sentences with translations and their scores; a table, or three files for the test of 2021."""
+"""Synthetic data for MLQE-PE: sentences with translations and their scores; a table, or three files for the test of 2021."""
 
 from __future__ import annotations
 

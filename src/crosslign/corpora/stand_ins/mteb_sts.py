@@ -1,4 +1,4 @@
-"""Stand-ins for STS17 and STS22 as MTEB publishes them: JSON lines of one pair of languages."""
+"""Synthetic data for STS17 and STS22 as MTEB publishes them: JSON lines of one pair of languages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stand-ins for MTOP's domains as MTEB publishes them: JSON lines of one language."""
+"""Synthetic data for MTOP's domains as MTEB publishes them: JSON lines of one language."""
 
 from __future__ import annotations
 

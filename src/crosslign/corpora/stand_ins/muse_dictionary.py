@@ -1,4 +1,4 @@
-"""Stand-ins for MUSE's dictionaries: words of a sentence beside those of its translation."""
+"""Synthetic data for MUSE's dictionaries: words of a sentence beside those of its translation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stand-ins for SNLI 1.0 and MultiNLI 1.0: JSON lines of the training and development parts in a zip."""
+"""Synthetic data for SNLI 1.0 and MultiNLI 1.0: JSON lines of the training and development parts in a zip."""
 
 from __future__ import annotations
 

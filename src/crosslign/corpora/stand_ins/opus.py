@@ -1,4 +1,4 @@
-"""Stand-ins for any file of OPUS: Moses lines in a zip, TMX, or text of one language."""
+"""Synthetic data for any file of OPUS: Moses lines in a zip, TMX, or text of one language."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stand-in for PAWS-X: training, development and test pairs of seven languages in one tar."""
+"""Synthetic data for PAWS-X: training, development and test pairs of seven languages in one tar."""
 
 from __future__ import annotations
 

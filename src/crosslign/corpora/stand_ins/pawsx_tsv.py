@@ -1,4 +1,4 @@
-"""Stand-ins for the development parts of PAWS-X as XTREME writes them: two sentences and 0 or 1, one file a language."""
+"""Synthetic data for the development parts of PAWS-X as XTREME writes them: two sentences and 0 or 1, one file a language."""
 
 from __future__ import annotations
 

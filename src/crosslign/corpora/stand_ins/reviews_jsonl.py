@@ -1,4 +1,4 @@
-"""Stand-ins for reviews with their stars, as MTEB's copy of the Multilingual Amazon Reviews has them."""
+"""Synthetic data for reviews with their stars, as MTEB's copy of the Multilingual Amazon Reviews has them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stand-in for SentEval's bundle: STS12 to STS16, the STS benchmark, SICK."""
+"""Synthetic data for SentEval's bundle: STS12 to STS16, the STS benchmark, SICK."""
 
 from __future__ import annotations
 

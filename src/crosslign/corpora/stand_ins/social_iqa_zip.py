@@ -1,4 +1,4 @@
-"""A stand-in for Social IQa: contexts, questions with three answers, and files of labels, in a zip."""
+"""Synthetic data for Social IQa: contexts, questions with three answers, and files of labels, in a zip."""
 
 from __future__ import annotations
 

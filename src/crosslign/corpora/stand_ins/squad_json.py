@@ -1,4 +1,4 @@
-"""Stand-ins for SQuAD 1.1 and for XQuAD-R of LAReQA: paragraphs, questions, and where their answers begin."""
+"""Synthetic data for SQuAD 1.1 and for XQuAD-R of LAReQA: paragraphs, questions, and where their answers begin."""
 
 from __future__ import annotations
 

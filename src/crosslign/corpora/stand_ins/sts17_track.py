@@ -1,4 +1,4 @@
-"""Stand-ins for the tracks of SemEval-2017 task 1: a file of pairs, and one of their grades."""
+"""Synthetic data for the tracks of SemEval-2017 task 1: a file of pairs, and one of their grades."""
 
 from __future__ import annotations
 

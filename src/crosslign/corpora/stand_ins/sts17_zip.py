@@ -1,4 +1,4 @@
-"""A stand-in for the extended STS 2017: graded pairs of five pairs of languages in a zip."""
+"""Synthetic data for the extended STS 2017: graded pairs of five pairs of languages in a zip."""
 
 from __future__ import annotations
 

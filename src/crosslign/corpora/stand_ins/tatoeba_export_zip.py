@@ -1,4 +1,4 @@
-"""Stand-ins for the exports of Tatoeba's pairs: English, tab, translation, in a zip beside a note."""
+"""Synthetic data for the exports of Tatoeba's pairs: English, tab, translation, in a zip beside a note."""
 
 from __future__ import annotations
 

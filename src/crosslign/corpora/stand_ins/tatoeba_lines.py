@@ -1,4 +1,4 @@
-"""Stand-ins for Tatoeba v1 of LASER: one side of one pair of languages, a sentence a line."""
+"""Synthetic data for Tatoeba v1 of LASER: one side of one pair of languages, a sentence a line."""
 
 from __future__ import annotations
 

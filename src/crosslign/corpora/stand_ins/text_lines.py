@@ -1,4 +1,4 @@
-"""Stand-ins for monolingual text, a sentence a line: SimCSE's Wikipedia sentences, CC-100."""
+"""Synthetic data for monolingual text, a sentence a line: SimCSE's Wikipedia sentences, CC-100."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stand-ins for TICO-19: translation memories with English, one a language, whose units carry the same ids."""
+"""Synthetic data for TICO-19: translation memories with English, one a language, whose units carry the same ids."""
 
 from __future__ import annotations
 

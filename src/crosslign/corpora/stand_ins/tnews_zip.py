@@ -1,4 +1,4 @@
-"""A stand-in for TNEWS of CLUE: Chinese headlines of fifteen classes as JSON lines in a zip."""
+"""Synthetic data for TNEWS of CLUE: Chinese headlines of fifteen classes as JSON lines in a zip."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stand-ins for XTREME's translations of the training pairs of PAWS-X."""
+"""Synthetic data for XTREME's translations of the training pairs of PAWS-X."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Stand-ins for XTREME's translations of XNLI's training pairs."""
+"""Synthetic data for XTREME's translations of XNLI's training pairs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stand-in for SimCSE's `nli_for_simcse.csv`."""
+"""Synthetic data for SimCSE's `nli_for_simcse.csv`."""
 
 from __future__ import annotations
 

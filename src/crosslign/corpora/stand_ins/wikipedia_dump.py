@@ -1,4 +1,4 @@
-"""A stand-in for a Wikipedia dump: pages of wiki markup in XML."""
+"""Synthetic data for a Wikipedia dump: pages of wiki markup in XML."""
 
 from __future__ import annotations
 

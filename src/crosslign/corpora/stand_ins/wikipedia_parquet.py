@@ -1,4 +1,4 @@
-"""Stand-ins for the Parquet form of Wikipedia."""
+"""Synthetic data for the Parquet form of Wikipedia."""
 
 from __future__ import annotations
 

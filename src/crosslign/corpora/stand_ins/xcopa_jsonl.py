@@ -1,4 +1,4 @@
-"""Stand-ins for XCOPA: questions with two answers of one language, as JSON lines."""
+"""Synthetic data for XCOPA: questions with two answers of one language, as JSON lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A stand-in for XNLI's 15-way file: one sentence in fifteen languages a line."""
+"""Synthetic data for XNLI's 15-way file: one sentence in fifteen languages a line."""
 
 from __future__ import annotations
 

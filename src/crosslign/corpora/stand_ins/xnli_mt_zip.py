@@ -1,4 +1,4 @@
-"""A stand-in for XNLI-MT 1.0: MultiNLI's training pairs in fifteen languages, aligned line by line."""
+"""Synthetic data for XNLI-MT 1.0: MultiNLI's training pairs in fifteen languages, aligned line by line."""
 
 from __future__ import annotations
 

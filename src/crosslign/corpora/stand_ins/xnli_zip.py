@@ -1,4 +1,4 @@
-"""A stand-in for XNLI 1.0: development and test pairs of fifteen languages in one table each."""
+"""Synthetic data for XNLI 1.0: development and test pairs of fifteen languages in one table each."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ PROGRAMS = 528
 SPAN = 1024
 """Columns that a program of GELU takes."""
 SELDOM = 1e-12
-"""A probability of dropout that drops nothing: what is compared without dropout goes through the kernels that drop, as training does."""
+"""Dropout probability so small that no element is dropped: checks without dropout run the same kernels as training."""
 HALVES = (torch.bfloat16, torch.float16)
 SIZES = (16, 32, 64, 128)
 """Sizes of heads that the attention kernel takes."""

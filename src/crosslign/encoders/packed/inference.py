@@ -17,25 +17,13 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
-from crosslign.encoders.packed.packing import Packed
+from crosslign.encoders.packed.packing import TYPES, Packed, is_plain
 
-CLASSES = frozenset({"BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel"})
 WRITTEN_OUT = 96
 """Up to this length attention is two batched products around a softmax; the fused kernel wins on longer sentences only."""
 
-TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
-
 Group = tuple[int, int, int]
 """First token, number of sentences and length of sentences of equal length."""
-
-
-def is_plain(backbone: Any) -> bool:
-    """Tell whether a backbone is the transformer of BERT, with nothing added by anybody."""
-    if type(backbone).__name__ not in CLASSES or backbone.config.is_decoder or backbone.config.hidden_act != "gelu":
-        return False
-    layers = [module for layer in backbone.encoder.layer for module in layer.modules()]
-    names = ("query", "key", "value", "dense")
-    return all(type(getattr(m, name)) is nn.Linear for m in layers for name in names if hasattr(m, name))
 
 
 def supported(backbone: nn.Module, precision: str) -> bool:

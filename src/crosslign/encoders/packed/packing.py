@@ -9,12 +9,25 @@ from typing import Any
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from crosslign.encoders.dropout import dropped
 from crosslign.encoders.tokens import sent
+
+CLASSES = frozenset({"BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel"})
+TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
+"""Types of the products on a CPU, by precision."""
+
+
+def is_plain(backbone: Any) -> bool:
+    """Tell whether a backbone is the transformer of BERT, with nothing added by anybody."""
+    if type(backbone).__name__ not in CLASSES or backbone.config.is_decoder or backbone.config.hidden_act != "gelu":
+        return False
+    layers = [module for layer in backbone.encoder.layer for module in layer.modules()]
+    names = ("query", "key", "value", "dense")
+    return all(type(getattr(m, name)) is nn.Linear for m in layers for name in names if hasattr(m, name))
 
 
 def first_position(backbone: Any) -> int:

@@ -21,9 +21,8 @@ from torch.nn import functional
 
 from crosslign.encoders.dropout import dropped, dropped_at, probability
 from crosslign.encoders.packed import fused
-from crosslign.encoders.packed.inference import TYPES, is_plain
-from crosslign.encoders.packed.packing import Packed
-from crosslign.encoders.packed.varlen import Attention, attention_of, has_flash
+from crosslign.encoders.packed.packing import TYPES, Packed, is_plain
+from crosslign.encoders.packed.varlen import Attention, attention_of
 from crosslign.encoders.tokens import sent
 from crosslign.errors import ResourceError
 
@@ -33,6 +32,15 @@ AddNorm = Callable[[Tensor, Tensor, Tensor, nn.LayerNorm, float], tuple[Tensor, 
 Gelu = Callable[[Tensor, Tensor], Tensor]
 LIKE = 0.8
 """Sentences share one attention while their length is at least this share of the longest's."""
+
+
+def has_flash(dtype: torch.dtype, size: int, device: torch.device) -> bool:
+    """Tell whether torch's flash attention takes heads of a size: half precision, on a GPU of 2020 (Ampere) or later."""
+    if device.type != "cuda" or not torch.backends.cuda.is_flash_attention_available():
+        return False
+    if dtype not in fused.HALVES or size % 8 or size > 256:
+        return False
+    return torch.cuda.get_device_capability(device) >= (8, 0)
 
 
 def trains_packed(backbone: Any, precision: str, kernels: str = "on") -> bool:
@@ -51,7 +59,7 @@ def trains_packed(backbone: Any, precision: str, kernels: str = "on") -> bool:
 
 
 @dataclass(frozen=True)
-class Group:
+class AttentionGroup:
     """Sentences that share one attention.
 
     Attributes:
@@ -67,7 +75,7 @@ class Group:
     shape: tuple[int, int]
 
 
-def group_by_length(lengths: list[int], device: torch.device | str = "cpu") -> list[Group]:
+def group_by_length(lengths: list[int], device: torch.device | str = "cpu") -> list[AttentionGroup]:
     """Return the groups of sentences whose lengths fall, as they lie packed; their tensors on a device."""
     groups, first, start = [], 0, 0
     while first < len(lengths):
@@ -80,12 +88,12 @@ def group_by_length(lengths: list[int], device: torch.device | str = "cpu") -> l
         equal = lengths[last - 1] == longest
         mask = None if equal else sent(torch.from_numpy(real), device)
         taken = None if equal else sent(torch.from_numpy(real.reshape(-1).nonzero()[0]), device)
-        groups.append(Group(sent(torch.from_numpy(places), device), mask, taken, (last - first, longest)))
+        groups.append(AttentionGroup(sent(torch.from_numpy(places), device), mask, taken, (last - first, longest)))
         first, start = last, start + int(own.sum())
     return groups
 
 
-def _attention(qkv: Tensor, heads: int, p: float, groups: list[Group]) -> Tensor:
+def _attention(qkv: Tensor, heads: int, p: float, groups: list[AttentionGroup]) -> Tensor:
     """Return softmax(query keyᵀ / √d) value within each sentence, [tokens, heads * d], of qkv [tokens, 3 * heads * d]."""
     width = qkv.shape[1] // 3
     size = width // heads

@@ -22,15 +22,6 @@ Attention = Callable[[Tensor, int, float], Tensor]
 """Takes qkv [tokens, 3 * heads * d], the number of heads and the probability of dropout, gives states [tokens, heads * d]."""
 
 
-def has_flash(dtype: torch.dtype, size: int, device: torch.device) -> bool:
-    """Tell whether torch's flash attention takes heads of a size: half precision, on a GPU of 2020 (Ampere) or later."""
-    if device.type != "cuda" or not torch.backends.cuda.is_flash_attention_available():
-        return False
-    if dtype not in fused.HALVES or size % 8 or size > 256:
-        return False
-    return torch.cuda.get_device_capability(device) >= (8, 0)
-
-
 def flash(qkv: Tensor, layout: Layout, heads: int, p: float) -> Tensor:
     """Return softmax(query keyᵀ / √d) value within each sentence, dropout included, by torch's flash attention.
 

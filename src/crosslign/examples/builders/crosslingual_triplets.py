@@ -1,4 +1,4 @@
-"""mSimCSE's cross-lingual triplets from aligned NLI rows (PROTOCOLS A.2.2)."""
+"""mSimCSE's cross-lingual triplets from aligned NLI rows (docs/papers/msimcse.md)."""
 
 from __future__ import annotations
 

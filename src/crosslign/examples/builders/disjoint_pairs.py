@@ -1,4 +1,4 @@
-"""Groups cut into disjoint pairs: MPCL's comparator with one positive (PROTOCOLS A5.6)."""
+"""Groups cut into disjoint pairs: MPCL's comparator with one positive (docs/papers/mpcl.md)."""
 
 from __future__ import annotations
 

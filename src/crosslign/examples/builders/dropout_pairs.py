@@ -1,4 +1,4 @@
-"""Sentences that are paired with themselves: the two dropout masks are the only difference (PROTOCOLS A1.4)."""
+"""Sentences that are paired with themselves: the two dropout masks are the only difference (docs/papers/msimcse.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labelled rows with their augmented views, for classifiers and what regularises them (PROTOCOLS A.4.2, A.4.3)."""
+"""Labelled rows with their augmented views, for classifiers and what regularises them (docs/papers/scl.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Monolingual sentences of many languages, small languages raised by p ∝ n^0.3 (EMMA-X, PROTOCOLS A.6.4, A.6.5)."""
+"""Monolingual sentences of many languages, small languages raised by p ∝ n^0.3 (EMMA-X, docs/papers/emma_x.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Premises in several languages with a contradicting sentence: MPCL's groups with hard negatives (PROTOCOLS A5.5, A5.7)."""
+"""Premises in several languages with a contradicting sentence: MPCL's groups with hard negatives (docs/papers/mpcl.md)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def build(
     """Yield `groups` of a premise in `size` languages, drawn where it has more.
 
     The hard negative is the contradicting sentence of the same premise (of several, one is drawn) in a drawn language; a
-    premise without any has none. Draws hang on the seed and the premise's row alone.
+    premise without any has none. Draws depend on the seed and the premise's row alone.
 
     Args:
         material: labelled corpora whose aligned rows share their group.

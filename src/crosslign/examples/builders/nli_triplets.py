@@ -1,4 +1,4 @@
-"""Premise, entailed and contradicting sentence of one language (PROTOCOLS A.2.2, MS-E)."""
+"""Premise, entailed and contradicting sentence of one language (docs/papers/msimcse.md, MS-E)."""
 
 from __future__ import annotations
 

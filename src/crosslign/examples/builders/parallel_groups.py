@@ -1,4 +1,4 @@
-"""Groups of sentences of equal meaning, one a language (PROTOCOLS A5.5)."""
+"""Groups of sentences of equal meaning, one a language (docs/papers/mpcl.md)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def build(material: Material, *, size: int | None = None, max_groups: int | None
     """Yield `groups` of `size` sentences in as many languages, in source order.
 
     Where a group has more languages, `size` of them are drawn; where a language has several versions, one is drawn.
-    Groups with fewer languages are left out. Draws hang on the seed and the group alone.
+    Groups with fewer languages are left out. Draws depend on the seed and the group alone.
 
     Args:
         material: multiway corpora.

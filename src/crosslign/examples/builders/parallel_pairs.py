@@ -1,4 +1,4 @@
-"""Translations of each other, from bitexts and from groups of many languages (PROTOCOLS A.2.2, Parallel data)."""
+"""Translations of each other, from bitexts and from groups of many languages (docs/papers/msimcse.md, Parallel data)."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def build(
     """Yield `pairs` of translations.
 
     Of a bitext every row of a wanted language pair is taken. Of a group, for each wanted language pair, `per_group`
-    combinations of versions are drawn without replacement, all where there are fewer. Draws hang on the seed and the
+    combinations of versions are drawn without replacement, all where there are fewer. Draws depend on the seed and the
     names of groups and rows alone, not on what else is there.
 
     Args:

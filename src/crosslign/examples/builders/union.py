@@ -1,4 +1,4 @@
-"""Training sets mixed: plain union and shuffle (PROTOCOLS A.2.2, Mixing)."""
+"""Training sets mixed: plain union and shuffle (docs/papers/msimcse.md, Mixing)."""
 
 from __future__ import annotations
 

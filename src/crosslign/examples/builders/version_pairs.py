@@ -1,4 +1,4 @@
-"""Paraphrases from versions of one text, with translations as views: SCL's retrieval data where no PAWS-X is (PROTOCOLS A.4.3)."""
+"""Paraphrases from versions of one text, with translations as views: SCL's retrieval data where no PAWS-X is (docs/papers/scl.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sentences paired with their augmented copies (SCL's positives, PROTOCOLS A.4.2)."""
+"""Sentences paired with their augmented copies (SCL's positives, docs/papers/scl.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A classification head, shared by the terms that train it and those that align its posteriors (PROTOCOLS A.4.3, A3.8)."""
+"""A classification head, of the terms that train it and those that align its posteriors (docs/papers/scl.md, docs/papers/moco_bert.md)."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from torch import Tensor, nn
 
 from crosslign.encoders.model import Model
 from crosslign.objectives import PARTS
-from crosslign.objectives.contract import Part
-from crosslign.objectives.lookup import one_of
-from crosslign.objectives.similarity import unit, widened
+from crosslign.objectives.contract import Part, one_of, unit, widened
 
 HEADS = ("roberta", "mlp", "linear")
 FEATURES = ("vector", "concat")

@@ -1,4 +1,4 @@
-"""EMMA-X's classifier: a mixture of diagonal Gaussians over the difference of two sentence vectors (PROTOCOLS A.6.2, A.6.3)."""
+"""EMMA-X's classifier: a mixture of diagonal Gaussians over the difference of two sentence vectors (docs/papers/emma_x.md)."""
 
 from __future__ import annotations
 
@@ -14,9 +14,8 @@ from torch import Tensor, nn
 from crosslign.encoders.model import Model
 from crosslign.errors import InputError
 from crosslign.objectives import PARTS
-from crosslign.objectives.lookup import one_of
+from crosslign.objectives.contract import one_of, widened
 from crosslign.objectives.rank_classifier import RankClassifier
-from crosslign.objectives.similarity import widened
 
 GMM_INIT = ("cosine", "random")
 TARGET_COSINES: Final = (0.9, 0.6, 0.35, 0.1)

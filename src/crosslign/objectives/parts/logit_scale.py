@@ -1,4 +1,4 @@
-"""A trainable factor of the cosines, in the place of 1/τ (PROTOCOLS B12)."""
+"""A trainable factor of the cosines, in the place of 1/τ (docs/protocols.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A projection that is there in training and gone in evaluation (PROTOCOLS A1.5)."""
+"""A projection that is there in training and gone in evaluation (docs/papers/msimcse.md)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from torch import Tensor, nn
 
 from crosslign.encoders.model import Model
 from crosslign.objectives import PARTS
-from crosslign.objectives.contract import Part
-from crosslign.objectives.similarity import widened
+from crosslign.objectives.contract import Part, widened
 
 
 @PARTS.register(version=1)

@@ -1,4 +1,4 @@
-"""Momentum copies of the members, and queues of the keys that they made (PROTOCOLS A3.2–A3.4, A.6)."""
+"""Momentum copies of the members, and queues of the keys that they made (docs/papers/moco_bert.md, docs/papers/emma_x.md)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ from crosslign.encoders.model import Member, Model
 from crosslign.errors import InputError
 from crosslign.languages import normalise
 from crosslign.objectives import PARTS
-from crosslign.objectives.contract import Part
-from crosslign.objectives.lookup import one_of
+from crosslign.objectives.contract import Part, one_of
 
 QUEUE_INIT = ("masked_empty", "random")
 STORES = {"float32": torch.float32, "float16": torch.float16}
@@ -25,7 +24,7 @@ class MomentumQueue(Part):
 
     Buffers of the members are copied. A step goes: queries → `before_keys` (the moving average, from the weights before this
     step's update) → keys → losses against the queue as it was, with `stage` for the new keys → `commit` enqueues them.
-    With m = 0 the copies are the members themselves, which collapses (A3.10). A trained system keeps neither copies nor rings,
+    With m = 0 the copies are the members themselves, which collapses. A trained system keeps neither copies nor rings,
     which take 2.5 GB at K = 409,600 and two members.
 
     Args:

@@ -1,4 +1,4 @@
-"""The classifier that EMMA-X's table 6 compares its mixture with: a small feed-forward network (PROTOCOLS A.6.4)."""
+"""The classifier that EMMA-X's table 6 compares its mixture with: a small feed-forward network (docs/papers/emma_x.md)."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from torch.utils.checkpoint import checkpoint
 
 from crosslign.encoders.model import Model
 from crosslign.objectives import PARTS
+from crosslign.objectives.contract import widened
 from crosslign.objectives.rank_classifier import RankClassifier
-from crosslign.objectives.similarity import widened
 
 HELD: Final = 1 << 24
 """Numbers of the hidden layer that are held at a time."""

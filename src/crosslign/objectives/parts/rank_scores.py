@@ -1,4 +1,4 @@
-"""The cosine that each semantic rank stands for, s_r, kept up by moving averages (PROTOCOLS A.6.2)."""
+"""The cosine that each semantic rank stands for, s_r, kept up by moving averages (docs/papers/emma_x.md)."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ from torch import Tensor
 
 from crosslign.encoders.model import Model
 from crosslign.objectives import PARTS
-from crosslign.objectives.contract import Part
-from crosslign.objectives.lookup import one_of
+from crosslign.objectives.contract import Part, one_of
 
 S_INIT = ("measured", "linear", "printed")
 

@@ -1,4 +1,4 @@
-"""Multi-view alignment: a sentence and its augmented views pulled together, nothing pushed apart (PROTOCOLS A.4.1)."""
+"""Multi-view alignment: a sentence and its augmented views pulled together, nothing pushed apart (docs/papers/scl.md)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ from torch import Generator, Tensor
 
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
-from crosslign.objectives.lookup import one_of, part_of
+from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, one_of, part_of, unit, widened
 from crosslign.objectives.parts.classification import Classification
-from crosslign.objectives.similarity import unit, widened
 from crosslign.objectives.views import Compared, Views
 
 SIMILARITIES = ("cosine", "mse", "kl", "symmetric_kl")
@@ -69,7 +67,8 @@ class Alignment:
                 where="alignment: part",
                 do="Name one, or set distributions: embedding",
             )
-        self.views = Views(encode, kinds, pooling, layer, over_views)
+        self.pooling, self.layer = pooling, layer
+        self.views = Views(encode, kinds, over_views)
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return anchors and views."""

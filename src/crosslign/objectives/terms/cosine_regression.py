@@ -1,4 +1,4 @@
-"""Siamese regression: the cosine of two sentences should be their score (PROTOCOLS B10)."""
+"""Siamese regression: the cosine of two sentences should be their score (docs/protocols.md)."""
 
 from __future__ import annotations
 
@@ -9,9 +9,7 @@ from torch import Generator, Tensor
 
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
-from crosslign.objectives.sentences import both_sides, labels_of, supervised
-from crosslign.objectives.similarity import mean_of, unit, widened
+from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, both_sides, labels_of, mean_of, supervised, unit, widened
 
 
 @OBJECTIVES.register(version=1)
@@ -39,7 +37,7 @@ class CosineRegression:
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return both sides."""
-        return both_sides(batch, self.pooling, self.layer)
+        return both_sides(batch)
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
         """Return the mean squared error."""

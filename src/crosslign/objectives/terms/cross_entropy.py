@@ -1,4 +1,4 @@
-"""Supervised classification: sentences, pairs, choices, several labels (PROTOCOLS A3.8, A.4.3, B7–B9, B14, B15)."""
+"""Supervised classification: sentences, pairs, choices, multi-label (docs/papers/moco_bert.md, docs/papers/scl.md, docs/protocols.md)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,24 @@ from torch.nn import functional
 
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
-from crosslign.objectives.lookup import one_of, part_of
+from crosslign.objectives.contract import (
+    Batch,
+    Input,
+    Loss,
+    Part,
+    Shape,
+    both_sides,
+    class_of,
+    equal,
+    kept_logsumexp,
+    labels_of,
+    mean_of,
+    one_of,
+    part_of,
+    supervised,
+    text_codes,
+)
 from crosslign.objectives.parts.classification import Classification
-from crosslign.objectives.sentences import both_sides, class_of, equal, labels_of, supervised, text_codes
-from crosslign.objectives.similarity import kept_logsumexp, mean_of
 from crosslign.objectives.views import ENCODE, row_input
 
 FORMS = ("single_label", "multiple_choice", "multi_label")
@@ -62,8 +75,8 @@ class CrossEntropy:
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return the rows, or both sides."""
         if self.encode == "pair":
-            return {"row": row_input(batch, self.pooling, self.layer)}
-        return both_sides(batch, self.pooling, self.layer)
+            return {"row": row_input(batch)}
+        return both_sides(batch)
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
         """Return the mean over rows or questions; 0 where none is supervised."""

@@ -1,4 +1,4 @@
-"""Question and answer, or mention and entity, in one space (PROTOCOLS B12, B13)."""
+"""Question and answer, or mention and entity, in one space (docs/protocols.md)."""
 
 from __future__ import annotations
 
@@ -8,11 +8,21 @@ import torch
 from torch import Generator, Tensor
 
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
-from crosslign.objectives.lookup import part_of
+from crosslign.objectives.contract import (
+    Batch,
+    Input,
+    Loss,
+    Part,
+    Shape,
+    both_sides,
+    cosines,
+    equal,
+    kept_logsumexp,
+    mean_of,
+    part_of,
+    text_codes,
+)
 from crosslign.objectives.parts.logit_scale import LogitScale
-from crosslign.objectives.sentences import both_sides, equal, text_codes
-from crosslign.objectives.similarity import cosines, kept_logsumexp, mean_of
 
 
 @OBJECTIVES.register(version=1)
@@ -38,7 +48,7 @@ class DualEncoder:
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return both sides."""
-        return both_sides(batch, self.pooling, self.layer)
+        return both_sides(batch)
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
         """Return the mean over the rows."""

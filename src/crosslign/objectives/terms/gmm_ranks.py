@@ -1,4 +1,4 @@
-"""EMMA-X's classifier loss: labelled pairs in phase 1, the encoder's ranks in phase 2 (PROTOCOLS A.6, equations 4 and 6)."""
+"""EMMA-X's classifier loss: labelled pairs in phase 1, the encoder's ranks in phase 2 (docs/papers/emma_x.md, equations 4 and 6)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,11 @@ from torch import Generator, Tensor
 
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
-from crosslign.objectives.lookup import one_of, part_of
+from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, both_sides, mean_of, one_of, part_of, unit
 from crosslign.objectives.parts.momentum_queue import MomentumQueue
 from crosslign.objectives.parts.rank_scores import RankScores
 from crosslign.objectives.rank_classifier import RankClassifier
 from crosslign.objectives.ranking import Candidates, scores_of
-from crosslign.objectives.sentences import both_sides
-from crosslign.objectives.similarity import mean_of, unit
 
 LABELS = ("interpolation", "encoder")
 BINNINGS = ("ceil", "equal_width")
@@ -63,7 +60,7 @@ class GMMRanks:
             phase 2 compares with, or, without one, the encoder's vectors.
         interpolations: number of ỹ per pair.
         binning: how λ becomes a rank: `ceil`, the paper's ⌈1 + (N − 1)λ⌉, or `equal_width`, ⌊Nλ⌋ + 1.
-        normalise_interpolated: bring ỹ back to length 1 (A.6.2; the paper uses it as it is).
+        normalise_interpolated: bring ỹ back to length 1 (the paper uses it as it is).
         label_smoothing: share of the label that is spread over all ranks.
         anchor_parallel: as in `rank_infonce`.
         self_positive: as in `rank_infonce`.
@@ -94,13 +91,13 @@ class GMMRanks:
         self.normalise_interpolated = normalise_interpolated
         if labels == "encoder" and not (queue and scores):
             raise InputError("ranks by the encoder need a queue and rank scores", where="gmm_ranks: labels: encoder")
-        self.candidates = Candidates(queue or "", anchor_parallel, self_positive, pooling, layer)
+        self.candidates = Candidates(queue or "", anchor_parallel, self_positive)
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return what is compared: both sides, or anchors and keys."""
         if self.labels == "encoder":
             return self.candidates.inputs(batch, draw)
-        sides = both_sides(batch, self.pooling, self.layer)
+        sides = both_sides(batch)
         return {"a": sides["a"], "b_key": replace(sides["b"], keys=True)} if self.queue else sides
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:

@@ -1,4 +1,4 @@
-"""InfoNCE over the pairs of a batch: the SimCSE engine, and vanilla contrastive learning (PROTOCOLS A.1, A.4.1)."""
+"""InfoNCE over the pairs of a batch: the SimCSE engine, and vanilla contrastive learning (docs/papers/msimcse.md, docs/papers/scl.md)."""
 
 from __future__ import annotations
 
@@ -8,10 +8,21 @@ import torch
 from torch import Generator, Tensor, nn
 
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
-from crosslign.objectives.lookup import part_of
-from crosslign.objectives.sentences import both_sides, equal, hard_negatives, text_codes
-from crosslign.objectives.similarity import cosines, kept_logsumexp, mean_of
+from crosslign.objectives.contract import (
+    Batch,
+    Input,
+    Loss,
+    Part,
+    Shape,
+    both_sides,
+    cosines,
+    equal,
+    hard_negatives,
+    kept_logsumexp,
+    mean_of,
+    part_of,
+    text_codes,
+)
 from crosslign.objectives.views import Views
 
 
@@ -20,11 +31,11 @@ class InfoNCE:
     """Each anchor a must find its own positive b among all positives, and all hard negatives c, of the batch.
 
     `L_i = −log exp(cos(a_i, b_i)/τ) / [ Σ_j exp(cos(a_i, b_j)/τ) + Σ_j exp(cos(a_i, c_j)/τ + w·1(j = i)) ]`, mean over i;
-    anchors against positives only, no symmetric term (A1.1, A1.2).
+    anchors against positives only, no symmetric term.
 
     Inputs: `a`, `b` [B, d], and `c` [C, d] for the C rows that have a hard negative. Pairs and triplets are both taken; a row
-    whose b is null is a dropout pair, the same sentence twice (A1.4). On labelled examples the anchors are the rows, the
-    positives their views: SCL's comparator CL (A.4.1, τ = 1), mean or sum over the views.
+    whose b is null is a dropout pair, the same sentence twice. On labelled examples the anchors are the rows, the
+    positives their views: SCL's comparator CL (τ = 1), mean or sum over the views.
 
     Source: SimCSE and mSimCSE; equation 1 of mSimCSE prints neither temperature nor hard negatives, its code has both.
     Differs from SimCSE's code in that a row without a hard negative has none, where SimCSE encodes a space.
@@ -58,26 +69,24 @@ class InfoNCE:
     ) -> None:
         self.temperature, self.hard_negative_weight, self.mask_same_text = temperature, hard_negative_weight, mask_same_text
         self.projection, self.pooling, self.layer = projection, pooling, layer
-        self.views = Views(encode, kinds, pooling, layer, over_views)
+        self.views = Views(encode, kinds, over_views)
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return `a`, `b`, and `c` where rows have hard negatives; or rows and views."""
-        inputs = self.views.inputs(batch)
-        if found := hard_negatives(batch, self.pooling, self.layer):
-            inputs["c"] = found[0]
-        return inputs
+        compared = self.views.inputs(batch) if "views" in batch.columns else both_sides(batch)
+        return compared | hard_negatives(batch)
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
         """Return the mean over the anchors."""
         project = part_of(parts, self.projection, Part) if self.projection else nn.Identity()
-        projected = {name: project(vectors[name]) for name in self.inputs(batch, Generator())}
+        projected = {name: project(own) for name, own in vectors.items()}
         if "views" in batch.columns:
             return self._over_views(projected, batch)
         similarities = cosines(projected["a"], projected["b"])
-        logits, found = similarities / self.temperature, hard_negatives(batch)
-        if found:
+        logits = similarities / self.temperature
+        if "c" in projected:
             hard = cosines(projected["a"], projected["c"]) / self.temperature
-            own = torch.arange(len(hard), device=hard.device).unsqueeze(1) == torch.tensor(found[1], device=hard.device)
+            own = torch.arange(len(hard), device=hard.device).unsqueeze(1) == torch.tensor(batch.with_negative, device=hard.device)
             logits = torch.cat([logits, hard + self.hard_negative_weight * own.to(hard.dtype)], 1)
         losses = kept_logsumexp(logits, self._kept(batch, logits)) - logits.diagonal()
         return Loss(losses.mean(), {"positive_cosine": mean_of(similarities.diagonal())})
@@ -86,9 +95,8 @@ class InfoNCE:
         """Return bool [B, B + C]: what stands in the denominator of each anchor."""
         if not self.mask_same_text:
             return torch.ones_like(logits, dtype=torch.bool)
-        inputs = both_sides(batch)
-        found = hard_negatives(batch)
-        a, b, c = text_codes(inputs["a"].texts, inputs["b"].texts, found[0].texts if found else [], device=logits.device)
+        inputs = both_sides(batch) | hard_negatives(batch)
+        a, b, c = text_codes(*(inputs[name].texts if name in inputs else [] for name in "abc"), device=logits.device)
         candidates = torch.cat([b, c])
         same = equal(a, candidates) | equal(b, candidates)
         same[:, : len(a)] |= equal(a, a)

@@ -1,4 +1,4 @@
-"""Dual momentum contrast: two sides, momentum keys, queues of negatives (PROTOCOLS A.3, A.6.3)."""
+"""Dual momentum contrast: two sides, momentum keys, queues of negatives (docs/papers/moco_bert.md, docs/papers/emma_x.md)."""
 
 from __future__ import annotations
 
@@ -9,12 +9,9 @@ import torch
 from torch import Generator, Tensor
 
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
-from crosslign.objectives.lookup import part_of
+from crosslign.objectives.contract import MASKED, Batch, Input, Loss, Part, Shape, both_sides, mean_of, part_of, unit
 from crosslign.objectives.parts.momentum_queue import MomentumQueue
 from crosslign.objectives.queue_scores import queue_logsumexp
-from crosslign.objectives.sentences import both_sides
-from crosslign.objectives.similarity import MASKED, mean_of, unit
 
 
 @OBJECTIVES.register(version=1)
@@ -23,7 +20,7 @@ class MomentumContrast:
 
     h are the encoder's vectors, k the momentum encoder's, q the queue of earlier keys of y's language; all L2-normalised, no
     gradient through k and q. The paper's equation 2 writes h for keys and queries alike. Keys are enqueued after the loss. An
-    empty queue gives a loss of exactly 0. Source: MoCo-BERT, section 3, and the step order of the MoCo code (A3.3).
+    empty queue gives a loss of exactly 0. Source: MoCo-BERT, section 3, and the step order of the MoCo code.
 
     EMMA-X's phase 1 (its equation 2) is `in_batch_keys` and `own_side_keys` at τ = 0.05 (the paper prints no temperature in
     the equation and 0.04 in its appendix; its code has 0.05), with weight 0.5 for the mean over both sides.
@@ -55,7 +52,7 @@ class MomentumContrast:
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return both sides as queries and as keys."""
-        sides = both_sides(batch, self.pooling, self.layer)
+        sides = both_sides(batch)
         return sides | {f"{name}_key": replace(item, keys=True) for name, item in sides.items()}
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:

@@ -1,4 +1,4 @@
-"""MPCL: one anchor, several positives, their sum inside the logarithm (PROTOCOLS A.5)."""
+"""MPCL: one anchor, several positives, their sum inside the logarithm (docs/papers/mpcl.md)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,22 @@ from torch import Generator, Tensor, nn
 
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
-from crosslign.objectives.lookup import one_of, part_of
-from crosslign.objectives.sentences import both_sides, equal, hard_negatives, text_codes
-from crosslign.objectives.similarity import cosines, kept_logsumexp, mean_of
+from crosslign.objectives.contract import (
+    Batch,
+    Input,
+    Loss,
+    Part,
+    Shape,
+    both_sides,
+    cosines,
+    equal,
+    hard_negatives,
+    kept_logsumexp,
+    mean_of,
+    one_of,
+    part_of,
+    text_codes,
+)
 
 RESCALE = ("global", "row", "none")
 DENOMINATORS = ("all", "positives_only")
@@ -36,9 +48,9 @@ class MultiPositiveInfoNCE:
     Args:
         temperature: τ, above 0, by which cosines are divided.
         rescale: lo and hi over the batch (`global`), over each anchor's row (`row`), or no rescaling (`none`).
-        rescale_gradient: whether gradients pass lo and hi (A5.4; the paper does not say).
+        rescale_gradient: whether gradients pass lo and hi (the paper does not say).
         denominator: `all`: all sentences of all groups except the anchor; `positives_only`: other groups' anchors left out.
-        hard_negatives: `all`: those of all rows stand in every denominator; `own`: an anchor's own alone (A5.7).
+        hard_negatives: `all`: those of all rows stand in every denominator; `own`: an anchor's own alone.
         all_anchors: every member of a group is an anchor.
         mask_same_text: groups that share a string are one meaning: neither is a negative for the other. Hard negatives equal
             to a member of the anchor's group are left out.
@@ -79,18 +91,16 @@ class MultiPositiveInfoNCE:
                 order = [anchor, *(i for i in range(len(members)) if i != anchor)]
                 texts += [members[i] for i in order]
                 langs += [codes[i] for i in order]
-            inputs = {"group": Input(texts, langs, pooling=self.pooling, layer=self.layer)}
+            inputs = {"group": Input(texts, langs)}
         else:
-            inputs = both_sides(batch, self.pooling, self.layer)
-        if found := hard_negatives(batch, self.pooling, self.layer):
-            inputs["c"] = found[0]
-        return inputs
+            inputs = both_sides(batch)
+        return inputs | hard_negatives(batch)
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
         """Return the mean over the anchors."""
         project = part_of(parts, self.projection, Part) if self.projection else nn.Identity()
         members, groups, first = self._members(vectors, batch)
-        found = hard_negatives(batch)
+        found = batch.with_negative
         vector = project(torch.cat([members, vectors["c"]]) if found else members)
         anchors = torch.arange(len(members), device=members.device) if self.all_anchors else first.nonzero().squeeze(1)
         similarities = cosines(vector[anchors], vector)
@@ -101,9 +111,9 @@ class MultiPositiveInfoNCE:
         if self.denominator == "positives_only":
             keep[:, : len(members)] &= ~first
         if self.hard_negatives == "own" and found:
-            keep[:, len(members) :] &= equal(groups[anchors], torch.tensor(found[1], device=members.device))
+            keep[:, len(members) :] &= equal(groups[anchors], torch.tensor(found, device=members.device))
         if self.mask_same_text:
-            keep &= own | ~self._same_meaning(batch, found[0].texts if found else [], groups)[groups[anchors]]
+            keep &= own | ~self._same_meaning(batch, [batch.columns["c_text"][row] for row in found], groups)[groups[anchors]]
         scores = self._scores(similarities, keep)
         losses = kept_logsumexp(scores, keep) - kept_logsumexp(scores, own)
         return Loss(losses.mean(), {"positive_cosine": mean_of(similarities[own])})

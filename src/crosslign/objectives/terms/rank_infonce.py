@@ -1,4 +1,4 @@
-"""EMMA-X's encoder loss: ranking InfoNCE over the ranks that the classifier gives (PROTOCOLS A.6, equation 7)."""
+"""EMMA-X's encoder loss: ranking InfoNCE over the ranks that the classifier gives (docs/papers/emma_x.md, equation 7)."""
 
 from __future__ import annotations
 
@@ -8,12 +8,10 @@ import torch
 from torch import Generator, Tensor
 
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
-from crosslign.objectives.lookup import one_of, part_of
+from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, kept_logsumexp, one_of, part_of
 from crosslign.objectives.parts.momentum_queue import MomentumQueue
 from crosslign.objectives.rank_classifier import RankClassifier
 from crosslign.objectives.ranking import Candidates, guard_rails, scores_of
-from crosslign.objectives.similarity import kept_logsumexp
 
 AGGREGATES = ("sum", "mean")
 OVER = ("all", "having")
@@ -104,7 +102,8 @@ class RankInfoNCE:
         self.temperatures = (temperature_min, temperature_max)
         self.mean = one_of("rank_loss_aggregate", rank_loss_aggregate, AGGREGATES) == "mean"
         self.mean_over = one_of("mean_over", mean_over, OVER)
-        self.candidates = Candidates(queue, anchor_parallel, self_positive, pooling, layer)
+        self.pooling, self.layer = pooling, layer
+        self.candidates = Candidates(queue, anchor_parallel, self_positive)
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return anchors and keys."""

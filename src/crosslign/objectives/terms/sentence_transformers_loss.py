@@ -11,10 +11,8 @@ from torch import Generator, Tensor, nn
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.borrowed import borrowed_loss
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
-from crosslign.objectives.lookup import part_of
+from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, both_sides, hard_negatives, part_of, side
 from crosslign.objectives.parts.loss_weights import LossWeights
-from crosslign.objectives.sentences import both_sides, hard_negatives, side
 
 
 @OBJECTIVES.register(version=1)
@@ -58,13 +56,10 @@ class SentenceTransformersLoss:
         """
         columns = batch.columns
         alone = "label" in columns and not any(text is not None for text in columns.get("b_text") or [])
-        inputs = {"a": side(batch, "a", self.pooling, self.layer)} if alone else both_sides(batch, self.pooling, self.layer)
-        if found := hard_negatives(batch, self.pooling, self.layer):
-            if len(found[1]) < len(batch):
-                why = f"{len(found[1])} of {len(batch)} rows of a batch have one"
-                raise InputError("this loss wants a hard negative in every row, or in none", where="sentence_transformers_loss", why=why)
-            inputs["c"] = found[0]
-        return inputs
+        if batch.with_negative and len(batch.with_negative) < len(batch):
+            why = f"{len(batch.with_negative)} of {len(batch)} rows of a batch have one"
+            raise InputError("this loss wants a hard negative in every row, or in none", where="sentence_transformers_loss", why=why)
+        return ({"a": side(batch, "a")} if alone else both_sides(batch)) | hard_negatives(batch)
 
     def loss(self, vectors: dict[str, Tensor], batch: Batch, parts: Mapping[str, Part]) -> Loss:
         """Return what the loss gives."""

@@ -1,4 +1,4 @@
-"""SCL: contrastive learning that knows the labels, for classification and for retrieval (PROTOCOLS A.4.1, A.4.3)."""
+"""SCL: contrastive learning that knows the labels, for classification and for retrieval (docs/papers/scl.md)."""
 
 from __future__ import annotations
 
@@ -9,10 +9,20 @@ from torch import Generator, Tensor
 
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape
-from crosslign.objectives.lookup import one_of
-from crosslign.objectives.sentences import class_of, equal, text_codes
-from crosslign.objectives.similarity import cosines, kept_logsumexp, mean_of
+from crosslign.objectives.contract import (
+    Batch,
+    Input,
+    Loss,
+    Part,
+    Shape,
+    class_of,
+    cosines,
+    equal,
+    kept_logsumexp,
+    mean_of,
+    one_of,
+    text_codes,
+)
 from crosslign.objectives.views import Compared, Views
 
 FORMS = ("classification", "retrieval")
@@ -67,7 +77,8 @@ class SupervisedContrastive:
         if (form == "retrieval") != (encode == "sentences"):
             what = "retrieval compares sentences, classification compares rows"
             raise InputError(what, where="supervised_contrastive: encode", why=f"form: {form}, encode: {encode}")
-        self.views = Views(encode, kinds, pooling, layer, over_views)
+        self.pooling, self.layer = pooling, layer
+        self.views = Views(encode, kinds, over_views)
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:
         """Return anchors and views."""

@@ -1,4 +1,4 @@
-"""Numbers that stand beside a picture of vectors, and say what points and colours alone do not (PROTOCOLS B21)."""
+"""Numbers that stand beside a picture of vectors, and say what points and colours alone do not (docs/protocols.md)."""
 
 from __future__ import annotations
 

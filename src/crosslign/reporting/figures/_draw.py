@@ -15,7 +15,7 @@ WIDTH = 60
 
 
 def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, Path]) -> None:
-    """Draw one figure; its title says of a reduced scale and of stand-ins that it is one, and which systems are left out and why.
+    """Draw one figure; its title says of a reduced scale and of synthetic data that it is one, and which systems are left out and why.
 
     Where none is left, nothing else is shown.
 

@@ -1,4 +1,4 @@
-"""Case study: how alike a sentence and its translations are, by pair of languages (PROTOCOLS B23; MPCL Figure 1)."""
+"""Case study: how alike a sentence and its translations are, by pair of languages (docs/protocols.md; MPCL Figure 1)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     """Draw the mean cosine of translations for each pair of languages, and write the cosine of every single pair.
 
     Args:
-        entry: `title`; `companion`; `groups`, the number of sentences; `split`, where the text set holds several.
+        entry: `title`; `companion`; `groups`, the number of sentences; `split`, where the evaluation corpus holds several.
         inputs: `panels` (label, matrix), `texts`, `items`.
         out: png, svg, csv.
     """

@@ -1,4 +1,4 @@
-"""Retrieval examples: for a few queries the nearest sentences of a pool, one panel a run (PROTOCOLS B22; MoCo-BERT Table 10)."""
+"""Retrieval examples: for a few queries the nearest sentences of a pool, one panel a run (docs/protocols.md; MoCo-BERT Table 10)."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
         out: png, svg, csv.
 
     Raises:
-        InputError: the text set has no queries, or nothing to search.
+        InputError: the evaluation corpus has no queries, or nothing to search.
     """
     table, items = read_rows(inputs["texts"], "texts"), read_rows(inputs["items"], "items")
     row_of = {text: row for row, text in enumerate(table["text_id"].to_pylist())}

@@ -1,4 +1,4 @@
-"""Single sentences: the cosine of each pair of their translations, one panel a sentence (PROTOCOLS B23; MPCL Figure 5)."""
+"""Single sentences: the cosine of each pair of their translations, one panel a sentence (docs/protocols.md; MPCL Figure 5)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     """Draw a point for each system and pair of languages; pairs without English have red names and come last.
 
     Args:
-        entry: `title`; `groups`, the number of sentences; `split`, where the text set holds several.
+        entry: `title`; `groups`, the number of sentences; `split`, where the evaluation corpus holds several.
         inputs: `panels`, the systems (label, matrix), `texts`, `items`.
         out: png, svg, csv.
     """

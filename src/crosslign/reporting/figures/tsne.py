@@ -26,7 +26,7 @@ MARKS = ("#C00000", INK, "#6B4C9A")
 
 
 def parallel_rows(texts: Path, items: Path, groups: int, split: str | None = None) -> tuple[np.ndarray, list[str], list[str]]:
-    """Return rows of the text set that belong to `groups` groups present in every language, in the set's order; of one split, or of all.
+    """Return rows of the evaluation corpus that belong to `groups` groups present in every language, in its order; of one split, or of all.
 
     Where the set has more groups, they are drawn, always the same.
 
@@ -119,7 +119,7 @@ ASPECTS = {"invariance": draw_languages, "canonical_form": draw_translations, "i
 
 
 def project(vectors: np.ndarray, perplexity: float) -> np.ndarray:
-    """Return points of vectors by t-SNE (PROTOCOLS B21): random_state 0, PCA initialisation, automatic learning rate.
+    """Return points of vectors by t-SNE (docs/protocols.md): random_state 0, PCA initialisation, automatic learning rate.
 
     Args:
         vectors: float64 [n, d].
@@ -145,7 +145,7 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     """Draw a column of panels a system, from the same points: one that marks a few groups, or one for each aspect.
 
     Args:
-        entry: `title`; `companion`; `groups`, the number of parallel groups; `split`, where the text set holds several; `perplexity`;
+        entry: `title`; `companion`; `groups`, the number of parallel groups; `split`, of several; `perplexity`;
             `marked`, numbers of groups that are picked out (as many others where there are fewer groups); `aspects`, rows of panels (of
             `ASPECTS`).
         inputs: `panels` (label, matrix), `texts`, `items`.

@@ -1,4 +1,4 @@
-"""Distances between languages taken as Gaussians (PROTOCOLS B18, KL-D)."""
+"""Distances between languages taken as Gaussians (docs/protocols.md, KL-D)."""
 
 from __future__ import annotations
 

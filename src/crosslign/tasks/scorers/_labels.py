@@ -28,10 +28,10 @@ def classes(items: Items, task: str, subset: str) -> np.ndarray:
 
 
 def sides(task: TaskData) -> tuple[TextSet, TextSet, tuple[str | None, str | None]]:
-    """Return what teaches, what is asked, and the split of each: the text sets `train` and `test`, or two splits of a single set.
+    """Return what teaches, what is asked, and the split of each: the evaluation corpora `train` and `test`, or two splits of a single set.
 
     Raises:
-        InputError: the task has no text set `test`.
+        InputError: the task has no evaluation corpus `test`.
     """
     train, test = task.set("train"), task.set("test")
     if test is None:
@@ -66,7 +66,7 @@ def first_of_each(labels: np.ndarray, number: int) -> np.ndarray:
 
 
 def few_shot_draws(labels: np.ndarray, experiments: int, number: int, seed: int) -> Iterator[np.ndarray]:
-    """Yield for each experiment the positions of `number` training items of each class (PROTOCOLS B6, as current MTEB draws them).
+    """Yield for each experiment the positions of `number` training items of each class (docs/protocols.md, as current MTEB draws them).
 
     One permutation runs through all experiments; each shuffles it with a fresh `RandomState(seed)`.
     """

@@ -35,7 +35,7 @@ class Split:
 
     @classmethod
     def of(cls, data: TextSet, subset: str) -> Split:
-        """Read a split from its text set."""
+        """Read a split from its evaluation corpus."""
         left, right = data.items(subset, LEFT), data.items(subset, RIGHT)
         sources, targets, _ = data.links(subset, left, right)
         return cls(left.rows, right.rows, sources, targets)
@@ -85,7 +85,7 @@ class Mined:
 
 
 @dataclass(frozen=True)
-class Copies:
+class EqualSentences:
     """Which items of one side have equal sentences.
 
     Attributes:
@@ -99,7 +99,7 @@ class Copies:
     starts: np.ndarray
 
     @classmethod
-    def of(cls, rows: np.ndarray) -> Copies:
+    def of(cls, rows: np.ndarray) -> EqualSentences:
         """Group items by the rows of their texts."""
         _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
         sentence = np.argsort(np.argsort(first))[inverse]
@@ -130,13 +130,13 @@ def search(data: TextSet, split: Split, k: int, machine: Machine, name: str) -> 
     """Find the nearest neighbours of a split's distinct sentences.
 
     Args:
-        data: the text set.
+        data: the evaluation corpus.
         split: of the set.
         k: neighbours of each sentence.
         machine: what the search may use.
         name: tells what it keeps from what the task's other searches keep.
     """
-    sides = (Copies.of(rows) for rows in (split.left_rows, split.right_rows))
+    sides = (EqualSentences.of(rows) for rows in (split.left_rows, split.right_rows))
     left, right = (rows[side.items[side.starts[:-1]]] for rows, side in zip((split.left_rows, split.right_rows), sides, strict=True))
     state = State(machine.work / name) if machine.work else None
     with torch_threads(machine.threads):
@@ -149,7 +149,7 @@ def of_items(near: Neighbours, split: Split, k: int) -> Neighbours:
     The k nearest items of a sentence are copies of its k nearest sentences: a sentence that is not among these has k others before it,
     by cosine or, of equal cosines, by the place of their first copy; and so has each of its copies.
     """
-    left, right = Copies.of(split.left_rows), Copies.of(split.right_rows)
+    left, right = EqualSentences.of(split.left_rows), EqualSentences.of(split.right_rows)
     forward = right.expanded(near.forward_indices, near.forward_scores, k)
     backward = left.expanded(near.backward_indices, near.backward_scores, k)
     return Neighbours(*(part[left.sentence] for part in forward), *(part[right.sentence] for part in backward))

@@ -1,4 +1,4 @@
-"""Ranked retrieval with several right answers: LAReQA's mAP@20, Mewsli-X's MRR@20 (PROTOCOLS B12, B13)."""
+"""Ranked retrieval with several right answers: LAReQA's mAP@20, Mewsli-X's MRR@20 (docs/protocols.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ QUERIES, CANDIDATES = ("queries", "questions", "test"), ("candidates", "queries"
 def average_precision(task: TaskData, *, cutoff: int = 20, resamples: int = RESAMPLES, seed: int = 42) -> Iterator[Measure]:
     """Yield mean average precision and mean reciprocal rank at `cutoff` for each subset of the queries.
 
-    Candidates are one pool, of all subsets: those of the text set of role `candidates`, or of the queries' own set. Gold links stand in
+    Candidates are one pool, of all subsets: those of the corpus of role `candidates`, or of the queries' own. Gold links stand in
     the queries' set and name candidates by item id; queries without a gold link are not asked.
 
     Args:

@@ -1,4 +1,4 @@
-"""Bitext mining as in BUCC 2018, under each of its protocols (PROTOCOLS B1)."""
+"""Bitext mining as in BUCC 2018, under each of its protocols (docs/protocols.md)."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ METRICS: dict[str, tuple[str, ...]] = {
     **dict.fromkeys(("xtreme", "train_oracle", "sample_oracle"), ("f1", "precision", "recall", "extracted", "recall_cap")),
 }
 DEDUP: dict[str, Dedup] = {"xtreme": "text", "train_oracle": "text", "sample_oracle": "id", "official": "text"}
-"""What each protocol does with repeated sentences unless the task says otherwise (PROTOCOLS F.1)."""
+"""What each protocol does with repeated sentences unless the task says otherwise (docs/protocols.md)."""
 SUBSETS_APART = True
 """No measure of a subset depends on another subset (crosslign.tasks.subsets)."""
 

@@ -1,4 +1,4 @@
-"""One class an item, from logits: XNLI, PAWS-X, AmericasNLI, MultiARC (PROTOCOLS B7-B9, B16)."""
+"""One class an item, from logits: XNLI, PAWS-X, AmericasNLI, MultiARC (docs/protocols.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Purity of k-means clusters against class labels: TNEWS (PROTOCOLS B11)."""
+"""Purity of k-means clusters against class labels: TNEWS (docs/protocols.md)."""
 
 from __future__ import annotations
 

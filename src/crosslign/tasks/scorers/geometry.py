@@ -1,4 +1,4 @@
-"""Shape of an embedding space: invariance (KL-D), canonical form (CH-I), isotropy (PR) (PROTOCOLS B18; EMMA-X Table 4)."""
+"""Shape of an embedding space: invariance (KL-D), canonical form (CH-I), isotropy (PR) (docs/protocols.md; EMMA-X Table 4)."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _values(space: _Space, langs: Sequence[str], kl: Sequence[Variant], bootstra
 
 
 class _Space:
-    """Vectors of one text set by language, read one language at a time."""
+    """Vectors of one evaluation corpus by language, read one language at a time."""
 
     def __init__(self, data: TextSet) -> None:
         self._data = data

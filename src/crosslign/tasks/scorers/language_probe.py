@@ -1,4 +1,4 @@
-"""How well a linear classifier reads the language off a frozen sentence vector (PROTOCOLS B20; mSimCSE Table 7)."""
+"""How well a linear classifier reads the language off a frozen sentence vector (docs/protocols.md; mSimCSE Table 7)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def language_probe(
 ) -> Iterator[Measure]:
     """Yield the accuracy of a logistic regression (L2, C = 1), and of a linear SVM as a check, for each set of languages.
 
-    Sentences of the text set `train` teach, those of `test` are asked, or those of the two splits of a single set; each sentence counts
+    Sentences of the corpus `train` teach, those of `test` are asked, or those of the two splits of a single set; each sentence counts
     once, and each language gives as many as the smallest does, the first ones. Vectors are standardised by the training sentences. The
     subset of a record is the name of the set.
 

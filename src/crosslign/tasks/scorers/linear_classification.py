@@ -1,4 +1,4 @@
-"""Few-shot logistic regression on sentence vectors: MTOP domain, as MTEB does it (PROTOCOLS B6)."""
+"""Few-shot logistic regression on sentence vectors: MTOP domain, as MTEB does it (docs/protocols.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def linear_classification(
 ) -> Iterator[Measure]:
     """Yield for each subset the accuracy on its test items, mean over experiments that each draw a few training items of every class.
 
-    Training and test items are those of the text sets `train` and `test`, or the splits `train` and `test` of a single set. Vectors are
+    Training and test items are those of the corpora `train` and `test`, or the splits `train` and `test` of a single set. Vectors are
     used as they are, not normalised.
 
     Args:

@@ -1,4 +1,4 @@
-"""Several classes an item, from logits: MultiEURLEX (PROTOCOLS B15)."""
+"""Several classes an item, from logits: MultiEURLEX (docs/protocols.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of several choices answers a question, from one logit a choice: XCOPA, COPA, Social IQa (PROTOCOLS B14)."""
+"""Which of several choices answers a question, from one logit a choice: XCOPA, COPA, Social IQa (docs/protocols.md)."""
 
 from __future__ import annotations
 

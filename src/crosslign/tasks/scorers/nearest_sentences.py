@@ -1,4 +1,4 @@
-"""Retrieval examples: cosines of the sentences of a pool that are nearest to a few queries (PROTOCOLS B22; MoCo-BERT Table 10)."""
+"""Retrieval examples: cosines of the sentences of a pool that are nearest to a few queries (docs/protocols.md; MoCo-BERT Table 10)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def nearest_of(vectors: np.ndarray, sentences: Sequence[str], queries: Sequence[
 
     Args:
         vectors: [rows, d], of the sentences.
-        sentences: all sentences of the text set.
+        sentences: all sentences of the evaluation corpus.
         queries, pool: rows of these.
         top: sentences for each query; fewer where the pool holds no more.
     """
@@ -42,7 +42,7 @@ def nearest_sentences(task: TaskData, *, top: int = 3) -> Iterator[Measure]:
         top: ranks of each query.
 
     Raises:
-        InputError: the text set has no queries, or nothing to search.
+        InputError: the evaluation corpus has no queries, or nothing to search.
     """
     data = task.only_set()
     queries, pool = data.items(roles={"query"}), data.items(roles={"candidate"})

@@ -1,4 +1,4 @@
-"""Nearest-neighbour accuracy over gold links: Tatoeba, FLORES-200 (PROTOCOLS B2, B17)."""
+"""Nearest-neighbour accuracy over gold links: Tatoeba, FLORES-200 (docs/protocols.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Correlation of cosines with graded similarity: STS12-16, STS-B, SICK-R, STS17, STS22, WMT21 QE (PROTOCOLS B3-B5, B10)."""
+"""Correlation of cosines with graded similarity: STS12-16, STS-B, SICK-R, STS17, STS22, WMT21 QE (docs/protocols.md)."""
 
 from __future__ import annotations
 

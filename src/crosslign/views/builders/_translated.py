@@ -1,4 +1,4 @@
-"""What full and partial translation share: language draw first, then the translator (PROTOCOLS A.4.2)."""
+"""What full and partial translation share: language draw first, then the translator (docs/papers/scl.md)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class TranslatedView:
     """Copies rows with sentences replaced by their translations.
 
     For each view of each row a target language is drawn uniformly among `targets` without the row's own languages; each
-    draw hangs on (seed, the row's id, n) alone. Where the translator has not all translations that the copy needs, the next
+    draw depends on (seed, the row's id, n) alone. Where the translator has not all translations that the copy needs, the next
     language of the same draw is taken (counted as `redrawn`); a copy that no language gives is left out (`untranslated`).
     A translator's empty answer is none.
 

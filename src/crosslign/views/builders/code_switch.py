@@ -1,4 +1,4 @@
-"""Code-switching: words replaced by their translations from two-column dictionaries (PROTOCOLS A.4.2)."""
+"""Code-switching: words replaced by their translations from two-column dictionaries (docs/papers/scl.md)."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class CodeSwitch:
     For each view of each row a target language is drawn uniformly; then each word (between white space) is drawn with the
     given probability and, where the dictionary has its lower-cased form, replaced by one of its translations, drawn
     uniformly. `replaced` is the share of the row's words that were replaced, by themselves too (identity translations are
-    counted apart). Each draw hangs on (seed, the row's id, n, side, number of the word) alone, so no other row, word or
+    counted apart). Each draw depends on (seed, the row's id, n, side, number of the word) alone, so no other row, word or
     dictionary changes it. The copy's language is the target's; with `per_word_language` it stays that of the row.
 
     Languages of `targets` without a dictionary (MUSE has none for sw and ur) are skipped, and named in the counts.

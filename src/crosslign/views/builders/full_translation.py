@@ -1,4 +1,4 @@
-"""Full translation: every sentence of a row in one other language (PROTOCOLS A.4.2)."""
+"""Full translation: every sentence of a row in one other language (docs/papers/scl.md)."""
 
 from __future__ import annotations
 

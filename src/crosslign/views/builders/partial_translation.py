@@ -1,4 +1,4 @@
-"""Partial translation: exactly one sentence of a pair in another language (PROTOCOLS A.4.2)."""
+"""Partial translation: exactly one sentence of a pair in another language (docs/papers/scl.md)."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Ctranslate2(Transformers):
     Args:
         setting: the view.
         model: hub id or folder; `{source}` and `{target}` stand for the codes of the languages.
-        revision: commit or branch; part of what kept translations hang on.
+        revision: commit or branch; part of what kept translations depend on.
         codes: the model's names of languages where they are not ours.
         beam: beams of the search; 1 is greedy.
         batch_tokens: bound on sentences times their longest times beams.

@@ -1,4 +1,4 @@
-"""Translations that somebody has made already: aligned corpora of the project, joined on their text (PROTOCOLS A.4.2)."""
+"""Translations that somebody has made already: aligned corpora of the project, joined on their text (docs/papers/scl.md)."""
 
 from __future__ import annotations
 

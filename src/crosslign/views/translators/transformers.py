@@ -27,7 +27,7 @@ class Transformers:
         setting: the view.
         model: hub id or folder; `{source}` and `{target}` stand for the codes of the languages
             (`Helsinki-NLP/opus-mt-{source}-{target}`).
-        revision: commit or branch; part of what kept translations hang on.
+        revision: commit or branch; part of what kept translations depend on.
         codes: the model's names of languages where they are not ours (`{en: eng_Latn, de: deu_Latn}` for NLLB).
         beam: beams of the search; 1 is greedy.
         batch_tokens: bound on sentences times their longest times beams.

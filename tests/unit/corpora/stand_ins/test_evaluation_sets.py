@@ -14,6 +14,7 @@ from crosslign.corpora.stand_ins._file import write_file
 from crosslign.corpora.stand_ins._sentences import load_sentences
 from crosslign.files import sha256_file
 from crosslign.files.rows import EVALUATION_FILES
+from crosslign.paths import CATALOG
 
 ROOT = Path(__file__).resolve().parents[4]
 PROJECT = load_project(ROOT, {"scale": "quick"})
@@ -39,7 +40,7 @@ class Bench:
 
     def __init__(self, folder):
         self.folder, self.done = folder, {}
-        self.sentences = load_sentences(ROOT / "resources" / "written")
+        self.sentences = load_sentences(CATALOG / "resources" / "written")
 
     def file(self, source, file):
         path = self.folder / "downloads" / source / file["name"]

@@ -14,6 +14,7 @@ from crosslign.corpora.stand_ins._file import write_file
 from crosslign.corpora.stand_ins._sentences import load_sentences, made_up, pair_in, text_in, triplets_of
 from crosslign.files import sha256_file
 from crosslign.languages import SCRIPTS, normalise
+from crosslign.paths import CATALOG
 
 ROOT = Path(__file__).resolve().parents[4]
 _NAMES = """
@@ -32,7 +33,7 @@ def project():
 
 @pytest.fixture(scope="module")
 def sentences():
-    return load_sentences(ROOT / "resources" / "written")
+    return load_sentences(CATALOG / "resources" / "written")
 
 
 @pytest.fixture

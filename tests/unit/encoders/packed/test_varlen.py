@@ -71,7 +71,7 @@ def test_long_and_short_sentences_meet_in_one_result(monkeypatch, lengths, short
 
 @pytest.mark.parametrize(("dtype", "size"), [(torch.float32, 64), (torch.bfloat16, 60), (torch.bfloat16, 512), (torch.bfloat16, 64)])
 def test_a_cpu_never_has_flash_attention(dtype, size):
-    assert not varlen.has_flash(dtype, size, CPU)
+    assert not training.has_flash(dtype, size, CPU)
 
 
 SIZES = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 128, "vocab_size": 90}

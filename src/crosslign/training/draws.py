@@ -1,19 +1,38 @@
-"""Which examples each step sees: a permutation per epoch, from seed and epoch alone."""
+"""Random draws of a training, and which examples each step sees: functions of the seed, of what is drawn, and of the step alone.
+
+A run that was killed at any step needs no saved generator to go on as if nothing had happened.
+"""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
-
-from crosslign.training.seeds import numpy_generator
 
 WINDOW = 64
 """Batches among which rows are sorted by length, when they are grouped by length."""
 
-Rows = NDArray[np.int64]
+RowNumbers = NDArray[np.int64]
+
+
+def derive(seed: int, *names: str | int) -> int:
+    """Return a 63-bit seed for one purpose, such as `derive(42, "order", "verses", 3)`."""
+    text = "\x1f".join([str(seed), *map(str, names)])
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big") >> 1
+
+
+def numpy_generator(seed: int, *names: str | int) -> np.random.Generator:
+    """Return NumPy's generator for one purpose."""
+    return np.random.Generator(np.random.PCG64(derive(seed, *names)))
+
+
+def torch_generator(seed: int, *names: str | int) -> torch.Generator:
+    """Return a CPU generator of torch for one purpose."""
+    return torch.Generator().manual_seed(derive(seed, *names))
 
 
 @dataclass
@@ -45,12 +64,12 @@ class Order:
     groups: Sequence[str] | None = None
     tokens: int | None = None
     _epoch: int = field(default=-1, init=False)
-    _order: Rows = field(default_factory=lambda: np.empty(0, np.int64), init=False)
-    _starts: Rows = field(default_factory=lambda: np.empty(0, np.int64), init=False)
+    _order: RowNumbers = field(default_factory=lambda: np.empty(0, np.int64), init=False)
+    _starts: RowNumbers = field(default_factory=lambda: np.empty(0, np.int64), init=False)
 
     def __post_init__(self) -> None:
         """Find the units that batches are made of, rows or questions, and where batches begin."""
-        self._questions: list[Rows] | None = None
+        self._questions: list[RowNumbers] | None = None
         self._units, self._unit_lengths, size = self.rows, self.lengths, self.batch
         self._unit_rows = np.ones(0, np.int64)
         if self.groups is not None:
@@ -66,7 +85,7 @@ class Order:
             self._cuts = self._cuts_by_tokens(self.tokens, self._unit_lengths)
         self.steps_per_epoch = len(self._cuts)
 
-    def _cuts_by_tokens(self, budget: int, lengths: NDArray[np.int64]) -> Rows:
+    def _cuts_by_tokens(self, budget: int, lengths: NDArray[np.int64]) -> RowNumbers:
         """Return where batches begin in the units sorted by length and rows; equal in all epochs, whose ties alone differ."""
         order = np.lexsort((self._unit_rows, lengths)) if len(self._unit_rows) else np.argsort(lengths, kind="stable")
         sizes = self._unit_rows[order] if len(self._unit_rows) else np.ones(len(order), np.int64)
@@ -81,7 +100,7 @@ class Order:
     def _begin(self, epoch: int) -> None:
         """Draw the epoch's order of the units, and where its batches begin."""
         draw = numpy_generator(self.seed, "order", self.name, epoch)
-        order: Rows = draw.permutation(self._units)
+        order: RowNumbers = draw.permutation(self._units)
         self._epoch, self._order, self._starts = epoch, order, np.append(self._cuts, self._units)
         if self._unit_lengths is None:
             return
@@ -96,7 +115,7 @@ class Order:
         self._order = np.concatenate(batches)
         self._starts = np.cumsum([0, *(len(batch) for batch in batches)])
 
-    def _by_windows(self, order: Rows, lengths: NDArray[np.int64], draw: np.random.Generator) -> Rows:
+    def _by_windows(self, order: RowNumbers, lengths: NDArray[np.int64], draw: np.random.Generator) -> RowNumbers:
         size = self._size
         windows = [order[i : i + WINDOW * size] for i in range(0, self._units, WINDOW * size)]
         order = np.concatenate([part[np.argsort(lengths[part], kind="stable")] for part in windows])
@@ -104,7 +123,7 @@ class Order:
         blocks = order[: full * size].reshape(full, size)[draw.permutation(full)]
         return np.concatenate([blocks.reshape(-1), order[full * size :]])
 
-    def at(self, step: int) -> Rows:
+    def at(self, step: int) -> RowNumbers:
         """Return the row numbers of the batch at a step (from 0)."""
         epoch, place = divmod(step, self.steps_per_epoch)
         if epoch != self._epoch:

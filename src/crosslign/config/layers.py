@@ -1,0 +1,87 @@
+"""Files of the configuration in layers: the library's catalog, and over it the project's own, which adds or replaces whole entries."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from crosslign.config.yaml_files import YamlFile, load_yaml
+from crosslign.errors import InputError
+from crosslign.paths import CATALOG
+from crosslign.registry import nearest
+
+OWN = "config"
+"""Folder of the project's own layer."""
+
+
+def _places(root: Path, name: str) -> Iterator[tuple[Path, Path]]:
+    """Yield the file of each layer that has one, lowest first, and what messages call it."""
+    catalog = CATALOG / name
+    shown = catalog.relative_to(root.absolute()) if catalog.is_relative_to(root.absolute()) else catalog
+    yield from (pair for pair in ((catalog, shown), (root / OWN / name, Path(OWN, name))) if pair[0].is_file())
+
+
+@functools.cache
+def _from_catalog(path: Path, shown: Path, prepare: Callable[[YamlFile], YamlFile]) -> YamlFile:
+    return prepare(load_yaml(path, shown))
+
+
+def load_layers(root: Path, name: str, prepare: Callable[[YamlFile], YamlFile] = lambda file: file) -> YamlFile:
+    """Return a file of the configuration with all layers joined.
+
+    Args:
+        root: the project's folder.
+        name: its place below `config/` and in the catalog, such as `papers/mpcl.yaml`.
+        prepare: what is done with the file of each layer, and how it is checked, before they are joined; with the catalog's once a process.
+
+    Raises:
+        InputError: no layer has it, or `load_yaml` or `prepare` refuse one.
+    """
+    files = [
+        _from_catalog(path, shown, prepare) if path == CATALOG / name else prepare(load_yaml(path, shown))
+        for path, shown in _places(root, name)
+    ]
+    if not files:
+        raise InputError("file is missing", where=f"{OWN}/{name}")
+    joined = files[0]
+    for file in files[1:]:
+        joined = _laid_over(joined, file)
+    return joined
+
+
+def _laid_over(below: YamlFile, above: YamlFile) -> YamlFile:
+    """Lay one file over another: sections are joined, an entry of the upper one takes the place of that of its name."""
+    if not isinstance(above.content, Mapping) or not isinstance(below.content, Mapping):
+        return above
+    content: dict[str, Any] = dict(below.content)
+    taken: set[tuple[str | int, ...]] = set()
+    replaced = dict(below.replaced)
+    for section, entries in above.content.items():
+        both = isinstance(entries, Mapping) and isinstance(content.get(section), Mapping)
+        before = content.get(section, {})
+        content[section] = {**before, **entries} if both else entries
+        taken.update(((section, name) for name in entries) if both else ((section,),))
+        others = (name for name in entries if both and name in before and before[name] != entries[name])
+        replaced.update((f"{section}.{name}", above.path) for name in others)
+    lines = {at: line for at, line in below.lines.items() if at[:1] not in taken and at[:2] not in taken}
+    lines.update({at: line for at, line in above.lines.items() if at[:1] in taken or at[:2] in taken})
+    return YamlFile(below.path, content, lines, {**below.origins, **dict.fromkeys(taken, above.path)}, replaced)
+
+
+def names_of(root: Path, folder: str) -> list[str]:
+    """Return the names of the files of a folder, such as `papers`, in any layer, sorted."""
+    return sorted({path.stem for place in (CATALOG, root / OWN) for path in (place / folder).glob("[!.]*.yaml")})
+
+
+def file_called(root: Path, folder: str, name: str, where: str) -> str:
+    """Return the place of a file of a folder, such as `papers/mpcl.yaml`.
+
+    Raises:
+        InputError: no layer has it; names the nearest.
+    """
+    allowed = names_of(root, folder)
+    if name not in allowed:
+        raise InputError(f"unknown {folder.rstrip('s')} {name!r}", where=where, why=nearest(name, allowed))
+    return f"{folder}/{name}.yaml"

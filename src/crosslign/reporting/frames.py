@@ -1,0 +1,55 @@
+"""Scores and tables as data frames of pandas, for notebooks and for tables of one's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from crosslign.config.cells import resolve_table
+from crosslign.config.project import Project
+from crosslign.errors import InputError
+from crosslign.files.lineage import is_sidecar
+from crosslign.files.records import read_json
+from crosslign.registry import nearest
+from crosslign.reporting.layout import unique_names
+from crosslign.reporting.values import checked_records, fill_cells
+
+FIELDS = {
+    "run": "run_id", "checkpoint": "checkpoint", "evaluation": "eval", "subset": "subset", "metric": "metric", "protocol": "protocol",
+    "direction": "direction", "readout": "readout", "seed": "seed", "value": "value", "ci_low": "ci_low", "ci_high": "ci_high",
+    "items": "n_items", "status": "status", "reason": "reason", "note": "note",
+}  # fmt: skip
+"""Columns of the long table, by the fields of a score file; where a record lacks one, it stands above the records."""
+NUMBERS = {"seed": "Int64", "value": "float64", "ci_low": "float64", "ci_high": "float64", "items": "Int64"}
+
+
+def _rows(path: Path) -> list[dict[str, Any]]:
+    above = read_json(path)
+    found = []
+    for record in checked_records(path):
+        row = {column: record.get(field, above.get(field)) for column, field in FIELDS.items()}
+        found.append({**{column: "" if value is None and column not in NUMBERS else value for column, value in row.items()}})
+        found[-1]["score_file"] = str(path)
+    return found
+
+
+def scores(files: Iterable[str | Path]) -> pd.DataFrame:
+    """Return the long table of all records of score files; see `crosslign.scores`."""
+    paths = [path for path in map(Path, files) if path.suffix == ".json" and not is_sidecar(path)]
+    rows = [row for path in paths for row in _rows(path)]
+    return pd.DataFrame(rows, columns=[*FIELDS, "score_file"]).astype(NUMBERS)
+
+
+def table(project: Project, name: str) -> pd.DataFrame:
+    """Return the values of a table; see `crosslign.table`."""
+    if name not in project.tables:
+        raise InputError(f"unknown table {name!r}", where="crosslign.table", why=nearest(name, list(project.tables)))
+    resolved = resolve_table(project, name)
+    rows, columns = unique_names(resolved["rows"]), unique_names(resolved["columns"])
+    grid = fill_cells(resolved, project.paths.results)
+    cells = [(row, column, cell.ours) for row, line in zip(rows, grid, strict=True) for column, cell in zip(columns, line, strict=True)]
+    long = pd.DataFrame(cells, columns=["row", "column", "value"]).astype({"value": "float64"})
+    return long.pivot(index="row", columns="column", values="value").reindex(index=rows, columns=columns)

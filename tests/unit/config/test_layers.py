@@ -1,0 +1,77 @@
+"""Entries of a project's own: over the catalog, whole, and the run knows which."""
+
+from pathlib import Path
+
+import pytest
+
+from crosslign.config.load import load_project
+from crosslign.errors import InputError
+from crosslign.paths import CATALOG, printed_path
+
+ROOT = Path(__file__).resolve().parents[3]
+TASK = "{scorer: retrieval, texts: {test: tatoeba}, output: vectors, main: {metric: accuracy, subset: deu, direction: xx2en}}"
+
+
+@pytest.fixture
+def project(tmp_path):
+    """A project that has no file of its own yet."""
+    (tmp_path / "workflow").symlink_to(ROOT / "workflow")
+    (tmp_path / "config" / "papers").mkdir(parents=True)
+    return tmp_path
+
+
+def write(project, name, text):
+    (project / "config" / name).write_text(text, encoding="utf-8")
+
+
+def test_an_entry_of_ones_own_is_added_and_the_catalogs_stay(project):
+    write(project, "tasks.yaml", f"tasks:\n  mine: {TASK}\n")
+    loaded = load_project(project, {"scale": "quick"})
+    assert loaded.tasks["mine"]["texts"] == {"test": "tatoeba"}
+    assert "tatoeba" in loaded.tasks
+    assert loaded.replaced == {}
+
+
+def test_an_entry_takes_the_place_of_the_whole_one_of_its_name_and_the_run_knows(project):
+    write(project, "tasks.yaml", f"tasks:\n  tatoeba_zh: {TASK}\n")
+    loaded = load_project(project, {"scale": "quick"})
+    assert "footnote" not in loaded.tasks["tatoeba_zh"]
+    assert loaded.replaced == {"tasks.tatoeba_zh": Path("config/tasks.yaml")}
+
+
+def test_an_equal_entry_replaces_nothing(project):
+    write(project, "papers/quickstart.yaml", (CATALOG / "papers" / "quickstart.yaml").read_text(encoding="utf-8"))
+    assert load_project(project, {"scale": "quick"}).replaced == {}
+
+
+def test_a_scale_takes_over_what_a_project_leaves_out(project):
+    (project / "config" / "scales").mkdir()
+    write(project, "scales/quick.yaml", "limits: {steps: 3}\n")
+    scale = load_project(project, {"scale": "quick"}).scale
+    assert scale["limits"]["steps"] == 3
+    assert scale["limits"]["batch"] > 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("tasks:\n  mine: {scorer: retrieval}\n", r"^config/tasks\.yaml:2: tasks\.mine: key 'texts' is missing"),
+        (f"tasks:\n  mine: {TASK.replace('test: tatoeba', 'test: tatoebba')}\n", r"^config/tasks\.yaml:2: .*'tatoebba'.*mean 'tatoeba'"),
+    ],
+)
+def test_a_fault_is_told_by_the_file_that_it_stands_in(project, text, said):
+    write(project, "tasks.yaml", text)
+    with pytest.raises(InputError, match=said):
+        load_project(project, {"scale": "quick"})
+
+
+def test_a_fault_that_an_own_entry_makes_in_the_catalog_is_told_by_the_catalogs_line(project):
+    write(project, "corpora.yaml", "sources:\n  written: {local: ., files: [{name: a.txt}], licence: mine}\n")
+    with pytest.raises(InputError, match=r"catalog/corpora\.yaml:\d+: .*unknown file of written"):
+        load_project(project, {"scale": "quick"})
+
+
+def test_printed_figures_of_ones_own_go_before_the_catalogs(tmp_path):
+    assert printed_path(tmp_path, "mpcl_table1") == CATALOG / "resources" / "published" / "mpcl_table1.csv"
+    (tmp_path / "mpcl_table1.csv").write_text("mine", encoding="utf-8")
+    assert printed_path(tmp_path, "mpcl_table1") == tmp_path / "mpcl_table1.csv"

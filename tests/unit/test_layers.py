@@ -1,0 +1,60 @@
+"""The layers of the library: packages import in one direction, modules too, and nothing imports Snakemake."""
+
+import ast
+import subprocess
+import sys
+from graphlib import TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+import crosslign
+
+SOURCE = Path(crosslign.__file__).parent
+
+
+def imports_of(path):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.module or ""
+
+
+def modules():
+    """Return path and dotted name of each module."""
+    parts = {path: path.relative_to(SOURCE).with_suffix("").parts for path in SOURCE.rglob("*.py")}
+    return {path: ".".join(["crosslign", *own]).removesuffix(".__init__") for path, own in parts.items()}
+
+
+def in_order(graph):
+    """Return the nodes of a graph, each behind those that it points to; a cycle is a CycleError that names it."""
+    return list(TopologicalSorter(graph).static_order())
+
+
+def test_no_package_is_imported_by_one_that_it_imports():
+    graph = {}
+    for path, name in modules().items():
+        own = [*name.split("."), ""][1]
+        if own:
+            found = {module.split(".")[1] for module in imports_of(path) if module.startswith("crosslign.")}
+            graph.setdefault(own, set()).update(found - {own})
+    order = in_order(graph)
+    assert order.index("errors") < order.index("files") < order.index("config") < order.index("stages") < order.index("cli")
+
+
+def test_no_module_is_imported_by_one_that_it_imports():
+    names = modules()
+    known = set(names.values())
+    assert in_order({name: {module for module in imports_of(path) if module in known} for path, name in names.items()})
+
+
+def test_the_library_knows_no_workflow_engine():
+    assert [str(p) for p in SOURCE.rglob("*.py") if any(m.split(".")[0] == "snakemake" for m in imports_of(p))] == []
+
+
+@pytest.mark.parametrize("stage", ["make_table", "draw_figure", "score", "build_corpus", "build_examples", "fetch"])
+def test_a_stage_that_runs_no_encoder_loads_no_torch(stage):
+    """Loading it takes most of such a job's time, and there are hundreds of them."""
+    program = f"import sys, crosslign.stages.{stage}; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
