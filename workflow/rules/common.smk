@@ -156,7 +156,11 @@ def changes(job, file=None):
     given = [Path(path) for _, paths in job.input.items() for path in listed(paths)]
     copied = sorted(set(map(Path, job.input)) - set(given))
     files = job.output if file is None else [file]
-    asked = (artefacts(files), all_paths(listed_inputs(inputs_of(job.input.items()))), copied)
+    asked = (
+        artefacts(files),
+        all_paths(listed_inputs(inputs_of(job.input.items()))),
+        copied,
+    )
     found = reruns.why(Asked(*asked, dict(job.params.items())))
     before, now = ({pair[side] for pair in found} - {ABSENT} for side in (0, 1))
     return ParamsChange(before, now, set(files) if found else set())

@@ -79,7 +79,7 @@ def local_file(source: Mapping[str, Any], file: Mapping[str, Any]) -> Path:
     Raises:
         InputError: nobody knows its home folder.
     """
-    return own_folder(source["local"]) / file.get("path", file["name"])
+    return own_folder(source["local"]) / str(file.get("path", file["name"]))
 
 
 FROM, TO = 0.5, 1.5
