@@ -68,11 +68,11 @@ class Store:
 
     def batch(self, rows: NDArray[np.int64], step: int) -> tuple[Batch, Lookup]:
         """Return the examples with the given row numbers, and the token ids of their texts."""
-        table = self._data[rows.tolist()]
+        table = self._data[rows.tolist()].combine_chunks()  # each row is a chunk of its own, slow to read
         columns = table.select(self.columns).to_pydict()
-        nested = table[TOKENS].combine_chunks()
+        nested = table[TOKENS].chunk(0)
         texts, starts, tokens = nested.offsets.to_numpy(), nested.values.offsets.to_numpy(), nested.values.values.to_numpy()
-        segments = table[SEGMENTS].combine_chunks().values.values.to_numpy() if SEGMENTS in table.column_names else None
+        segments = table[SEGMENTS].chunk(0).values.values.to_numpy() if SEGMENTS in table.column_names else None
         lookup: Lookup = {}
         for row in range(len(rows)):
             for number, (lang, text, second) in enumerate(row_texts(columns, row, self._forms), start=int(texts[row])):
