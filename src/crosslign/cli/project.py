@@ -6,7 +6,6 @@ import shlex
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-import crosslign
 from crosslign.config.load import load_project
 from crosslign.config.project import Project
 from crosslign.config.settings import own_file, parsed, read_settings
@@ -26,7 +25,7 @@ def project_folder(given: Path) -> Path:
     Raises:
         InputError: neither does.
     """
-    for folder in (given, Path(crosslign.__file__).resolve().parents[2]):
+    for folder in (given, Path(__file__).resolve().parents[3]):
         if (folder / "config").is_dir() and (folder / "workflow").is_dir():
             return folder
     raise InputError("no project here", where=str(given / "config"), do="Give the project's folder: --directory /path/to/crosslign")
