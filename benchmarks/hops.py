@@ -27,6 +27,7 @@ from unittest.mock import patch
 import numpy as np
 import pyarrow as pa
 from _common import ROOT, parser
+from _training import tokenised
 
 SOURCE = ROOT / "src" / "crosslign"
 WORDS = [
@@ -126,7 +127,8 @@ def step(work: Path) -> Hops:
             return real(run)
 
     with patch.object(fit._Run, "step", third):
-        fit.fit(recipe, {"pairs": work / "pairs.parquet"}, Model.load({"main": encoder(work)}), {}, None, work / "run", work / "work")
+        model = Model.load({"main": encoder(work)})
+        fit.fit(recipe, tokenised(recipe, work / "pairs.parquet", model, work), model, {}, None, work / "run", work / "work")
     return hops
 
 

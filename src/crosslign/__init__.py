@@ -1,7 +1,7 @@
 """Cross-lingual sentence encoders: build their data, train them, compare them.
 
 The package follows one line of data: sources, corpora, views, examples, systems, embeddings, scores, tables.
-Each noun is a sub-package; a module imports only from its own floor or from a lower one (docs/architecture.md).
+Each noun is a sub-package; a package imports only from lower layers (docs/architecture.md).
 """
 
 from __future__ import annotations
