@@ -58,7 +58,7 @@ HARMLESS = {
     "a docstring of a stage": ("stages/train_system.py", "Train one run, or go on", "Train a run, or go on"),
     "a comment in a scorer": ("tasks/scorers/sts.py", "", "\n# Spearman's is the papers' metric.\n"),
     "a helper moved to a module of its own": (
-        "objectives/similarity.py",
+        "objectives/contract.py",
         'def mean_of(values: Tensor) -> float:\n    """Return the mean as a plain number for the log; 0 of nothing."""\n'
         "    return float(values.detach().float().mean()) if values.numel() else 0.0\n",
         "from crosslign.objectives.plain import mean_of  # noqa: E402, F401\n",
@@ -102,11 +102,11 @@ HARMFUL = {
     "examples.builders/nli_triplets": ("examples/builders/nli_triplets.py", "drawn = choices[int(", "drawn = choices[-1 - int(", BUILT),
     "objectives.terms/infonce": (
         "objectives/terms/infonce.py",
-        "logits, found = similarities / self.temperature",
-        "logits, found = similarities * self.temperature",
+        "        logits = similarities / self.temperature\n",
+        "        logits = similarities * self.temperature\n",
         TRAINED,
     ),
-    "stages/train_system": ("training/schedule.py", "(1.0 - final_share) * left\n", "(1.0 - final_share) * left * left\n", TRAINED),
+    "stages/train_system": ("training/optimiser.py", "(1.0 - final_share) * left\n", "(1.0 - final_share) * left * left\n", TRAINED),
     "stages/embed": ("encoders/pooling.py", "weights.sum(1).clamp(min=1.0)", "(weights.sum(1) + 1.0)", EMBEDDED),
     "tasks.scorers/sts": ("tasks/scorers/sts.py", "np.clip(out, -1.0, 1.0)", "np.clip(out, 0.0, 1.0)", SCORED),
     "stages/make_table": ("reporting/layout.py", 'f"{value * scale_by:.{decimals}f}"', 'f"{value * scale_by:.{decimals + 1}f}"', TABLE),

@@ -26,7 +26,7 @@ from crosslign.files import write_json
 from crosslign.mining.backends import BACKENDS
 from crosslign.mining.knn import State
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch
+from crosslign.objectives.contract import Batch, plan_of
 from crosslign.reporting.figures._draw import draw
 from crosslign.tasks.score import score_with_resamples
 from crosslign.training.terms import build_parts
@@ -127,7 +127,7 @@ def terms(kept):
     for name, parts, listed in _recipes():
         for number, term in enumerate(listed):
             options = options_of("terms", term)
-            label = f"{name} {term['objective']} {number}"
+            label = f"{name} {term['objective']} {number} {term.get('temperature', '')}".strip()
             made[label] = term, parts
             entries.append((term["objective"], label, {**_named(options, parts), " rows": _shape(term["examples"])}))
     for objective, label, _ in cover("objectives.terms", entries, kept):
@@ -182,7 +182,7 @@ def _steps(text: str):
     found = []
     for step in range(3):
         batch = _batch(_shape(term["examples"]), step, max(2, labels))
-        asked = objective.inputs(batch, torch.Generator().manual_seed(step))
+        asked = plan_of(term["objective"], objective, batch, torch.Generator().manual_seed(step))
         given = {}
         for name, one in asked.items():
             made = vectors(name, step, rows=len(one.texts), size=TINY["hidden"])

@@ -26,6 +26,7 @@ from stage_cases import (
     run,
     system,
     text_of,
+    tokenised,
 )
 
 from crosslign.config.resolve import entry_of
@@ -89,7 +90,8 @@ def _trained(label, changes):
     members = {"main": str(base / "last" / "main" if "run" in recipe["base"] else base / "main")}
     inputs = {"examples": {"nli": examples()[0]}, "base": [base], "selection": {"sts": parts()}}
     more = {"members": members, "tasks": {"sts": TASK}}
-    places = {"checkpoints": str(FOLDER / f"checkpoints-{label}"), "tokenised": str(FOLDER / "tokenised")}
+    inputs["derived"] = {"nli": tokenised()[0]}
+    places = {"checkpoints": str(FOLDER / f"checkpoints-{label}")}
     out = RESULTS / "systems" / f"G-{label.replace(' ', '_')}"
     run("train_system", recipe, inputs, {"folder": out}, **more, **places)
     curve = [json.loads(line) for line in (out / "curve.jsonl").read_text(encoding="utf-8").splitlines()]

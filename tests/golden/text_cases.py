@@ -18,7 +18,6 @@ import pyarrow.parquet as pq
 from golden import Case
 from material import (
     FOLDER,
-    ROOT,
     ROWS,
     behind_corpora,
     corpus,
@@ -40,6 +39,7 @@ from crosslign.examples import BUILDERS, Material
 from crosslign.examples.rows import Rows
 from crosslign.examples.shapes import shape_of
 from crosslign.files import write_rows
+from crosslign.files.home import own_folder
 from crosslign.files.rows import SCHEMAS
 
 FILES = 3
@@ -91,7 +91,7 @@ def _read(name: str) -> bool:
     """Tell whether the files of a corpus can be had without a download."""
     entry = project().corpora[name]
     source = project().sources[entry["source"]] if "source" in entry else {"local": "resources"}
-    there = "stand_in" in source or ("local" in source and (ROOT / source["local"]).is_dir())
+    there = "stand_in" in source or ("local" in source and own_folder(source["local"]).is_dir())
     return there and all(_read(one) for one in [*graph.corpus_references(project(), name), *entry.get("of", [])])
 
 

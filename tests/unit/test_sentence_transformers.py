@@ -13,6 +13,7 @@ from datasets import Dataset
 from sentence_transformers import SentenceTransformer, SentenceTransformerTrainer, SentenceTransformerTrainingArguments
 from sentence_transformers.sentence_transformer import losses
 from sentence_transformers.sentence_transformer.losses import MultipleNegativesRankingLoss
+from tokenise import tokenised
 
 from crosslign.encoders.dropout import set_dropout
 from crosslign.encoders.model import Model
@@ -123,7 +124,8 @@ def own_steps(tiny_encoder, tmp_path, one_thread):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(Store, "batch", batch)
             patch.setattr(Stepper, "run", step_of)
-            fit(recipe, {"train": examples}, model, made, None, tmp_path / "run", tmp_path / "work")
+            sets = tokenised(recipe, {"train": examples}, model, tmp_path / "sets")
+            fit(recipe, sets, model, made, None, tmp_path / "run", tmp_path / "work")
         return steps, recipe["seed"]
 
     return run

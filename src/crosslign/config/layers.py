@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +49,10 @@ def load_layers(root: Path, name: str, prepare: Callable[[YamlFile], YamlFile] =
     joined = files[0]
     for file in files[1:]:
         joined = _laid_over(joined, file)
-    return joined
+    if not isinstance(joined.content, Mapping):
+        return joined
+    # The catalog's is kept for the whole process: who adds an entry to a project adds it to that project alone.
+    return replace(joined, content={name: dict(part) if isinstance(part, Mapping) else part for name, part in joined.content.items()})
 
 
 def _laid_over(below: YamlFile, above: YamlFile) -> YamlFile:

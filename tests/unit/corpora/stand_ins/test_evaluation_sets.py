@@ -127,6 +127,6 @@ def test_the_test_part_of_bucc_has_no_gold_and_the_splits_share_no_sentence(benc
 def test_questions_of_squad_stand_beside_the_sentence_that_answers_them(bench):
     import pyarrow.parquet as pq
 
-    triplets = {(row["a_text"], row["b_text"]) for row in pq.read_table(bench.corpus("squad_train")).to_pylist()}
+    answers = {row["a_text"]: row["b_text"] for row in pq.read_table(bench.corpus("squad_train")).to_pylist()}
     first = bench.sentences[0]["en"], bench.sentences[1]["en"]
-    assert (first[1].rstrip(".") + "?", first[0]) in triplets
+    assert answers[first[1].rstrip(".") + "?"].startswith(first[0])  # its paragraph follows
