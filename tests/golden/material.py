@@ -25,6 +25,7 @@ from crosslign.corpora.joined import join
 from crosslign.corpora.stand_ins._file import write_file
 from crosslign.corpora.stand_ins._sentences import load_sentences
 from crosslign.files import write_rows
+from crosslign.files.home import own_folder
 from crosslign.paths import CATALOG
 from crosslign.views import VIEWS, Setting
 from crosslign.views.build import view_schema
@@ -79,7 +80,7 @@ def download(source: str, file: str) -> Path:
     """Return a file of a source, written as its stand-in, or the project's own."""
     entry, path = project().sources[source], project().paths.download(source, file)
     if "stand_in" not in entry:
-        return ROOT / entry["local"] / next(f.get("path", f["name"]) for f in entry["files"] if f["name"] == file)
+        return own_folder(entry["local"]) / next(f.get("path", f["name"]) for f in entry["files"] if f["name"] == file)
     path.parent.mkdir(parents=True, exist_ok=True)
     write_file(path, entry["stand_in"], file, sentences())
     return path

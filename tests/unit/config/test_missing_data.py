@@ -27,7 +27,8 @@ def load(tmp_path, monkeypatch):
         files = [{"name": name} for name in ASKED_FOR]
         read.sources["cwmt"] = {**{key: read.sources["cwmt"][key] for key in ("stand_in", "licence")}, "local": "data/cwmt", "files": files}
         for name in ("neu2017", "casia2015", "casict2015"):
-            read.corpora[f"cwmt_{name}_en-zh"]["access"] = "manual"
+            corpus = f"cwmt_{name}_en-zh"
+            read.corpora[corpus] = {**read.corpora[corpus], "access": "manual"}
         return read
 
     return project
