@@ -15,7 +15,7 @@ from __future__ import annotations
 import copy
 import re
 import weakref
-from collections import Counter, defaultdict, deque
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,12 +29,11 @@ from torch import Tensor, nn
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from transformers import TrainerCallback
 
-from crosslign.config.entry_keys import options_of
 from crosslign.errors import InputError
-from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, Input, Objective, Part, checked_loss, plan_of
+from crosslign.objectives.contract import Batch, Input, Part, checked_loss, plan_of
 from crosslign.objectives.saved_parts import make_part
 from crosslign.training.draws import derive, torch_generator
+from crosslign.training.terms import named_terms
 
 STATE_FILE = "crosslign_loss.pt"
 MAIN = "main"
@@ -131,12 +130,10 @@ class ObjectiveLoss(nn.Module):
             do = "Train one model, or the published form by a recipe of this project"
             raise InputError("one encoder is trained here", where="model", why="MoCo-BERT as published has one a language", do=do)
         self.model, self.langs, self.seed = model, dict(langs or {}), seed
-        self.terms: dict[str, tuple[float, Objective]] = {}
-        counts: Counter[str] = Counter()
-        for entry in [terms] if isinstance(terms, Mapping) else terms:
-            counts[name := str(entry.get("objective", ""))] += 1  # terms are called as a recipe's
-            unique = name if counts[name] == 1 else f"{name}_{counts[name]}"
-            self.terms[unique] = float(entry.get("weight", 1.0)), _objective(entry)
+        entries = [terms] if isinstance(terms, Mapping) else list(terms)
+        for entry in entries:
+            _check_term(entry)
+        self.terms = [term for term, _ in named_terms(entries, "ObjectiveLoss")]
         self._hooks = [module.register_forward_pre_hook(_keep_unnormalised) for module in model if isinstance(module, Normalize)]
         encoder: Any = _Encoder(model)
         self.parts = nn.ModuleDict(
@@ -172,19 +169,19 @@ class ObjectiveLoss(nn.Module):
         queries = _Given(texts, [_gathered(_vectors(self.model, column)) for column in features])
         keys: _Given | None = None
         losses = []
-        for term, (weight, objective) in self.terms.items():
-            inputs = plan_of(term, objective, batch, torch_generator(self.seed, "draw", "train", self.step))
+        for term in self.terms:
+            inputs = plan_of(term.name, term.objective, batch, torch_generator(self.seed, "draw", "train", self.step))
             vectors = {}
             for name, item in inputs.items():
                 if item.pair_texts is not None:
-                    raise InputError("pairs are not read as one here", where=f"term {term}", do="Set encode: sentences")
+                    raise InputError("pairs are not read as one here", where=f"term {term.name}", do="Set encode: sentences")
                 if item.keys and keys is None:
                     keys = self._keys(texts, features)
                 vectors[name] = (keys if item.keys and keys else queries).of(name, item)
             with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(derive(self.seed, "loss", term, self.step))
-                loss = checked_loss(term, objective.loss(vectors, batch, dict(self.parts.items())))  # type: ignore[arg-type]
-            losses.append(weight * loss.total)
+                torch.manual_seed(derive(self.seed, "loss", term.name, self.step))
+                loss = checked_loss(term.name, term.objective.loss(vectors, batch, dict(self.parts.items())))  # type: ignore[arg-type]
+            losses.append(term.weight * loss.total)
         return torch.stack(losses).sum() * _ranks()  # ranks share the gradient: their mean is taken
 
     def _parts(self) -> list[Part]:
@@ -202,7 +199,7 @@ class ObjectiveLoss(nn.Module):
         rows, langs = len(texts[0]), [self.langs.get(name, "und") for name in names]
         plain = [at for at, name in enumerate(names) if not name.startswith(("negative", "view"))]
         columns: dict[str, Any] = {}
-        if any(objective.shape == "groups" for _, objective in self.terms.values()) and len(plain) > 2:
+        if any(term.objective.shape == "groups" for term in self.terms) and len(plain) > 2:
             members = [[at for at in plain if texts[at][row]] for row in range(rows)]
             columns["texts"] = [[texts[at][row] for at in own] for row, own in enumerate(members)]
             columns["langs"] = [[langs[at] for at in own] for own in members]
@@ -246,18 +243,14 @@ class ObjectiveLoss(nn.Module):
         self.step, self._moved = int(state["step"]), -1
 
 
-def _objective(entry: Mapping[str, Any]) -> Objective:
-    """Build the objective of a term, and refuse what has no place in this trainer."""
+def _check_term(entry: Mapping[str, Any]) -> None:
+    """Refuse what has no place in this trainer."""
     name = entry.get("objective", "")
     if name in NOT_HERE:
         raise InputError(f"{name} is no loss of a SentenceTransformer", where="terms", why=NOT_HERE[name])
     if refused := [key for key in ("pooling", "layer") if entry.get(key) is not None]:
         do = "Leave it out: the model's own Pooling module decides"
         raise InputError(f"{refused[0]} is no option here", where=f"term {name}", why="the model gives one vector a sentence", do=do)
-    try:
-        return OBJECTIVES.get(name, "terms")(**options_of("terms", entry))
-    except TypeError as error:
-        raise InputError("an option does not fit", where=f"term {name}", why=str(error)) from error
 
 
 class _Given:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import linear_regression
 from typing import Any
 
 from crosslign.config.resources import stage_of
@@ -42,6 +43,15 @@ class Use:
     read: int
     asked: Mapping[str, float]
 
+    @property
+    def used(self) -> dict[str, float]:
+        """What it used, under the names and in the units of `asked`."""
+        return {"runtime": self.seconds / 60, "mem_mb": self.memory_mb, "disk_mb": self.written / 1e6}
+
+    def share(self, name: str) -> float | None:
+        """Return which share of a request it used; None where it is not known to have asked."""
+        return self.used[name] / self.asked[name] if self.asked.get(name) else None
+
 
 def uses(results: Path) -> list[Use]:
     """Return the finished jobs of a results folder, each once; lineage that cannot be read is passed over."""
@@ -74,14 +84,7 @@ def exponent(jobs: Sequence[Use]) -> float | None:
     points = [(math.log(job.read), math.log(job.seconds)) for job in jobs if job.read > 0 and job.seconds > SHORTEST]
     if len(points) < 3 or max(points)[0] - min(points)[0] < math.log(SPAN):
         return None
-    mean_x, mean_y = (math.fsum(values) / len(points) for values in zip(*points, strict=True))
-    spread = math.fsum((x - mean_x) ** 2 for x, _ in points)
-    return math.fsum((x - mean_x) * (y - mean_y) for x, y in points) / spread
-
-
-def _share(used: float, asked: float | None) -> str:
-    """Return which share of what was asked for is used."""
-    return f"{used / asked:.0%}" if asked else "-"
+    return linear_regression(*zip(*points, strict=True)).slope
 
 
 def used_lines(jobs: Sequence[Use]) -> list[str]:
@@ -95,29 +98,10 @@ def used_lines(jobs: Sequence[Use]) -> list[str]:
     rows: list[Sequence[str]] = [HEADS]
     for rule, found in sorted(by_rule.items()):
         cells = [rule, str(len(found))]
-        for used, name, unit in ((_minutes, "runtime", _minutes_text), (_memory, "mem_mb", _mb_text), (_written, "disk_mb", _mb_text)):
-            most = max(found, key=lambda job, used=used, name=name: used(job) / job.asked.get(name, math.inf) or used(job) * 1e-12)  # type: ignore[misc]
-            cells += [unit(used(most)), _share(used(most), most.asked.get(name))]
+        for name in ("runtime", "mem_mb", "disk_mb"):
+            share, used = max((job.share(name) or 0.0, job.used[name]) for job in found)
+            text = f"{used:.1f} min" if name == "runtime" else bytes_text(used * 1e6)
+            cells += [text, f"{share:.0%}" if any(job.asked.get(name) for job in found) else "-"]
         slope = exponent(found)
         rows.append([*cells, "-" if slope is None else f"size^{slope:.2f}"])
     return as_columns(rows, right=range(1, len(HEADS)))
-
-
-def _minutes(job: Use) -> float:
-    return job.seconds / 60
-
-
-def _memory(job: Use) -> float:
-    return job.memory_mb
-
-
-def _written(job: Use) -> float:
-    return job.written / 1e6
-
-
-def _minutes_text(minutes: float) -> str:
-    return f"{minutes:.1f} min"
-
-
-def _mb_text(size: float) -> str:
-    return bytes_text(size * 1e6)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -48,16 +49,22 @@ def _build(kind: Any, options: Mapping[str, Any], where: str) -> Any:
         raise InputError("an option does not fit", where=where, why=str(error)) from error
 
 
-def _terms(recipe: Mapping[str, Any]) -> list[tuple[Term, Mapping[str, Any]]]:
+def named_terms(entries: Iterable[Mapping[str, Any]], where: str) -> list[tuple[Term, Mapping[str, Any]]]:
+    """Build the objectives of terms; the second term of an objective is called `<objective>_2`.
+
+    Args:
+        entries: `terms` of a recipe.
+        where: what messages call them.
+
+    Raises:
+        InputError: an unknown objective or option.
+    """
     terms: list[tuple[Term, Mapping[str, Any]]] = []
-    names: dict[str, int] = {}
-    for entry in recipe["terms"]:
-        name = entry["objective"]
-        names[name] = names.get(name, 0) + 1
+    names: Counter[str] = Counter()
+    for entry in entries:
+        names[name := str(entry.get("objective", ""))] += 1
         unique = name if names[name] == 1 else f"{name}_{names[name]}"
-        objective = _build(
-            OBJECTIVES.get(name, f"{recipe['system']}: terms"), options_of("terms", entry), f"{recipe['system']}: term {unique}"
-        )
+        objective = _build(OBJECTIVES.get(name, f"{where}: terms"), options_of("terms", entry), f"{where}: term {unique}")
         terms.append((Term(unique, objective, float(entry.get("weight", 1.0))), entry))
     return terms
 
@@ -84,7 +91,7 @@ def open_streams(recipe: Mapping[str, Any], examples: Mapping[str, Path], model:
     """
     train = recipe["train"]
     grouped: dict[str, list[tuple[Term, Mapping[str, Any]]]] = {}
-    for term, entry in _terms(recipe):
+    for term, entry in named_terms(recipe["terms"], recipe["system"]):
         grouped.setdefault(entry["examples"], []).append((term, entry))
     streams = []
     for name, members in grouped.items():
