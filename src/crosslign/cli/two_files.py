@@ -22,6 +22,7 @@ from crosslign.config.versions import job_versions
 from crosslign.errors import InputError
 from crosslign.jobs.alone import only_one
 from crosslign.jobs.frame import perform
+from crosslign.jobs.job import all_paths
 from crosslign.jobs.leases import visible_gpus
 from crosslign.paths import MINED_SIDES
 from crosslign.provenance.reruns import Asked, Reruns
@@ -95,8 +96,7 @@ class Steps:
             CrosslignError: it cannot do its work; says why.
         """
         given = {"recipe": recipe, "version": job_versions(name, recipe), "root": str(root), **params}
-        read = [path for value in inputs.values() for path in (value if isinstance(value, list) else [value])]
-        asked = Asked(list(outputs.values()), read, [], given)
+        asked = Asked(list(outputs.values()), all_paths(inputs), [], given)
         if all(path.exists() for path in outputs.values()) and self._reruns.described(outputs.values()) and not self._reruns.why(asked):
             return
         as_given = {key: [*map(str, value)] if isinstance(value, list) else str(value) for key, value in inputs.items()}
