@@ -242,7 +242,8 @@ def main(arguments: dict) -> int:
             if isinstance(module, nn.Dropout) and "dropout" in arguments:
                 module.p = arguments["dropout"]
     parts = build_parts(arguments["recipe"], model)
-    examples = tokenised(arguments["recipe"], arguments["examples"], model, Path(arguments["out"]).with_name("sets"))
+    sets = f"sets{os.environ.get('RANK', '')}"  # a rule makes them before ranks start: here each rank has its own
+    examples = tokenised(arguments["recipe"], arguments["examples"], model, Path(arguments["out"]).with_name(sets))
     try:
         dev = look_cut_short(arguments["cut_short"]) if "cut_short" in arguments else None
         fit(arguments["recipe"], examples, model, parts, dev, Path(arguments["out"]), Path(arguments["checkpoints"]))

@@ -22,6 +22,8 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from safetensors import SafetensorError
+from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.data_collator import SentenceTransformerDataCollator
 from sentence_transformers.sentence_transformer.modules import Normalize
@@ -32,10 +34,12 @@ from transformers import TrainerCallback
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Batch, Input, Part, checked_loss, plan_of
 from crosslign.objectives.saved_parts import make_part
+from crosslign.training.checkpoint import save_tensors
 from crosslign.training.draws import derive, torch_generator
 from crosslign.training.terms import named_terms
 
-STATE_FILE = "crosslign_loss.pt"
+STATE_FILE = "crosslign_loss.safetensors"
+STEP = "optimiser_steps"
 MAIN = "main"
 RAW = "unnormalised_embedding"
 NOT_HERE = {
@@ -223,8 +227,8 @@ class ObjectiveLoss(nn.Module):
             self.step += 1
 
     def save(self, folder: Path) -> None:
-        """Write copies, queues, heads and the number of steps to `folder`/crosslign_loss.pt."""
-        torch.save({"step": self.step, "parts": self.parts.state_dict()}, Path(folder) / STATE_FILE)
+        """Write copies, queues, heads and the number of steps to `folder`/crosslign_loss.safetensors."""
+        save_tensors(Path(folder) / STATE_FILE, {**self.parts.state_dict(), STEP: torch.tensor(self.step)})
 
     def load(self, folder: Path) -> None:
         """Read what `save` wrote; of another run's parts those of equal names, which is how a second phase begins.
@@ -235,12 +239,13 @@ class ObjectiveLoss(nn.Module):
         path = Path(folder) / STATE_FILE
         if not path.is_file():
             raise InputError("no state of the loss is there", where=str(path), do="Pass callbacks=[LossState(loss)] to the trainer")
-        state = torch.load(path, weights_only=True, map_location="cpu")
         try:
-            self.parts.load_state_dict(state["parts"])
-        except RuntimeError as error:
+            state = load_file(path)
+            step = int(state.pop(STEP))
+            self.parts.load_state_dict(state)
+        except (RuntimeError, KeyError, SafetensorError) as error:
             raise InputError("the state is of another loss", where=str(path), why=" ".join(str(error).split())[:200]) from error
-        self.step, self._moved = int(state["step"]), -1
+        self.step, self._moved = step, -1
 
 
 def _check_term(entry: Mapping[str, Any]) -> None:

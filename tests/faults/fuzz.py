@@ -136,6 +136,7 @@ def _child(work: Callable[[], int], folder: Path, said: Path) -> int:
     opened = os.open(said, os.O_RDWR | os.O_CREAT | os.O_TRUNC)
     for number in (1, 2):
         os.dup2(opened, number)
+    sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8", buffering=1) for number in (1, 2))  # pytest's own are elsewhere
     os.chdir(folder)
     try:
         return work()

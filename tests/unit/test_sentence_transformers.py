@@ -236,7 +236,7 @@ def test_a_run_that_was_killed_resumes_to_the_same_weights_queue_and_head(rows, 
 def test_a_checkpoint_without_the_state_of_the_loss_is_not_resumed(rows, sentence_encoder, tmp_path):
     term, parts = {"objective": "momentum_contrast", "queue": "queue"}, {"queue": QUEUE}
     trained(sentence_encoder, rows["pairs"], tmp_path / "run", term, parts, 2)
-    (tmp_path / "run" / "checkpoint-2" / "crosslign_loss.pt").unlink()
+    (tmp_path / "run" / "checkpoint-2" / "crosslign_loss.safetensors").unlink()
     with pytest.raises(InputError, match="no state of the loss"):
         trained(sentence_encoder, rows["pairs"], tmp_path / "run", term, parts, 4, resume=str(tmp_path / "run" / "checkpoint-2"))
 

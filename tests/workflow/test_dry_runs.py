@@ -1,5 +1,6 @@
 """Every target, every scale and both entries resolve; the rules are lint-free."""
 
+import gzip
 import subprocess
 import sys
 from pathlib import Path
@@ -98,10 +99,10 @@ def test_another_mirror_fetches_nothing_anew(untouched, tmp_path):
     mirrors = [tmp_path / "a mirror", tmp_path / "another"]
     for mirror in mirrors:
         (mirror / "news_commentary_v15").mkdir(parents=True)
-        (mirror / "news_commentary_v15" / "news-commentary-v15.en-zh.tsv.gz").write_text(mirror.name)
+        (mirror / "news_commentary_v15" / "news-commentary-v15.en-zh.tsv.gz").write_bytes(gzip.compress(mirror.name.encode()))
     target = "results/downloads/news_commentary_v15/news-commentary-v15.en-zh.tsv.gz"
     untouched.run(target, scale="laptop", config=[f"mirror={mirrors[0]}"])
-    assert (untouched.folder / target).read_text() == "a mirror"
+    assert gzip.decompress((untouched.folder / target).read_bytes()) == b"a mirror"
     more = [f"mirror={[str(mirror) for mirror in reversed(mirrors)]}"]
     assert untouched.planned(target, scale="laptop", config=more) == []
     assert untouched.planned("--force", target, scale="laptop", config=more) == [("fetch", "file=news-commentary-v15.en-zh.tsv.gz")]

@@ -67,7 +67,7 @@ def _laid_over(below: YamlFile, above: YamlFile) -> YamlFile:
         before = content.get(section, {})
         content[section] = {**before, **entries} if both else entries
         taken.update(((section, name) for name in entries) if both else ((section,),))
-        others = (name for name in entries if both and name in before and before[name] != entries[name])
+        others = [name for name in entries if name in before and before[name] != entries[name]] if both else []
         replaced.update((f"{section}.{name}", above.path) for name in others)
     lines = {at: line for at, line in below.lines.items() if at[:1] not in taken and at[:2] not in taken}
     lines.update({at: line for at, line in above.lines.items() if at[:1] in taken or at[:2] in taken})

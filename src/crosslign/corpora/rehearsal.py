@@ -29,6 +29,7 @@ from crosslign.corpora.stand_ins._file import write_file
 from crosslign.corpora.stand_ins._packing import archive, packed
 from crosslign.corpora.stand_ins._sentences import load_sentences
 from crosslign.errors import CrosslignError
+from crosslign.files.home import own_folder
 
 AT_ONCE = 8
 """Files that are fetched at a time."""
@@ -169,7 +170,7 @@ def rehearse(project: Project, targets: Sequence[str], folder: Path, share: floa
     """
     from crosslign.corpora.fetch import Patience, fetch_file
 
-    sentences = load_sentences(Path(project.sources["written"]["local"]))
+    sentences = load_sentences(own_folder(project.sources["written"]["local"]))
     (folder / "stand_ins").mkdir(parents=True)
     site, wanted = _Site(), list[tuple[str, dict[str, Any], dict[str, Any], str]]()
     for need in data_plan(project, targets):
