@@ -40,6 +40,7 @@ def test_a_wheel_of_too_much_and_of_too_little_is_none(built, tmp_path):
     assert "wheel: tests/test_one.py is in it" in said
 
 
+@pytest.mark.timeout(3600)  # the packages of the lock are a gigabyte
 @pytest.mark.parametrize("locked", [False, pytest.param(True, marks=pytest.mark.long)], ids=["borrowed", "locked"])
 def test_the_wheel_stands_alone_in_an_empty_folder(built, tmp_path, locked):
     python = release.alone(built[2], tmp_path / "environment", locked)
@@ -54,6 +55,7 @@ def test_the_wheel_stands_alone_in_an_empty_folder(built, tmp_path, locked):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(3600)
 def test_the_tests_of_the_sdist_run(built, tmp_path):
     assert release.failures(built[1], tmp_path / "sdist") == []
 
