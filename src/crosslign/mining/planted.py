@@ -19,7 +19,7 @@ from crosslign.errors import InputError
 from crosslign.mining.knn import Neighbours, neighbours
 from crosslign.mining.margin import Margin, Retrieval, mine
 
-SHARE = 0.02
+SHARE = 0.05
 """Share of the smaller side that is hidden at a time, at most."""
 FEWEST = 8
 """Plants of one kind that are hidden at a time, at least."""
