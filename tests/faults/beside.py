@@ -61,26 +61,26 @@ def make_again(rng: random.Random, artefact: Path) -> None:
             half.replace(path)
 
 
-def write(results: Path, seed: int, again: bool) -> None:
-    """Write at random places below a results folder until this process is told to end."""
+def write(places: Sequence[Path], made: Sequence[Path], seed: int) -> None:
+    """Write in such folders at random, and make such artefacts again, until this process is told to end."""
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     rng = random.Random(seed)
-    places = [path for path in sorted(results.rglob("*")) if path.is_dir()]
-    made = [path for path in sorted(results.rglob("*")) if path.is_file() and Path(f"{path}.lineage.json").exists()]
     while True:
-        write_halves(rng, rng.choice([results, *places]))
-        if again and rng.random() < 0.1:
+        write_halves(rng, rng.choice(places))
+        if made and rng.random() < 0.1:
             make_again(rng, rng.choice(made))
 
 
 @contextmanager
 def writers(results: Path, again: bool, number: int = 2) -> Iterator[None]:
     """Have processes write below a results folder while the block runs."""
-    at_work = []
+    paths, at_work = [results, *sorted(results.rglob("*"))], []  # listed once: a walk beside a writer may fail
+    places = [path for path in paths if path.is_dir()]
+    made = [path for path in paths if path.is_file() and Path(f"{path}.lineage.json").exists()] if again else []
     for seed in range(number):
         if not (child := os.fork()):
             with suppress(BaseException):
-                write(results, seed, again)
+                write(places, made, seed)
             os._exit(1)
         at_work.append(child)
     try:
@@ -88,8 +88,9 @@ def writers(results: Path, again: bool, number: int = 2) -> Iterator[None]:
         assert not any(os.waitpid(child, os.WNOHANG)[0] for child in at_work), "a writer has ended"
     finally:
         for child in at_work:
-            os.kill(child, signal.SIGTERM)
-            os.waitpid(child, 0)
+            with suppress(ProcessLookupError, ChildProcessError):  # it has ended, which is said above
+                os.kill(child, signal.SIGTERM)
+                os.waitpid(child, 0)
 
 
 def tail(place: Path, scale: str) -> dict[str, Path]:
