@@ -18,6 +18,8 @@ from crosslign.mining.pairs import chosen_pairs
 from crosslign.mining.planted import Sides, hide, typical
 
 SIDES = ("source", "target")
+MOST = 10_000
+"""Plants that are hidden at most, evenly spread over their files: more say little more, and cost a search each."""
 
 
 def usable(plants: tuple[pa.Table, pa.Table], sides: tuple[pa.Array, pa.Array]) -> tuple[tuple[np.ndarray, np.ndarray], dict[str, int]]:
@@ -51,6 +53,7 @@ def usable(plants: tuple[pa.Table, pa.Table], sides: tuple[pa.Array, pa.Array]) 
             used.append(pair)
         for sentence, known in zip(sentences, seen, strict=True):
             known.add(sentence)
+    used = used[:: -(-len(used) // MOST)] if used else used
     columns = np.array(used, dtype=np.int64).reshape(-1, 2)
     return (columns[:, 0], columns[:, 1]), {**counts, "used": len(used)}
 
@@ -86,7 +89,7 @@ def calibrate(
     tables = {side: read_rows(path, "texts") for side, path in texts.items()}
     own = tuple(tables[side]["text"] for side in SIDES)
     rows, counts = usable((tables["plant_source"], tables["plant_target"]), (own[0], own[1]))
-    sides = Sides(*(vectors[side] for side in SIDES), *(vectors[f"plant_{side}"] for side in SIDES), rows=rows)
+    sides = Sides(vectors["source"], vectors["target"], vectors["plant_source"], vectors["plant_target"], rows)
     found = hide(near, sides, margin, retrieval, device=device)
     lengths = [_lengths(tables[f"plant_{side}"]["text"])[rows[number]] for number, side in enumerate(SIDES)]
     kinds = {

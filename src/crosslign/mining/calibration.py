@@ -100,7 +100,8 @@ class _Shares:
         """Return draws of a of a side."""
         wrong, none = self._half(), self._half()
         total = self._weights.sum(1, keepdims=True) + wrong + none
-        return (self._reach(getattr(self._found, f"lone_{side}")) + wrong) / total
+        drawn: np.ndarray = (self._reach(getattr(self._found, f"lone_{side}")) + wrong) / total
+        return drawn
 
 
 def curve(pairs: Pairs, sizes: tuple[int, int], found: Found, retrieval: Retrieval, *, draws: int = DRAWS, seed: int = 42) -> Curve:
