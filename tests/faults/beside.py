@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from damages import Finished
-from fuzz import forked, run, tries, warm, wrong
+from fuzz import Try, forked, run, tries, warm, wrong
 
 from crosslign.config.settings import PAGES, read_settings
 
@@ -143,13 +143,21 @@ def beside(kept: Path, times: int, folder: Path, report: Callable[[str], None], 
     commands = {name: tried for name, tried in tries(kept, finished).items() if name in LOOKING and (not only or name in only)}
     said = folder / "said"
 
-    def note(name: str, codes: list[int | None], number: int, code: int | None, text: str, allowed: tuple[int, ...]) -> None:
+    def note(name: str, codes: list[int | None], number: int, code: int | None, text: str, allowed: tuple[int | None, ...]) -> None:
         codes.append(code)
         problem = wrong(code, text) or (f"exit code {code}: {text.strip()[-300:]}" if code not in allowed else "")
         if problem:
             found.append(f"{name}, {number}: {problem}")
             report(found[-1])
 
+    def once(tried: Try) -> tuple[int | None, str]:
+        out = Path(tempfile.mkdtemp(dir=folder))
+        try:
+            return run([word.replace("{out}", str(out)) for word in tried.arguments], finished.place, said)
+        finally:
+            shutil.rmtree(out, ignore_errors=True)
+
+    calm = {name: once(tried)[0] for name, tried in commands.items()}
     with writers(finished.results, again=False):
         for name, script in jobs.items():
             if not only or name in only:
@@ -157,23 +165,14 @@ def beside(kept: Path, times: int, folder: Path, report: Callable[[str], None], 
                 for number in range(times):
                     note(name, codes, number, *again(script, finished.place, said), (0,))
                 report(f"{name}: {times} times, exit codes {sorted(set(codes), key=str)}")
-        for name, tried in commands.items():
-            codes, often = [], max(1, times // 10) if name in SLOW else times
-            for number in range(often):
-                out = Path(tempfile.mkdtemp(dir=folder))
-                words = [word.replace("{out}", str(out)) for word in tried.arguments]
-                note(name, codes, number, *run(words, finished.place, said), (0,))
-                shutil.rmtree(out, ignore_errors=True)
-            report(f"{name}: {often} times beside half files, exit codes {sorted(set(codes), key=str)}")
-    with writers(finished.results, again=True):
-        for name, tried in commands.items():
-            codes, often = [], max(1, times // 10) if name in SLOW else times
-            for number in range(often):
-                out = Path(tempfile.mkdtemp(dir=folder))
-                words = [word.replace("{out}", str(out)) for word in tried.arguments]
-                note(name, codes, number, *run(words, finished.place, said), (0, 1, 2))
-                shutil.rmtree(out, ignore_errors=True)
-            report(f"{name}: {often} times beside artefacts that are made again, exit codes {sorted(set(codes), key=str)}")
+    for made_again in (False, True):
+        with writers(finished.results, made_again):
+            for name, tried in commands.items():
+                codes, often = [], max(1, times // 10) if name in SLOW else times
+                for number in range(often):
+                    note(name, codes, number, *once(tried), (0, 1, 2) if made_again else (calm[name],))
+                beside_what = "artefacts that are made again" if made_again else "half files"
+                report(f"{name}: {often} times beside {beside_what}, exit codes {sorted(set(codes), key=str)}")
     return found
 
 
