@@ -24,7 +24,7 @@ from crosslign.errors import CrosslignError, InputError, NetworkError, ResourceE
 from crosslign.files.rows import EVALUATION_FILES
 from crosslign.jobs.alone import only_one
 from crosslign.jobs.frame import perform
-from crosslign.jobs.job import all_paths
+from crosslign.jobs.job import all_paths, named_inputs
 from crosslign.provenance.reruns import Asked, Reruns
 from crosslign.registry import nearest
 from crosslign.stages import STAGES
@@ -119,7 +119,7 @@ class Steps:
             self.corpus(project, other)
         if files:
             self.fetch(project, entry["source"], list(files))
-        inputs = {key: found for key, found in (("files", list(files.values())), ("references", references), ("parts", parts)) if found}
+        inputs = named_inputs(**({"files": list(files.values())} if files else {}), references=references, parts=parts)
         if entry["kind"] == "evaluation":
             outputs = {f"{part}_rows": project.paths.evaluation(corpus, part) for part in EVALUATION_FILES}
             self.run("build_evaluation", graph.corpus_recipe(project, corpus), inputs, outputs, project.paths.results)

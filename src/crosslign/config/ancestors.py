@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from crosslign.config import graph
-from crosslign.config.cells import counted_rows
+from crosslign.config.cells import SYSTEMS, counted_rows
 from crosslign.config.project import Project
 from crosslign.config.resolve import is_untrained, run_recipe
 from crosslign.files.lineage import sidecar_of
@@ -110,7 +110,7 @@ class Ancestors:
         run, *rest = place.with_suffix("").parts[1:]
         if run == COUNTS:
             for kind, name in counted_rows(self.project, rest[0]):
-                self.corpus(name) if kind == "corpora" else self.examples(name)
+                {"corpora": self.corpus, "examples": self.examples, SYSTEMS: self.run}[kind](name)
             return
         self.run(run)
         for role, entry in graph.score_inputs(self.project, run, *rest).items():
