@@ -19,6 +19,7 @@ from crosslign.config.project import Project
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.resolve import readout_name, role_readout
 from crosslign.corpora.evaluation import Evaluation
+from crosslign.devices import APPLE, apple_gpu
 from crosslign.encoders.encode import encode_counted, text_columns
 from crosslign.encoders.model import Model
 from crosslign.encoders.sentence_transformers_folder import read_modules
@@ -83,7 +84,7 @@ def encoder(
     Args:
         name: a base encoder of the catalog (`crosslign.names("encoders")`), fetched and prepared in the user's cache folder where it is not
             there; or a folder: of a transformers or SentenceTransformer model, or a checkpoint of a trained system with its members.
-        device: torch's name of it; by default the first GPU, else the CPU.
+        device: torch's name of it; by default the first GPU (Apple's where CROSSLIGN_DEVICE asks for it), else the CPU.
         readout: embedding settings, in the place of those that the catalog or the folder's modules say.
         config: settings as `KEY=VALUE`, such as `scale=quick`.
 
@@ -108,7 +109,8 @@ def encoder(
             {**readout_entry(project, project.encoders[name]["readout"]), **(readout or {})},
         )
     model = Model.load(members)
-    return Encoder(str(name), model.to(device or all_devices()[0]), own)
+    usual = APPLE if apple_gpu() else all_devices()[0]
+    return Encoder(str(name), model.to(device or usual), own)
 
 
 def _at_scale(project: Project, name: str) -> str:

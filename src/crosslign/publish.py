@@ -35,15 +35,14 @@ def publish(folder: Path, card: str, name: str, *, public: bool, patience: Patie
         NetworkError: the hub cannot be reached, or refuses.
     """
     from huggingface_hub import CommitOperationAdd, HfApi
-    from huggingface_hub.utils import HFValidationError, validate_repo_id
+    from huggingface_hub.errors import HFValidationError
 
     require_network("the hub", f"crosslign push {name}")
+    api, tries = HfApi(library_name="crosslign"), patience or Patience()
     try:
-        validate_repo_id(name)
+        address = _again(api.create_repo, name, tries)(name, private=not public, exist_ok=True)
     except HFValidationError as error:
         raise InputError(f"{name!r} is no name of a repository", where="NAME", why=str(error), do="Write organisation/name") from error
-    api, tries = HfApi(library_name="crosslign"), patience or Patience()
-    address = _again(api.create_repo, name, tries)(name, private=not public, exist_ok=True)
     if not public and not _again(api.repo_info, name, tries)(name).private:
         raise InputError("the repository is public", where=name, do="Say --public where everybody may read the model, or name another one")
     contents: Mapping[str, str | Path | bytes] = {
