@@ -155,7 +155,7 @@ class KeysOnDisk:
     WAITING = 65_536
     """Keys that are written together, as one stretch."""
     AT_ONCE = 1 << 22
-    """Keys that are sorted at a time, some 400 MB with what sorting takes: a larger part is read several times, some of its keys each time."""
+    """Keys that are sorted at a time, some 400 MB with what sorting takes: of a larger part some keys, then the next ones."""
 
     def __init__(self, folder: Path) -> None:
         self._path = Path(folder, "keys")
