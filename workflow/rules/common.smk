@@ -35,7 +35,6 @@ from crosslign.config.loads import large_sets
 from crosslign.config.resources import (
     STAND_IN_RULE,
     corpus_threads,
-    file_priority,
     job_need,
     search_gpus,
     search_threads,
