@@ -222,7 +222,7 @@ def main() -> None:
         print("| job | | at three sizes | slope | extrapolated | declared | times | |\n|---|---|---:|---:|---:|---:|---:|---|")
         short = 0
         for case in CASES:
-            load, need = (given(project, case.rule, case.wildcards) for given in (load_of, uncapped_need))
+            load, need = load_of(project, case.rule, case.wildcards), uncapped_need(project, case.rule, case.wildcards)
             for one in measures(case, folder, args.pairs, load):
                 cells = line(case, one, float(need.runtime if one.unit == "min" else need.mem_mb))
                 print(f"| {' | '.join(cells)} |", flush=True)
