@@ -43,7 +43,7 @@ from crosslign.config.resources import most as most_of
 from crosslign.config.settings import own_file, read_settings
 from crosslign.config.targets import covered, target_files, target_names
 from crosslign.config.tokenised import copies, copy_of, key_of
-from crosslign.config.uses import require_own_files
+from crosslign.config.uses import all_missing, require_own_files
 from crosslign.config.versions import job_versions
 from crosslign.reporting.summary import summary
 from crosslign.errors import CrosslignError, InputError
@@ -345,8 +345,7 @@ def check_scheduler(dag):
 
 def print_missing():
     """Say what tables and figures are made without, and why: in them it is a dash and a footnote, also of a misspelt path."""
-    reasons = "; ".join(filter(None, project.missing.values())).split("; ")
-    for reason in filter(None, dict.fromkeys(reasons)):
+    for reason in all_missing(project):
         print(f"note: left out, since {reason}", file=sys.stderr)
 
 

@@ -58,14 +58,8 @@ for source in stand_in_sources():
 
 rule prepare_encoder:
     input:
-        files=lambda w: (
-            list(
-                graph.source_paths(
-                    project, project.encoders[w.encoder]["source"]
-                ).values()
-            )
-            if "source" in project.encoders[w.encoder]
-            else []
+        files=lambda w: list(
+            graph.own_files(project, project.encoders[w.encoder]).values()
         ),
         corpora=lambda w: graph.encoder_corpora(project, w.encoder),
     output:

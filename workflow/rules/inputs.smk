@@ -45,7 +45,7 @@ def encoder_recipe(wildcards):
 def corpus_inputs(wildcards):
     corpus = wildcards.corpus
     return named_inputs(
-        files=list(graph.corpus_files(project, corpus).values()),
+        files=list(graph.own_files(project, project.corpora[corpus]).values()),
         references=graph.corpus_references(project, corpus),
         parts=graph.evaluation_parts(project, corpus),
     )
