@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config import graph
-from crosslign.config.cells import counted_rows
+from crosslign.config.cells import SYSTEMS, counted_rows
 from crosslign.config.graph import Node
 from crosslign.config.project import Project
 from crosslign.files.lineage import sidecar_of
@@ -49,7 +49,8 @@ def _behind_score(project: Project, score: Path) -> Iterator[Path | Node]:
     yield sidecar_of(score)
     run, *rest = place.with_suffix("").parts[1:]
     if run == COUNTS:
-        yield from (("corpus" if kind == "corpora" else kind, name) for kind, name in counted_rows(project, rest[0]))
+        kinds = {"corpora": "corpus", "examples": "examples", SYSTEMS: "run"}
+        yield from ((kinds[kind], name) for kind, name in counted_rows(project, rest[0]))
         return
     yield "run", run
     yield "task", rest[-1]

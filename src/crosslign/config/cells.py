@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.baselines import baseline_rows
+from crosslign.config.budgets import spent_by
 from crosslign.config.entry_keys import head_of
 from crosslign.config.graph import corpus_path
 from crosslign.config.kept_out import not_searched
@@ -37,6 +38,8 @@ SHARED = ("seeds", *READ)
 """What a table says for all its rows."""
 ONLY_PUBLISHED = "published figure only"
 """Reason of an empty cell that has only a published figure."""
+SYSTEMS = "systems"
+"""What is counted of runs: what their trainings asked of the encoder."""
 OF_ROW = ("protocol", "direction")
 """What a row may say for all its columns."""
 
@@ -51,6 +54,14 @@ def system_of(row: Mapping[str, Any], column: Mapping[str, Any]) -> str:
     """Return the system of a cell: the row's, with the column's variant in place of `*`, and the column's fine-tune on top."""
     system = str({**row, **_in_column(row, column)}["system"]).replace("*", str(column.get("variant", "*")))
     return system + (f"+{column['finetune']}" if "finetune" in column else "")
+
+
+def row_systems(project: Project, table: Mapping[str, Any]) -> list[list[str]]:
+    """Return the trained systems of each row of a table's entry; none of rows that are not run."""
+    scored = [column for column in table["columns"] if is_scored(column)]
+    run = [row if "system" in row and not row.get("reason") else None for row in table["rows"]]
+    named = [{system_of(row, column) for column in scored} if row else set() for row in run]
+    return [sorted(system for system in systems if not is_untrained(project, system)) for systems in named]
 
 
 def is_scored(column: Mapping[str, Any]) -> bool:
@@ -159,11 +170,14 @@ def setting_of(project: Project, system: str, setting: str) -> str:
 
 @remembered
 def counted_rows(project: Project, table: str) -> dict[tuple[str, str], Path]:
-    """Return the rows of every corpus and training set that a table counts, by (`corpora` or `examples`, id)."""
-    cells = [cell for row in resolve_table(project, table)["cells"] for cell in row]
+    """Return what a table counts, by (`corpora`, `examples` or `systems`, id): rows of corpora and training sets, folders of runs."""
+    resolved = resolve_table(project, table)
+    cells = [cell for row in resolved["cells"] for cell in row]
     selects = [part["select"] for cell in cells for part in cell.get("parts", [cell]) if "scores" in part]
     named = {(select["direction"], select["protocol"]) for select in selects if select["task"] == COUNTS}
-    return {(kind, name): corpus_path(project, name) if kind == "corpora" else project.paths.examples(name) for kind, name in sorted(named)}
+    named |= {(SYSTEMS, run) for row in resolved.get("spent", ()) for chain in row for run in chain}
+    place = {"corpora": lambda name: corpus_path(project, name), "examples": project.paths.examples, SYSTEMS: project.paths.system}
+    return {(kind, name): place[kind](name) for kind, name in sorted(named)}
 
 
 @remembered
@@ -241,7 +255,7 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
     Raises:
         InputError: a row is compared with one that is not there.
     """
-    entry = dict(project.tables[table])
+    entry = {key: value for key, value in project.tables[table].items() if key != "on_request"}
     rows, columns = entry["rows"], entry["columns"]
     baseline_rows(rows)
     shared = {key: entry[key] for key in SHARED if key in entry}
@@ -255,6 +269,7 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
         "scale": project.settings["scale"],
         "stand_in": project.stand_in,
         "encoders": _replaced_encoders(project, rows, columns),
+        **(spent_by(project, entry, row_systems(project, entry)) if "budget" in entry else {}),
         "cells": cells,
         "footnotes": notes,
     }
@@ -270,11 +285,12 @@ def table_scores(project: Project, table: str) -> list[Path]:
     cells = [cell for row in resolved["cells"] for cell in row]
     cells += [part for cell in cells for part in cell.get("parts", [])]
     results, scores = project.paths.results, {score for cell in cells for score in cell.get("scores", [])}
+    counts = {project.paths.counts(table)} if any(resolved.get("spent", ())) else set()
     resamples: set[Path] = set()
     if resolved.get("print", {}).get("significance") == "paired_bootstrap":
         tested = {resamples_path(results / score): origin_files(results, score) for score in scores}
         resamples = {path for path, foreign in tested.items() if path.exists() or not foreign}
-    return sorted({results / score for score in scores} | resamples)
+    return sorted({results / score for score in scores} | resamples | counts)
 
 
 def _words(entry: Mapping[str, Any]) -> dict[str, str]:

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from crosslign.config.cells import is_scored, setting_of, system_of
+from crosslign.config.budgets import check_budgets
+from crosslign.config.cells import is_scored, row_systems, setting_of, system_of
 from crosslign.config.entry_keys import head_of, options_of
 from crosslign.config.project import Project
 from crosslign.config.resolve import entry_of, is_untrained
@@ -49,10 +50,11 @@ def _check_keys(recipe: _Recipe) -> None:
     missing: list[tuple[str, ...]] = [(key,) for key in NEEDED[recipe.section] if key not in recipe.entry]
     train = recipe.entry.get("train")
     missing += [("train", "learning_rate")] if train is not None and "learning_rate" not in train else []
-    missing += [("train", "steps")] if train is not None and not {"steps", "epochs"} & set(train) else []
+    missing += [("train", "steps")] if train is not None and not {"steps", "epochs", "budget"} & set(train) else []
     if missing:
         do = "Write it, or start from a recipe that has it: `like:`" if recipe.section == "systems" else "Write it"
-        raise recipe.refuse(f"{recipe.name} has no `{': '.join(missing[0])}`", (), "nor `epochs`" * (missing[0][-1] == "steps"), do)
+        why = "nor `epochs` or `budget`" if missing[0][-1] == "steps" else ""
+        raise recipe.refuse(f"{recipe.name} has no `{': '.join(missing[0])}`", (), why, do)
 
 
 def _named_parts(recipe: _Recipe, objectives: Mapping[str, Any]) -> Iterator[tuple[str, list[str], Place]]:
@@ -210,6 +212,7 @@ def check_recipes(project: Project, files: Mapping[str, YamlFile], schemas: Path
         base, finetune = chain.rsplit("+", 1)
         _check_started(_Recipe(project, "finetunes", finetune, files), None if is_untrained(project, base) else base)
     _check_settings(project, files)
+    check_budgets(project, files, {name: row_systems(project, table) for name, table in project.tables.items() if "budget" in table})
 
 
 def _check_settings(project: Project, files: Mapping[str, YamlFile]) -> None:

@@ -12,6 +12,8 @@ from crosslign.config.readouts import prefixed, readout, variant
 from crosslign.errors import InputError
 from crosslign.languages import normalise
 
+LENGTHS = ("budget", "steps", "epochs")
+"""Keys that say how long a training is: a budget, or steps and epochs."""
 LAST = "last"
 """Checkpoint that every trained system has."""
 
@@ -41,8 +43,12 @@ def _taken_over(parent: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str
     kept = {key: value for key, value in parent.items() if key not in ("place", *(["base"] if "base" in entry else []))}
     own = entry.get("parts", {})
     kept["parts"] = {name: part for name, part in parent.get("parts", {}).items() if own.get(name, part)["kind"] == part["kind"]}
-    if {"warmup_steps", "warmup_share"} & set(entry.get("train", {})):
-        kept["train"] = {key: value for key, value in parent.get("train", {}).items() if not key.startswith("warmup_")}
+    train = set(entry.get("train", {}))
+    dropped = {key for keys in (("warmup_steps", "warmup_share"), LENGTHS) if train & set(keys) for key in keys}
+    if LENGTHS[0] not in train:
+        dropped -= {"steps", "epochs"}
+    if dropped:
+        kept["train"] = {key: value for key, value in parent.get("train", {}).items() if key not in dropped}
     return kept
 
 
@@ -126,10 +132,17 @@ def _start(project: Project, system: str, base: Mapping[str, Any], seed: int) ->
     return {"run": run_id(base["system"], seed if seed in seeds else seeds[0]), "checkpoint": base_checkpoint(project, base)}
 
 
+def budget_share(project: Project) -> float:
+    """Return the share of every budget that is trained at this scale."""
+    return float(project.scale["limits"].get("budget_share", 1.0))
+
+
 def _limited(recipe: dict[str, Any], scale: Mapping[str, Any]) -> dict[str, Any]:
     limits = scale["limits"]
     train = recipe["train"]
-    if "steps" in limits:
+    if "budget" in train:
+        train["budget"] *= limits.get("budget_share", 1.0)
+    elif "steps" in limits:
         train["steps"] = min(limits["steps"], train.get("steps", limits["steps"]))
         train["warmup_steps"] = min(train["warmup_steps"], limits["steps"] // 4)
     if scale.get("learning_rate"):

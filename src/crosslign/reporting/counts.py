@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.cells import SYSTEMS
 from crosslign.errors import InputError
 from crosslign.files import write_json
 from crosslign.files.lineage import lineage_path, sidecar_if_there
@@ -19,7 +20,7 @@ def write_counts(rows: Mapping[str, Mapping[str, Path]], out: Path) -> int:
     """Write the records of everything that a table counts.
 
     Args:
-        rows: rows of each artefact, with lineage beside them, by what it is (`corpora` or `examples`) and its id; these two become
+        rows: rows of each artefact, with lineage beside them, by what it is (`corpora`, `examples`, `systems`) and its id; these become
             `direction` and `protocol` of its records.
         out: the file to write.
 
@@ -34,12 +35,15 @@ def write_counts(rows: Mapping[str, Mapping[str, Path]], out: Path) -> int:
         if not (lineage := sidecar_if_there(lineage_path(path))):
             raise InputError("nothing is counted here", where=str(path), why="it has no lineage", do="Build it with Snakemake")
         counts = lineage["counts"]
+        if kind == SYSTEMS and "encoded" not in counts:
+            what, do = "what this run encoded was not counted", "Train it once more: delete its folder, and run Snakemake"
+            raise InputError(what, where=str(path), why="it was trained by an earlier version", do=do)
         fixed = {
             "run_id": name,
             "eval": COUNTS,
             "protocol": name,
             "direction": kind,
-            "n_items": counts["rows"],
+            "n_items": counts["rows" if "rows" in counts else "steps"],
             "status": "ok",
             "reason": "",
         }
@@ -57,11 +61,14 @@ def _kept(read: int, steps: Sequence[Mapping[str, Any]], whole: int) -> int:
 
 
 def _counted(counts: Mapping[str, Any]) -> Iterator[Count]:
-    """Yield every count of a lineage; of those by subset also `least`, `most` and `subsets` (how many subsets there are)."""
+    """Yield every count of a lineage, of a run what it encoded; of those by subset also `least`, `most` and `subsets` (their number)."""
     for metric in ("read", "read_bytes", "rows", "groups"):
         if isinstance(counts.get(metric), int):
             left_out = sum(counts.get("left_out", {}).values()) if metric == "read" else 0  # what was read is what was published
             yield metric, "all", counts[metric] + left_out
+    if "encoded" in counts:
+        yield from ((metric, "all", value) for metric, value in counts["encoded"].items())
+        return
     yield "languages", "all", len(counts.get("per_language", {}))
     if counts.get("groups"):
         yield "rows_per_group", "all", counts["rows"] / counts["groups"]

@@ -13,6 +13,7 @@ from crosslign.config.baselines import baseline_words, named_rows
 from crosslign.config.cells import ONLY_PUBLISHED
 from crosslign.errors import printable
 from crosslign.files.lineage import licences_of
+from crosslign.reporting.budget import budget_note
 from crosslign.reporting.cell import Cell, Grid
 from crosslign.reporting.published import published_of
 from crosslign.reporting.values import fill_grid, layout_of
@@ -296,6 +297,7 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
     footnotes += [("", one_line(note)) for note in [*notes_at(resolved, None, None), *_scale_notes(resolved, rows)]]
     footnotes += [("", ERRATA)] if any("ERRATA" in text for _, text in footnotes) else []
     baseline = one_line(baseline_words(resolved["rows"]))
+    footnotes += [("", note)] if (note := one_line(budget_note(resolved, results))) else []
     footnotes += _verdicts(rows, str(layout.get("significance", "")), baseline)
     return PrintedTable(
         id=resolved["id"],

@@ -17,6 +17,7 @@ from crosslign.encoders.packed.training import PackedTraining, trains_packed
 from crosslign.encoders.tokens import Ids, collate, sent
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Input
+from crosslign.training.cost import Cost, cost_of
 from crosslign.training.draws import derive
 from crosslign.training.store import Lookup
 
@@ -215,6 +216,14 @@ class Encoding:
         joint = torch.cat([group.leaf for group in self._groups.values()])
         rows = {name: torch.tensor([starts[key] + place for key, place in places]) for name, places in self._places.items()}
         return {name: joint.index_select(0, sent(own.long(), joint.device)) for name, own in rows.items()}
+
+    def cost(self, gradient: bool) -> Cost:
+        """Return what encoding all inputs takes, on all ranks together; `gradient` tells whether `backward` follows."""
+        found = Cost()
+        for group in self._groups.values():
+            member = self._model.member(group.member)
+            found += cost_of(member, group.ids, member.blocks_read(group.pooling, group.layer), gradient)
+        return found
 
     @property
     def holds_graphs(self) -> bool:

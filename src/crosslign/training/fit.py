@@ -6,6 +6,7 @@ import logging
 import shutil
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.objectives.contract import Part
 from crosslign.training.accelerator import own_device, start_accelerator
 from crosslign.training.checkpoint import Checkpoints, checkpoint_key, remove_leftovers, write_system
+from crosslign.training.cost import Cost, restored, steps_within
 from crosslign.training.curve import Curve, Spikes, StepProgress
 from crosslign.training.encoding import Settings
 from crosslign.training.guards import Guards
@@ -66,11 +68,12 @@ class _Run:
         for module in (model, *parts.values()):
             module.to(self.accelerator.device).train()
         order = self.streams[0].order
-        self.steps = total_steps(order.steps_per_epoch, 1, train.get("epochs"), train.get("steps"))
         pooling, layer, prefix = readout["pooling"], readout.get("layer", -1), readout.get("prefix", "")
         kernels = train.get(KERNELS, "off")
         settings = Settings(self.accelerator, recipe["seed"], pooling, layer, train["max_length"], prefix, self.precision, kernels)
         self.stepper = Stepper(model, parts, self.streams, settings)
+        self.steps = self._length(train)
+        self.cost = Cost()
         self.optimiser = Optimiser(recipe, model, parts, self.steps)
         self.scaler = self.accelerator.scaler
         self.pace = Pace(train)
@@ -90,6 +93,12 @@ class _Run:
             self.board = Board(checkpoints.with_name(f"{checkpoints.name}-tensorboard"), self.done)
         if self.done == 0 and train.get("auto_micro_batch"):
             self.save()  # what a batch that does not fit goes back to
+
+    def _length(self, train: Mapping[str, Any]) -> int:
+        """Return the steps of the run: those that come nearest to its budget, where it has one."""
+        if "budget" in train:
+            return steps_within(train["budget"], self.stepper.cost, self.recipe["system"])
+        return total_steps(self.streams[0].order.steps_per_epoch, 1, train.get("epochs"), train.get("steps"))
 
     @property
     def precision(self) -> str:
@@ -116,6 +125,7 @@ class _Run:
             self.scaler.load_state_dict(state["scaler"])
             self.skipped = int(state["skipped"])
         self.last_loss = state["last_loss"]
+        self.cost = restored(state.get("cost"), int(state["step"]), self.stepper.cost)
         self.done = self._saved = int(state["step"])
         return float(state.get("seconds", 0.0))
 
@@ -141,6 +151,7 @@ class _Run:
             "scaler": self.scaler.state_dict() if self.scaler is not None else None,
             "skipped": self.skipped,
             "last_loss": self.last_loss,
+            "cost": asdict(self.cost),
         }
         if self.writes:
             self.checkpoints.save(self.model, self.parts, self.optimiser, state)
@@ -179,6 +190,7 @@ class _Run:
         except NotFiniteError as error:
             lost = error
             self.optimiser.clear()
+        self.cost += result.cost if result else self.stepper.cost(self.done)
         self.done += 1
         self.last_loss = result.loss if result else None
         self._note(result, learning_rate, norm, lost)
@@ -282,6 +294,7 @@ class _Run:
             "steps": self.done,
             "epochs": round(self.done / self.streams[0].order.steps_per_epoch, 6),
             "examples": {stream.name: stream.store.facts for stream in self.streams},
+            "encoded": asdict(self.cost),
             "parameters": sum(p.numel() for p in self.model.parameters()),
             "precision": self.precision,
             "ranks": self.accelerator.num_processes,
@@ -366,4 +379,4 @@ def _loop(run: _Run, stop: StopFlag) -> None:
             continue
         if result is not None:
             spikes.add(run.done, result.loss, result.ids)
-            progress.add(run.done, result.rows, result.texts, result.loss, run.optimiser.learning_rate(run.done - 1))
+            progress.add(run.done, result.rows, result.cost.sentences, result.loss, run.optimiser.learning_rate(run.done - 1))

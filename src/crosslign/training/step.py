@@ -14,6 +14,7 @@ from crosslign.encoders.model import Model
 from crosslign.errors import CrosslignError, InputError
 from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.objectives.contract import Batch, Input, Part, checked_loss, plan_of
+from crosslign.training.cost import Cost
 from crosslign.training.draws import derive, torch_generator
 from crosslign.training.encoding import Encoding, Settings
 from crosslign.training.memory import Sizes, TooLargeError
@@ -29,7 +30,7 @@ class StepLoss:
         loss: weighted sum of the terms.
         terms: by term, its `loss` before weighting and what the objective logs.
         rows: examples of all batches.
-        texts: sentences, or pairs of them, that were encoded.
+        cost: what was encoded.
         ids: ids of the examples, for messages.
         sentences: vectors [n, d] of every input of single sentences, without gradient, for the guards.
     """
@@ -37,7 +38,7 @@ class StepLoss:
     loss: float
     terms: dict[str, dict[str, float]]
     rows: int
-    texts: int
+    cost: Cost
     ids: list[str]
     sentences: list[Tensor] = field(default_factory=list)
 
@@ -58,6 +59,7 @@ class _Drawn:
     inputs: dict[str, Input]
     plans: dict[str, list[str]]
     queries: Encoding | None = None
+    cost: Cost = field(default_factory=Cost)
     vectors: dict[str, Tensor] = field(default_factory=dict)
 
 
@@ -125,6 +127,15 @@ class Stepper:
         """Draw the batches of a step ahead of its `run`, while a GPU still computes the step before."""
         self._ahead = step, self._drawn(step)
 
+    def cost(self, step: int) -> Cost:
+        """Return what a step encodes, without encoding it."""
+        found = Cost()
+        for drawn in (self._draw(stream, step) for stream in self.streams):
+            for keys in (False, True):
+                if (encoding := self._encoding(drawn, keys)) is not None:
+                    found += encoding.cost(gradient=not keys)
+        return found
+
     def _sizes(self, drawn: Sequence[_Drawn]) -> dict[str, int]:
         return {item.stream.name: self._size(item) for item in drawn}
 
@@ -172,12 +183,14 @@ class Stepper:
         for item in drawn:
             if item.queries is not None:
                 item.vectors |= item.queries.vectors(gradient=True)
+                item.cost += item.queries.cost(gradient=True)
         for part in self.parts.values():
             part.before_keys()
         for item in drawn:
             keys = self._encoding(item, keys=True)
             if keys is not None:
                 item.vectors |= keys.vectors(gradient=False)
+                item.cost += keys.cost(gradient=False)
 
     def _total(self, drawn: Sequence[_Drawn]) -> tuple[Tensor, dict[str, dict[str, float]]]:
         terms: dict[str, dict[str, float]] = {}
@@ -219,8 +232,8 @@ class Stepper:
                 raise
             raise TooLargeError(step + 1, self._sizes(drawn), str(error), alone) from error
         self._reduce()
-        texts = sum(len(entry.texts) for item in drawn for entry in item.inputs.values())
-        return StepLoss(loss, terms, len(ids), texts, ids, [item.vectors[name].detach() for item in drawn for name in _single(item.inputs)])
+        cost = sum((item.cost for item in drawn), Cost())
+        return StepLoss(loss, terms, len(ids), cost, ids, [item.vectors[name].detach() for item in drawn for name in _single(item.inputs)])
 
     def _reduce(self) -> None:
         """Sum the members' gradients over ranks; the parts' are equal everywhere, so their mean keeps the ranks in step."""

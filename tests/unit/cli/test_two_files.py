@@ -59,6 +59,9 @@ def test_two_files_become_pairs_beside_the_output_and_encoders_stay_in_the_cache
         (["a.txt", "b.txt", "-o", "p.tsv", "--encoder", "QS-P"], "--encoder: two files are read by a base encoder"),
         (["a.txt", "gone.txt", "-o", "p.tsv"], "gone.txt: file is missing"),
         (["a.txt", "b.txt", "-o", "p.doc"], "no format is called '.doc'"),
+        (["a.txt", "b.txt", "-o", "p.tsv", "--precision", "0.9"], "precision without plants"),
+        (["a.txt", "b.txt", "-o", "p.tsv", "--recall", "90", "--plants", "a.txt", "b.txt"], "between 0 and 1, not 90"),
+        (["a.txt", "b.txt", "-o", "p.tsv", "--plants", "gone.de", "b.txt"], "gone.de: file is missing"),
         (["a.txt", "b.txt", "-o", "p.tmx"], "tmx needs the two languages"),
     ],
 )
@@ -66,6 +69,25 @@ def test_what_cannot_be_is_said_before_anything_is_written(folder, capsys, argum
     assert main(["mine", *arguments]) == 2
     assert said in capsys.readouterr().err
     assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "b.txt"]
+
+
+def test_known_pairs_are_hidden_and_told_of(folder, capsys):
+    """By an encoder with random weights, which pairs equal sentences: the two sides share words as translations would."""
+    for name, words in (("a.txt", "alone left"), ("b.txt", "other right")):
+        one, two = words.split()
+        lines = [f"number {row} of both" for row in range(60)] + [f"{one} {two} {row * row}" for row in range(60)]
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for name in ("p.txt", "q.txt"):
+        (folder / name).write_text("".join(f"{row} plants and {row}\n" for row in range(60)), encoding="utf-8")
+    assert main(["mine", "a.txt", "b.txt", *TINY, "-o", "pairs.tsv", "--plants", "p.txt", "q.txt", "--recall", "0.5"]) == 0
+    said = capsys.readouterr().out
+    assert "60 of 60 known pairs were hidden and looked for (0 stand in the sides, 0 twice among them)" in said
+    calibration = json.loads((folder / "pairs.tsv.calibration.json").read_text())
+    lineage = json.loads((folder / "pairs.tsv.lineage.json").read_text())
+    assert lineage["counts"]["threshold"] in [row["threshold"] for row in calibration["curve"]]
+    written = (folder / "pairs.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    assert len(written) == lineage["counts"]["above_threshold"] > 0
+    assert not (folder / ".pairs.tsv.mining").exists()
 
 
 def test_moses_has_a_file_a_language(tmp_path):

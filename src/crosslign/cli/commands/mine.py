@@ -22,6 +22,7 @@ from crosslign.durations import duration
 from crosslign.errors import InputError
 from crosslign.files.lineage import lineage_path
 from crosslign.files.records import read_json
+from crosslign.mining.expected import calibration_lines
 from crosslign.mining.formats import FILES
 from crosslign.mining.summary import cut_text, summary_lines
 from crosslign.paths import MINED_FORMATS, MINED_SIDES
@@ -41,7 +42,7 @@ def _run(command: Sequence[str], folder: Path) -> int:
             signal.signal(signal.SIGTERM, before[1])
 
 
-def _said(recipe: Mapping[str, Any], sides: Mapping[str, tuple[Path, Path]], pairs: Path) -> Iterator[str]:
+def _said(recipe: Mapping[str, Any], sides: Mapping[str, tuple[Path, Path]], pairs: Path, calibration: Path | None) -> Iterator[str]:
     """Yield what a finished mining is to be told by."""
     yield f"encoder: {reading(recipe)}"
     for side, (texts, vectors) in sides.items():
@@ -53,6 +54,8 @@ def _said(recipe: Mapping[str, Any], sides: Mapping[str, tuple[Path, Path]], pai
         yield f"the search was approximate: recall@{recipe['k']} {counts['recall_at_k']:.4f} on a sample"
     if counts["threshold"] is not None:
         yield f"{counts['above_threshold']:,} of {number_of(counts['pairs'], 'pair')} above the threshold ({counts['threshold']})"
+    if calibration:
+        yield from calibration_lines(read_json(calibration), recipe.get("precision"), recipe.get("recall"), counts["threshold"])
     yield from summary_lines(pairs)
 
 
@@ -98,6 +101,15 @@ class Mine:
         files.add_argument("--format", choices=sorted(FILES), help="in the place of the output's ending; moses: two files, OUT.<language>")
         files.add_argument("--langs", nargs=2, metavar="LANG", help="languages of the files, such as de en (TMX and moses need them)")
         files.add_argument("--threshold", type=float, help="write pairs with this score or more alone (default: all)")
+        files.add_argument(
+            "--plants",
+            nargs=2,
+            metavar="FILE",
+            help="known translations, line by line, to hide among the two files: how right are the pairs?",
+        )
+        asked = files.add_mutually_exclusive_group()
+        asked.add_argument("--precision", type=float, help="with --plants: the threshold follows, such as 0.95")
+        asked.add_argument("--recall", type=float, help="with --plants: the threshold follows from the share of translations to be found")
         files.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="threads (default: the cores of this machine)")
         entry = parser.add_argument_group("of an entry")
         entry.add_argument("--cores", default="all", help="cores for the whole run (default: all)")
@@ -134,14 +146,21 @@ class Mine:
         entry = {**DEFAULTS, **sides, "system": args.encoder, "threads": max(1, args.threads), "allow_tiny": args.allow_tiny}
         if args.threshold is not None:
             entry |= {"threshold": args.threshold, "output": "above_threshold"}
+        if args.plants:
+            entry["plants"] = dict(zip(MINED_SIDES, (str(Path(name).absolute()) for name in args.plants), strict=True))
+        for key in ("precision", "recall"):
+            if (asked := getattr(args, key)) is not None:
+                if not 0 < asked < 1:
+                    raise InputError(f"a share between 0 and 1, not {asked}", where=f"--{key}")
+                entry |= {key: asked, "output": "above_threshold"}
         args.directory = project_folder(args.directory)
         args.config = [*args.config, f"results={cache_folder()}", "papers=[quickstart]"]
         mined = mine_files(read_project(args), entry, outputs)
-        for line in _said(mined.recipe, mined.sides, mined.pairs):
+        for line in _said(mined.recipe, mined.sides, mined.pairs, mined.calibration):
             print(line)
         mined.forget()
         print(f"done in {duration(time.monotonic() - start)}:")
-        for path in outputs.values():
+        for path in [*outputs.values(), *filter(None, [mined.calibration])]:
             print(f"  {path}")
         return 0
 
@@ -166,7 +185,8 @@ class Mine:
         code = _run(command, args.directory)
         if not code and not args.dry_run:
             sides = {side: (project.paths.mined_texts(name, side), project.paths.mined_embeddings(name, side)) for side in MINED_SIDES}
-            for line in _said(recipe, sides, project.paths.mined(name, "parquet")):
+            calibration = project.paths.mined_calibration(name) if "plants" in recipe else None
+            for line in _said(recipe, sides, project.paths.mined(name, "parquet"), calibration):
                 print(line)
             if recipe["limit"]:
                 print(f"of the first {recipe['limit']:,} lines of each file alone: the scale is {project.settings['scale']}")

@@ -1,0 +1,70 @@
+"""Budgets in FLOPs of the encoder: of a training, of a row with all that it starts from, and of a table whose rows share one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from crosslign.config.graph import ancestors
+from crosslign.config.project import Project
+from crosslign.config.resolve import budget_share, chain_of, entry_of, is_untrained, runs_of
+from crosslign.config.yaml_files import YamlFile, where_of
+from crosslign.errors import InputError
+
+TOLERANCE = 0.01
+"""Share of a table's budget by which a row may differ from it."""
+EQUAL = "Give every training that the row starts from its `budget:`, so that they add up to the table's"
+
+
+def budget_of(project: Project, system: str) -> float | None:
+    """Return the FLOPs that a row of this system takes, with all that it starts from, as written; None where one has no budget."""
+    trained = [entry_of(project, name) for name in chain_of(project, system) if not is_untrained(project, name)]
+    own = [entry["train"].get("budget") for entry in trained]
+    return None if None in own else float(sum(own))
+
+
+def off(spent: float, budget: float) -> bool:
+    """Tell whether a row is further from a table's budget than the table allows."""
+    return abs(spent - budget) > TOLERANCE * budget
+
+
+def spent_by(project: Project, table: Mapping[str, Any], systems: list[list[str]]) -> dict[str, Any]:
+    """Return what a table with a budget prints and checks: `budget` at this scale, and `spent`, for each row the chains of its runs.
+
+    Args:
+        project: the configuration.
+        table: its entry, with `budget`.
+        systems: the trained systems of each row.
+    """
+    seeds = [row.get("seeds", table.get("seeds")) for row in table["rows"]]
+    chains = [
+        [
+            [name for kind, name in ancestors(project, [("run", run)]) if kind == "run"]
+            for system in row
+            for run in runs_of(project, system, own)
+        ]
+        for row, own in zip(systems, seeds, strict=True)
+    ]
+    return {"budget": table["budget"] * budget_share(project), "spent": chains}
+
+
+def check_budgets(project: Project, files: Mapping[str, YamlFile], systems: Mapping[str, list[list[str]]]) -> None:
+    """Refuse a row that cannot keep the budget of its table.
+
+    Args:
+        project: the configuration.
+        files: what was read, for messages.
+        systems: of each table with a budget, the trained systems of each row.
+
+    Raises:
+        InputError: file, row, what its trainings add up to.
+    """
+    for name, rows in systems.items():
+        budget = project.tables[name]["budget"]
+        for index, system in ((index, system) for index, row in enumerate(rows) for system in row):
+            own = budget_of(project, system)
+            if own is None or off(own, budget):
+                where = where_of(files, project.file_of(name), ("tables", name, "rows", index, "system"))
+                found = "a training without a budget" if own is None else f"{own:.4g} FLOPs"
+                why = f"the table's is {budget:.4g} FLOPs, {system} has {found}"
+                raise InputError(f"{system} does not keep the budget of {name}", where=where, why=why, do=EQUAL)
