@@ -51,7 +51,7 @@ from crosslign.errors import CrosslignError, InputError
 from crosslign.files.atomic import require_writable
 from crosslign.files.home import require_plain_path, with_home
 from crosslign.files.lineage import is_sidecar, sidecar_of
-from crosslign.files.rows import EVALUATION_FILES
+from crosslign.paths import EVALUATION_FILES
 from crosslign.jobs.alone import ENGINE_VARIABLE, engine_mark
 from crosslign.jobs.failures import FailuresHandler
 from crosslign.jobs.job import all_paths, inputs_of, named_inputs
@@ -117,7 +117,7 @@ with ends_in_words():
         [path for path in files if not IS_MODULE or Path(path).exists()],
         config if IS_MODULE else workflow.config_settings.config,
     )
-    project = load_project(ROOT, settings)
+    project = load_project(ROOT, settings, checks=workflow.is_main_process)
 
 SLURM_RUN = Path(".snakemake/slurm_run")
 """Keeps the name of the last run on Slurm."""
@@ -199,16 +199,7 @@ if workflow.is_main_process:
 paths = project.paths
 LIMITS = project.scale["limits"]
 COVERED_TABLES, COVERED_FIGURES = covered(project)
-with ends_in_words():
-    OVERLAP = overlap_inputs(project)
-    LARGE_SETS = large_sets(project)
-    COVERED_SCORES = sorted(
-        {
-            score
-            for table in COVERED_TABLES
-            for score in cells.table_scores(project, table)
-        }
-    )
+LARGE_SETS = large_sets(project)
 
 
 def names(ids):
@@ -293,6 +284,11 @@ def targets(wanted):
     """Files of the named targets."""
     with ends_in_words():
         return target_files(project, wanted)
+
+
+def files_of(name):
+    """What gives the files of a target, when it is asked for."""
+    return lambda wildcards: targets([name])
 
 
 def count_gpus(scheduler):

@@ -242,8 +242,29 @@ def mining_members(wildcards):
     return {name: str(folder) for name, folder in found.items()}
 
 
-with ends_in_words():
-    BEHIND_REPORT = lineage_behind(project, COVERED_SCORES, view_models)
+# What overview, overlap and report read is asked for by their jobs alone: each start of Snakemake, in every job's process too, does without.
+
+
+@cache
+def covered_scores():
+    """Scores behind the tables that this run covers."""
+    with ends_in_words():
+        found = [cells.table_scores(project, table) for table in COVERED_TABLES]
+    return sorted({score for scores in found for score in scores})
+
+
+@cache
+def behind_report():
+    """Lineage of the scores of the report, and of all behind them."""
+    with ends_in_words():
+        return lineage_behind(project, covered_scores(), view_models)
+
+
+@cache
+def measured():
+    """What the overlap is measured on."""
+    with ends_in_words():
+        return overlap_inputs(project)
 
 
 def published(tables):

@@ -97,8 +97,8 @@ rule draw_figure:
 
 rule write_overview:
     input:
-        scores=COVERED_SCORES,
-        published=published(COVERED_TABLES),
+        scores=lambda w: covered_scores(),
+        published=lambda w: published(COVERED_TABLES),
     output:
         **with_lineage(**{form: paths.overview(form) for form in OVERVIEW_FORMATS}),
     log:
@@ -121,15 +121,15 @@ rule write_overview:
 
 rule write_report:
     input:
-        scores=COVERED_SCORES,
-        published=published(COVERED_TABLES),
+        scores=lambda w: covered_scores(),
+        published=lambda w: published(COVERED_TABLES),
         figures=[
             paths.figure(figure, form)
             for figure in COVERED_FIGURES
             for form in ("png", "csv")
         ],
         overlap=paths.overlap("csv"),
-        lineages=BEHIND_REPORT,
+        lineages=lambda w: behind_report(),
     output:
         page=report(paths.report, caption="../report/report.rst", category="Report"),
         lineage=sidecar_of(paths.report),

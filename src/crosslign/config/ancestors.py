@@ -11,8 +11,7 @@ from crosslign.config.cells import SYSTEMS, counted_rows
 from crosslign.config.graph import Node
 from crosslign.config.project import Project
 from crosslign.files.lineage import sidecar_of
-from crosslign.files.rows import EVALUATION_FILES
-from crosslign.paths import COUNTS, origin_files
+from crosslign.paths import COUNTS, EVALUATION_FILES, origin_files
 
 Models = Callable[[str], Iterable[str]]
 

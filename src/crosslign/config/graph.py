@@ -13,7 +13,7 @@ from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.readouts import variant
 from crosslign.config.resolve import encoder_at_scale, encoders_under, is_untrained, role_readout, run_recipe, runs_of, split_run
 from crosslign.errors import InputError
-from crosslign.files.rows import EVALUATION_FILES
+from crosslign.paths import EVALUATION_FILES
 
 NO_SETTINGS = frozenset(
     {
