@@ -3,7 +3,7 @@
 
 rule build_examples:
     input:
-        unpack(examples_inputs),
+        unpack(read(examples_inputs)),
     output:
         **with_lineage(rows=paths.examples("{examples}")),
     log:
@@ -26,7 +26,7 @@ rule build_examples:
 
 rule measure_overlap:
     input:
-        unpack(lambda w: named_inputs(**measured())),
+        unpack(read(lambda w: named_inputs(**measured()))),
     output:
         csv=paths.overlap("csv"),
         md=report(

@@ -1,5 +1,6 @@
 """Reading and writing that can be believed: whole files only, checksums, lineage."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from crosslign.files.atomic import atomic_folder, atomic_path, write_text
@@ -31,6 +32,4 @@ def __getattr__(name: str) -> Any:
     """Return what reads and writes rows: pyarrow is imported for it, which the start of a command or of a job's workflow does without."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from crosslign.files import rows
-
-    return getattr(rows, name)
+    return getattr(import_module(f"{__name__}.rows"), name)
