@@ -1,4 +1,7 @@
-"""A pair of languages as one file, `config/pairs/*.yaml`: it stands for corpora, examples, a system, evaluations and tables as papers have them."""
+"""A pair of languages as one file, `config/pairs/*.yaml`.
+
+It stands for corpora, examples, a system, evaluations and tables of the kinds that the catalog and papers have.
+"""
 
 from __future__ import annotations
 
