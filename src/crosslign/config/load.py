@@ -11,6 +11,7 @@ from typing import Any
 from crosslign.config import options
 from crosslign.config.asked import check_asked
 from crosslign.config.checkpoints import check_checkpoints
+from crosslign.config.file_heads import with_heads
 from crosslign.config.file_lists import with_listed_files
 from crosslign.config.layers import file_called, load_layers, names_of
 from crosslign.config.mining import check_mining
@@ -180,21 +181,23 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
     encoders = loader.load("config/encoders.yaml", "encoders")
     tasks = loader.load("config/tasks.yaml", "tasks")
     joined, paper_of, entries = _join_papers(loader, settings, corpora["corpora"])
+    stand_in = scale["sources"] == "stand_in"
     sources = with_listed_files(loader.root, {**corpora["sources"], **encoders["sources"]})
     known = {"sources": dict(sources), "corpora": dict(entries), "encoders": encoders["encoders"], "tasks": dict(tasks["tasks"])}
     _join_pairs(loader, joined, paper_of, known)
+    sources, entries = with_heads(_own_folders(loader.root, known["sources"]), known["corpora"], stand_in=stand_in)
     project = Project(
         root=loader.root,
         settings=settings,
         scale=scale,
-        sources=_own_folders(loader.root, known["sources"]),
-        corpora=known["corpora"],
+        sources=sources,
+        corpora=entries,
         encoders=encoders["encoders"],
         readouts=encoders["readouts"],
         tasks=known["tasks"],
         **joined,
         paper_of=paper_of,
-        paths=Paths(_results(settings), settings["scale"], stand_in=scale["sources"] == "stand_in"),
+        paths=Paths(_results(settings), settings["scale"], stand_in=stand_in),
         mirrors=_mirrors(settings),
         replaced={name: path for file in loader.files.values() for name, path in file.replaced.items()},
     )

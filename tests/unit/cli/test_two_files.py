@@ -51,7 +51,6 @@ def test_two_files_become_pairs_beside_the_output_and_encoders_stay_in_the_cache
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["a.txt", "b.txt"], "no output"),
         (["a.txt", "b.txt", "c.txt"], "3 names"),
         (["a.txt", "b.txt", "-o", "b.txt", "--format", "tsv"], "the output is one of the two files"),
         (["a.txt", "b.txt", "-o", "p.tsv", "--encoder", "me5_smal"], "did you mean 'me5_small'"),
@@ -69,6 +68,13 @@ def test_what_cannot_be_is_said_before_anything_is_written(folder, capsys, argum
     assert main(["mine", *arguments]) == 2
     assert said in capsys.readouterr().err
     assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "b.txt"]
+
+
+def test_pairs_go_to_pairs_tsv_where_nobody_names_an_output_and_nothing_of_others_is_replaced(folder, capsys):
+    (folder / "pairs.tsv").write_text("mine\n")
+    assert main(["mine", "a.txt", "b.txt", *TINY]) == 2
+    assert "pairs.tsv: a file that no mining wrote would be replaced. Name the output: -o FILE" in capsys.readouterr().err
+    assert (folder / "pairs.tsv").read_text() == "mine\n"
 
 
 def test_known_pairs_are_hidden_and_told_of(folder, capsys):

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.cli import COMMANDS
-from crosslign.cli.project import project_arguments, project_folder, read_project
+from crosslign.cli.project import project_arguments, read_project
 from crosslign.config.mining import DEFAULTS, mine_recipe, reading, require_there
 from crosslign.config.settings import own_file
 from crosslign.console import number_of
@@ -59,6 +59,8 @@ def _said(recipe: Mapping[str, Any], sides: Mapping[str, tuple[Path, Path]], pai
     yield from summary_lines(pairs)
 
 
+OUTPUT = Path("pairs.tsv")
+"""Pairs of two files, where no other output is named."""
 ENDINGS = {".tsv": "tsv", ".parquet": "parquet", ".tmx": "tmx"}
 """Formats by the ending of an output's name."""
 
@@ -96,7 +98,7 @@ class Mine:
         )
         parser.add_argument("--allow-tiny", action="store_true", help="at a scale of synthetic data: read with its tiny encoder")
         files = parser.add_argument_group("of two files")
-        files.add_argument("-o", "--output", type=Path, help="pairs.tsv, pairs.parquet, pairs.tmx; what comes on the way lies beside it")
+        files.add_argument("-o", "--output", type=Path, help=f".tsv, .parquet or .tmx; work files lie beside it (default: {OUTPUT})")
         files.add_argument("--encoder", default=DEFAULTS["system"], help=f"a base encoder of the catalog (default: {DEFAULTS['system']})")
         files.add_argument("--format", choices=sorted(FILES), help="in the place of the output's ending; moses: two files, OUT.<language>")
         files.add_argument("--langs", nargs=2, metavar="LANG", help="languages of the files, such as de en (TMX and moses need them)")
@@ -133,14 +135,14 @@ class Mine:
         from crosslign.cli.two_files import cache_folder, mine_files
 
         start = time.monotonic()
-        if args.output is None:
-            raise InputError("no output", where="crosslign mine", do="Say for example -o pairs.tsv")
+        if args.output is None and OUTPUT.exists() and not lineage_path(OUTPUT).exists():
+            raise InputError("a file that no mining wrote would be replaced", where=str(OUTPUT), do="Name the output: -o FILE")
         langs = args.langs or ["und", "und"]
         sides = {
             side: {"file": str(Path(name).absolute()), "lang": lang}
             for side, name, lang in zip(MINED_SIDES, args.names, langs, strict=True)
         }
-        outputs = {name: path.absolute() for name, path in output_files(args.output, args.format, langs).items()}
+        outputs = {name: path.absolute() for name, path in output_files(args.output or OUTPUT, args.format, langs).items()}
         if clash := [side["file"] for side in sides.values() if Path(side["file"]) in outputs.values()]:
             raise InputError("the output is one of the two files", where=clash[0])
         entry = {**DEFAULTS, **sides, "system": args.encoder, "threads": max(1, args.threads), "allow_tiny": args.allow_tiny}
@@ -153,9 +155,8 @@ class Mine:
                 if not 0 < asked < 1:
                     raise InputError(f"a share between 0 and 1, not {asked}", where=f"--{key}")
                 entry |= {key: asked, "output": "above_threshold"}
-        args.directory = project_folder(args.directory)
         args.config = [*args.config, f"results={cache_folder()}", "papers=[quickstart]"]
-        mined = mine_files(read_project(args), entry, outputs)
+        mined = mine_files(read_project(args, needed=False), entry, outputs)
         for line in _said(mined.recipe, mined.sides, mined.pairs, mined.calibration):
             print(line)
         mined.forget()
