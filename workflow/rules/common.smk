@@ -80,6 +80,7 @@ from crosslign.slurm.checks import (
     require_status,
 )
 from crosslign.slurm.checks import too_long as more_time
+from crosslign.slurm.queue import RECORD
 from crosslign.views.hub_models import hub_models, uses_gpu
 from snakemake.exceptions import WorkflowError
 from snakemake.persistence import ParamsChange
@@ -121,8 +122,6 @@ with ends_in_words():
 
 # Object storage hands a job what its rule declares, and nothing else.
 STORED = bool(workflow.storage_settings.default_storage_provider)
-SLURM_RUN = Path(".snakemake/slurm_run")
-"""Keeps the name of the last run on Slurm."""
 GPUS = project.gpus
 failures = FailuresHandler()
 
@@ -341,7 +340,7 @@ def check_scheduler(dag):
         if tries > 1 and (note := more_time(asked, most_of(project)[1])):
             print(f"note: {note}", file=sys.stderr)
         if workflow.execution_settings.lock:
-            require_alone(workflow.scheduler._executor.run_uuid, SLURM_RUN)
+            require_alone(workflow.scheduler._executor.run_uuid, RECORD)
         for job in {job.rule.name: job for job in jobs}.values():
             require_executor(job)
 
