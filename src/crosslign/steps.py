@@ -21,10 +21,10 @@ from crosslign.config.resources import STAND_IN_RULE
 from crosslign.config.settings import own_file, parsed, read_settings
 from crosslign.config.versions import job_versions
 from crosslign.errors import CrosslignError, InputError, NetworkError, ResourceError
-from crosslign.files.rows import EVALUATION_FILES
 from crosslign.jobs.alone import only_one
 from crosslign.jobs.frame import perform
 from crosslign.jobs.job import all_paths, named_inputs
+from crosslign.paths import EVALUATION_FILES
 from crosslign.provenance.reruns import Asked, Reruns
 from crosslign.registry import nearest
 from crosslign.stages import STAGES
@@ -104,7 +104,7 @@ class Steps:
     def encoder(self, project: Project, encoder: str) -> None:
         """Fetch and prepare a base encoder."""
         paths, entry = project.paths, project.encoders[encoder]
-        files = graph.source_paths(project, entry["source"]) if "source" in entry else {}
+        files = graph.own_files(project, entry)
         if files:
             self.fetch(project, entry["source"], list(files))
         inputs = {"files": list(files.values())} if files else {}
@@ -113,7 +113,8 @@ class Steps:
 
     def corpus(self, project: Project, corpus: str) -> None:
         """Fetch and build a corpus, with those that it is made of."""
-        files, entry = graph.corpus_files(project, corpus), project.corpora[corpus]
+        entry = project.corpora[corpus]
+        files = graph.own_files(project, entry)
         references, parts = graph.corpus_references(project, corpus), graph.evaluation_parts(project, corpus)
         for other in [*references, *parts]:
             self.corpus(project, other)

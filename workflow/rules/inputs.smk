@@ -1,12 +1,63 @@
 # Functions that find a rule's inputs and settings, in the order of the line of data; what they know stands in crosslign.config.
 
 
+def read(*groups, **files):
+    """Inputs of a rule: files by name, and functions that return such; with object storage each file's lineage too, which jobs read.
+
+    On a shared file system it lies there anyway, beside its file: twice as many inputs would say nothing.
+    """
+
+    def found(wildcards):
+        given = {}
+        for group in (*groups, files):
+            given |= group(wildcards) if callable(group) else group
+        given = {
+            name: value(wildcards) if callable(value) else with_values(value, wildcards)
+            for name, value in given.items()
+        }
+        beside = lineage_beside(all_files(given)) if STORED else []
+        return {**given, "lineage": beside} if beside else given
+
+    return found
+
+
+def with_values(value, wildcards):
+    return str(value).format(**wildcards) if isinstance(value, (str, Path)) else value
+
+
+def all_files(given):
+    for value in given.values():
+        yield from [value] if isinstance(value, (str, Path)) else value
+
+
+def lineage_beside(files):
+    """Lineage of what rules make; that of a folder lies inside."""
+    folders = [paths.system(""), paths.encoder(""), paths.hub_model("")]
+    folders.append(paths.tokenised("", "").parent)
+    made = [
+        Path(file)
+        for file in files
+        if Path(file).is_relative_to(paths.root) and not is_sidecar(Path(file))
+    ]
+    return [
+        sidecar_of(file)
+        for file in dict.fromkeys(made)
+        if not any(file.is_relative_to(folder) for folder in folders)
+    ]
+
+
 def stand_in_sources():
     return [
         s
         for s in project.sources
         if project.stand_in and "stand_in" in project.sources[s]
     ]
+
+
+def encoder_inputs(wildcards):
+    files = graph.own_files(project, project.encoders[wildcards.encoder])
+    corpora = graph.encoder_corpora(project, wildcards.encoder)
+    return {"files": list(files.values()), "corpora": corpora}
 
 
 def source_recipe(wildcards):
@@ -27,7 +78,7 @@ def own_file_of(wildcards):
     file = graph.source_file(project, wildcards.source, wildcards.file)
     own = local_file(source, file)
     copy = paths.download(wildcards.source, wildcards.file)
-    return [own] if own.is_file() or copy.is_file() else []
+    return [local(str(own))] if own.is_file() or copy.is_file() else []
 
 
 def encoder_recipe(wildcards):
@@ -37,7 +88,7 @@ def encoder_recipe(wildcards):
 def corpus_inputs(wildcards):
     corpus = wildcards.corpus
     return named_inputs(
-        files=list(graph.corpus_files(project, corpus).values()),
+        files=list(graph.own_files(project, project.corpora[corpus]).values()),
         references=graph.corpus_references(project, corpus),
         parts=graph.evaluation_parts(project, corpus),
     )
@@ -192,7 +243,8 @@ def own_side(wildcards):
     """The user's own file of one side of a mining; where it, or what the system needs, is not there, Snakemake would not say where to mend it."""
     with ends_in_words():
         require_there(project, wildcards.mine)
-    return side_file(project, mine_recipe(project, wildcards.mine), wildcards.side)
+    own = side_file(project, mine_recipe(project, wildcards.mine), wildcards.side)
+    return local(str(own))
 
 
 def mining_texts(wildcards):
@@ -226,8 +278,29 @@ def mining_members(wildcards):
     return {name: str(folder) for name, folder in found.items()}
 
 
-with ends_in_words():
-    BEHIND_REPORT = lineage_behind(project, COVERED_SCORES, view_models)
+# What overview, overlap and report read is asked for by their jobs alone: each start of Snakemake, in every job's process too, does without.
+
+
+@cache
+def covered_scores():
+    """Scores behind the tables that this run covers."""
+    with ends_in_words():
+        found = [cells.table_scores(project, table) for table in COVERED_TABLES]
+    return sorted({score for scores in found for score in scores})
+
+
+@cache
+def behind_report():
+    """Lineage of the scores of the report, and of all behind them."""
+    with ends_in_words():
+        return lineage_behind(project, covered_scores(), view_models)
+
+
+@cache
+def measured():
+    """What the overlap is measured on."""
+    with ends_in_words():
+        return overlap_inputs(project)
 
 
 def published(tables):
@@ -238,4 +311,4 @@ def published(tables):
     ]
     found = list(filter(Path.exists, named))
     errata = dict.fromkeys(path.with_name("errata.csv") for path in found)
-    return [*found, *filter(Path.exists, errata)]
+    return [local(str(path)) for path in (*found, *filter(Path.exists, errata))]
