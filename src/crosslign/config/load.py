@@ -16,7 +16,7 @@ from crosslign.config.file_lists import with_listed_files
 from crosslign.config.layers import file_called, load_layers
 from crosslign.config.mining import check_mining
 from crosslign.config.names import check_names
-from crosslign.config.project import SECTIONS, Project
+from crosslign.config.project import SECTIONS, Project, without_models
 from crosslign.config.recipes import check_recipes
 from crosslign.config.references import check_references
 from crosslign.config.schema import SCHEMAS, check
@@ -169,6 +169,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
     stand_in = scale["sources"] == "stand_in"
     sources = _own_folders(loader.root, with_listed_files(loader.root, {**corpora["sources"], **encoders["sources"]}))
     sources, entries = with_heads(sources, entries, stand_in=stand_in)
+    entries = {name: without_models(entry, sources) for name, entry in entries.items()} if stand_in else entries
     project = Project(
         root=loader.root,
         settings=settings,

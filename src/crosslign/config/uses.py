@@ -9,7 +9,7 @@ from typing import Any
 
 from crosslign.config.catalog import file_names, local_file, source_kind
 from crosslign.config.graph import source_file
-from crosslign.config.project import Project, filter_corpora, view_corpora
+from crosslign.config.project import Project, filter_corpora, filter_models, view_corpora
 from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained
 from crosslign.errors import InputError
 from crosslign.files.home import with_home
@@ -91,6 +91,8 @@ class Uses:
                 if "source" in entry:
                     for file in file_names(self.project.sources[entry["source"]], entry):
                         yield entry["source"], file, user, entry.get("access", "open")
+                for model in filter_models(entry, self.project.sources):
+                    yield model, self.project.sources[model]["files"][0]["name"], user, "open"
 
 
 def file_state(project: Project, name: str, file: Mapping[str, Any], access: str) -> str:
