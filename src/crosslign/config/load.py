@@ -32,11 +32,13 @@ from crosslign.paths import Paths
 
 
 @functools.cache
-def _checked(schema: str) -> Callable[[YamlFile], YamlFile]:
+def _checked(schema: str, checks: bool) -> Callable[[YamlFile], YamlFile]:
     """Return what checks one layer of a file, with the entries that stand for many written out."""
 
     def checked(read: YamlFile) -> YamlFile:
         file = expand(read) if schema == "corpora" else read
+        if not checks:
+            return file
         if schema != "scale":
             check(file, SCHEMAS, schema)
         checker = options.OptionChecker(SCHEMAS, file)
@@ -54,16 +56,16 @@ def _checked(schema: str) -> Callable[[YamlFile], YamlFile]:
 
 
 class _Loader:
-    """Reads and checks the files of one project folder."""
+    """Reads the files of one project folder, and checks them unless that was done."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, checks: bool) -> None:
+        self.root, self.checks = root, checks
         self.schemas = SCHEMAS
         self.files: dict[str, YamlFile] = {}
 
     def load(self, relative: str, schema: str) -> Any:
-        file = load_layers(self.root, relative.removeprefix("config/"), _checked(schema))
-        if schema == "scale":  # what one layer lacks another may have
+        file = load_layers(self.root, relative.removeprefix("config/"), _checked(schema, self.checks))
+        if self.checks and schema == "scale":  # what one layer lacks another may have
             check(file, self.schemas, schema)
         self.files[relative] = file
         return file.content
@@ -164,17 +166,18 @@ def _mirrors(settings: Mapping[str, Any]) -> tuple[Path, ...]:
     return tuple(with_home(folder) for folder in folders)
 
 
-def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
+def load_project(root: Path, given: Mapping[str, Any] | None = None, *, checks: bool = True) -> Project:
     """Read and check a whole configuration.
 
     Args:
         root: folder that holds `config/` and `workflow/`.
         given: settings as `read_settings` gives them, missing ones left to their defaults; None reads the project's config.yaml.
+        checks: False only where another process of the run has checked it, as for each of its jobs.
 
     Raises:
         InputError: the first thing wrong, in one line: file, key, what was found, what is allowed.
     """
-    loader = _Loader(Path(root))
+    loader = _Loader(Path(root), checks)
     settings = _settings(loader, given)
     scale = loader.load(f"config/{file_called(loader.root, 'scales', settings['scale'], f'{SETTINGS}: scale')}", "scale")
     corpora = loader.load("config/corpora.yaml", "corpora")
@@ -201,10 +204,11 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
         mirrors=_mirrors(settings),
         replaced={name: path for file in loader.files.values() for name, path in file.replaced.items()},
     )
-    check_names(project, loader.files)
-    check_references(project, loader.files)
-    check_recipes(project, loader.files, loader.schemas)
-    check_checkpoints(project, loader.files)
-    check_asked(project, loader.files)
-    check_mining(project)
+    if checks:
+        check_names(project, loader.files)
+        check_references(project, loader.files)
+        check_recipes(project, loader.files, loader.schemas)
+        check_checkpoints(project, loader.files)
+        check_asked(project, loader.files)
+        check_mining(project)
     return with_seeded_examples(project)

@@ -9,7 +9,7 @@ from test_write import CONTEXT
 
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.errors import InputError
-from crosslign.files.rows import EVALUATION_FILES
+from crosslign.paths import EVALUATION_FILES
 from crosslign.tasks import SCORERS
 from crosslign.tasks.write import score_run
 
