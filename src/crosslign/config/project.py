@@ -29,7 +29,7 @@ def filter_corpora(entry: Mapping[str, Any]) -> list[str]:
 
 def filter_models(entry: Mapping[str, Any], sources: Container[str]) -> list[str]:
     """Return the ids of the sources that a corpus' filters take their models from; a model named by its path is of none."""
-    named = [(options or {}).get("model") for step in entry.get("filters", []) for options in step.values()]
+    named = [str((options or {}).get("model")) for step in entry.get("filters", []) for options in step.values()]
     return [model for model in named if model in sources]
 
 

@@ -233,7 +233,7 @@ class Pipeline:
 
 def _with_model(options: Mapping[str, Any], references: Mapping[str, Path]) -> dict[str, Any]:
     """Return a filter's options with the path of a model that is named by its source."""
-    model = options.get("model")
+    model = str(options.get("model"))
     return {**options, "model": str(references[model])} if model in references else dict(options)
 
 
