@@ -35,6 +35,7 @@ from crosslign.config.loads import large_sets
 from crosslign.config.resources import (
     STAND_IN_RULE,
     corpus_threads,
+    file_priority,
     job_need,
     search_gpus,
     search_threads,

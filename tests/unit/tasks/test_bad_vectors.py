@@ -22,6 +22,7 @@ PAIRS = {
     "nearest_sentences": ({}, ("query", "candidate"), {"metric": "cosine", "subset": "query1_rank1"}),
     "pair_classification": ({}, ("first", "second"), {"metric": "accuracy", "subset": "s"}),
     "retrieval": ({}, ("source", "target"), {"metric": "accuracy", "subset": "s", "direction": "mean"}),
+    "xsim": ({}, ("source", "target"), {"metric": "error_rate", "subset": "s", "direction": "xx2en"}),
     "sts": ({}, ("first", "second"), {"metric": "spearman", "subset": "s"}),
 }
 ITEMS = {
