@@ -14,8 +14,8 @@ PLATFORMS = {
     ],
 }
 """Tags of wheels that a current system of the kind takes."""
-FROM_SOURCE = {"connection_pool"}
-"""Pure Python, without a wheel for any machine: pip builds it anywhere."""
+FROM_SOURCE = {"connection_pool", "pytrec_eval-terrier"}
+"""Without a wheel: the first, pure Python, for any machine; the second, which mteb of the tests wants, for aarch64: C, built by pip."""
 
 
 @pytest.mark.long
