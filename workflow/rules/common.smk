@@ -188,6 +188,8 @@ if workflow.is_main_process:
             f"note: there is no mirror {mirror}: nothing is read from it",
             file=sys.stderr,
         )
+    for plugin in project.plugins:
+        print(f"note: {plugin}", file=sys.stderr)
     for entry, path in project.replaced.items():
         print(f"note: {entry} of {path}, not of the catalog", file=sys.stderr)
     logger.addHandler(

@@ -15,6 +15,7 @@ from crosslign.config.file_lists import with_listed_files
 from crosslign.config.layers import file_called, load_layers
 from crosslign.config.mining import check_mining
 from crosslign.config.names import check_names
+from crosslign.config.plugins import note_of, papers_of, use_plugins, with_rows
 from crosslign.config.project import SECTIONS, Project
 from crosslign.config.recipes import check_recipes
 from crosslign.config.references import check_references
@@ -160,11 +161,14 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
     """
     loader = _Loader(Path(root))
     settings = _settings(loader, given)
+    plugins = use_plugins(loader.root, settings["plugins"])
+    settings["papers"] = list(dict.fromkeys([*settings["papers"], *papers_of(plugins)]))
     scale = loader.load(f"config/{file_called(loader.root, 'scales', settings['scale'], f'{SETTINGS}: scale')}", "scale")
     corpora = loader.load("config/corpora.yaml", "corpora")
     encoders = loader.load("config/encoders.yaml", "encoders")
     tasks = loader.load("config/tasks.yaml", "tasks")
     joined, paper_of, entries = _join_papers(loader, settings, corpora["corpora"])
+    joined["tables"] = with_rows(plugins, joined, encoders["encoders"])
     project = Project(
         root=loader.root,
         settings=settings,
@@ -179,6 +183,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
         paths=Paths(_results(settings), settings["scale"], stand_in=scale["sources"] == "stand_in"),
         mirrors=_mirrors(settings),
         replaced={name: path for file in loader.files.values() for name, path in file.replaced.items()},
+        plugins=tuple(map(note_of, plugins)),
     )
     check_names(project, loader.files)
     check_references(project, loader.files)

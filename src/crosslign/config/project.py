@@ -44,6 +44,7 @@ class Project:
         paths: where artefacts lie.
         mirrors: folders looked in before any download.
         replaced: entries of the catalog that the project has others for, such as `tasks.tatoeba`, and the file of these.
+        plugins: what a run says of each plugin: its file, what it implements, in which version.
     """
 
     root: Path
@@ -64,6 +65,7 @@ class Project:
     paths: Paths
     mirrors: tuple[Path, ...]
     replaced: Mapping[str, Path]
+    plugins: tuple[str, ...] = ()
 
     @cached_property
     def missing(self) -> dict[tuple[str, str], str]:

@@ -18,6 +18,7 @@ DEFAULTS: Mapping[str, Any] = {
     "results": "results",
     "mirror": [],
     "papers": ["quickstart"],
+    "plugins": [],
     "targets": ["all"],
     "mine": {},
     "sizes": {},
