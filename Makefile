@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
 .PHONY: apertium triton demo methods contest contest-full mirror test test-all test-ci test-unit test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short test-deploy \
-	test-faults test-faults-workflow test-repeat test-fuzz golden soak soak-short lint format bench gpu clean help
+	test-faults test-faults-workflow test-repeat test-fuzz golden soak soak-short lint format bench gpu release clean help
 
 help:
 	@echo "make demo        build the quick-start table, figures and report from real text (ten to forty minutes on two cores)"
@@ -30,6 +30,7 @@ help:
 	@echo "make lint        check style, types, rules and their format"
 	@echo "make bench       run the benchmarks beside their public peers"
 	@echo "make gpu         measure and test all that is for a GPU, on one, within ten minutes; writes gpu.txt"
+	@echo "make release     build sdist and wheel into dist/, and check both: contents, the wheel alone, the tests of the sdist"
 	@echo "make clean       remove .venv and what Snakemake remembers of its runs; results stay"
 
 # torch goes first and alone: pinned in one call with the rest, its build stays the one chosen here (README, Which torch).
@@ -161,6 +162,10 @@ bench: $(VENV)/.installed
 
 gpu: $(VENV)/.installed
 	PYTHON=$(BIN)/python sh benchmarks/on_gpu.sh
+
+# Builds what is committed; uploads nothing.
+release: $(VENV)/.installed
+	$(BIN)/python tests/release.py
 
 clean:
 	rm -rf $(VENV) .snakemake

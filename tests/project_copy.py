@@ -52,6 +52,7 @@ MESSAGES = {
     "mine_texts": r"Reading the (?P<side>\S+) sentences of",
     "mine_embed": r"Encoding the (?P<side>\S+) sentences of",
     "mine_search": r"Searching nearest neighbours for (?P<mine>\S+)",
+    "mine_calibrate": r"Hiding known pairs among the sides of (?P<mine>\S+)",
     "mine_pairs": r"Writing the pairs of (?P<mine>\S+)",
     "write_report": r"Writing the report(?P<report>)",
     "write_overview": r"Writing the overview(?P<overview>) of tables and figures",

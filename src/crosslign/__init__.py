@@ -10,10 +10,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from crosslign.version import __version__ as __version__
+
 if TYPE_CHECKING:
     import pandas as pd
-
-__version__ = "0.1.0"
 
 
 def scores(files: Iterable[str | Path]) -> pd.DataFrame:

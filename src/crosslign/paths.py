@@ -13,6 +13,8 @@ from pathlib import Path
 
 MINED_FORMATS = ("tsv", "parquet")
 MINED_SIDES = ("source", "target")
+PLANT_SIDES = ("plant_source", "plant_target")
+"""Known translations, line by line, that are hidden among the two sides."""
 TABLE_FORMATS = ("md", "csv", "tex", "html")
 FIGURE_FORMATS = ("png", "svg", "csv")
 OVERVIEW_FORMATS = ("html", "md")
@@ -158,6 +160,10 @@ class Paths:
     def mined_embeddings(self, mine: str, side: str) -> Path:
         """Vectors of one side of a user's mining, row-aligned with its sentences."""
         return self.results / "mined" / mine / f"{side}.npy"
+
+    def mined_calibration(self, mine: str) -> Path:
+        """What planted pairs say of a user's mining."""
+        return self.results / "mined" / f"{mine}.calibration.json"
 
     def mined_neighbours(self, mine: str) -> Path:
         """Nearest neighbours of both sides of a user's mining."""

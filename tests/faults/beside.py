@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from damages import Finished
-from fuzz import forked, run, tries, warm, wrong
+from fuzz import Try, forked, run, tries, warm, wrong
 
 from crosslign.config.settings import PAGES, read_settings
 
@@ -61,26 +61,26 @@ def make_again(rng: random.Random, artefact: Path) -> None:
             half.replace(path)
 
 
-def write(results: Path, seed: int, again: bool) -> None:
-    """Write at random places below a results folder until this process is told to end."""
+def write(places: Sequence[Path], made: Sequence[Path], seed: int) -> None:
+    """Write in such folders at random, and make such artefacts again, until this process is told to end."""
     signal.signal(signal.SIGTERM, lambda *_: os._exit(0))
     rng = random.Random(seed)
-    places = [path for path in sorted(results.rglob("*")) if path.is_dir()]
-    made = [path for path in sorted(results.rglob("*")) if path.is_file() and Path(f"{path}.lineage.json").exists()]
     while True:
-        write_halves(rng, rng.choice([results, *places]))
-        if again and rng.random() < 0.1:
+        write_halves(rng, rng.choice(places))
+        if made and rng.random() < 0.1:
             make_again(rng, rng.choice(made))
 
 
 @contextmanager
 def writers(results: Path, again: bool, number: int = 2) -> Iterator[None]:
     """Have processes write below a results folder while the block runs."""
-    at_work = []
+    paths, at_work = [results, *sorted(results.rglob("*"))], []  # listed once: a walk beside a writer may fail
+    places = [path for path in paths if path.is_dir()]
+    made = [path for path in paths if path.is_file() and Path(f"{path}.lineage.json").exists()] if again else []
     for seed in range(number):
         if not (child := os.fork()):
             with suppress(BaseException):
-                write(results, seed, again)
+                write(places, made, seed)
             os._exit(1)
         at_work.append(child)
     try:
@@ -88,8 +88,9 @@ def writers(results: Path, again: bool, number: int = 2) -> Iterator[None]:
         assert not any(os.waitpid(child, os.WNOHANG)[0] for child in at_work), "a writer has ended"
     finally:
         for child in at_work:
-            os.kill(child, signal.SIGTERM)
-            os.waitpid(child, 0)
+            with suppress(ProcessLookupError, ChildProcessError):  # it has ended, which is said above
+                os.kill(child, signal.SIGTERM)
+                os.waitpid(child, 0)
 
 
 def tail(place: Path, scale: str) -> dict[str, Path]:
@@ -142,13 +143,21 @@ def beside(kept: Path, times: int, folder: Path, report: Callable[[str], None], 
     commands = {name: tried for name, tried in tries(kept, finished).items() if name in LOOKING and (not only or name in only)}
     said = folder / "said"
 
-    def note(name: str, codes: list[int | None], number: int, code: int | None, text: str, allowed: tuple[int, ...]) -> None:
+    def note(name: str, codes: list[int | None], number: int, code: int | None, text: str, allowed: tuple[int | None, ...]) -> None:
         codes.append(code)
         problem = wrong(code, text) or (f"exit code {code}: {text.strip()[-300:]}" if code not in allowed else "")
         if problem:
             found.append(f"{name}, {number}: {problem}")
             report(found[-1])
 
+    def once(tried: Try) -> tuple[int | None, str]:
+        out = Path(tempfile.mkdtemp(dir=folder))
+        try:
+            return run([word.replace("{out}", str(out)) for word in tried.arguments], finished.place, said)
+        finally:
+            shutil.rmtree(out, ignore_errors=True)
+
+    calm = {name: once(tried)[0] for name, tried in commands.items()}
     with writers(finished.results, again=False):
         for name, script in jobs.items():
             if not only or name in only:
@@ -156,23 +165,14 @@ def beside(kept: Path, times: int, folder: Path, report: Callable[[str], None], 
                 for number in range(times):
                     note(name, codes, number, *again(script, finished.place, said), (0,))
                 report(f"{name}: {times} times, exit codes {sorted(set(codes), key=str)}")
-        for name, tried in commands.items():
-            codes, often = [], max(1, times // 10) if name in SLOW else times
-            for number in range(often):
-                out = Path(tempfile.mkdtemp(dir=folder))
-                words = [word.replace("{out}", str(out)) for word in tried.arguments]
-                note(name, codes, number, *run(words, finished.place, said), (0,))
-                shutil.rmtree(out, ignore_errors=True)
-            report(f"{name}: {often} times beside half files, exit codes {sorted(set(codes), key=str)}")
-    with writers(finished.results, again=True):
-        for name, tried in commands.items():
-            codes, often = [], max(1, times // 10) if name in SLOW else times
-            for number in range(often):
-                out = Path(tempfile.mkdtemp(dir=folder))
-                words = [word.replace("{out}", str(out)) for word in tried.arguments]
-                note(name, codes, number, *run(words, finished.place, said), (0, 1, 2))
-                shutil.rmtree(out, ignore_errors=True)
-            report(f"{name}: {often} times beside artefacts that are made again, exit codes {sorted(set(codes), key=str)}")
+    for made_again in (False, True):
+        with writers(finished.results, made_again):
+            for name, tried in commands.items():
+                codes, often = [], max(1, times // 10) if name in SLOW else times
+                for number in range(often):
+                    note(name, codes, number, *once(tried), (0, 1, 2) if made_again else (calm[name],))
+                beside_what = "artefacts that are made again" if made_again else "half files"
+                report(f"{name}: {often} times beside {beside_what}, exit codes {sorted(set(codes), key=str)}")
     return found
 
 

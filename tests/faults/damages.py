@@ -157,7 +157,7 @@ class Finished:
         (self.results,) = [path for path in (place / "results").iterdir() if path.is_dir() and (path / "scores").is_dir()]
         self._before = below(place)
         files = [path for path, (mode, *_) in self._before.items() if stat.S_ISREG(mode)]
-        of_results = [path for path in files if path.parts[0] == "results"]
+        of_results = [path for path in files if path.is_relative_to(self.results.relative_to(place))]
         self.kinds = {
             "sidecar": [path for path in of_results if path.name.endswith("lineage.json")],
             "benchmark": [path for path in of_results if "benchmarks" in path.parts],

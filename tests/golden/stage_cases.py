@@ -19,6 +19,8 @@ from crosslign.files import iter_rows, read_json, write_rows
 from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.files.rows import SCHEMAS
 from crosslign.jobs.job import Job, all_paths
+from crosslign.mining import neighbours
+from crosslign.mining.neighbour_files import write_neighbours
 from crosslign.paths import CATALOG
 from crosslign.stages import STAGES
 from crosslign.training.tokenised import TOKENS, shards
@@ -305,6 +307,29 @@ def mined():
     return texts, matrices, near, out
 
 
+def _calibrated():
+    """Sixty planted pairs among two sides of 120 vectors, of which the first 60 are translations."""
+    rng, folder = np.random.default_rng(1), RESULTS / "calibrated"
+    read = {"neighbours": folder / "near.safetensors"}
+    for part, number in (("", 120), ("plant_", 60)):
+        meaning = rng.standard_normal((number, 16))
+        for side in ("source", "target"):
+            matrix = meaning + rng.uniform(0.1, 0.8, (number, 1)) * rng.standard_normal((number, 16))
+            matrix[60:] = rng.standard_normal((len(matrix[60:]), 16))
+            name = f"{part}{side}"
+            read |= {name: folder / f"{name}.npy", f"{name}_texts": folder / f"{name}.parquet"}
+            texts = [f"{name} {row}" for row in range(number)]
+            table = pa.table({"text_id": [str(row + 1) for row in range(number)], "lang": ["en"] * number, "text": texts})
+            write_rows(read[f"{name}_texts"], table, "texts")
+            np.save(read[name], matrix)
+    write_neighbours(read["neighbours"], neighbours(read["source"], read["target"], 4))
+    for path in read.values():
+        Lineage("made", {}, [], RESULTS).write(path, "made", path)
+    out = {"calibration": folder / "calibration.json"}
+    run("mine_calibrate", {"mine": "m", "margin": "ratio", "retrieval": "max"}, read, out)
+    return read_json(out["calibration"])
+
+
 def _weights(path):
     return {name: numbers(tensor.numpy(), 2) for name, tensor in sorted(load_file(path / "main" / "model.safetensors").items())}
 
@@ -373,6 +398,7 @@ STAGE = {
     "mine_texts": (lambda: [rows(path) for path in mined()[0].values()], {}),
     "mine_embed": (lambda: [numbers(np.load(path)[:3].astype(np.float32), 4) for path in mined()[1].values()], {}),
     "mine_search": (lambda: [numbers(t.double().numpy()) for _, t in sorted(load_file(mined()[2]).items())], {"backend": "exact"}),
+    "mine_calibrate": (_calibrated, {}),
     "mine_pairs": (
         lambda: [[_number(v) for v in line.split("\t")] for line in mined()[3]["tsv"].read_text(encoding="utf-8").splitlines()[:8]],
         {},

@@ -101,6 +101,7 @@ def test_another_mirror_fetches_nothing_anew(untouched, tmp_path):
         (mirror / "news_commentary_v15").mkdir(parents=True)
         (mirror / "news_commentary_v15" / "news-commentary-v15.en-zh.tsv.gz").write_bytes(gzip.compress(mirror.name.encode()))
     target = "results/downloads/news_commentary_v15/news-commentary-v15.en-zh.tsv.gz"
+    untouched.edit("config/corpora.yaml", "en-zh.tsv.gz, about_bytes: 37000000}", "en-zh.tsv.gz}")  # the size of a real one
     untouched.run(target, scale="laptop", config=[f"mirror={mirrors[0]}"])
     assert gzip.decompress((untouched.folder / target).read_bytes()) == b"a mirror"
     more = [f"mirror={[str(mirror) for mirror in reversed(mirrors)]}"]

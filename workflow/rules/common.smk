@@ -11,6 +11,7 @@ from crosslign.config.ancestors import lineage_behind
 from crosslign.config.catalog import hints_text, local_file, source_kind
 from crosslign.config.load import load_project
 from crosslign.config.mining import (
+    calibration_recipe,
     mine_recipe,
     mined_folder,
     mined_members,
@@ -62,6 +63,7 @@ from crosslign.paths import (
     FIGURE_FORMATS,
     MINED_FORMATS,
     MINED_SIDES,
+    PLANT_SIDES,
     OVERVIEW_FORMATS,
     PUBLISHED,
     TABLE_FORMATS,
@@ -232,7 +234,7 @@ wildcard_constraints:
     table=names(project.tables),
     figure=names(project.figures),
     mine=names(project.settings["mine"]),
-    side=names(MINED_SIDES),
+    side=names((*MINED_SIDES, *PLANT_SIDES)),
 
 
 @cache

@@ -223,6 +223,15 @@ def mining_search(wildcards):
     return search_recipe(mine_recipe(project, wildcards.mine))
 
 
+def mining_calibration(wildcards):
+    return calibration_recipe(mine_recipe(project, wildcards.mine))
+
+
+def mining_planted(wildcards):
+    planted = "plants" in mine_recipe(project, wildcards.mine)
+    return {"calibration": paths.mined_calibration(wildcards.mine)} if planted else {}
+
+
 def mining_pairs(wildcards):
     return pairs_recipe(mine_recipe(project, wildcards.mine))
 

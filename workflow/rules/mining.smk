@@ -74,8 +74,39 @@ rule mine_search:
         "../scripts/run_stage.py"
 
 
+# Known pairs, hidden among the sides and found again: precision and recall by score.
+rule mine_calibrate:
+    input:
+        **{
+            side: paths.mined_embeddings("{mine}", side)
+            for side in (*MINED_SIDES, *PLANT_SIDES)
+        },
+        **{
+            f"{side}_texts": paths.mined_texts("{mine}", side)
+            for side in (*MINED_SIDES, *PLANT_SIDES)
+        },
+        neighbours=paths.mined_neighbours("{mine}"),
+    output:
+        **with_lineage(calibration=paths.mined_calibration("{mine}")),
+    log:
+        paths.log("mine_calibrate", "{mine}"),
+    benchmark:
+        paths.benchmark("mine_calibrate", "{mine}")
+    threads: 16
+    resources:
+        **needs("mine_calibrate"),
+    params:
+        **versioned("mine_calibrate", mining_calibration),
+        root=lambda w: str(paths.results),
+    message:
+        "Hiding known pairs among the sides of {wildcards.mine}"
+    script:
+        "../scripts/run_stage.py"
+
+
 rule mine_pairs:
     input:
+        unpack(mining_planted),
         neighbours=paths.mined_neighbours("{mine}"),
         source=paths.mined_texts("{mine}", "source"),
         target=paths.mined_texts("{mine}", "target"),

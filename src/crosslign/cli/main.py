@@ -11,11 +11,11 @@ from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from typing import TextIO, cast
 
-from crosslign import __version__
 from crosslign.cli import COMMANDS
 from crosslign.cli.streams import PrintableStream
 from crosslign.collector import collect_rarely
 from crosslign.errors import CrosslignError
+from crosslign.version import __version__
 
 EXIT_CODES = (
     "exit codes: 0 done; 1 verify found something that is not whole, doctor something in the way; 2 wrong input; 3 network; "

@@ -19,34 +19,27 @@ def project_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--config", nargs="*", default=[], metavar="KEY=VALUE", help="override configuration keys, as Snakemake does")
 
 
-def project_folder(given: Path) -> Path:
-    """Return a folder that holds `config/` and `workflow/`: the given one, or else the one that this library was installed from.
-
-    Raises:
-        InputError: neither does.
-    """
-    for folder in (given, Path(__file__).resolve().parents[3]):
-        if (folder / "config").is_dir() and (folder / "workflow").is_dir():
-            return folder
-    raise InputError("no project here", where=str(given / "config"), do="Give the project's folder: --directory /path/to/crosslign")
-
-
-def read_project(args: Namespace) -> Project:
+def read_project(args: Namespace, needed: bool = True) -> Project:
     """Load the project that the arguments name, as the workflow does.
+
+    Args:
+        args: what `project_arguments` declares.
+        needed: whether there must be one; else a folder without a configuration stands for the library's catalog alone.
 
     Raises:
         InputError: no configuration there, or a wrong one.
     """
     file = own_file(args.directory, args.directory)
-    if not file.exists():
-        raise InputError("no configuration", where=str(file), do="Run this in the project's folder, or give --directory")
+    if needed and not file.exists():
+        do = "Run this in a checkout of crosslign, or name its folder: --directory"
+        raise InputError("no project here", where=str(file), why="the command reads a project's configuration", do=do)
     overrides = [override.partition("=") for override in args.config]
     for key, equals, _ in overrides:
         if not equals:
             do = "Write KEY=VALUE; what is no setting stands before --config, or behind `--`"
             raise InputError(f"--config {key!r} has no value", do=do)
     over = [args.configfile] if args.configfile else []
-    settings = read_settings([file, *over], parsed([(key, value) for key, _, value in overrides]))
+    settings = read_settings([*filter(Path.exists, [file]), *over], parsed([(key, value) for key, _, value in overrides]))
     if args.directory.resolve() != Path.cwd():
         settings["results"] = str(args.directory / settings["results"])
     return load_project(args.directory, settings)

@@ -16,7 +16,17 @@ from typing import Any
 
 from crosslign.config import graph
 from crosslign.config.catalog import hints_text
-from crosslign.config.mining import mine_recipe, mined_members, pairs_recipe, reading, search_recipe, texts_recipe, vectors_recipe
+from crosslign.config.mining import (
+    calibration_recipe,
+    mine_recipe,
+    mined_members,
+    pairs_recipe,
+    reading,
+    search_recipe,
+    sides_of,
+    texts_recipe,
+    vectors_recipe,
+)
 from crosslign.config.project import Project
 from crosslign.config.versions import job_versions
 from crosslign.errors import InputError
@@ -56,12 +66,14 @@ class Mined:
         recipe: of the mining.
         pairs: Parquet file of the pairs.
         sides: sentences and vectors of each side.
+        calibration: what planted pairs say, where there are any.
         work: folder of what was needed on the way.
     """
 
     recipe: Mapping[str, Any]
     pairs: Path
     sides: Mapping[str, tuple[Path, Path]]
+    calibration: Path | None
     work: Path
 
     def forget(self) -> None:
@@ -137,7 +149,7 @@ def mine_files(project: Project, entry: Mapping[str, Any], outputs: Mapping[str,
     if recipe["system"] not in project.encoders:
         do = "Name a trained system in an entry of `mine:` (docs/mine-your-own.md)"
         raise InputError("two files are read by a base encoder", where="--encoder", why=f"{recipe['system']} is a trained system", do=do)
-    for side in MINED_SIDES:
+    for side in sides_of(recipe):
         if not Path(recipe[side]["file"]).is_file():
             raise InputError("file is missing, or no file", where=recipe[side]["file"])
     first = next(iter(outputs.values()))
@@ -147,23 +159,32 @@ def mine_files(project: Project, entry: Mapping[str, Any], outputs: Mapping[str,
     with only_one(work / "mine"):
         steps = Steps(work)
         _prepare(project, recipe["encoders"][0], steps)
-        _mine(project, recipe, steps, (written := {"parquet": work / "pairs.parquet", **outputs}))
-    return Mined(recipe, written["parquet"], {side: (work / f"{side}.parquet", work / f"{side}.npy") for side in MINED_SIDES}, work)
+        calibration = first.with_name(f"{first.name}.calibration.json") if "plants" in recipe else None
+        _mine(project, recipe, steps, (written := {"parquet": work / "pairs.parquet", **outputs}), calibration)
+    sides = {side: (work / f"{side}.parquet", work / f"{side}.npy") for side in MINED_SIDES}
+    return Mined(recipe, written["parquet"], sides, calibration, work)
 
 
-def _mine(project: Project, recipe: Mapping[str, Any], steps: Steps, outputs: Mapping[str, Path]) -> None:
-    """Run the four steps of mining."""
+def _mine(project: Project, recipe: Mapping[str, Any], steps: Steps, outputs: Mapping[str, Path], calibration: Path | None) -> None:
+    """Run the steps of mining."""
     work, threads, gpu = steps.work, recipe["threads"], {"gpu": min(1, len(visible_gpus(os.environ)))}
     root, encoder = work.parent, project.paths.encoder(recipe["encoders"][0])
     members = {name: str(folder) for name, folder in mined_members(project, recipe).items()}
-    texts = {side: work / f"{side}.parquet" for side in MINED_SIDES}
-    vectors = {side: work / f"{side}.npy" for side in MINED_SIDES}
-    for side in MINED_SIDES:
-        steps.run("mine_texts", texts_recipe(recipe, side), {"file": Path(recipe[side]["file"])}, {"rows": texts[side]}, root)
-    for side in MINED_SIDES:
-        given = {"encoder": encoder, "texts": texts[side]}
+    texts = {side: work / f"{side}.parquet" for side in sides_of(recipe)}
+    vectors = {side: work / f"{side}.npy" for side in texts}
+    for side, rows in texts.items():
+        steps.run("mine_texts", texts_recipe(recipe, side), {"file": Path(recipe[side]["file"])}, {"rows": rows}, root)
+    for side, rows in texts.items():
+        given = {"encoder": encoder, "texts": rows}
         own: dict[str, Any] = {"members": members, "work": str(work / "encoding"), "threads": threads}
         steps.run("mine_embed", vectors_recipe(recipe, side), given, {"matrix": vectors[side]}, root, gpu, **own)
     near, read = {"neighbours": work / "neighbours.safetensors"}, {f"{side}_texts": texts[side] for side in MINED_SIDES}
-    steps.run("mine_search", search_recipe(recipe), {**vectors, **read}, near, root, gpu, work=str(work / "search"), threads=threads)
-    steps.run("mine_pairs", pairs_recipe(recipe), {**near, **texts}, outputs, root)
+    own = {side: vectors[side] for side in MINED_SIDES}
+    steps.run("mine_search", search_recipe(recipe), {**own, **read}, near, root, gpu, work=str(work / "search"), threads=threads)
+    chosen_by: dict[str, Path] = {}
+    if calibration:
+        given = {**near, **vectors, **{f"{side}_texts": path for side, path in texts.items()}}
+        steps.run("mine_calibrate", calibration_recipe(recipe), given, {"calibration": calibration}, root)
+        chosen_by = {"calibration": calibration}
+    own = {side: texts[side] for side in MINED_SIDES}
+    steps.run("mine_pairs", pairs_recipe(recipe), {**near, **own, **chosen_by}, outputs, root)

@@ -252,7 +252,7 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
     Raises:
         InputError: a row is compared with one that is not there.
     """
-    entry = dict(project.tables[table])
+    entry = {key: value for key, value in project.tables[table].items() if key != "on_request"}
     rows, columns = entry["rows"], entry["columns"]
     baseline_rows(rows)
     shared = {key: entry[key] for key in SHARED if key in entry}

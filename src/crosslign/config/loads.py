@@ -295,5 +295,5 @@ LOADS: Mapping[str, Callable[[Project, Wildcards], Load]] = {
     **dict.fromkeys(EMBED_RULES, lambda p, w: Load(corpus_mb(p, w["text_set"]), parameters(p, w["run"]))),
     "score": _scoring,
     "measure_overlap": _overall,
-    **dict.fromkeys(("mine_texts", "mine_embed", "mine_search", "mine_pairs"), _mining),
+    **dict.fromkeys(("mine_texts", "mine_embed", "mine_search", "mine_calibrate", "mine_pairs"), _mining),
 }

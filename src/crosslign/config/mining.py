@@ -16,7 +16,7 @@ from crosslign.config.switched_off import switched_off
 from crosslign.config.targets import GROUPS
 from crosslign.config.uses import why_missing
 from crosslign.errors import InputError
-from crosslign.paths import MINED_SIDES
+from crosslign.paths import MINED_SIDES, PLANT_SIDES
 from crosslign.registry import nearest
 
 DEFAULTS: dict[str, Any] = {
@@ -119,12 +119,34 @@ def _check_languages(members: Mapping[str, Path], run: str, entry: Mapping[str, 
             raise InputError(f"no encoder of {run} reads the language {lang!r}", where=f"{where}.{side}.lang", why=why)
 
 
+def _check_calibration(entry: Mapping[str, Any], where: str) -> None:
+    """Refuse more than one way to a threshold, and one by planted pairs without these."""
+    given = [key for key in ("threshold", "precision", "recall") if entry.get(key) is not None]
+    if len(given) > 1:
+        raise InputError(f"{' and '.join(given)} at once", where=where, why="each of them is a threshold", do="Keep one")
+    if given and given != ["threshold"] and "plants" not in entry:
+        do = "Name two files of known translations that stand in neither side: `plants: {source: dev.de, target: dev.en}`"
+        raise InputError(f"{given[0]} without plants", where=where, why="planted pairs tell it", do=do)
+
+
+def _plants(entry: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the two sides of an entry's planted pairs, as the user's own are written."""
+    if "plants" not in entry:
+        return {}
+    return {f"plant_{side}": {"file": entry["plants"][side], "lang": entry[side]["lang"]} for side in MINED_SIDES}
+
+
+def sides_of(recipe: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the sides that are read and encoded: the user's two, and the plants', if any."""
+    return (*MINED_SIDES, *(PLANT_SIDES if "plants" in recipe else ()))
+
+
 def mine_recipe(project: Project, name: str) -> dict[str, Any]:
     """Return the resolved recipe of one mining: what enters `params:` and lineage.
 
     Returns:
         mine, run, system, checkpoint, encoders (base encoders that compute), readout, readout_entry, source and target (file, lang),
-        limit (lines of a side that this scale reads, or None), and all of `DEFAULTS`.
+        limit (lines of a side that this scale reads, or None), all of `DEFAULTS`, and with plants plant_source and plant_target.
 
     Raises:
         InputError: no such entry, a system, seed, checkpoint or readout that does not exist, or a language that the system does not
@@ -137,6 +159,7 @@ def mine_recipe(project: Project, name: str) -> dict[str, Any]:
     if entry["search_options"] and entry["backend"] != "faiss_ivf_pq":
         do = "Take them out, or choose backend: faiss_ivf_pq"
         raise InputError(f"the backend {entry['backend']} has no options", where=f"{where}.search_options", do=do)
+    _check_calibration(entry, where)
     run, system = _run(project, entry["system"], f"{where}.system")
     untrained = is_untrained(project, system)
     own = project.encoders[system]["readout"] if untrained else entry_of(project, system)["readout"]
@@ -146,6 +169,7 @@ def mine_recipe(project: Project, name: str) -> dict[str, Any]:
     _check_languages(mined_members(project, recipe), run, entry, where)
     return {
         **entry,
+        **_plants(entry),
         **recipe,
         "mine": name,
         "system": system,
@@ -162,7 +186,8 @@ def _step(recipe: Mapping[str, Any], *keys: str) -> dict[str, Any]:
 
 def texts_recipe(recipe: Mapping[str, Any], side: str) -> dict[str, Any]:
     """Return what reading one side takes of a mining's recipe."""
-    return {**_step(recipe, "dedup", "limit", "licence"), "side": side, **recipe[side]}
+    own = {"dedup": "id"} if side in PLANT_SIDES else {}  # line n of the one belongs to line n of the other
+    return {**_step(recipe, "dedup", "limit", "licence"), **own, "side": side, **recipe[side]}
 
 
 def vectors_recipe(recipe: Mapping[str, Any], side: str) -> dict[str, Any]:
@@ -178,7 +203,12 @@ def search_recipe(recipe: Mapping[str, Any]) -> dict[str, Any]:
 def pairs_recipe(recipe: Mapping[str, Any]) -> dict[str, Any]:
     """Return what choosing pairs takes of a mining's recipe."""
     keys = ("run", "checkpoint", "readout", "embeddings", "dedup", "k", "margin", "encoders", "retrieval", "threshold", "output", "backend")
-    return _step(recipe, *keys)
+    return _step(recipe, *keys, *(key for key in ("precision", "recall") if key in recipe))
+
+
+def calibration_recipe(recipe: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what hiding and finding plants takes of a mining's recipe."""
+    return _step(recipe, "margin", "retrieval")
 
 
 def reading(recipe: Mapping[str, Any]) -> str:
@@ -193,6 +223,11 @@ def side_file(project: Project, recipe: Mapping[str, Any], side: str) -> Path:
     return project.root / Path(recipe[side]["file"]).expanduser()
 
 
+def _key(side: str) -> str:
+    """Return the key of an entry under which the file of a side stands."""
+    return side.replace("plant_", "plants.") if side in PLANT_SIDES else f"{side}.file"
+
+
 def require_there(project: Project, name: str) -> None:
     """Check that what an entry of `mine:` reads is there: its two files, and the data and encoders of its system.
 
@@ -200,11 +235,11 @@ def require_there(project: Project, name: str) -> None:
         InputError: names what is not.
     """
     recipe, where = mine_recipe(project, name), f"config/config.yaml: mine.{name}"
-    for side in MINED_SIDES:
+    for side in sides_of(recipe):
         file = side_file(project, recipe, side)
         if not file.is_file():
             what = "a folder, not a file of sentences" if file.is_dir() else "file is missing"
-            raise InputError(what, where=f"{where}.{side}.file", why=str(file))
+            raise InputError(what, where=f"{where}.{_key(side)}", why=str(file))
     untrained = is_untrained(project, recipe["system"])
     needed = ("encoder", recipe["encoders"][0]) if untrained else ("system", recipe["system"])
     if reason := why_missing(project, *needed):

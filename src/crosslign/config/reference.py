@@ -128,6 +128,12 @@ def _explained(implementation: Mapping[str, Any], docstring: str) -> dict[str, A
     return {"description": " ".join(what.split()), **implementation, "properties": options}
 
 
+def summaries(section: str) -> list[tuple[str, str]]:
+    """Return name and first line of the docstring of each implementation of a section of options.yaml, sorted by name."""
+    names = load_yaml(SCHEMAS / "options.yaml").content["$defs"][section]["properties"]
+    return [(name, _docstring(PACKAGES[section], name).partition("\n")[0]) for name in sorted(names)]
+
+
 def reference(folder: Path) -> str:
     """Return the reference as Markdown.
 

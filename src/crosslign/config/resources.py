@@ -34,7 +34,7 @@ STAND_IN_RULE = "write_stand_in"
 RULES = (
     "fetch", "prepare_encoder", "build_corpus", "build_evaluation", "fetch_model", "build_view", "build_examples", "measure_overlap",
     "tokenise", "train_system", "embed", "embed_large", "score", "count_rows", "make_table", "draw_figure", "write_overview",
-    "write_report", "mine_texts", "mine_embed", "mine_search", "mine_pairs",
+    "write_report", "mine_texts", "mine_embed", "mine_search", "mine_calibrate", "mine_pairs",
 )  # fmt: skip
 """Names of the workflow's rules whose jobs do something; the synthetic data of each source has one more."""
 TOKENISING = 4
@@ -99,6 +99,7 @@ def _asked(rule: str, load: Load) -> Need:
         "mine_texts": (2000 + 2 * text, 60, text),
         "mine_embed": (4000 + 8 * model, 720, vectors),
         "mine_search": (8000 + 2 * vectors, 1440, vectors),
+        "mine_calibrate": (8000 + 3 * vectors, 720, 0),
         "mine_pairs": (3000 + 2 * text, 60, text),
     }
     memory, minutes, disk = asked.get(stage_of(rule), (2000, SHORTEST, 0))

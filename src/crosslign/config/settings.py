@@ -83,7 +83,7 @@ def read_settings(files: Sequence[Path], given: Mapping[str, Any]) -> dict[str, 
     settings: dict[str, Any] = dict(DEFAULTS)
     for layer in [*layers, command_line]:
         settings = _laid_over(settings, layer)
-        if "papers" in layer and "targets" not in layer and layer is not layers[0] and "all" not in settings["targets"]:
+        if "papers" in layer and "targets" not in layer and layer is not next(iter(layers), None) and "all" not in settings["targets"]:
             settings["targets"] = [*layer["papers"], *(target for target in settings["targets"] if target in PAGES)]
     settings["results"] = str(with_home(settings["results"]))
     return settings

@@ -63,7 +63,7 @@ def write_tsv(path: Path, tables: Tables, schema: pa.Schema, about: About) -> No
 
 def write_tmx(path: Path, tables: Tables, schema: pa.Schema, about: About) -> None:
     """Write TMX 1.4: a unit a pair, with its score and lines as properties; the head names the encoder."""
-    from crosslign import __version__
+    from crosslign.version import __version__
 
     with open(path, "w", encoding="utf-8", newline="\n") as out:
         xml = XMLGenerator(out, "utf-8", short_empty_elements=True)

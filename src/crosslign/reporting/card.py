@@ -12,6 +12,7 @@ from ruamel.yaml import YAML
 from crosslign.files import read_json, write_text
 from crosslign.files.lineage import lineage_path, sidecar_if_there
 from crosslign.tasks.records import check_value
+from crosslign.version import __version__
 
 PAPERS = {
     "msimcse": "Wang, Wu and Neubig (2022): English Contrastive Learning Can Learn Universal Cross-lingual Sentence Embeddings. EMNLP.",
@@ -43,7 +44,7 @@ vectors = encode(model, ["…"], ["{lang}"], {readout})
 ```"""
 """How the vectors of a system are got whose readout `write_modules` leaves out."""
 
-CITATION = "The crosslign developers (2026): crosslign, version 0.1.0 (CITATION.cff)."
+CITATION = f"The crosslign developers (2026): crosslign, version {__version__} (CITATION.cff)."
 
 
 def _yaml(content: Mapping[str, Any]) -> str:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from crosslign.files.records import read_json
 from crosslign.jobs.job import Job
+from crosslign.mining.calibration import asked_threshold
 from crosslign.mining.neighbour_files import read_neighbours
 from crosslign.mining.pairs import write_pairs
 from crosslign.stages import STAGES
@@ -12,6 +14,11 @@ from crosslign.stages import STAGES
 def mine_pairs(job: Job) -> None:
     """Choose pairs and write them with their sentences."""
     recipe = job.params["recipe"]
+    threshold = recipe["threshold"]
+    if "calibration" in job.inputs and (recipe.get("precision") or recipe.get("recall")):
+        threshold = asked_threshold(
+            read_json(job.inputs["calibration"]), recipe.get("precision"), recipe.get("recall"), job.inputs["calibration"]
+        )
     with job.publish("mined pairs") as (out, counts):
         counts.update(
             write_pairs(
@@ -20,7 +27,7 @@ def mine_pairs(job: Job) -> None:
                 out,
                 margin=recipe["margin"],
                 retrieval=recipe["retrieval"],
-                threshold=recipe["threshold"],
+                threshold=threshold,
                 only_above=recipe["output"] == "above_threshold",
                 encoders=recipe["encoders"],
             )

@@ -51,7 +51,6 @@ def test_two_files_become_pairs_beside_the_output_and_encoders_stay_in_the_cache
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["a.txt", "b.txt"], "no output"),
         (["a.txt", "b.txt", "c.txt"], "3 names"),
         (["a.txt", "b.txt", "-o", "b.txt", "--format", "tsv"], "the output is one of the two files"),
         (["a.txt", "b.txt", "-o", "p.tsv", "--encoder", "me5_smal"], "did you mean 'me5_small'"),
@@ -59,6 +58,9 @@ def test_two_files_become_pairs_beside_the_output_and_encoders_stay_in_the_cache
         (["a.txt", "b.txt", "-o", "p.tsv", "--encoder", "QS-P"], "--encoder: two files are read by a base encoder"),
         (["a.txt", "gone.txt", "-o", "p.tsv"], "gone.txt: file is missing"),
         (["a.txt", "b.txt", "-o", "p.doc"], "no format is called '.doc'"),
+        (["a.txt", "b.txt", "-o", "p.tsv", "--precision", "0.9"], "precision without plants"),
+        (["a.txt", "b.txt", "-o", "p.tsv", "--recall", "90", "--plants", "a.txt", "b.txt"], "between 0 and 1, not 90"),
+        (["a.txt", "b.txt", "-o", "p.tsv", "--plants", "gone.de", "b.txt"], "gone.de: file is missing"),
         (["a.txt", "b.txt", "-o", "p.tmx"], "tmx needs the two languages"),
     ],
 )
@@ -66,6 +68,32 @@ def test_what_cannot_be_is_said_before_anything_is_written(folder, capsys, argum
     assert main(["mine", *arguments]) == 2
     assert said in capsys.readouterr().err
     assert sorted(path.name for path in folder.iterdir()) == ["a.txt", "b.txt"]
+
+
+def test_pairs_go_to_pairs_tsv_where_nobody_names_an_output_and_nothing_of_others_is_replaced(folder, capsys):
+    (folder / "pairs.tsv").write_text("mine\n")
+    assert main(["mine", "a.txt", "b.txt", *TINY]) == 2
+    assert "pairs.tsv: a file that no mining wrote would be replaced. Name the output: -o FILE" in capsys.readouterr().err
+    assert (folder / "pairs.tsv").read_text() == "mine\n"
+
+
+def test_known_pairs_are_hidden_and_told_of(folder, capsys):
+    """By an encoder with random weights, which pairs equal sentences: the two sides share words as translations would."""
+    for name, words in (("a.txt", "alone left"), ("b.txt", "other right")):
+        one, two = words.split()
+        lines = [f"number {row} of both" for row in range(60)] + [f"{one} {two} {row * row}" for row in range(60)]
+        (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for name in ("p.txt", "q.txt"):
+        (folder / name).write_text("".join(f"{row} plants and {row}\n" for row in range(60)), encoding="utf-8")
+    assert main(["mine", "a.txt", "b.txt", *TINY, "-o", "pairs.tsv", "--plants", "p.txt", "q.txt", "--recall", "0.5"]) == 0
+    said = capsys.readouterr().out
+    assert "60 of 60 known pairs were hidden and looked for (0 stand in the sides, 0 twice among them)" in said
+    calibration = json.loads((folder / "pairs.tsv.calibration.json").read_text())
+    lineage = json.loads((folder / "pairs.tsv.lineage.json").read_text())
+    assert lineage["counts"]["threshold"] in [row["threshold"] for row in calibration["curve"]]
+    written = (folder / "pairs.tsv").read_text(encoding="utf-8").splitlines()[1:]
+    assert len(written) == lineage["counts"]["above_threshold"] > 0
+    assert not (folder / ".pairs.tsv.mining").exists()
 
 
 def test_moses_has_a_file_a_language(tmp_path):

@@ -5,7 +5,19 @@ from pathlib import Path
 import pytest
 
 from crosslign.config.load import load_project
-from crosslign.config.mining import DEFAULTS, mine_recipe, mined_folder, mined_members, side_file
+from crosslign.config.mining import (
+    DEFAULTS,
+    calibration_recipe,
+    mine_recipe,
+    mined_folder,
+    mined_members,
+    pairs_recipe,
+    search_recipe,
+    side_file,
+    sides_of,
+    texts_recipe,
+    vectors_recipe,
+)
 from crosslign.config.yaml_files import load_yaml
 from crosslign.errors import InputError
 
@@ -108,3 +120,31 @@ def test_what_is_wrong_is_said(entry, message):
 def test_an_unknown_name_shows_the_nearest():
     with pytest.raises(InputError, match="did you mean 'my_mine'"):
         mine_recipe(project(system="QS-P"), "my_mien")
+
+
+PLANTS = {"source": "dev.de", "target": "dev.en"}
+
+
+def test_plants_are_two_more_sides_read_line_by_line_and_change_no_recipe_of_the_two():
+    plain, planted = mine_recipe(project(), "my_mine"), mine_recipe(project(plants=PLANTS, precision=0.95), "my_mine")
+    assert sides_of(plain) == ("source", "target")
+    assert sides_of(planted) == ("source", "target", "plant_source", "plant_target")
+    read = texts_recipe(planted, "plant_target")
+    assert (read["file"], read["lang"], read["dedup"]) == ("dev.en", "en", "id")
+    for recipe in (search_recipe, lambda one: texts_recipe(one, "source"), lambda one: vectors_recipe(one, "target")):
+        assert recipe(plain) == recipe(planted)
+    assert pairs_recipe(planted) == {**pairs_recipe(plain), "precision": 0.95}
+    assert calibration_recipe(planted) == {"mine": "my_mine", "margin": "ratio", "retrieval": "max"}
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"precision": 0.95}, "precision without plants"),
+        ({"recall": 0.95, "precision": 0.9, "plants": PLANTS}, "precision and recall at once"),
+        ({"threshold": 1.05, "precision": 0.9, "plants": PLANTS}, "threshold and precision at once"),
+    ],
+)
+def test_there_is_one_way_to_a_threshold(entry, message):
+    with pytest.raises(InputError, match=message):
+        project(**entry)

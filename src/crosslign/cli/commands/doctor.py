@@ -31,9 +31,14 @@ from crosslign.slurm.profile import OWN_PROFILE, places
 
 OK, NOTE, BAD = "ok", "note", "bad"
 NEEDED = ("torch", "transformers", "snakemake")
-MISSING = "not installed: pip install -r envs/requirements.lock"
 Finding = tuple[str, str, str]
 """State, what was looked at, what was found and what to do."""
+
+
+def missing(package: str) -> str:
+    """Say how a package is installed: with the locked ones of a checkout, or alone."""
+    lock = Path("envs", "requirements.lock")
+    return f"not installed: pip install {f'-r {lock}' if lock.exists() else package}"
 
 
 def python_and_packages() -> Iterator[Finding]:
@@ -45,9 +50,9 @@ def python_and_packages() -> Iterator[Finding]:
             other = unknown_version(package) if package in ENGINE else ""
             yield (NOTE if other else OK), package, other or metadata.version(package)
         except metadata.PackageNotFoundError:
-            yield (BAD if package in NEEDED else NOTE), package, MISSING
+            yield (BAD if package in NEEDED else NOTE), package, missing(package)
     if util.find_spec("faiss") is None:  # conda and pip call its package otherwise
-        yield NOTE, "faiss", MISSING
+        yield NOTE, "faiss", missing("faiss-cpu")
         return
     import faiss
 
@@ -186,7 +191,7 @@ class Doctor:
 
     def run(self, args: Namespace) -> int:
         """Print what was found; 1 where something stands in the way."""
-        project = read_project(args)
+        project = read_project(args, needed=args.sources)
         if args.sources:
             return _sources(project, args.targets or project.settings["targets"])
         checks = (python_and_packages(), devices(), storage(project.paths.results, project.mirrors), network(), scheduler(most(project)[1]))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.cli import COMMANDS
-from crosslign.cli.project import project_arguments, project_folder, read_project
+from crosslign.cli.project import project_arguments, read_project
 from crosslign.config.mining import DEFAULTS, mine_recipe, reading, require_there
 from crosslign.config.settings import own_file
 from crosslign.console import number_of
@@ -22,6 +22,7 @@ from crosslign.durations import duration
 from crosslign.errors import InputError
 from crosslign.files.lineage import lineage_path
 from crosslign.files.records import read_json
+from crosslign.mining.expected import calibration_lines
 from crosslign.mining.formats import FILES
 from crosslign.mining.summary import cut_text, summary_lines
 from crosslign.paths import MINED_FORMATS, MINED_SIDES
@@ -41,7 +42,7 @@ def _run(command: Sequence[str], folder: Path) -> int:
             signal.signal(signal.SIGTERM, before[1])
 
 
-def _said(recipe: Mapping[str, Any], sides: Mapping[str, tuple[Path, Path]], pairs: Path) -> Iterator[str]:
+def _said(recipe: Mapping[str, Any], sides: Mapping[str, tuple[Path, Path]], pairs: Path, calibration: Path | None) -> Iterator[str]:
     """Yield what a finished mining is to be told by."""
     yield f"encoder: {reading(recipe)}"
     for side, (texts, vectors) in sides.items():
@@ -53,9 +54,13 @@ def _said(recipe: Mapping[str, Any], sides: Mapping[str, tuple[Path, Path]], pai
         yield f"the search was approximate: recall@{recipe['k']} {counts['recall_at_k']:.4f} on a sample"
     if counts["threshold"] is not None:
         yield f"{counts['above_threshold']:,} of {number_of(counts['pairs'], 'pair')} above the threshold ({counts['threshold']})"
+    if calibration:
+        yield from calibration_lines(read_json(calibration), recipe.get("precision"), recipe.get("recall"), counts["threshold"])
     yield from summary_lines(pairs)
 
 
+OUTPUT = Path("pairs.tsv")
+"""Pairs of two files, where no other output is named."""
 ENDINGS = {".tsv": "tsv", ".parquet": "parquet", ".tmx": "tmx"}
 """Formats by the ending of an output's name."""
 
@@ -93,11 +98,20 @@ class Mine:
         )
         parser.add_argument("--allow-tiny", action="store_true", help="at a scale of synthetic data: read with its tiny encoder")
         files = parser.add_argument_group("of two files")
-        files.add_argument("-o", "--output", type=Path, help="pairs.tsv, pairs.parquet, pairs.tmx; what comes on the way lies beside it")
+        files.add_argument("-o", "--output", type=Path, help=f".tsv, .parquet or .tmx; work files lie beside it (default: {OUTPUT})")
         files.add_argument("--encoder", default=DEFAULTS["system"], help=f"a base encoder of the catalog (default: {DEFAULTS['system']})")
         files.add_argument("--format", choices=sorted(FILES), help="in the place of the output's ending; moses: two files, OUT.<language>")
         files.add_argument("--langs", nargs=2, metavar="LANG", help="languages of the files, such as de en (TMX and moses need them)")
         files.add_argument("--threshold", type=float, help="write pairs with this score or more alone (default: all)")
+        files.add_argument(
+            "--plants",
+            nargs=2,
+            metavar="FILE",
+            help="known translations, line by line, to hide among the two files: how right are the pairs?",
+        )
+        asked = files.add_mutually_exclusive_group()
+        asked.add_argument("--precision", type=float, help="with --plants: the threshold follows, such as 0.95")
+        asked.add_argument("--recall", type=float, help="with --plants: the threshold follows from the share of translations to be found")
         files.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="threads (default: the cores of this machine)")
         entry = parser.add_argument_group("of an entry")
         entry.add_argument("--cores", default="all", help="cores for the whole run (default: all)")
@@ -121,27 +135,33 @@ class Mine:
         from crosslign.cli.two_files import cache_folder, mine_files
 
         start = time.monotonic()
-        if args.output is None:
-            raise InputError("no output", where="crosslign mine", do="Say for example -o pairs.tsv")
+        if args.output is None and OUTPUT.exists() and not lineage_path(OUTPUT).exists():
+            raise InputError("a file that no mining wrote would be replaced", where=str(OUTPUT), do="Name the output: -o FILE")
         langs = args.langs or ["und", "und"]
         sides = {
             side: {"file": str(Path(name).absolute()), "lang": lang}
             for side, name, lang in zip(MINED_SIDES, args.names, langs, strict=True)
         }
-        outputs = {name: path.absolute() for name, path in output_files(args.output, args.format, langs).items()}
+        outputs = {name: path.absolute() for name, path in output_files(args.output or OUTPUT, args.format, langs).items()}
         if clash := [side["file"] for side in sides.values() if Path(side["file"]) in outputs.values()]:
             raise InputError("the output is one of the two files", where=clash[0])
         entry = {**DEFAULTS, **sides, "system": args.encoder, "threads": max(1, args.threads), "allow_tiny": args.allow_tiny}
         if args.threshold is not None:
             entry |= {"threshold": args.threshold, "output": "above_threshold"}
-        args.directory = project_folder(args.directory)
+        if args.plants:
+            entry["plants"] = dict(zip(MINED_SIDES, (str(Path(name).absolute()) for name in args.plants), strict=True))
+        for key in ("precision", "recall"):
+            if (asked := getattr(args, key)) is not None:
+                if not 0 < asked < 1:
+                    raise InputError(f"a share between 0 and 1, not {asked}", where=f"--{key}")
+                entry |= {key: asked, "output": "above_threshold"}
         args.config = [*args.config, f"results={cache_folder()}", "papers=[quickstart]"]
-        mined = mine_files(read_project(args), entry, outputs)
-        for line in _said(mined.recipe, mined.sides, mined.pairs):
+        mined = mine_files(read_project(args, needed=False), entry, outputs)
+        for line in _said(mined.recipe, mined.sides, mined.pairs, mined.calibration):
             print(line)
         mined.forget()
         print(f"done in {duration(time.monotonic() - start)}:")
-        for path in outputs.values():
+        for path in [*outputs.values(), *filter(None, [mined.calibration])]:
             print(f"  {path}")
         return 0
 
@@ -166,7 +186,8 @@ class Mine:
         code = _run(command, args.directory)
         if not code and not args.dry_run:
             sides = {side: (project.paths.mined_texts(name, side), project.paths.mined_embeddings(name, side)) for side in MINED_SIDES}
-            for line in _said(recipe, sides, project.paths.mined(name, "parquet")):
+            calibration = project.paths.mined_calibration(name) if "plants" in recipe else None
+            for line in _said(recipe, sides, project.paths.mined(name, "parquet"), calibration):
                 print(line)
             if recipe["limit"]:
                 print(f"of the first {recipe['limit']:,} lines of each file alone: the scale is {project.settings['scale']}")

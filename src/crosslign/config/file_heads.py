@@ -1,0 +1,82 @@
+"""Beginnings of large files (`head: 300 MB` of a corpus): each is a file of its source, beside the whole one, which is then not fetched."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from crosslign.config.catalog import file_names, source_kind
+from crosslign.errors import InputError
+
+UNITS = {"kB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}
+IN_LINES = ("json_lines", "text_lines", "tsv")
+"""Readers of which each row is one line of one file: what is cut off is one line."""
+NOT_IN_LINES = (".zip", ".whl", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".zst", ".parquet")
+
+Entries = Mapping[str, Mapping[str, Any]]
+
+
+def head_bytes(said: str) -> int:
+    """Return the bytes of `300 MB`."""
+    number, unit = said.split()
+    return int(float(number) * UNITS[unit])
+
+
+def _whole(file: Mapping[str, Any]) -> int:
+    return int(file.get("bytes") or file["about_bytes"])
+
+
+def _head_of(file: Mapping[str, Any], said: str) -> dict[str, Any]:
+    """Return the entry of a file's beginning; its `about_bytes` is the size of the whole."""
+    size, path, name = head_bytes(said), file.get("path", file["name"]), f"head{said.replace(' ', '')}-{file['name']}"
+    return {"name": name, "of": file["name"], "path": path, "bytes": size, "head": size, "about_bytes": _whole(file)}
+
+
+def _refuse(name: str, entry: Mapping[str, Any], source: Mapping[str, Any], files: Mapping[str, Mapping[str, Any]]) -> None:
+    """Refuse a beginning that could not be read, or whose whole is of unknown size."""
+    where = f"corpora.{name}.head"
+    if entry["reader"] not in IN_LINES:
+        raise InputError(f"{entry['reader']} reads whole files", where=where, why=f"of a beginning: {', '.join(IN_LINES)}")
+    if source_kind(source) != "url":
+        raise InputError("this source gives whole files", where=where, why=f"{source_kind(source)}; of a beginning: url")
+    for file in files:
+        if file.endswith(NOT_IN_LINES):
+            raise InputError(f"{file} is no text in lines", where=where, why="a cut archive cannot be opened")
+        if not files[file].get("bytes") and not files[file].get("about_bytes"):
+            raise InputError(f"nobody said how large {file} is", where=where, do="Write `about_bytes` of it")
+
+
+def with_heads(sources: Entries, corpora: Entries, *, stand_in: bool) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Return sources with the beginnings that corpora ask for among their files, and corpora that read these.
+
+    A file that is not larger than what is asked of it is read whole, as are synthetic files.
+
+    Args:
+        sources: with their files.
+        corpora: entries; those with `head` name their files afterwards.
+        stand_in: whether this scale writes its own sources: nothing is fetched then, and `head` says nothing.
+
+    Raises:
+        InputError: a reader, source or file that a beginning is not possible of.
+    """
+    made: dict[str, Any] = {name: dict(source) for name, source in sources.items()}
+    found: dict[str, Any] = dict(corpora)
+    for name, entry in corpora.items():
+        if "head" not in entry:
+            continue
+        found[name] = {key: value for key, value in entry.items() if key != "head"}
+        if entry.get("source") not in sources:
+            continue  # refused elsewhere, by its name
+        source = made[entry["source"]]
+        known = {file["name"]: file for file in source["files"]}
+        files = {file: known[file] for file in file_names(source, entry) if file in known}
+        _refuse(name, entry, source, files)
+        if stand_in:
+            continue
+        size = head_bytes(entry["head"])
+        heads = {file: _head_of(known[file], entry["head"]) for file in files if _whole(known[file]) > size}
+        if not heads:
+            continue
+        source["files"] = [*source["files"], *(head for head in heads.values() if head["name"] not in known)]
+        found[name] = {**entry, "files": [heads[file]["name"] if file in heads else file for file in file_names(source, entry)]}
+    return made, found

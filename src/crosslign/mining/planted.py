@@ -1,0 +1,162 @@
+"""Known pairs of translations, hidden among a user's two sides and found again by the retrieval that the user chose.
+
+Each plant is hidden three times: with its translation, its source alone, and its target alone. What a retrieval does with a sentence whose
+translation is there, and with one whose translation is not, is then known of sentences that nobody had to read.
+
+A few are hidden at a time, so that the sides stay what they are; the search of the sides themselves is not repeated: best lists of all
+rows together are those of the sides, with the plants merged in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from crosslign.errors import InputError
+from crosslign.mining.knn import Neighbours, neighbours
+from crosslign.mining.margin import Margin, Retrieval, mine
+
+SHARE = 0.05
+"""Share of the smaller side that is hidden at a time, at most."""
+FEWEST = 8
+"""Plants of one kind that are hidden at a time, at least."""
+LEAST = 50
+"""Plants without which nothing is estimated."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """At which score each plant was found; -inf where it was not. All float64 [p].
+
+    Attributes:
+        right: planted pair, its two sentences as one pair.
+        source_wrong, target_wrong: planted pair, its source (its target) in a pair with something else.
+        lone_source, lone_target: source or target whose translation was not hidden, in any pair.
+        near_source, near_target: mean cosine of the lone sentence to its neighbours but the nearest.
+    """
+
+    right: np.ndarray
+    source_wrong: np.ndarray
+    target_wrong: np.ndarray
+    lone_source: np.ndarray
+    lone_target: np.ndarray
+    near_source: np.ndarray
+    near_target: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.right)
+
+
+@dataclass(frozen=True)
+class Sides:
+    """Vectors of the user's two sides and of the plants, row i of both plants' matrices being translations.
+
+    Attributes:
+        sources, targets, plant_sources, plant_targets: `.npy` files or matrices [n, d], as `neighbours` takes them.
+        rows: rows of the plants' sources and of their targets that take part, in pairs.
+    """
+
+    sources: Path | np.ndarray
+    targets: Path | np.ndarray
+    plant_sources: Path | np.ndarray
+    plant_targets: Path | np.ndarray
+    rows: tuple[np.ndarray, np.ndarray]
+
+
+def typical(scores: np.ndarray) -> np.ndarray:
+    """Return the mean cosine of each row's neighbours but the nearest, which may be its translation: float64 [n]."""
+    return np.asarray((scores[:, 1:] if scores.shape[1] > 1 else scores).mean(axis=1, dtype=np.float64))
+
+
+def _merged(lists: Sequence[tuple[np.ndarray, np.ndarray]], k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Join best lists of the same rows (indices, cosines), those of lower indices first, to the best k."""
+    indices, scores = (np.concatenate(parts, axis=1) for parts in zip(*lists, strict=True))
+    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    return np.take_along_axis(indices, order, 1), np.take_along_axis(scores, order, 1)
+
+
+def _with_plants(own: tuple[np.ndarray, np.ndarray], plants: tuple[np.ndarray, np.ndarray], k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Merge plants into the best lists of a whole side; only rows that a plant is near to are touched."""
+    indices, scores = own[0].copy(), own[1].copy()
+    near = np.flatnonzero(plants[1][:, 0] > scores[:, -1])
+    if len(near):
+        indices[near], scores[near] = _merged([(indices[near], scores[near]), (plants[0][near], plants[1][near])], k)
+    return indices, scores
+
+
+def _joined(near: Neighbours, sides: Sides, sources: np.ndarray, targets: np.ndarray, device: str | Sequence[str]) -> Neighbours:
+    """Return the neighbours of both sides with some plants behind the user's rows."""
+    n, m = len(near.forward_indices), len(near.backward_indices)
+    k, k_back = near.forward_indices.shape[1], near.backward_indices.shape[1]
+    left, right = sides.rows[0][sources], sides.rows[1][targets]
+    user_plants = neighbours(sides.sources, sides.plant_targets, k, k_back=k_back, target_rows=right, device=device)
+    plants_user = neighbours(sides.plant_sources, sides.targets, k, k_back=k_back, source_rows=left, device=device)
+    among = neighbours(sides.plant_sources, sides.plant_targets, k, k_back=k_back, source_rows=left, target_rows=right, device=device)
+    forward = [
+        _with_plants((near.forward_indices, near.forward_scores), (user_plants.forward_indices + m, user_plants.forward_scores), k),
+        _merged([(plants_user.forward_indices, plants_user.forward_scores), (among.forward_indices + m, among.forward_scores)], k),
+    ]
+    backward = [
+        _with_plants(
+            (near.backward_indices, near.backward_scores), (plants_user.backward_indices + n, plants_user.backward_scores), k_back
+        ),
+        _merged([(user_plants.backward_indices, user_plants.backward_scores), (among.backward_indices + n, among.backward_scores)], k_back),
+    ]
+    parts = [np.concatenate([user, plant]) for lists in (forward, backward) for user, plant in zip(*lists, strict=True)]
+    return Neighbours(parts[0], parts[1], parts[2], parts[3])
+
+
+def _rounds(plants: int, smaller: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """Yield plants that are hidden together: as pairs, as lone sources, as lone targets; each plant is in each of them once."""
+    size = max(FEWEST, int(SHARE * smaller))
+    chunks = np.array_split(rng.permutation(plants), max(3, -(-plants // size)))
+    for number in range(len(chunks)):
+        yield chunks[number], chunks[(number + 1) % len(chunks)], chunks[(number + 2) % len(chunks)]
+
+
+def _highest(items: np.ndarray, scores: np.ndarray, number: int) -> np.ndarray:
+    """Return the highest score of each item, -inf where it has none: float64 [number]."""
+    best = np.full(number, -np.inf)
+    np.maximum.at(best, items, scores)
+    return best
+
+
+def hide(
+    near: Neighbours, sides: Sides, margin: Margin, retrieval: Retrieval, *, seed: int = 42, device: str | Sequence[str] = "cpu"
+) -> Found:
+    """Hide plants and find them.
+
+    Args:
+        near: nearest neighbours of the user's two sides.
+        sides: vectors.
+        margin, retrieval: as `mine` takes them.
+        seed: of which plants are hidden together.
+        device: as `neighbours` takes it.
+
+    Raises:
+        InputError: fewer than 50 plants.
+    """
+    n, m, plants = len(near.forward_indices), len(near.backward_indices), len(sides.rows[0])
+    if plants < LEAST:
+        do = "Name more pairs that are translations of each other and stand in neither side"
+        raise InputError(f"{plants} planted pairs", where="calibration", why=f"at least {LEAST} are needed", do=do)
+    found = {name: np.full(plants, -np.inf) for name in Found.__dataclass_fields__}
+    for paired, lone_sources, lone_targets in _rounds(plants, min(n, m), np.random.default_rng(seed)):
+        sources, targets = np.append(paired, lone_sources), np.append(paired, lone_targets)
+        joined = _joined(near, sides, sources, targets, device)
+        pairs = mine(joined, margin, retrieval)
+        right = (pairs.sources >= n) & (pairs.sources - n == pairs.targets - m) & (pairs.sources < n + len(paired))
+        for side, rows, own, lone in (
+            ("source", sources, pairs.sources - n, lone_sources),
+            ("target", targets, pairs.targets - m, lone_targets),
+        ):
+            planted = own >= 0
+            wrong = _highest(own[planted & ~right], pairs.scores[planted & ~right], len(rows))
+            found[f"{side}_wrong"][paired], found[f"lone_{side}"][lone] = np.split(wrong, [len(paired)])
+        found["right"][paired] = _highest(pairs.sources[right] - n, pairs.scores[right], len(paired))
+        found["near_source"][lone_sources] = typical(joined.forward_scores[n + len(paired) :])
+        found["near_target"][lone_targets] = typical(joined.backward_scores[m + len(paired) :])
+    return Found(**found)
