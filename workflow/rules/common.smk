@@ -8,6 +8,7 @@ from pathlib import Path
 import crosslign
 from crosslign.config import cells, graph
 from crosslign.config.ancestors import lineage_behind
+from crosslign.config.claims import claim_scores, claims_recipe
 from crosslign.config.catalog import hints_text, local_file, source_kind
 from crosslign.config.load import load_project
 from crosslign.config.mining import (
@@ -60,6 +61,7 @@ from crosslign.jobs.hangup import end_on_hangup
 from crosslign.jobs.leases import gpu_note, visible_gpus
 from crosslign.jobs.remaining import Remaining, RemainingHandler
 from crosslign.paths import (
+    CLAIMS_FORMATS,
     FIGURE_FORMATS,
     MINED_FORMATS,
     MINED_SIDES,

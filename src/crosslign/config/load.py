@@ -11,6 +11,7 @@ from typing import Any
 from crosslign.config import options
 from crosslign.config.asked import check_asked
 from crosslign.config.checkpoints import check_checkpoints
+from crosslign.config.claims import check_claims
 from crosslign.config.file_lists import with_listed_files
 from crosslign.config.layers import file_called, load_layers, names_of
 from crosslign.config.mining import check_mining
@@ -208,5 +209,6 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
     check_recipes(project, loader.files, loader.schemas)
     check_checkpoints(project, loader.files)
     check_asked(project, loader.files)
+    check_claims(project, loader.files)
     check_mining(project)
     return with_seeded_examples(project)

@@ -25,7 +25,7 @@ DEFAULTS: Mapping[str, Any] = {
 }
 SETTINGS = "config/config.yaml or --config"
 """Where a setting may stand, for messages about its value."""
-PAGES = ("overview", "overlap", "report")
+PAGES = ("overview", "overlap", "report", "claims")
 """Pages over many tables: they cover what else `targets:` names, or everything where it names pages alone."""
 
 

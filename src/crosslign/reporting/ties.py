@@ -84,7 +84,7 @@ class Ties:
     smallest: float
 
 
-def _degrees(a: Row, b: Row, variance: float) -> float:
+def degrees_of(a: Row, b: Row, variance: float) -> float:
     """Return the degrees of freedom of a difference whose bootstrap has this variance."""
     parts = [(row.seed_variance / len(row.runs), len(row.runs) - 1) for row in (a, b) if len(row.runs) > 1]
     below = sum(own**2 / free for own, free in parts)
@@ -98,7 +98,7 @@ def _tested(rows: Sequence[Row], seed: int) -> dict[tuple[int, int], tuple[float
     found = {}
     for i, j in itertools.combinations(range(len(rows)), 2):
         variance = float(np.var(drawn[i] - drawn[j], ddof=1))
-        found[i, j] = rows[i].mean - rows[j].mean, math.sqrt(variance), _degrees(rows[i], rows[j], variance)
+        found[i, j] = rows[i].mean - rows[j].mean, math.sqrt(variance), degrees_of(rows[i], rows[j], variance)
     return found
 
 
