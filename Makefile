@@ -53,10 +53,10 @@ methods: $(VENV)/.installed
 	$(SNAKEMAKE) --config 'papers=[quickstart,five_methods]' 'targets=[methods,methods_retrieval,methods_curves]'
 
 contest: $(VENV)/.installed
-	$(SNAKEMAKE) --config scale=contest 'papers=[contest]' 'targets=[contest]'
+	$(SNAKEMAKE) --config scale=contest 'papers=[contest]' 'targets=[contest_parallel]'
 
 contest-full: $(VENV)/.installed
-	$(SNAKEMAKE) --config scale=contest 'papers=[contest]' 'targets=[contest,contest_nli,contest_unlabelled,contest_e5]'
+	$(SNAKEMAKE) --config scale=contest 'papers=[contest]' 'targets=[contest]'
 
 mirror: $(VENV)/.installed
 	$(SNAKEMAKE) --config 'papers=[mirror]' 'targets=[mirror_sets,mirror_geometry]'

@@ -121,6 +121,8 @@ with ends_in_words():
     )
     project = load_project(ROOT, settings)
 
+# Object storage hands a job what its rule declares, and nothing else.
+STORED = bool(workflow.storage_settings.default_storage_provider)
 SLURM_RUN = Path(".snakemake/slurm_run")
 """Keeps the name of the last run on Slurm."""
 GPUS = project.gpus
@@ -176,9 +178,12 @@ if not UNKNOWN_ENGINE:
     join_source_files()
     if workflow.is_main_process:
         try_no_hopeless_job_again(failures.hopeless)
-        rerun_by_lineage(described, changes)
+        if not STORED:  # lineage lies in the storage, and Snakemake's own records here
+            rerun_by_lineage(described, changes)
         if not UNKNOWN_EXECUTOR:
             submit_with_patience()
+        if not UNKNOWN_STORAGE:
+            ask_again_for_folders()
 elif workflow.is_main_process:
     print(f"warning: {UNKNOWN_ENGINE}", file=sys.stderr)
 end_on_hangup()
@@ -400,7 +405,9 @@ def print_summary(dag):
     own = {job.wildcards.table for job in dag.jobs if job.rule.name == "make_table"}
     done = [table for table in project.tables if table in own]
     done.sort(key=lambda table: table not in project.settings["targets"])
-    if done:
+    if STORED and done:
+        print(f"{paths.results} is in the storage of this run", file=sys.stderr)
+    elif done:
         # Loads what each start of Snakemake, in every job's process too, can do without.
         from crosslign.reporting.layout import scaled_title
 

@@ -36,7 +36,13 @@ for source in stand_in_sources():
         name:
             f"{STAND_IN_RULE}_{source}"
         input:
-            sentences=lambda w: list(graph.source_paths(project, "written").values()),
+            unpack(
+                read(
+                    sentences=lambda w: list(
+                        graph.source_paths(project, "written").values()
+                    )
+                )
+            ),
         output:
             **with_lineage(**graph.source_paths(project, source)),
         log:
@@ -58,16 +64,7 @@ for source in stand_in_sources():
 
 rule prepare_encoder:
     input:
-        files=lambda w: (
-            list(
-                graph.source_paths(
-                    project, project.encoders[w.encoder]["source"]
-                ).values()
-            )
-            if "source" in project.encoders[w.encoder]
-            else []
-        ),
-        corpora=lambda w: graph.encoder_corpora(project, w.encoder),
+        unpack(read(encoder_inputs)),
     output:
         folder=directory(paths.encoder("{encoder}")),
     log:
@@ -90,7 +87,7 @@ rule prepare_encoder:
 
 rule build_corpus:
     input:
-        unpack(corpus_inputs),
+        unpack(read(corpus_inputs)),
     output:
         **with_lineage(rows=paths.corpus("{corpus}", "{langs}")),
     log:
@@ -126,7 +123,7 @@ rule build_corpus:
 
 rule build_evaluation:
     input:
-        unpack(corpus_inputs),
+        unpack(read(corpus_inputs)),
     output:
         **with_lineage(
             **{

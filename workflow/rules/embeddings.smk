@@ -3,11 +3,15 @@
 
 rule embed:
     input:
-        encoder=lambda w: graph.run_folder(project, w.run),
-        texts=lambda w: paths.evaluation(w.text_set, "texts"),
-        fitted_matrix=lambda w: fitted(w, "matrix"),
-        fitted_texts=lambda w: fitted(w, "texts"),
-        fitted_items=lambda w: fitted(w, "items"),
+        unpack(
+            read(
+                encoder=lambda w: graph.run_folder(project, w.run),
+                texts=lambda w: paths.evaluation(w.text_set, "texts"),
+                fitted_matrix=lambda w: fitted(w, "matrix"),
+                fitted_texts=lambda w: fitted(w, "texts"),
+                fitted_items=lambda w: fitted(w, "items"),
+            )
+        ),
     output:
         **with_lineage(
             matrix=paths.embeddings("{run}", "{checkpoint}", "{readout}", "{text_set}")

@@ -3,7 +3,7 @@
 
 rule build_examples:
     input:
-        unpack(examples_inputs),
+        unpack(read(examples_inputs)),
     output:
         **with_lineage(rows=paths.examples("{examples}")),
     log:
@@ -26,7 +26,7 @@ rule build_examples:
 
 rule measure_overlap:
     input:
-        **named_inputs(**OVERLAP),
+        unpack(read(named_inputs(**OVERLAP))),
     output:
         csv=paths.overlap("csv"),
         md=report(

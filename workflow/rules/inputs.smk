@@ -1,12 +1,64 @@
 # Functions that find a rule's inputs and settings, in the order of the line of data; what they know stands in crosslign.config.
 
 
+def read(*groups, **files):
+    """Inputs of a rule: files by name, and functions that return such; with object storage each file's lineage too, which jobs read.
+
+    On a shared file system it lies there anyway, beside its file: twice as many inputs would say nothing.
+    """
+
+    def found(wildcards):
+        given = {}
+        for group in (*groups, files):
+            given |= group(wildcards) if callable(group) else group
+        given = {
+            name: value(wildcards) if callable(value) else with_values(value, wildcards)
+            for name, value in given.items()
+        }
+        beside = lineage_beside(all_files(given)) if STORED else []
+        return {**given, "lineage": beside} if beside else given
+
+    return found
+
+
+def with_values(value, wildcards):
+    return str(value).format(**wildcards) if isinstance(value, (str, Path)) else value
+
+
+def all_files(given):
+    for value in given.values():
+        yield from [value] if isinstance(value, (str, Path)) else value
+
+
+def lineage_beside(files):
+    """Lineage of what rules make; that of a folder lies inside."""
+    folders = [paths.system(""), paths.encoder(""), paths.hub_model("")]
+    folders.append(paths.tokenised("", "").parent)
+    made = [
+        Path(file)
+        for file in files
+        if Path(file).is_relative_to(paths.root) and not is_sidecar(Path(file))
+    ]
+    return [
+        sidecar_of(file)
+        for file in dict.fromkeys(made)
+        if not any(file.is_relative_to(folder) for folder in folders)
+    ]
+
+
 def stand_in_sources():
     return [
         s
         for s in project.sources
         if project.stand_in and "stand_in" in project.sources[s]
     ]
+
+
+def encoder_inputs(wildcards):
+    entry = project.encoders[wildcards.encoder]
+    files = graph.source_paths(project, entry["source"]) if "source" in entry else {}
+    corpora = graph.encoder_corpora(project, wildcards.encoder)
+    return {"files": list(files.values()), "corpora": corpora}
 
 
 def source_recipe(wildcards):
@@ -27,7 +79,7 @@ def own_file_of(wildcards):
     file = graph.source_file(project, wildcards.source, wildcards.file)
     own = local_file(source, file)
     copy = paths.download(wildcards.source, wildcards.file)
-    return [own] if own.is_file() or copy.is_file() else []
+    return [local(str(own))] if own.is_file() or copy.is_file() else []
 
 
 def stand_in_recipe(source):
@@ -208,7 +260,8 @@ def own_side(wildcards):
     """The user's own file of one side of a mining; where it, or what the system needs, is not there, Snakemake would not say where to mend it."""
     with ends_in_words():
         require_there(project, wildcards.mine)
-    return side_file(project, mine_recipe(project, wildcards.mine), wildcards.side)
+    own = side_file(project, mine_recipe(project, wildcards.mine), wildcards.side)
+    return local(str(own))
 
 
 def mining_texts(wildcards):
@@ -254,4 +307,4 @@ def published(tables):
     ]
     found = list(filter(Path.exists, named))
     errata = dict.fromkeys(path.with_name("errata.csv") for path in found)
-    return [*found, *filter(Path.exists, errata)]
+    return [local(str(path)) for path in (*found, *filter(Path.exists, errata))]

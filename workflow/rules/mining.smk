@@ -24,8 +24,12 @@ rule mine_texts:
 
 rule mine_embed:
     input:
-        encoder=lambda w: mined_folder(project, mine_recipe(project, w.mine)),
-        texts=paths.mined_texts("{mine}", "{side}"),
+        unpack(
+            read(
+                encoder=lambda w: mined_folder(project, mine_recipe(project, w.mine)),
+                texts=paths.mined_texts("{mine}", "{side}"),
+            )
+        ),
     output:
         **with_lineage(matrix=paths.mined_embeddings("{mine}", "{side}")),
     log:
@@ -50,10 +54,15 @@ rule mine_embed:
 
 rule mine_search:
     input:
-        source=paths.mined_embeddings("{mine}", "source"),
-        target=paths.mined_embeddings("{mine}", "target"),
-        source_texts=paths.mined_texts("{mine}", "source"),  # for the line of a sentence whose vector cannot be used
-        target_texts=paths.mined_texts("{mine}", "target"),
+        unpack(
+            read(
+                source=paths.mined_embeddings("{mine}", "source"),
+                target=paths.mined_embeddings("{mine}", "target"),
+                # for the line of a sentence whose vector cannot be used
+                source_texts=paths.mined_texts("{mine}", "source"),
+                target_texts=paths.mined_texts("{mine}", "target"),
+            )
+        ),
     output:
         **with_lineage(neighbours=paths.mined_neighbours("{mine}")),
     log:
@@ -77,15 +86,19 @@ rule mine_search:
 # Known pairs, hidden among the sides and found again: precision and recall by score.
 rule mine_calibrate:
     input:
-        **{
-            side: paths.mined_embeddings("{mine}", side)
-            for side in (*MINED_SIDES, *PLANT_SIDES)
-        },
-        **{
-            f"{side}_texts": paths.mined_texts("{mine}", side)
-            for side in (*MINED_SIDES, *PLANT_SIDES)
-        },
-        neighbours=paths.mined_neighbours("{mine}"),
+        unpack(
+            read(
+                {
+                    side: paths.mined_embeddings("{mine}", side)
+                    for side in (*MINED_SIDES, *PLANT_SIDES)
+                },
+                {
+                    f"{side}_texts": paths.mined_texts("{mine}", side)
+                    for side in (*MINED_SIDES, *PLANT_SIDES)
+                },
+                neighbours=paths.mined_neighbours("{mine}"),
+            )
+        ),
     output:
         **with_lineage(calibration=paths.mined_calibration("{mine}")),
     log:
@@ -106,10 +119,14 @@ rule mine_calibrate:
 
 rule mine_pairs:
     input:
-        unpack(mining_planted),
-        neighbours=paths.mined_neighbours("{mine}"),
-        source=paths.mined_texts("{mine}", "source"),
-        target=paths.mined_texts("{mine}", "target"),
+        unpack(
+            read(
+                mining_planted,
+                neighbours=paths.mined_neighbours("{mine}"),
+                source=paths.mined_texts("{mine}", "source"),
+                target=paths.mined_texts("{mine}", "target"),
+            )
+        ),
     output:
         **with_lineage(
             tsv=paths.mined("{mine}", "tsv"), parquet=paths.mined("{mine}", "parquet")

@@ -15,6 +15,7 @@ from snakemake.script import PythonScript
 from snakemake.sourcecache import LocalGitFile
 from snakemake_interface_executor_plugins.executors.remote import RemoteExecutor
 from snakemake_interface_executor_plugins.registry import ExecutorPluginRegistry
+from snakemake_interface_storage_plugins.registry import StoragePluginRegistry
 
 
 def quote_interpreter():
@@ -139,7 +140,24 @@ def submit_with_patience():
         slurm.executor = type("Executor", (PatientExecutor, slurm.executor), {})
 
 
+def ask_again_for_folders():
+    """Replaces `is_dir` of snakemake-storage-plugin-s3, which remembers that there was no such folder before a job made it.
+
+    The folder's upload is then called missing, and the run ends: of what is remembered, a folder that is there stays one.
+    """
+    if s3 := StoragePluginRegistry().plugins.get("s3"):
+        as_it_was = s3.storage_object.is_dir
+
+        def is_dir(stored):
+            stored._is_dir = stored._is_dir or None
+            return as_it_was(stored)
+
+        s3.storage_object.is_dir = is_dir
+
+
 UNKNOWN_ENGINE = unknown_version("snakemake")
 """Why Snakemake's own classes stay as they are; empty where they are changed."""
 UNKNOWN_EXECUTOR = unknown_version("snakemake-executor-plugin-slurm")
 """The same of its Slurm executor."""
+UNKNOWN_STORAGE = unknown_version("snakemake-storage-plugin-s3")
+"""The same of its storage in S3."""

@@ -3,7 +3,7 @@
 
 rule score:
     input:
-        unpack(score_inputs),
+        unpack(read(score_inputs)),
     output:
         **with_lineage(
             scores=paths.score("{run}", "{checkpoint}", "{readout}", "{task}"),

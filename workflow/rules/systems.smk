@@ -4,8 +4,12 @@
 # Once for all trainings that read a set alike; finished shards lie outside the declared output, too.
 rule tokenise:
     input:
-        examples=paths.examples("{examples}"),
-        encoders=lambda w: list(tokenising_members(w).values()),
+        unpack(
+            read(
+                examples=paths.examples("{examples}"),
+                encoders=lambda w: list(tokenising_members(w).values()),
+            )
+        ),
     output:
         folder=temp(directory(paths.tokenised("{examples}", "{key}"))),
     log:
@@ -34,7 +38,7 @@ rule tokenise:
 
 rule train_system:
     input:
-        unpack(training_inputs),
+        unpack(read(training_inputs)),
     output:
         folder=directory(paths.system("{run}")),
     log:

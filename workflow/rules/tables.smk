@@ -3,7 +3,7 @@
 
 rule count_rows:
     input:
-        unpack(counted_inputs),
+        unpack(read(counted_inputs)),
     output:
         **with_lineage(counts=paths.counts("{table}")),
     log:
@@ -24,8 +24,12 @@ rule count_rows:
 
 rule make_table:
     input:
-        scores=lambda w: cells.table_scores(project, w.table),
-        published=lambda w: published([w.table]),
+        unpack(
+            read(
+                scores=lambda w: cells.table_scores(project, w.table),
+                published=lambda w: published([w.table]),
+            )
+        ),
     output:
         md=report(
             paths.table("{table}", "md"),
@@ -67,7 +71,7 @@ rule make_table:
 
 rule draw_figure:
     input:
-        files=lambda w: figure_inputs(w)["declared"],
+        unpack(read(files=lambda w: figure_inputs(w)["declared"])),
     output:
         png=report(
             paths.figure("{figure}", "png"),
@@ -97,8 +101,7 @@ rule draw_figure:
 
 rule write_overview:
     input:
-        scores=COVERED_SCORES,
-        published=published(COVERED_TABLES),
+        unpack(read(scores=COVERED_SCORES, published=published(COVERED_TABLES))),
     output:
         **with_lineage(**{form: paths.overview(form) for form in OVERVIEW_FORMATS}),
     log:
@@ -121,8 +124,12 @@ rule write_overview:
 
 rule write_claims:
     input:
-        scores=lambda w: claim_scores(project),
-        published=published(COVERED_TABLES),
+        unpack(
+            read(
+                scores=lambda w: claim_scores(project),
+                published=published(COVERED_TABLES),
+            )
+        ),
     output:
         **with_lineage(**{form: paths.claims(form) for form in CLAIMS_FORMATS}),
     log:
@@ -145,15 +152,19 @@ rule write_claims:
 
 rule write_report:
     input:
-        scores=COVERED_SCORES,
-        published=published(COVERED_TABLES),
-        figures=[
-            paths.figure(figure, form)
-            for figure in COVERED_FIGURES
-            for form in ("png", "csv")
-        ],
-        overlap=paths.overlap("csv"),
-        lineages=BEHIND_REPORT,
+        unpack(
+            read(
+                scores=COVERED_SCORES,
+                published=published(COVERED_TABLES),
+                figures=[
+                    paths.figure(figure, form)
+                    for figure in COVERED_FIGURES
+                    for form in ("png", "csv")
+                ],
+                overlap=paths.overlap("csv"),
+                lineages=BEHIND_REPORT,
+            )
+        ),
     output:
         page=report(paths.report, caption="../report/report.rst", category="Report"),
         lineage=sidecar_of(paths.report),

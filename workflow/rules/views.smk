@@ -26,7 +26,7 @@ rule fetch_model:
 
 rule build_view:
     input:
-        unpack(view_inputs),
+        unpack(read(view_inputs)),
     output:
         **with_lineage(rows=paths.view("{view}")),
     log:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,8 @@ from crosslign.files.home import own_folder
 
 SOURCE_KINDS = ("github", "hub", "local", "opus", "package", "url")
 """Key of a source that says where its bytes come from; each is a module of `crosslign.corpora.sources`."""
+HEAD = re.compile(r"head[0-9.]+[kMG]B-")
+"""How the name of the beginning of another file begins (`crosslign.config.file_heads`)."""
 RAW = "https://raw.githubusercontent.com/"
 """Where GitHub gives a single file of a repository at a commit."""
 
@@ -21,8 +24,13 @@ def source_kind(source: Mapping[str, Any]) -> str:
 
 
 def file_names(source: Mapping[str, Any], entry: Mapping[str, Any]) -> list[str]:
-    """Return the files of a source that an entry of the catalog reads: those that it names, or all."""
-    return list(entry.get("files") or [file["name"] for file in source["files"]])
+    """Return the files of a source that an entry of the catalog reads: those that it names, or all, without beginnings of them."""
+    return list(entry.get("files") or [file["name"] for file in source["files"] if "head" not in file])
+
+
+def is_head(name: str) -> bool:
+    """Tell whether a file of this name is the beginning of another."""
+    return HEAD.match(name) is not None
 
 
 def in_repository(source: Mapping[str, Any], file: Mapping[str, Any]) -> str:

@@ -12,11 +12,11 @@ from crosslign.config import options
 from crosslign.config.asked import check_asked
 from crosslign.config.checkpoints import check_checkpoints
 from crosslign.config.claims import check_claims
+from crosslign.config.file_heads import with_heads
 from crosslign.config.file_lists import with_listed_files
-from crosslign.config.layers import file_called, load_layers, names_of
+from crosslign.config.layers import file_called, load_layers
 from crosslign.config.mining import check_mining
 from crosslign.config.names import check_names
-from crosslign.config.pairs import FOLDER, expand_pair, target_of
 from crosslign.config.plugins import note_of, papers_of, use_plugins, with_rows
 from crosslign.config.project import SECTIONS, Project
 from crosslign.config.recipes import check_recipes
@@ -117,20 +117,6 @@ def _join_papers(
     return joined, paper_of, corpora
 
 
-def _join_pairs(loader: _Loader, joined: dict[str, dict[str, Any]], paper_of: dict[str, str], known: Mapping[str, dict[str, Any]]) -> None:
-    """Add what the files of `config/pairs/` stand for to the entries of papers and of the catalog, in place."""
-    for name in names_of(loader.root, FOLDER):
-        relative, target = f"config/{FOLDER}/{name}.yaml", target_of(name)
-        loader.load(relative, "pair")
-        found = expand_pair(name, loader.files[relative], known)
-        for kind in ("sources", "corpora", "tasks"):
-            known[kind].update(getattr(found, kind))
-        options.check_corpora(loader.checker(relative), found.corpora)
-        for section, entries in found.paper.items():
-            joined[section].update(entries)
-            paper_of.update(dict.fromkeys(entries, target))
-
-
 def _own_folders(root: Path, sources: Mapping[str, Any]) -> dict[str, Any]:
     """Return sources with their `local` folders: the one of the working directory, or the project's where that has none."""
     found = {}
@@ -184,22 +170,22 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
     encoders = loader.load("config/encoders.yaml", "encoders")
     tasks = loader.load("config/tasks.yaml", "tasks")
     joined, paper_of, entries = _join_papers(loader, settings, corpora["corpora"])
-    sources = with_listed_files(loader.root, {**corpora["sources"], **encoders["sources"]})
-    known = {"sources": dict(sources), "corpora": dict(entries), "encoders": encoders["encoders"], "tasks": dict(tasks["tasks"])}
-    _join_pairs(loader, joined, paper_of, known)
     joined["tables"] = with_rows(plugins, joined, encoders["encoders"])
+    stand_in = scale["sources"] == "stand_in"
+    sources = _own_folders(loader.root, with_listed_files(loader.root, {**corpora["sources"], **encoders["sources"]}))
+    sources, entries = with_heads(sources, entries, stand_in=stand_in)
     project = Project(
         root=loader.root,
         settings=settings,
         scale=scale,
-        sources=_own_folders(loader.root, known["sources"]),
-        corpora=known["corpora"],
+        sources=sources,
+        corpora=entries,
         encoders=encoders["encoders"],
         readouts=encoders["readouts"],
-        tasks=known["tasks"],
+        tasks=tasks["tasks"],
         **joined,
         paper_of=paper_of,
-        paths=Paths(_results(settings), settings["scale"], stand_in=scale["sources"] == "stand_in"),
+        paths=Paths(_results(settings), settings["scale"], stand_in=stand_in),
         mirrors=_mirrors(settings),
         replaced={name: path for file in loader.files.values() for name, path in file.replaced.items()},
         plugins=tuple(map(note_of, plugins)),

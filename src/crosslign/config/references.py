@@ -6,7 +6,6 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from crosslign.config.baselines import named_rows
-from crosslign.config.catalog import file_names
 from crosslign.config.cells import ACCOMPANIED, OF_VECTORS, is_scored, system_of
 from crosslign.config.project import Project, filter_corpora, members_named, view_corpora
 from crosslign.config.readouts import RAW, SHORTEST, prefixes_of, split_length
@@ -164,7 +163,7 @@ def _known(project: Project) -> Mapping[str, Collection[str]]:
     training = [name for name in project.corpora if name not in evaluations]
     return {
         "source": project.sources,
-        **{f"file of {name}": file_names(source, {}) for name, source in project.sources.items()},
+        **{f"file of {name}": [file["name"] for file in source["files"]] for name, source in project.sources.items()},
         "corpus": project.corpora,
         "evaluation corpus": evaluations,
         "training corpus": training,

@@ -111,6 +111,11 @@ def load_of(project: Project, rule: str, wildcards: Wildcards) -> Load:
     return LOADS[rule](project, wildcards) if rule in LOADS else Load()
 
 
+def file_priority(project: Project, source: str, name: str) -> float:
+    """Return the priority of fetching a file, from 1 for the smallest down to 0: of files that wait, smaller ones come first."""
+    return 1.0 / (1.0 + load_of(project, "fetch", {"source": source, "file": name}).text_mb)
+
+
 def corpus_threads(project: Project, corpus: str) -> int:
     """Return the processes that a corpus' filters or reader get: more than one only where its own files, as published, keep them busy."""
     entry = project.corpora[corpus]

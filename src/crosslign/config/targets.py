@@ -17,8 +17,12 @@ GROUPS = ("all", "all_tables", "all_figures", *PAGES)
 
 
 def tables_of(project: Project, target: str) -> list[str]:
-    """Return the ids of the tables that one name stands for; none for a page."""
-    return [t for t in project.tables if target in ("all", "all_tables", t, project.paper_of[t])]
+    """Return the ids of the tables that one name stands for; none for a page.
+
+    A table that is made `on_request` is named by its id alone where its data are fetched.
+    """
+    named = [t for t in project.tables if target in ("all", "all_tables", t, project.paper_of[t])]
+    return [t for t in named if t == target or project.stand_in or not project.tables[t].get("on_request")]
 
 
 def figures_of(project: Project, target: str) -> list[str]:

@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import IO, cast
 
+from crosslign.config.catalog import is_head
 from crosslign.corpora.unpacking import CHUNK, MAGIC, PACKED, damaged, unpacked
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, atomic_path
@@ -39,11 +40,14 @@ class _Member:
 
 
 def open_stream(path: Path) -> IO[bytes]:
-    """Open a file for reading bytes; `.gz`, `.bz2`, `.xz` and `.zst` are unpacked on the way, and a packed `.tar`, as the command does."""
+    """Open a file for reading bytes; `.gz`, `.bz2`, `.xz` and `.zst` are unpacked on the way, and a packed `.tar`, as the command does.
+
+    Of the beginning of a file, whose name says so, come whole lines.
+    """
     file = path.open("rb")
     begins = file.peek() if path.suffix == ".tar" else b""
     packing = next((suffix for magic, suffix in MAGIC.items() if begins.startswith(magic)), "")
-    return unpacked(file, path.name + packing, str(path))
+    return unpacked(file, path.name + packing, str(path), cut=is_head(path.name))
 
 
 @contextmanager

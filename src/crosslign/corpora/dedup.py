@@ -154,6 +154,8 @@ class KeysOnDisk:
     RECORD = np.dtype([("key", KEY_TYPE), ("row", "<i8")])
     WAITING = 65_536
     """Keys that are written together, as one stretch."""
+    AT_ONCE = 1 << 22
+    """Keys that are sorted at a time, some 400 MB with what sorting takes: of a larger part some keys, then the next ones."""
 
     def __init__(self, folder: Path) -> None:
         self._path = Path(folder, "keys")
@@ -188,14 +190,19 @@ class KeysOnDisk:
         if len(self._bounds) > 1:
             with self._path.open("rb") as file:
                 for part in range(256):
-                    found.add(self._new_of(part, file))
+                    ways = 1 + sum(int(bounds[part + 1] - bounds[part]) for bounds in self._bounds[1:]) // self.AT_ONCE
+                    for way in range(min(ways, 256)):
+                        found.add(self._new_of(part, file, way, min(ways, 256)))
         return found
 
-    def _new_of(self, part: int, file: IO[bytes]) -> NDArray[np.int64]:
+    def _new_of(self, part: int, file: IO[bytes], way: int, ways: int) -> NDArray[np.int64]:
+        """Return the new rows among the keys of a part whose second byte falls to `way` of `ways`."""
         stretches = []
         for bounds in self._bounds[1:]:
             file.seek(int(bounds[part]) * self.RECORD.itemsize)
-            stretches.append(np.fromfile(file, self.RECORD, int(bounds[part + 1] - bounds[part])))
+            stretch = np.fromfile(file, self.RECORD, int(bounds[part + 1] - bounds[part]))
+            second = stretch.view(np.uint8).reshape(-1, self.RECORD.itemsize)[:, 1]
+            stretches.append(stretch if ways == 1 else stretch[second.astype(np.int64) * ways // 256 == way])
         records = np.concatenate(stretches)
         order, starts = _runs(*_halves(records["key"]))
         rows: NDArray[np.int64] = np.minimum.reduceat(records["row"][order], starts) if len(starts) else records["row"]

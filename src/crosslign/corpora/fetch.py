@@ -17,6 +17,7 @@ from crosslign.corpora import SOURCES
 from crosslign.corpora.soundness import unsound
 from crosslign.corpora.sources._hosts import connection
 from crosslign.corpora.sources._network import BusyError, SlowError, TransientError, WrongError, require_space
+from crosslign.corpora.sources.url import said_size
 from crosslign.errors import NetworkError
 from crosslign.files import atomic_path, sha256_file, write_text
 from crosslign.files.checksums import copy_summed
@@ -83,7 +84,22 @@ class _Wanted:
         """The catalog's hash, else that of the first download, else nothing."""
         if self.file.get("sha256"):
             return str(self.file["sha256"]).lower()
-        return self.record.read_text(encoding="utf-8").strip() if self.record and self.record.is_file() else ""
+        return next(iter(self._recorded()), "")
+
+    @property
+    def whole(self) -> int:
+        """Bytes of the whole file of which this one is the beginning: as recorded, else as the catalog has them; 0 of a whole file."""
+        if "head" not in self.file:
+            return 0
+        return int([*self._recorded(), "", ""][1] or self.file.get("about_bytes", self.file["head"]))
+
+    def _recorded(self) -> list[str]:
+        return self.record.read_text(encoding="utf-8").split() if self.record and self.record.is_file() else []
+
+    def note(self, found: str, whole: int) -> None:
+        """Record the sum of a file without one in the catalog, and of a beginning the size of the whole."""
+        if self.record and not self.file.get("sha256"):
+            write_text(self.record, f"{found} {whole}\n" if whole else f"{found}\n")
 
     def problem(self, path: Path, found: str = "") -> str:
         """Return what is wrong with the file at `path`, expected and found; empty when it is the one.
@@ -101,20 +117,25 @@ class _Wanted:
         return unsound(path, self.file) if self.record else ""
 
 
-def _from_mirrors(name: str, wanted: _Wanted, dest: Path, mirrors: Sequence[Path]) -> tuple[str, str]:
-    """Copy the file of the first mirror that has it; return its sum, empty where none has it, and what is wrong with others."""
+def _from_mirrors(name: str, wanted: _Wanted, dest: Path, mirrors: Sequence[Path]) -> tuple[str, str, int]:
+    """Copy the file of the first mirror that has it, or the beginning of it.
+
+    Returns:
+        Its sum, empty where none has it; what is wrong with others; bytes of the file that it is the beginning of, 0 where unknown.
+    """
     problems = []
     for path in mirrored(name, wanted.file, mirrors):
-        require_space(dest, path.stat().st_size)
+        size = path.stat().st_size
+        require_space(dest, wanted.file.get("head", size))
         with suppress(_NotTheOneError), atomic_path(dest) as temporary:
-            found = copy_summed(path, temporary)
+            found = copy_summed(path, temporary, wanted.file.get("head"))
             if problem := wanted.problem(temporary, found):
                 logger.warning("%s is not used: %s", path, problem)
                 problems.append(f"{path}: {problem}")
                 raise _NotTheOneError
             logger.info("%s: copied from the mirror %s", wanted.file["name"], path)
-            return found, ""
-    return "", "; ".join(problems)
+            return found, "", size if path.name == wanted.file.get("of") else 0
+    return "", "; ".join(problems), 0
 
 
 def _persist(source: Mapping[str, Any], wanted: _Wanted, part: Path, patience: Patience) -> str:
@@ -182,13 +203,15 @@ def _remove(dest: Path, *endings: str) -> None:
             left.unlink(missing_ok=True)
 
 
-def _bring(name: str, source: Mapping[str, Any], wanted: _Wanted, dest: Path, mirrors: Sequence[Path], patience: Patience) -> str:
-    """Bring a file to `dest`, under its lock, and return its sum.
+def _bring(
+    name: str, source: Mapping[str, Any], wanted: _Wanted, dest: Path, mirrors: Sequence[Path], patience: Patience
+) -> tuple[str, int]:
+    """Bring a file to `dest`, under its lock, and return its sum, and the size of what it is the beginning of, 0 where nobody said that.
 
     What a killed job left of a copy goes, what it left of a download is gone on with.
     """
     _remove(dest, "[0-9a-f]" * 8 + ".part")
-    found, problems = _from_mirrors(name, wanted, dest, mirrors)
+    found, problems, whole = _from_mirrors(name, wanted, dest, mirrors)
     part = dest.with_name(f".{dest.name}.download")
     if not found:
         require_space(dest, wanted.file.get("bytes", 0) - (part.stat().st_size if part.exists() else 0))
@@ -197,8 +220,9 @@ def _bring(name: str, source: Mapping[str, Any], wanted: _Wanted, dest: Path, mi
                 found = _from_source(source, wanted, part, patience)
         except NetworkError as error:
             raise _missing(name, wanted, error, problems) from error
+        whole = (said_size(part) or 0) if "head" in wanted.file else 0
     _remove(dest, "download", "download.state", "wrong")
-    return found
+    return found, whole
 
 
 def fetch_file(
@@ -229,7 +253,7 @@ def fetch_file(
 
     Returns:
         Facts for lineage, equal wherever the file came from: `file`, `bytes`, `sha256`, and `recorded`,
-        true when the hash stems from the first download and not from the catalog.
+        true when the hash stems from the first download and not from the catalog; of the beginning of a file `whole_bytes`, the whole's.
 
     Raises:
         NetworkError: the file could not be had; names it, its size, its URL and how a mirror supplies it.
@@ -241,17 +265,17 @@ def fetch_file(
     wanted = _Wanted(file, describe(source, file), None if local else record_path(dest))
     dest.parent.mkdir(parents=True, exist_ok=True)
     with locked(dest.with_name(f".{dest.name}.lock")):
-        found = ""
+        found, whole = "", 0
         if not dest.is_file() and wanted.record:
             wanted.record.unlink(missing_ok=True)
         if not dest.is_file() or wanted.problem(dest) or (local and not wanted.sha256):
-            found = _bring(name, source, wanted, dest, mirrors, patience)
-        found = wanted.sha256 or found or sha256_file(dest)
-        if wanted.record and not file.get("sha256"):
-            write_text(wanted.record, found + "\n")
+            found, whole = _bring(name, source, wanted, dest, mirrors, patience)
+        found, whole = wanted.sha256 or found or sha256_file(dest), whole or wanted.whole
+        wanted.note(found, whole)
     return {
         "file": file["name"],
         "bytes": dest.stat().st_size,
         "sha256": found,
         "recorded": wanted.record is not None and not file.get("sha256"),
+        **({"whole_bytes": whole} if whole else {}),
     }

@@ -111,15 +111,15 @@ class _Answer(BaseHTTPRequestHandler):
             self._give(body, cut=fault == "cut")
 
     def _give(self, body: bytes, *, cut: bool) -> None:
-        asked = self.headers.get("Range", "")
-        start = int(asked.removeprefix("bytes=").partition("-")[0]) if asked.startswith("bytes=") else 0
+        asked = self.headers.get("Range", "").removeprefix("bytes=")
+        start, end = (int(text) if text else 0 for text in asked.partition("-")[::2])
         if start >= len(body) > 0:
             self._refuse(416, Content_Range=f"bytes */{len(body)}")
             return
-        rest = body[start:]
-        self.send_response(206 if start else 200)
-        if start:
-            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+        rest = body[start : end + 1] if end else body[start:]
+        self.send_response(206 if asked else 200)
+        if asked:
+            self.send_header("Content-Range", f"bytes {start}-{start + len(rest) - 1}/{len(body)}")
         self.send_header("Content-Length", str(len(rest)))
         self.send_header("Content-Type", "text/html" if "/simple/" in self.path else "application/octet-stream")
         self.send_header("ETag", f'"{hashlib.sha256(body).hexdigest()}"')

@@ -179,8 +179,9 @@ def rehearse(project: Project, targets: Sequence[str], folder: Path, share: floa
             continue
         file = source_file(project, need.source, need.file)
         body = _stand_in(source, need.file, sentences, folder / "stand_ins")
-        total = hashlib.sha256(body).hexdigest()
-        known = {"sha256": total, "bytes": len(body), "about_bytes": len(body)}
+        head = len(body) // 2 if "head" in file else len(body)
+        total = hashlib.sha256(body[:head]).hexdigest()
+        known = {"sha256": total, "bytes": head, "head": head, "about_bytes": len(body)}
         site.put(source, file, body)
         wanted.append((need.source, dict(source), {**file, **{key: known[key] for key in known if key in file}}, total))
     site.finish()

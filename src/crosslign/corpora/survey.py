@@ -71,7 +71,7 @@ def _places(source: Mapping[str, Any], file: Mapping[str, Any]) -> Iterator[tupl
 
 def _by_size(size: int | None, file: Mapping[str, Any]) -> tuple[str, str]:
     """Return what the size of a file that is there makes of it."""
-    expected = file.get("bytes")
+    expected = None if "head" in file else file.get("bytes")
     if size is None:
         return THERE, "size not said"
     if expected is not None and size != expected:

@@ -17,6 +17,8 @@ from crosslign.errors import InputError
 FED = 1 << 16
 """Packed bytes that are taken at a time."""
 CHUNK = 1 << 20
+HELD = 1 << 27
+"""Bytes of a line that wait for its end."""
 FORMATS = {".tgz": ".gz", ".tbz2": ".bz2", ".txz": ".xz"}
 """Of a packed tar, the suffix of its packing."""
 MAGIC = {b"\x1f\x8b": ".gz", b"BZh": ".bz2", b"\xfd7zXZ\0": ".xz", b"\x28\xb5\x2f\xfd": ".zst"}
@@ -116,11 +118,12 @@ class Unpacked(_Reader):
         file: the packed bytes; closed with it.
         where: what messages call them.
         start: begins a stream.
+        cut: the file is the beginning of another, whose last block is not whole: the bytes before that are all.
     """
 
-    def __init__(self, file: IO[bytes], where: str, start: Callable[[], Decompressor]) -> None:
+    def __init__(self, file: IO[bytes], where: str, start: Callable[[], Decompressor], *, cut: bool = False) -> None:
         super().__init__(file, where)
-        self._start = start
+        self._start, self._cut = start, cut
         self._begun, self._waiting = 0, b""
         self._stream: Decompressor | None = None
 
@@ -133,6 +136,8 @@ class Unpacked(_Reader):
         stream = self._stream or self._next_stream()
         while stream is not None:
             made = self._unpack(stream, len(buffer))
+            if made is None:
+                return 0
             if stream.eof:
                 self._waiting, self._stream = stream.unused_data, None
             if made:
@@ -152,17 +157,38 @@ class Unpacked(_Reader):
         self._stream = self._start()
         return self._stream
 
-    def _unpack(self, stream: Decompressor, size: int) -> bytes:
-        """Return at most `size` bytes; none where the stream wants more packed ones, or is over."""
+    def _unpack(self, stream: Decompressor, size: int) -> bytes | None:
+        """Return at most `size` bytes; none where the stream wants more packed ones, or is over; None where the file is cut."""
         packed, self._waiting = self._waiting, b""
         if not packed and stream.needs_input:
             packed = self._file.read(FED)
+            if not packed and self._cut:
+                return None
         try:
             if not packed and stream.needs_input:
                 raise EOFError("the file ends before it is whole")
             return stream.decompress(packed, size)
         except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
             raise damaged(self._where, f"{error}: what begins at byte {self._begun:,} is damaged, or no packed stream") from error
+
+
+class WholeLines(_Reader):
+    """The bytes of a stream that is cut, up to the end of its last whole line."""
+
+    def __init__(self, file: IO[bytes], where: str) -> None:
+        super().__init__(file, where)
+        self._ready, self._held = b"", b""
+
+    def readinto(self, buffer: Any) -> int:
+        """Fill the beginning of a buffer; return how many bytes, 0 at the end."""
+        while not self._ready and (read := self._file.read(CHUNK)):
+            end = read.rfind(b"\n") + 1
+            self._ready, self._held = (self._held + read[:end], read[end:]) if end else (b"", self._held + read)
+            if len(self._held) > HELD:  # no text in lines: whoever reads it says so
+                self._ready, self._held = self._held, b""
+        made, self._ready = self._ready[: len(buffer)], self._ready[len(buffer) :]
+        buffer[: len(made)] = made
+        return len(made)
 
 
 class Zstandard(_Reader):
@@ -187,17 +213,18 @@ class Zstandard(_Reader):
         return len(made)
 
 
-def unpacked(file: IO[bytes], name: str, where: str) -> IO[bytes]:
+def unpacked(file: IO[bytes], name: str, where: str, *, cut: bool = False) -> IO[bytes]:
     """Return the bytes of a stream, unpacked where its name says that they are packed.
 
     Args:
         file: the stream; closed with what is returned.
         name: a file's name; `.gz`, `.bz2`, `.xz`, `.zst` and `.tgz`, `.tbz2`, `.txz` are packed.
         where: what messages call it.
+        cut: it is the beginning of a file in lines; what comes of it are whole lines.
     """
     suffix = PurePath(name).suffix
     suffix = FORMATS.get(suffix, suffix)
-    if suffix not in PACKED:
-        return file
-    raw = Zstandard(file, where) if suffix == ".zst" else Unpacked(file, where, DECOMPRESSORS[suffix])
-    return io.BufferedReader(raw, CHUNK)
+    if suffix in PACKED:
+        raw = Zstandard(file, where) if suffix == ".zst" else Unpacked(file, where, DECOMPRESSORS[suffix], cut=cut)
+        file = io.BufferedReader(raw, CHUNK)
+    return io.BufferedReader(WholeLines(file, where), CHUNK) if cut else file

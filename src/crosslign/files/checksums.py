@@ -19,13 +19,14 @@ def sha256_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def copy_summed(source: Path, dest: Path) -> str:
-    """Copy a file and return the SHA-256 of its bytes, which are read once."""
-    digest = hashlib.sha256()
+def copy_summed(source: Path, dest: Path, size: int | None = None) -> str:
+    """Copy a file, or its first `size` bytes, and return the SHA-256 of these, which are read once."""
+    digest, left = hashlib.sha256(), source.stat().st_size if size is None else size
     with open(source, "rb") as read, open(dest, "wb") as out:
-        while chunk := read.read(1 << 20):
+        while chunk := read.read(min(left, 1 << 20)):
             digest.update(chunk)
             out.write(chunk)
+            left -= len(chunk)
     return digest.hexdigest()
 
 

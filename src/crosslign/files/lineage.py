@@ -75,7 +75,7 @@ FORMS: Mapping[str, Mapping[str, Any]] = {
 }  # fmt: skip
 """What a lineage file, its artefact and its run have, and of which type."""
 LATER: Mapping[str, Mapping[str, Any]] = {
-    "": {"version": str, "settings": dict, "code": str},
+    "": {"version": str, "settings": dict, "code": str, "heads": list},
     "artefact": {},
     "run": {"code": str, "earlier_s": NUMBER, "devices": int, "accepted": list},
 }
@@ -100,7 +100,7 @@ def _problem(content: Mapping[str, Any]) -> str:
                 return f"it has no {name}"
             if not isinstance(values[key], form) or (form is NUMBER and not 0 <= values[key] < math.inf):
                 return f"{name} has another form"
-    texts = [*content["licences"], *content["versions"].values()]
+    texts = [*content["licences"], *content.get("heads", []), *content["versions"].values()]
     notes = [one.get(key) if isinstance(one, dict) else None for one in content["run"].get("accepted", []) for key in ("at", "version")]
     if not all(isinstance(text, str) for text in [*texts, *notes]):
         return "a text of it is none"
@@ -229,6 +229,7 @@ class Lineage:
         counts: named counts, such as rows before and after each filter.
         licences: licences of the data behind the artefact, sorted.
         stand_in: whether any input is the project's own synthetic data in place of real data.
+        heads: sources of which the beginnings alone were read, sorted, each with how much of a file.
         device: what the job computed on.
         devices: how many of them at once.
         earlier_s: seconds that earlier parts of a job that was stopped and went on took.
@@ -247,6 +248,7 @@ class Lineage:
     counts: dict[str, Any] = field(default_factory=dict)
     licences: list[str] = field(default_factory=list)
     stand_in: bool = False
+    heads: list[str] = field(default_factory=list)
     device: str = "cpu"
     devices: int = 1
     earlier_s: float = 0.0
@@ -293,13 +295,14 @@ class Lineage:
             self.input_checksum(path)
 
     def inherit(self) -> None:
-        """Take over licences and the mark of synthetic data from the lineage of every input."""
-        licences = set(self.licences)
+        """Take over licences, the mark of synthetic data and that of beginnings from the lineage of every input."""
+        licences, heads = set(self.licences), set(self.heads)
         for path in self.inputs:
             if before := sidecar_if_there(lineage_path(path)):
                 licences.update(before["licences"])
+                heads.update(before.get("heads", ()))
                 self.stand_in = self.stand_in or before["stand_in"]
-        self.licences = sorted(licences)
+        self.licences, self.heads = sorted(licences), sorted(heads)
 
     def write(self, artefact: Path, kind: str, final: Path | None = None) -> None:
         """Write the sidecar of one artefact.
@@ -332,6 +335,7 @@ class Lineage:
                 "counts": self.counts,
                 "licences": self.licences,
                 "stand_in": self.stand_in,
+                **({"heads": self.heads} if self.heads else {}),
                 "run": {
                     "commit": _commit(),
                     "code": self.code,
@@ -365,3 +369,8 @@ def licences_of(paths: Iterable[Path]) -> list[str]:
         if lineage := sidecar_if_there(lineage_path(path)):
             found.update(part for licence in lineage["licences"] for part in licence.split("; "))
     return sorted(found)
+
+
+def heads_of(paths: Iterable[Path]) -> list[str]:
+    """Return the sorted sources behind the given artefacts of which the beginnings alone were read, each with how much of a file."""
+    return sorted({head for path in paths for head in (sidecar_if_there(lineage_path(path)) or {}).get("heads", ())})

@@ -34,7 +34,7 @@ def mirrored(name: str, file: Mapping[str, Any], mirrors: Sequence[Path]) -> lis
 
     Args:
         name: id of the source; also its folder in a mirror.
-        file: its name, and its sha256 where the catalog knows it.
+        file: its name, and its sha256 where the catalog knows it; of the beginning of a file `of`, the name of the whole one.
         mirrors: the folders, in the order in which they are looked in.
 
     Raises:
@@ -44,6 +44,6 @@ def mirrored(name: str, file: Mapping[str, Any], mirrors: Sequence[Path]) -> lis
     for mirror in map(Path, mirrors):
         by_hash = _manifest(mirror).get(str(file.get("sha256", "")).lower())
         places = [mirror / by_hash] if by_hash else []
-        places.append(mirror / name / file["name"])
+        places += [mirror / name / file[key] for key in ("name", "of") if key in file]
         found += [path for path in places if path.is_file() and Path(os.path.normpath(path)).is_relative_to(os.path.normpath(mirror))]
     return found

@@ -1,14 +1,15 @@
-"""Versions of Snakemake and of its Slurm executor that this workflow's changes to them were tried on (workflow/rules/patches.smk)."""
+"""Versions of Snakemake and of its plugins that this workflow's changes to them were tried on (workflow/rules/patches.smk)."""
 
 from __future__ import annotations
 
 from importlib import metadata
 
-KNOWN = {"snakemake": "9.27", "snakemake-executor-plugin-slurm": "2.8"}
+KNOWN = {"snakemake": "9.27", "snakemake-executor-plugin-slurm": "2.8", "snakemake-storage-plugin-s3": "0.3"}
 """Each package with the one minor version whose classes are changed."""
 WITHOUT = {
     "snakemake": "results that were copied may be made again, a path with a space stops jobs, and failures are tried to the last",
     "snakemake-executor-plugin-slurm": "a full queue, or an outage of Slurm, uses up the tries of jobs, whose names are the run's",
+    "snakemake-storage-plugin-s3": "a folder that a job has stored may be called missing",
 }
 """What a run does without those changes."""
 

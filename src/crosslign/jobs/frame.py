@@ -20,7 +20,7 @@ from crosslign.files.lineage import AGAIN, Lineage, beside_recipe
 from crosslign.files.temporary import NoTemporaryRoomError
 from crosslign.jobs.alone import end_with_engine, only_one
 from crosslign.jobs.hangup import end_on_hangup
-from crosslign.jobs.job import DERIVED, Job, Paths, all_paths, as_paths, inputs_of, listed
+from crosslign.jobs.job import DERIVED, Job, Paths, all_paths, as_paths, at_copies, inputs_of, listed
 from crosslign.jobs.leases import lease_gpus
 from crosslign.jobs.offline import no_network
 from crosslign.threads import do_without_pandas, limit_threads
@@ -165,7 +165,8 @@ def perform(
     limit_threads(threads)
     do_without_pandas()
     os.environ["TQDM_DISABLE"] = "1"  # other libraries' bars; the stages report their own progress
-    given = inputs_of(inputs)
+    given, finals = inputs_of(inputs), as_paths(_artefacts(outputs))
+    settings = at_copies(settings, all_paths(finals))
     lineage = _lineage(rule, settings, given, threads)
     lineage.asked = {name: int(resources[name]) for name in ASKED if name in resources}
     try:
@@ -173,7 +174,7 @@ def perform(
         network = no_network(rule) if settings.get("offline", True) else nullcontext()
         with _end_explained(), network, lease_gpus(int(resources.get("gpu", 0))) as devices:
             _check_devices(devices)
-            stage(Job(rule, given, as_paths(_artefacts(outputs)), settings, threads, lineage, resources))
+            stage(Job(rule, given, finals, settings, threads, lineage, resources))
     except CrosslignError:
         raise
     except Exception as error:

@@ -55,10 +55,11 @@ def all_paths(paths: Any) -> list[Path]:
 def inputs_of(items: Iterable[tuple[str, Any]]) -> Paths:
     """Return a rule's inputs, nested by their names: `corpora:bible` is `["corpora"]["bible"]` (the inverse of `named_inputs`).
 
-    Of folders whose lineage alone is asked for, as `lineages`, it is the file inside: the folder is not read.
+    Of folders whose lineage alone is asked for, as `lineages`, it is the file inside: the folder is not read. `lineage` of the other
+    inputs is declared to be there, and belongs to them.
     """
     found: Paths = {}
-    for name, value in as_paths(items).items():
+    for name, value in as_paths(item for item in items if item[0] != "lineage").items():
         *above, last = name.split(":")
         place = found
         for key in above:
@@ -67,6 +68,31 @@ def inputs_of(items: Iterable[tuple[str, Any]]) -> Paths:
     if "lineages" in found:
         found["lineages"] = [path / FOLDERS if path.is_dir() else path for path in found["lineages"]]
     return found
+
+
+def at_copies(params: Paths, outputs: Iterable[Path]) -> Paths:
+    """Return a rule's parameters with every path below the results leading to this machine's copy of them.
+
+    Where the results lie in object storage, a job gets copies of its inputs and outputs below a folder of its own, and parameters still
+    name places as the workflow does. Without such a storage nothing changes.
+
+    Args:
+        params: of the rule; `root` is the folder of results, or of what scales share.
+        outputs: of the rule.
+    """
+    root = str(params["root"])
+    found = (str(path).partition(f"/{root}/") for path in outputs if not str(path).startswith(f"{root}/"))
+    before = next((above for above, there, _ in found if there), "")
+    kin = f"{Path(root).parent if Path(root).parent.name else root}/"
+
+    def moved(value: Any) -> Any:
+        if isinstance(value, Mapping):
+            return {name: moved(inner) for name, inner in value.items()}
+        if isinstance(value, list | tuple):
+            return [moved(inner) for inner in value]
+        return f"{before}/{value}" if isinstance(value, str) and f"{value}/".startswith(kin) else value
+
+    return {name: value if name == "recipe" else moved(value) for name, value in params.items()} if before else params
 
 
 def listed(inputs: Paths) -> Paths:

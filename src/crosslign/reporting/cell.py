@@ -28,6 +28,7 @@ class Cell:
             that it is compared with: by a paired test where the table asks for one, else where its interval lies wholly beside that row's.
         p_value: of no difference to that row, corrected for the rows of the column; None without a test.
         against: label of that row, where there was a test.
+        estimated: whether a count in it is an estimate.
         notes: texts of the footnotes that concern this cell alone.
     """
 
@@ -48,6 +49,7 @@ class Cell:
     parts: list[Cell] = field(default_factory=list)
     p_value: float | None = None
     against: str = ""
+    estimated: bool = False
 
     @property
     def filled(self) -> bool:

@@ -28,9 +28,9 @@ SUPPORTED, REFUTED, UNDECIDED, NOT_RUN = "supported", "refuted", "undecided", "n
 FIELDS = ("paper", "claim", "place", "says", "kind", "table", "columns", "better", "worse", "published", "ours_better", "ours_worse",
           "difference", "ci_low", "ci_high", "smallest", "verdict", "note", "score_files")  # fmt: skip
 MEANING = (
-    "Differences are better less worse, in points, with 95 % intervals of a bootstrap over items and seeds. Supported: the interval lies above "
-    "zero; refuted: below; undecided: it holds zero, and the smallest difference that would have shown is named. `crosslign claims` makes "
-    "this page from the scores that are there; the target `claims` builds them first."
+    "Differences are better less worse, in points, with 95 % intervals of a bootstrap over items and seeds. Supported: the interval lies "
+    "above zero; refuted: below; undecided: it holds zero, and the smallest difference that would have shown is named. `crosslign claims` "
+    "makes this page from the scores that are there; the target `claims` builds them first."
 )
 TITLES = {"own": "the paper's recipe", "equal": "equal budget"}
 

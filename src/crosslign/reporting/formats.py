@@ -28,7 +28,7 @@ LATEX = {
     "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "→": r"$\rightarrow$", "↑": r"$\uparrow$", "↓": r"$\downarrow$", "±": r"$\pm$",
     "–": "--", "—": "---", "−": "$-$", "≤": r"$\leq$", "τ": r"$\tau$", "λ": r"$\lambda$", "∗": "$*$", "×": r"$\times$", "†": r"$\dagger$",
     "‡": r"$\ddagger$", "…": r"\ldots{}", "‘": "`", "’": "'", "“": "``", "”": "''", "<": r"\textless{}", ">": r"\textgreater{}",
-    "|": r"\textbar{}", "[": "{[}", "]": "{]}", "*": "{*}",
+    "|": r"\textbar{}", "[": "{[}", "]": "{]}", "*": "{*}", "≈": r"$\approx$",
 }  # fmt: skip
 """How characters are written for LaTeX; a bracket or a star at the start of a row would be read as an argument of the row before it."""
 ACCENTED = frozenset("ÀÁÂÃÄÅÆÇÈÉÊËÌÍÎÏÑÒÓÔÕÖØÙÚÛÜÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿ")

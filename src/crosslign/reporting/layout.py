@@ -12,7 +12,7 @@ from typing import Any
 from crosslign.config.baselines import baseline_words, named_rows
 from crosslign.config.cells import ONLY_PUBLISHED
 from crosslign.errors import printable
-from crosslign.files.lineage import licences_of
+from crosslign.files.lineage import heads_of, licences_of
 from crosslign.reporting.budget import budget_note
 from crosslign.reporting.cell import Cell, Grid
 from crosslign.reporting.published import published_of
@@ -30,6 +30,7 @@ IN_GREY = " Published figures, in grey, show where they belong; a difference to 
 REPLACED = "At this scale the encoder {} stands for {}."
 STAND_IN = "Built on stand-in data, written by the project in the official formats: the scores mean nothing."
 DELTA = "In brackets: ours less the published figure."
+HEADS = "Of each larger archive its beginning alone was read, from which sentences were drawn: {}."
 GAIN = "In brackets with an arrow: the improvement that the paper prints beside its figure."
 NEITHER = "nothing published, nothing of ours"
 ERRATA = "ERRATA and a number: the section of resources/published/ERRATA.md that says more."
@@ -202,7 +203,7 @@ def _published(cell: Cell) -> str:
 
 
 def _printed_cell(cell: Cell, notes: _Footnotes, table_notes: list[str], *, scale_by: float, decimals: int, reduced: bool) -> PrintedCell:
-    ours = one_line(cell.text) or _number(cell.ours, scale_by, decimals)
+    ours = one_line(cell.text) or ("≈ " if cell.estimated else "") + _number(cell.ours, scale_by, decimals)
     if cell.std is not None:
         ours += f" ± {_number(cell.std, scale_by, decimals)}"
     reason = NEITHER if cell.reason == ONLY_PUBLISHED and not cell.printed else cell.reason
@@ -224,9 +225,12 @@ def notes_at(resolved: Mapping[str, Any], row: int | None, column: str | None) -
     return found
 
 
+def _behind(grid: Grid, results: Path) -> list[Path]:
+    return sorted({results / file for row in grid for cell in row for leaf in cell.leaves for file in leaf.score_files})
+
+
 def _licence_line(grid: Grid, results: Path) -> str:
-    files = {results / file for row in grid for cell in row for leaf in cell.leaves for file in leaf.score_files}
-    licences = licences_of(sorted(files))
+    licences = licences_of(_behind(grid, results))
     if not licences:
         return ""
     restricted = [licence for licence in licences if NON_COMMERCIAL.search(licence)]
@@ -296,6 +300,7 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         rows.append(PrintedRow(one_line(heading), block, label, letters, printed, names[number], one_line(entry.get("system", ""))))
     footnotes = [(letter, text) for text, letter in notes.letters.items()]
     footnotes += [("", one_line(note)) for note in [*notes_at(resolved, None, None), *_scale_notes(resolved, rows)]]
+    footnotes += [("", HEADS.format("; ".join(map(one_line, heads))))] if (heads := heads_of(_behind(grid, results))) else []
     footnotes += [("", ERRATA)] if any("ERRATA" in text for _, text in footnotes) else []
     baseline = one_line(baseline_words(resolved["rows"]))
     footnotes += [("", note)] if (note := one_line(budget_note(resolved, results))) else []

@@ -166,6 +166,7 @@ def fill_cell(cell: Mapping[str, Any], results: Path) -> Cell:
         return filled
     filled.notes += list(dict.fromkeys(_collapse_note(record) for record in records if record.get("status") == "collapsed"))
     filled.notes += list(dict.fromkeys(record["note"] for record in records if record.get("note")))
+    filled.estimated = any(record.get("estimated") for record in records)
     values = [float(record["value"]) for record in records]
     filled.ours = math.fsum(values) / len(values)
     if len(values) > 1:
@@ -206,7 +207,9 @@ def mean_cell(cells: Sequence[Cell], missing: str) -> Cell:
 def _total(cells: Sequence[Cell]) -> Cell:
     """Return the sum of counts."""
     files = [file for cell in cells for file in cell.score_files]
-    return Cell(ours=math.fsum(cell.ours or 0.0 for cell in cells), score_files=files)
+    notes = list(dict.fromkeys(note for cell in cells for note in cell.notes))
+    total = math.fsum(cell.ours or 0.0 for cell in cells)
+    return Cell(ours=total, score_files=files, notes=notes, estimated=any(cell.estimated for cell in cells))
 
 
 def _mark_best(columns: Sequence[Mapping[str, Any]], grid: Grid) -> None:

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from pathlib import Path
+
+from crosslign.config.catalog import is_head
 from crosslign.corpora.build import build_corpus as build
+from crosslign.files.lineage import read_lineage
 from crosslign.jobs.job import Job
 from crosslign.stages import STAGES
 
@@ -14,6 +19,8 @@ def build_corpus(job: Job) -> None:
     files = {path.name: path for path in job.inputs.get("files", [])}
     processes = int(job.resources.get("processes", job.threads))
     job.lineage.licences = [recipe["entry"]["licence"]]
+    if "head" in recipe["entry"]:
+        job.lineage.heads = [f"{recipe['entry']['source']}: {recipe['entry']['head']}"]
     with job.publish("corpus") as (out, counts):
         counts.update(
             build(
@@ -26,3 +33,11 @@ def build_corpus(job: Job) -> None:
                 threads=processes,
             )
         )
+        counts.update(_read_of(files))
+
+
+def _read_of(files: Mapping[str, Path]) -> dict[str, dict[str, int]]:
+    """Return `head`, how many bytes of how many were read, where files are the beginnings of others; else nothing."""
+    sizes = {name: path.stat().st_size for name, path in files.items()}
+    whole = {name: int(read_lineage(path)["counts"]["whole_bytes"]) for name, path in files.items() if is_head(name)}
+    return {"head": {"bytes": sum(sizes.values()), "of": sum({**sizes, **whole}.values())}} if whole else {}

@@ -75,13 +75,13 @@ def edit(folder, change):
 
 def test_a_new_objective_is_a_row_of_the_contest(folder):
     project = load(folder)
-    assert project.tables["contest"]["rows"][-1]["system"] == "near_enough"
+    assert project.tables["contest_parallel"]["rows"][-1]["system"] == "near_enough"
     assert project.plugins == (f"plugin {folder}/near_enough.yaml: near_enough@1",)
     recipe = resolve(project, "near_enough", 42)
     assert recipe["terms"] == [{"objective": "near_enough", "examples": "ct_pairs", "batch": 16, "margin": 0.2}]
     assert job_versions("train_system", recipe) == "train_system@1 tokenise@1 near_enough@1"
     assert "near_enough" in OBJECTIVES.names()
-    assert len(load().tables["contest"]["rows"]) == len(project.tables["contest"]["rows"]) - 1
+    assert len(load().tables["contest_parallel"]["rows"]) == len(project.tables["contest_parallel"]["rows"]) - 1
     assert "near_enough" not in OBJECTIVES.names()
 
 
@@ -141,7 +141,10 @@ def test_filters_and_scorers_come_the_same_way_with_entries_of_catalogs(tmp_path
         (lambda c: c["options"].update(filters={"absent": NOTHING}), r"options\.filters\.absent: module is missing"),
         (lambda c: c["options"].update(parts={"logit_scale": NOTHING}), r"the name 'logit_scale' is taken.*among its parts"),
         (lambda c: c["options"].update(builders={"x": NOTHING}), r"options\.builders: unknown key 'builders'"),
-        (lambda c: c["rows"]["contest"][0].update(system="near_enoug"), r"rows\.contest\.0\.system: unknown system .near_enoug.; .*did"),
+        (
+            lambda c: c["rows"]["contest_parallel"][0].update(system="near_enoug"),
+            r"parallel.0.system: unknown system .near_enoug.; .*did",
+        ),
         (lambda c: c["systems"]["near_enough"].update(train={"budget": 2e12}), r"near_enough does not keep the budget"),
     ],
 )
@@ -175,7 +178,7 @@ def test_an_installed_package_brings_its_plugin(folder, tmp_path, monkeypatch):
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: near-package\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[crosslign.plugins]\nnear = near_package\n")
     monkeypatch.syspath_prepend(str(site))
-    assert load().tables["contest"]["rows"][-1]["system"] == "near_enough"
+    assert load().tables["contest_parallel"]["rows"][-1]["system"] == "near_enough"
 
 
 def test_the_schemas_are_the_librarys_own_without_plugins(folder):

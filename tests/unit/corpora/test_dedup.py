@@ -110,3 +110,16 @@ def test_new_rows_take_a_bit_each(tmp_path):
     assert not new.mask(rows // 2, rows).any()
     assert not new.all()
     assert peak < rows / 8 + 1700 * 200
+
+
+def test_a_part_of_many_keys_is_sorted_in_several_goes(tmp_path, monkeypatch):
+    monkeypatch.setattr(KeysOnDisk, "AT_ONCE", 40)
+    random = np.random.default_rng(3)
+    values = random.integers(0, 2**63, (20_000, 2)).astype(np.uint64)
+    values[::7] = values[1]
+    first = np.zeros(len(values), bool)
+    first[np.unique(values, axis=0, return_index=True)[1]] = True
+    keys = KeysOnDisk(tmp_path)
+    for batch in np.array_split(values, 5):
+        keys.add(np.ascontiguousarray(batch).view("S16").ravel())
+    assert keys.new().mask(0, len(values)).tolist() == first.tolist()

@@ -6,12 +6,13 @@ import errno
 import fcntl
 import os
 import socket
+from pathlib import Path
 
 import pytest
 
 from crosslign.files import write_text
 from crosslign.files.lineage import Lineage
-from crosslign.jobs.job import ALIVE, Job
+from crosslign.jobs.job import ALIVE, Job, at_copies, inputs_of
 
 
 def job(folder, name="a.txt"):
@@ -81,3 +82,20 @@ def test_a_job_that_fails_leaves_nothing(tmp_path):
     with pytest.raises(ValueError, match="no"):
         fails()
     assert not list((tmp_path / "results").iterdir())
+
+
+def test_parameters_lead_to_copies_where_the_results_lie_in_a_store():
+    params = {"root": "results/mini", "members": {"main": "results/mini/encoders/e/main"}, "recipe": {"note": "results/mini"}, "seed": 1}
+    params["models"] = ["results/models/m", "resources/x", "results"]
+    copy = Path(".snakemake/storage/s3/bench")
+    assert at_copies(params, [Path("results/mini/systems/a")]) == params
+    found = at_copies(params, [copy / "results/mini/systems/a"])
+    assert found["root"] == f"{copy}/results/mini"
+    assert found["members"] == {"main": f"{copy}/results/mini/encoders/e/main"}
+    assert found["models"] == [f"{copy}/results/models/m", "resources/x", f"{copy}/results"]
+    assert (found["recipe"], found["seed"]) == (params["recipe"], 1)
+    assert at_copies({"root": "results", "work": "results/mini/x"}, [copy / "results/downloads/a"])["work"] == f"{copy}/results/mini/x"
+
+
+def test_lineage_beside_inputs_is_not_an_input_of_its_own():
+    assert inputs_of([("texts", "a.parquet"), ("lineage", ["a.parquet.lineage.json"])]) == {"texts": Path("a.parquet")}

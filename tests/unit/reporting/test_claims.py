@@ -76,7 +76,9 @@ def test_what_was_not_run_says_why(compared, tmp_path):
 @pytest.fixture(scope="module")
 def project(tmp_path_factory):
     results = str(tmp_path_factory.mktemp("results"))
-    return load_project(ROOT, {"scale": "paper", "papers": [*PAPERS, "contest"], "targets": ["contest", "claims"], "results": results})
+    return load_project(
+        ROOT, {"scale": "paper", "papers": [*PAPERS, "contest"], "targets": ["contest_parallel", "claims"], "results": results}
+    )
 
 
 def test_each_paper_has_eight_claims_or_more_with_a_place_and_what_could_explain_a_refutation(project):

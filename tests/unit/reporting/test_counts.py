@@ -50,6 +50,23 @@ def test_what_was_read_is_what_was_published(tmp_path):
     assert [found["c", metric, "all"] for metric in ("read", "kept", "rows")] == [105, 60, 50]
 
 
+def test_what_was_counted_in_beginnings_is_an_estimate_of_the_whole(tmp_path):
+    head = {"head": {"bytes": 100, "of": 250}}
+    found = records(tmp_path, c={**CORPUS, **head})
+    assert [found["c", metric, "all"] for metric in ("read", "kept", "rows", "groups")] == [250, 150, 50, 20]
+    resolved = counting(cell("c"), cell("c", metric="rows"))
+    printed = lay_out(resolved, tmp_path, tmp_path).rows[0].cells
+    assert [one.ours for one in printed] == ["≈ 250", "50"]
+    assert [bool(one.letters) for one in printed] == [True, False]
+
+
+def test_a_sum_of_counts_of_which_one_is_an_estimate_is_one(tmp_path):
+    records(tmp_path, c={**CORPUS, "head": {"bytes": 100, "of": 250}}, d=CORPUS)
+    printed = lay_out(counting(cell("c", "d")), tmp_path, tmp_path).rows[0].cells[0]
+    assert printed.ours == "≈ 350"
+    assert printed.letters
+
+
 def test_counts_of_an_evaluation_set_go_by_subset(tmp_path):
     found = records(tmp_path, e=EVALUATION)
     assert [found["e", "gold_links", subset] for subset in ("de-en", "least", "most", "subsets")] == [3, 3, 9, 2]
@@ -65,6 +82,13 @@ def cell(*names, metric="read"):
         for name in names
     ]
     return parts[0] if len(parts) == 1 else {"parts": parts, "total": True}
+
+
+def counting(*cells):
+    """Return a table of one row of counts."""
+    columns = [{"label": str(number), "count": "read", "of": "x"} for number in range(len(cells))]
+    resolved = {"id": "t", "title": "T", "scale": "paper", "stand_in": False, "rows": [{"label": "A"}], "columns": columns, "footnotes": []}
+    return {**resolved, "print": {"decimals": 0, "scale_by": 1}, "cells": [list(cells)]}
 
 
 def test_a_table_prints_counts_beside_what_was_printed(tmp_path):

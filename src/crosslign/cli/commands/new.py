@@ -50,7 +50,7 @@ systems:
     place: "$title, margin 0.2, from the contest's parallel text"
     terms: [{objective: $name, examples: ct_pairs, batch: 16, margin: 0.2}]
 rows:
-  contest:
+  contest_parallel:
     - {group: "Plugins", label: "$title", system: $name}
 tables:
   ${name}_first:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from crosslign.errors import NetworkError
 
 MODEL_FILES = (".json", ".txt", ".safetensors", ".model", ".md", ".vocab", ".bpe")
 """Files of a model's folder that are kept: no pickles, no code, no other framework's weights."""
+NO_HUB = "missing the 'X-Repo-Commit' header"
+"""What the client says of an answer that is none of a hub's."""
+PORTAL = "Open the hub's page in a browser: your network may want you to sign in first; where HF_ENDPOINT is set, mend it"
 XET = "Set HF_HUB_DISABLE_XET=1 to fetch by plain HTTP, then run the same command again"
 
 
@@ -25,10 +29,10 @@ def hub_error(what: str, error: Exception, where: str, do: str = "") -> NetworkE
     """
     from huggingface_hub import errors as hub
 
-    why, lost = " ".join(str(error).split())[:300], f"{what} could not be had from the hub"
+    why, lost = " ".join(str(error).split())[:300].rstrip(" ."), f"{what} could not be had from the hub"
     response = getattr(error, "response", None)
     status = 0 if response is None else response.status_code
-    if "xet" in f"{type(error).__module__}{type(error).__name__}".lower():
+    if _of_xet(error):
         return TransientError(f"{lost}'s Xet store", where=where, why=why, do=XET)
     if response is not None and status in BUSY:
         return BusyError(lost, retry_after=retry_after(response.headers), where=where, why=why)
@@ -37,7 +41,9 @@ def hub_error(what: str, error: Exception, where: str, do: str = "") -> NetworkE
     known = isinstance(error, hub.HfHubHTTPError | hub.LocalEntryNotFoundError | hub.OfflineModeIsEnabled | ConnectionError)
     if not known and not _of_web_client(error):
         return None
-    if isinstance(error, hub.GatedRepoError):
+    if NO_HUB in why:
+        lost, do = f"{lost}: something else answers in its place", PORTAL
+    elif isinstance(error, hub.GatedRepoError):
         do = "Sign in to the hub, agree to the terms on the repository's page there, and set HF_TOKEN to a token of yours"
     elif status == 401:
         do = "The name may be misspelt, or the repository private: HF_TOKEN names a token that may read it"
@@ -46,6 +52,12 @@ def hub_error(what: str, error: Exception, where: str, do: str = "") -> NetworkE
     elif not status and not isinstance(error, hub.OfflineModeIsEnabled) and not is_offline():
         return TransientError(lost, where=where, why=why, do=do)  # the line went dead
     return NetworkError(lost, where=where, why=why, do=do)
+
+
+def _of_xet(error: Exception) -> bool:
+    """Tell whether an error comes from the hub's second store: by its own name, or by the functions that it went through."""
+    through = "".join(frame.name for frame in traceback.extract_tb(error.__traceback__))
+    return "xet" in f"{type(error).__module__}{type(error).__name__}{through}".lower()
 
 
 def _of_web_client(error: Exception) -> bool:

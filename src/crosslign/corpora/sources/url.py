@@ -88,23 +88,21 @@ def _noted(dest: Path) -> dict[str, Any]:
     return known
 
 
-def _resume_headers(url: str, dest: Path, *, verified: bool) -> dict[str, str]:
-    """Return range headers for what is already there, where the server, or what is asked of the whole file, tells that it is the same file.
+def _range_headers(url: str, dest: Path, file: Mapping[str, Any], *, verified: bool) -> dict[str, str]:
+    """Return range headers: to the end of a beginning, and from what is already there, where that is known to be of the same file.
 
     Args:
         url: the address; what another one sent is no beginning of it.
         dest: what is there.
+        file: what is asked for.
         verified: whether the whole file is verified at the end: then a server need not know whether it is still the same.
     """
-    size = dest.stat().st_size if dest.exists() else 0
-    if not size or not state_path(dest).exists():
-        return {}
-    known = _noted(dest)
-    if known.get("url") != url:
-        return {}
-    if known.get("validator"):
-        return {"Range": f"bytes={size}-", "If-Range": known["validator"]}
-    return {"Range": f"bytes={size}-"} if verified else {}
+    size, end = (dest.stat().st_size if dest.exists() else 0), int(file["head"]) - 1 if "head" in file else ""
+    known = _noted(dest) if size and state_path(dest).exists() else {}
+    if known.get("url") == url and (known.get("validator") or verified):
+        same = {"If-Range": known["validator"]} if known.get("validator") else {}
+        return {"Range": f"bytes={size}-{end}", **same}
+    return {"Range": f"bytes=0-{end}"} if end else {}
 
 
 def _validator(response: httpx2.Response) -> str:
@@ -180,7 +178,7 @@ def _check_length(total: int | None, file: Mapping[str, Any], url: str) -> None:
     """Refuse a file of another length than the catalog's before its first byte comes, where no hash decides."""
     if file.get("sha256") or total is None:
         return
-    what, expected = f"{file['name']} is not what the catalog says", file.get("bytes")
+    what, expected = f"{file['name']} is not what the catalog says", None if "head" in file else file.get("bytes")
     if expected is not None and total != expected:
         raise TransientError(what, where=url, why=f"expected {expected:,} bytes, found {total:,}")
     if expected is None and (why := off(total, file)):
@@ -200,20 +198,22 @@ def _receive(response: httpx2.Response, file: Mapping[str, Any], url: str, dest:
     if not start:
         _refuse_page(first[:2048], response.headers.get("Content-Type", ""), file, url)
     _check_length(total, file, url)
-    require_space(dest, (total or 0) - start)
+    require_space(dest, int(file.get("head") or total or 0) - start)
     if not start:
         said = {"tag": response.headers.get("ETag", ""), "modified": response.headers.get("Last-Modified", "")}
         write_json(state_path(dest), {"url": url, "validator": "" if packing else _validator(response), "bytes": total, **said})
-    progress = _Progress(file["name"], url, start, total or file.get("bytes"))
+    end = min(int(file["head"]), total or int(file["head"])) if "head" in file else total
+    progress = _Progress(file["name"], url, start, end or file.get("bytes"))
     with open(dest, "ab" if start else "wb") as out:
         chunk: bytes | None = first
         while chunk is not None:
+            chunk = chunk[: end - progress.done] if end is not None and "head" in file else chunk  # a server without ranges sends on
             out.write(chunk)
             digest.update(chunk)
             progress.add(len(chunk))
-            chunk = next(chunks, None)
-    if total is not None and progress.done != total:
-        raise TransientError(f"{file['name']} broke off", where=url, why=f"{progress.done:,} of {total:,} bytes came")
+            chunk = None if "head" in file and progress.done == end else next(chunks, None)
+    if end is not None and progress.done != end:
+        raise TransientError(f"{file['name']} broke off", where=url, why=f"{progress.done:,} of {end:,} bytes came")
     if not progress.done and file.get("bytes") != 0:
         raise TransientError(f"the server sent nothing in place of {file['name']}", where=url)
     return digest.hexdigest()
@@ -237,6 +237,8 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str
     what was there. What came of a broken try stays at `dest` for the next one. A file whose bytes are verified at the end, by its sum or
     because it is packed, is gone on with also where the server says nothing of its version.
 
+    Of a file with `head`, so many bytes from its beginning are asked for and kept; the note stays beside them then (`said_size`).
+
     Raises:
         TransientError: the connection broke, the server is busy or has a fault, sent too little or too slowly.
         NetworkError: any other refusal, such as 404, a web page in its place, or a forbidden network.
@@ -245,8 +247,17 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str
     url = placed(url_of(source, file))
     require_network(file["name"], url)
     verified = bool(file.get("sha256")) or str(file["name"]).endswith((*MAGIC.values(), ".tgz", ".zip", ".parquet", ".whl"))
-    headers = _resume_headers(url, dest, verified=verified)
+    if "head" in file and dest.exists() and dest.stat().st_size >= file["head"]:
+        dest.unlink()  # of a try that was not verified
+    headers = _range_headers(url, dest, file, verified=verified)
     with client(url) as web, web.stream("GET", url, headers=headers) as response:
         found = _receive(response, file, url, dest, limits="connections" in source)
-    state_path(dest).unlink(missing_ok=True)
+    if "head" not in file:  # what the server said of the whole file is asked for
+        state_path(dest).unlink(missing_ok=True)
     return found
+
+
+def said_size(dest: Path) -> int | None:
+    """Return the size of the whole file of which `dest` is the beginning, as its server said it; None where it did not."""
+    found = _noted(dest).get("bytes") if state_path(dest).exists() else None
+    return None if found is None else int(found)

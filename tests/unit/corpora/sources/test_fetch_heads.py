@@ -83,9 +83,8 @@ def test_another_file_than_the_catalogs_is_refused_by_the_size_of_the_whole(onli
 def test_damage_inside_a_beginning_is_told(tmp_path):
     path = tmp_path / FILE["name"]
     path.write_bytes(WHOLE[:50_000] + bytes(2000) + WHOLE[52_000:HEAD])
-    with pytest.raises(InputError, match="damaged"), open_stream(path) as stream:
-        while stream.read(1 << 16):
-            pass
+    with open_stream(path) as stream, pytest.raises(InputError, match="damaged"):
+        stream.read()
 
 
 def test_a_cut_file_that_is_no_beginning_is_damaged_as_before(tmp_path):

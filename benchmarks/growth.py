@@ -1,0 +1,236 @@
+"""How stages grow with their data, and what that makes of the largest jobs of the five papers, beside what their rules declare.
+
+Each stage runs at three sizes, a factor of three apart, in a process of its own: corpora of the mirror's real sentence pairs (copies
+behind numbers) through the catalog's filters, training sets of them, and the search of mined pairs over random vectors. Figures are
+processor time less that of a tiny size, and peak memory; of corpora, time is that of a small sample and memory that of one of half the
+rows, as the one grows with what is read and the other with what is drawn. The slope is that of log over log. The extrapolation goes along
+the straight line through the two larger sizes, or by the power of the slope where that is above 1.1. A declared figure falls short where
+it is below 1.2 times the extrapolated one; or above 10 times it, and an hour or 4 GB above it. Prints a table in Markdown and, as its
+last line, how many lines fall short. It takes some ten minutes.
+
+    python benchmarks/growth.py --pairs 40000
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from _common import ROOT, Cost, machine, measured, official_files, parser, versions
+from _opusfilter import LANGS, sides, write_copies
+
+FIVE = ("msimcse", "moco_bert", "scl", "mpcl", "emma_x")
+FACTORS = (1, 3, 9)
+POWER, SHORT, LONG = 1.1, 1.2, 10.0
+SLACK = {"min": 60.0, "MB": 4000.0}
+"""What a declared figure may be above ten times the need: no job asks for less than some minutes and some GB."""
+DIMENSION = 256
+TINY, FEW = "tiny", 2000
+
+
+@dataclass(frozen=True)
+class Case:
+    """A stage and the largest job of it.
+
+    Attributes:
+        name: as the table has it.
+        stage: what is run: `corpus`, `examples`, `search`.
+        rule, wildcards: of the job at the papers' size.
+        entry: corpus of the catalog whose filters are run.
+        size: of `Load`, what its time grows with.
+    """
+
+    name: str
+    stage: str
+    rule: str
+    wildcards: Mapping[str, str]
+    entry: str = ""
+    size: str = "read_mb"
+
+
+CASES = (
+    Case("CCMatrix en-pt, sampled", "corpus", "build_corpus", {"corpus": "ccmatrix_en-pt"}, "ccmatrix_en-de"),
+    Case("ParaCrawl en-fr, sampled", "corpus", "build_corpus", {"corpus": "paracrawl_en-fr"}, "paracrawl_en-fr"),
+    Case("CC-100 en, its beginning, sampled", "mono", "build_corpus", {"corpus": "cc100_en"}, "cc100_de"),
+    Case("pairs of EMMA-X, 41 languages", "examples", "build_examples", {"examples": "ex_pairs"}),
+    Case("BUCC's training parts, mined", "search", "score", {"run": "xlm-r", "task": "bucc"}, size="compared"),
+)
+
+
+def corpus(folder: Path, name: str, size: str, mono: bool, sample: int) -> None:
+    """Build a corpus by the filters of one of the catalog, a sample drawn as there."""
+    from crosslign.config.load import load_project
+    from crosslign.corpora.build import build_corpus
+
+    project = load_project(ROOT, {"scale": "paper", "papers": [*FIVE]})
+    langs = list(LANGS[1:] if mono else LANGS)
+    files = {f"{size}.de": folder / f"{size}.de"} if mono else sides(folder, size)
+    reader, kind = ("text_lines", "mono") if mono else ("moses", "bitext")
+    entry = {"kind": kind, "reader": reader, "langs": langs, "filters": project.corpora[name]["filters"], "sample": sample}
+    build_corpus("c", entry, files, {}, folder / f"{size}.{kind}.parquet")
+
+
+def examples(folder: Path, size: str) -> None:
+    """Make a training set of all pairs of a size."""
+    from crosslign.examples.build import build_examples
+
+    entry = {"builder": "parallel_pairs", "from": ["c"], "langs": list(LANGS), "pairs": ["en-de"]}
+    build_examples("x", entry, {"c": folder / f"{size}.rows.parquet"}, {}, {}, folder / f"{size}.examples.parquet")
+
+
+def rows(folder: Path, size: str) -> None:
+    """Write the pairs of a size as rows, which `examples` reads."""
+    from crosslign.corpora.build import build_corpus
+
+    entry = {"kind": "bitext", "reader": "moses", "langs": list(LANGS), "filters": []}
+    build_corpus("c", entry, sides(folder, size), {}, folder / f"{size}.rows.parquet")
+
+
+def search(sentences: int) -> None:
+    """Find neighbours of so many random vectors among as many, in one thread."""
+    from _mining import centres, vectors
+
+    from crosslign.mining import neighbours
+    from crosslign.threads import limit_threads
+
+    limit_threads(1)
+    middle = centres(max(2, sentences // 4), DIMENSION)
+    neighbours(vectors(sentences, DIMENSION, middle, 1), vectors(sentences, DIMENSION, middle, 2), 4)
+
+
+def work(stage: str, folder: Path, entry: str, size: str) -> None:
+    """Do what a measured command does; `corpus:5000` draws so many rows."""
+    if stage.startswith(("corpus", "mono")):
+        kind, _, sample = stage.partition(":")
+        corpus(folder, entry, size, kind == "mono", int(sample))
+    elif stage == "search":
+        search(int(size))
+    else:
+        {"examples": examples, "rows": rows}[stage](folder, size)
+
+
+def cost_of(stage: str, folder: Path, entry: str, size: str) -> Cost:
+    """Run a stage in a process of its own and return what it took."""
+    command = [sys.executable, __file__, "--run", stage, str(folder), entry or "-", size]
+    return measured(command, TQDM_DISABLE="1", OMP_NUM_THREADS="1", RAYON_NUM_THREADS="1")
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A figure at three sizes, and how large the job is at the papers' size."""
+
+    unit: str
+    sizes: list[float]
+    values: list[float]
+    size: float
+
+
+def megabytes(case: Case, folder: Path, name: str) -> float:
+    """Return the text of a size."""
+    paths = [folder / f"{name}.de"] if case.stage == "mono" else list(sides(folder, name).values())
+    return sum(path.stat().st_size for path in paths) / 1e6
+
+
+def measures(case: Case, folder: Path, pairs: int, load: Any) -> list[Measured]:
+    """Run a stage at its sizes and return its time in minutes and its memory in MB."""
+    if case.stage == "search":
+        names = [str(round(2 * math.sqrt(pairs * factor * 100))) for factor in FACTORS]
+        sizes, tiny = [float(name) ** 2 for name in names], "200"
+    else:
+        names, tiny = [str(factor) for factor in FACTORS], TINY
+        sizes = [megabytes(case, folder, name) for name in names]
+    drawn = case.stage in ("corpus", "mono")
+    stage = f"{case.stage}:{FEW}" if drawn else case.stage
+    start, *costs = (cost_of(stage, folder, case.entry, name) for name in (tiny, *names))
+    scale = load.dimension / DIMENSION / 8 if case.stage == "search" else 1.0  # eight threads, and the dimensions of the encoder
+    minutes = [max(cost.processor - start.processor, 0.01) * scale / 60 for cost in costs]
+    found = [Measured("min", sizes, minutes, float(getattr(load, case.size)))]
+    if drawn:
+        costs = [cost_of(f"{case.stage}:{pairs * factor // 2}", folder, case.entry, str(factor)) for factor in FACTORS]
+        return [*found, Measured("MB", [size / 2 for size in sizes], [cost.memory for cost in costs], load.text_mb)]
+    if case.stage == "search":
+        return found
+    return [*found, Measured("MB", sizes, [cost.memory for cost in costs], load.text_mb)]
+
+
+def write_tiny(folder: Path) -> None:
+    """Write the size whose cost is that of a start: the first lines of the smallest."""
+    for lang in LANGS:
+        with (folder / f"{FACTORS[0]}.{lang}").open(encoding="utf-8") as file:
+            (folder / f"{TINY}.{lang}").write_text("".join(next(file) for _ in range(100)), encoding="utf-8")
+    cost_of("rows", folder, "", TINY)
+
+
+def slope(sizes: list[float], values: list[float]) -> float:
+    """Return the exponent over the three sizes: that of the first and the last."""
+    return math.log(max(values[-1], 1e-3) / max(values[0], 1e-3)) / math.log(sizes[-1] / sizes[0])
+
+
+def extrapolated(sizes: list[float], values: list[float], size: float) -> float:
+    """Return the value at a larger size."""
+    line = values[-1] + max(0.0, values[-1] - values[-2]) / (sizes[-1] - sizes[-2]) * (size - sizes[-1])
+    power = slope(sizes, values)
+    return max(line, values[-1] * (size / sizes[-1]) ** power) if power > POWER else line
+
+
+def verdict(declared: float, needed: float, unit: str) -> str:
+    """Return `falls short`, or nothing where a declared figure fits."""
+    above = declared > LONG * needed and declared - needed > SLACK[unit]
+    return "falls short" if declared < SHORT * needed or above else ""
+
+
+def line(case: Case, one: Measured, declared: float) -> list[str]:
+    """Return the cells of a line."""
+    needed = extrapolated(one.sizes, one.values, one.size)
+    shown = " / ".join(f"{value:.2f}" if one.unit == "min" else f"{value:.0f}" for value in one.values)
+    times = declared / max(needed, 1e-9)
+    exponent = slope(one.sizes, one.values)
+    fixed = [case.name, one.unit, shown, f"{exponent:.2f}", f"{needed:,.0f}", f"{declared:,.0f}", f"{times:.1f}"]
+    return [*fixed, verdict(declared, needed, one.unit)]
+
+
+def main() -> None:
+    """Measure, extrapolate and compare."""
+    command = parser(__doc__)
+    command.add_argument("--pairs", type=int, default=40_000, help="real pairs of the smallest size")
+    command.add_argument("--run", nargs=4, metavar=("STAGE", "FOLDER", "ENTRY", "SIZE"), help=argparse.SUPPRESS)
+    args = command.parse_args()
+    if args.run:
+        stage, folder, entry, size = args.run
+        work(stage, Path(folder), entry, size)
+        return
+    official_files("tatoeba-bilingual")
+    from crosslign.config.load import load_project
+    from crosslign.config.resources import load_of, uncapped_need
+
+    project = load_project(ROOT, {"scale": "paper", "papers": [*FIVE]})
+    folder = Path(tempfile.mkdtemp(prefix="crosslign-growth-", dir=os.environ.get("TMPDIR")))
+    try:
+        for factor in FACTORS:
+            write_copies(folder, args.pairs, factor)
+            cost_of("rows", folder, "", str(factor))
+        write_tiny(folder)
+        print(f"machine: {machine()}; {versions('torch', 'pyarrow', 'numpy')}; {args.pairs:,} pairs and more\n")
+        print("| job | | at three sizes | slope | extrapolated | declared | times | |\n|---|---|---:|---:|---:|---:|---:|---|")
+        short = 0
+        for case in CASES:
+            load, need = load_of(project, case.rule, case.wildcards), uncapped_need(project, case.rule, case.wildcards)
+            for one in measures(case, folder, args.pairs, load):
+                cells = line(case, one, float(need.runtime if one.unit == "min" else need.mem_mb))
+                print(f"| {' | '.join(cells)} |", flush=True)
+                short += cells[-1] != ""
+        print(f"\n{short} fall short")
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+if __name__ == "__main__":
+    main()

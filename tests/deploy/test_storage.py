@@ -1,0 +1,125 @@
+"""Jobs that see no shared folder: results lie in a store, jobs begin in a checkout without any, started by another scheduler."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+import pytest
+from mini_project import Mini
+
+PLUGINS = (
+    "snakemake-executor-plugin-cluster-generic==1.0.9",
+    "snakemake-storage-plugin-fs==1.1.3",
+    "snakemake-storage-plugin-s3==0.3.6",
+    "sysrsync", "toml", "boto3", "botocore", "s3transfer", "jmespath", "reretry", "throttler",
+)  # fmt: skip
+SUBMIT = """#!/bin/bash
+# Starts a job on a node that has a checkout of its own at the project's place, and no results; prints its name.
+node=$(mktemp -d {nodes}/XXXXXX)
+cp "$1" $node/job.sh
+mkdir $node/checkout
+cp -r {project}/{{Snakefile,workflow,config,profiles,resources,envs}} $node/checkout/
+run="mount --make-rprivate / && mount --bind $node/checkout {project} && cd {project} && bash $node/job.sh"
+( setsid unshare -m bash -c "$run" </dev/null >$node/log 2>&1; echo $? >$node/code ) >/dev/null 2>&1 &
+basename $node
+"""
+SIGNED = "AWS4-HMAC-SHA256 Credential=a/20260101/us-east-1/s3/aws4_request, SignedHeaders=host, Signature=0"
+STATUS = """#!/bin/bash
+[ -e {nodes}/$1/code ] || {{ echo running; exit; }}
+[ $(cat {nodes}/$1/code) = 0 ] && echo success || echo failed
+"""
+
+
+def installed(folder, *packages):
+    """Install packages into a folder of their own: none of them is an everyday user's."""
+    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", str(folder), *packages]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        pytest.skip(f"cannot be installed here: {done.stderr.strip()[-200:]}")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def plugins(tmp_path_factory):
+    return installed(tmp_path_factory.mktemp("plugins"), "--no-deps", *PLUGINS)
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory):
+    """The tables of the smallest workflow, as an ordinary run makes them."""
+    mini = Mini(tmp_path_factory.mktemp("shared") / "mini")
+    mini.run()
+    return {path.name: path.read_bytes() for path in sorted((mini.results / "tables").iterdir()) if not path.name.endswith("lineage.json")}
+
+
+@pytest.fixture
+def project(tmp_path, plugins):
+    """A project, and the options of a run of it whose jobs are started by a scheduler of two scripts."""
+    if os.getuid() or shutil.which("unshare") is None:
+        pytest.skip("a folder can be hidden from jobs by root alone")
+    nodes, mini = tmp_path / "nodes", Mini(tmp_path / "mini")
+    nodes.mkdir()
+    options = ["--executor", "cluster-generic", "--jobs", "2", "--shared-fs-usage", "none", "--seconds-between-status-checks", "1"]
+    for name, text in (("submit", SUBMIT), ("status", STATUS)):
+        script = tmp_path / name
+        script.write_text(text.format(nodes=nodes, project=mini.folder), encoding="utf-8")
+        script.chmod(0o755)
+        options += [f"--cluster-generic-{name}-cmd", str(script)]
+    return mini, nodes, options
+
+
+def run(project, *storage, **variables):
+    """Run to the end; show what went wrong on a node."""
+    mini, nodes, options = project
+    own = {"PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}", **variables}
+    done = mini.run(*options, "--default-storage-provider", *storage, check=False, **own)
+    logs = "".join(path.read_text()[-1500:] for path in nodes.glob("*/log") if (path.parent / "code").read_text().strip() != "0")
+    assert done.returncode == 0, done.stdout[-3000:] + logs
+    assert len(list(nodes.iterdir())) > 5, "jobs ran elsewhere"
+    assert not (mini.results / "tables").exists(), "a result lies in the shared folder"
+
+
+def test_a_store_on_a_disk_gets_the_same_tables(project, plugins, tables, tmp_path):
+    if shutil.which("rsync") is None:
+        pytest.skip("the storage fs copies by rsync, which is not here")
+    store = tmp_path / "store"
+    store.mkdir()
+    run(project, "fs", "--default-storage-prefix", str(store), PYTHONPATH=str(plugins))
+    assert {name: (store / "results" / "mini" / "tables" / name).read_bytes() for name in tables} == tables
+
+
+@pytest.fixture(scope="module")
+def s3(tmp_path_factory):
+    """The address of a loopback server that speaks S3's protocol."""
+    packages = installed(tmp_path_factory.mktemp("moto"), "moto[s3,server]==5.2.5")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    address = f"http://127.0.0.1:{port}"
+    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
+    server = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(packages)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for _ in range(300):
+        try:
+            urllib.request.urlopen(urllib.request.Request(f"{address}/bench", method="PUT"))
+            break
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.2)
+    yield address
+    server.kill()
+
+
+@pytest.mark.long
+def test_a_store_in_s3_gets_the_same_tables(project, plugins, tables, s3):
+    keys = ["--storage-s3-endpoint-url", s3, "--storage-s3-access-key", "a", "--storage-s3-secret-key", "b"]
+    offline = {"AWS_EC2_METADATA_DISABLED": "true", "NO_PROXY": "127.0.0.1"}
+    run(project, "s3", "--default-storage-prefix", "s3://bench", *keys, PYTHONPATH=str(plugins), **offline)
+    for name, expected in tables.items():
+        asked = urllib.request.Request(f"{s3}/bench/results/mini/tables/{name}", headers={"Authorization": SIGNED})
+        with urllib.request.urlopen(asked) as answer:
+            assert answer.read() == expected

@@ -1,0 +1,106 @@
+"""The hub's own client against a server on this machine: its address, token and store, and what stands in its place, end in words."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+BODY, COMMIT = b"text\n" * 100, "0" * 40
+ASK = """
+import json, sys
+from pathlib import Path
+from crosslign.corpora.sources.hub import fetch
+said = {}
+for mode in sys.argv[2:]:
+    try:
+        fetch({"hub": f"a/{mode}", "repo_type": "dataset", "revision": "0" * 40}, {"name": "a.txt"}, Path(sys.argv[1], mode))
+        said[mode] = [Path(sys.argv[1], mode).read_text(), ""]
+    except Exception as error:
+        said[mode] = [type(error).__name__, str(error)]
+print(json.dumps(said))
+"""
+"""The client reads its settings when it is imported, so that it is asked in a process of its own."""
+
+
+class Hub(BaseHTTPRequestHandler):
+    tokens: set[str] = set()  # noqa: RUF012 (one for all requests)
+
+    def log_message(self, *args):
+        pass
+
+    def do_HEAD(self):
+        self._answer()
+
+    def do_GET(self):
+        self._answer()
+
+    def _answer(self):
+        status, body, headers = 200, BODY, {"ETag": '"abc"', "X-Repo-Commit": COMMIT}
+        if "/resolve/" in self.path:
+            self.tokens.add(self.headers.get("Authorization", ""))
+        if "/gated/" in self.path:
+            status, body, headers = 403, b"", {"X-Error-Code": "GatedRepo", "X-Error-Message": "Access is restricted"}
+        elif "/portal/" in self.path:
+            body, headers = b"<html><body>sign in</body></html>", {"Content-Type": "text/html"}
+        elif "/xet/" in self.path:
+            headers |= {"X-Xet-Hash": "00" * 32, "X-Xet-Refresh-Route": f"http://{self.headers['Host']}/store"}
+        self.send_response(status)
+        for name, value in {**headers, "Content-Length": str(len(body))}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(body)
+
+
+@pytest.fixture(scope="module")
+def said(tmp_path_factory):
+    """What came of each repository: text and nothing, or an error's kind and words."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    folder = tmp_path_factory.mktemp("hub")
+    given = {
+        "HF_ENDPOINT": f"http://127.0.0.1:{server.server_port}",
+        "HF_HOME": str(folder / "home"),
+        "HF_TOKEN": "hf_ours",
+        "HF_HUB_OFFLINE": "0",
+        "HF_HUB_DISABLE_XET": "0",
+        "CROSSLIGN_OFFLINE": "0",
+        "NO_PROXY": "127.0.0.1",
+    }
+    command = [sys.executable, "-c", ASK, str(folder), "plain", "gated", "portal", "xet"]
+    done = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True, timeout=120, check=False)
+    server.shutdown()
+    server.server_close()
+    assert done.returncode == 0, done.stderr[-2000:]
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def test_the_sites_own_hub_is_asked_with_the_users_token(said):
+    assert said["plain"] == [BODY.decode(), ""]
+    assert Hub.tokens == {"Bearer hf_ours"}
+
+
+def test_a_repository_behind_terms_says_how_to_agree(said):
+    kind, words = said["gated"]
+    assert kind == "NetworkError"
+    assert "agree to the terms" in words
+    assert "HF_TOKEN" in words
+
+
+def test_a_page_in_the_hubs_place_is_no_hub(said):
+    kind, words = said["portal"]
+    assert kind == "NetworkError"
+    assert "something else answers in its place" in words
+    assert "sign in first" in words
+
+
+def test_a_store_that_fails_says_how_to_do_without(said):
+    kind, words = said["xet"]
+    assert kind == "TransientError"
+    assert "HF_HUB_DISABLE_XET=1" in words
