@@ -15,6 +15,8 @@ MINED_FORMATS = ("tsv", "parquet")
 MINED_SIDES = ("source", "target")
 PLANT_SIDES = ("plant_source", "plant_target")
 """Known translations, line by line, that are hidden among the two sides."""
+EVALUATION_FILES = ("texts", "items", "gold")
+"""The three tables of an evaluation corpus."""
 TABLE_FORMATS = ("md", "csv", "tex", "html")
 FIGURE_FORMATS = ("png", "svg", "csv")
 OVERVIEW_FORMATS = ("html", "md")

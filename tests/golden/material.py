@@ -89,7 +89,7 @@ def download(source: str, file: str) -> Path:
 def files_of(corpus: str) -> dict[str, Path]:
     """Return the files that a corpus is read from; few of them, where it has hundreds."""
     entry = project().corpora[corpus]
-    names = list(graph.corpus_files(project(), corpus))
+    names = list(graph.own_files(project(), project().corpora[corpus]))
     return {name: download(entry["source"], name) for name in names}
 
 

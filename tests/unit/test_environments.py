@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 import yte
-from ruamel.yaml import YAML
 
 ROOT = Path(__file__).resolve().parents[2]
 PROFILES = ["slurm/config.yaml", "profiles/workstation/config.yaml", "profiles/ci/config.yaml"]
@@ -128,10 +127,3 @@ def test_a_container_has_the_packages_of_the_lock_and_no_others(name):
 def test_both_recipes_ask_debian_for_the_same():
     asked = [re.search(r"apt-get install -y (.*)", steps(name)[0])[1].split() for name in ("Dockerfile", "crosslign.def")]
     assert asked[0] == asked[1]
-
-
-def test_the_catalogue_claims_no_more_than_there_is():
-    claims = YAML(typ="safe").load(ROOT / ".snakemake-workflow-catalog.yml")["usage"]["software-stack-deployment"]
-    rules = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "workflow").rglob("*.smk"))
-    assert claims["conda"] is bool(re.search(r"^ +conda:", rules, flags=re.MULTILINE))
-    assert claims["apptainer"] is bool(re.search(r"^container:", (ROOT / "workflow" / "Snakefile").read_text(), flags=re.MULTILINE))

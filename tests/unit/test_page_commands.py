@@ -19,7 +19,7 @@ from crosslign.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "config" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-PLACEHOLDERS = ("my_mine", "TABLE")
+PLACEHOLDERS = ("my_mine", "pair_de_hsb", "TABLE")
 """Names that a page's reader gives: such a command is parsed, and its targets are not looked for."""
 
 

@@ -45,14 +45,14 @@ from crosslign.config.resources import most as most_of
 from crosslign.config.settings import own_file, read_settings
 from crosslign.config.targets import covered, target_files, target_names
 from crosslign.config.tokenised import copies, copy_of, key_of
-from crosslign.config.uses import require_own_files
+from crosslign.config.uses import all_missing, require_own_files
 from crosslign.config.versions import job_versions
 from crosslign.reporting.summary import summary
 from crosslign.errors import CrosslignError, InputError
 from crosslign.files.atomic import require_writable
 from crosslign.files.home import require_plain_path, with_home
 from crosslign.files.lineage import is_sidecar, sidecar_of
-from crosslign.files.rows import EVALUATION_FILES
+from crosslign.paths import EVALUATION_FILES
 from crosslign.jobs.alone import ENGINE_VARIABLE, engine_mark
 from crosslign.jobs.failures import FailuresHandler
 from crosslign.jobs.job import all_paths, inputs_of, named_inputs
@@ -82,6 +82,7 @@ from crosslign.slurm.checks import (
     require_status,
 )
 from crosslign.slurm.checks import too_long as more_time
+from crosslign.slurm.queue import RECORD
 from crosslign.views.hub_models import hub_models, uses_gpu
 from snakemake.exceptions import WorkflowError
 from snakemake.persistence import ParamsChange
@@ -119,12 +120,10 @@ with ends_in_words():
         [path for path in files if not IS_MODULE or Path(path).exists()],
         config if IS_MODULE else workflow.config_settings.config,
     )
-    project = load_project(ROOT, settings)
+    project = load_project(ROOT, settings, checks=workflow.is_main_process)
 
 # Object storage hands a job what its rule declares, and nothing else.
 STORED = bool(workflow.storage_settings.default_storage_provider)
-SLURM_RUN = Path(".snakemake/slurm_run")
-"""Keeps the name of the last run on Slurm."""
 GPUS = project.gpus
 failures = FailuresHandler()
 
@@ -208,16 +207,7 @@ if workflow.is_main_process:
 paths = project.paths
 LIMITS = project.scale["limits"]
 COVERED_TABLES, COVERED_FIGURES = covered(project)
-with ends_in_words():
-    OVERLAP = overlap_inputs(project)
-    LARGE_SETS = large_sets(project)
-    COVERED_SCORES = sorted(
-        {
-            score
-            for table in COVERED_TABLES
-            for score in cells.table_scores(project, table)
-        }
-    )
+LARGE_SETS = large_sets(project)
 
 
 def names(ids):
@@ -304,6 +294,11 @@ def targets(wanted):
         return target_files(project, wanted)
 
 
+def files_of(name):
+    """What gives the files of a target, when it is asked for."""
+    return lambda wildcards: targets([name])
+
+
 def count_gpus(scheduler):
     """Start no more jobs on GPUs than this machine has for them, unless the user said how many: one that waits holds its cores."""
     found = len(visible_gpus(os.environ)) if workflow.local_exec and GPUS else 0
@@ -349,15 +344,14 @@ def check_scheduler(dag):
         if tries > 1 and (note := more_time(asked, most_of(project)[1])):
             print(f"note: {note}", file=sys.stderr)
         if workflow.execution_settings.lock:
-            require_alone(workflow.scheduler._executor.run_uuid, SLURM_RUN)
+            require_alone(workflow.scheduler._executor.run_uuid, RECORD)
         for job in {job.rule.name: job for job in jobs}.values():
             require_executor(job)
 
 
 def print_missing():
     """Say what tables and figures are made without, and why: in them it is a dash and a footnote, also of a misspelt path."""
-    reasons = "; ".join(filter(None, project.missing.values())).split("; ")
-    for reason in filter(None, dict.fromkeys(reasons)):
+    for reason in all_missing(project):
         print(f"note: left out, since {reason}", file=sys.stderr)
 
 

@@ -26,7 +26,7 @@ rule build_examples:
 
 rule measure_overlap:
     input:
-        unpack(read(named_inputs(**OVERLAP))),
+        unpack(read(lambda w: named_inputs(**measured()))),
     output:
         csv=paths.overlap("csv"),
         md=report(
@@ -43,8 +43,8 @@ rule measure_overlap:
     params:
         **versioned(
             "measure_overlap",
-            {
-                **{name: list(found) for name, found in OVERLAP.items()},
+            lambda w: {
+                **{name: list(found) for name, found in measured().items()},
                 "expect_none": expected_none(project),
             },
         ),

@@ -55,8 +55,7 @@ def stand_in_sources():
 
 
 def encoder_inputs(wildcards):
-    entry = project.encoders[wildcards.encoder]
-    files = graph.source_paths(project, entry["source"]) if "source" in entry else {}
+    files = graph.own_files(project, project.encoders[wildcards.encoder])
     corpora = graph.encoder_corpora(project, wildcards.encoder)
     return {"files": list(files.values()), "corpora": corpora}
 
@@ -97,7 +96,7 @@ def encoder_recipe(wildcards):
 def corpus_inputs(wildcards):
     corpus = wildcards.corpus
     return named_inputs(
-        files=list(graph.corpus_files(project, corpus).values()),
+        files=list(graph.own_files(project, project.corpora[corpus]).values()),
         references=graph.corpus_references(project, corpus),
         parts=graph.evaluation_parts(project, corpus),
     )
@@ -295,8 +294,29 @@ def mining_members(wildcards):
     return {name: str(folder) for name, folder in found.items()}
 
 
-with ends_in_words():
-    BEHIND_REPORT = lineage_behind(project, COVERED_SCORES, view_models)
+# What overview, overlap and report read is asked for by their jobs alone: each start of Snakemake, in every job's process too, does without.
+
+
+@cache
+def covered_scores():
+    """Scores behind the tables that this run covers."""
+    with ends_in_words():
+        found = [cells.table_scores(project, table) for table in COVERED_TABLES]
+    return sorted({score for scores in found for score in scores})
+
+
+@cache
+def behind_report():
+    """Lineage of the scores of the report, and of all behind them."""
+    with ends_in_words():
+        return lineage_behind(project, covered_scores(), view_models)
+
+
+@cache
+def measured():
+    """What the overlap is measured on."""
+    with ends_in_words():
+        return overlap_inputs(project)
 
 
 def published(tables):

@@ -101,7 +101,12 @@ rule draw_figure:
 
 rule write_overview:
     input:
-        unpack(read(scores=COVERED_SCORES, published=published(COVERED_TABLES))),
+        unpack(
+            read(
+                scores=lambda w: covered_scores(),
+                published=lambda w: published(COVERED_TABLES),
+            )
+        ),
     output:
         **with_lineage(**{form: paths.overview(form) for form in OVERVIEW_FORMATS}),
     log:
@@ -154,15 +159,15 @@ rule write_report:
     input:
         unpack(
             read(
-                scores=COVERED_SCORES,
-                published=published(COVERED_TABLES),
+                scores=lambda w: covered_scores(),
+                published=lambda w: published(COVERED_TABLES),
                 figures=[
                     paths.figure(figure, form)
                     for figure in COVERED_FIGURES
                     for form in ("png", "csv")
                 ],
                 overlap=paths.overlap("csv"),
-                lineages=BEHIND_REPORT,
+                lineages=lambda w: behind_report(),
             )
         ),
     output:

@@ -121,7 +121,7 @@ class Steps:
 def _prepare(project: Project, encoder: str, steps: Steps) -> None:
     """Fetch and prepare a base encoder in the cache, where it is not there yet."""
     paths, entry = project.paths, project.encoders[encoder]
-    files = graph.source_paths(project, entry["source"]) if "source" in entry else {}
+    files = graph.own_files(project, entry)
     mirrors = os.pathsep.join(map(str, project.mirrors))
     for name, path in files.items():
         source, recipe = entry["source"], graph.source_recipe(project, entry["source"], name)

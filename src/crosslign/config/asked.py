@@ -28,6 +28,7 @@ FIXED: Mapping[str, Sequence[Given]] = {
         (("error_rate",), NONE, DIRECTIONS),
         (("weighted_f1",), ("mteb",), ("xx2en",)),
     ),
+    "xsim": ((("error_rate",), NONE, ("xx2en", "en2xx")),),
     "nearest_sentences": ((("cosine",), NONE, NONE),),
     "clustering_purity": ((("mean_cluster_purity", "purity"), ("", "random"), NONE),),
     "linear_classification": ((("accuracy",), NONE, NONE),),

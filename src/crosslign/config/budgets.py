@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
+from crosslign.config.graph import ancestors
 from crosslign.config.project import Project
-from crosslign.config.resolve import budget_share, entry_of, is_untrained, run_recipe, runs_of
+from crosslign.config.resolve import budget_share, chain_of, entry_of, is_untrained, runs_of
 from crosslign.config.yaml_files import YamlFile, where_of
 from crosslign.errors import InputError
 
@@ -15,31 +16,10 @@ TOLERANCE = 0.01
 EQUAL = "Give every training that the row starts from its `budget:`, so that they add up to the table's"
 
 
-def systems_under(project: Project, system: str) -> Iterator[str]:
-    """Yield a trained system and the trained systems that it starts from, itself first."""
-    while not is_untrained(project, system):
-        yield system
-        base = entry_of(project, system)["base"]
-        if "system" not in base:
-            return
-        system = base["system"]
-
-
-def runs_under(project: Project, run: str) -> list[str]:
-    """Return a trained run and those that it starts from, itself first; none of a base encoder."""
-    found: list[str] = []
-    while not is_untrained(project, run):
-        found.append(run)
-        base = run_recipe(project, run)["base"]
-        if "run" not in base:
-            break
-        run = base["run"]
-    return found
-
-
 def budget_of(project: Project, system: str) -> float | None:
     """Return the FLOPs that a row of this system takes, with all that it starts from, as written; None where one has no budget."""
-    own = [entry_of(project, name)["train"].get("budget") for name in systems_under(project, system)]
+    trained = [entry_of(project, name) for name in chain_of(project, system) if not is_untrained(project, name)]
+    own = [entry["train"].get("budget") for entry in trained]
     return None if None in own else float(sum(own))
 
 
@@ -58,7 +38,11 @@ def spent_by(project: Project, table: Mapping[str, Any], systems: list[list[str]
     """
     seeds = [row.get("seeds", table.get("seeds")) for row in table["rows"]]
     chains = [
-        [runs_under(project, run) for system in row for run in runs_of(project, system, own)]
+        [
+            [name for kind, name in ancestors(project, [("run", run)]) if kind == "run"]
+            for system in row
+            for run in runs_of(project, system, own)
+        ]
         for row, own in zip(systems, seeds, strict=True)
     ]
     return {"budget": table["budget"] * budget_share(project), "spent": chains}

@@ -12,7 +12,7 @@ from crosslign.config.entry_keys import head_of
 from crosslign.config.graph import corpus_path
 from crosslign.config.kept_out import not_searched
 from crosslign.config.members import why_unread
-from crosslign.config.project import Project
+from crosslign.config.project import Project, remembered
 from crosslign.config.resolve import (
     base_checkpoint,
     checkpoint_name,
@@ -168,6 +168,7 @@ def setting_of(project: Project, system: str, setting: str) -> str:
     return str(found)
 
 
+@remembered
 def counted_rows(project: Project, table: str) -> dict[tuple[str, str], Path]:
     """Return what a table counts, by (`corpora`, `examples` or `systems`, id): rows of corpora and training sets, folders of runs."""
     resolved = resolve_table(project, table)
@@ -179,6 +180,7 @@ def counted_rows(project: Project, table: str) -> dict[tuple[str, str], Path]:
     return {(kind, name): place[kind](name) for kind, name in sorted(named)}
 
 
+@remembered
 def _chosen_by(project: Project, system: str, checkpoint: str) -> set[str]:
     """Return the evaluations by which a checkpoint, and the one that its system goes on from, were chosen."""
     if is_untrained(project, system):
@@ -237,10 +239,11 @@ def _replaced_encoders(project: Project, rows: Sequence[Mapping[str, Any]], colu
     """Return the encoders that this scale replaces, among those that the systems of a table name, with their replacements."""
     run = [row for row in rows if "system" in row and not row.get("reason")]
     systems = {system_of(row, column) for row in run for column in columns if is_scored(column)}
-    used = {name: encoder_at_scale(project, name) for system in systems for name in encoders_under(project, system)}
+    used = {name: encoder_at_scale(project, name) for system in systems for name in encoders_under(project, system).values()}
     return {name: other for name, other in sorted(used.items()) if name != other}
 
 
+@remembered
 def resolve_table(project: Project, table: str) -> dict[str, Any]:
     """Return a table with every cell resolved: what the table rule gets as its parameter.
 
@@ -272,6 +275,7 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
     }
 
 
+@remembered
 def table_scores(project: Project, table: str) -> list[Path]:
     """Return every score file that a table reads, sorted, and the resamples where it tests differences.
 
@@ -294,6 +298,7 @@ def _words(entry: Mapping[str, Any]) -> dict[str, str]:
     return {"title": str(entry["title"]), "caption": str(entry.get("caption", ""))}
 
 
+@remembered
 def overview(project: Project) -> dict[str, Any]:
     """Return what overview and report show, in the order of the papers: tables, resolved; id, paper, title and caption of figures."""
     order = {paper: place for place, paper in enumerate(project.settings["papers"])}
@@ -321,6 +326,7 @@ ACCOMPANIED = ("tsne", "heatmap")
 """Kinds of figures that show a number beside each picture: their `companion`."""
 
 
+@remembered
 def figure_inputs(project: Project, figure: str) -> dict[str, Any]:
     """Return what a figure reads: `declared` (paths of the line of data) and `inputs` (as its kind wants them, paths as text).
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from crosslign.config.catalog import describe, local_file, source_kind
 from crosslign.config.cells import counted, system_of
+from crosslign.config.graph import Node
 from crosslign.config.mining import mine_recipe
 from crosslign.config.project import Project
 from crosslign.config.resolve import is_untrained
 from crosslign.config.settings import PAGES
 from crosslign.config.targets import GROUPS, covered, figures_of, tables_of
-from crosslign.config.uses import Uses, file_state, is_there, own_path
+from crosslign.config.uses import file_state, is_there, own_path, uses
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
@@ -55,66 +56,49 @@ class FileNeed:
     in_mirror: str = ""
 
 
-class _Uses(Uses):
-    """What targets need."""
+def _nodes(project: Project, target: str) -> Iterator[Node]:
+    """Yield what a target needs: a table, figure, system (`a+b` with fine-tunes), training set, view or corpus, a paper, page or group.
 
-    def target(self, name: str) -> None:
-        """Add a table, figure, system (`a+b` with fine-tunes), training set, view or corpus, or all of a paper, a page or a group."""
-        project = self.project
-        if name in GROUPS or name in project.settings["papers"]:
-            tables, figures = covered(project) if name in PAGES else (tables_of(project, name), figures_of(project, name))
-            for table in tables:
-                self.table(table)
-            for figure in figures:
-                self.figure(figure)
-            return
-        if name in project.settings["mine"]:
-            recipe = mine_recipe(project, name)
-            if is_untrained(project, recipe["system"]):
-                self.encoder(recipe["encoders"][0])
-            else:
-                self.system(recipe["system"])
-            return
-        known: Sequence[tuple[Mapping[str, Any], Callable[[str], None]]] = (
-            (project.tables, self.table),
-            (project.figures, self.figure),
-            (project.examples, self.examples),
-            ({**project.systems, **project.encoders}, self.system),
-            ({**project.corpora, **project.views}, self.corpus),
-        )
-        base, _, finetunes = name.partition("+")
-        if finetunes and base in known[3][0] and all(finetune in project.finetunes for finetune in finetunes.split("+")):
-            self.system(name)
-            return
-        follow = next((follow for entries, follow in known if name in entries), None)
-        if follow is None:
-            names = [*GROUPS, *project.settings["papers"], *project.settings["mine"], *(key for entries, _ in known for key in entries)]
-            raise InputError(f"unknown target {name!r}", why=nearest(name, names))
-        follow(name)
+    Raises:
+        InputError: nothing has that id; the nearest and all allowed ones are named.
+    """
+    sections = {"examples": project.examples, "system": {**project.systems, **project.encoders}}
+    sections["corpus"] = {**project.corpora, **project.views}
+    kind = next((kind for kind, entries in sections.items() if target in entries), "")
+    base, *finetunes = target.split("+")
+    if target in project.settings["mine"]:
+        recipe = mine_recipe(project, target)
+        untrained = is_untrained(project, recipe["system"])
+        yield ("encoder", recipe["encoders"][0]) if untrained else ("system", recipe["system"])
+    elif target in (*GROUPS, *project.settings["papers"], *project.tables, *project.figures):
+        tables, figures = covered(project) if target in PAGES else (tables_of(project, target), figures_of(project, target))
+        for table in tables:
+            yield from _of_table(project.tables[table])
+        for figure in figures:
+            yield from _of_figure(project.figures[figure])
+    elif kind or (base in sections["system"] and all(one in project.finetunes for one in finetunes)):
+        yield kind or "system", target
+    else:
+        others = [project.tables, project.figures, project.examples, sections["system"], sections["corpus"]]
+        names = [*GROUPS, *project.settings["papers"], *project.settings["mine"], *(key for entries in others for key in entries)]
+        raise InputError(f"unknown target {target!r}", why=nearest(target, names))
 
-    def table(self, name: str) -> None:
-        entry = self.project.tables[name]
-        for column in entry["columns"]:
-            for named in [counted(row, column) for row in entry["rows"]] if "count" in column else ():
-                for corpus in named.get("corpora", []):
-                    self.corpus(corpus)
-                for examples in named.get("examples", []):
-                    self.examples(examples)
-            parts = [part for part in column.get("mean_of", []) if not isinstance(part, str)] or [column]
-            for task in (part["task"] for part in parts if "task" in part and not column.get("reason")):
-                self.task(task)
-                for row in entry["rows"]:
-                    if "system" in row and not row.get("reason"):
-                        self.system(system_of(row, column))
 
-    def figure(self, name: str) -> None:
-        entry = self.project.figures[name]
-        for system in [*entry["from"], *entry.get("against", [])]:
-            self.system(system)
-        for cell in entry.get("cells", []):
-            self.task(cell["task"])
-        if "text_set" in entry:
-            self.corpus(entry["text_set"])
+def _of_table(entry: Mapping[str, Any]) -> Iterator[Node]:
+    for column in entry["columns"]:
+        for named in [counted(row, column) for row in entry["rows"]] if "count" in column else ():
+            yield from (("corpus", corpus) for corpus in named.get("corpora", []))
+            yield from (("examples", examples) for examples in named.get("examples", []))
+        parts = [part for part in column.get("mean_of", []) if not isinstance(part, str)] or [column]
+        for task in (part["task"] for part in parts if "task" in part and not column.get("reason")):
+            yield "task", task
+            yield from (("system", system_of(row, column)) for row in entry["rows"] if "system" in row and not row.get("reason"))
+
+
+def _of_figure(entry: Mapping[str, Any]) -> Iterator[Node]:
+    yield from (("system", system) for system in [*entry["from"], *entry.get("against", [])])
+    yield from (("task", cell["task"]) for cell in entry.get("cells", []))
+    yield from (("corpus", entry[key]) for key in ("text_set",) if key in entry)
 
 
 def data_plan(project: Project, targets: Sequence[str]) -> list[FileNeed]:
@@ -132,11 +116,9 @@ def data_plan(project: Project, targets: Sequence[str]) -> list[FileNeed]:
     Raises:
         InputError: nothing has that id; the nearest and all allowed ones are named.
     """
-    uses = _Uses(project)
-    for target in targets:
-        uses.target(target)
+    found = uses(project, [node for target in targets for node in _nodes(project, target)])
     gathered: dict[tuple[str, str], dict[str, str]] = {}
-    for source, file, user, access in uses.files():
+    for source, file, user, access in found.files():
         gathered.setdefault((source, file), {})[user] = access
     needs = []
     for (name, file_name), users in sorted(gathered.items()):
@@ -163,7 +145,7 @@ def data_plan(project: Project, targets: Sequence[str]) -> list[FileNeed]:
                 in_mirror=f"{name}/{file_name}",
             )
         )
-    needs += [need for name in uses.encoders if (need := _weights(project, name))]
+    needs += [need for name in found.encoders if (need := _weights(project, name))]
     return sorted(needs, key=lambda need: (need.source, need.file))
 
 

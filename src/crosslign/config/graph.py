@@ -1,20 +1,19 @@
-"""Inputs of each artefact, as paths: the edges of the data graph."""
+"""The graph of the data: what each entry is made of, all that stands behind it, and the paths that a job of it reads."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from crosslign.config.catalog import file_names
 from crosslign.config.entry_keys import head_of
-from crosslign.config.members import members_of
-from crosslign.config.project import Project, filter_corpora, view_corpora
+from crosslign.config.project import Project, filter_corpora, remembered, view_corpora
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.readouts import variant
-from crosslign.config.resolve import encoder_at_scale, is_untrained, role_readout, run_recipe, split_run
+from crosslign.config.resolve import encoder_at_scale, encoders_under, is_untrained, role_readout, run_recipe, runs_of, split_run
 from crosslign.errors import InputError
-from crosslign.files.rows import EVALUATION_FILES
+from crosslign.paths import EVALUATION_FILES
 
 NO_SETTINGS = frozenset(
     {
@@ -39,6 +38,58 @@ NO_SETTINGS = frozenset(
 def settings_of(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a recipe takes of an entry of the catalog, so that a corrected citation fetches and trains nothing anew."""
     return {key: value for key, value in entry.items() if key not in NO_SETTINGS}
+
+
+Node = tuple[str, str]
+"""An entry by its kind and id: `task`, `corpus` (any corpus, or a view), `examples`, `encoder`, or a `run`; a `system` is its first run."""
+
+
+def _at_scale(project: Project, node: Node) -> Node:
+    """Return a node as this scale makes it: of a system its first run, of an untrained one the encoder that stands for it."""
+    kind, name = node
+    if kind == "system":
+        kind, name = "run", runs_of(project, name)[0]
+    return ("encoder", encoder_at_scale(project, name)) if kind == "run" and is_untrained(project, name) else (kind, name)
+
+
+@remembered
+def made_of(project: Project, kind: str, name: str) -> tuple[Node, ...]:
+    """Return what an entry is made of, is selected by, or is kept clear of: the edges of the graph."""
+    corpora: Iterable[str] = ()
+    others: list[Node] = []
+    match kind:
+        case "task":
+            corpora = project.tasks[name]["texts"].values()
+        case "corpus" if name in project.views:
+            corpora = view_corpora(project.views[name])
+        case "corpus":
+            entry = project.corpora[name]
+            corpora = [*entry.get("from", []), *entry.get("of", []), *filter_corpora(entry)]
+        case "examples":
+            entry = project.examples[name]
+            corpora = [*entry.get("from", []), *entry.get("decontaminate", [])]
+            others = [("examples", other) for other in entry.get("of", [])]
+        case "encoder":
+            corpora = project.encoders[name].get("prune", {}).get("corpora", [])
+        case "run":
+            recipe = run_recipe(project, name)
+            others = [("encoder", encoder) for encoder in recipe["base"].get("members", {}).values()]
+            others += [("run", recipe["base"]["run"])] if "run" in recipe["base"] else []
+            others += [("examples", term["examples"]) for term in recipe["terms"]]
+            others += [("task", select["task"]) for select in recipe["select"].values()]
+    return (*(("corpus", corpus) for corpus in corpora), *(_at_scale(project, other) for other in others))
+
+
+def ancestors(project: Project, nodes: Iterable[Node]) -> dict[Node, None]:
+    """Return nodes and all that they are made of, each once: a node, then what is behind its first input, and so on."""
+    found: dict[Node, None] = {}
+    waiting = [_at_scale(project, node) for node in nodes][::-1]
+    while waiting:
+        node = waiting.pop()
+        if node not in found:
+            found[node] = None
+            waiting += made_of(project, *node)[::-1]
+    return found
 
 
 def source_file(project: Project, source: str, name: str) -> dict[str, Any]:
@@ -86,9 +137,8 @@ def corpus_path(project: Project, corpus: str) -> Path:
     return project.paths.corpus(corpus, corpus_langs(entry))
 
 
-def corpus_files(project: Project, corpus: str) -> dict[str, Path]:
-    """Return the source files of a corpus, by name."""
-    entry = project.corpora[corpus]
+def own_files(project: Project, entry: Mapping[str, Any]) -> dict[str, Path]:
+    """Return the files of its source that an entry of a corpus or an encoder reads, by name."""
     if "source" not in entry:
         return {}
     paths = source_paths(project, entry["source"])
@@ -113,7 +163,7 @@ def evaluation_parts(project: Project, corpus: str) -> dict[str, dict[str, Path]
 
 def encoder_corpora(project: Project, encoder: str) -> list[Path]:
     """Return the rows of the corpora that an encoder's vocabulary is pruned to."""
-    return [corpus_path(project, name) for name in project.encoders[encoder].get("prune", {}).get("corpora", [])]
+    return [corpus_path(project, name) for _, name in made_of(project, "encoder", encoder)]
 
 
 def view_inputs(project: Project, view: str) -> dict[str, Path]:
@@ -165,7 +215,7 @@ def run_members(project: Project, run: str, checkpoint: str) -> dict[str, Path]:
     """Return the folder of each member of a run's checkpoint."""
     if is_untrained(project, run):
         return {"main": run_folder(project, run) / "main"}
-    return {member: project.paths.system(run) / checkpoint / member for member in members_of(project, split_run(project, run)[0])}
+    return {member: project.paths.system(run) / checkpoint / member for member in encoders_under(project, split_run(project, run)[0])}
 
 
 def run_head(project: Project, run: str, text_set: str) -> dict[str, Any]:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from crosslign.config.project import Project
-from crosslign.config.resolve import entry_of, is_untrained
+from crosslign.config.project import Project, remembered
+from crosslign.config.resolve import chain_of, entry_of, is_untrained
 
 
+@remembered
 def searched(project: Project, examples: str) -> frozenset[str]:
     """Return the evaluation corpora whose sentences a training set keeps out: of a union, those that all of its sets keep out."""
     entry = project.examples[examples]
@@ -17,6 +18,7 @@ def searched(project: Project, examples: str) -> frozenset[str]:
     return frozenset(own) | (frozenset.intersection(*others) if others else frozenset())
 
 
+@remembered
 def parts_of(project: Project, corpus: str) -> frozenset[str]:
     """Return the evaluation corpora that one is joined of, or itself."""
     return frozenset(
@@ -26,11 +28,8 @@ def parts_of(project: Project, corpus: str) -> frozenset[str]:
 
 def training_sets(project: Project, system: str) -> frozenset[str]:
     """Return the training sets of a system and of all systems that it starts from."""
-    if is_untrained(project, system):
-        return frozenset()
-    entry = entry_of(project, system)
-    base = entry.get("base", {}).get("system")
-    return frozenset(term["examples"] for term in entry["terms"]) | (training_sets(project, base) if base else frozenset())
+    trained = (entry_of(project, one) for one in chain_of(project, system) if not is_untrained(project, one))
+    return frozenset(term["examples"] for entry in trained for term in entry["terms"])
 
 
 def evaluations_of(project: Project, task: Mapping[str, Any]) -> frozenset[str]:
@@ -42,6 +41,7 @@ def evaluations_of(project: Project, task: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(found)
 
 
+@remembered
 def not_searched(project: Project, system: str, task: str) -> list[str]:
     """Return the evaluation corpora of a task that a training set of a system was not searched for, sorted.
 

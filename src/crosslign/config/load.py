@@ -14,9 +14,10 @@ from crosslign.config.checkpoints import check_checkpoints
 from crosslign.config.claims import check_claims
 from crosslign.config.file_heads import with_heads
 from crosslign.config.file_lists import with_listed_files
-from crosslign.config.layers import file_called, load_layers
+from crosslign.config.layers import file_called, load_layers, names_of
 from crosslign.config.mining import check_mining
 from crosslign.config.names import check_names
+from crosslign.config.pairs import FOLDER, expand_pair, target_of
 from crosslign.config.plugins import note_of, papers_of, use_plugins, with_rows
 from crosslign.config.project import SECTIONS, Project
 from crosslign.config.recipes import check_recipes
@@ -33,11 +34,13 @@ from crosslign.paths import Paths
 
 
 @functools.cache
-def _checked(schema: str) -> Callable[[YamlFile], YamlFile]:
+def _checked(schema: str, checks: bool) -> Callable[[YamlFile], YamlFile]:
     """Return what checks one layer of a file, with the entries that stand for many written out."""
 
     def checked(read: YamlFile) -> YamlFile:
         file = expand(read) if schema == "corpora" else read
+        if not checks:
+            return file
         if schema != "scale":
             check(file, SCHEMAS, schema)
         checker = options.OptionChecker(SCHEMAS, file)
@@ -55,16 +58,16 @@ def _checked(schema: str) -> Callable[[YamlFile], YamlFile]:
 
 
 class _Loader:
-    """Reads and checks the files of one project folder."""
+    """Reads the files of one project folder, and checks them unless that was done."""
 
-    def __init__(self, root: Path) -> None:
-        self.root = root
+    def __init__(self, root: Path, checks: bool) -> None:
+        self.root, self.checks = root, checks
         self.schemas = SCHEMAS
         self.files: dict[str, YamlFile] = {}
 
     def load(self, relative: str, schema: str) -> Any:
-        file = load_layers(self.root, relative.removeprefix("config/"), _checked(schema))
-        if schema == "scale":  # what one layer lacks another may have
+        file = load_layers(self.root, relative.removeprefix("config/"), _checked(schema, self.checks))
+        if self.checks and schema == "scale":  # what one layer lacks another may have
             check(file, self.schemas, schema)
         self.files[relative] = file
         return file.content
@@ -117,6 +120,20 @@ def _join_papers(
     return joined, paper_of, corpora
 
 
+def _join_pairs(loader: _Loader, joined: dict[str, dict[str, Any]], paper_of: dict[str, str], known: Mapping[str, dict[str, Any]]) -> None:
+    """Add what the files of `config/pairs/` stand for to the entries of papers and of the catalog, in place."""
+    for name in names_of(loader.root, FOLDER):
+        relative, target = f"config/{FOLDER}/{name}.yaml", target_of(name)
+        loader.load(relative, "pair")
+        found = expand_pair(name, loader.files[relative], known)
+        for kind in ("sources", "corpora", "tasks"):
+            known[kind].update(getattr(found, kind))
+        options.check_corpora(loader.checker(relative), found.corpora)
+        for section, entries in found.paper.items():
+            joined[section].update(entries)
+            paper_of.update(dict.fromkeys(entries, target))
+
+
 def _own_folders(root: Path, sources: Mapping[str, Any]) -> dict[str, Any]:
     """Return sources with their `local` folders: the one of the working directory, or the project's where that has none."""
     found = {}
@@ -151,17 +168,18 @@ def _mirrors(settings: Mapping[str, Any]) -> tuple[Path, ...]:
     return tuple(with_home(folder) for folder in folders)
 
 
-def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
+def load_project(root: Path, given: Mapping[str, Any] | None = None, *, checks: bool = True) -> Project:
     """Read and check a whole configuration.
 
     Args:
         root: folder that holds `config/` and `workflow/`.
         given: settings as `read_settings` gives them, missing ones left to their defaults; None reads the project's config.yaml.
+        checks: False only where another process of the run has checked it, as for each of its jobs.
 
     Raises:
         InputError: the first thing wrong, in one line: file, key, what was found, what is allowed.
     """
-    loader = _Loader(Path(root))
+    loader = _Loader(Path(root), checks)
     settings = _settings(loader, given)
     plugins = use_plugins(loader.root, settings["plugins"])
     settings["papers"] = list(dict.fromkeys([*settings["papers"], *papers_of(plugins)]))
@@ -172,8 +190,10 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
     joined, paper_of, entries = _join_papers(loader, settings, corpora["corpora"])
     joined["tables"] = with_rows(plugins, joined, encoders["encoders"])
     stand_in = scale["sources"] == "stand_in"
-    sources = _own_folders(loader.root, with_listed_files(loader.root, {**corpora["sources"], **encoders["sources"]}))
-    sources, entries = with_heads(sources, entries, stand_in=stand_in)
+    sources = with_listed_files(loader.root, {**corpora["sources"], **encoders["sources"]})
+    known = {"sources": dict(sources), "corpora": dict(entries), "encoders": encoders["encoders"], "tasks": dict(tasks["tasks"])}
+    _join_pairs(loader, joined, paper_of, known)
+    sources, entries = with_heads(_own_folders(loader.root, known["sources"]), known["corpora"], stand_in=stand_in)
     project = Project(
         root=loader.root,
         settings=settings,
@@ -182,7 +202,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
         corpora=entries,
         encoders=encoders["encoders"],
         readouts=encoders["readouts"],
-        tasks=tasks["tasks"],
+        tasks=known["tasks"],
         **joined,
         paper_of=paper_of,
         paths=Paths(_results(settings), settings["scale"], stand_in=stand_in),
@@ -190,11 +210,12 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None) -> Project:
         replaced={name: path for file in loader.files.values() for name, path in file.replaced.items()},
         plugins=tuple(map(note_of, plugins)),
     )
-    check_names(project, loader.files)
-    check_references(project, loader.files)
-    check_recipes(project, loader.files, loader.schemas)
-    check_checkpoints(project, loader.files)
-    check_asked(project, loader.files)
-    check_claims(project, loader.files)
-    check_mining(project)
+    if checks:
+        check_names(project, loader.files)
+        check_references(project, loader.files)
+        check_recipes(project, loader.files, loader.schemas)
+        check_checkpoints(project, loader.files)
+        check_asked(project, loader.files)
+        check_claims(project, loader.files)
+        check_mining(project)
     return with_seeded_examples(project)

@@ -9,8 +9,8 @@ from typing import Any
 from crosslign.config.catalog import file_names
 from crosslign.config.graph import examples_inputs, selection_sets, source_file
 from crosslign.config.mining import mine_recipe
-from crosslign.config.project import Project
-from crosslign.config.resolve import LAST, encoder_at_scale, entry_of, is_untrained, kept_checkpoints, run_recipe
+from crosslign.config.project import Project, remembered
+from crosslign.config.resolve import LAST, encoders_trained, entry_of, kept_checkpoints, run_recipe, split_run
 from crosslign.files.walk import size_of
 
 Wildcards = Mapping[str, str]
@@ -105,6 +105,7 @@ def _known_mb(file: Mapping[str, Any]) -> float:
     return float(file.get("bytes") or file.get("about_bytes") or 0.0) / 1e6
 
 
+@remembered
 def files_mb(project: Project, corpus: str, unpacked_by: float = UNPACKED_BY) -> float:
     """Return the size of a corpus' own files: those of its source that it names, or all."""
     entry = project.corpora[corpus]
@@ -131,6 +132,7 @@ def filters_of(project: Project, corpus: str) -> set[str]:
     return {rule for step in project.corpora[corpus].get("filters", []) for rule in step}
 
 
+@remembered
 def corpus_mb(project: Project, corpus: str) -> float:
     """Return the size of a corpus or view, unpacked; at most what its entry or the scale keeps of it.
 
@@ -145,6 +147,7 @@ def corpus_mb(project: Project, corpus: str) -> float:
     return size if entry["kind"] == "evaluation" or entry.get("whole") else _capped(size, project.scale["limits"].get("corpus_rows"))
 
 
+@remembered
 def large_sets(project: Project) -> list[str]:
     """Return the evaluation corpora whose vectors are removed after their last score."""
     if project.settings.get("keep", {}).get("embeddings"):
@@ -154,6 +157,7 @@ def large_sets(project: Project) -> list[str]:
     return [name for name in sets if corpus_mb(project, name) > LARGE_MB]
 
 
+@remembered
 def examples_mb(project: Project, examples: str) -> float:
     """Return the size of a training set, as far as it follows from its corpora; at most what its entry or the scale keeps of it."""
     entry = project.examples[examples]
@@ -180,14 +184,10 @@ def _examples_read_mb(project: Project, examples: str) -> float:
     return size + sum(examples_mb(project, name) for name in examples_inputs(project, examples)["others"])
 
 
+@remembered
 def parameters(project: Project, run: str) -> float:
     """Return the parameters of a run's encoders, in millions."""
-    if is_untrained(project, run):
-        return encoder_size(project, encoder_at_scale(project, run))
-    base = run_recipe(project, run)["base"]
-    if "run" in base:
-        return parameters(project, base["run"])
-    return sum(encoder_size(project, encoder) for encoder in set(base["members"].values()))
+    return sum(encoder_size(project, encoder) for encoder in set(encoders_trained(project, split_run(project, run)[0]).values()))
 
 
 def encoder_size(project: Project, encoder: str) -> float:
@@ -246,6 +246,7 @@ def _training_mb(project: Project, recipe: Mapping[str, Any], millions: float) -
     return weights * (1 + len(names)), 3 * checkpoint + 4 * len(names) * weights
 
 
+@remembered
 def compared(project: Project, task: str) -> float:
     """Return how many pairs of sentences the scorer of a task compares: each side with the other, in every language pair of its sets.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from crosslign.config.project import Project
-from crosslign.config.resolve import entry_of, is_untrained
+from crosslign.config.resolve import encoders_under
 from crosslign.languages import normalise
 
 FOR_ALL = frozenset({"main", "other"})
@@ -16,13 +16,7 @@ SHOWN = 5
 
 def members_of(project: Project, system: str) -> list[str]:
     """Return the names of the members of a system: `main`, or a language each, and perhaps `other`."""
-    first = system.partition("+")[0]  # fine-tunes keep the members of what they go on from
-    if is_untrained(project, first):
-        return ["main"]
-    base = entry_of(project, first)["base"]
-    if "system" in base:
-        return members_of(project, base["system"])
-    return ["main"] if "encoder" in base else [normalise(lang) for lang in base["encoders"]]
+    return list(encoders_under(project, system))
 
 
 def reads(members: Collection[str], lang: str) -> bool:

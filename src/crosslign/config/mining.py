@@ -9,9 +9,18 @@ from typing import Any
 
 from crosslign.config.graph import run_folder, run_members
 from crosslign.config.members import reads
-from crosslign.config.project import Project
+from crosslign.config.project import Project, remembered
 from crosslign.config.readouts import readout
-from crosslign.config.resolve import checkpoint_name, encoder_at_scale, entry_of, is_untrained, kept_checkpoints, run_recipe, runs_of
+from crosslign.config.resolve import (
+    checkpoint_name,
+    encoder_at_scale,
+    encoders_trained,
+    entry_of,
+    is_untrained,
+    kept_checkpoints,
+    runs_of,
+    split_run,
+)
 from crosslign.config.switched_off import switched_off
 from crosslign.config.targets import GROUPS
 from crosslign.config.uses import why_missing
@@ -85,8 +94,7 @@ def _encoders(project: Project, run: str, entry: Mapping[str, Any], where: str) 
         InputError: a base encoder at a scale of synthetic data, whose encoders are tiny, and nobody allowed it.
     """
     if not is_untrained(project, run):
-        base = run_recipe(project, run)["base"]
-        return _encoders(project, base["run"], entry, where) if "run" in base else sorted(set(base["members"].values()))
+        return sorted(set(encoders_trained(project, split_run(project, run)[0]).values()))
     tiny = encoder_at_scale(project, run) if project.stand_in else run
     if tiny != run and not entry["allow_tiny"]:
         scale = project.settings["scale"]
@@ -141,6 +149,7 @@ def sides_of(recipe: Mapping[str, Any]) -> tuple[str, ...]:
     return (*MINED_SIDES, *(PLANT_SIDES if "plants" in recipe else ()))
 
 
+@remembered
 def mine_recipe(project: Project, name: str) -> dict[str, Any]:
     """Return the resolved recipe of one mining: what enters `params:` and lineage.
 

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from crosslign.config.cells import resolve_table
-from crosslign.config.graph import corpus_path
+from crosslign.config.graph import ancestors, corpus_path
 from crosslign.config.kept_out import parts_of
 from crosslign.config.project import Project
-from crosslign.config.resolve import is_untrained, run_recipe
 from crosslign.config.targets import covered
 from crosslign.paths import COUNTS
 
@@ -29,21 +28,7 @@ def _runs(project: Project) -> tuple[list[str], set[str]]:
 
 def training_sets(project: Project, runs: Sequence[str]) -> list[str]:
     """Return the ids of the training sets of runs, of the runs that they start from, and of the sets that these are joined from."""
-    waiting = list(runs)
-    found: set[str] = set()
-    while waiting:
-        run = waiting.pop()
-        if is_untrained(project, run):
-            continue
-        recipe = run_recipe(project, run)
-        found.update(term["examples"] for term in recipe["terms"])
-        waiting += [recipe["base"]["run"]] if "run" in recipe["base"] else []
-    parts = list(found)
-    while parts:
-        others = project.examples[parts.pop()].get("of", [])
-        parts += [other for other in others if other not in found]
-        found.update(others)
-    return sorted(found)
+    return sorted(name for kind, name in ancestors(project, (("run", run) for run in runs)) if kind == "examples")
 
 
 def expected_none(project: Project) -> dict[str, list[str]]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from crosslign.paths import Paths
 
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
 SECTIONS = ("views", "examples", "systems", "finetunes", "tables", "figures", "claims")
 """Sections of a paper's file; an id stands in one file only."""
 
@@ -69,8 +71,8 @@ class Project:
     plugins: tuple[str, ...] = ()
 
     @cached_property
-    def missing(self) -> dict[tuple[str, str], str]:
-        """Why data cannot be had, by kind and id of what needs it, as far as it was asked for (`crosslign.config.uses.why_missing`)."""
+    def memory(self) -> dict[str, dict[Hashable, Any]]:
+        """What functions that are `remembered` returned, by their name and arguments."""
         return {}
 
     @cached_property
@@ -102,3 +104,17 @@ class Project:
     def stand_in(self) -> bool:
         """Whether this scale writes its own sources."""
         return bool(self.scale["sources"] == "stand_in")
+
+
+def remembered(function: Callable[Concatenate[Project, Given], Found]) -> Callable[Concatenate[Project, Given], Found]:
+    """Make a function of a project compute each answer once; whoever gets one must not change it."""
+
+    @wraps(function)
+    def answer(project: Project, /, *args: Given.args, **named: Given.kwargs) -> Found:
+        known, key = project.memory.setdefault(function.__qualname__, {}), (args, *named.items())
+        if key not in known:
+            known[key] = function(project, *args, **named)
+        found: Found = known[key]
+        return found
+
+    return answer

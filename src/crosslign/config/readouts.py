@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from crosslign.config.project import Project
+from crosslign.config.project import Project, remembered
 from crosslign.errors import InputError
 
 RAW = "_raw"
@@ -19,6 +19,7 @@ def split_length(name: str) -> tuple[str, int | None]:
     return (base, int(length)) if mark and length.isdigit() else (name, None)
 
 
+@remembered
 def readout(project: Project, name: str) -> dict[str, Any]:
     """Return a readout by name.
 
@@ -70,6 +71,7 @@ def _without_length(project: Project, name: str) -> str:
     return base if same else name
 
 
+@remembered
 def variant(project: Project, name: str, length: int | None = None, raw: bool = False) -> str:
     """Return the name of a readout with another length, or without scaling; the same name for the same entry, so that it is encoded once.
 

@@ -17,7 +17,7 @@ from crosslign.config.schema import SCHEMAS
 from crosslign.config.yaml_files import load_yaml
 from crosslign.registry import is_registering
 
-FILES = ("config", "corpora", "encoders", "tasks", "scale", "paper", "options")
+FILES = ("config", "corpora", "encoders", "tasks", "scale", "paper", "pair", "options")
 SOURCE = Path(__file__).resolve().parents[1]
 PACKAGES = {
     "readers": "corpora.readers",

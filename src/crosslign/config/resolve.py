@@ -7,7 +7,7 @@ from copy import deepcopy
 from typing import Any
 
 from crosslign.config.entry_keys import CHECKPOINT_MINUTES, TRAIN_DEFAULTS, without_pace
-from crosslign.config.project import Project
+from crosslign.config.project import Project, remembered
 from crosslign.config.readouts import prefixed, readout, variant
 from crosslign.errors import InputError
 from crosslign.languages import normalise
@@ -52,6 +52,7 @@ def _taken_over(parent: Mapping[str, Any], entry: Mapping[str, Any]) -> dict[str
     return kept
 
 
+@remembered
 def entry_of(project: Project, system: str) -> dict[str, Any]:
     """Return a trained system's entry with its chain of `like` followed; a fine-tune is put on its base system."""
     base, finetune = split_finetune(system)
@@ -102,11 +103,31 @@ def split_run(project: Project, run: str) -> tuple[str, int | None]:
     return system, int(seed)
 
 
-def _members(project: Project, base: Mapping[str, Any], seed: int) -> dict[str, Any]:
+@remembered
+def chain_of(project: Project, system: str) -> tuple[str, ...]:
+    """Return a system and all those that it goes on from, itself first: the last starts from encoders, or is one."""
+    base: Mapping[str, Any] = {} if is_untrained(project, system) else entry_of(project, system)["base"]
+    return (system, *(chain_of(project, base["system"]) if "system" in base else ()))
+
+
+@remembered
+def encoders_under(project: Project, system: str) -> Mapping[str, str]:
+    """Return the base encoders that a system stands on, by member (`main`, or a language each), as the papers name them."""
+    first = chain_of(project, system)[-1]
+    base: Mapping[str, Any] = {"encoder": first} if is_untrained(project, first) else entry_of(project, first)["base"]
     if "encoder" in base:
-        return {"members": {"main": encoder_at_scale(project, base["encoder"])}}
-    if "encoders" in base:
-        return {"members": {normalise(lang): encoder_at_scale(project, encoder) for lang, encoder in base["encoders"].items()}}
+        return {"main": base["encoder"]}
+    return {normalise(lang): encoder for lang, encoder in base["encoders"].items()}
+
+
+def encoders_trained(project: Project, system: str) -> dict[str, str]:
+    """Return the base encoders that a system is trained from at this scale, by member."""
+    return {member: encoder_at_scale(project, encoder) for member, encoder in encoders_under(project, system).items()}
+
+
+def _start(project: Project, system: str, base: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    if "system" not in base:
+        return {"members": encoders_trained(project, system)}
     seeds = seeds_of(project, base["system"])
     return {"run": run_id(base["system"], seed if seed in seeds else seeds[0]), "checkpoint": base_checkpoint(project, base)}
 
@@ -137,6 +158,7 @@ def _limited(recipe: dict[str, Any], scale: Mapping[str, Any]) -> dict[str, Any]
     return recipe
 
 
+@remembered
 def resolve(project: Project, system: str, seed: int) -> dict[str, Any]:
     """Return the resolved recipe of one run: what enters `params:`, lineage and the trainer.
 
@@ -156,7 +178,7 @@ def resolve(project: Project, system: str, seed: int) -> dict[str, Any]:
         "paper": project.paper_of[name],
         "scale": project.settings["scale"],
         "seed": seed,
-        "base": _members(project, entry["base"], seed),
+        "base": _start(project, system, entry["base"], seed),
         "parts": deepcopy(entry.get("parts", {})),
         "terms": deepcopy(entry["terms"]),
         "train": without_pace(merge(TRAIN_DEFAULTS, entry["train"])),
@@ -184,20 +206,10 @@ def pace_of(project: Project, system: str) -> dict[str, int]:
     return {"checkpoint_minutes": train.get("checkpoint_minutes", CHECKPOINT_MINUTES), "checkpoint_every": min(steps, default=0)}
 
 
-def encoders_under(project: Project, system: str) -> list[str]:
-    """Return the base encoders that a system stands on, as the papers name them: the same at every scale."""
-    first = system.partition("+")[0]  # fine-tunes stand on the encoders of what they go on from
-    if is_untrained(project, first):
-        return [first]
-    base = entry_of(project, first)["base"]
-    if "system" in base:
-        return encoders_under(project, base["system"])
-    return [base["encoder"]] if "encoder" in base else list(base["encoders"].values())
-
-
+@remembered
 def _read_as(project: Project, system: str, name: str, length: int | None, raw: bool) -> str:
     """Return the readout under its name for this length; no system reads more than its encoders were published with."""
-    encoders = [project.encoders[encoder] for encoder in encoders_under(project, system)]
+    encoders = [project.encoders[encoder] for encoder in encoders_under(project, system).values()]
     limits = [encoder["longest"] for encoder in encoders if "longest" in encoder]
     scaled = all(encoder.get("normalises", False) for encoder in encoders)
     return variant(project, name, min([length or readout(project, name)["max_length"], *limits]), raw and not scaled)
@@ -225,6 +237,7 @@ def readout_name(project: Project, system: str, task: str, named: Mapping[str, A
     return _read_as(project, system, str(chosen), length, not entry.get("normalise", True))
 
 
+@remembered
 def role_readout(project: Project, system: str, name: str, task: str, role: str) -> str:
     """Return the readout of one evaluation corpus of a task: that of the cell, with length and prefix that the task fixes for it."""
     length, prefix = (project.tasks[task].get(key, {}).get(role) for key in ("lengths", "prefixes"))

@@ -67,6 +67,10 @@ def _unknown(project: Project, target: str, allowed: Sequence[str]) -> InputErro
         papers = ",".join(project.settings["papers"])
         do = f"Say what to build of them, such as --config 'papers=[{papers}]' 'targets=[all]', or add {target} to papers"
         return InputError(f"paper {target!r} is a target, but switched off", where=where, why=f"papers: [{papers}]", do=do)
+    if target.startswith("pair_"):
+        do = "Write the pair's file first, for example by: crosslign pair de-hsb (docs/your-own-pair.md)"
+        there = [name for name in allowed if name.startswith("pair_")]
+        return InputError(f"unknown target {target!r}", where=where, why=f"pairs there: {', '.join(there) or 'none'}", do=do)
     return InputError(f"unknown target {target!r}", where=where, why=nearest(target, sorted(allowed)))
 
 

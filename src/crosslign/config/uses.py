@@ -2,95 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from crosslign.config.catalog import file_names, local_file, source_kind
-from crosslign.config.graph import source_file
-from crosslign.config.project import Project, filter_corpora, view_corpora
-from crosslign.config.resolve import encoder_at_scale, entry_of, is_untrained
+from crosslign.config.graph import Node, ancestors, own_files, source_file
+from crosslign.config.project import Project, remembered
 from crosslign.errors import InputError
 from crosslign.files.home import with_home
 from crosslign.files.mirrors import mirrored
 
 
-@dataclass
+@dataclass(frozen=True)
 class Uses:
-    """Corpora and encoders, gathered by following the configuration upwards; each thing is visited once.
-
-    Attributes:
-        project: the configuration.
-        corpora, encoders: ids, in the order in which they were met.
-        seen: what was followed already.
-    """
+    """Corpora and encoders behind entries, by id, in the order in which the graph is followed."""
 
     project: Project
-    corpora: dict[str, None] = field(default_factory=dict)
-    encoders: dict[str, None] = field(default_factory=dict)
-    seen: set[tuple[str, str]] = field(default_factory=set)
-
-    def task(self, name: str) -> None:
-        """Add the evaluation corpora of a task."""
-        for corpus in self.project.tasks[name]["texts"].values():
-            self.corpus(corpus)
-
-    def system(self, name: str) -> None:
-        """Add what a system (`a+b` with fine-tunes) starts from, is trained on and is selected by."""
-        if ("system", name) in self.seen:
-            return
-        self.seen.add(("system", name))
-        if is_untrained(self.project, name):
-            self.encoder(encoder_at_scale(self.project, name))
-            return
-        entry = entry_of(self.project, name)
-        base = entry["base"]
-        for encoder in [*([base["encoder"]] if "encoder" in base else []), *base.get("encoders", {}).values()]:
-            self.encoder(encoder_at_scale(self.project, encoder))
-        if "system" in base:
-            self.system(base["system"])
-        for term in entry["terms"]:
-            self.examples(term["examples"])
-        for select in entry.get("select", {}).values():
-            self.task(select["task"])
-
-    def encoder(self, name: str) -> None:
-        """Add a base encoder, and the corpora that its vocabulary is pruned to."""
-        self.encoders[name] = None
-        for corpus in self.project.encoders[name].get("prune", {}).get("corpora", []):
-            self.corpus(corpus)
-
-    def examples(self, name: str) -> None:
-        """Add the corpora of a training set, and those that it is kept clear of."""
-        entry = self.project.examples[name]
-        for corpus in [*entry.get("from", []), *entry.get("decontaminate", [])]:
-            self.corpus(corpus)
-        for other in entry.get("of", []):
-            self.examples(other)
-
-    def corpus(self, name: str) -> None:
-        """Add a corpus, or those of a view, with what it is derived from or filtered against."""
-        if ("corpus", name) in self.seen:
-            return
-        self.seen.add(("corpus", name))
-        if name in self.project.views:
-            for corpus in view_corpora(self.project.views[name]):
-                self.corpus(corpus)
-            return
-        entry = self.project.corpora[name]
-        self.corpora[name] = None
-        for corpus in [*entry.get("from", []), *entry.get("of", []), *filter_corpora(entry)]:
-            self.corpus(corpus)
+    corpora: Sequence[str]
+    encoders: Sequence[str]
 
     def files(self) -> Iterator[tuple[str, str, str, str]]:
-        """Yield (source, file, its user, access) of every file that the gathered corpora and encoders read."""
+        """Yield (source, file, its user, access) of every file that these corpora and encoders read."""
         for users, entries in ((self.corpora, self.project.corpora), (self.encoders, self.project.encoders)):
             for user in users:
                 entry: Mapping[str, Any] = entries[user]
-                if "source" in entry:
-                    for file in file_names(self.project.sources[entry["source"]], entry):
-                        yield entry["source"], file, user, entry.get("access", "open")
+                for file in own_files(self.project, entry):
+                    yield entry["source"], file, user, entry.get("access", "open")
+
+
+def uses(project: Project, nodes: Iterable[Node]) -> Uses:
+    """Return what is behind some nodes of the graph."""
+    behind = ancestors(project, nodes)
+    corpora = [name for kind, name in behind if kind == "corpus" and name in project.corpora]
+    return Uses(project, corpora, [name for kind, name in behind if kind == "encoder"])
 
 
 def file_state(project: Project, name: str, file: Mapping[str, Any], access: str) -> str:
@@ -153,16 +99,19 @@ def is_there(project: Project, encoder: str) -> bool:
     return not own or own_path(project, encoder).exists() or project.paths.encoder(encoder).exists()
 
 
+@remembered
 def why_missing(project: Project, kind: str, name: str) -> str:
-    """Return which data behind a `task`, `system`, `corpus` or `examples` cannot be had, and why; else an empty string.
+    """Return which data behind a `task`, `system`, `corpus`, `examples` or `encoder` cannot be had, and why; else an empty string.
 
     Looked for once in a process: what a run is made of must not change while its graph is built.
     """
-    if (kind, name) not in project.missing:
-        uses = Uses(project)
-        getattr(uses, kind)(name)
-        project.missing[kind, name] = _said(uses)
-    return project.missing[kind, name]
+    return _said(uses(project, [(kind, name)]))
+
+
+def all_missing(project: Project) -> list[str]:
+    """Return why data cannot be had, each reason once, as far as it was asked for."""
+    said = "; ".join(filter(None, project.memory.get("why_missing", {}).values()))
+    return list(filter(None, dict.fromkeys(said.split("; "))))
 
 
 def _said(uses: Uses) -> str:

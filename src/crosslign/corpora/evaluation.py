@@ -10,7 +10,8 @@ import pyarrow as pa
 
 from crosslign.errors import InputError
 from crosslign.files import read_rows, write_rows
-from crosslign.files.rows import EVALUATION_FILES, SCHEMAS
+from crosslign.files.rows import SCHEMAS
+from crosslign.paths import EVALUATION_FILES
 
 ROLES = ("source", "target", "query", "candidate", "first", "second", "sentence", "pair", "choice")
 

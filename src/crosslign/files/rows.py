@@ -45,9 +45,6 @@ SCHEMAS: dict[str, pa.Schema] = {
     }.items()
 }
 """Arrow schema of each kind of rows, by name."""
-EVALUATION_FILES = ("texts", "items", "gold")
-"""The three tables of an evaluation corpus."""
-
 ROW_GROUP = 65_536
 """Rows of a row group, whatever the batches were: equal rows are equal bytes."""
 _OPTIONS = {"compression": "zstd", "dictionary_pagesize_limit": 65_536}

@@ -10,8 +10,9 @@ from typing import Any
 
 from crosslign.config.baselines import named_rows
 from crosslign.config.cells import column_facts, counted, resolve_table, system_of
+from crosslign.config.graph import Node
 from crosslign.config.project import Project
-from crosslign.config.uses import Uses
+from crosslign.config.uses import uses
 from crosslign.reporting.published import Figure, Published, read_published
 
 RUNNABLE, DASH, OTHER, UNPROVED, NOT_QUICK = "runnable", "dash", "measures something else", "address or format not shown", "none at quick"
@@ -59,17 +60,15 @@ class Coverage:
 
 def _sources(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -> set[str]:
     """Return the sources of all data behind a cell: evaluation, training and what is counted."""
-    uses = Uses(project)
+    nodes: list[Node] = []
     labels = [part for part in column.get("mean_of", []) if isinstance(part, str)]
     parts = [{**column_facts(column), **part} for part in column.get("mean_of", []) if not isinstance(part, str)]
     for part in [] if labels else parts or [dict(column)]:
         if "task" in part:
-            uses.task(part["task"])
-            uses.system(system_of(row, part))
+            nodes += [("task", part["task"]), ("system", system_of(row, part))]
     for kind in ("corpora", "examples") if "count" in column else ():
-        for name in counted(row, column).get(kind, []):
-            getattr(uses, {"corpora": "corpus"}.get(kind, kind))(name)
-    corpora = (project.corpora[name] for name in uses.corpora)
+        nodes += [({"corpora": "corpus"}.get(kind, kind), name) for name in counted(row, column).get(kind, [])]
+    corpora = (project.corpora[name] for name in uses(project, nodes).corpora)
     return {entry["source"] for entry in corpora if "source" in entry}
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from crosslign.corpora.build_evaluation import build_evaluation as build
-from crosslign.files.rows import EVALUATION_FILES
 from crosslign.jobs.job import Job
+from crosslign.paths import EVALUATION_FILES
 from crosslign.stages import STAGES
 
 

@@ -12,8 +12,8 @@ from crosslign.errors import InputError
 from crosslign.files import sha256_text
 from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.files.records import read_json
-from crosslign.files.rows import EVALUATION_FILES
 from crosslign.jobs.job import Job
+from crosslign.paths import EVALUATION_FILES
 from crosslign.stages import STAGES
 from crosslign.tasks.data import Machine
 from crosslign.tasks.write import score_run

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any, Protocol
 
 from crosslign.registry import Registry
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 DEFAULT_LANGS = ("en",)
 """Languages that a translated view translates from where its entry names none."""

@@ -8,13 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosslign.corpora.sources._snapshot import MODEL_FILES, snapshot
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder
 from crosslign.views import DEFAULT_LANGS, TRANSLATORS
-
-KEPT = (*MODEL_FILES, ".spm")
-"""Files of a translation model that are kept; Marian has SentencePiece models under a suffix of their own."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +78,10 @@ def fetch_model(model: HubModel, out: Path) -> dict[str, Any]:
         NetworkError: neither the hub's cache nor the hub gave it.
         InputError: it has no safetensors weights.
     """
-    found = snapshot("the translation model", model.name, model.revision, [f"*{suffix}" for suffix in KEPT])
+    from crosslign.corpora.sources._snapshot import MODEL_FILES, snapshot  # not with each start of Snakemake
+
+    kept = (*MODEL_FILES, ".spm")  # Marian has SentencePiece models under a suffix of their own
+    found = snapshot("the translation model", model.name, model.revision, [f"*{suffix}" for suffix in kept])
     if not list(found.glob("*.safetensors")):
         raise InputError(
             f"the model {model.name!r} has no safetensors weights",
@@ -91,7 +90,7 @@ def fetch_model(model: HubModel, out: Path) -> dict[str, Any]:
         )
     with atomic_folder(out) as temporary:
         for file in sorted(found.iterdir()):
-            if file.is_file() and file.suffix in KEPT:
+            if file.is_file() and file.suffix in kept:
                 shutil.copyfile(file, temporary / file.name)
         size = sum(file.stat().st_size for file in temporary.iterdir())
     return {"commit": found.name, "bytes": size, "licence": _licence(found / "README.md")}

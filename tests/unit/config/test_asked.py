@@ -1,5 +1,6 @@
 """What a column, a figure or a selection asks of an evaluation, and a figure's lists, are looked up when the configuration is read."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,8 +16,13 @@ BUCC = {"task": "bucc", "subset": "de-en", "metric": "f1", "protocol": "xtreme"}
 
 
 @pytest.fixture(scope="module")
-def loaded():
+def kept():
     return load_project(ROOT, {"scale": "paper", "papers": ["quickstart", "mpcl"], "targets": ["all"]})
+
+
+@pytest.fixture
+def loaded(kept):
+    return replace(kept)  # remembers nothing of what other tests changed
 
 
 WRONG = [

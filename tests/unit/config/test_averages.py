@@ -15,8 +15,13 @@ SCORED = {"task": "tatoeba", "subset": "deu", "metric": "accuracy"}
 
 
 @pytest.fixture(scope="module")
-def loaded():
+def kept():
     return project("quickstart")
+
+
+@pytest.fixture
+def loaded(kept):
+    return replace(kept)  # remembers nothing of what other tests changed
 
 
 @pytest.mark.parametrize(

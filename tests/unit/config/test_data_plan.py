@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
 from crosslign.config.catalog import local_file
 from crosslign.config.data_plan import data_plan
 from crosslign.config.load import load_project
+from crosslign.config.project import Project
 from crosslign.errors import InputError
 from crosslign.paths import CATALOG, Paths
 
@@ -53,13 +54,15 @@ def project(tmp_path):
         "idle": {"kind": "mono", "source": "unused"},
         "joined": {"kind": "evaluation", "of": ["test", "kept_out"]},
     }
+    trained = {"train": {"learning_rate": 1e-5, "steps": 1}, "readout": "mean"}
     settings = {
         "root": tmp_path,
-        "settings": {"papers": ["paper"], "targets": ["all"], "mine": {}},
-        "scale": {"encoders": {}, "sources": "real"},
+        "settings": {"scale": "laptop", "papers": ["paper"], "targets": ["all"], "mine": {}},
+        "scale": {"encoders": {}, "sources": "real", "limits": {}},
         "sources": sources,
         "corpora": corpora,
-        "encoders": {"base": {"source": "model"}},
+        "encoders": {"base": {"source": "model", "readout": "mean"}},
+        "readouts": {"mean": {"max_length": 32, "normalise": True}},
         "tasks": {"t1": {"texts": {"a": "by_hand"}}, "t2": {"texts": {"a": "gone"}}, "t3": {"texts": {"a": "test"}}},
         "views": {
             "switched": {"from": ["train"], "dictionaries": {"de": "local"}},
@@ -70,18 +73,18 @@ def project(tmp_path):
             "e2": {"of": ["e1"]},
         },
         "systems": {
-            "s1": {"base": {"encoder": "base"}, "terms": [{"examples": "e2"}], "select": {"best": {"task": "t1"}}},
-            "s2": {"base": {"system": "s1"}, "terms": [{"examples": "e2"}]},
+            "s1": {"base": {"encoder": "base"}, "terms": [{"examples": "e2", "batch": 2}], "select": {"best": {"task": "t1"}}, **trained},
+            "s2": {"base": {"system": "s1"}, "terms": [{"examples": "e2", "batch": 2}], **trained},
         },
-        "finetunes": {"ft": {"terms": [{"examples": "e1"}]}},
+        "finetunes": {"ft": {"terms": [{"examples": "e1", "batch": 2}], **trained}},
         "tables": {"main": {"columns": [{"task": "t2"}, {"mean_of": "x"}], "rows": [{"system": "s2"}, {"label": "published"}]}},
         "figures": {"fig": {"from": ["base"], "text_set": "test"}},
-        "paper_of": {"main": "paper", "fig": "paper"},
+        "paper_of": dict.fromkeys(("main", "fig", "s1", "s2", "ft"), "paper"),
         "paths": paths,
         "mirrors": (mirror,),
-        "stand_in": False,
+        "replaced": {},
     }
-    return SimpleNamespace(**settings)
+    return Project(**settings)
 
 
 def states(project, *targets):
@@ -126,8 +129,7 @@ def test_other_targets(project):
 
 
 def test_a_scale_with_stand_ins_writes_its_files(project):
-    project.stand_in = True
-    found = states(project, "main")
+    found = states(replace(project, scale={**project.scale, "sources": "stand_in"}), "main")
     assert found["there.txt"] == found["gone.txt"] == "stand-in"
     assert found["b.zip"] == "fetch"
 

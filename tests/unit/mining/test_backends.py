@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -157,3 +158,25 @@ def test_recall_stands_beside_every_pair_of_an_approximate_search(tmp_path: Path
     assert header.split("\t")[-1] == "recall_at_k"
     assert [line.split("\t")[-1] for line in lines] == [f"{recall:.4f}"] * 3
     assert pq.read_table(outputs["parquet"])["recall_at_k"].to_pylist() == [recall] * 3
+
+
+def test_faiss_searches_on_the_gpus_of_the_job(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A build for CPUs has no such function; what it would get is an index with all rows, and the numbers of the devices."""
+    faiss = pytest.importorskip("faiss")
+    moved: list[tuple[int, list[int]]] = []
+
+    def move(index: Any, gpus: list[int]) -> Any:
+        moved.append((index.ntotal, gpus))
+        return index
+
+    monkeypatch.setattr(faiss, "index_cpu_to_gpus_list", move, raising=False)
+    x, y = saved(tmp_path, "float32")
+    search = BACKENDS.get("faiss_flat")
+    expected = search(x, y, 4, devices=["cpu"], state=State(tmp_path / "state"))
+    monkeypatch.setattr(faiss, "get_num_gpus", lambda: 0)
+    search(x, y, 4, devices=["cuda:0"], state=State(tmp_path / "state"))
+    assert moved == []
+    monkeypatch.setattr(faiss, "get_num_gpus", lambda: 2)
+    found = search(x, y, 4, devices=["cuda:0", "cuda:1"], state=State(tmp_path / "state"))
+    assert moved == [(len(np.load(side)), [0, 1]) for side in (y, x)]
+    assert np.array_equal(found.forward_indices, expected.forward_indices)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -48,10 +49,7 @@ def made(projects, tmp_path, footnotes=(), rows=None):
     changed = []
     for project in projects:
         table = {"title": "T", "columns": columns, "rows": copy.deepcopy(rows), "footnotes": list(footnotes)}
-        one = copy.copy(project)
-        object.__setattr__(one, "tables", {"scl_table9": table})
-        object.__setattr__(one, "paper_of", {**project.paper_of, "scl_table9": "scl"})
-        changed.append(one)
+        changed.append(replace(project, tables={"scl_table9": table}, paper_of={**project.paper_of, "scl_table9": "scl"}))
     return coverage(*changed, tmp_path)["scl"]
 
 

@@ -12,8 +12,8 @@ from safetensors.torch import load_file, save_file
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.errors import InputError
 from crosslign.files.lineage import Lineage
-from crosslign.files.rows import EVALUATION_FILES
 from crosslign.jobs.job import Job, all_paths
+from crosslign.paths import EVALUATION_FILES
 from crosslign.reporting.mteb import export
 from crosslign.stages.embed import embed
 from crosslign.stages.score import score

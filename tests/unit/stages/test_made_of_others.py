@@ -11,8 +11,8 @@ from crosslign.config.yaml_files import YamlFile
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.errors import InputError
 from crosslign.files.lineage import Lineage, read_lineage
-from crosslign.files.rows import EVALUATION_FILES
 from crosslign.jobs.job import Job, all_paths
+from crosslign.paths import EVALUATION_FILES
 from crosslign.stages.build_evaluation import build_evaluation
 
 SCHEMAS = Path(__file__).resolve().parents[3] / "workflow" / "schemas"

@@ -80,7 +80,7 @@ def small_set(task):
                 builder.item(f"{role} {number}", "en", role, "en", f"{role} {number}")
         return builder.build()
     for subset in subsets_of(task):
-        if scorer in ("retrieval", "bitext_mining", *PAIRED):
+        if scorer in ("retrieval", "xsim", "bitext_mining", *PAIRED):
             left, right = PAIRED.get(scorer, ("source", "target"))
             for number in range(3):
                 builder.item(f"{subset} l{number}", subset, left, "xx", f"{subset} l{number}")
@@ -130,7 +130,7 @@ def test_what_the_configuration_takes_for_given_is_what_scorers_give(project):
 def test_what_has_nothing_to_measure_gives_the_same_records_undefined(project):
     """Without gold links, or with fewer items than clusters; else a cell would lack its record, and end its table."""
     one_of_each = {task["scorer"]: (name, task) for name, task in project.tasks.items()}
-    for scorer in ("retrieval", "bitext_mining", "clustering_purity", *PAIRED):
+    for scorer in ("retrieval", "xsim", "bitext_mining", "clustering_purity", *PAIRED):
         name, task = one_of_each[scorer]
         assert emitted(name, task, clusters=100, gold=False) == emitted(name, task), scorer
 

@@ -9,7 +9,7 @@ from test_write import CONTEXT
 
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.errors import InputError
-from crosslign.files.rows import EVALUATION_FILES
+from crosslign.paths import EVALUATION_FILES
 from crosslign.tasks import SCORERS
 from crosslign.tasks.write import score_run
 
@@ -22,6 +22,7 @@ PAIRS = {
     "nearest_sentences": ({}, ("query", "candidate"), {"metric": "cosine", "subset": "query1_rank1"}),
     "pair_classification": ({}, ("first", "second"), {"metric": "accuracy", "subset": "s"}),
     "retrieval": ({}, ("source", "target"), {"metric": "accuracy", "subset": "s", "direction": "mean"}),
+    "xsim": ({}, ("source", "target"), {"metric": "error_rate", "subset": "s", "direction": "xx2en"}),
     "sts": ({}, ("first", "second"), {"metric": "spearman", "subset": "s"}),
 }
 ITEMS = {

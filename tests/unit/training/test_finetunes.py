@@ -19,8 +19,8 @@ from crosslign.encoders.model import Model
 from crosslign.encoders.text_sets import embed_text_set
 from crosslign.errors import InputError
 from crosslign.files import write_rows
-from crosslign.files.rows import EVALUATION_FILES
 from crosslign.objectives.saved_parts import load_part
+from crosslign.paths import EVALUATION_FILES
 from crosslign.training.run import train_run
 from crosslign.training.step import Stepper
 

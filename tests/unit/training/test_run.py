@@ -14,7 +14,7 @@ from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.encoders.encode import encode
 from crosslign.encoders.model import Model
 from crosslign.encoders.text_sets import embed_text_set
-from crosslign.files.rows import EVALUATION_FILES
+from crosslign.paths import EVALUATION_FILES
 from crosslign.training.run import train_run
 
 

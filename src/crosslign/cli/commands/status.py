@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from datetime import datetime
 from pathlib import Path
 
 from crosslign.cli import COMMANDS
@@ -13,9 +14,9 @@ from crosslign.errors import InputError
 
 @COMMANDS.register()
 class Status:
-    """Prints finished jobs, their time and peak memory by rule, from the benchmark files; `plan` estimates from the same files."""
+    """Prints finished jobs, their time and peak memory by rule, from the benchmark files that `plan` reads, too, and Slurm's queue."""
 
-    help = "show what finished jobs took"
+    help = "show what finished jobs took, and how those stand that are on Slurm"
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare the folder."""
@@ -31,12 +32,16 @@ class Status:
         from crosslign.planning.plan import status_text
         from crosslign.planning.used import used_lines, uses
         from crosslign.provenance.artefact_states import NOT_BUILT
+        from crosslign.slurm.queue import RECORD, queue_lines
 
         results = results_folder(args)
         if not (results / "benchmarks").is_dir():
             raise InputError("no finished job here", where=str(results), do=NOT_BUILT)
         print(status_text(results, self._project(args)))
         print("\n".join(used_lines(uses(results))))
+        record = args.directory / RECORD
+        if record.is_file() and (runs := record.read_text(encoding="utf-8").split()):
+            print("\n".join(queue_lines(runs, datetime.now())))
         return 0
 
     def _project(self, args: Namespace) -> Project | None:

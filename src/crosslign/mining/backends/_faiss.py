@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from crosslign.errors import ResourceError
 from crosslign.vectors import blocks, row_norms
+
+log = logging.getLogger(__name__)
 
 
 def load_faiss(backend: str) -> Any:
@@ -19,8 +23,25 @@ def load_faiss(backend: str) -> Any:
     try:
         import faiss
     except ImportError as error:
-        raise ResourceError("faiss is not installed", where=f"mine: backend: {backend}", do="pip install faiss-cpu") from error
+        raise ResourceError(
+            "faiss is not installed", where=f"mine: backend: {backend}", do="pip install faiss-cpu, or faiss-gpu-cu12"
+        ) from error
     return faiss
+
+
+def on_devices(faiss: Any, index: Any, devices: Sequence[str]) -> Any:
+    """Return an index on the job's GPUs, a whole copy on each, where this build of faiss knows GPUs; else as it is, on the CPU.
+
+    Args:
+        faiss: the module.
+        index: with all that is added to it.
+        devices: torch devices that may be used.
+    """
+    gpus = [int(device.partition(":")[2] or 0) for device in devices if device.startswith("cuda")]
+    if not gpus or not faiss.get_num_gpus():
+        return index
+    log.info("faiss searches on %d GPUs", len(gpus))
+    return faiss.index_cpu_to_gpus_list(index, gpus=gpus)
 
 
 def unit_rows(vectors: np.ndarray, rows: np.ndarray, name: str) -> np.ndarray:

@@ -2,7 +2,8 @@
 
 The index proposes `k * k_factor` candidates from codes of `m` bytes a vector; their scores are then the exact ones of `vectors`, so what is
 found has the score that an exact search gives it, and only the choice of candidates is approximate. Recall is measured on rows drawn from
-both sides, whose exact neighbours are searched, and goes with the result. It computes on the CPU and keeps no state.
+both sides, whose exact neighbours are searched, and goes with the result. The index is built on the
+CPU, searched on the GPUs of the job where faiss is built for them (`faiss-gpu-cu12`), and keeps no state.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 
 from crosslign.errors import InputError
 from crosslign.mining.backends import BACKENDS
-from crosslign.mining.backends._faiss import load_faiss, pieces, unit_rows
+from crosslign.mining.backends._faiss import load_faiss, on_devices, pieces, unit_rows
 from crosslign.mining.knn import Neighbours, State, neighbours
 from crosslign.vectors import GRID, blocks, exact_scores, open_both, row_norms, to_grid
 
@@ -143,6 +144,7 @@ def search(
     for query, base in ((0, 1), (1, 0)):
         index = _index(faiss, sides[base], names[base], nlist, m, nbits, seed)
         index.nprobe = nprobe
+        index = on_devices(faiss, index, devices)
         found_here = _nearest(index, sides[query], sides[base], k, k_factor, (names[query], names[base]))
         indices, scores = _filled(found_here, sides[query], sides[base], k, devices, names[query])
         rows = np.sort(np.random.default_rng(seed).permutation(len(sides[query]))[:sample])

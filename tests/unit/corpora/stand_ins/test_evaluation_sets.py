@@ -13,8 +13,7 @@ from crosslign.corpora.evaluation import Evaluation
 from crosslign.corpora.stand_ins._file import write_file
 from crosslign.corpora.stand_ins._sentences import load_sentences
 from crosslign.files import sha256_file
-from crosslign.files.rows import EVALUATION_FILES
-from crosslign.paths import CATALOG
+from crosslign.paths import CATALOG, EVALUATION_FILES
 
 ROOT = Path(__file__).resolve().parents[4]
 PROJECT = load_project(ROOT, {"scale": "quick"})

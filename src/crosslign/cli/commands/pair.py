@@ -1,0 +1,76 @@
+"""`crosslign pair`: what there is for a pair of languages, and the one file that builds an encoder for it."""
+
+from __future__ import annotations
+
+import re
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from crosslign.cli import COMMANDS
+from crosslign.cli.project import project_arguments, read_project
+from crosslign.config.pairs import FOLDER, target_of
+from crosslign.errors import InputError
+from crosslign.registry import nearest
+
+PAIR = re.compile(r"([a-z]{2,3})-([a-z]{2,3})")
+
+
+def checked(pairs: list[str]) -> list[str]:
+    """Return pairs of languages that are ones.
+
+    Raises:
+        InputError: no two codes, or one language twice.
+    """
+    for pair in pairs:
+        if not (found := PAIR.fullmatch(pair)) or found[1] == found[2]:
+            do = "Name two codes of ISO 639, such as de-hsb or en-sw"
+            raise InputError(f"{pair!r} is no pair of languages", where="crosslign pair", do=do)
+    return list(dict.fromkeys(pairs))
+
+
+@COMMANDS.register()
+class Pair:
+    """Looks a pair up in catalogues on this machine, prints the plan, and writes the file that builds it."""
+
+    help = "plan an encoder for a pair of languages, and write config/pairs/<pair>.yaml"
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        """Declare pairs, encoder and whether the file is written."""
+        parser.add_argument("pairs", nargs="+", metavar="PAIR", help="two codes of ISO 639, such as de-hsb; several pairs get one encoder")
+        parser.add_argument("--encoder", default="me5_small", help="base encoder of the catalog (default: me5_small)")
+        parser.add_argument("--plan", action="store_true", help="only print the plan")
+        parser.add_argument("--replace", action="store_true", help="write over a file that is there")
+        project_arguments(parser)
+
+    def run(self, args: Namespace) -> int:
+        """Print the plan and write the file.
+
+        Raises:
+            InputError: no such encoder, too little text, or a file that is there already.
+        """
+        from crosslign.files.atomic import write_text
+        from crosslign.planning.pairs import cost_lines, file_text, steps_of, survey, table_lines
+
+        pairs, project = checked(args.pairs), read_project(args)
+        if args.encoder not in project.encoders:
+            raise InputError(f"unknown encoder {args.encoder!r}", where="--encoder", why=nearest(args.encoder, list(project.encoders)))
+        name = "+".join(pairs)
+        shown = Path("config", FOLDER, f"{name}.yaml")
+        place = args.directory / shown
+        if place.exists() and not (args.replace or args.plan):
+            raise InputError("the file is there", where=str(shown), do="Change it as you like, or say --replace")
+        plan = survey(project, pairs)
+        steps = steps_of(plan)
+        for line in table_lines(plan):
+            print(line)
+        for kind, codes in plan.evaluations.items():
+            print(f"evaluated on {kind}: {', '.join(codes)}, with English as a pivot")
+        for code in plan.lacking:
+            print(f"no evaluation set of the catalog knows {code}: the table will lack it; name pairs of your own (docs/add-a-task.md)")
+        for line in cost_lines(project, plan, args.encoder, steps):
+            print(line)
+        if not args.plan:
+            place.parent.mkdir(parents=True, exist_ok=True)
+            write_text(place, file_text(plan, args.encoder, steps))
+            print(f"written: {shown}; build it by: snakemake --cores all {target_of(name)}")
+        return 0

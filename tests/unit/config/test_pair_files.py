@@ -1,0 +1,75 @@
+"""`config/pairs/*.yaml`: one file stands for corpora, examples, a system, evaluations and tables."""
+
+from __future__ import annotations
+
+import pytest
+
+from crosslign.config.load import load_project
+from crosslign.config.pairs import target_of
+from crosslign.errors import InputError
+
+FILE = """pairs: [en-sw, de-hsb]
+encoder: minilm_l6
+text:
+  - {corpus: tico19}
+  - {opus: KDE4, version: v2, pair: de-hsb, sentences: 20213, about_bytes: 469000}
+filters:
+  - length: {min_words: 2}
+english: {corpus: simcse_wiki_head, weight: 0.2}
+evaluations: {tatoeba: [swh, hsb], flores: [swh_Latn]}
+lost:
+  - {label: en-en, task: sts17_tracks, subset: en-en, metric: spearman}
+train: {steps: 200, batch: 32, learning_rate: 1e-4}
+"""
+
+
+def loaded(folder, text=FILE):
+    (folder / "config" / "pairs").mkdir(parents=True)
+    (folder / "config" / "pairs" / "en-sw+de-hsb.yaml").write_text(text, encoding="utf-8")
+    return load_project(folder, {"papers": ["quickstart"], "scale": "laptop"})
+
+
+def test_a_pair_is_entries_of_the_kinds_that_there_are(tmp_path):
+    project = loaded(tmp_path)
+    corpus = project.corpora["pair_en_sw_de_hsb_kde4_de_hsb"]
+    assert project.sources[corpus["source"]]["files"] == [{"name": "de-hsb.txt.zip", "about_bytes": 469000}]
+    assert (corpus["langs"], corpus["filters"], corpus["licence"]) == (["de", "hsb"], [{"length": {"min_words": 2}}], "unknown")
+    examples = project.examples["pair_en_sw_de_hsb_pairs"]
+    sets = [f"pair_en_sw_de_hsb_{name}" for name in ("tatoeba_swh", "tatoeba_hsb", "flores_swh_latn")]
+    assert examples["decontaminate"] == [*sets, "sts17_tracks"]
+    assert project.examples["pair_en_sw_de_hsb_english"]["decontaminate"] == examples["decontaminate"]
+    assert (examples["pairs"], examples["from"]) == (["en-sw", "de-hsb"], ["tico19", "pair_en_sw_de_hsb_kde4_de_hsb"])
+    system = project.systems["pair_en_sw_de_hsb_encoder"]
+    assert [(term["weight"], term["batch"]) for term in system["terms"]] == [(1.0, 32), (0.2, 32)]
+    table = project.tables["pair_en_sw_de_hsb"]
+    assert [row["system"] for row in table["rows"]] == ["minilm_l6", "pair_en_sw_de_hsb_encoder"]
+    assert [column["label"] for column in table["columns"]][:4] == ["swh→en", "en→swh", "hsb→en", "en→hsb"]
+    assert [row["label"] for row in project.tables["pair_en_sw_de_hsb_text"]["rows"]] == examples["from"]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        (
+            "encoder: minilm_l6",
+            "encoder: minilm_16",
+            r"en-sw\+de-hsb.yaml:2: encoder: unknown encoder 'minilm_16'.*did you mean 'minilm_l6'",
+        ),
+        ("corpus: tico19", "corpus: tico", r"yaml:4: text.0.corpus: unknown corpus 'tico'.*did you mean 'tico19'"),
+        (
+            "flores: [swh_Latn]",
+            "flores: [swa_Latn]",
+            r"yaml:9: evaluations.flores(.0)?: flores200_devtest has no 'swa_Latn'.*did you mean 'swh_Latn",
+        ),
+        ("task: sts17_tracks", "task: sts17_track", r"yaml:11: lost.0.task: unknown task 'sts17_track'.*did you mean 'sts17_tracks'"),
+        ("evaluations:", "evaluation:", r"yaml:9.*evaluation.*did you mean 'evaluations'"),
+        ("- length:", "- lenght:", "'lenght'.*did you mean 'length'"),
+    ],
+)
+def test_wrong_names_are_refused_with_line_and_nearest_name(tmp_path, before, after, message):
+    with pytest.raises(InputError, match=message):
+        loaded(tmp_path, FILE.replace(before, after))
+
+
+def test_a_target_is_called_by_its_languages():
+    assert target_of("en-sw+de-hsb") == "pair_en_sw_de_hsb"

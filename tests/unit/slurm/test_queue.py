@@ -1,0 +1,42 @@
+"""Where the jobs of a run stand is read from what Slurm's commands print."""
+
+from datetime import datetime
+
+from crosslign.slurm.queue import queue_lines
+
+NOW = datetime(2026, 11, 24, 12, 0, 0)
+QUEUE = """11|embed.QS-P-s42.last.run-7|RUNNING|None|2026-11-24T10:00:00|2026-11-24T11:30:00
+12|score.bucc.run-7|PENDING|Priority|2026-11-24T11:00:00|N/A
+13|score.sts.run-7|PENDING|Priority|2026-11-24T11:59:00|2026-11-24T14:00:00
+14|train_system.X.run-7|PENDING|QOSMaxJobsPerUserLimit|2026-11-24T11:58:20|N/A
+15|somebody else's|RUNNING|None|2026-11-24T10:00:00|2026-11-24T11:30:00
+"""
+ENDED = """9|tokenise.nli.run-7|FAILED
+10|embed.QS-E-s42.run-7|COMPLETED
+8|train_system.Y.run-7|TIMEOUT
+7|other|FAILED
+"""
+
+
+def test_jobs_of_the_run_are_counted_by_what_they_wait_for(slurm):
+    slurm.answers("squeue", QUEUE)
+    slurm.answers("sacct", ENDED)
+    assert queue_lines(["run-7"], NOW) == [
+        "Slurm: 1 jobs run, 3 wait",
+        "  runs   embed.QS-P-s42.last, for 30 min 00 s",
+        "  waits  2 jobs (Priority), the first for 1 h 00 min",
+        "  waits  1 jobs (QOSMaxJobsPerUserLimit), the first for 1 min 40 s",
+        "  ended  tokenise.nli: FAILED (job 9)",
+        "  ended  train_system.Y: TIMEOUT (job 8)",
+    ]
+
+
+def test_without_accounting_the_queue_alone_is_told(slurm):
+    slurm.answers("squeue", QUEUE)
+    slurm.fails("sacct", "no accounting")
+    assert len(queue_lines(["run-7"], NOW)) == 4
+
+
+def test_a_slurm_that_does_not_answer_is_a_line(slurm):
+    slurm.fails("squeue", "cannot contact the controller")
+    assert queue_lines(["run-7"], NOW) == ["Slurm does not say what is in the queue: cannot contact the controller"]
