@@ -85,7 +85,7 @@ def judge(compared: Mapping[str, Any], results: Path, seed: int = 42) -> Verdict
     rng = np.random.default_rng(seed)
     differences = rows[0].drawn(rng) - rows[1].drawn(rng)
     variance = float(np.nanvar(differences, ddof=1))
-    smallest = scale * float(t.ppf(0.975, degrees_of(*rows, variance))) * math.sqrt(variance)
+    smallest = scale * float(t.ppf(0.975, degrees_of(rows[0], rows[1], variance))) * math.sqrt(variance)
     difference = sign * (better - worse)
     found = SUPPORTED if difference > smallest else REFUTED if difference < -smallest else UNDECIDED
     trained = [any(record.get("seed") is not None for leaf in cell.leaves for record in leaf.records) for cell in cells]
