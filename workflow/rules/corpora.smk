@@ -12,6 +12,7 @@ rule fetch:
         paths.benchmark("fetch", "{source}/{file}")
     wildcard_constraints:
         source=names(set(project.sources) - set(stand_in_sources())),
+    priority: fetch_priority
     localrule: True
     threads: 1
     resources:
@@ -102,6 +103,7 @@ rule build_corpus:
             if entry["kind"] != "evaluation"
         )
         or "none",
+    priority: 2  # before what is still to be fetched
     group:
         grouped("corpora", "corpus")
     threads: lambda w: corpus_threads(project, w.corpus)
@@ -139,6 +141,7 @@ rule build_evaluation:
         corpus=names(
             c for c, entry in project.corpora.items() if entry["kind"] == "evaluation"
         ),
+    priority: 2  # before what is still to be fetched
     group:
         grouped("evaluations", "corpus")
     threads: 1

@@ -70,6 +70,11 @@ def fetch_hints(wildcards):
     return hints_text(project.sources[wildcards.source], file)
 
 
+def fetch_priority(wildcards):
+    """Small files before large ones: what can go on with them need not wait."""
+    return file_priority(project, wildcards.source, wildcards.file)
+
+
 def own_file_of(wildcards):
     """The user's own file that a `local` source copies, so that an edited one is copied again; once copied, it may go."""
     source = project.sources[wildcards.source]

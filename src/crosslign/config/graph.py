@@ -8,7 +8,7 @@ from typing import Any
 
 from crosslign.config.catalog import file_names
 from crosslign.config.entry_keys import head_of
-from crosslign.config.project import Project, filter_corpora, remembered, view_corpora
+from crosslign.config.project import Project, filter_corpora, filter_models, remembered, view_corpora
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.readouts import variant
 from crosslign.config.resolve import encoder_at_scale, encoders_under, is_untrained, role_readout, run_recipe, runs_of, split_run
@@ -146,9 +146,10 @@ def own_files(project: Project, entry: Mapping[str, Any]) -> dict[str, Path]:
 
 
 def corpus_references(project: Project, corpus: str) -> dict[str, Path]:
-    """Return the other corpora that a corpus is derived from or filtered against, by id."""
+    """Return the other corpora that a corpus is derived from or filtered against, by id, and its filters' models, by their source."""
     entry = project.corpora[corpus]
-    return {name: corpus_path(project, name) for name in [*entry.get("from", []), *filter_corpora(entry)]}
+    models = {name: next(iter(source_paths(project, name).values())) for name in filter_models(entry, project.sources)}
+    return {**{name: corpus_path(project, name) for name in [*entry.get("from", []), *filter_corpora(entry)]}, **models}
 
 
 def evaluation_paths(project: Project, corpus: str) -> dict[str, Path]:

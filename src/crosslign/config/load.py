@@ -17,7 +17,7 @@ from crosslign.config.layers import file_called, load_layers, names_of
 from crosslign.config.mining import check_mining
 from crosslign.config.names import check_names
 from crosslign.config.pairs import FOLDER, expand_pair, target_of
-from crosslign.config.project import SECTIONS, Project
+from crosslign.config.project import SECTIONS, Project, without_models
 from crosslign.config.recipes import check_recipes
 from crosslign.config.references import check_references
 from crosslign.config.schema import SCHEMAS, check
@@ -189,6 +189,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None, *, checks: 
     known = {"sources": dict(sources), "corpora": dict(entries), "encoders": encoders["encoders"], "tasks": dict(tasks["tasks"])}
     _join_pairs(loader, joined, paper_of, known)
     sources, entries = with_heads(_own_folders(loader.root, known["sources"]), known["corpora"], stand_in=stand_in)
+    entries = {name: without_models(entry, sources) for name, entry in entries.items()} if stand_in else entries
     project = Project(
         root=loader.root,
         settings=settings,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, wraps
 from pathlib import Path
@@ -25,6 +25,23 @@ def view_corpora(entry: Mapping[str, Any]) -> list[str]:
 def filter_corpora(entry: Mapping[str, Any]) -> list[str]:
     """Return the ids of the corpora that a corpus is filtered against."""
     return [corpus for step in entry.get("filters", []) for options in step.values() for corpus in (options or {}).get("corpora", [])]
+
+
+def filter_models(entry: Mapping[str, Any], sources: Container[str]) -> list[str]:
+    """Return the ids of the sources that a corpus' filters take their models from; a model named by its path is of none."""
+    named = [str((options or {}).get("model")) for step in entry.get("filters", []) for options in step.values()]
+    return [model for model in named if model in sources]
+
+
+def without_models(entry: Mapping[str, Any], sources: Container[str]) -> Mapping[str, Any]:
+    """Return a corpus whose filters do without the models that would be fetched for them: those that come with their packages decide."""
+    if not filter_models(entry, sources):
+        return entry
+
+    def own(options: Mapping[str, Any] | None) -> dict[str, Any]:
+        return {key: value for key, value in (options or {}).items() if key != "model" or value not in sources}
+
+    return {**entry, "filters": [{rule: own(options) for rule, options in step.items()} for step in entry["filters"]]}
 
 
 def members_named(average: str | Sequence[str] | Mapping[str, Any]) -> list[str]:

@@ -35,7 +35,7 @@ class Pipeline:
         kind: kind of its rows.
         langs: its languages.
         steps: `[{name: options}, …]` in the order of the catalog.
-        references: rows of other corpora that filters name, by id.
+        references: rows of other corpora that filters name, by id, and models by their source.
         threads: processes that filters may use; the result is the same.
         forgetful: leave out the filters that remember rows, as a worker process does.
     """
@@ -62,13 +62,14 @@ class Pipeline:
         self._draw: Draw | None = None
         self._cut = 0
         self._first: int | None = None
-        self._task = {"work": "filters", "name": name, "kind": kind, "langs": list(langs), "steps": [dict(step) for step in steps]}
+        steps = [{rule: _with_model(options or {}, references) for rule, options in step.items()} for step in steps]
+        self._task = {"work": "filters", "name": name, "kind": kind, "langs": list(langs), "steps": steps}
         setting = Setting(langs, references, name)
         for step in steps:
             ((rule, options),) = step.items()
             found = FILTERS.get(rule, where=f"{name}: filters")
             skip = forgetful and issubclass(found, Filter) and found.remembers
-            self._steps.append(Filter(setting) if skip else found(setting, **(options or {})))
+            self._steps.append(Filter(setting) if skip else found(setting, **options))
             self.counts.append({"filter": rule, "before": 0, "after": 0})
 
     def draw(self, size: int, seed: int) -> Draw:
@@ -228,6 +229,12 @@ class Pipeline:
             return Sides(texts, langs, [None] * len(texts), [None] * len(texts), groups=groups)
         other_langs, others = (batch[column].to_pylist() for column in SIDES[self.kind][1])
         return Sides(texts, langs, others, other_langs, groups=groups)
+
+
+def _with_model(options: Mapping[str, Any], references: Mapping[str, Path]) -> dict[str, Any]:
+    """Return a filter's options with the path of a model that is named by its source."""
+    model = str(options.get("model"))
+    return {**options, "model": str(references[model])} if model in references else dict(options)
 
 
 def _peeked(batches: Iterable[pa.Table]) -> tuple[Iterator[pa.Table], bool]:

@@ -77,7 +77,7 @@ FORMS: Mapping[str, Mapping[str, Any]] = {
 LATER: Mapping[str, Mapping[str, Any]] = {
     "": {"version": str, "settings": dict, "code": str, "heads": list},
     "artefact": {},
-    "run": {"code": str, "earlier_s": NUMBER, "devices": int, "accepted": list},
+    "run": {"code": str, "earlier_s": NUMBER, "devices": int, "accepted": list, "asked": dict, "read_bytes": NUMBER},
 }
 """What files of before do not have."""
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from crosslign.config.data_plan import data_plan
 from crosslign.config.file_heads import head_bytes, with_heads
+from crosslign.config.graph import corpus_references
 from crosslign.config.load import load_project
+from crosslign.config.project import without_models
 from crosslign.config.resources import file_priority
 from crosslign.config.targets import tables_of
 from crosslign.errors import InputError
@@ -97,3 +100,20 @@ def test_small_files_come_first():
     paper = project("paper")
     sizes = [file_priority(paper, "opus_ccmatrix", name) for name in ("en-eu.txt.zip", "en-nl.txt.zip", "en-pt.txt.zip")]
     assert 1 >= sizes[0] > sizes[1] > sizes[2] > 0
+
+
+def test_a_model_of_a_filter_is_fetched_and_read_by_its_source():
+    paper = project("paper")
+    filters = [{"length": {}}, {"language_id": {"model": "lid176"}}]
+    corpora = {**paper.corpora, "cc100_sw": {**paper.corpora["cc100_sw"], "filters": filters}}
+    changed = replace(paper, corpora=corpora)
+    files = {(need.source, need.file) for need in data_plan(changed, ["cc100_sw"])}
+    assert files == {("cc100", "head300MB-sw.txt.xz"), ("lid176", "lid.176.ftz")}
+    assert corpus_references(changed, "cc100_sw") == {"lid176": paper.paths.download("lid176", "lid.176.ftz")}
+
+
+def test_synthetic_data_are_judged_by_the_packaged_detector():
+    own = {"kind": "mono", "filters": [{"language_id": {"model": "/my/lid.ftz", "min_confidence": 0.2}}]}
+    named = {"kind": "mono", "filters": [{"length": None}, {"language_id": {"model": "lid176", "min_confidence": 0.2}}]}
+    assert without_models(own, {"lid176": {}}) == own
+    assert without_models(named, {"lid176": {}})["filters"] == [{"length": {}}, {"language_id": {"min_confidence": 0.2}}]

@@ -8,11 +8,13 @@ from difflib import SequenceMatcher
 from types import SimpleNamespace
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crosslign.corpora.filters import FILTERS, Filter, Setting, Sides, TextMap
+from crosslign.corpora.pipeline import Pipeline
 from crosslign.errors import InputError
 
 LANGS = ("ar", "de", "en", "hi", "ru", "th", "zh")
@@ -229,6 +231,9 @@ def test_language_id_by_a_fasttext_model(tmp_path, monkeypatch):
     rule = make("language_id", model=str(tmp_path / "lid.ftz"))
     rows = [("Good\u2028day", "en"), ("Good day", "de"), ("Guten Tag", "de"), ("?", "zh"), ("?", "th"), ("Good day", "en", "?", "de")]
     assert rule.keep(sides(*rows)).tolist() == [True, False, False, False, True, False]
+    by_source = Pipeline("c", "mono", ["en"], [{"language_id": {"model": "lid176"}}], {"lid176": tmp_path / "lid.ftz"})
+    table = pa.table({"id": ["1", "2"], "lang": ["en", "en"], "text": ["Good day", "Guten Tag"]})
+    assert [batch["id"].to_pylist() for batch in by_source.apply([table])] == [["1"]]
     assert make("language_id", model=str(tmp_path / "lid.ftz"), min_confidence=0.3).keep(sides(("Guten Tag", "de"))).tolist() == [True]
     monkeypatch.setitem(sys.modules, "fasttext", None)
     with pytest.raises(InputError, match="pip install fasttext-predict"):

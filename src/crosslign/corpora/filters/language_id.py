@@ -27,8 +27,9 @@ class LanguageId(Filter):
         min_confidence: probability that must be exceeded, 0 to 1.
         among: languages to choose between instead.
         low_accuracy: use the faster model of trigrams alone.
-        model: path of a fastText model (lid.176.bin, lid.176.ftz) that decides instead, among all its languages; needs the
-            package `fasttext-predict`. As in OpusFilter, the first label must be the declared language.
+        model: a fastText model (lid.176.bin, lid.176.ftz) that decides instead, among all its languages: its path, or the source of the
+            catalog that has it (`lid176`), which is not asked for where synthetic data is written; needs the package
+            `fasttext-predict`. As in OpusFilter, the first label must be the declared language.
 
     Raises:
         InputError: lingua knows fewer than two of the languages named by `among`; the model or its package is not there.
