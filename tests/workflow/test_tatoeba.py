@@ -25,6 +25,7 @@ def minilm(tmp_path):
     return {"main": tmp_path / "minilm_l6" / "main"}
 
 
+@pytest.mark.long
 def test_all_languages_of_tatoeba_are_read_and_scored(mirror, minilm, tmp_path):
     project = load_project(ROOT)
     source = project.sources["tatoeba_v1"]

@@ -55,7 +55,7 @@ for source in stand_in_sources():
         resources:
             **needs(STAND_IN_RULE),
         params:
-            **versioned(STAND_IN_RULE, stand_in_recipe(source)),
+            **versioned(STAND_IN_RULE, graph.stand_in_recipe(project, source)),
             root=str(paths.results),
         message:
             f"Writing the files of {source} from the project's own sentences"
@@ -115,7 +115,7 @@ rule build_corpus:
             corpus_threads(project, w.corpus) if elsewhere() else threads
         ),
     params:
-        **versioned("build_corpus", corpus_recipe("corpus_rows")),
+        **versioned("build_corpus", corpus_recipe),
         root=lambda w: str(paths.results),
     message:
         "Reading and filtering the corpus {wildcards.corpus}"
@@ -148,7 +148,7 @@ rule build_evaluation:
     resources:
         **needs("build_evaluation"),
     params:
-        **versioned("build_evaluation", corpus_recipe("evaluation_items")),
+        **versioned("build_evaluation", corpus_recipe),
         root=lambda w: str(paths.results),
     message:
         "Making the evaluation set {wildcards.corpus}"

@@ -86,14 +86,6 @@ def own_file_of(wildcards):
     return [local(str(own))] if own.is_file() or copy.is_file() else []
 
 
-def stand_in_recipe(source):
-    return {
-        "source": source,
-        "entry": graph.source_entry(project, source),
-        "files": [graph.settings_of(file) for file in project.sources[source]["files"]],
-    }
-
-
 def encoder_recipe(wildcards):
     return graph.encoder_recipe(project, wildcards.encoder)
 
@@ -107,16 +99,8 @@ def corpus_inputs(wildcards):
     )
 
 
-def corpus_recipe(limit):
-    def recipe(wildcards):
-        entry = project.corpora[wildcards.corpus]
-        return {
-            "corpus": wildcards.corpus,
-            "entry": graph.settings_of(entry),
-            "limit": None if entry.get("whole") else LIMITS.get(limit),
-        }
-
-    return recipe
+def corpus_recipe(wildcards):
+    return graph.corpus_recipe(project, wildcards.corpus)
 
 
 def view_models(view):

@@ -10,12 +10,10 @@ import shutil
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from crosslign.config import graph
-from crosslign.config.catalog import hints_text
 from crosslign.config.mining import (
     calibration_recipe,
     mine_recipe,
@@ -28,24 +26,15 @@ from crosslign.config.mining import (
     vectors_recipe,
 )
 from crosslign.config.project import Project
-from crosslign.config.versions import job_versions
 from crosslign.errors import InputError
 from crosslign.jobs.alone import only_one
-from crosslign.jobs.frame import perform
-from crosslign.jobs.job import all_paths
 from crosslign.jobs.leases import visible_gpus
 from crosslign.paths import MINED_SIDES
-from crosslign.provenance.reruns import Asked, Reruns
-from crosslign.stages import STAGES
+from crosslign.steps import Steps
 
 NAME = "files"
 """What the entry of `mine:` is called that the command line stands for."""
 PLACE = f"config/config.yaml: mine.{NAME}"
-
-
-def cache_folder() -> Path:
-    """Return where encoders and downloads of all minings lie: `$XDG_CACHE_HOME/crosslign`, or `~/.cache/crosslign`."""
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crosslign"
 
 
 @contextmanager
@@ -81,57 +70,6 @@ class Mined:
         shutil.rmtree(self.work, ignore_errors=True)
 
 
-@dataclass
-class Steps:
-    """Runs stages in this process, each only where lineage does not say that what it makes is there.
-
-    Attributes:
-        work: folder of their logs.
-    """
-
-    work: Path
-    _reruns: Reruns = field(default_factory=Reruns)
-
-    def run(
-        self,
-        name: str,
-        recipe: Mapping[str, Any],
-        inputs: Mapping[str, Any],
-        outputs: Mapping[str, Path],
-        root: Path,
-        resources: Mapping[str, Any] | None = None,
-        **params: Any,
-    ) -> None:
-        """Run one stage with the inputs, outputs, parameters and resources that its rule would give it; `root` is what lineage names from.
-
-        Raises:
-            CrosslignError: it cannot do its work; says why.
-        """
-        given = {"recipe": recipe, "version": job_versions(name, recipe), "root": str(root), **params}
-        asked = Asked(list(outputs.values()), all_paths(inputs), [], given)
-        if all(path.exists() for path in outputs.values()) and self._reruns.described(outputs.values()) and not self._reruns.why(asked):
-            return
-        as_given = {key: [*map(str, value)] if isinstance(value, list) else str(value) for key, value in inputs.items()}
-        written = [(key, str(path)) for key, path in outputs.items()]
-        log = self.work / "logs" / name / f"{recipe.get('side', self.work.name)}.log"
-        perform(STAGES.get(name), as_given.items(), written, given, int(params.get("threads", 1)), log, resources or {})
-        self._reruns = Reruns()  # what it has read of files may be another now
-
-
-def _prepare(project: Project, encoder: str, steps: Steps) -> None:
-    """Fetch and prepare a base encoder in the cache, where it is not there yet."""
-    paths, entry = project.paths, project.encoders[encoder]
-    files = graph.own_files(project, entry)
-    mirrors = os.pathsep.join(map(str, project.mirrors))
-    for name, path in files.items():
-        source, recipe = entry["source"], graph.source_recipe(project, entry["source"], name)
-        hints = hints_text(project.sources[source], graph.source_file(project, source, name))
-        steps.run("fetch", recipe, {}, {"file": path}, paths.shared, {"mirrors": mirrors, "hints": hints}, offline=False)
-    inputs = {"files": list(files.values())} if files else {}
-    out = {"folder": paths.encoder(encoder)}
-    steps.run("prepare_encoder", graph.encoder_recipe(project, encoder), inputs, out, paths.results, offline="hub" not in entry)
-
-
 def mine_files(project: Project, entry: Mapping[str, Any], outputs: Mapping[str, Path]) -> Mined:
     """Mine two files; what is unfinished lies beside the first output, and is removed when all is done by `Mined.forget`.
 
@@ -158,7 +96,7 @@ def mine_files(project: Project, entry: Mapping[str, Any], outputs: Mapping[str,
     os.environ["TQDM_DISABLE"] = "1"  # other libraries' bars, before they are loaded; the stages report their own progress
     with only_one(work / "mine"):
         steps = Steps(work)
-        _prepare(project, recipe["encoders"][0], steps)
+        steps.encoder(project, recipe["encoders"][0])
         calibration = first.with_name(f"{first.name}.calibration.json") if "plants" in recipe else None
         _mine(project, recipe, steps, (written := {"parquet": work / "pairs.parquet", **outputs}), calibration)
     sides = {side: (work / f"{side}.parquet", work / f"{side}.npy") for side in MINED_SIDES}

@@ -113,6 +113,19 @@ def source_recipe(project: Project, source: str, name: str) -> dict[str, Any]:
     return {"source": source, "entry": entry, "file": settings_of(source_file(project, source, name))}
 
 
+def stand_in_recipe(project: Project, source: str) -> dict[str, Any]:
+    """Return the recipe of writing all files of a source as synthetic data."""
+    files = [settings_of(file) for file in project.sources[source]["files"]]
+    return {"source": source, "entry": source_entry(project, source), "files": files}
+
+
+def corpus_recipe(project: Project, corpus: str) -> dict[str, Any]:
+    """Return the recipe of building a corpus, an evaluation corpus too."""
+    entry = project.corpora[corpus]
+    limit = "evaluation_items" if entry["kind"] == "evaluation" else "corpus_rows"
+    return {"corpus": corpus, "entry": settings_of(entry), "limit": None if entry.get("whole") else project.scale["limits"].get(limit)}
+
+
 def encoder_recipe(project: Project, encoder: str) -> dict[str, Any]:
     """Return the recipe of preparing a base encoder."""
     return {"encoder": encoder, "entry": settings_of(project.encoders[encoder])}

@@ -78,7 +78,7 @@ class Dense(nn.Module):
             return None
         if len(parts["Pooling"]) != 1:
             raise InputError("dense layers without one pooling before them", where=str(folder / "modules.json"))
-        return cls(_pooling(parts["Pooling"][0] / "config.json"), [_layer(part) for part in parts["Dense"]])
+        return cls(named_pooling(parts["Pooling"][0] / "config.json"), [_layer(part) for part in parts["Dense"]])
 
     def save(self, folder: Path, first: int) -> list[str]:
         """Write `<folder>/<number>_Dense/` for each layer, numbered from `first`; return their names."""
@@ -100,7 +100,7 @@ MODULES = ("Transformer", "Pooling", "Dense", "Normalize", "Dropout")
 """Modules of SentenceTransformer that are read; without any other one the vectors would be other vectors, in silence."""
 
 
-def _pooling(path: Path) -> str:
+def named_pooling(path: Path) -> str:
     """Return the pooling that a config names, in the older or the newer way."""
     config = read_json(path)
     older = [name for name, on in config.items() if name.startswith("pooling_mode_") and on]
@@ -108,7 +108,7 @@ def _pooling(path: Path) -> str:
     for name in ("cls", "mean", "max"):
         if chosen in ([name], [f"pooling_mode_{POOLING_KEYS[name]}"]):
             return name
-    raise InputError("an unknown pooling before a dense layer", where=str(path), why=", ".join(chosen), do="Known are cls, mean, max")
+    raise InputError("an unknown pooling", where=str(path), why=", ".join(chosen), do="Known are cls, mean, max")
 
 
 def _layer(folder: Path) -> tuple[nn.Linear, nn.Module]:

@@ -86,7 +86,7 @@ def _encode_rows(member: Member, backbone: Backbone | None, tokens: Tokens, rows
     vectors: Tensor = member(features, readout["pooling"], readout.get("layer", -1), backbone).float()
     if readout.get("normalise", True):
         vectors = vectors / vectors.norm(dim=1, keepdim=True).clamp(min=1e-12)
-    return vectors.to("cpu", non_blocking=True)
+    return vectors.to("cpu", non_blocking=vectors.device.type == "cuda")
 
 
 def token_budget(model: Model) -> int:

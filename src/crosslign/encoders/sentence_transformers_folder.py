@@ -7,14 +7,46 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from crosslign.encoders.dense import Dense
+from crosslign.encoders.dense import Dense, named_pooling
 from crosslign.encoders.pooling import POOLING_KEYS, resolve_layer
-from crosslign.files import write_json
+from crosslign.errors import InputError
+from crosslign.files import read_json, write_json
 
 MODULES = "sentence_transformers.models"
 """Package of the module types: the old name, which old and new versions of SentenceTransformer resolve."""
 
 log = logging.getLogger(__name__)
+
+
+def read_modules(folder: Path) -> dict[str, Any]:
+    """Return the readout of a SentenceTransformer folder: what `write_modules` wrote, or whoever saved it.
+
+    Raises:
+        InputError: it has no modules.json, one pooling too many or too few, or one that is not read here.
+    """
+    if not (folder / "modules.json").is_file():
+        do = 'Say it: readout={"pooling": "mean"}'
+        raise InputError("a folder that does not say how its vectors are read", where=str(folder), why="modules.json is missing", do=do)
+    kinds = [(module["type"].rpartition(".")[2], module["path"]) for module in read_json(folder / "modules.json")]
+    poolings = [path for kind, path in kinds if kind == "Pooling"]
+    if len(poolings) != 1:
+        raise InputError("not one pooling", where=str(folder / "modules.json"), why=f"{len(poolings)} of them")
+    pooled = named_pooling(folder / poolings[0] / "config.json")
+    found: dict[str, Any] = {"pooling": "pooler" if any(kind == "Dense" for kind, _ in kinds) else pooled}
+    found["normalise"] = any(kind == "Normalize" for kind, _ in kinds)
+    reads = _content(folder / "sentence_bert_config.json")
+    prompts = _content(folder / "config_sentence_transformers.json")
+    if length := reads.get("max_seq_length"):
+        found["max_length"] = length
+    if blocks := reads.get("config_args", {}).get("num_hidden_layers"):
+        found["layer"] = blocks
+    if prefix := prompts.get("prompts", {}).get(prompts.get("default_prompt_name"), ""):
+        found["prefix"] = prefix
+    return found
+
+
+def _content(path: Path) -> dict[str, Any]:
+    return dict(read_json(path)) if path.is_file() else {}
 
 
 def write_modules(

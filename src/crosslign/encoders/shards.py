@@ -27,7 +27,6 @@ import torch
 import xxhash
 from torch import nn
 
-from crosslign import errors
 from crosslign.collector import collect_rarely
 from crosslign.encoders.encode import TokenisedTexts, apply_head, encode_counted, text_columns, token_budget, tokenised
 from crosslign.encoders.model import Model
@@ -218,7 +217,7 @@ class _Worker:
             )
         reply = json.loads(answer)
         if "error" in reply:
-            kind: type[CrosslignError] = getattr(errors, reply["error"].pop("kind"))
+            kind: type[CrosslignError] = getattr(sys.modules["crosslign.errors"], reply["error"].pop("kind"))
             raise kind(**reply["error"])
         return reply["value"]
 

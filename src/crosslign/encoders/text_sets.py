@@ -13,6 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
+from crosslign.devices import APPLE, apple_gpu
 from crosslign.encoders.shards import SHARD, Counts, Facts, Head, ParquetRows, ShardEncoder, Task, side_by_side, sum_of_rows
 from crosslign.encoders.unknown import in_words, joined, shares
 from crosslign.errors import InputError
@@ -37,6 +38,8 @@ def _devices(processes: int, shards: int) -> list[str]:
     """Return the device of each process: every visible GPU once, or the CPU as often as asked; never more than there are shards."""
     if torch.cuda.is_available():
         return [f"cuda:{index}" for index in range(torch.cuda.device_count())][: max(1, shards)]
+    if apple_gpu():
+        return [APPLE]
     return ["cpu"] * max(1, min(processes, shards))
 
 

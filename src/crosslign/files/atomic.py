@@ -99,6 +99,8 @@ def reserve(path: Path) -> None:
     Raises:
         ResourceError: the disk is full, or the quota used up; the file is then removed, with what it had been given.
     """
+    if not hasattr(os, "posix_fallocate"):  # macOS has no such call
+        return
     with open(path, "r+b") as file:
         try:
             os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)

@@ -8,6 +8,7 @@ import os
 import platform
 import resource
 import subprocess
+import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -196,6 +197,8 @@ def code_of(lineage: Mapping[str, Any]) -> str:
     return str(lineage.get("run", {}).get("code") or lineage.get("code", ""))
 
 
+PEAK_UNITS = 1 << 20 if sys.platform == "darwin" else 1 << 10
+"""What a megabyte has of the units in which the system counts peak memory: bytes on macOS, KiB elsewhere."""
 Stamps = list[tuple[str, int, int]]
 """Path, time stamp and size of files."""
 
@@ -341,7 +344,7 @@ class Lineage:
                     "code": self.code,
                     "started": datetime.fromtimestamp(self.started, UTC).isoformat(timespec="seconds"),
                     "wall_s": round(time.time() - self.started, 3),
-                    "peak_mb": round(peak / 1024, 1),
+                    "peak_mb": round(peak / PEAK_UNITS, 1),
                     "earlier_s": self.earlier_s,
                     "device": self.device,
                     "devices": self.devices,

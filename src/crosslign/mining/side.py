@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from crosslign import vectors as unit_rows
+import crosslign.vectors as unit_rows
 from crosslign.errors import InputError
 from crosslign.mining.sizes import SIZES
 from crosslign.vectors import CHUNK, GRID, blocks, row_norms, to_grid

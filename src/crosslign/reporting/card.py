@@ -123,9 +123,29 @@ def score_lines(files: Iterable[Path]) -> list[str]:
     return ["| task | subset | metric | readout | value |", "|---|---|---|---|---|", *rows] if rows else []
 
 
+def model_index(name: str, files: Iterable[Path]) -> list[dict[str, Any]]:
+    """Return the main scores of score files as hubs read them in a card's front matter; empty where there is none.
+
+    Args:
+        name: of the model.
+        files: score files.
+    """
+    results = []
+    for path in sorted(files):
+        content = read_json(path)
+        task = str(content.get("task", path.stem))
+        for record in content["records"]:
+            if record.get("main") and record["value"] is not None:
+                check_value(record, str(path))
+                dataset = {"type": task, "name": task, "config": record["subset"], "split": "test"}
+                metric = {"type": record["metric"], "value": record["value"], "name": f"{record['subset']} {record['metric']}"}
+                results.append({"task": {"type": "sentence-similarity"}, "dataset": dataset, "metrics": [metric]})
+    return [{"name": name, "results": results}] if results else []
+
+
 def model_card(
     recipe: Mapping[str, Any], run: Path, checkpoint: str, member: str, lineage: Mapping[str, Any], examples: Mapping[str, Path],
-    scores: Sequence[str] = (),
+    scores: Sequence[str] = (), index: Sequence[Mapping[str, Any]] = (),
 ) -> str:  # fmt: skip
     """Return the card of one encoder.
 
@@ -137,6 +157,7 @@ def model_card(
         lineage: `licences`, `stand_in` and `counts` of the run.
         examples: training sets by name, with their lineage beside them.
         scores: lines of `score_lines`, where scores are known.
+        index: what `model_index` returned, where programs are to read them.
     """
     data, langs = _data(examples)
     licences = sorted(lineage["licences"])
@@ -149,6 +170,7 @@ def model_card(
         "library_name": tag,
         "pipeline_tag": "sentence-similarity",
         "tags": [tag, "feature-extraction", "sentence-similarity", "crosslign"],
+        **({"model-index": [*index]} if index else {}),
     }
     mark = lineage["counts"].get("collapsed", {}).get(checkpoint, "")
     paper = PAPERS.get(recipe.get("paper", ""), "")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,21 +26,25 @@ FIELDS = {
 NUMBERS = {"seed": "Int64", "value": "float64", "ci_low": "float64", "ci_high": "float64", "items": "Int64"}
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
-    above = read_json(path)
+def rows_of(records: Iterable[Mapping[str, Any]], above: Mapping[str, Any], file: str = "") -> list[dict[str, Any]]:
+    """Return the rows of the long table of records; what a record lacks stands above them."""
     found = []
-    for record in checked_records(path):
+    for record in records:
         row = {column: record.get(field, above.get(field)) for column, field in FIELDS.items()}
-        found.append({**{column: "" if value is None and column not in NUMBERS else value for column, value in row.items()}})
-        found[-1]["score_file"] = str(path)
+        found.append({column: "" if value is None and column not in NUMBERS else value for column, value in row.items()})
+        found[-1]["score_file"] = file
     return found
+
+
+def frame(rows: Sequence[Mapping[str, Any]], *more: str) -> pd.DataFrame:
+    """Return rows of the long table, with `more` columns behind its own."""
+    return pd.DataFrame(rows, columns=[*FIELDS, "score_file", *more]).astype(NUMBERS)
 
 
 def scores(files: Iterable[str | Path]) -> pd.DataFrame:
     """Return the long table of all records of score files; see `crosslign.scores`."""
     paths = [path for path in map(Path, files) if path.suffix == ".json" and not is_sidecar(path)]
-    rows = [row for path in paths for row in _rows(path)]
-    return pd.DataFrame(rows, columns=[*FIELDS, "score_file"]).astype(NUMBERS)
+    return frame([row for path in paths for row in rows_of(checked_records(path), read_json(path), str(path))])
 
 
 def table(project: Project, name: str) -> pd.DataFrame:

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from crosslign.devices import apple_gpu
 from crosslign.memory import keep_freed_memory
 
 PRECISIONS = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
@@ -27,13 +28,16 @@ def own_device() -> list[int]:
 def start_accelerator(precision: str) -> Any:
     """Return `accelerate`'s Accelerator: device, autocast, ranks and the gradient scaler of fp16.
 
-    Without a GPU fp16 becomes bf16, with a warning: CPUs have no fp16 training.
+    Without a GPU fp16 becomes bf16, with a warning: CPUs have no fp16 training. On Apple's every precision becomes fp32.
     """
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState
     from accelerate.utils import InitProcessGroupKwargs
 
-    gpu = torch.cuda.is_available()
+    gpu, apple = torch.cuda.is_available(), not torch.cuda.is_available() and apple_gpu()
+    if precision != "fp32" and apple:
+        log.warning("Apple's GPU: training in fp32 instead of %s", precision)
+        precision = "fp32"
     if precision == "fp16" and not gpu:
         log.warning("no GPU: training in bf16 instead of fp16")
         precision = "bf16"
@@ -45,4 +49,4 @@ def start_accelerator(precision: str) -> Any:
         torch.use_deterministic_algorithms(True, warn_only=True)
         torch.utils.deterministic.fill_uninitialized_memory = False  # type: ignore[attr-defined]
     handlers = [InitProcessGroupKwargs(timeout=PATIENCE)]
-    return Accelerator(cpu=not gpu, mixed_precision=PRECISIONS[precision], kwargs_handlers=handlers)
+    return Accelerator(cpu=not gpu and not apple, mixed_precision=PRECISIONS[precision], kwargs_handlers=handlers)

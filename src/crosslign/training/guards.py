@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import normalize
 
+from crosslign.devices import wide
 from crosslign.errors import CrosslignError
 
 GUARDS: Final = ("not_finite", "constant_prediction", "embedding_collapse", "rank_1_empty")
@@ -46,7 +47,7 @@ def closeness(vectors: Tensor) -> tuple[float, float]:
     The effective rank is exp of the entropy of the eigenvalues of the vectors' Gram matrix, all of unit length and not centred
     (Roy and Vetterli, 2007): 1 where all vectors are one, n where all are orthogonal.
     """
-    unit = normalize(vectors[:SAMPLE].detach().double(), dim=1)
+    unit = normalize(wide(vectors[:SAMPLE].detach()), dim=1)
     n = len(unit)
     cosine = (unit.sum(0).square().sum() - n) / (n * (n - 1))
     shares = torch.linalg.eigvalsh(unit @ unit.T / n).clamp(min=1e-15)

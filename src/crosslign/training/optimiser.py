@@ -119,7 +119,7 @@ class RowUpdates:
                 gradient = table.grad.coalesce()
                 places, used = gradient.indices()[0], self._used_rows(table)
                 used[places] = True
-                if group["weight_decay"] or int(used.sum()) > WORTH[table.device.type] * len(table):
+                if group["weight_decay"] or int(used.sum()) > WORTH.get(table.device.type, WORTH["cuda"]) * len(table):
                     table.grad = gradient.to_dense()
                     continue
                 table.grad = None

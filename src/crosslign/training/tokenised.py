@@ -8,6 +8,7 @@ import os
 import re
 import shutil
 import signal
+import sys
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
@@ -202,7 +203,7 @@ def tokenise_examples(
     datasets.disable_progress_bars()
     _given[:] = path, model, asked
     try:
-        if min(processes, len(todo)) < 2:
+        if min(processes, len(todo)) < 2 or sys.platform == "darwin":  # there a fork of a process that has threads may die
             deque(map(_write_shard, todo), 0)
         else:
             with ProcessPoolExecutor(processes, multiprocessing.get_context("fork"), _begin, (os.getpid(),)) as pool:

@@ -6,7 +6,15 @@ from crosslign.cli import COMMANDS
 from crosslign.cli.main import main
 from crosslign.config.reference import PACKAGES
 
-WORDS = {"diff": ["a", "b"], "explain": ["t", "r", "c"], "mteb": ["a", "b"], "mine": ["entry"], "card": ["run"], "crate": ["t"]}
+WORDS = {
+    "diff": ["a", "b"],
+    "explain": ["t", "r", "c"],
+    "mteb": ["a", "b"],
+    "mine": ["entry"],
+    "card": ["run"],
+    "crate": ["t"],
+    "push": ["QS-P", "a/b"],
+}
 """What a command must be given."""
 WORK = {"doctor", "list"}
 

@@ -54,8 +54,9 @@ def python_and_packages() -> Iterator[Finding]:
     if util.find_spec("faiss") is None:  # conda and pip call its package otherwise
         yield NOTE, "faiss", missing("faiss-cpu")
         return
-    import faiss
+    from crosslign.mining.backends._faiss import load_faiss
 
+    faiss = load_faiss("doctor")
     yield OK, "faiss", f"{faiss.__version__}, GPUs: {faiss.get_num_gpus()}"
 
 
@@ -76,6 +77,8 @@ def devices() -> Iterator[Finding]:
         yield OK, "torch on GPU", f"{torch.cuda.device_count()} devices, bf16 {bf16}"
     elif shutil.which("nvidia-smi"):
         yield BAD, "torch on GPU", "torch sees no GPU: install the CUDA build (README, Which torch)"
+    elif torch.backends.mps.is_available():
+        yield NOTE, "GPU", "Apple's: CROSSLIGN_DEVICE=mps encodes and trains on it (docs/install.md)"
     else:
         yield NOTE, "GPU", f"none: everything runs on {os.cpu_count()} cores, at scale laptop or quick"
 

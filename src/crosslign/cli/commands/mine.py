@@ -132,7 +132,8 @@ class Mine:
 
     def _files(self, args: Namespace) -> int:
         """Mine two files in this process."""
-        from crosslign.cli.two_files import cache_folder, mine_files
+        from crosslign.cli.two_files import mine_files
+        from crosslign.steps import cache_folder
 
         start = time.monotonic()
         if args.output is None and OUTPUT.exists() and not lineage_path(OUTPUT).exists():

@@ -18,18 +18,21 @@ PORTAL = "Open the hub's page in a browser: your network may want you to sign in
 XET = "Set HF_HUB_DISABLE_XET=1 to fetch by plain HTTP, then run the same command again"
 
 
-def hub_error(what: str, error: Exception, where: str, do: str = "") -> NetworkError | None:
+def hub_error(
+    what: str, error: Exception, where: str, do: str = "", *, failed: str = "could not be had from the hub"
+) -> NetworkError | None:
     """Return the error for people where the network, the hub or its cache failed; None for any other error.
 
     Args:
-        what: what could not be had.
+        what: what could not be had, or brought.
         error: what the hub's client raised.
         where: repository, revision and path.
         do: what to do where the cause names nothing better.
+        failed: what became of it.
     """
     from huggingface_hub import errors as hub
 
-    why, lost = " ".join(str(error).split())[:300].rstrip(" ."), f"{what} could not be had from the hub"
+    why, lost = " ".join(str(error).split())[:300].rstrip(" ."), f"{what} {failed}"
     response = getattr(error, "response", None)
     status = 0 if response is None else response.status_code
     if _of_xet(error):

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import logging
+import os
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import torch
 
 from crosslign.errors import ResourceError
 from crosslign.vectors import blocks, row_norms
@@ -17,15 +20,24 @@ log = logging.getLogger(__name__)
 def load_faiss(backend: str) -> Any:
     """Return the module faiss.
 
+    On macOS its package and torch's each bring an OpenMP runtime, and two at work in a process end it (faiss-wheels#73): there both
+    compute with one thread.
+
     Raises:
         ResourceError: it is not installed.
     """
+    apple = sys.platform == "darwin"
+    if apple:
+        os.environ.setdefault("KMP_DUPLICATE_LIB_OK", "TRUE")  # else the second runtime ends the process when it is loaded
     try:
         import faiss
     except ImportError as error:
         raise ResourceError(
             "faiss is not installed", where=f"mine: backend: {backend}", do="pip install faiss-cpu, or faiss-gpu-cu12"
         ) from error
+    if apple:
+        faiss.omp_set_num_threads(1)
+        torch.set_num_threads(1)
     return faiss
 
 

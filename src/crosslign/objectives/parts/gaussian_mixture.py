@@ -35,7 +35,7 @@ def falling(targets: Sequence[float]) -> list[float]:
 
 def wide_type(vectors: Tensor) -> torch.dtype:
     """Return the type that densities of vectors are computed in."""
-    return torch.float32 if vectors.device.type == "cuda" else torch.float64
+    return torch.float64 if vectors.device.type == "cpu" else torch.float32
 
 
 @PARTS.register(version=1)

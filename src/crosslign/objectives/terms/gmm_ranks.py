@@ -121,13 +121,13 @@ class GMMRanks:
             return y, torch.ones(1, dtype=torch.int64, device=y.device)
         shift = int(torch.randint(1, len(y), ()))
         outlier = y.roll(shift, 0)
-        shares = torch.rand(self.interpolations * len(y), dtype=torch.float64).to(y.device)
-        weights = shares.to(y.dtype).unsqueeze(1)
+        shares = torch.rand(self.interpolations * len(y), dtype=torch.float64)
+        weights = shares.to(y.dtype).to(y.device).unsqueeze(1)
         times = (self.interpolations, 1)
         between = (1 - weights) * y.repeat(times) + weights * outlier.repeat(times)
         between = unit(between) if self.normalise_interpolated else between
         real = torch.ones(len(y), dtype=torch.int64, device=y.device)
-        labels = torch.cat([real, ranks * real, interpolation_ranks(shares, ranks, self.binning)])
+        labels = torch.cat([real, ranks * real, interpolation_ranks(shares, ranks, self.binning).to(y.device)])
         return torch.cat([y, outlier, between]), labels
 
     @torch.no_grad()

@@ -1,0 +1,78 @@
+"""`crosslign push`: a trained encoder to a model hub, with its card, its scores and the licences of what it was trained on."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from crosslign.cli import COMMANDS
+from crosslign.cli.project import project_arguments, results_folder
+from crosslign.errors import InputError
+
+
+@COMMANDS.register()
+class Push:
+    """Uploads the folder that SentenceTransformer loads; private, unless everybody is to read it."""
+
+    help = "upload a trained encoder to a model hub: private, unless --public"
+
+    def arguments(self, parser: ArgumentParser) -> None:
+        """Declare system, repository and who may read it."""
+        parser.add_argument("system", help="id of a system, such as QS-P, or of one of its runs")
+        parser.add_argument("name", metavar="NAME", help="organisation/name of the repository; made where it is not there")
+        parser.add_argument("--public", action="store_true", help="everybody may read it (default: its owners alone)")
+        parser.add_argument("--member", help="the encoder, of a system that has one for each group of languages")
+        parser.add_argument("--checkpoint", default="last", help="name of the checkpoint (default: last)")
+        parser.add_argument("--dry-run", action="store_true", help="print card and licences, and upload nothing")
+        parser.add_argument("--results", type=Path, help="results with their scale (default: those of the configuration)")
+        project_arguments(parser)
+
+    def run(self, args: Namespace) -> int:
+        """Say what the licences forbid, and upload.
+
+        Raises:
+            InputError: no such run, one whose training data state no licence, or an encoder that SentenceTransformer would read otherwise.
+            NetworkError: the hub cannot be reached, or refuses.
+        """
+        from crosslign.cli.trained import trained
+        from crosslign.publish import publish
+
+        found = trained(results_folder(args), args.system, args.checkpoint)
+        member = self._member(args.member, found.members)
+        folder = found.folder / args.checkpoint / member
+        if not (folder / "modules.json").is_file():
+            why = f"it has no word for the pooling {found.lineage['recipe']['readout'].get('pooling')!r}"
+            raise InputError("SentenceTransformer would give other vectors", where=str(folder), why=why)
+        print(self._licences(found.lineage["licences"], str(found.folder)))
+        card = found.card(member, index=True)
+        if args.dry_run:
+            print(card)
+            return 0
+        print(publish(folder, card, args.name, public=args.public))
+        return 0
+
+    def _member(self, given: str | None, members: list[str]) -> str:
+        chosen = given or (members[0] if len(members) == 1 else None)
+        if chosen not in members:
+            why = f"encoders: {', '.join(members)}"
+            raise InputError("which encoder?" if given is None else f"no encoder {given!r}", where="--member", why=why, do="Name one")
+        return str(chosen)
+
+    def _licences(self, licences: list[str], where: str) -> str:
+        """Return what each licence forbids.
+
+        Raises:
+            InputError: there is none, or one that is not stated.
+        """
+        from crosslign.reporting.licences import READ_IT, forbidden, unstated
+
+        parts = sorted({part for licence in licences for part in licence.split("; ")})
+        if not parts or (missing := unstated(parts)):
+            why = f"of its data and encoders: {'; '.join(missing)}" if parts else "lineage names none"
+            do = "State `licence:` of those sources in the catalog or your own files, and run again"
+            raise InputError("it was trained on what has no licence", where=where, why=why, do=do)
+        lines = []
+        for licence in parts:
+            what = forbidden(licence)
+            lines.append(f"  {licence}: {'forbids ' + ', '.join(what) if what and what != [READ_IT] else what[0] if what else 'free'}")
+        return "\n".join(["licences of what it was trained on:", *lines])

@@ -1,0 +1,44 @@
+"""Apple's GPUs (`mps`), where `CROSSLIGN_DEVICE=mps` asks for them, and what they lack: float64, and copies that a host may wait for.
+
+CUDA's devices are used by whoever is shown some (`crosslign.jobs.leases`); Apple's are never leased, and nothing of this project has run on
+one yet: so they are asked for. Searches stay on the CPU, whose exact scores are float64.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+from crosslign.errors import InputError, ResourceError
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+VARIABLE = "CROSSLIGN_DEVICE"
+APPLE = "mps"
+FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
+"""Lets torch compute on the CPU what it has no operation for on Apple's devices; read when torch is loaded."""
+
+
+def apple_gpu() -> bool:
+    """Tell whether encoding and training are to use Apple's GPU.
+
+    Raises:
+        InputError: the variable names another device.
+        ResourceError: it is asked for, and torch has none.
+    """
+    asked = os.environ.get(VARIABLE, "")
+    if asked not in ("", "cpu", APPLE):
+        raise InputError(f"no device is called {asked!r}", where=VARIABLE, why=f"known: cpu, {APPLE}; CUDA_VISIBLE_DEVICES names others")
+    if asked != APPLE:
+        return False
+    import torch
+
+    if not torch.backends.mps.is_available():
+        raise ResourceError("torch sees no GPU of Apple's", where=f"{VARIABLE}={APPLE}", do=f"Leave {VARIABLE} out: the CPU computes")
+    return True
+
+
+def wide(values: Tensor) -> Tensor:
+    """Return values as float64, on the CPU where their device has no such numbers."""
+    return (values.cpu() if values.device.type == APPLE else values).double()

@@ -1,0 +1,300 @@
+"""The library in other people's programs (docs/in-python.md): what `crosslign` exports, loaded when a name is first asked for."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+import torch
+
+from crosslign.cli.commands.list import listed
+from crosslign.cli.project import read_project
+from crosslign.config import graph
+from crosslign.config.project import Project
+from crosslign.config.readouts import readout as readout_entry
+from crosslign.config.resolve import readout_name, role_readout
+from crosslign.corpora.evaluation import Evaluation
+from crosslign.devices import APPLE, apple_gpu
+from crosslign.encoders.encode import encode_counted, text_columns
+from crosslign.encoders.model import Model
+from crosslign.encoders.sentence_transformers_folder import read_modules
+from crosslign.errors import InputError
+from crosslign.mining.knn import all_devices, neighbours
+from crosslign.mining.margin import Margin, Retrieval
+from crosslign.mining.margin import margin_scores as scored
+from crosslign.mining.pairs import chosen_pairs
+from crosslign.mining.side import Side, exact_score_matrix
+from crosslign.objectives.contract import Objective
+from crosslign.registry import nearest
+from crosslign.reporting import frames
+from crosslign.steps import cached_project, made
+from crosslign.tasks.data import Machine
+from crosslign.tasks.score import score_with_resamples
+from crosslign.training.terms import named_terms
+from crosslign.vectors import open_both
+
+
+class Encodes(Protocol):
+    """What `evaluate` and `mine` ask of an encoder that is none of ours, such as a `SentenceTransformer`."""
+
+    def encode(self, sentences: list[str], /) -> Any:
+        """Return a matrix, row i of sentence i."""
+
+
+@dataclass(frozen=True)
+class Encoder:
+    """A sentence encoder with the settings that it reads with; `crosslign.encoder` makes one.
+
+    Attributes:
+        name: what it was asked for by.
+        model: its members on their device.
+        readout: pooling, layer, max_length, normalise, precision, prefix (docs/glossary.md, embedding settings).
+    """
+
+    name: str
+    model: Model
+    readout: Mapping[str, Any]
+
+    def encode(self, sentences: Sequence[str], lang: str | Sequence[str] = "und", **settings: Any) -> np.ndarray:
+        """Return one vector a sentence: float32 [n, d], of unit length unless the readout says otherwise, in the order they came.
+
+        Args:
+            sentences: n texts.
+            lang: language of all or of each; it picks the member of an encoder that has one a language.
+            settings: embedding settings in the place of the encoder's own, such as `max_length=128` or `precision="bf16"`.
+
+        Raises:
+            InputError: no member reads a language, or a vector would be NaN or zero; names the text.
+            ResourceError: a sentence alone does not fit into memory.
+        """
+        langs = [lang] * len(sentences) if isinstance(lang, str) else list(lang)
+        return encode_counted(self.model, list(sentences), langs, {**self.readout, **settings})[0]
+
+
+def encoder(
+    name: str | Path, *, device: str | None = None, readout: Mapping[str, Any] | None = None, config: Sequence[str] = ()
+) -> Encoder:
+    """Load an encoder.
+
+    Args:
+        name: a base encoder of the catalog (`crosslign.names("encoders")`), fetched and prepared in the user's cache folder where it is not
+            there; or a folder: of a transformers or SentenceTransformer model, or a checkpoint of a trained system with its members.
+        device: torch's name of it; by default the first GPU (Apple's where CROSSLIGN_DEVICE asks for it), else the CPU.
+        readout: embedding settings, in the place of those that the catalog or the folder's modules say.
+        config: settings as `KEY=VALUE`, such as `scale=quick`.
+
+    Raises:
+        InputError: no such encoder, a damaged folder, or one that does not say how its vectors are read.
+        NetworkError: it cannot be fetched.
+    """
+    own: Mapping[str, Any]
+    if Path(name).is_dir():
+        folder = Path(name)
+        inner = {path.name: path for path in sorted(folder.iterdir()) if (path / "config.json").is_file()}
+        members = {"main": folder} if (folder / "config.json").is_file() else inner
+        if not members:
+            raise InputError("no encoder in this folder", where=str(folder), why="config.json is missing")
+        own = readout or read_modules(next(iter(members.values())))
+    else:
+        project, name = cached_project(config), str(name)
+        used = _at_scale(project, name)
+        made(project, config, encoders=[used])
+        members, own = (
+            {"main": project.paths.encoder(used) / "main"},
+            {**readout_entry(project, project.encoders[name]["readout"]), **(readout or {})},
+        )
+    model = Model.load(members)
+    usual = APPLE if apple_gpu() else all_devices()[0]
+    return Encoder(str(name), model.to(device or usual), own)
+
+
+def _at_scale(project: Project, name: str) -> str:
+    """Return the base encoder that takes part at this scale; of synthetic data the tiny one."""
+    if name not in project.encoders:
+        raise InputError(f"unknown encoder {name!r}", where="crosslign.encoder", why=nearest(name, list(project.encoders)))
+    return str(project.scale["encoders"]["*"]) if project.stand_in else name
+
+
+def mine(
+    source: Sequence[str],
+    target: Sequence[str],
+    encoder: Encodes | Encoder,
+    *,
+    k: int = 4,
+    margin: Margin = "ratio",
+    retrieval: Retrieval = "max",
+    threshold: float | None = None,
+) -> pd.DataFrame:
+    """Return the pairs of sentences of two lists that mean the same, best first: `crosslign mine` without files.
+
+    Equal sentences of a side are mined once, under the place of the first; empty ones never.
+
+    Args:
+        source, target: sentences.
+        encoder: an `Encoder`, or whatever has a method `encode` from a list of sentences to a matrix.
+        k, margin, retrieval, threshold: as in an entry of `mine:` (config/README.md).
+
+    Returns:
+        score (float64), source, target (places in the lists, from 0), source_text, target_text.
+
+    Raises:
+        InputError: a side without sentences, an unknown margin or retrieval, or vectors that no score could depend on.
+    """
+    sides = []
+    for name, sentences in (("source", source), ("target", target)):
+        first: dict[str, int] = {}
+        for place, text in enumerate(sentences):
+            if text.strip():
+                first.setdefault(text.strip(), place)
+        if not first:
+            raise InputError("no sentence to mine", where=name)
+        sides.append((list(first), np.fromiter(first.values(), np.int64)))
+    left, right = (np.asarray(encoder.encode(texts)) for texts, _ in sides)
+    pairs = chosen_pairs(neighbours(left, right, k, device=all_devices()), margin, retrieval)
+    if threshold is not None:
+        pairs = pairs.take(pairs.scores >= threshold)
+    columns: dict[str, Any] = {"score": pairs.scores}
+    columns |= {name: places[at] for name, (_, places), at in zip(("source", "target"), sides, (pairs.sources, pairs.targets), strict=True)}
+    for name, (texts, _), at in zip(("source_text", "target_text"), sides, (pairs.sources, pairs.targets), strict=True):
+        columns[name] = [texts[row] for row in at.tolist()]
+    return pd.DataFrame(columns)
+
+
+def margin_scores(source: np.ndarray, target: np.ndarray, *, k: int = 4, margin: Margin = "ratio") -> np.ndarray:
+    """Return the margin score of every pair of rows of two matrices: cosine against both rows' mean cosines to their k neighbours.
+
+    Args:
+        source, target: float [n, d] and [m, d], of any length but 0.
+        k: neighbours of each row; at most the size of the other side counts.
+        margin: `ratio`, `distance` or `absolute`.
+
+    Returns:
+        float64 [n, m]; a ratio to a mean of exactly 0 is -inf. The scores of `mine` are entries of it, bit for bit.
+
+    Raises:
+        InputError: unequal dimensions, no rows, or a row of NaN, infinity or zeros.
+    """
+    left, right = open_both(source, target)
+    near = neighbours(left, right, k, device=all_devices())
+    sides = [Side(rows, None, name, torch.device("cpu"), rows.size * 4) for rows, name in ((left, "source"), (right, "target"))]
+    cosines = exact_score_matrix(*(side.grid(slice(0, side.n)) for side in sides)).double().numpy()
+    means = [side.mean(1, dtype=np.float64) for side in (near.forward_scores, near.backward_scores)]
+    return scored(cosines, (means[0][:, None] + means[1][None, :]) / 2, margin)
+
+
+def evaluate(encoder: Encodes | Encoder, tasks: Iterable[str], *, config: Sequence[str] = ()) -> pd.DataFrame:
+    """Return the scores of an encoder on evaluations of the catalog, each with its 95 % interval.
+
+    Args:
+        encoder: an `Encoder`, or whatever has a method `encode` from a list of sentences to a matrix.
+        tasks: their ids (`crosslign.names("tasks")`); their data are fetched and built in the user's cache folder where they are not there.
+        config: settings as `KEY=VALUE`, such as `scale=quick`.
+
+    Returns:
+        The columns of `crosslign.scores` (`score_file` is empty), and `main`: whether it is the task's main score.
+
+    Raises:
+        InputError: no such task, or one that is scored on a classification head; or vectors that no score could depend on.
+        NetworkError: data cannot be fetched.
+    """
+    project, rows = cached_project(config), []
+    entries = {task: _task(project, task) for task in tasks}
+    made(project, config, corpora=sorted({corpus for entry in entries.values() for corpus in entry["texts"].values()}))
+    name = getattr(encoder, "name", type(encoder).__name__)
+    machine = Machine(all_devices(), torch.get_num_threads())
+    for task, entry in entries.items():
+        sets = {role: Evaluation.read(graph.evaluation_paths(project, corpus)) for role, corpus in entry["texts"].items()}
+        matrices = {role: _matrix(project, encoder, task, role, found) for role, found in sets.items()}
+        records = [asdict(record) for record, _ in score_with_resamples(task, entry, matrices, sets, machine=machine)]
+        rows += [{**row, "main": record["main"]} for record, row in zip(records, frames.rows_of(records, {"run_id": name}), strict=True)]
+    return frames.frame(rows, "main")
+
+
+def _task(project: Project, task: str) -> Mapping[str, Any]:
+    if task not in project.tasks:
+        raise InputError(f"unknown task {task!r}", where="crosslign.evaluate", why=nearest(task, list(project.tasks)))
+    entry: Mapping[str, Any] = project.tasks[task]
+    if entry["output"] == "logits":
+        raise InputError(
+            f"{task} is scored on the logits of a classifier", where="crosslign.evaluate", do="Name a task of sentence vectors"
+        )
+    return entry
+
+
+def _matrix(project: Project, encoder: Encodes | Encoder, task: str, role: str, evaluation: Evaluation) -> np.ndarray:
+    """Return the vectors of one evaluation corpus, read with the length and the prefix that the task fixes for it."""
+    _, texts, langs, pair_texts = text_columns(evaluation.texts, task)
+    if not isinstance(encoder, Encoder):
+        if pair_texts is not None:
+            raise InputError(f"{task} has texts of two segments", where="crosslign.evaluate", do="Load the encoder by crosslign.encoder")
+        return np.asarray(encoder.encode(texts), dtype=np.float32)
+    settings = dict(encoder.readout)
+    if encoder.name in project.encoders:
+        name = role_readout(project, encoder.name, readout_name(project, encoder.name, task), task, role)
+        settings = {**settings, **{key: value for key, value in readout_entry(project, name).items() if key in ("prefix", "max_length")}}
+    return encode_counted(encoder.model, texts, langs, settings, pair_texts)[0]
+
+
+def objective(name: str, **options: Any) -> Objective:
+    """Build an objective: `inputs(batch, draw)` says which sentences it wants encoded, `loss(vectors, batch, parts)` gives its loss.
+
+    In a training of sentence-transformers `crosslign.sentence_transformers.ObjectiveLoss` does both (docs/sentence-transformers.md).
+
+    Args:
+        name: of `crosslign.names("objectives")`.
+        options: its own, as in a recipe (config/README.md).
+
+    Raises:
+        InputError: an unknown objective or option; names the nearest.
+    """
+    ((term, _),) = named_terms([{**options, "objective": name}], "crosslign.objective")
+    return term.objective
+
+
+def names(kind: str, *, config: Sequence[str] = ()) -> dict[str, str]:
+    """Return the names of a kind with what each is: `encoders`, `tasks`, `corpora`, `objectives` …, as `crosslign list` prints them.
+
+    Raises:
+        InputError: there is no such kind.
+    """
+    return dict(listed(cached_project(config), kind))
+
+
+def scores(files: Iterable[str | Path]) -> pd.DataFrame:
+    """Return the long table of all scores: one row a record.
+
+    Args:
+        files: score files, such as `Path("results/laptop/scores").rglob("*.json")`; the lineage beside them is passed over.
+
+    Returns:
+        run, checkpoint, evaluation, subset, metric, protocol, direction, readout (empty where there is none), seed (a base encoder has
+        none), value (a fraction; NaN where undefined), ci_low and ci_high (its 95 % interval), items, status, reason, note, score_file.
+
+    Raises:
+        InputError: a file is no score file, or holds a score that its metric cannot have.
+    """
+    return frames.scores(files)
+
+
+def table(name: str, directory: str | Path = ".", configfile: str | Path | None = None, config: Iterable[str] = ()) -> pd.DataFrame:
+    """Return a table of a project as it stands in its results: a row a system, a column an evaluation, averages from unrounded values.
+
+    Args:
+        name: id of the table.
+        directory: the project's folder.
+        configfile: configuration file to lay over its own, as Snakemake takes it.
+        config: `KEY=VALUE` that override its keys, as Snakemake takes them.
+
+    Returns:
+        float64, fractions (the printed table multiplies them by 100, unless it says otherwise); NaN where nothing of ours is.
+
+    Raises:
+        InputError: no such table, or a score file is missing; names it, and the target to run.
+    """
+    over = None if configfile is None else Path(configfile)
+    return frames.table(read_project(Namespace(directory=Path(directory), configfile=over, config=list(config))), name)

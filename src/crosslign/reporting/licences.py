@@ -1,0 +1,30 @@
+"""What the licences of training data forbid who passes a model on: words for people, no legal advice."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+RULES = (
+    (r"\bNC\b|-NC-|non-?commercial", "commercial use"),
+    (r"research (alone|only)|for research", "any use but research"),
+    (r"-ND\b|no derivatives", "passing on what was changed"),
+    (r"-SA\b|-SA-|GFDL|\bGPL", "passing it on under other terms (share alike)"),
+    (r"not redistributed", "passing on the texts themselves"),
+    (r"\bBY\b|-BY-|attribution", "leaving out who made it"),
+)
+"""What a licence forbids, by a pattern of its text."""
+FREE = re.compile(r"\b(CC0|MIT|Apache-2\.0|BSD|public domain|ODC)", re.IGNORECASE)
+UNSTATED = re.compile(r"\bnot stated\b|^\s*$", re.IGNORECASE)
+READ_IT = "unknown here: read its terms"
+
+
+def unstated(licences: Iterable[str]) -> list[str]:
+    """Return those that name no licence."""
+    return [licence for licence in licences if UNSTATED.search(licence)]
+
+
+def forbidden(licence: str) -> list[str]:
+    """Return what a licence forbids, `READ_IT` where its text is none that is known; empty where it forbids nothing that matters here."""
+    found = [what for pattern, what in RULES if re.search(pattern, licence, re.IGNORECASE)]
+    return found or ([] if FREE.search(licence) else [READ_IT])

@@ -1,0 +1,171 @@
+"""Stages one after the other in this process, without the workflow's engine; what many callers share lies in the user's cache folder.
+
+`python -m crosslign.steps NAME...` makes base encoders and corpora of the catalog there: a job sets up its process for itself alone.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from crosslign.config import graph
+from crosslign.config.catalog import hints_text
+from crosslign.config.load import load_project
+from crosslign.config.project import Project
+from crosslign.config.resources import STAND_IN_RULE
+from crosslign.config.settings import own_file, parsed, read_settings
+from crosslign.config.versions import job_versions
+from crosslign.errors import CrosslignError, InputError, NetworkError, ResourceError
+from crosslign.jobs.alone import only_one
+from crosslign.jobs.frame import perform
+from crosslign.jobs.job import all_paths, named_inputs
+from crosslign.paths import EVALUATION_FILES
+from crosslign.provenance.reruns import Asked, Reruns
+from crosslign.registry import nearest
+from crosslign.stages import STAGES
+
+
+def cache_folder() -> Path:
+    """Return where encoders and downloads of all callers lie: `$XDG_CACHE_HOME/crosslign`, or `~/.cache/crosslign`."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crosslign"
+
+
+def cached_project(config: Sequence[str] = ()) -> Project:
+    """Return the catalog with the cache as its folder of results; entries of a `config/` in the working directory are read over it.
+
+    Args:
+        config: `KEY=VALUE` that override settings, as Snakemake takes them.
+
+    Raises:
+        InputError: an unknown setting, or a wrong entry.
+    """
+    folder = Path.cwd()
+    given = [override.partition("=") for override in (*config, f"results={cache_folder()}", "papers=[quickstart]")]
+    settings = read_settings([*filter(Path.exists, [own_file(folder, folder)])], parsed([(key, value) for key, _, value in given]))
+    return load_project(folder, settings)
+
+
+@dataclass
+class Steps:
+    """Runs stages in this process, each only where lineage does not say that what it makes is there.
+
+    Attributes:
+        work: folder of their logs.
+    """
+
+    work: Path
+    _reruns: Reruns = field(default_factory=Reruns)
+
+    def run(
+        self,
+        name: str,
+        recipe: Mapping[str, Any],
+        inputs: Mapping[str, Any],
+        outputs: Mapping[str, Path],
+        root: Path,
+        resources: Mapping[str, Any] | None = None,
+        **params: Any,
+    ) -> None:
+        """Run one stage with the inputs, outputs, parameters and resources that its rule would give it; `root` is what lineage names from.
+
+        Raises:
+            CrosslignError: it cannot do its work; says why.
+        """
+        given = {"recipe": recipe, "version": job_versions(name, recipe), "root": str(root), **params}
+        asked = Asked(list(outputs.values()), all_paths(inputs), [], given)
+        if all(path.exists() for path in outputs.values()) and self._reruns.described(outputs.values()) and not self._reruns.why(asked):
+            return
+        as_given = {key: [*map(str, value)] if isinstance(value, list) else str(value) for key, value in inputs.items()}
+        written = [(key, str(path)) for key, path in outputs.items()]
+        log = self.work / "logs" / name / f"{recipe.get('side', self.work.name)}.log"
+        perform(STAGES.get(name), as_given.items(), written, given, int(params.get("threads", 1)), log, resources or {})
+        self._reruns = Reruns()  # what it has read of files may be another now
+
+    def fetch(self, project: Project, source: str, files: Sequence[str]) -> None:
+        """Fetch files of a source of the catalog; at a scale of synthetic data, write all of them."""
+        paths, entry = graph.source_paths(project, source), project.sources[source]
+        if project.stand_in and "stand_in" in entry:
+            self.fetch(project, "written", list(graph.source_paths(project, "written")))
+            recipe = graph.stand_in_recipe(project, source)
+            sentences = list(graph.source_paths(project, "written").values())
+            self.run(STAND_IN_RULE, recipe, {"sentences": sentences}, paths, project.paths.results)
+            return
+        mirrors = os.pathsep.join(map(str, project.mirrors))
+        for name in files:
+            recipe, hints = graph.source_recipe(project, source, name), hints_text(entry, graph.source_file(project, source, name))
+            given = {"mirrors": mirrors, "hints": hints}
+            self.run("fetch", recipe, {}, {"file": paths[name]}, project.paths.shared, given, offline=False)
+
+    def encoder(self, project: Project, encoder: str) -> None:
+        """Fetch and prepare a base encoder."""
+        paths, entry = project.paths, project.encoders[encoder]
+        files = graph.own_files(project, entry)
+        if files:
+            self.fetch(project, entry["source"], list(files))
+        inputs = {"files": list(files.values())} if files else {}
+        recipe = graph.encoder_recipe(project, encoder)
+        self.run("prepare_encoder", recipe, inputs, {"folder": paths.encoder(encoder)}, paths.results, offline="hub" not in entry)
+
+    def corpus(self, project: Project, corpus: str) -> None:
+        """Fetch and build a corpus, with those that it is made of."""
+        entry = project.corpora[corpus]
+        files = graph.own_files(project, entry)
+        references, parts = graph.corpus_references(project, corpus), graph.evaluation_parts(project, corpus)
+        for other in [*references, *parts]:
+            self.corpus(project, other)
+        if files:
+            self.fetch(project, entry["source"], list(files))
+        inputs = named_inputs(**({"files": list(files.values())} if files else {}), references=references, parts=parts)
+        if entry["kind"] == "evaluation":
+            outputs = {f"{part}_rows": project.paths.evaluation(corpus, part) for part in EVALUATION_FILES}
+            self.run("build_evaluation", graph.corpus_recipe(project, corpus), inputs, outputs, project.paths.results)
+        else:
+            outputs = {"rows": graph.corpus_path(project, corpus)}
+            self.run("build_corpus", graph.corpus_recipe(project, corpus), inputs, outputs, project.paths.results)
+
+
+def made(project: Project, config: Sequence[str], *, encoders: Sequence[str] = (), corpora: Sequence[str] = ()) -> None:
+    """Make base encoders and corpora in the cache, in a process of its own, unless they are there.
+
+    Args:
+        project: what `cached_project` returned for `config`.
+        config: as there.
+        encoders, corpora: their ids.
+
+    Raises:
+        CrosslignError: an unknown id, no network, no room, or a file that is not what it should be; says why.
+    """
+    for kind, names, known in (("encoder", encoders, project.encoders), ("corpus", corpora, project.corpora)):
+        for name in names:
+            if name not in known:
+                raise InputError(f"unknown {kind} {name!r}", where="crosslign", why=nearest(name, list(known)))
+    words = [*(f"encoder:{name}" for name in encoders), *(f"corpus:{name}" for name in corpora)]
+    done = subprocess.run([sys.executable, "-m", __name__, *words, "--", *config], stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        kinds = {kind.exit_code: kind for kind in (InputError, NetworkError, ResourceError)}
+        raise kinds.get(done.returncode, CrosslignError)(done.stdout.strip() or "what makes encoders and corpora was killed")
+
+
+def main(words: Sequence[str]) -> int:
+    """Make what the words before `--` name, with the settings behind it; return the exit code of an error."""
+    names, config = words[: words.index("--")], words[words.index("--") + 1 :]
+    project = cached_project(config)
+    work = cache_folder() / "work"
+    try:
+        with only_one(work / "steps"):
+            steps = Steps(work)
+            for kind, _, name in (word.partition(":") for word in names):
+                (steps.encoder if kind == "encoder" else steps.corpus)(project, name)
+    except CrosslignError as error:
+        print(error)  # messages of the stages go to standard error
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

