@@ -5,12 +5,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: apertium triton demo methods mirror test test-all test-ci test-unit test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short test-deploy \
+.PHONY: apertium triton demo methods contest contest-full mirror test test-all test-ci test-unit test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short test-deploy \
 	test-faults test-faults-workflow test-repeat test-fuzz golden soak soak-short lint format bench gpu release clean help
 
 help:
 	@echo "make demo        build the quick-start table, figures and report from real text (ten to forty minutes on two cores)"
 	@echo "make methods     build the second table, all five methods, from the same text (docs/methods.md)"
+	@echo "make contest     build the table of the contest at equal budget from parallel text; contest-full: all of them (docs/contest.md)"
 	@echo "make golden      keep small results of what has a new version, or none yet (docs/trust.md)"
 	@echo "make mirror      score multilingual-e5-small on every real set of the mirror (docs/mirror.md)"
 	@echo "make test        run the test suite"
@@ -50,6 +51,12 @@ demo: $(VENV)/.installed
 
 methods: $(VENV)/.installed
 	$(SNAKEMAKE) --config 'papers=[quickstart,five_methods]' 'targets=[methods,methods_retrieval,methods_curves]'
+
+contest: $(VENV)/.installed
+	$(SNAKEMAKE) --config scale=contest 'papers=[contest]' 'targets=[contest_parallel]'
+
+contest-full: $(VENV)/.installed
+	$(SNAKEMAKE) --config scale=contest 'papers=[contest]' 'targets=[contest]'
 
 mirror: $(VENV)/.installed
 	$(SNAKEMAKE) --config 'papers=[mirror]' 'targets=[mirror_sets,mirror_geometry]'

@@ -1,6 +1,6 @@
 """Do the intervals of a calibrated mining hold the truth? Line-aligned vectors and sentences, gold hidden from the estimator.
 
-    python benchmarks/mining_calibration.py x.npy y.npy x.txt y.txt --draws 30
+    python benchmarks/mining_calibration.py --text x.npy y.npy x.txt y.txt --draws 100
 
 Each draw plants some pairs, and makes two sides of a third of the others with their translations and two thirds without. Precision and
 recall of the pairs above the threshold that is chosen for `--precision` are compared with their intervals. `--plants` takes four files of
@@ -28,6 +28,15 @@ def read(files: list[Path]) -> Text:
     first = [at for at, pair in enumerate(zip(left, right, strict=True)) if left.index(pair[0]) == right.index(pair[1]) == at]
     lengths = [np.array([len(side[at]) for at in first], dtype=np.float64) for side in (left, right)]
     return np.load(files[0])[first], np.load(files[1])[first], lengths[0], lengths[1]
+
+
+def made(number: int = 1000, d: int = 24) -> Text:
+    """Return random vectors of sentences and their translations, some nearer than others, and lengths."""
+    rng = np.random.default_rng(0)
+    meaning, apart = rng.standard_normal((number, d)), rng.uniform(0.2, 0.8, (number, 1))
+    x, y = (meaning + apart * rng.standard_normal((number, d)) for _ in range(2))
+    lengths = rng.integers(10, 100, number).astype(np.float64)
+    return x.astype(np.float32), y.astype(np.float32), lengths, lengths
 
 
 def draw(text: Text, other: Text | None, seed: int, plants: int, asked: float) -> tuple[bool, bool, bool, float] | None:
@@ -61,13 +70,13 @@ def draw(text: Text, other: Text | None, seed: int, plants: int, asked: float) -
 def main() -> None:
     """Print how often the intervals held."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("files", nargs=4, type=Path, metavar="FILE")
+    parser.add_argument("--text", nargs=4, type=Path, metavar="FILE", help="x.npy y.npy x.txt y.txt (default: random vectors)")
     parser.add_argument("--plants", nargs=4, type=Path, metavar="FILE", help="another text to plant")
-    parser.add_argument("--draws", type=int, default=100)
+    parser.add_argument("--draws", type=int, default=10)
     parser.add_argument("--number", type=int, default=200, help="plants of a draw")
     parser.add_argument("--precision", type=float, default=0.95)
     args = parser.parse_args()
-    text, other = read(args.files), read(args.plants) if args.plants else None
+    text, other = read(args.text) if args.text else made(), read(args.plants) if args.plants else None
     drawn = [draw(text, other, seed, args.number, args.precision) for seed in range(args.draws)]
     rows = np.array([one for one in drawn if one is not None], dtype=np.float64)
     if not len(rows):

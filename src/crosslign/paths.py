@@ -20,6 +20,7 @@ EVALUATION_FILES = ("texts", "items", "gold")
 TABLE_FORMATS = ("md", "csv", "tex", "html")
 FIGURE_FORMATS = ("png", "svg", "csv")
 OVERVIEW_FORMATS = ("html", "md")
+CLAIMS_FORMATS = ("md", "csv", "html")
 COUNTS = "counts"
 """Folder of counts among the scores, and what their records name in place of a task."""
 SHARED = ("downloads", "models")
@@ -194,6 +195,10 @@ class Paths:
     def overview(self, form: str) -> Path:
         """The page that links all tables and figures."""
         return self.results / f"overview.{form}"
+
+    def claims(self, form: str) -> Path:
+        """One format (md, csv, html) of the ledger of claims."""
+        return self.results / f"claims.{form}"
 
     @property
     def report(self) -> Path:

@@ -6,11 +6,17 @@ import ast
 import functools
 import importlib
 import importlib.util
+import json
+import os
 import pkgutil
 import re
-from collections.abc import Callable
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from difflib import get_close_matches
+from importlib.abc import MetaPathFinder
+from importlib.machinery import ModuleSpec
 from pathlib import Path
+from types import ModuleType
 from typing import Generic, TypeGuard, TypeVar
 
 from crosslign.errors import InputError
@@ -37,9 +43,49 @@ def _snake(name: str) -> str:
     return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower().removesuffix("_filter")
 
 
+PLUGINS_VARIABLE = "CROSSLIGN_PLUGIN_MODULES"
+"""Modules of plugins and their files, as JSON: a variable, since jobs and ranks are processes of their own."""
+
+
+@functools.lru_cache(maxsize=1)
+def _read_modules(text: str) -> Mapping[str, str]:
+    return dict(json.loads(text)) if text else {}
+
+
+def plugin_modules() -> Mapping[str, str]:
+    """Return the modules that plugins add to the library's packages, with their files."""
+    return _read_modules(os.environ.get(PLUGINS_VARIABLE, ""))
+
+
+def use_modules(files: Mapping[str, Path]) -> None:
+    """Add modules to the library's packages, in this process and in those that it starts, in place of others that were added so.
+
+    Args:
+        files: the file of each, by its dotted name, such as `crosslign.objectives.terms.mine`.
+    """
+    os.environ.pop(PLUGINS_VARIABLE, None)
+    if files:
+        os.environ[PLUGINS_VARIABLE] = json.dumps({name: str(path) for name, path in sorted(files.items())})
+    source_of.cache_clear()
+    version_of.cache_clear()
+
+
+class _Finder(MetaPathFinder):
+    """Finds the modules of plugins."""
+
+    def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        file = plugin_modules().get(fullname)
+        return importlib.util.spec_from_file_location(fullname, file) if file else None
+
+
+sys.meta_path.append(_Finder())
+
+
 @functools.cache
 def source_of(module: str) -> Path | None:
     """Return a module's file; found by its name, since to ask for the spec of a submodule imports the packages above it."""
+    if own := plugin_modules().get(module):
+        return Path(own)
     package, *inner = module.split(".")
     if not all(part.isidentifier() and len(part) < 200 for part in inner):
         return None  # a lineage file may name anything
@@ -117,9 +163,10 @@ class Registry(Generic[T]):
         return file
 
     def names(self) -> list[str]:
-        """Return all names, sorted."""
+        """Return all names, sorted, with those of plugins."""
         package = importlib.import_module(self.package)
-        return sorted(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_"))
+        added = [inner for outer, _, inner in (module.rpartition(".") for module in plugin_modules()) if outer == self.package]
+        return sorted([*(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")), *added])
 
     def module(self, name: str) -> str:
         """Return the dotted name of the module that implements `name`."""

@@ -8,6 +8,7 @@ from pathlib import Path
 import crosslign
 from crosslign.config import cells, graph
 from crosslign.config.ancestors import lineage_behind
+from crosslign.config.claims import claim_scores, claims_recipe
 from crosslign.config.catalog import hints_text, local_file, source_kind
 from crosslign.config.load import load_project
 from crosslign.config.mining import (
@@ -56,6 +57,7 @@ from crosslign.jobs.job import listed as listed_inputs
 from crosslign.jobs.hangup import end_on_hangup
 from crosslign.jobs.remaining import Remaining, RemainingHandler
 from crosslign.paths import (
+    CLAIMS_FORMATS,
     FIGURE_FORMATS,
     MINED_SIDES,
     PLANT_SIDES,
@@ -179,6 +181,8 @@ if workflow.is_main_process:
             f"note: there is no mirror {mirror}: nothing is read from it",
             file=sys.stderr,
         )
+    for plugin in project.plugins:
+        print(f"note: {plugin}", file=sys.stderr)
     for entry, path in project.replaced.items():
         print(f"note: {entry} of {path}, not of the catalog", file=sys.stderr)
     logger.addHandler(

@@ -127,6 +127,34 @@ rule write_overview:
         "../scripts/run_stage.py"
 
 
+rule write_claims:
+    input:
+        unpack(
+            read(
+                scores=lambda w: claim_scores(project),
+                published=published(COVERED_TABLES),
+            )
+        ),
+    output:
+        **with_lineage(**{form: paths.claims(form) for form in CLAIMS_FORMATS}),
+    log:
+        paths.log("write_claims", "claims"),
+    benchmark:
+        paths.benchmark("write_claims", "claims")
+    localrule: True
+    threads: 1
+    resources:
+        **needs("write_overview"),
+    params:
+        **versioned("write_claims", lambda w: claims_recipe(project)),
+        published=lambda w: str(PRINTED),
+        root=lambda w: str(paths.results),
+    message:
+        "Writing what the papers claim, and the verdicts"
+    script:
+        "../scripts/run_stage.py"
+
+
 rule write_report:
     input:
         unpack(

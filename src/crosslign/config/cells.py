@@ -287,7 +287,8 @@ def table_scores(project: Project, table: str) -> list[Path]:
     results, scores = project.paths.results, {score for cell in cells for score in cell.get("scores", [])}
     counts = {project.paths.counts(table)} if any(resolved.get("spent", ())) else set()
     resamples: set[Path] = set()
-    if resolved.get("print", {}).get("significance") == "paired_bootstrap":
+    layout = resolved.get("print", {})
+    if layout.get("significance") == "paired_bootstrap" or layout.get("ties"):
         tested = {resamples_path(results / score): origin_files(results, score) for score in scores}
         resamples = {path for path, foreign in tested.items() if path.exists() or not foreign}
     return sorted({results / score for score in scores} | resamples | counts)

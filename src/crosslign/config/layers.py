@@ -15,6 +15,24 @@ from crosslign.registry import nearest
 
 OWN = "config"
 """Folder of the project's own layer."""
+PARTS = {"corpora.yaml": ("sources", "corpora"), "encoders.yaml": ("encoders", "readouts"), "tasks.yaml": ("tasks",)}
+"""Sections of a plugin's file that belong to a file of the configuration; all others but `options` and `rows` to one of its papers."""
+_PLUGINS: dict[str, YamlFile] = {}
+
+
+def use_files(files: Mapping[str, YamlFile]) -> None:
+    """Lay the files of plugins, by name, between the catalog and the project's own, in place of those before."""
+    _PLUGINS.clear()
+    _PLUGINS.update(files)
+
+
+def _of_plugins(name: str) -> Iterator[YamlFile]:
+    """Yield what plugins have of a file of the configuration."""
+    others = {"options", "rows", *(section for sections in PARTS.values() for section in sections)}
+    for plugin, file in _PLUGINS.items():
+        own = set(file.content) - others if name == f"papers/{plugin}.yaml" else set(PARTS.get(name, ())) & set(file.content)
+        if own:
+            yield replace(file, content={section: entries for section, entries in file.content.items() if section in own})
 
 
 def _places(root: Path, name: str) -> Iterator[tuple[Path, Path]]:
@@ -44,6 +62,7 @@ def load_layers(root: Path, name: str, prepare: Callable[[YamlFile], YamlFile] =
         _from_catalog(path, shown, prepare) if path == CATALOG / name else prepare(load_yaml(path, shown))
         for path, shown in _places(root, name)
     ]
+    files[1 if (CATALOG / name).is_file() else 0 : 0] = map(prepare, _of_plugins(name))
     if not files:
         raise InputError("file is missing", where=f"{OWN}/{name}")
     joined = files[0]
@@ -76,7 +95,8 @@ def _laid_over(below: YamlFile, above: YamlFile) -> YamlFile:
 
 def names_of(root: Path, folder: str) -> list[str]:
     """Return the names of the files of a folder, such as `papers`, in any layer, sorted."""
-    return sorted({path.stem for place in (CATALOG, root / OWN) for path in (place / folder).glob("[!.]*.yaml")})
+    found = {path.stem for place in (CATALOG, root / OWN) for path in (place / folder).glob("[!.]*.yaml")}
+    return sorted(found | {name for name in _PLUGINS if any(True for _ in _of_plugins(f"{folder}/{name}.yaml"))})
 
 
 def file_called(root: Path, folder: str, name: str, where: str) -> str:

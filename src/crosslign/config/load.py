@@ -11,12 +11,14 @@ from typing import Any
 from crosslign.config import options
 from crosslign.config.asked import check_asked
 from crosslign.config.checkpoints import check_checkpoints
+from crosslign.config.claims import check_claims
 from crosslign.config.file_heads import with_heads
 from crosslign.config.file_lists import with_listed_files
 from crosslign.config.layers import file_called, load_layers, names_of
 from crosslign.config.mining import check_mining
 from crosslign.config.names import check_names
 from crosslign.config.pairs import FOLDER, expand_pair, target_of
+from crosslign.config.plugins import note_of, papers_of, use_plugins, with_rows
 from crosslign.config.project import SECTIONS, Project, without_models
 from crosslign.config.recipes import check_recipes
 from crosslign.config.references import check_references
@@ -179,11 +181,14 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None, *, checks: 
     """
     loader = _Loader(Path(root), checks)
     settings = _settings(loader, given)
+    plugins = use_plugins(loader.root, settings["plugins"])
+    settings["papers"] = list(dict.fromkeys([*settings["papers"], *papers_of(plugins)]))
     scale = loader.load(f"config/{file_called(loader.root, 'scales', settings['scale'], f'{SETTINGS}: scale')}", "scale")
     corpora = loader.load("config/corpora.yaml", "corpora")
     encoders = loader.load("config/encoders.yaml", "encoders")
     tasks = loader.load("config/tasks.yaml", "tasks")
     joined, paper_of, entries = _join_papers(loader, settings, corpora["corpora"])
+    joined["tables"] = with_rows(plugins, joined, encoders["encoders"])
     stand_in = scale["sources"] == "stand_in"
     sources = with_listed_files(loader.root, {**corpora["sources"], **encoders["sources"]})
     known = {"sources": dict(sources), "corpora": dict(entries), "encoders": encoders["encoders"], "tasks": dict(tasks["tasks"])}
@@ -204,6 +209,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None, *, checks: 
         paths=Paths(_results(settings), settings["scale"], stand_in=stand_in),
         mirrors=_mirrors(settings),
         replaced={name: path for file in loader.files.values() for name, path in file.replaced.items()},
+        plugins=tuple(map(note_of, plugins)),
     )
     if checks:
         check_names(project, loader.files)
@@ -211,5 +217,6 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None, *, checks: 
         check_recipes(project, loader.files, loader.schemas)
         check_checkpoints(project, loader.files)
         check_asked(project, loader.files)
+        check_claims(project, loader.files)
         check_mining(project)
     return with_seeded_examples(project)

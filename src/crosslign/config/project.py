@@ -12,7 +12,7 @@ from crosslign.paths import Paths
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
-SECTIONS = ("views", "examples", "systems", "finetunes", "tables", "figures")
+SECTIONS = ("views", "examples", "systems", "finetunes", "tables", "figures", "claims")
 """Sections of a paper's file; an id stands in one file only."""
 
 
@@ -58,11 +58,12 @@ class Project:
         settings: content of config.yaml with its defaults.
         scale: content of the scale's file.
         sources, corpora, encoders, readouts, tasks: catalogs by id.
-        views, examples, systems, finetunes, tables, figures: entries of all papers of the run, by id.
-        paper_of: which paper a system, fine-tune, table or figure stands in.
+        views, examples, systems, finetunes, tables, figures, claims: entries of all papers of the run, by id.
+        paper_of: which paper a system, fine-tune, table, figure or claim stands in.
         paths: where artefacts lie.
         mirrors: folders looked in before any download.
         replaced: entries of the catalog that the project has others for, such as `tasks.tatoeba`, and the file of these.
+        plugins: what a run says of each plugin: its file, what it implements, in which version.
     """
 
     root: Path
@@ -79,10 +80,12 @@ class Project:
     finetunes: Mapping[str, Any]
     tables: Mapping[str, Any]
     figures: Mapping[str, Any]
+    claims: Mapping[str, Any]
     paper_of: Mapping[str, str]
     paths: Paths
     mirrors: tuple[Path, ...]
     replaced: Mapping[str, Path]
+    plugins: tuple[str, ...] = ()
 
     @cached_property
     def memory(self) -> dict[str, dict[Hashable, Any]]:

@@ -73,9 +73,30 @@ SCHEMAS = Path(__file__).parent / "schemas"
 
 
 @functools.cache
-def schemas_of(folder: Path) -> dict[str, Any]:
-    """Return the content of all schemas of a folder, by name; read once."""
+def _read_schemas(folder: Path) -> dict[str, Any]:
     return {path.stem: load_yaml(path).content for path in sorted(folder.glob("*.yaml"))}
+
+
+_ADDED: dict[str, Mapping[str, Any]] = {}
+
+
+def extend_options(named: Mapping[str, Mapping[str, Any]]) -> None:
+    """Have `options.yaml` hold these implementations, by extension point, in place of its own; nothing: its own alone."""
+    _ADDED.clear()
+    _ADDED.update(named)
+    schemas_of.cache_clear()
+    _validator.cache_clear()
+
+
+@functools.cache
+def schemas_of(folder: Path) -> dict[str, Any]:
+    """Return the content of all schemas of a folder, by name, with the options of plugins; read once."""
+    found = _read_schemas(folder)
+    if not _ADDED:
+        return found
+    seams = found["options"]["$defs"]
+    added = {seam: {**seams[seam], "properties": properties} for seam, properties in _ADDED.items()}
+    return {**found, "options": {**found["options"], "$defs": {**seams, **added}}}
 
 
 @functools.cache

@@ -18,13 +18,14 @@ DEFAULTS: Mapping[str, Any] = {
     "results": "results",
     "mirror": [],
     "papers": ["quickstart"],
+    "plugins": [],
     "targets": ["all"],
     "mine": {},
     "sizes": {},
 }
 SETTINGS = "config/config.yaml or --config"
 """Where a setting may stand, for messages about its value."""
-PAGES = ("overview", "overlap", "report")
+PAGES = ("overview", "overlap", "report", "claims")
 """Pages over many tables: they cover what else `targets:` names, or everything where it names pages alone."""
 
 

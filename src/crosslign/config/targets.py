@@ -9,7 +9,7 @@ from crosslign.config.layers import names_of
 from crosslign.config.project import Project
 from crosslign.config.settings import PAGES, SETTINGS
 from crosslign.errors import InputError
-from crosslign.paths import FIGURE_FORMATS, MINED_FORMATS, OVERVIEW_FORMATS, TABLE_FORMATS
+from crosslign.paths import CLAIMS_FORMATS, FIGURE_FORMATS, MINED_FORMATS, OVERVIEW_FORMATS, TABLE_FORMATS
 from crosslign.registry import nearest
 
 GROUPS = ("all", "all_tables", "all_figures", *PAGES)
@@ -48,6 +48,8 @@ def _of(project: Project, target: str) -> list[Path]:
         found += [paths.overlap("csv"), paths.overlap("md")]
     if target in ("all", "report"):
         found.append(paths.report)
+    if target == "claims":
+        found += [paths.claims(form) for form in CLAIMS_FORMATS]
     if target in project.settings["mine"]:
         found += [paths.mined(target, form) for form in MINED_FORMATS]
     return found

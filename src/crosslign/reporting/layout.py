@@ -16,6 +16,7 @@ from crosslign.files.lineage import heads_of, licences_of
 from crosslign.reporting.budget import budget_note
 from crosslign.reporting.cell import Cell, Grid
 from crosslign.reporting.published import published_of
+from crosslign.reporting.ties import tie_notes
 from crosslign.reporting.values import fill_grid, layout_of
 
 DASH, MINUS = "–", "−"
@@ -303,6 +304,7 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
     footnotes += [("", ERRATA)] if any("ERRATA" in text for _, text in footnotes) else []
     baseline = one_line(baseline_words(resolved["rows"]))
     footnotes += [("", note)] if (note := one_line(budget_note(resolved, results))) else []
+    footnotes += [("", one_line(note)) for note in tie_notes(resolved, grid, results, names)]
     footnotes += _verdicts(rows, str(layout.get("significance", "")), baseline)
     return PrintedTable(
         id=resolved["id"],

@@ -1,0 +1,186 @@
+"""Which rows of a column nothing separates: variances of items and seeds, hierarchical bootstrap, groups of ties, smallest difference.
+
+A row's score varies with the items that were drawn and with the seeds that it was trained with. The bootstrap draws both: resample i holds
+the same items for every row (`crosslign.tasks.measures.Bootstrap`), and each row's seeds with replacement. Few seeds drawn so vary by
+(n − 1)/n of what they should (Davison and Hinkley 1997, 2.5.2), and the draw is widened by that. Differences of all pairs of rows are
+tested by t, with Welch's and Satterthwaite's degrees of freedom, items having infinitely many, and corrected after Holm.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from crosslign.reporting.cell import Cell, Grid
+from crosslign.reporting.significance import LEVEL, ROUNDING, holm, resamples_of, resamples_reader
+from crosslign.reporting.values import run_values
+
+NO_TIES = "{}: ties are not judged, since {}."
+TIES = "{}: {}. Standard deviation of a row's score over items {:.{d}f}, over seeds {:.{d}f}; a difference of {:.{d}f} or more shows."
+METHOD = (
+    "Ties: rows of one group (in braces, best first) that no test separates, p ≥ 0.05 after Holm's correction for all pairs of rows of the "
+    "column; bootstrap over items and seeds."
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row's score in one column.
+
+    Attributes:
+        runs: float64 [seeds], the score of each run; one of a system without training.
+        resamples: float64 [seeds, r], the same on each resample of the items.
+    """
+
+    runs: np.ndarray
+    resamples: np.ndarray
+
+    @property
+    def mean(self) -> float:
+        """Mean over runs."""
+        return float(self.runs.mean())
+
+    @property
+    def seed_variance(self) -> float:
+        """Variance of a run's score over seeds; 0 of a single run."""
+        return float(self.runs.var(ddof=1)) if len(self.runs) > 1 else 0.0
+
+    @property
+    def item_variance(self) -> float:
+        """Variance of the mean over runs over resamples of the items."""
+        return float(self.resamples.mean(0).var(ddof=1))
+
+    def drawn(self, rng: np.random.Generator) -> np.ndarray:
+        """Return the mean over seeds drawn with replacement in each resample, widened for their small number: float64 [r]."""
+        seeds, resamples = self.resamples.shape
+        whole = self.resamples.mean(0)
+        if seeds == 1:
+            return np.asarray(whole)
+        taken = np.take_along_axis(self.resamples, rng.integers(0, seeds, (seeds, resamples)), 0).mean(0)
+        return np.asarray(whole + (taken - whole) * math.sqrt(seeds / (seeds - 1)))
+
+
+@dataclass(frozen=True)
+class Ties:
+    """What can be told apart among rows.
+
+    Attributes:
+        groups: rows, by their places, of which no two are separated; each is as large as can be, best first.
+        p_values: of each pair, corrected.
+        items, seeds: root mean square over the rows of the standard deviation over items, and over seeds of a run.
+        smallest: difference that would show between any two rows: the largest over pairs, at the corrected level.
+    """
+
+    groups: list[list[int]]
+    p_values: dict[tuple[int, int], float]
+    items: float
+    seeds: float
+    smallest: float
+
+
+def degrees_of(a: Row, b: Row, variance: float) -> float:
+    """Return the degrees of freedom of a difference whose bootstrap has this variance."""
+    parts = [(row.seed_variance / len(row.runs), len(row.runs) - 1) for row in (a, b) if len(row.runs) > 1]
+    below = sum(own**2 / free for own, free in parts)
+    return variance**2 / below if below > 0 else math.inf
+
+
+def _tested(rows: Sequence[Row], seed: int) -> dict[tuple[int, int], tuple[float, float, float]]:
+    """Return difference, standard error and degrees of freedom of each pair."""
+    rng = np.random.default_rng(seed)
+    drawn = [row.drawn(rng) for row in rows]
+    found = {}
+    for i, j in itertools.combinations(range(len(rows)), 2):
+        variance = float(np.var(drawn[i] - drawn[j], ddof=1))
+        found[i, j] = rows[i].mean - rows[j].mean, math.sqrt(variance), degrees_of(rows[i], rows[j], variance)
+    return found
+
+
+def _p_value(difference: float, error: float, degrees: float) -> float:
+    from scipy.stats import t
+
+    if abs(difference) < ROUNDING:
+        return 1.0
+    return float(2 * t.sf(abs(difference) / error, degrees)) if error > 0 else 0.0
+
+
+def groups_of(order: Sequence[int], separated: set[frozenset[int]]) -> list[list[int]]:
+    """Return the largest groups of which no two members are separated (Piepho 2004), each in the given order, by their first members.
+
+    Args:
+        order: all members, best first.
+        separated: pairs of members that are.
+    """
+    groups = [frozenset(order)]
+    for pair in separated:
+        groups = [part for group in groups for part in ([group - {one} for one in pair] if pair <= group else [group])]
+        groups = [group for at, group in enumerate(groups) if not any(group < other for other in groups) and group not in groups[:at]]
+    place = {member: at for at, member in enumerate(order)}
+    return sorted((sorted(group, key=place.__getitem__) for group in groups), key=lambda group: [place[member] for member in group])
+
+
+def ties(rows: Sequence[Row], lower_is_better: bool = False, seed: int = 42) -> Ties:
+    """Return what can be told apart among rows on the same resamples.
+
+    Args:
+        rows: two or more; those with several runs have two or more each.
+        lower_is_better: whether the least score is the best one.
+        seed: draws the seeds.
+    """
+    from scipy.stats import t
+
+    found = _tested(rows, seed)
+    corrected = dict(zip(found, holm([_p_value(*one) for one in found.values()]), strict=True))
+    order = sorted(range(len(rows)), key=lambda at: rows[at].mean if lower_is_better else -rows[at].mean)
+    groups = groups_of(order, {frozenset(pair) for pair, p in corrected.items() if p < LEVEL})
+    shows = [float(t.ppf(1 - LEVEL / (2 * len(found)), degrees)) * error for _, error, degrees in found.values()]
+    trained = [row.seed_variance for row in rows if len(row.runs) > 1]
+    items = math.sqrt(sum(row.item_variance for row in rows) / len(rows))
+    return Ties(groups, corrected, items, math.sqrt(sum(trained) / len(trained)) if trained else 0.0, max(shows))
+
+
+def _row_of(cell: Cell, resamples: np.ndarray | None) -> Row | str:
+    """Return a cell as a row of its column, or why it is none."""
+    runs = np.asarray(run_values(cell), dtype=np.float64)
+    if resamples is None or len(resamples) != len(runs):
+        return "a score has no resamples"
+    trained = any(record.get("seed") is not None for leaf in cell.leaves for record in leaf.records)
+    return "a trained row has one seed alone" if trained and len(runs) < 2 else Row(runs, resamples)
+
+
+def tie_notes(resolved: Mapping[str, Any], grid: Grid, results: Path, names: Sequence[str]) -> list[str]:
+    """Return what a table says under it of each column's ties; nothing where it does not ask for it (`print: {ties: true}`).
+
+    Args:
+        resolved: a table as `crosslign.config.cells.resolve_table` gives it.
+        grid: its filled cells.
+        results: the `{results}` folder.
+        names: of its rows.
+    """
+    layout = {"decimals": 1, "scale_by": 100, **resolved.get("print", {})}
+    if not layout.get("ties"):
+        return []
+    notes, read = [], resamples_reader()
+    for index, column in enumerate(resolved["columns"]):
+        places = [at for at, row in enumerate(grid) if row[index].ours is not None and row[index].leaves[0].score_files]
+        rows = [_row_of(grid[at][index], resamples_of(grid[at][index], results, read)) for at in places]
+        why = next((row for row in rows if isinstance(row, str)), "fewer than two rows have a score" if len(rows) < 2 else "")
+        known = [row for row in rows if isinstance(row, Row)]
+        if not why and len({row.resamples.shape[1] for row in known}) > 1:
+            why = "the rows' resamples differ in number"
+        if why:
+            notes.append(NO_TIES.format(column["label"], why))
+            continue
+        kept = ~np.isnan(np.concatenate([row.resamples for row in known])).any(0)
+        found = ties([Row(row.runs, row.resamples[:, kept]) for row in known], column.get("better") == "lower")
+        groups = " ".join("{" + ", ".join(names[places[at]] for at in group) + "}" for group in found.groups)
+        scale = column.get("scale_by", layout["scale_by"])
+        numbers = [scale * value for value in (found.items, found.seeds, found.smallest)]
+        notes.append(TIES.format(column["label"], groups, *numbers, d=column.get("decimals", layout["decimals"])))
+    return [METHOD, *notes]

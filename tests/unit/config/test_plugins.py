@@ -1,0 +1,187 @@
+"""Plugins: a method, a filter or a scorer outside the project is read, checked, versioned and found by jobs, as the library's own."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+import yaml
+
+from crosslign.cli.commands.new import write_objective
+from crosslign.config import plugins
+from crosslign.config.load import load_project
+from crosslign.config.reference import SCHEMAS
+from crosslign.config.resolve import resolve
+from crosslign.config.schema import schemas_of
+from crosslign.config.versions import job_versions
+from crosslign.errors import InputError
+from crosslign.files.fingerprint import fingerprint
+from crosslign.objectives import OBJECTIVES
+from crosslign.objectives.contract import Batch
+from crosslign.registry import plugin_modules
+
+ROOT = Path(__file__).resolve().parents[3]
+FILTER = """
+from crosslign.corpora.filters import FILTERS, SideRule
+
+
+@FILTERS.register(version=3)
+class NoDigits(SideRule):
+    def accept(self, side):
+        import numpy as np
+
+        return np.array([not any(map(str.isdigit, text)) for text in side.texts])
+"""
+SCORER = """
+from crosslign.tasks import SCORERS
+from crosslign.tasks.measures import Measure
+
+
+@SCORERS.register(version=2)
+def everything(task, *, value=1.0):
+    for subset in task.only_set().subsets:
+        yield Measure(subset, "all", value, 1)
+"""
+NOTHING = {"type": "object", "additionalProperties": False, "properties": {}}
+
+
+@pytest.fixture(autouse=True)
+def none_afterwards():
+    yield
+    plugins.use_plugins(ROOT, [])
+    for name in [name for name in sys.modules if name.endswith(("near_enough", "no_digits"))]:
+        del sys.modules[name]
+    OBJECTIVES._entries.pop("near_enough", None)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    write_objective(tmp_path / "near_enough", "near_enough")
+    return tmp_path / "near_enough"
+
+
+def load(*folders, **more):
+    return load_project(ROOT, {"scale": "quick", "papers": ["contest"], "targets": ["contest"], "plugins": list(map(str, folders)), **more})
+
+
+def edit(folder, change):
+    (path,) = folder.glob("*.yaml")
+    content = yaml.safe_load(path.read_text(encoding="utf-8"))
+    change(content)
+    path.write_text(yaml.safe_dump(content, sort_keys=False), encoding="utf-8")
+
+
+def test_a_new_objective_is_a_row_of_the_contest(folder):
+    project = load(folder)
+    assert project.tables["contest_parallel"]["rows"][-1]["system"] == "near_enough"
+    assert project.plugins == (f"plugin {folder}/near_enough.yaml: near_enough@1",)
+    recipe = resolve(project, "near_enough", 42)
+    assert recipe["terms"] == [{"objective": "near_enough", "examples": "ct_pairs", "batch": 16, "margin": 0.2}]
+    assert job_versions("train_system", recipe) == "train_system@1 tokenise@1 near_enough@1"
+    assert "near_enough" in OBJECTIVES.names()
+    assert len(load().tables["contest_parallel"]["rows"]) == len(project.tables["contest_parallel"]["rows"]) - 1
+    assert "near_enough" not in OBJECTIVES.names()
+
+
+def test_its_loss_is_what_it_says(folder):
+    load(folder)
+    objective = OBJECTIVES.get("near_enough")(margin=0.5)
+    vectors = {"a": torch.tensor([[1.0, 0.0], [0.0, 1.0]]), "b": torch.tensor([[0.8, 0.6], [0.6, 0.8]])}
+    found = objective.loss(vectors, Batch(["1", "2"], {}), {})
+    assert float(found) == pytest.approx(0.5 - 0.8 + 0.6)  # of both rows: own 0.8, the other 0.6
+
+
+def test_a_raised_version_and_other_code_are_seen(folder):
+    load(folder)
+    module, before = "crosslign.objectives.terms.near_enough", fingerprint("crosslign.objectives.terms.near_enough")
+    assert len(before) == 16
+    path = folder / "near_enough.py"
+    path.write_text(path.read_text(encoding="utf-8").replace("version=1", "version=2"), encoding="utf-8")
+    recipe = resolve(load(folder), "near_enough", 42)
+    assert job_versions("train_system", recipe).endswith("near_enough@2")
+    assert plugin_modules()[module] == str(path)
+
+
+def test_processes_that_are_started_know_it(folder):
+    load(folder)
+    code = "from crosslign.objectives import OBJECTIVES; print(OBJECTIVES.get('near_enough').__name__)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "NearEnough\n"
+
+
+def test_filters_and_scorers_come_the_same_way_with_entries_of_catalogs(tmp_path):
+    own = tmp_path / "mine"
+    own.mkdir()
+    (own / "no_digits.py").write_text(FILTER, encoding="utf-8")
+    (own / "everything.py").write_text(SCORER, encoding="utf-8")
+    verses = load().corpora["bible_dev"]
+    content = {
+        "options": {"filters": {"no_digits": NOTHING}, "scorers": {"everything": {**NOTHING, "properties": {"value": {"type": "number"}}}}},
+        "corpora": {"verses_without_digits": {**verses, "filters": [{"no_digits": {}}]}},
+        "tasks": {"whole": {"scorer": "everything", "texts": {"test": "contest_dev"}, "output": "vectors", "value": 0.5,
+                            "main": {"metric": "all", "subset": "de"}}},
+    }  # fmt: skip
+    (own / "mine.yaml").write_text(yaml.safe_dump(content), encoding="utf-8")
+    project = load(own)
+    assert job_versions("build_corpus", {"entry": project.corpora["verses_without_digits"]}).endswith("bible_sqlite@1 no_digits@3")
+    assert job_versions("score", {"task_entry": project.tasks["whole"]}).endswith(" everything@2")
+    assert "mine" not in project.settings["papers"]  # it has no entries of papers
+    edit(own, lambda c: c["tasks"]["whole"].update(valu=c["tasks"]["whole"].pop("value")))
+    with pytest.raises(InputError, match=r"mine\.yaml:\d+: tasks\.whole\.valu: unknown key 'valu'.*did you mean 'value'"):
+        load(own)
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda c: c.update(system=c.pop("systems")), r"near_enough\.yaml:\d+: system: unknown key 'system'.*did you mean 'systems'"),
+        (lambda c: c["systems"]["near_enough"]["terms"][0].update(margn=1), r"near_enough\.yaml:\d+: .*unknown key 'margn'.*'margin'"),
+        (lambda c: c["options"]["objectives"]["near_enough"]["properties"].update(more={}), r"options of near_enough differ at 'more'"),
+        (lambda c: c["options"].update(filters={"absent": NOTHING}), r"options\.filters\.absent: module is missing"),
+        (lambda c: c["options"].update(parts={"logit_scale": NOTHING}), r"the name 'logit_scale' is taken.*among its parts"),
+        (lambda c: c["options"].update(builders={"x": NOTHING}), r"options\.builders: unknown key 'builders'"),
+        (
+            lambda c: c["rows"]["contest_parallel"][0].update(system="near_enoug"),
+            r"parallel.0.system: unknown system .near_enoug.; .*did",
+        ),
+        (lambda c: c["systems"]["near_enough"].update(train={"budget": 2e12}), r"near_enough does not keep the budget"),
+    ],
+)
+def test_what_is_wrong_in_a_plugin_is_refused_with_its_place(folder, change, said):
+    edit(folder, change)
+    with pytest.raises(InputError, match=said):
+        load(folder)
+
+
+def test_a_folder_that_is_none_and_a_name_that_is_taken_are_refused(folder, tmp_path):
+    with pytest.raises(InputError, match="no plugin; there is no such folder"):
+        load(tmp_path / "nowhere")
+    (folder / "other.yaml").touch()
+    with pytest.raises(InputError, match="no plugin; 2 YAML files in it"):
+        load(folder)
+    (folder / "other.yaml").unlink()
+    (folder / "near_enough.yaml").rename(folder / "contest.yaml")
+    with pytest.raises(InputError, match="the name 'contest' is taken"):
+        load(folder)
+    for name in ("Margin", "infonce", "near_enough"):
+        with pytest.raises(InputError):
+            write_objective(tmp_path / "near_enough", name)
+
+
+def test_an_installed_package_brings_its_plugin(folder, tmp_path, monkeypatch):
+    site = tmp_path / "site"
+    shutil.copytree(folder, site / "near_package")
+    (site / "near_package" / "__init__.py").touch()
+    info = site / "near_package-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: near-package\nVersion: 1.0\n")
+    (info / "entry_points.txt").write_text("[crosslign.plugins]\nnear = near_package\n")
+    monkeypatch.syspath_prepend(str(site))
+    assert load().tables["contest_parallel"]["rows"][-1]["system"] == "near_enough"
+
+
+def test_the_schemas_are_the_librarys_own_without_plugins(folder):
+    own = schemas_of(SCHEMAS)["options"]["$defs"]["objectives"]["properties"].keys()
+    load(folder)
+    assert schemas_of(SCHEMAS)["options"]["$defs"]["objectives"]["properties"].keys() == {*own, "near_enough"}
