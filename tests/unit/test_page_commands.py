@@ -19,7 +19,7 @@ from crosslign.errors import InputError
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "config" / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
-PLACEHOLDERS = ("my_mine", "pair_de_hsb", "TABLE")
+PLACEHOLDERS = ("my_mine", "pair_de_hsb", "TABLE", "margin_pairs")
 """Names that a page's reader gives: such a command is parsed, and its targets are not looked for."""
 
 
@@ -62,7 +62,7 @@ def test_a_command_can_be_typed_as_it_is_printed(monkeypatch, capsys, page, comm
         parser().parse_args(words)
         return
     settings, targets = settings_of(words, ROOT)
-    if not set(targets) & set(PLACEHOLDERS):
+    if not any(name in command for name in PLACEHOLDERS):
         targets = targets or settings.pop("targets")
         assert target_files(project_of(json.dumps({**settings, "targets": []}, sort_keys=True)), targets)
 

@@ -14,9 +14,10 @@ WORDS = {
     "card": ["run"],
     "crate": ["t"],
     "push": ["QS-P", "a/b"],
+    "pair": ["de-hsb"],
 }
 """What a command must be given."""
-WORK = {"doctor", "list"}
+WORK = {"doctor", "list", "new"}
 
 
 @pytest.fixture
@@ -53,7 +54,7 @@ def test_everything_that_has_a_name_is_listed_with_what_it_is(empty, capsys):
     assert "multilingual-e5-small" in listed(capsys, "encoders")["me5_small"]
     assert listed(capsys, "objectives")["infonce"].startswith("Each anchor a must find its own positive b")
     assert len(listed(capsys, "objectives")) == int(kinds["objectives"])
-    assert {"quick", "laptop", "paper"} == set(listed(capsys, "scales"))
+    assert {"quick", "laptop", "contest", "paper"} == set(listed(capsys, "scales"))
     assert "MP-warm-xlmr-main" in listed(capsys, "systems", "--config", "papers=[mpcl]")
 
 

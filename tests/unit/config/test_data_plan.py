@@ -79,6 +79,7 @@ def project(tmp_path):
         "finetunes": {"ft": {"terms": [{"examples": "e1", "batch": 2}], **trained}},
         "tables": {"main": {"columns": [{"task": "t2"}, {"mean_of": "x"}], "rows": [{"system": "s2"}, {"label": "published"}]}},
         "figures": {"fig": {"from": ["base"], "text_set": "test"}},
+        "claims": {},
         "paper_of": dict.fromkeys(("main", "fig", "s1", "s2", "ft"), "paper"),
         "paths": paths,
         "mirrors": (mirror,),

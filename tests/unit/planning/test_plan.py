@@ -180,9 +180,9 @@ def test_trainings_that_no_number_of_tries_has_time_for_are_named():
 
 def test_other_jobs_that_need_more_time_than_is_allowed_are_named_by_rule():
     web = load_project(ROOT, {"scale": "paper", "papers": ["emma_x"], "targets": ["all"], "max_runtime": 480})
-    jobs = [("build_corpus", {"corpus": name}) for name in ("cc100_sw", "cc100_de", "cc100_en")]
+    jobs = [("build_corpus", {"corpus": name}) for name in ("cc100_sw", "ccmatrix_en-de", "wikipedia_dump_en")]
     said = too_long(web, jobs, 4)
-    assert "2 jobs of build_corpus, such as cc100_en (" in said
+    assert "2 jobs of build_corpus, such as wikipedia_dump_en (" in said
     assert "480 allowed" in said
 
 

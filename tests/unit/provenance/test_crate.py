@@ -46,7 +46,9 @@ def project(tmp_path, quickstart):
     build_chain(paths.results)
     for form in TABLE_FORMATS:
         made(paths.results, f"tables/t.{form}", "table", "make_table", [SCORE], {"title": "A title"})
-    return replace(quickstart, root=root, paths=paths, tables={"t": TABLE, "u": TABLE}, paper_of={"t": "p", "u": "p"})
+    return replace(
+        quickstart, root=root, paths=paths, tables={"t": TABLE, "u": TABLE}, paper_of={**quickstart.paper_of, "t": "p", "u": "p"}
+    )
 
 
 @pytest.fixture

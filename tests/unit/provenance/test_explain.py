@@ -181,7 +181,7 @@ def test_an_average_shows_every_record_that_it_is_made_of(project):
     into = {"label": "into", "task": "tatoeba_bible", "subset": "avg", "metric": "accuracy", "direction": "xx2en"}
     columns = [into, {**into, "label": "out of", "direction": "en2xx"}, {"label": "mean", "mean_of": ["into", "out of"]}]
     table = {"title": "Both ways", "columns": columns, "rows": [{"label": "verses", "system": "QS-P"}]}
-    out = explain(replace(project, tables={"t": table}, paper_of={"t": "p"}), "t", "verses", "mean")
+    out = explain(replace(project, tables={"t": table}, paper_of={**project.paper_of, "t": "p"}), "t", "verses", "mean")
     assert "ours       37.5" in out.splitlines()
     assert "mean of    the columns into, out of" in out
     assert "into: 0.5 on 320 items" in out
@@ -194,7 +194,7 @@ def test_an_average_of_averages_is_explained_as_the_table_shows_it(project):
     both = {"label": "both", "mean_of": [into, {**into, "direction": "en2xx"}]}
     table = {"title": "T", "columns": [{"label": "all", "mean_of": ["both", "into"]}, both, {"label": "into", **into}]}
     table["rows"] = [{"label": "verses", "system": "QS-P"}]
-    out = explain(replace(project, tables={"t": table}, paper_of={"t": "p"}), "t", "verses", "all")
+    out = explain(replace(project, tables={"t": table}, paper_of={**project.paper_of, "t": "p"}), "t", "verses", "all")
     assert "ours       43.8" in out.splitlines()  # the mean of 37.5 and 50, not of 50, 25 and 50
     assert [line.split(" on ")[0] for line in out.splitlines() if " on 320 items" in line] == ["both: 0.5", "both: 0.25", "into: 0.5"]
 
@@ -202,7 +202,7 @@ def test_an_average_of_averages_is_explained_as_the_table_shows_it(project):
 def test_a_gap_is_explained_as_the_table_shows_it(project):
     column = {"label": "into", "task": "tatoeba_bible", "subset": "deu", "metric": "accuracy", "direction": "xx2en"}
     table = {"title": "T", "columns": [column], "rows": [{"label": "verses", "system": "QS-P"}], "print": {"gaps": "mark"}}
-    marked = replace(project, tables={"t": table}, paper_of={"t": "p"})
+    marked = replace(project, tables={"t": table}, paper_of={**project.paper_of, "t": "p"})
     out = explain(marked, "t", "verses", "into")
     assert re.search(r"^ours       –: gap: 0 records fit .*subset deu.* in tatoeba_bible.json$", out, flags=re.MULTILINE)
     assert f"[1] {SCORE}" in out
