@@ -43,6 +43,7 @@ TRAININGS = {
     "constant": {"train": {"schedule": "constant", "warmup_share": 0.1, "warmup_steps": 0, "guards": {"not_finite": "mark"}}},
     "of a run": {"base": {"run": "G-s1", "checkpoint": "last"}, "train": {"schedule": "linear"}},
     "bf16": {"train": {"precision": "bf16"}},
+    "a budget": {"train": {"budget": 2e8}},
 }
 """Settings beside those of the small training; together they have every one that a paper's training has."""
 

@@ -12,7 +12,7 @@ from golden import Case
 from material import FOLDER, rows_digest
 from number_cases import READOUT, SENTENCES, TINY, digest, numbers
 from safetensors.torch import load_file
-from stage_recipes import NLI, OVERVIEW, OWN, PUBLISHED, RECIPE, RESULTS, SELECT, STS, TABLE, TASK, TRAIN, VERSES
+from stage_recipes import CLAIMS, NLI, OVERVIEW, OWN, PUBLISHED, RECIPE, RESULTS, SELECT, STS, TABLE, TASK, TRAIN, VERSES
 
 from crosslign.config.versions import code_behind
 from crosslign.files import iter_rows, read_json, write_rows
@@ -176,6 +176,8 @@ def pages():
     run("make_table", TABLE, {"scores": [score], "published": []}, out, **where)
     overview = {form: kept / f"overview.{form}" for form in ("html", "md")}
     run("write_overview", OVERVIEW, {"scores": [score], "published": []}, overview, **where)
+    claims = {form: kept / f"claims.{form}" for form in ("md", "csv", "html")}
+    run("write_claims", CLAIMS, {"scores": [score], "published": []}, claims, **where)
     overlap = {form: kept / f"overlap.{form}" for form in ("csv", "md")}
     recipe = {"corpora": ["nli"], "evaluations": ["sts"], "examples": ["nli"], "expect_none": {}}
     inputs = {"corpora": {"nli": corpus("nli")[0]}, "evaluations": {"sts": parts()["texts"]}, "examples": {"nli": examples()[0]}}
@@ -200,6 +202,7 @@ def pages():
     return {
         "make_table": out,
         "write_overview": overview,
+        "write_claims": claims,
         "measure_overlap": overlap,
         "count_rows": counts,
         "draw_figure": figure,
@@ -326,6 +329,7 @@ STAGE = {
     "embed": (lambda: [numbers(row, 3) for row in np.load(embeddings()[0])[:12]], {}),
     "score": (_scored, {"task_entry": TASK}),
     "make_table": (lambda: {form: text_of(path) for form, path in pages()["make_table"].items()}, {}),
+    "write_claims": (lambda: {form: text_of(path) for form, path in pages()["write_claims"].items()}, {}),
     "write_overview": (lambda: {form: text_of(path) for form, path in pages()["write_overview"].items()}, {}),
     "measure_overlap": (lambda: {form: text_of(path) for form, path in pages()["measure_overlap"].items()}, {}),
     "count_rows": (lambda: read_json(pages()["count_rows"]["counts"])["records"], {}),

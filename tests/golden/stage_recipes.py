@@ -68,4 +68,17 @@ TABLE = {
     ],
 }
 PUBLISHED = str(FOLDER / "published")
+_SIDES = {
+    side: {"row": side, "place": at, "cells": [{"scores": [f"scores/{side}.json"], "select": SELECT}]} for at, side in enumerate("ab")
+}
+_COMPARED = {"table": "t", "columns": ["x"], "places": [0], "sign": 1, "scale_by": 100, "better": _SIDES["a"], "worse": _SIDES["b"]}
+_CLAIM = {"paper": "scl", "place": "table 1", "says": "One row beats another.", "could_explain": "Scale could."}
+CLAIMS = {
+    "title": "Golden",
+    "tables": {},
+    "claims": [
+        {"id": "gone", **_CLAIM, "equal": _COMPARED},
+        {"id": "said", **_CLAIM, "equal": {"table": "t", "reason": "no public weights"}},
+    ],
+}
 OVERVIEW = {"tables": [TABLE], "figures": [], "scale": "golden", "stand_in": False}

@@ -24,8 +24,8 @@ from crosslign.reporting.values import run_values
 NO_TIES = "{}: ties are not judged, since {}."
 TIES = "{}: {}. Standard deviation of a row's score over items {:.{d}f}, over seeds {:.{d}f}; a difference of {:.{d}f} or more shows."
 METHOD = (
-    "Ties: rows of one group (in braces, best first) that no test separates, p ≥ 0.05 after Holm's correction for all pairs of rows of the "
-    "column; bootstrap over items and seeds."
+    "Ties: rows of one group (in braces, best first) that no test separates, p 0.05 or more after Holm's correction for all pairs of rows "
+    "of the column; bootstrap over items and seeds."
 )
 
 
