@@ -234,11 +234,6 @@ def _remove(path):
         ("curve.jsonl", _remove),
         ("curve.jsonl", lambda path: path.write_bytes(path.read_bytes()[:300])),
         ("current", lambda path: path.write_bytes(b"\xff")),
-        ("examples/pairs/tokens.bin", _cut),
-        ("examples/pairs/starts.bin", _cut),
-        ("examples/pairs/rows.arrow", _cut),
-        ("examples/pairs/rows.arrow", _remove),
-        ("examples/pairs/facts.json", lambda path: path.write_text("{")),
     ],
 )
 def test_whatever_is_damaged_in_the_working_folder_the_run_ends_in_the_same_bytes(train, monkeypatch, tmp_path, damaged, damage):
