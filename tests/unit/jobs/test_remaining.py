@@ -38,6 +38,7 @@ def test_finished_jobs_correct_the_expectation():
 def test_events_become_one_line_a_finished_job(capsys):
     log = logging.getLogger("engine of a test")
     log.setLevel(logging.INFO)
+    log.propagate = False  # this handler alone is looked at, whoever else listens
     handler = RemainingHandler(Remaining({"score": 60.0}, lambda: 1))
     log.addHandler(handler)
     log.info(None, extra={"event": "run_info", "stats": {"score": 2, "total": 2}})
