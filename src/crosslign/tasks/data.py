@@ -131,6 +131,11 @@ class TextSet:
         scores = np.array([np.nan if score is None else score for score in rows["score"]], dtype=np.float64)
         return np.array(positions[0], dtype=np.int64), np.array(positions[1], dtype=np.int64), scores
 
+    def linked(self, subset: str) -> tuple[Items, Items, np.ndarray, np.ndarray, np.ndarray]:
+        """Return the items of both sides of a subset, and its gold links as `links` gives them."""
+        left, right = self.items(subset, LEFT), self.items(subset, RIGHT)
+        return left, right, *self.links(subset, left, right)
+
     def sentences(self, items: Items) -> list[tuple[str, str | None]]:
         """Return text and second segment of each item."""
         texts = self._evaluation.texts.take(pa.array(items.rows))

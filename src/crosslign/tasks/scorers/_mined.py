@@ -10,7 +10,7 @@ from crosslign.mining import Neighbours, Unified, mine, neighbours, unify
 from crosslign.mining.dedup import Dedup
 from crosslign.mining.knn import State
 from crosslign.mining.margin import Margin, Retrieval
-from crosslign.tasks.data import LEFT, RIGHT, Machine, TextSet
+from crosslign.tasks.data import Machine, TextSet
 from crosslign.tasks.measures import Bootstrap, summed
 from crosslign.threads import torch_threads
 from crosslign.vectors import blocks
@@ -36,8 +36,7 @@ class Split:
     @classmethod
     def of(cls, data: TextSet, subset: str) -> Split:
         """Read a split from its evaluation corpus."""
-        left, right = data.items(subset, LEFT), data.items(subset, RIGHT)
-        sources, targets, _ = data.links(subset, left, right)
+        left, right, sources, targets, _ = data.linked(subset)
         return cls(left.rows, right.rows, sources, targets)
 
     def is_gold(self, sources: np.ndarray, targets: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from crosslign.errors import InputError
 from crosslign.tasks import SCORERS
-from crosslign.tasks.data import LEFT, RIGHT, TaskData
+from crosslign.tasks.data import TaskData
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
 from crosslign.vectors import pair_cosines
 
@@ -30,8 +30,7 @@ def pair_classification(task: TaskData, *, resamples: int = RESAMPLES, seed: int
     """
     data, bootstrap = task.only_set(), Bootstrap(task.name, resamples, seed)
     for subset in data.subsets:
-        left, right = data.items(subset, LEFT), data.items(subset, RIGHT)
-        first, second, gold = data.links(subset, left, right)
+        left, right, first, second, gold = data.linked(subset)
         if not np.isin(gold, (0.0, 1.0)).all():
             raise InputError("a pair's gold is neither 0 nor 1", where=f"task {task.name!r}, subset {subset!r}")
         same, n = gold == 1.0, len(gold)

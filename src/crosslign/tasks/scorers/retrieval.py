@@ -8,7 +8,7 @@ import numpy as np
 
 from crosslign.mining import Neighbours, neighbours
 from crosslign.tasks import SCORERS
-from crosslign.tasks.data import LEFT, RIGHT, Items, TaskData
+from crosslign.tasks.data import Items, TaskData
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure, centred
 from crosslign.tasks.scorers._mined import nearest_item_scores, resampled_item_scores
 
@@ -31,8 +31,7 @@ def retrieval(task: TaskData, *, resamples: int = RESAMPLES, seed: int = 42) -> 
     """
     data = task.only_set()
     for subset in data.subsets:
-        left, right = data.items(subset, LEFT), data.items(subset, RIGHT)
-        sources, targets, _ = data.links(subset, left, right)
+        left, right, sources, targets, _ = data.linked(subset)
         if not len(sources):
             for direction in ("xx2en", "en2xx", "mean"):
                 for protocol in PROTOCOLS:

@@ -9,7 +9,7 @@ import numpy as np
 
 from crosslign.errors import InputError
 from crosslign.tasks import SCORERS
-from crosslign.tasks.data import LEFT, RIGHT, TaskData, members
+from crosslign.tasks.data import TaskData, members
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure, summed
 from crosslign.vectors import pair_cosines
 
@@ -39,8 +39,7 @@ def sts(
     bootstrap = Bootstrap(task.name, resamples, seed)
     pairs: dict[str, Pairs] = {}
     for subset in data.subsets:
-        left, right = data.items(subset, LEFT), data.items(subset, RIGHT)
-        first, second, gold = data.links(subset, left, right)
+        left, right, first, second, gold = data.linked(subset)
         if np.isnan(gold).any():
             raise InputError("a pair has no gold score", where=f"task {task.name!r}, subset {subset!r}", do="Drop such pairs in the reader")
         cosines = pair_cosines(data.matrix, left.rows[first], right.rows[second]).astype(np.float64)

@@ -12,7 +12,7 @@ import numpy as np
 from crosslign.mining import mine, neighbours
 from crosslign.mining.margin import Margin
 from crosslign.tasks import SCORERS
-from crosslign.tasks.data import LEFT, RIGHT, TaskData
+from crosslign.tasks.data import TaskData
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
 
 SUBSETS_APART = True
@@ -35,8 +35,7 @@ def xsim(task: TaskData, *, k: int = 4, margin: Margin = "ratio", resamples: int
     """
     data = task.only_set()
     for subset in data.subsets:
-        left, right = data.items(subset, LEFT), data.items(subset, RIGHT)
-        sources, targets, _ = data.links(subset, left, right)
+        left, right, sources, targets, _ = data.linked(subset)
         if not len(sources):
             yield from (Measure(subset, "error_rate", None, 0, direction, reason="no gold links") for direction in ("xx2en", "en2xx"))
             continue
