@@ -62,6 +62,16 @@ def job_name(rule: str, wildcards: Iterable[str], run: str) -> str:
     return f"{shown}.{run}"
 
 
+def queued(fields: str, *options: str) -> tuple[str, str]:
+    """Return a line for each of this user's jobs in the queue, those of arrays one by one, and a complaint where Slurm does not say.
+
+    Args:
+        fields: what is told of a job, as `squeue --format` takes it.
+        options: further ones of `squeue`.
+    """
+    return ask(["squeue", "--noheader", f"--user={os.getuid()}", "--array", f"--format={fields}", *options])
+
+
 def numbers_of(run: str, *options: str) -> tuple[list[str], str]:
     """Return the numbers of the jobs of a run that are in the queue, and a complaint where Slurm does not say.
 
@@ -69,7 +79,7 @@ def numbers_of(run: str, *options: str) -> tuple[list[str], str]:
         run: name of the run, with which the names of its jobs end.
         options: further ones of `squeue`.
     """
-    said, complaint = ask(["squeue", "--noheader", f"--user={os.getuid()}", "--array", "--format=%i %j", *options])
+    said, complaint = queued("%i %j", *options)
     return [number for number, _, name in (line.partition(" ") for line in said.splitlines()) if name.strip().endswith(run)], complaint
 
 

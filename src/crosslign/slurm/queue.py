@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
 from crosslign.durations import duration
-from crosslign.slurm.commands import ask
+from crosslign.slurm.commands import ask, queued
 
 RECORD = Path(".snakemake", "slurm_run")
 """Keeps the names of the last runs on Slurm, below the folder that they were started in."""
@@ -41,7 +40,7 @@ def queue_lines(runs: Sequence[str], now: datetime) -> list[str]:
         runs: their names, with which the names of their jobs end.
         now: the time, as Slurm tells it (local, without a zone).
     """
-    said, complaint = ask(["squeue", "--noheader", f"--user={os.getuid()}", "--array", "--format=%i|%j|%T|%r|%V|%S"])
+    said, complaint = queued("%i|%j|%T|%r|%V|%S")
     if complaint:
         return [f"Slurm does not say what is in the queue: {complaint}"]
     waiting, running = defaultdict[str, list[float]](list), list[tuple[float, str]]()
