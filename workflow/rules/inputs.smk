@@ -15,19 +15,16 @@ def read(*groups, **files):
             name: value(wildcards) if callable(value) else with_values(value, wildcards)
             for name, value in given.items()
         }
-        beside = lineage_beside(all_files(given)) if STORED else []
-        return {**given, "lineage": beside} if beside else given
+        if STORED:
+            every = [file for value in given.values() for file in listed(value)]
+            given["lineage"] = lineage_beside(every)
+        return given
 
     return found
 
 
 def with_values(value, wildcards):
     return str(value).format(**wildcards) if isinstance(value, (str, Path)) else value
-
-
-def all_files(given):
-    for value in given.values():
-        yield from [value] if isinstance(value, (str, Path)) else value
 
 
 def lineage_beside(files):

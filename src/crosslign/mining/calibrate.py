@@ -16,8 +16,8 @@ from crosslign.mining.knn import Neighbours
 from crosslign.mining.margin import Margin, Retrieval
 from crosslign.mining.pairs import chosen_pairs
 from crosslign.mining.planted import Sides, hide, typical
+from crosslign.paths import MINED_SIDES
 
-SIDES = ("source", "target")
 MOST = 10_000
 """Plants that are hidden at most, evenly spread over their files: more say little more, and cost a search each."""
 
@@ -87,11 +87,11 @@ def calibrate(
         InputError: too few plants are left.
     """
     tables = {side: read_rows(path, "texts") for side, path in texts.items()}
-    own = tuple(tables[side]["text"] for side in SIDES)
+    own = tuple(tables[side]["text"] for side in MINED_SIDES)
     rows, counts = usable((tables["plant_source"], tables["plant_target"]), (own[0], own[1]))
     sides = Sides(vectors["source"], vectors["target"], vectors["plant_source"], vectors["plant_target"], rows)
     found = hide(near, sides, margin, retrieval, device=device)
-    lengths = [_lengths(tables[f"plant_{side}"]["text"])[rows[number]] for number, side in enumerate(SIDES)]
+    lengths = [_lengths(tables[f"plant_{side}"]["text"])[rows[number]] for number, side in enumerate(MINED_SIDES)]
     kinds = {
         "length of the sources": (_lengths(own[0]), lengths[0]),
         "length of the targets": (_lengths(own[1]), lengths[1]),
