@@ -1,8 +1,6 @@
 """The oldest and newest Snakemake that is allowed, and one that nobody has tried: the same tables, and one warning."""
 
 import shutil
-import subprocess
-import sys
 from importlib import metadata
 from pathlib import Path
 
@@ -11,15 +9,6 @@ from mini_project import Mini
 
 WARNING = "on which this workflow's changes to it were tried"
 OLDEST = "9.27.0"
-
-
-def packaged(folder, requirement):
-    """Install a package alone into a folder, from the index that pip knows."""
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--target", str(folder), requirement]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"{requirement} cannot be installed here: {done.stderr.strip()[-200:]}")
-    return str(folder)
 
 
 def renamed(folder, version):
@@ -41,9 +30,9 @@ def newest(tmp_path_factory):
     return mini
 
 
-def test_the_oldest_snakemake_that_is_allowed_makes_the_same_tables(newest, tmp_path):
+def test_the_oldest_snakemake_that_is_allowed_makes_the_same_tables(newest, installed, tmp_path):
     mini = Mini(tmp_path / "project")
-    said = mini.run(PYTHONPATH=packaged(tmp_path / "oldest", f"snakemake=={OLDEST}")).stdout
+    said = mini.run(PYTHONPATH=installed(tmp_path / "oldest", "--no-deps", f"snakemake=={OLDEST}")).stdout
     assert f"Snakemake version: {OLDEST}" in said
     assert WARNING not in said
     assert mini.tables() == newest.tables()

@@ -36,17 +36,8 @@ STATUS = """#!/bin/bash
 """
 
 
-def installed(folder, *packages):
-    """Install packages into a folder of their own: none of them is an everyday user's."""
-    command = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--target", str(folder), *packages]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        pytest.skip(f"cannot be installed here: {done.stderr.strip()[-200:]}")
-    return folder
-
-
 @pytest.fixture(scope="module")
-def plugins(tmp_path_factory):
+def plugins(tmp_path_factory, installed):
     return installed(tmp_path_factory.mktemp("plugins"), "--no-deps", *PLUGINS)
 
 
@@ -90,12 +81,12 @@ def test_a_store_on_a_disk_gets_the_same_tables(project, plugins, tables, tmp_pa
         pytest.skip("the storage fs copies by rsync, which is not here")
     store = tmp_path / "store"
     store.mkdir()
-    run(project, "fs", "--default-storage-prefix", str(store), PYTHONPATH=str(plugins))
+    run(project, "fs", "--default-storage-prefix", str(store), PYTHONPATH=plugins)
     assert {name: (store / "results" / "mini" / "tables" / name).read_bytes() for name in tables} == tables
 
 
 @pytest.fixture(scope="module")
-def s3(tmp_path_factory):
+def s3(tmp_path_factory, installed):
     """The address of a loopback server that speaks S3's protocol."""
     packages = installed(tmp_path_factory.mktemp("moto"), "moto[s3,server]==5.2.5")
     with socket.socket() as free:
@@ -103,7 +94,7 @@ def s3(tmp_path_factory):
         port = free.getsockname()[1]
     address = f"http://127.0.0.1:{port}"
     command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    server = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": str(packages)}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    server = subprocess.Popen(command, env=os.environ | {"PYTHONPATH": packages}, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     for _ in range(300):
         try:
             urllib.request.urlopen(urllib.request.Request(f"{address}/bench", method="PUT"))
@@ -118,7 +109,7 @@ def s3(tmp_path_factory):
 def test_a_store_in_s3_gets_the_same_tables(project, plugins, tables, s3):
     keys = ["--storage-s3-endpoint-url", s3, "--storage-s3-access-key", "a", "--storage-s3-secret-key", "b"]
     offline = {"AWS_EC2_METADATA_DISABLED": "true", "NO_PROXY": "127.0.0.1"}
-    run(project, "s3", "--default-storage-prefix", "s3://bench", *keys, PYTHONPATH=str(plugins), **offline)
+    run(project, "s3", "--default-storage-prefix", "s3://bench", *keys, PYTHONPATH=plugins, **offline)
     for name, expected in tables.items():
         asked = urllib.request.Request(f"{s3}/bench/results/mini/tables/{name}", headers={"Authorization": SIGNED})
         with urllib.request.urlopen(asked) as answer:
