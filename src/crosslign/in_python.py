@@ -17,7 +17,7 @@ from crosslign.cli.project import read_project
 from crosslign.config import graph
 from crosslign.config.project import Project
 from crosslign.config.readouts import readout as readout_entry
-from crosslign.config.resolve import readout_name, role_readout
+from crosslign.config.resolve import encoder_at_scale, readout_name, role_readout
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.devices import APPLE, apple_gpu
 from crosslign.encoders.encode import encode_counted, text_columns
@@ -103,7 +103,7 @@ def encoder(
     else:
         project, name = cached_project(config), str(name)
         used = _at_scale(project, name)
-        made(project, config, encoders=[used])
+        made(config, encoders=[used])
         members, own = (
             {"main": project.paths.encoder(used) / "main"},
             {**readout_entry(project, project.encoders[name]["readout"]), **(readout or {})},
@@ -117,7 +117,7 @@ def _at_scale(project: Project, name: str) -> str:
     """Return the base encoder that takes part at this scale; of synthetic data the tiny one."""
     if name not in project.encoders:
         raise InputError(f"unknown encoder {name!r}", where="crosslign.encoder", why=nearest(name, list(project.encoders)))
-    return str(project.scale["encoders"]["*"]) if project.stand_in else name
+    return encoder_at_scale(project, name) if project.stand_in else name
 
 
 def mine(
@@ -204,7 +204,7 @@ def evaluate(encoder: Encodes | Encoder, tasks: Iterable[str], *, config: Sequen
     """
     project, rows = cached_project(config), []
     entries = {task: _task(project, task) for task in tasks}
-    made(project, config, corpora=sorted({corpus for entry in entries.values() for corpus in entry["texts"].values()}))
+    made(config, corpora=sorted({corpus for entry in entries.values() for corpus in entry["texts"].values()}))
     name = getattr(encoder, "name", type(encoder).__name__)
     machine = Machine(all_devices(), torch.get_num_threads())
     for task, entry in entries.items():

@@ -26,7 +26,6 @@ from crosslign.jobs.frame import perform
 from crosslign.jobs.job import all_paths, named_inputs
 from crosslign.paths import EVALUATION_FILES
 from crosslign.provenance.reruns import Asked, Reruns
-from crosslign.registry import nearest
 from crosslign.stages import STAGES
 
 
@@ -35,11 +34,12 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crosslign"
 
 
-def cached_project(config: Sequence[str] = ()) -> Project:
+def cached_project(config: Sequence[str] = (), *, checks: bool = True) -> Project:
     """Return the catalog with the cache as its folder of results; entries of a `config/` in the working directory are read over it.
 
     Args:
         config: `KEY=VALUE` that override settings, as Snakemake takes them.
+        checks: as `load_project` takes it.
 
     Raises:
         InputError: an unknown setting, or a wrong entry.
@@ -47,7 +47,7 @@ def cached_project(config: Sequence[str] = ()) -> Project:
     folder = Path.cwd()
     given = [override.partition("=") for override in (*config, f"results={cache_folder()}", "papers=[quickstart]")]
     settings = read_settings([*filter(Path.exists, [own_file(folder, folder)])], parsed([(key, value) for key, _, value in given]))
-    return load_project(folder, settings)
+    return load_project(folder, settings, checks=checks)
 
 
 @dataclass
@@ -129,21 +129,16 @@ class Steps:
             self.run("build_corpus", graph.corpus_recipe(project, corpus), inputs, outputs, project.paths.results)
 
 
-def made(project: Project, config: Sequence[str], *, encoders: Sequence[str] = (), corpora: Sequence[str] = ()) -> None:
+def made(config: Sequence[str], *, encoders: Sequence[str] = (), corpora: Sequence[str] = ()) -> None:
     """Make base encoders and corpora in the cache, in a process of its own, unless they are there.
 
     Args:
-        project: what `cached_project` returned for `config`.
-        config: as there.
-        encoders, corpora: their ids.
+        config: as `cached_project` took it, which has checked it.
+        encoders, corpora: ids of that project.
 
     Raises:
-        CrosslignError: an unknown id, no network, no room, or a file that is not what it should be; says why.
+        CrosslignError: no network, no room, or a file that is not what it should be; says why.
     """
-    for kind, names, known in (("encoder", encoders, project.encoders), ("corpus", corpora, project.corpora)):
-        for name in names:
-            if name not in known:
-                raise InputError(f"unknown {kind} {name!r}", where="crosslign", why=nearest(name, list(known)))
     words = [*(f"encoder:{name}" for name in encoders), *(f"corpus:{name}" for name in corpora)]
     done = subprocess.run([sys.executable, "-m", __name__, *words, "--", *config], stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
@@ -154,7 +149,7 @@ def made(project: Project, config: Sequence[str], *, encoders: Sequence[str] = (
 def main(words: Sequence[str]) -> int:
     """Make what the words before `--` name, with the settings behind it; return the exit code of an error."""
     names, config = words[: words.index("--")], words[words.index("--") + 1 :]
-    project = cached_project(config)
+    project = cached_project(config, checks=False)  # who asks has checked it
     work = cache_folder() / "work"
     try:
         with only_one(work / "steps"):

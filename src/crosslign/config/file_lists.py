@@ -42,8 +42,13 @@ def _read(path: Path, shown: Path) -> YamlFile:
     return YamlFile(shown, rows, lines)
 
 
-def with_listed_files(root: Path, sources: Mapping[str, Any]) -> dict[str, Any]:
+def with_listed_files(root: Path, sources: Mapping[str, Any], *, checks: bool = True) -> dict[str, Any]:
     """Replace `files_from: some.csv` (name, sha256, bytes and others) by the files that the CSV lists; empty fields are not known.
+
+    Args:
+        root: the project's folder.
+        sources: entries by id.
+        checks: as `load_project` takes it.
 
     Raises:
         InputError: the CSV cannot be read, or a row is no file of the catalog; or a source has two files of one name.
@@ -53,7 +58,8 @@ def with_listed_files(root: Path, sources: Mapping[str, Any]) -> dict[str, Any]:
         filled[name] = {key: value for key, value in entry.items() if key != "files_from"}
         if "files_from" in entry:
             listed = _read(own_or_catalog(root / entry["files_from"], entry["files_from"]), Path(entry["files_from"]))
-            check(listed, SCHEMAS, "common", "files")
+            if checks:
+                check(listed, SCHEMAS, "common", "files")
             filled[name]["files"] = listed.content
         names = [file["name"] for file in filled[name].get("files", [])]
         if len(set(names)) < len(names):

@@ -80,7 +80,8 @@ def _settings(loader: _Loader, given: Mapping[str, Any] | None) -> dict[str, Any
     """Return the settings, checked and filled up; those of the project's config.yaml where none are given."""
     if given is None:
         return read_settings([loader.root / "config" / "config.yaml"], {})
-    check(YamlFile(Path(SETTINGS), dict(given), {}), loader.schemas, "config")
+    if loader.checks:
+        check(YamlFile(Path(SETTINGS), dict(given), {}), loader.schemas, "config")
     return {**DEFAULTS, **given}
 
 
@@ -190,7 +191,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None, *, checks: 
     joined, paper_of, entries = _join_papers(loader, settings, corpora["corpora"])
     joined["tables"] = with_rows(plugins, joined, encoders["encoders"])
     stand_in = scale["sources"] == "stand_in"
-    sources = with_listed_files(loader.root, {**corpora["sources"], **encoders["sources"]})
+    sources = with_listed_files(loader.root, {**corpora["sources"], **encoders["sources"]}, checks=checks)
     known = {"sources": dict(sources), "corpora": dict(entries), "encoders": encoders["encoders"], "tasks": dict(tasks["tasks"])}
     _join_pairs(loader, joined, paper_of, known)
     sources, entries = with_heads(_own_folders(loader.root, known["sources"]), known["corpora"], stand_in=stand_in)

@@ -111,7 +111,6 @@ def use_plugins(root: Path, folders: Sequence[str]) -> list[Plugin]:
     Raises:
         InputError: a folder that is no plugin, or what its file or its modules have wrong.
     """
-    schemas_of.cache_clear()
     use_modules({})
     extend_options({})
     layers.use_files({})
@@ -122,13 +121,13 @@ def use_plugins(root: Path, folders: Sequence[str]) -> list[Plugin]:
         plugin = _read(folder, where)
         _check_name(root, plugin, found)
         found[plugin.name] = plugin
-    known = {seam: dict(schema["properties"]) for seam, schema in schemas_of(SCHEMAS)["options"]["$defs"].items() if seam in SEAMS}
-    modules = [(plugin, *module) for plugin in found.values() for module in plugin.modules()]
-    use_modules({f"crosslign.{SEAMS[seam]}.{name}": path.absolute() for _, seam, name, path in modules})
-    for plugin, seam, name, path in modules:
-        _check_module(plugin, seam, name, path, known[seam])
-        known[seam][name] = plugin.file.content["options"][seam][name]
-    extend_options(known if modules else {})
+    if modules := [(plugin, *module) for plugin in found.values() for module in plugin.modules()]:
+        known = {seam: dict(schema["properties"]) for seam, schema in schemas_of(SCHEMAS)["options"]["$defs"].items() if seam in SEAMS}
+        use_modules({f"crosslign.{SEAMS[seam]}.{name}": path.absolute() for _, seam, name, path in modules})
+        for plugin, seam, name, path in modules:
+            _check_module(plugin, seam, name, path, known[seam])
+            known[seam][name] = plugin.file.content["options"][seam][name]
+        extend_options(known)
     layers.use_files({plugin.name: plugin.file for plugin in found.values()})
     return list(found.values())
 

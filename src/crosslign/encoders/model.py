@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -114,6 +115,16 @@ class Member(nn.Module):
     def pad(self) -> int:
         """Id of the padding token."""
         return int(self.tokenizer.pad_token_id or 0)
+
+    @cached_property
+    def block_weights(self) -> int:
+        """Weights that a token is multiplied by in all blocks: matrices but those of embeddings and of the pooler."""
+        found = {}
+        for name, module in self.backbone.named_modules():
+            if isinstance(module, nn.Embedding) or name.startswith("pooler"):
+                continue
+            found.update({id(p): p.numel() for p in module.parameters(recurse=False) if p.ndim == 2})
+        return sum(found.values())
 
     def copied(self) -> Member:
         """Return a copy with weights of its own and the same tokenizer."""

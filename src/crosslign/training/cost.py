@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from torch import nn
 
 from crosslign.encoders.model import Member
 from crosslign.encoders.tokens import Ids
@@ -35,17 +34,8 @@ class Cost:
 
     def __add__(self, other: Cost) -> Cost:
         """Return both together."""
-        return Cost(*(own + more for own, more in zip(asdict(self).values(), asdict(other).values(), strict=True)))
-
-
-def block_weights(member: Member) -> int:
-    """Return the weights that a token is multiplied by in all blocks: matrices but those of embeddings and of the pooler."""
-    found = {}
-    for name, module in member.backbone.named_modules():
-        if isinstance(module, nn.Embedding) or name.startswith("pooler"):
-            continue
-        found.update({id(p): p.numel() for p in module.parameters(recurse=False) if p.ndim == 2})
-    return sum(found.values())
+        with_gradient = self.tokens_with_gradient + other.tokens_with_gradient
+        return Cost(self.sentences + other.sentences, self.tokens + other.tokens, with_gradient, self.flops + other.flops)
 
 
 def cost_of(member: Member, ids: Sequence[Ids], blocks: int, gradient: bool) -> Cost:
@@ -61,7 +51,7 @@ def cost_of(member: Member, ids: Sequence[Ids], blocks: int, gradient: bool) -> 
         gradient: whether a backward pass follows.
     """
     lengths = np.fromiter((len(one) for one in ids), np.float64, len(ids))
-    weights = block_weights(member) * blocks / member.blocks
+    weights = member.block_weights * blocks / member.blocks
     flops = float((2 * lengths * weights + 4 * lengths**2 * member.dimension * blocks).sum())
     tokens = int(lengths.sum())
     return Cost(len(ids), tokens, tokens if gradient else 0, flops * (WITH_GRADIENT if gradient else 1))
