@@ -1,4 +1,5 @@
-"""Apple's GPUs (`mps`), where `CROSSLIGN_DEVICE=mps` asks for them, and what they lack: float64, and copies that a host may wait for.
+"""What devices can: products in bf16 on CPUs; and Apple's GPUs (`mps`), where `CROSSLIGN_DEVICE=mps` asks for them, and what they lack:
+float64, and copies that a host may wait for.
 
 CUDA's devices are used by whoever is shown some (`crosslign.jobs.leases`); Apple's are never leased, and nothing of this project has run on
 one yet: so they are asked for. Searches stay on the CPU, whose exact scores are float64.
@@ -6,7 +7,9 @@ one yet: so they are asked for. Searches stay on the CPU, whose exact scores are
 
 from __future__ import annotations
 
+import logging
 import os
+from functools import cache
 from typing import TYPE_CHECKING
 
 from crosslign.errors import InputError, ResourceError
@@ -18,6 +21,29 @@ VARIABLE = "CROSSLIGN_DEVICE"
 APPLE = "mps"
 FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
 """Lets torch compute on the CPU what it has no operation for on Apple's devices; read when torch is loaded."""
+
+
+log = logging.getLogger(__name__)
+
+
+@cache
+def computed_in(precision: str, device: str) -> str:
+    """Return the precision that products of matrices have on a device: fp32 in the place of bf16 on a CPU that oneDNN has no kernels for.
+
+    Such CPUs, of x86 those without AVX-512, take 65 times as long for a product in bf16 as in fp32 (docs/training.md). Warns once.
+
+    Args:
+        precision: fp32, bf16 or fp16.
+        device: type of torch's device.
+    """
+    if precision != "bf16" or device != "cpu":
+        return precision
+    import torch
+
+    if torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported():  # type: ignore[no-untyped-call]
+        return precision
+    log.warning("this CPU multiplies no bf16: fp32 instead")
+    return "fp32"
 
 
 def apple_gpu() -> bool:

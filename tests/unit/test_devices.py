@@ -35,6 +35,7 @@ def test_apples_gpu_trains_in_fp32_where_it_is_asked_for(apple, monkeypatch):
     accelerator.start_accelerator("bf16")
     assert (made["cpu"], made["mixed_precision"]) == (False, "no")
     monkeypatch.delenv("CROSSLIGN_DEVICE")
+    monkeypatch.setattr(accelerator, "computed_in", lambda precision, device: precision)  # a CPU with products in bf16
     accelerator.start_accelerator("bf16")
     assert (made["cpu"], made["mixed_precision"]) == (True, "bf16")
 
@@ -81,3 +82,14 @@ def test_on_macos_faiss_and_torch_compute_with_one_thread_each(monkeypatch):
     finally:
         faiss.omp_set_num_threads(before[0])
         torch.set_num_threads(before[1])
+
+
+@pytest.mark.parametrize(("has_kernels", "found"), [(True, "bf16"), (False, "fp32")])
+def test_a_cpu_without_products_in_bf16_computes_in_fp32_and_says_so(monkeypatch, caplog, has_kernels, found):
+    devices.computed_in.cache_clear()
+    monkeypatch.setattr(torch.ops.mkldnn, "_is_mkldnn_bf16_supported", lambda: has_kernels)
+    assert devices.computed_in("bf16", "cpu") == found
+    assert devices.computed_in("bf16", "cuda") == "bf16"
+    assert devices.computed_in("fp16", "cpu") == "fp16"
+    assert [record.levelname for record in caplog.records] == ["WARNING"] * (not has_kernels)
+    devices.computed_in.cache_clear()

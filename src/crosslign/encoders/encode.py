@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from crosslign.devices import computed_in
 from crosslign.encoders.ahead import one_ahead
 from crosslign.encoders.model import Backbone, Member, Model
 from crosslign.encoders.packed.inference import PackedBackbone, supported
@@ -127,7 +128,7 @@ def _encode_member(
 ) -> Matrix:
     """Encode tokenised sentences; a budget that memory lowered is kept for later calls."""
     lengths = np.fromiter((len(ids) for ids in tokens.ids), np.int64, len(tokens.ids))
-    precision = readout.get("precision", "fp32")
+    precision = computed_in(readout.get("precision", "fp32"), model.device.type)
     backbone: Backbone | None = None
     if supported(member.backbone, precision):
         blocks = member.blocks_read(readout["pooling"], readout.get("layer", -1))

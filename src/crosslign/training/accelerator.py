@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from crosslign.devices import apple_gpu
+from crosslign.devices import apple_gpu, computed_in
 from crosslign.memory import keep_freed_memory
 
 PRECISIONS = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
@@ -28,7 +28,8 @@ def own_device() -> list[int]:
 def start_accelerator(precision: str) -> Any:
     """Return `accelerate`'s Accelerator: device, autocast, ranks and the gradient scaler of fp16.
 
-    Without a GPU fp16 becomes bf16, with a warning: CPUs have no fp16 training. On Apple's every precision becomes fp32.
+    Without a GPU fp16 becomes bf16, with a warning: CPUs have no fp16 training. On Apple's every precision becomes fp32, and on CPUs
+    without products in bf16 this one.
     """
     from accelerate import Accelerator
     from accelerate.state import AcceleratorState
@@ -41,6 +42,7 @@ def start_accelerator(precision: str) -> Any:
     if precision == "fp16" and not gpu:
         log.warning("no GPU: training in bf16 instead of fp16")
         precision = "bf16"
+    precision = computed_in(precision, "cuda" if gpu else "mps" if apple else "cpu")
     AcceleratorState._reset_state()  # one process may train twice, in two precisions
     if not gpu:
         keep_freed_memory()

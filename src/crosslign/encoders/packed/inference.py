@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional
 
+from crosslign.devices import computed_in
 from crosslign.encoders.packed.packing import TYPES, Packed, is_plain
 
 WRITTEN_OUT = 96
@@ -32,7 +33,7 @@ def supported(backbone: nn.Module, precision: str) -> bool:
     if precision not in TYPES or weight.device.type != "cpu" or weight.dtype != torch.float32 or not is_plain(backbone):
         return False
     ready = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")  # type: ignore[no-untyped-call]
-    return ready and (precision == "fp32" or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported()))
+    return ready and computed_in(precision, "cpu") == precision
 
 
 def _linear(dtype: torch.dtype, tokens: int, parts: Sequence[nn.Linear], gelu: bool = False) -> Callable[[Tensor], Tensor]:
