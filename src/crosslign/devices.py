@@ -1,8 +1,8 @@
-"""What devices can: products in bf16 on CPUs; and Apple's GPUs (`mps`), where `CROSSLIGN_DEVICE=mps` asks for them, and what they lack:
-float64, and copies that a host may wait for.
+"""What devices can: products in bf16 on CPUs, and Apple's GPUs (`mps`), where `CROSSLIGN_DEVICE=mps` asks for them.
 
-CUDA's devices are used by whoever is shown some (`crosslign.jobs.leases`); Apple's are never leased, and nothing of this project has run on
-one yet: so they are asked for. Searches stay on the CPU, whose exact scores are float64.
+Apple's lack float64, and copies that a host may wait for. CUDA's devices are used by whoever is shown some (`crosslign.jobs.leases`);
+Apple's are never leased, and nothing of this project has run on one yet: so they are asked for. Searches stay on the CPU, whose exact
+scores are float64.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -275,23 +275,35 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
     }
 
 
+def layout_of(resolved: Mapping[str, Any]) -> dict[str, Any]:
+    """Return how a resolved table prints its numbers; its columns may say otherwise."""
+    return {"decimals": 1, "scale_by": 100, **resolved.get("print", {})}
+
+
+def scores_behind(cell: Mapping[str, Any]) -> list[str]:
+    """Return the score files that a resolved cell reads, those of its parts included, relative to `{results}`."""
+    return [*cell.get("scores", []), *(score for part in cell.get("parts", []) for score in scores_behind(part))]
+
+
+def resamples_behind(project: Project, scores: Iterable[str]) -> set[Path]:
+    """Return the resamples of score files that must be there; scores of another group may have come without."""
+    results = project.paths.results
+    tested = {resamples_path(results / score): origin_files(results, score) for score in scores}
+    return {path for path, foreign in tested.items() if path.exists() or not foreign}
+
+
 @remembered
 def table_scores(project: Project, table: str) -> list[Path]:
     """Return every score file that a table reads, sorted, and the resamples where it tests differences.
 
     Scores of another group may have come without resamples; their cells are then not tested.
     """
-    resolved = resolve_table(project, table)
-    cells = [cell for row in resolved["cells"] for cell in row]
-    cells += [part for cell in cells for part in cell.get("parts", [])]
-    results, scores = project.paths.results, {score for cell in cells for score in cell.get("scores", [])}
+    resolved, layout = resolve_table(project, table), layout_of(resolve_table(project, table))
+    scores = {score for row in resolved["cells"] for cell in row for score in scores_behind(cell)}
     counts = {project.paths.counts(table)} if any(resolved.get("spent", ())) else set()
-    resamples: set[Path] = set()
-    layout = resolved.get("print", {})
-    if layout.get("significance") == "paired_bootstrap" or layout.get("ties"):
-        tested = {resamples_path(results / score): origin_files(results, score) for score in scores}
-        resamples = {path for path, foreign in tested.items() if path.exists() or not foreign}
-    return sorted({results / score for score in scores} | resamples | counts)
+    compared = layout.get("significance") == "paired_bootstrap" or layout.get("ties")
+    resamples = resamples_behind(project, scores) if compared else set()
+    return sorted({project.paths.results / score for score in scores} | resamples | counts)
 
 
 def _words(entry: Mapping[str, Any]) -> dict[str, str]:

@@ -6,12 +6,11 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.cells import resolve_table
-from crosslign.config.project import Project
+from crosslign.config.cells import layout_of, resamples_behind, resolve_table, scores_behind
+from crosslign.config.project import Project, remembered
 from crosslign.config.targets import covered
 from crosslign.config.yaml_files import YamlFile, where_of
 from crosslign.errors import InputError
-from crosslign.paths import resamples_path
 from crosslign.registry import nearest
 
 KINDS = ("own", "equal")
@@ -41,11 +40,6 @@ def _whole(resolved: Mapping[str, Any], row: int, column: int) -> dict[str, Any]
     return {"parts": [_whole(resolved, row, labels.index(label)) for label in cell["mean_of"]]}
 
 
-def score_files(cell: Mapping[str, Any]) -> list[str]:
-    """Return the score files below a resolved cell, relative to `{results}`."""
-    return [*cell.get("scores", ()), *(file for part in cell.get("parts", ()) for file in score_files(part))]
-
-
 def reason_of(cell: Mapping[str, Any]) -> str:
     """Return why a resolved cell, or a part of it, is not run; empty where all of it is."""
     if "parts" in cell:
@@ -60,21 +54,21 @@ def _compared(project: Project, asked: Mapping[str, Any]) -> dict[str, Any]:
         return {"table": name, "reason": f"the table {name} is not among this run's papers"}
     resolved = resolve_table(project, name)
     columns = _columns(resolved, asked["columns"])
-    lower = resolved["columns"][columns[0]].get("better") == "lower"
-    found: dict[str, Any] = {"table": name, "columns": asked["columns"], "places": columns, "sign": -1 if lower else 1}
-    scales = [resolved["columns"][at].get("scale_by", resolved.get("print", {}).get("scale_by", 100)) for at in columns]
-    found["scale_by"] = scales[0]
+    first = resolved["columns"][columns[0]]
+    found: dict[str, Any] = {"table": name, "columns": asked["columns"], "places": columns}
+    found |= {"sign": -1 if first.get("better") == "lower" else 1, "scale_by": first.get("scale_by", layout_of(resolved)["scale_by"])}
     for side in ("better", "worse"):
         at = _row(resolved, asked[side])[0]
         found[side] = {"row": resolved["rows"][at]["label"], "place": at, "cells": [_whole(resolved, at, column) for column in columns]}
     cells = [*found["better"]["cells"], *found["worse"]["cells"]]
     reason = next(filter(None, map(reason_of, cells)), "")
-    files = [project.paths.results / file for cell in cells for file in score_files(cell)]
+    files = [project.paths.results / file for cell in cells for file in scores_behind(cell)]
     if not reason and name not in covered(project)[0] and not all(path.exists() for path in files):
         reason = f"the table {name} is not among this run's targets"
     return {**found, **({"reason": reason} if reason else {})}
 
 
+@remembered
 def resolve_claims(project: Project) -> list[dict[str, Any]]:
     """Return the claims of all papers of a run, in the order of their files, each comparison with its cells."""
     return [
@@ -85,13 +79,13 @@ def resolve_claims(project: Project) -> list[dict[str, Any]]:
 
 def claim_scores(project: Project) -> list[Path]:
     """Return the score files that verdicts read, with their resamples, sorted."""
-    files: set[Path] = set()
+    scores: set[str] = set()
     for claim in resolve_claims(project):
         for kind in filter(claim.__contains__, KINDS):
             if "reason" not in claim[kind]:
                 cells = [*claim[kind]["better"]["cells"], *claim[kind]["worse"]["cells"]]
-                files |= {project.paths.results / file for cell in cells for file in score_files(cell)}
-    return sorted(files | set(map(resamples_path, files)))
+                scores.update(score for cell in cells for score in scores_behind(cell))
+    return sorted({project.paths.results / score for score in scores} | resamples_behind(project, scores))
 
 
 def check_claims(project: Project, files: Mapping[str, YamlFile]) -> None:

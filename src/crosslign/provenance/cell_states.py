@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.cells import scores_behind
 from crosslign.errors import InputError
 from crosslign.files.lineage import read_lineage
 from crosslign.files.sheets import read_csv
 from crosslign.files.walk import files_below
 from crosslign.provenance.artefact_states import MISSING, STALE, TOUCHED, WHOLE, Finding
 from crosslign.reporting.cell import Cell
-from crosslign.reporting.values import fill_cells, scores_behind
+from crosslign.reporting.values import fill_cells
 
 CLOSE = 1e-12
 """How far a cell may lie from what its scores give, as a share of it: the rounding of a mean."""

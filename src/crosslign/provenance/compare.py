@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from crosslign.config.cells import layout_of, scores_behind
 from crosslign.console import as_columns
 from crosslign.errors import InputError, printable
 from crosslign.files.lineage import FOLDERS, lineage_path, sidecar_if_there
@@ -17,7 +18,7 @@ from crosslign.provenance.causes import OTHER_CODE, Causes, changed_keys, other_
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.layout import full_name
 from crosslign.reporting.significance import LEVEL, Reader, holm, paired_bootstrap, resamples_of, resamples_reader
-from crosslign.reporting.values import cell_parts, fill_cell, fill_cells, layout_of, records_of, run_values, scores_behind
+from crosslign.reporting.values import cell_parts, fill_cell, fill_cells, records_of, run_values
 
 PAIRED, SEEDS, INTERVALS = "paired", "seeds", "intervals"
 LEGEND = {

@@ -13,7 +13,7 @@ from typing import Any
 
 from ruamel.yaml import YAML
 
-from crosslign.config.cells import resolve_table
+from crosslign.config.cells import layout_of, resolve_table
 from crosslign.config.project import Project
 from crosslign.errors import InputError, printable
 from crosslign.files.lineage import code_of
@@ -23,7 +23,7 @@ from crosslign.registry import nearest
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.layout import full_name, notes_at, unique_names
 from crosslign.reporting.published import Figure, published_of
-from crosslign.reporting.values import cell_or_gap, cell_parts, cell_value, layout_of
+from crosslign.reporting.values import cell_or_gap, cell_parts, cell_value
 
 WIDTH = 118
 OF_RECORD = (

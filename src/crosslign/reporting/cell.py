@@ -74,6 +74,11 @@ class Cell:
         return any(record.get("status") == "collapsed" for leaf in self.leaves for record in leaf.records)
 
     @property
+    def trained(self) -> bool:
+        """Whether a run behind it has a seed."""
+        return any(record.get("seed") is not None for leaf in self.leaves for record in leaf.records)
+
+    @property
     def leaves(self) -> list[Cell]:
         """The cells that hold the records: those that an average was made of, else this one."""
         return [leaf for part in self.parts for leaf in part.leaves] or [self]

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import math
 import statistics
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from crosslign.files import write_text
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.formats import markdown_escape, templates
 from crosslign.reporting.published import Published, read_published
-from crosslign.reporting.significance import resamples_of, resamples_reader
+from crosslign.reporting.significance import Reader, resamples_of, resamples_reader
 from crosslign.reporting.ties import Row, degrees_of
 from crosslign.reporting.values import fill_cell, mean_cell, run_values
 
@@ -62,8 +63,15 @@ def _side(compared: Mapping[str, Any], side: str, results: Path) -> Cell:
     return mean_cell([fill_cell(cell, results) for cell in compared[side]["cells"]], "one of its columns")
 
 
-def judge(compared: Mapping[str, Any], results: Path, seed: int = 42) -> Verdict:
-    """Return the verdict on one comparison, as `crosslign.config.claims.resolve_claims` gives it."""
+def judge(compared: Mapping[str, Any], results: Path, seed: int = 42, read: Reader | None = None) -> Verdict:
+    """Return the verdict on one comparison, as `crosslign.config.claims.resolve_claims` gives it.
+
+    Args:
+        compared: the comparison.
+        results: the `{results}` folder.
+        seed: of the draws of seeds.
+        read: reads resamples; one for several comparisons opens each file once.
+    """
     from scipy.stats import t
 
     if "reason" in compared:
@@ -77,7 +85,7 @@ def judge(compared: Mapping[str, Any], results: Path, seed: int = 42) -> Verdict
     scale, sign = compared["scale_by"], compared["sign"]
     files = tuple(dict.fromkeys(file for cell in cells for leaf in cell.leaves for file in leaf.score_files))
     better, worse = (scale * (cell.ours or 0.0) for cell in cells)
-    read = resamples_reader()
+    read = read or resamples_reader()
     drawn = [resamples_of(cell, results, read) for cell in cells]
     if drawn[0] is None or drawn[1] is None or drawn[0].shape[1] != drawn[1].shape[1]:
         return Verdict(UNDECIDED, better, worse, sign * (better - worse), note="a score has no resamples", files=files)
@@ -88,8 +96,7 @@ def judge(compared: Mapping[str, Any], results: Path, seed: int = 42) -> Verdict
     smallest = scale * float(t.ppf(0.975, degrees_of(rows[0], rows[1], variance))) * math.sqrt(variance)
     difference = sign * (better - worse)
     found = SUPPORTED if difference > smallest else REFUTED if difference < -smallest else UNDECIDED
-    trained = [any(record.get("seed") is not None for leaf in cell.leaves for record in leaf.records) for cell in cells]
-    alone = any(made and len(row.runs) < 2 for made, row in zip(trained, rows, strict=True))
+    alone = any(cell.trained and len(row.runs) < 2 for cell, row in zip(cells, rows, strict=True))
     note = "one seed: its deviation over seeds is not known" if alone else ""
     return Verdict(found, better, worse, difference, difference - smallest, difference + smallest, smallest, note, files)
 
@@ -105,19 +112,19 @@ def _figure(figures: Published, table: Mapping[str, Any], row: int, column: int)
     return None if None in found else statistics.fmean(one for one in found if one is not None)
 
 
-def published_difference(claim: Mapping[str, Any], tables: Mapping[str, Any], printed: Path) -> float | None:
+def published_difference(claim: Mapping[str, Any], tables: Mapping[str, Any], figures_of: Callable[[str], Published]) -> float | None:
     """Return what a paper prints for a claim, better less worse, as it declares it or from the printed figures of its table's cells.
 
     Args:
         claim: as `resolve_claims` gives it.
         tables: entries of the project's tables.
-        printed: folder of the published figures.
+        figures_of: gives the published figures of a table.
     """
     if "published" in claim or "places" not in claim.get("own", {}):
         return claim.get("published")
     own = claim["own"]
     table = tables[own["table"]]
-    figures = read_published(printed, table.get("published_from", own["table"]))
+    figures = figures_of(table.get("published_from", own["table"]))
     sides = []
     for side in ("better", "worse"):
         numbers = [_figure(figures, table, own[side]["place"], at) for at in own["places"]]
@@ -129,11 +136,12 @@ def published_difference(claim: Mapping[str, Any], tables: Mapping[str, Any], pr
 
 def ledger(claims: Sequence[Mapping[str, Any]], tables: Mapping[str, Any], results: Path, printed: Path) -> list[dict[str, Any]]:
     """Return a line for each comparison of each claim; arguments as those of the functions above."""
-    lines = []
+    lines, read = [], resamples_reader()
+    figures_of = functools.cache(functools.partial(read_published, printed))
     for claim in claims:
-        published = published_difference(claim, tables, printed)
+        published = published_difference(claim, tables, figures_of)
         for kind in filter(claim.__contains__, KINDS):
-            own, verdict = claim[kind], judge(claim[kind], results)
+            own, verdict = claim[kind], judge(claim[kind], results, read=read)
             lines.append({"claim": claim, "kind": kind, "compared": own, "published": published, "verdict": verdict})
     return lines
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.baselines import baseline_words, named_rows
-from crosslign.config.cells import ONLY_PUBLISHED
+from crosslign.config.cells import ONLY_PUBLISHED, layout_of
 from crosslign.errors import printable
 from crosslign.files.lineage import heads_of, licences_of
 from crosslign.reporting.budget import budget_note
 from crosslign.reporting.cell import Cell, Grid
 from crosslign.reporting.published import published_of
 from crosslign.reporting.ties import tie_notes
-from crosslign.reporting.values import fill_grid, layout_of
+from crosslign.reporting.values import fill_grid
 
 DASH, MINUS = "–", "−"
 NON_COMMERCIAL = re.compile(r"non-?commercial|\bNC\b|-NC-", re.IGNORECASE)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.cells import scores_behind
 from crosslign.console import number_of
 from crosslign.errors import printable
 from crosslign.files import write_text
@@ -19,7 +20,6 @@ from crosslign.reporting.layout import PrintedTable, lay_out
 from crosslign.reporting.readings import from_paper, seen
 from crosslign.reporting.run_records import Lineages, of_kind, stage_times, system_costs
 from crosslign.reporting.stage_graph import stage_graph
-from crosslign.reporting.values import scores_behind
 
 
 def filter_steps(lineages: Lineages) -> list[dict[str, Any]]:

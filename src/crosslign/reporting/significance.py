@@ -71,7 +71,7 @@ def resamples_reader() -> Reader:
     return read
 
 
-def _over_seeds(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+def over_seeds(values: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Return for each resample the mean over seeds drawn with replacement: [r] from [seeds, r]."""
     seeds, resamples = values.shape
     if seeds == 1:
@@ -94,7 +94,7 @@ def paired_bootstrap(system: np.ndarray, baseline: np.ndarray, seed: int = 42) -
     if system.shape[1] != baseline.shape[1] or not system.shape[1]:
         return None
     rng = np.random.default_rng(seed)
-    difference = _over_seeds(system, rng) - _over_seeds(baseline, rng)
+    difference = over_seeds(system, rng) - over_seeds(baseline, rng)
     found = difference[~np.isnan(difference)]
     if 2 * len(found) < len(difference):
         return None

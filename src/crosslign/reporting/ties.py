@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from crosslign.config.cells import layout_of
 from crosslign.reporting.cell import Cell, Grid
-from crosslign.reporting.significance import LEVEL, ROUNDING, holm, resamples_of, resamples_reader
+from crosslign.reporting.significance import LEVEL, ROUNDING, holm, over_seeds, resamples_of, resamples_reader
 from crosslign.reporting.values import run_values
 
 NO_TIES = "{}: ties are not judged, since {}."
@@ -58,11 +59,10 @@ class Row:
 
     def drawn(self, rng: np.random.Generator) -> np.ndarray:
         """Return the mean over seeds drawn with replacement in each resample, widened for their small number: float64 [r]."""
-        seeds, resamples = self.resamples.shape
-        whole = self.resamples.mean(0)
+        taken, seeds = over_seeds(self.resamples, rng), len(self.resamples)
         if seeds == 1:
-            return np.asarray(whole)
-        taken = np.take_along_axis(self.resamples, rng.integers(0, seeds, (seeds, resamples)), 0).mean(0)
+            return taken
+        whole = self.resamples.mean(0)
         return np.asarray(whole + (taken - whole) * math.sqrt(seeds / (seeds - 1)))
 
 
@@ -150,8 +150,7 @@ def _row_of(cell: Cell, resamples: np.ndarray | None) -> Row | str:
     runs = np.asarray(run_values(cell), dtype=np.float64)
     if resamples is None or len(resamples) != len(runs):
         return "a score has no resamples"
-    trained = any(record.get("seed") is not None for leaf in cell.leaves for record in leaf.records)
-    return "a trained row has one seed alone" if trained and len(runs) < 2 else Row(runs, resamples)
+    return "a trained row has one seed alone" if cell.trained and len(runs) < 2 else Row(runs, resamples)
 
 
 def tie_notes(resolved: Mapping[str, Any], grid: Grid, results: Path, names: Sequence[str]) -> list[str]:
@@ -163,7 +162,7 @@ def tie_notes(resolved: Mapping[str, Any], grid: Grid, results: Path, names: Seq
         results: the `{results}` folder.
         names: of its rows.
     """
-    layout = {"decimals": 1, "scale_by": 100, **resolved.get("print", {})}
+    layout = layout_of(resolved)
     if not layout.get("ties"):
         return []
     notes, read = [], resamples_reader()
