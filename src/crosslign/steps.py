@@ -116,8 +116,10 @@ class Steps:
         entry = project.corpora[corpus]
         files = graph.own_files(project, entry)
         references, parts = graph.corpus_references(project, corpus), graph.evaluation_parts(project, corpus)
-        for other in [*references, *parts]:
+        for _, other in graph.made_of(project, "corpus", corpus):
             self.corpus(project, other)
+        for model, (file, _) in graph.model_files(project, entry).items():
+            self.fetch(project, model, [file])
         if files:
             self.fetch(project, entry["source"], list(files))
         inputs = named_inputs(**({"files": list(files.values())} if files else {}), references=references, parts=parts)

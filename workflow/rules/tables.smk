@@ -144,7 +144,7 @@ rule write_claims:
     localrule: True
     threads: 1
     resources:
-        **needs("write_overview"),
+        **needs("write_claims"),
     params:
         **versioned("write_claims", lambda w: claims_recipe(project)),
         published=lambda w: str(PRINTED),

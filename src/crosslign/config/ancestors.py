@@ -19,6 +19,7 @@ Models = Callable[[str], Iterable[str]]
 def _sources(project: Project, entry: Mapping[str, Any]) -> Iterator[Path]:
     """Yield downloads that an entry reads, and the sentences that synthetic data of them are written from."""
     yield from graph.own_files(project, entry).values()
+    yield from (path for _, path in graph.model_files(project, entry).values())
     if project.stand_in and "stand_in" in project.sources.get(entry.get("source", ""), {}):
         yield from graph.source_paths(project, "written").values()
 

@@ -158,10 +158,15 @@ def own_files(project: Project, entry: Mapping[str, Any]) -> dict[str, Path]:
     return {name: paths[name] for name in file_names(project.sources[entry["source"]], entry)}
 
 
+def model_files(project: Project, entry: Mapping[str, Any]) -> dict[str, tuple[str, Path]]:
+    """Return the models that an entry's filters read, each the first file of its source: its name and path, by the source."""
+    return {name: next(iter(source_paths(project, name).items())) for name in filter_models(entry, project.sources)}
+
+
 def corpus_references(project: Project, corpus: str) -> dict[str, Path]:
     """Return the other corpora that a corpus is derived from or filtered against, by id, and its filters' models, by their source."""
     entry = project.corpora[corpus]
-    models = {name: next(iter(source_paths(project, name).values())) for name in filter_models(entry, project.sources)}
+    models = {name: path for name, (_, path) in model_files(project, entry).items()}
     return {**{name: corpus_path(project, name) for name in [*entry.get("from", []), *filter_corpora(entry)]}, **models}
 
 

@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 
 from crosslign.config.cells import figure_inputs, table_scores
-from crosslign.config.graph import corpus_references, evaluation_parts, examples_inputs, score_inputs
+from crosslign.config.graph import examples_inputs, made_of, score_inputs
 from crosslign.config.loads import large_sets
 from crosslign.config.project import Project
 from crosslign.config.resources import Need, job_need, most, search_threads
@@ -129,14 +129,16 @@ class Groups:
         jobs = [_Job((name,), self._need(rule, **{wildcard: name}), levels[name]) for name in behind]
         return iter(sorted(jobs, key=lambda job: (job.level, job.need.runtime, job.key)))
 
+    def _corpora_behind(self, name: str) -> list[str]:
+        return [other for _, other in made_of(self._project, "corpus", name)]
+
     def _corpora(self) -> Iterator[_Job]:
         names = [name for name, entry in self._project.corpora.items() if entry["kind"] != "evaluation"]
-        return self._by_level("build_corpus", {name: list(corpus_references(self._project, name)) for name in names}, "corpus")
+        return self._by_level("build_corpus", {name: self._corpora_behind(name) for name in names}, "corpus")
 
     def _evaluations(self) -> Iterator[_Job]:
         names = [name for name, entry in self._project.corpora.items() if entry["kind"] == "evaluation"]
-        behind = {name: [*corpus_references(self._project, name), *evaluation_parts(self._project, name)] for name in names}
-        return self._by_level("build_evaluation", behind, "corpus")
+        return self._by_level("build_evaluation", {name: self._corpora_behind(name) for name in names}, "corpus")
 
     def _examples(self) -> Iterator[_Job]:
         behind = {name: list(examples_inputs(self._project, name)["others"]) for name in self._project.examples}

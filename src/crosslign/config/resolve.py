@@ -137,11 +137,10 @@ def budget_share(project: Project) -> float:
     return float(project.scale["limits"].get("budget_share", 1.0))
 
 
-def _limited(recipe: dict[str, Any], scale: Mapping[str, Any]) -> dict[str, Any]:
-    limits = scale["limits"]
-    train = recipe["train"]
+def _limited(recipe: dict[str, Any], project: Project) -> dict[str, Any]:
+    scale, limits, train = project.scale, project.scale["limits"], recipe["train"]
     if "budget" in train:
-        train["budget"] *= limits.get("budget_share", 1.0)
+        train["budget"] *= budget_share(project)
     elif "steps" in limits:
         train["steps"] = min(limits["steps"], train.get("steps", limits["steps"]))
         train["warmup_steps"] = min(train["warmup_steps"], limits["steps"] // 4)
@@ -189,7 +188,7 @@ def resolve(project: Project, system: str, seed: int) -> dict[str, Any]:
     for term in recipe["terms"]:
         drawn = seeded_id(term["examples"], seed)
         term["examples"] = drawn if drawn in project.examples else term["examples"]
-    return _limited(recipe, project.scale)
+    return _limited(recipe, project)
 
 
 def run_recipe(project: Project, run: str) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.catalog import file_names, local_file, source_kind
-from crosslign.config.graph import Node, ancestors, own_files, source_file
-from crosslign.config.project import Project, filter_models, remembered
+from crosslign.config.graph import Node, ancestors, model_files, own_files, source_file
+from crosslign.config.project import Project, remembered
 from crosslign.errors import InputError
 from crosslign.files.home import with_home
 from crosslign.files.mirrors import mirrored
@@ -30,8 +30,7 @@ class Uses:
                 entry: Mapping[str, Any] = entries[user]
                 for file in own_files(self.project, entry):
                     yield entry["source"], file, user, entry.get("access", "open")
-                for model in filter_models(entry, self.project.sources):
-                    yield model, self.project.sources[model]["files"][0]["name"], user, "open"
+                yield from ((model, file, user, "open") for model, (file, _) in model_files(self.project, entry).items())
 
 
 def uses(project: Project, nodes: Iterable[Node]) -> Uses:

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from crosslign.console import as_columns
-from crosslign.mining.calibration import choose
 
 SHOWN = 8
 """Thresholds of the curve that are shown, about."""
@@ -44,14 +43,12 @@ def _limits(calibration: Mapping[str, Any], chosen: Mapping[str, Any], precision
         )
 
 
-def calibration_lines(
-    calibration: Mapping[str, Any], precision: float | None, recall: float | None, threshold: float | None
-) -> Iterator[str]:
+def calibration_lines(calibration: Mapping[str, Any], precision: float | None, threshold: float | None) -> Iterator[str]:
     """Yield what is expected of the pairs by threshold, of those above the chosen one, and what cannot be told.
 
     Args:
         calibration: record of `calibrate`.
-        precision, recall: what was asked for, if anything.
+        precision: what was asked for, if anything.
         threshold: of the pairs that were kept; None where all were.
     """
     plants, records = calibration["plants"], calibration["curve"]
@@ -64,7 +61,7 @@ def calibration_lines(
     rows = [(f"{row['threshold']:.4f}", f"{row['pairs']:,}", _share(row["precision"]), _share(row["recall"])) for row in _spread(records)]
     head = ("score ≥", "pairs", "precision (95 %)", "recall (95 %)")
     yield from ("  " + line for line in as_columns([head, *rows], right=(0, 1, 2, 3)))
-    chosen = (choose(records, precision=precision, recall=recall) if precision or recall else None) or _at(records, threshold)
+    chosen = _at(records, threshold)
     yield (
         f"expected of the {chosen['pairs']:,} pairs from {chosen['threshold']:.4f} on: precision {_share(chosen['precision'])}, "
         f"recall {_share(chosen['recall'])}"

@@ -9,7 +9,7 @@ from itertools import groupby
 from typing import Any
 
 from crosslign.config.catalog import file_names
-from crosslign.config.pairs import FILTERS, FLORES, TATOEBA
+from crosslign.config.pairs import FILTERS, FLORES, LONGEST, MOST, TATOEBA, WEIGHT
 from crosslign.config.project import Project
 from crosslign.console import as_columns, bytes_text
 from crosslign.corpora.sources.opus import catalogued
@@ -221,7 +221,7 @@ def _too_little(project: Project, pair: str, direct: list[Text], by_english: Map
 
 def steps_of(plan: Plan) -> int:
     """Return the optimiser steps of one pass over what is trained on, within bounds."""
-    rows = sum(min(text.sentences, 200_000) for text in plan.taken)
+    rows = sum(min(text.sentences, MOST) for text in plan.taken)
     return max(FEWEST_STEPS, min(MOST_STEPS, rows // BATCH))
 
 
@@ -261,8 +261,8 @@ def file_text(plan: Plan, encoder: str, steps: int) -> str:
         ((rule, options),) = step.items()
         lines.append(f"  - {rule}: {{{', '.join(f'{key}: {value}' for key, value in options.items())}}}")
     lines += [
-        "most: 200000",
-        "english: {corpus: simcse_wiki_head, weight: 0.1}",
+        f"most: {MOST}",
+        f"english: {{corpus: simcse_wiki_head, weight: {WEIGHT}}}",
         "evaluations:  # their sentences are kept out of training",
     ]
     lines += [f"  {kind}: [{', '.join(dict.fromkeys(codes))}]" for kind, codes in plan.evaluations.items()] or []
@@ -272,6 +272,6 @@ def file_text(plan: Plan, encoder: str, steps: int) -> str:
         "lost:",
         '  - {label: "STS17 en-en (Spearman)", task: sts17_tracks, subset: en-en, metric: spearman}',
         '  - {label: "Tatoeba, six languages→en", task: tatoeba_six, subset: avg, metric: accuracy, direction: xx2en}',
-        f"train: {{steps: {steps}, batch: {BATCH}, learning_rate: 1e-4, temperature: 0.05, max_length: 64, seeds: [42]}}",
+        f"train: {{steps: {steps}, batch: {BATCH}, learning_rate: 1e-4, temperature: 0.05, max_length: {LONGEST}, seeds: [42]}}",
     ]
     return "\n".join(lines) + "\n"

@@ -55,7 +55,7 @@ def _said(recipe: Mapping[str, Any], sides: Mapping[str, tuple[Path, Path]], pai
     if counts["threshold"] is not None:
         yield f"{counts['above_threshold']:,} of {number_of(counts['pairs'], 'pair')} above the threshold ({counts['threshold']})"
     if calibration:
-        yield from calibration_lines(read_json(calibration), recipe.get("precision"), recipe.get("recall"), counts["threshold"])
+        yield from calibration_lines(read_json(calibration), recipe.get("precision"), counts["threshold"])
     yield from summary_lines(pairs)
 
 
