@@ -20,6 +20,7 @@ def project(first, tmp_path_factory):
     folder = shutil.copytree(first.folder, tmp_path_factory.mktemp("longer") / "project", symlinks=True)
     made = SlurmProject(folder)
     made.edit("config/scales/quick.yaml", "steps: 8", f"steps: {STEPS}")
+    made.edit("config/scales/quick.yaml", "batch: 16", "batch: 2")  # its few rows last for eight times the steps
     made.edit("config/scales/quick.yaml", "every: 4", f"every: {STEPS}")
     return made
 
