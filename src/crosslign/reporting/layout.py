@@ -13,7 +13,7 @@ from crosslign.config.baselines import baseline_words, named_rows
 from crosslign.config.cells import ONLY_PUBLISHED, layout_of
 from crosslign.errors import printable
 from crosslign.files.lineage import heads_of, licences_of
-from crosslign.reporting.budget import budget_note
+from crosslign.reporting.budget import budget_note, tuning_note
 from crosslign.reporting.cell import Cell, Grid
 from crosslign.reporting.published import published_of
 from crosslign.reporting.ties import tie_notes
@@ -303,7 +303,8 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
     footnotes += [("", HEADS.format("; ".join(map(one_line, heads))))] if (heads := heads_of(_behind(grid, results))) else []
     footnotes += [("", ERRATA)] if any("ERRATA" in text for _, text in footnotes) else []
     baseline = one_line(baseline_words(resolved["rows"]))
-    footnotes += [("", note)] if (note := one_line(budget_note(resolved, results))) else []
+    notes_of_cost = (budget_note(resolved, results), tuning_note(resolved, results))
+    footnotes += [("", one_line(note)) for note in notes_of_cost if note]
     footnotes += [("", one_line(note)) for note in tie_notes(resolved, grid, results, names)]
     footnotes += _verdicts(rows, str(layout.get("significance", "")), baseline)
     return PrintedTable(
