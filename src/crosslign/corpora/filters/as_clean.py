@@ -114,11 +114,8 @@ class AsClean(Filter):
         """Yield each measure of a batch with its values, NaN where a row has none."""
         sides = [side for side in batch.own_columns if side.there.any()]
         for side in sides:
-            found = {
-                "letters": self._letters.share(side),
-                "script": self._scripts.share(side),
-                "language": self._language.score(side.texts, side.langs),
-            }
+            language = self._language.score(side.texts, side.langs).round(6)  # lingua adds up in any order: the last bits are chance
+            found = {"letters": self._letters.share(side), "script": self._scripts.share(side), "language": language}
             for lang in sorted({lang for lang in side.langs if lang is not None}):
                 mine = side.there & side.by_language(lang.__eq__)
                 for kind, values in found.items():
