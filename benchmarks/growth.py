@@ -3,10 +3,10 @@
 Each stage runs at three sizes, a factor of three apart, in a process of its own: corpora of the mirror's real sentence pairs (copies
 behind numbers) through the catalog's filters, training sets of them, and the search of mined pairs over random vectors. Figures are
 processor time less that of a tiny size, and peak memory; of corpora, time is that of a small sample and memory that of one of half the
-rows (without `language_id`, which holds no rows), as the one grows with what is read and the other with what is drawn. The slope is that of log over log. The extrapolation goes along
-the straight line through the two larger sizes, or by the power of the slope where that is above 1.1. A declared figure falls short where
-it is below 1.2 times the extrapolated one; or above 10 times it, and an hour or 4 GB above it. Prints a table in Markdown and, as its
-last line, how many lines fall short. It takes some ten minutes of processor time.
+rows (without `language_id`, which holds no rows), as the one grows with what is read and the other with what is drawn. The slope is
+that of log over log. The extrapolation goes along the straight line through the two larger sizes, or by the power of the slope where
+that is above 1.1. A declared figure falls short where it is below 1.2 times the extrapolated one; or above 10 times it, and an hour or
+4 GB above it. Prints a table in Markdown and, as its last line, how many lines fall short. It takes some ten minutes of processor time.
 
     python benchmarks/growth.py --pairs 40000
 """
