@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import string
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,12 +14,12 @@ from crosslign.errors import printable
 from crosslign.files.lineage import heads_of, licences_of
 from crosslign.reporting.budget import budget_note
 from crosslign.reporting.cell import Cell, Grid
+from crosslign.reporting.licences import NON_COMMERCIAL
 from crosslign.reporting.published import published_of
 from crosslign.reporting.ties import tie_notes
 from crosslign.reporting.values import fill_grid
 
 DASH, MINUS = "–", "−"
-NON_COMMERCIAL = re.compile(r"non-?commercial|\bNC\b|-NC-", re.IGNORECASE)
 APART = "95 % interval lies wholly {} that of {}."
 REDUCED = (
     "Scale {} is reduced: less data (notes name the full sizes), smaller encoders, fewer steps; "
