@@ -190,7 +190,6 @@ if workflow.is_main_process:
     )
 
 paths = project.paths
-LIMITS = project.scale["limits"]
 COVERED_TABLES, COVERED_FIGURES = covered(project)
 LARGE_SETS = large_sets(project)
 

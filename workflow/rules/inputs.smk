@@ -123,11 +123,7 @@ def model_recipe(wildcards):
 
 
 def examples_recipe(wildcards):
-    return {
-        "examples": wildcards.examples,
-        "entry": project.examples[wildcards.examples],
-        "limit": LIMITS.get("example_rows"),
-    }
+    return graph.examples_recipe(project, wildcards.examples)
 
 
 def view_inputs(wildcards):

@@ -69,6 +69,7 @@ def made_of(project: Project, kind: str, name: str) -> tuple[Node, ...]:
             entry = project.examples[name]
             corpora = [*entry.get("from", []), *entry.get("decontaminate", [])]
             others = [("examples", other) for other in entry.get("of", [])]
+            others += [("encoder", encoder) for encoder in teachers(project, name)]
         case "encoder":
             corpora = project.encoders[name].get("prune", {}).get("corpora", [])
         case "run":
@@ -191,13 +192,28 @@ def view_inputs(project: Project, view: str) -> dict[str, Path]:
 
 
 def examples_inputs(project: Project, examples: str) -> dict[str, dict[str, Path]]:
-    """Return what a training set reads: `corpora`, `evaluations` (texts to keep out) and `others` (example sets)."""
+    """Return what a training set reads: `corpora`, `evaluations` (texts to keep out), `others` (example sets) and its `teacher`."""
     entry = project.examples[examples]
     return {
         "corpora": {name: corpus_path(project, name) for name in entry.get("from", [])},
         "evaluations": {name: project.paths.evaluation(name, "texts") for name in entry.get("decontaminate", [])},
         "others": {name: project.paths.examples(name) for name in entry.get("of", [])},
+        "teacher": {name: project.paths.encoder(name) for name in teachers(project, examples)},
     }
+
+
+def teachers(project: Project, examples: str) -> list[str]:
+    """Return the encoder that teaches a training set, as this scale has it; none where its entry names none."""
+    entry = project.examples[examples]
+    return [encoder_at_scale(project, entry["teacher"])] if "teacher" in entry else []
+
+
+def examples_recipe(project: Project, examples: str) -> dict[str, Any]:
+    """Return the recipe of building a training set; a teacher gives its vectors in fp32, as long as they come."""
+    recipe = {"examples": examples, "entry": project.examples[examples], "limit": project.scale["limits"].get("example_rows")}
+    for encoder in teachers(project, examples):
+        recipe["readout"] = {**readout_entry(project, project.encoders[encoder]["readout"]), "normalise": False, "precision": "fp32"}
+    return recipe
 
 
 def base_members(project: Project, recipe: Mapping[str, Any]) -> dict[str, Path]:

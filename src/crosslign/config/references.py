@@ -77,6 +77,8 @@ def _data_uses(project: Project) -> Iterator[Use]:
             yield file, ("examples", name, "decontaminate"), "evaluation corpus", corpus
         for other in entry.get("of", []):
             yield file, ("examples", name, "of"), "examples", other
+        if "teacher" in entry:
+            yield file, ("examples", name, "teacher"), "encoder", entry["teacher"]
 
 
 def _system_uses(project: Project) -> Iterator[Use]:

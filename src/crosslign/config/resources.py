@@ -43,7 +43,7 @@ BUSY_TOKENISING_MB = 20.0
 BUSY_MB = 200.0
 """A corpus' own files, as published, from which on worker processes earn more than their start takes."""
 FILTER_PROCESSES = 4
-REMEMBERING = ("exact_duplicate", "near_duplicate", "not_near")
+REMEMBERING = ("as_clean", "exact_duplicate", "near_duplicate", "not_near")
 """Filters that worker processes cannot take over: they remember rows."""
 IN_MEMORY = ("build_examples",)
 """Rules whose memory grows with their rows, whose numbers they hold: they ask for what they need, however much."""
