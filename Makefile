@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: apertium triton demo methods contest contest-full mirror test test-all test-ci test-unit test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short test-deploy \
+.PHONY: apertium triton demo methods contest contest-full mirror docs test test-all test-ci test-unit test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short test-deploy \
 	test-faults test-faults-workflow test-repeat test-fuzz golden soak soak-short lint format bench gpu release clean help
 
 help:
@@ -14,6 +14,7 @@ help:
 	@echo "make contest     build the table of the contest at equal budget from parallel text; contest-full: all of them (docs/contest.md)"
 	@echo "make golden      keep small results of what has a new version, or none yet (docs/trust.md)"
 	@echo "make mirror      score multilingual-e5-small on every real set of the mirror (docs/mirror.md)"
+	@echo "make docs        build the documentation site into site/"
 	@echo "make test        run the test suite"
 	@echo "make test-gpu    run the part of it that is about GPUs, on the machine's own or else on a pretend one"
 	@echo "make test-all    run it with the faults of whole runs, the papers' tables, the cluster and the short soak, two parts at a time"
@@ -60,6 +61,11 @@ contest-full: $(VENV)/.installed
 
 mirror: $(VENV)/.installed
 	$(SNAKEMAKE) --config 'papers=[mirror]' 'targets=[mirror_sets,mirror_geometry]'
+
+# Strictly: a link or an anchor that leads nowhere ends it. Nothing is fetched, neither here nor by whoever reads the pages.
+docs: $(VENV)/.installed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The site: site/index.html ($(BIN)/mkdocs serve shows it with its search)"
 
 # Two at once, one process each: together they take two cores. Their output comes when each is done.
 test: $(VENV)/.installed

@@ -17,7 +17,8 @@ from crosslign.planning.graph import read_graph
 from crosslign.planning.simulation import Task, longest_path, simulate
 from crosslign.planning.times import tasks_of
 
-PAPERS = ["msimcse", "moco_bert", "scl", "mpcl", "emma_x"]
+PAPERS = ["msimcse", "moco_bert", "scl", "mpcl", "emma_x", "anchors"]
+"""Those of config/paper.yaml."""
 CORES, JOBS, START_SECONDS = 64, 200, 30.0
 
 

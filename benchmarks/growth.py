@@ -3,10 +3,10 @@
 Each stage runs at three sizes, a factor of three apart, in a process of its own: corpora of the mirror's real sentence pairs (copies
 behind numbers) through the catalog's filters, training sets of them, and the search of mined pairs over random vectors. Figures are
 processor time less that of a tiny size, and peak memory; of corpora, time is that of a small sample and memory that of one of half the
-rows, as the one grows with what is read and the other with what is drawn. The slope is that of log over log. The extrapolation goes along
-the straight line through the two larger sizes, or by the power of the slope where that is above 1.1. A declared figure falls short where
-it is below 1.2 times the extrapolated one; or above 10 times it, and an hour or 4 GB above it. Prints a table in Markdown and, as its
-last line, how many lines fall short. It takes some ten minutes.
+rows (without `language_id`, which holds no rows), as the one grows with what is read and the other with what is drawn. The slope is
+that of log over log. The extrapolation goes along the straight line through the two larger sizes, or by the power of the slope where
+that is above 1.1. A declared figure falls short where it is below 1.2 times the extrapolated one; or above 10 times it, and an hour or
+4 GB above it. Prints a table in Markdown and, as its last line, how many lines fall short. It takes some ten minutes of processor time.
 
     python benchmarks/growth.py --pairs 40000
 """
@@ -65,8 +65,8 @@ CASES = (
 )
 
 
-def corpus(folder: Path, name: str, size: str, mono: bool, sample: int) -> None:
-    """Build a corpus by the filters of one of the catalog, a sample drawn as there."""
+def corpus(folder: Path, name: str, size: str, mono: bool, sample: int, without: str) -> None:
+    """Build a corpus by the filters of one of the catalog, all but one of them, a sample drawn as there."""
     from crosslign.config.load import load_project
     from crosslign.corpora.build import build_corpus
 
@@ -74,7 +74,8 @@ def corpus(folder: Path, name: str, size: str, mono: bool, sample: int) -> None:
     langs = list(LANGS[1:] if mono else LANGS)
     files = {f"{size}.de": folder / f"{size}.de"} if mono else sides(folder, size)
     reader, kind = ("text_lines", "mono") if mono else ("moses", "bitext")
-    entry = {"kind": kind, "reader": reader, "langs": langs, "filters": project.corpora[name]["filters"], "sample": sample}
+    filters = [step for step in project.corpora[name]["filters"] if without not in step]
+    entry = {"kind": kind, "reader": reader, "langs": langs, "filters": filters, "sample": sample}
     build_corpus("c", entry, files, {}, folder / f"{size}.{kind}.parquet")
 
 
@@ -107,10 +108,10 @@ def search(sentences: int) -> None:
 
 
 def work(stage: str, folder: Path, entry: str, size: str) -> None:
-    """Do what a measured command does; `corpus:5000` draws so many rows."""
+    """Do what a measured command does; `corpus:5000:length` draws so many rows and leaves that filter out."""
     if stage.startswith(("corpus", "mono")):
-        kind, _, sample = stage.partition(":")
-        corpus(folder, entry, size, kind == "mono", int(sample))
+        kind, sample, without = stage.split(":")
+        corpus(folder, entry, size, kind == "mono", int(sample), without)
     elif stage == "search":
         search(int(size))
     else:
@@ -142,19 +143,19 @@ def megabytes(case: Case, folder: Path, name: str) -> float:
 def measures(case: Case, folder: Path, pairs: int, load: Any) -> list[Measured]:
     """Run a stage at its sizes and return its time in minutes and its memory in MB."""
     if case.stage == "search":
-        names = [str(round(2 * math.sqrt(pairs * factor * 100))) for factor in FACTORS]
+        names = [str(round(2 * math.sqrt(pairs * factor * 1000))) for factor in FACTORS]
         sizes, tiny = [float(name) ** 2 for name in names], "200"
     else:
         names, tiny = [str(factor) for factor in FACTORS], TINY
         sizes = [megabytes(case, folder, name) for name in names]
     drawn = case.stage in ("corpus", "mono")
-    stage = f"{case.stage}:{FEW}" if drawn else case.stage
+    stage = f"{case.stage}:{FEW}:" if drawn else case.stage
     start, *costs = (cost_of(stage, folder, case.entry, name) for name in (tiny, *names))
     scale = load.dimension / DIMENSION / 8 if case.stage == "search" else 1.0  # eight threads, and the dimensions of the encoder
     minutes = [max(cost.processor - start.processor, 0.01) * scale / 60 for cost in costs]
     found = [Measured("min", sizes, minutes, float(getattr(load, case.size)))]
     if drawn:
-        costs = [cost_of(f"{case.stage}:{pairs * factor // 2}", folder, case.entry, str(factor)) for factor in FACTORS]
+        costs = [cost_of(f"{case.stage}:{pairs * factor // 2}:language_id", folder, case.entry, str(factor)) for factor in FACTORS]
         return [*found, Measured("MB", [size / 2 for size in sizes], [cost.memory for cost in costs], load.text_mb)]
     if case.stage == "search":
         return found

@@ -49,7 +49,7 @@ class Block:
         self._storages, self._key = storages, key
 
     def __del__(self):
-        if self._storages is memory._storages:  # else it is of a device that is gone
+        if memory is not None and self._storages is memory._storages:  # else it is of a device, or a process, that is gone
             memory.free(self._key)
 
 

@@ -62,13 +62,19 @@ def tasks_of(project: Project, graph: Graph, means: Mapping[str, float]) -> dict
 
 def wall_lines(project: Project, graph: Graph, tasks: Mapping[str, Task], gpus: int, cores: int) -> Iterator[str]:
     """Yield how long the run takes on a machine or cluster, and the longest chain of jobs with what takes long in it."""
+    if chain := [*chain_lines(graph, tasks)]:
+        devices = f"{number_of(gpus, 'GPU')} and " if project.gpus else ""
+        took = simulate(tasks, max(gpus, project.gpus), cores, QUEUE).seconds
+        yield f"about {duration(took)} on {devices}{number_of(cores, 'core')}, downloads at {DOWNLOADED_MB_A_SECOND:.0f} MB/s; simulated"
+        yield from chain
+
+
+def chain_lines(graph: Graph, tasks: Mapping[str, Task]) -> Iterator[str]:
+    """Yield the longest chain of jobs that are to run, and what takes long in it; nothing where no job is."""
     chain = longest_path(tasks)
     least = sum(tasks[name].seconds for name in chain)
     if not least:
         return
-    devices = f"{number_of(gpus, 'GPU')} and " if project.gpus else ""
-    took = simulate(tasks, max(gpus, project.gpus), cores, QUEUE).seconds
-    yield f"about {duration(took)} on {devices}{number_of(cores, 'core')}, downloads at {DOWNLOADED_MB_A_SECOND:.0f} MB/s; simulated"
     yield f"critical path: {duration(least)}, however many there are:"
     named = partial(_named, graph)
     yield from (f"  {named(name)}  {duration(tasks[name].seconds)}" for name in chain if tasks[name].seconds >= SHORTEST * least)

@@ -11,7 +11,8 @@ import pytest
 from project_copy import copy_project
 from ruamel.yaml import YAML
 
-from crosslign.cli.commands import plan
+from crosslign.cli import dry_run
+from crosslign.cli.commands import status
 from crosslign.cli.main import main
 from crosslign.config.data_plan import FileNeed
 from crosslign.config.load import load_project
@@ -116,6 +117,17 @@ def test_the_page_of_costs_has_what_a_plan_prints(tmp_path, capsys, asked):
     assert rows == own
 
 
+@pytest.mark.long
+def test_the_page_of_clusters_has_the_totals_that_a_plan_prints(tmp_path, capsys):
+    folder = copy_project(tmp_path / "project")
+    assert main(["plan", "--directory", str(folder), "--configfile", str(folder / "config" / "paper.yaml"), "--gpus", "8"]) == 0
+    said = capsys.readouterr().out
+    (total,) = (line for line in said.splitlines() if "GPU-hours" in line)
+    jobs = sum(int(number) for number in re.findall(r"^  \w+ +(\d+) +\d+", said, flags=re.MULTILINE))
+    page = (ROOT / "docs" / "cluster.md").read_text(encoding="utf-8")
+    assert f"{jobs:,} jobs: `{total}`" in page
+
+
 def test_the_page_of_costs_has_every_table_of_the_papers():
     page = (ROOT / "docs" / "one-paper-table.md").read_text(encoding="utf-8")
     papers = YAML(typ="safe").load(ROOT / "config" / "paper.yaml")["papers"]
@@ -166,7 +178,7 @@ def test_what_snakemake_says_against_a_plan_is_told_wherever_it_prints_it(tmp_pa
     said = (
         f"import sys; print('Using workflow specific profile x', file=sys.stderr); print('Missing input files: a.txt', file=sys.{stream})"
     )
-    monkeypatch.setattr(plan, "_snakemake", lambda *_: subprocess.Popen([sys.executable, "-c", f"{said}; sys.exit(1)"], **PIPES))
+    monkeypatch.setattr(dry_run, "_snakemake", lambda *_: subprocess.Popen([sys.executable, "-c", f"{said}; sys.exit(1)"], **PIPES))
     assert main(["plan", "--directory", str(ROOT), "--config", "scale=quick"]) == 2
     assert "Snakemake cannot plan this; Missing input files: a.txt" in capsys.readouterr().err
 
@@ -286,6 +298,15 @@ def test_files_of_a_plan_say_where_they_come_from(project):
     assert "by hand        1 file   size unknown\n    t: 1 file, size unknown, research, -> data; used by d" in text
     assert "      put there: y.txt\n      ask them" in text
     assert "nothing to run: everything is there" in text
+
+
+def test_status_tells_the_chain_of_jobs_that_is_left(project, monkeypatch, capsys):
+    monkeypatch.setattr(status, "jobs_as_dot", lambda args: DOT.replace("bucc", "bucc2018_training"))
+    asked = ["status", str(project.paths.results), "--left", "--directory", str(ROOT), "--config", "papers=[msimcse]", "targets=[all]"]
+    assert main(asked) == 0
+    said = capsys.readouterr().out
+    assert "left: 2 jobs\ncritical path: " in said  # the training set is there, as DOT has it
+    assert "  train_system MS-E-s42  12 min 00 s\n  embed_large MS-E-s42  " in said  # 0.2 hours, as the recipe declares
 
 
 def test_status_of_nothing_is_an_error(tmp_path, capsys):

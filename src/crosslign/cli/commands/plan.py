@@ -3,17 +3,11 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
-import time
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 
 from crosslign.cli import COMMANDS
+from crosslign.cli.dry_run import jobs_as_dot
 from crosslign.cli.project import project_arguments, read_project
-from crosslign.durations import duration
-from crosslign.errors import InputError
-
-PATIENCE_SECONDS = 10.0
 
 
 def _count(text: str) -> int:
@@ -59,7 +53,7 @@ class Plan:
         if args.files:
             print(files_csv(needs), end="")
             return 0
-        graph = read_graph(_dag(args))
+        graph = read_graph(jobs_as_dot(args))
         done, targets = means(project), {"all", *target_names(project)}
         if args.tables:
             print(tables_text(project, graph, done))
@@ -68,39 +62,3 @@ class Plan:
         to_run, cached = (counts(graph, targets, to_run) for to_run in (True, False))
         print(plan_text(project, to_run, cached, costly(graph), needs, wall, args.gpus))
         return 0
-
-
-def _snakemake(args: Namespace) -> subprocess.Popen[str]:
-    """Let Snakemake find the jobs of the configuration that the arguments name."""
-    # A profile that the shell names ($SNAKEMAKE_PROFILE) brings a configuration of its own, which this plan is not of.
-    command = [sys.executable, "-m", "snakemake", "--dag", "dot", "--cores", "all", "--profile", "none"]
-    command += ["--configfile", str(args.configfile.resolve())] if args.configfile else []
-    command += ["--config", *args.config] if args.config else []
-    return subprocess.Popen(command, cwd=args.directory, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-def _dag(args: Namespace) -> str:
-    """Return the graph of jobs as Snakemake prints it; say meanwhile that it is looked for.
-
-    Raises:
-        InputError: Snakemake refuses the configuration; says why.
-    """
-    process, start = _snakemake(args), time.monotonic()
-    print("finding the jobs (half a minute for all five papers) ...", end="", file=sys.stderr, flush=True)
-    while True:
-        try:
-            out, err = process.communicate(timeout=PATIENCE_SECONDS)
-            break
-        except subprocess.TimeoutExpired:
-            print(f" {duration(time.monotonic() - start)} ...", end="", file=sys.stderr, flush=True)
-    print(f" {duration(time.monotonic() - start)}", file=sys.stderr)
-    if process.returncode:  # its own reasons it prints to the one stream or to the other
-        raise InputError("Snakemake cannot plan this", where=str(args.directory), why=complaint(out + err))
-    return out
-
-
-def complaint(said: str) -> str:
-    """Return what is wrong, of all that a dry run that failed says: our own line of it, else Snakemake's last ones."""
-    lines = [line.strip() for line in said.splitlines() if line.strip() and not line.startswith("Using workflow specific profile")]
-    own = [line.removeprefix("error: ") for line in lines if line.startswith("error: ")]
-    return own[-1] if own else " ".join(lines[-3:])

@@ -7,27 +7,33 @@ from datetime import datetime
 from pathlib import Path
 
 from crosslign.cli import COMMANDS
+from crosslign.cli.dry_run import jobs_as_dot
 from crosslign.cli.project import project_arguments, read_project, results_folder
 from crosslign.config.project import Project
+from crosslign.console import number_of
 from crosslign.errors import InputError
 
 
 @COMMANDS.register()
 class Status:
-    """Prints finished jobs, their time and peak memory by rule, from the benchmark files that `plan` reads, too, and Slurm's queue."""
+    """Prints finished jobs, their time and peak memory by rule, from the benchmark files that `plan` reads, too, and Slurm's queue.
+
+    Where asked for, it finds the jobs that are left, as `plan` does.
+    """
 
     help = "show what finished jobs took, and how those stand that are on Slurm"
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare the folder."""
         parser.add_argument("results", type=Path, nargs="?", help="results with their scale (default: those of the configuration)")
+        parser.add_argument("--left", action="store_true", help="say what is left: jobs that have not ended, and the longest chain of them")
         project_arguments(parser)
 
     def run(self, args: Namespace) -> int:
         """Print the costs.
 
         Raises:
-            InputError: nothing has finished there.
+            InputError: nothing has finished there; or Snakemake refuses the configuration whose jobs are left.
         """
         from crosslign.planning.plan import status_text
         from crosslign.planning.used import used_lines, uses
@@ -37,12 +43,26 @@ class Status:
         results = results_folder(args)
         if not (results / "benchmarks").is_dir():
             raise InputError("no finished job here", where=str(results), do=NOT_BUILT)
-        print(status_text(results, self._project(args)))
+        project = self._project(args)
+        print(status_text(results, project))
         print("\n".join(used_lines(uses(results))))
         record = args.directory / RECORD
         if record.is_file() and (runs := record.read_text(encoding="utf-8").split()):
             print("\n".join(queue_lines(runs, datetime.now())))
+        if args.left:
+            print("\n".join(self._left(project or read_project(args), args)))
         return 0
+
+    def _left(self, project: Project, args: Namespace) -> list[str]:
+        """Return lines on the jobs that have not ended: their number, and the longest chain of them; one that runs counts as a whole."""
+        from crosslign.config.targets import target_names
+        from crosslign.planning.graph import counts, read_graph
+        from crosslign.planning.plan import means
+        from crosslign.planning.times import chain_lines, tasks_of
+
+        graph = read_graph(jobs_as_dot(args))
+        left = counts(graph, {"all", *target_names(project)}, to_run=True)
+        return [f"left: {number_of(sum(left.values()), 'job')}", *chain_lines(graph, tasks_of(project, graph, means(project)))]
 
     def _project(self, args: Namespace) -> Project | None:
         """Return the configuration that made these results; the name and place of a folder that was given say which it was."""
