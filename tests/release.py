@@ -34,10 +34,16 @@ COMMANDS = (
     (["list", "objectives"], 0, "multi_positive_infonce"),
     (["doctor"], None, "python"),
     (["mine", "a.txt", "b.txt", "--config", "scale=quick", "--allow-tiny"], 0, "pairs.tsv"),
-    (["plan"], 2, "no project here"),
-    (["status"], 2, "no project here"),
+    (["new", "objective", "my_loss"], 0, "my_loss/my_loss.py"),
     (["verify", "results/laptop"], 2, "no results here"),
-)
+    (["diff", "results/one", "results/other"], 2, "no scores here"),
+    (["mteb", "results/laptop", "out"], 2, "no scores here"),
+    *(
+        (words.split(), 2, "no project here")
+        for words in ("plan", "status", "verify", "claims", "coverage", "rehearse", "crate quickstart", "explain quickstart row column",
+                      "card QS-P", "push QS-P lab/name", "pair de-hsb", "mine verses", "doctor --sources")
+    ),
+)  # fmt: skip
 """What the library does with no project: words, exit code (None where it depends on the machine), a piece of its output."""
 
 

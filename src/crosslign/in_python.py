@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -13,8 +12,8 @@ import pandas as pd
 import torch
 
 from crosslign.cli.commands.list import listed
-from crosslign.cli.project import read_project
 from crosslign.config import graph
+from crosslign.config.load import project_in
 from crosslign.config.project import Project
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.resolve import encoder_at_scale, readout_name, role_readout
@@ -296,5 +295,4 @@ def table(name: str, directory: str | Path = ".", configfile: str | Path | None 
     Raises:
         InputError: no such table, or a score file is missing; names it, and the target to run.
     """
-    over = None if configfile is None else Path(configfile)
-    return frames.table(read_project(Namespace(directory=Path(directory), configfile=over, config=list(config))), name)
+    return frames.table(project_in(Path(directory), list(config), None if configfile is None else Path(configfile)), name)

@@ -15,10 +15,9 @@ from typing import Any
 
 from crosslign.config import graph
 from crosslign.config.catalog import hints_text
-from crosslign.config.load import load_project
+from crosslign.config.load import project_in
 from crosslign.config.project import Project
 from crosslign.config.resources import STAND_IN_RULE
-from crosslign.config.settings import own_file, parsed, read_settings
 from crosslign.config.versions import job_versions
 from crosslign.errors import CrosslignError, InputError, NetworkError, ResourceError
 from crosslign.jobs.alone import only_one
@@ -34,20 +33,14 @@ def cache_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "crosslign"
 
 
-def cached_project(config: Sequence[str] = (), *, checks: bool = True) -> Project:
+def cached_project(
+    config: Sequence[str] = (), folder: Path | None = None, configfile: Path | None = None, *, checks: bool = True
+) -> Project:
     """Return the catalog with the cache as its folder of results; entries of a `config/` in the working directory are read over it.
 
-    Args:
-        config: `KEY=VALUE` that override settings, as Snakemake takes them.
-        checks: as `load_project` takes it.
-
-    Raises:
-        InputError: an unknown setting, or a wrong entry.
+    `folder` stands in the working directory's place; arguments and errors are those of `project_in`.
     """
-    folder = Path.cwd()
-    given = [override.partition("=") for override in (*config, f"results={cache_folder()}", "papers=[quickstart]")]
-    settings = read_settings([*filter(Path.exists, [own_file(folder, folder)])], parsed([(key, value) for key, _, value in given]))
-    return load_project(folder, settings, checks=checks)
+    return project_in(folder or Path.cwd(), [*config, f"results={cache_folder()}", "papers=[quickstart]"], configfile, checks=checks)
 
 
 @dataclass

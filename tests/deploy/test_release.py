@@ -8,6 +8,7 @@ import pytest
 import release
 from project_copy import ROOT, environment
 
+from crosslign.cli import COMMANDS
 from crosslign.version import __version__
 
 pytestmark = pytest.mark.skipif(not (ROOT / ".git").exists(), reason="a release is built from what git knows")
@@ -40,6 +41,10 @@ def test_a_wheel_of_too_much_and_of_too_little_is_none(built, tmp_path):
     assert "wheel: tests/test_one.py is in it" in said
 
 
+def test_each_command_is_typed_in_the_empty_folder():
+    assert {words[0] for words, _, _ in release.COMMANDS} == {"--version", *COMMANDS.names()}
+
+
 @pytest.mark.timeout(3600)  # the packages of the lock are a gigabyte
 @pytest.mark.parametrize("locked", [False, pytest.param(True, marks=pytest.mark.long)], ids=["borrowed", "locked"])
 def test_the_wheel_stands_alone_in_an_empty_folder(built, tmp_path, locked):
@@ -49,6 +54,7 @@ def test_the_wheel_stands_alone_in_an_empty_folder(built, tmp_path, locked):
         "a.txt",
         "b.txt",
         "cache",
+        "my_loss",
         "pairs.tsv",
         "pairs.tsv.lineage.json",
     ]

@@ -186,7 +186,11 @@ def test_everybody_reads_it_only_where_that_was_said(hub, results, capsys):
 
 @pytest.mark.parametrize(
     ("licences", "said"),
-    [([], "lineage names none"), (["MIT", "not stated: for research"], "of its data and encoders: not stated: for research")],
+    [
+        ([], "lineage names none"),
+        (["MIT", "not stated: for research"], "of its data and encoders: not stated: for research"),
+        (["MIT; unknown"], "of its data and encoders: unknown"),  # a pair's file that names none
+    ],
 )
 def test_what_has_no_licence_is_not_pushed(hub, tmp_path, tiny_encoder, capsys, licences, said):
     assert push(trained(tmp_path / "laptop", tiny_encoder, licences)) == 2

@@ -6,9 +6,9 @@ import shlex
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from crosslign.config.load import load_project
+from crosslign.config.load import project_in
 from crosslign.config.project import Project
-from crosslign.config.settings import own_file, parsed, read_settings
+from crosslign.config.settings import own_file
 from crosslign.errors import InputError
 
 
@@ -33,16 +33,7 @@ def read_project(args: Namespace, needed: bool = True) -> Project:
     if needed and not file.exists():
         do = "Run this in a checkout of crosslign, or name its folder: --directory"
         raise InputError("no project here", where=str(file), why="the command reads a project's configuration", do=do)
-    overrides = [override.partition("=") for override in args.config]
-    for key, equals, _ in overrides:
-        if not equals:
-            do = "Write KEY=VALUE; what is no setting stands before --config, or behind `--`"
-            raise InputError(f"--config {key!r} has no value", do=do)
-    over = [args.configfile] if args.configfile else []
-    settings = read_settings([*filter(Path.exists, [file]), *over], parsed([(key, value) for key, _, value in overrides]))
-    if args.directory.resolve() != Path.cwd():
-        settings["results"] = str(args.directory / settings["results"])
-    return load_project(args.directory, settings)
+    return project_in(args.directory, args.config, args.configfile)
 
 
 def results_folder(args: Namespace) -> Path:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,11 @@ from crosslign.config.recipes import check_recipes
 from crosslign.config.references import check_references
 from crosslign.config.schema import SCHEMAS, check
 from crosslign.config.seeded import with_seeded_examples
-from crosslign.config.settings import DEFAULTS, SETTINGS, read_settings
+from crosslign.config.settings import DEFAULTS, SETTINGS, own_file, parsed, read_settings
 from crosslign.config.sizes import renamed, sized, with_dependants
 from crosslign.config.templates import expand
+from crosslign.config.trial_checks import check_tuning
+from crosslign.config.trials import with_trials
 from crosslign.config.yaml_files import YamlFile
 from crosslign.errors import InputError
 from crosslign.files.home import with_home
@@ -216,8 +218,33 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None, *, checks: 
         check_names(project, loader.files)
         check_references(project, loader.files)
         check_recipes(project, loader.files, loader.schemas)
+        check_tuning(project, loader.files, loader.schemas)
         check_checkpoints(project, loader.files)
         check_asked(project, loader.files)
         check_claims(project, loader.files)
         check_mining(project)
-    return with_seeded_examples(project)
+    return with_seeded_examples(with_trials(project))
+
+
+def project_in(folder: Path, overrides: Sequence[str] = (), configfile: Path | None = None, *, checks: bool = True) -> Project:
+    """Return the project of a folder as the workflow reads it there; without a configuration of its own, the catalog.
+
+    Args:
+        folder: working directory of the workflow; a relative folder of results lies below it.
+        overrides: `KEY=VALUE`, as Snakemake takes them.
+        configfile: configuration file to lay over the folder's own.
+        checks: as `load_project` takes it.
+
+    Raises:
+        InputError: a word that is no `KEY=VALUE`, an unknown setting, or a wrong entry.
+    """
+    pairs = [override.partition("=") for override in overrides]
+    for key, equals, _ in pairs:
+        if not equals:
+            do = "Write KEY=VALUE; what is no setting stands before --config, or behind `--`"
+            raise InputError(f"--config {key!r} has no value", do=do)
+    files = [*filter(Path.exists, [own_file(folder, folder)]), *([configfile] if configfile else [])]
+    settings = read_settings(files, parsed([(key, value) for key, _, value in pairs]))
+    if folder.resolve() != Path.cwd():
+        settings["results"] = str(folder / settings["results"])
+    return load_project(folder, settings, checks=checks)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -103,23 +103,28 @@ def _selection(recipe: Mapping[str, Any], run: Path, checkpoint: str) -> list[st
     return [f"Chosen at step {found['step']} by {select['metric']} on {select['task']}, {select['subset']}: {found['value']:.4f}."]
 
 
-def score_lines(files: Iterable[Path]) -> list[str]:
-    """Return a table of the main scores in score files; empty where there is none.
+def _main_scores(files: Iterable[Path]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield task, readout and record of the main scores in score files.
 
     Raises:
         InputError: a score is no number, or one that its metric cannot have.
     """
-    rows = []
     for path in sorted(files):
         content = read_json(path)
         for record in content["records"]:
             if record.get("main"):
                 check_value(record, str(path))
-                value = "undefined" if record["value"] is None else f"{record['value']:.4f}"
-                status = record.get("status", "ok")
-                note = "" if status == "ok" else f" ({status}: {record.get('reason', '')})"
-                readout = content.get("readout", path.parent.name)
-                rows.append(f"| {content.get('task', path.stem)} | {record['subset']} | {record['metric']} | {readout} | {value}{note} |")
+                yield str(content.get("task", path.stem)), content.get("readout", path.parent.name), record
+
+
+def score_lines(files: Iterable[Path]) -> list[str]:
+    """Return a table of the main scores in score files; empty where there is none. Errors are those of `check_value`."""
+    rows = []
+    for task, readout, record in _main_scores(files):
+        value = "undefined" if record["value"] is None else f"{record['value']:.4f}"
+        status = record.get("status", "ok")
+        note = "" if status == "ok" else f" ({status}: {record.get('reason', '')})"
+        rows.append(f"| {task} | {record['subset']} | {record['metric']} | {readout} | {value}{note} |")
     return ["| task | subset | metric | readout | value |", "|---|---|---|---|---|", *rows] if rows else []
 
 
@@ -131,15 +136,11 @@ def model_index(name: str, files: Iterable[Path]) -> list[dict[str, Any]]:
         files: score files.
     """
     results = []
-    for path in sorted(files):
-        content = read_json(path)
-        task = str(content.get("task", path.stem))
-        for record in content["records"]:
-            if record.get("main") and record["value"] is not None:
-                check_value(record, str(path))
-                dataset = {"type": task, "name": task, "config": record["subset"], "split": "test"}
-                metric = {"type": record["metric"], "value": record["value"], "name": f"{record['subset']} {record['metric']}"}
-                results.append({"task": {"type": "sentence-similarity"}, "dataset": dataset, "metrics": [metric]})
+    for task, _, record in _main_scores(files):
+        if record["value"] is not None:
+            dataset = {"type": task, "name": task, "config": record["subset"], "split": "test"}
+            metric = {"type": record["metric"], "value": record["value"], "name": f"{record['subset']} {record['metric']}"}
+            results.append({"task": {"type": "sentence-similarity"}, "dataset": dataset, "metrics": [metric]})
     return [{"name": name, "results": results}] if results else []
 
 

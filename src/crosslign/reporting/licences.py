@@ -5,17 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+NON_COMMERCIAL = re.compile(r"\bNC\b|non-?commercial", re.IGNORECASE)
 RULES = (
-    (r"\bNC\b|-NC-|non-?commercial", "commercial use"),
+    (NON_COMMERCIAL.pattern, "commercial use"),
     (r"research (alone|only)|for research", "any use but research"),
     (r"-ND\b|no derivatives", "passing on what was changed"),
-    (r"-SA\b|-SA-|GFDL|\bGPL", "passing it on under other terms (share alike)"),
+    (r"-SA\b|GFDL|\bGPL", "passing it on under other terms (share alike)"),
     (r"not redistributed", "passing on the texts themselves"),
-    (r"\bBY\b|-BY-|attribution", "leaving out who made it"),
+    (r"\bCC-BY\b|attribution", "leaving out who made it"),
 )
 """What a licence forbids, by a pattern of its text."""
 FREE = re.compile(r"\b(CC0|MIT|Apache-2\.0|BSD|public domain|ODC)", re.IGNORECASE)
-UNSTATED = re.compile(r"\bnot stated\b|^\s*$", re.IGNORECASE)
+UNSTATED = re.compile(r"\b(not stated|unknown)\b|^\s*$", re.IGNORECASE)
 READ_IT = "unknown here: read its terms"
 
 

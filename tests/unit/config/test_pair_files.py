@@ -71,5 +71,39 @@ def test_wrong_names_are_refused_with_line_and_nearest_name(tmp_path, before, af
         loaded(tmp_path, FILE.replace(before, after))
 
 
+def test_a_clean_sample_sets_thresholds_of_the_corpora_of_opus(tmp_path):
+    project = loaded(tmp_path, FILE.replace("english:", "clean: {corpus: tatoeba_exports_de, keep: 0.99}\nenglish:"))
+    step = {"as_clean": {"corpora": ["tatoeba_exports_de"], "keep": 0.99}}
+    assert project.corpora["pair_en_sw_de_hsb_kde4_de_hsb"]["filters"] == [{"length": {"min_words": 2}}, step]
+
+
+def taught(text=FILE):
+    return text.replace("encoder: minilm_l6", "encoder: minilm_l6\nteacher: me5_small")
+
+
+def test_a_teacher_makes_it_distillation(tmp_path):
+    project = loaded(tmp_path, taught())
+    terms = project.systems["pair_en_sw_de_hsb_encoder"]["terms"]
+    assert {(term["objective"], term["loss"]) for term in terms} == {("sentence_transformers_loss", "MSELoss")}
+    assert [term["examples"] for term in terms] == ["pair_en_sw_de_hsb_pairs_taught", "pair_en_sw_de_hsb_english_taught"]
+    examples = project.examples["pair_en_sw_de_hsb_pairs_taught"]
+    assert (examples["of"], examples["teacher"]) == (["pair_en_sw_de_hsb_pairs"], "me5_small")
+    assert "pair_en_sw_de_hsb_flores_swh_latn" in examples["decontaminate"]
+    assert project.tables["pair_en_sw_de_hsb"]["rows"][1]["system"] == "pair_en_sw_de_hsb_encoder"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("teacher: me5_small", "teacher: me5_smal", r"yaml:3: teacher: unknown encoder 'me5_smal'.*did you mean 'me5_small'"),
+        ("[en-sw, de-hsb]", "[fr-sw, de-hsb]", r"yaml:3: teacher: a teacher reads English, and no pair has it"),
+        ("batch: 32,", "batch: 32, temperature: 0.1,", r"train.temperature: distillation has no temperature"),
+    ],
+)
+def test_a_teacher_that_cannot_teach_is_refused(tmp_path, before, after, message):
+    with pytest.raises(InputError, match=message):
+        loaded(tmp_path, taught().replace(before, after))
+
+
 def test_a_target_is_called_by_its_languages():
     assert target_of("en-sw+de-hsb") == "pair_en_sw_de_hsb"

@@ -133,7 +133,7 @@ class Mine:
     def _files(self, args: Namespace) -> int:
         """Mine two files in this process."""
         from crosslign.cli.two_files import mine_files
-        from crosslign.steps import cache_folder
+        from crosslign.steps import cached_project
 
         start = time.monotonic()
         if args.output is None and OUTPUT.exists() and not lineage_path(OUTPUT).exists():
@@ -156,8 +156,7 @@ class Mine:
                 if not 0 < asked < 1:
                     raise InputError(f"a share between 0 and 1, not {asked}", where=f"--{key}")
                 entry |= {key: asked, "output": "above_threshold"}
-        args.config = [*args.config, f"results={cache_folder()}", "papers=[quickstart]"]
-        mined = mine_files(read_project(args, needed=False), entry, outputs)
+        mined = mine_files(cached_project(args.config, args.directory, args.configfile), entry, outputs)
         for line in _said(mined.recipe, mined.sides, mined.pairs, mined.calibration):
             print(line)
         mined.forget()
