@@ -35,13 +35,13 @@ WHOLE = frozenset({"as_clean", "near_duplicate", "not_near", "punctuation"})
 """Filters that must see all rows, whatever sample is drawn behind them."""
 LANGUAGE_ID = 2
 """How much longer than everything else, as declared, the identification of languages takes: 289 microseconds a pair of 200 bytes beside 17
-(docs/results.md), where 120 are declared. Parsing wiki markup takes as long again."""
+(docs/archive/measurements.md), where 120 are declared. Parsing wiki markup takes as long again."""
 COPY_SHARE = 2.2
 """Size of a tokenised copy of a training's examples, for the size of their text: the rows, unpacked, and token ids of 4 bytes."""
 SEARCHING = ("bitext_mining",)
 """Scorers that compare each sentence with all of the other side; the sides of the other scorers' sets are small."""
 NANOSECONDS_A_PAIR = 24.9
-"""Of a search in float32 at 1,024 dimensions in one thread; 13.1 where the CPU multiplies bfloat16 (docs/results.md)."""
+"""Of a search in float32 at 1,024 dimensions in one thread; 13.1 where the CPU multiplies bfloat16 (docs/archive/measurements.md)."""
 UNEQUAL = 1.5
 MANY_COMPARED = 1e10
 """Pairs from which on a score gets `SEARCH_THREADS`, or a GPU: four minutes of one thread."""

@@ -45,7 +45,7 @@ class _Recipe:
 
 
 def _check_keys(recipe: _Recipe) -> None:
-    if recipe.section == "finetunes" and (given := sorted({"base", "like"} & set(recipe.entry))):
+    if recipe.section == "finetunes" and (given := sorted({"base", "like", "tune"} & set(recipe.entry))):
         raise recipe.refuse(f"a fine-tune has no {given[0]!r}", (given[0],), "it goes on from any system: <system>+<fine-tune>")
     missing: list[tuple[str, ...]] = [(key,) for key in NEEDED[recipe.section] if key not in recipe.entry]
     train = recipe.entry.get("train")

@@ -12,7 +12,7 @@ from crosslign.config.baselines import baseline_words, named_rows
 from crosslign.config.cells import ONLY_PUBLISHED, layout_of
 from crosslign.errors import printable
 from crosslign.files.lineage import heads_of, licences_of
-from crosslign.reporting.budget import budget_note
+from crosslign.reporting.budget import budget_note, tuning_note
 from crosslign.reporting.cell import Cell, Grid
 from crosslign.reporting.licences import NON_COMMERCIAL
 from crosslign.reporting.published import published_of
@@ -244,6 +244,15 @@ def scaled_title(title: str, scale: str, stand_in: bool) -> str:
     return title + (" – stand-in data, scores mean nothing" if stand_in else "")
 
 
+def _told_once(grid: Sequence[Sequence[Cell]]) -> list[str]:
+    """Take the notes that every value has off the cells, and return them: they are told of the table."""
+    values = [cell for cells in grid for cell in cells if cell.ours is not None]
+    shared = [note for note in values[0].notes if all(note in cell.notes for cell in values)] if len(values) > 1 else []
+    for cell in values:
+        cell.notes = [note for note in cell.notes if note not in shared]
+    return shared
+
+
 def _scale_notes(resolved: Mapping[str, Any], rows: list[PrintedRow]) -> list[str]:
     """Return what must be said of the whole table: its scale, synthetic data, what brackets hold."""
     notes = [STAND_IN] if resolved["stand_in"] else []
@@ -283,7 +292,7 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
     """
     grid = fill_grid(resolved, results, published_of(resolved, published))
     layout = layout_of(resolved)
-    notes, reduced = _Footnotes(), resolved["scale"] != "paper"
+    notes, shared, reduced = _Footnotes(), _told_once(grid), resolved["scale"] != "paper"
     columns = resolved["columns"]
     column_letters = [notes.join(notes_at(resolved, None, column["label"])) for column in columns]
     names, rows, group = unique_names(resolved["rows"]), [], None
@@ -298,11 +307,12 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         block, label = one_line(entry.get("group", "")), one_line(entry["label"])
         rows.append(PrintedRow(one_line(heading), block, label, letters, printed, names[number], one_line(entry.get("system", ""))))
     footnotes = [(letter, text) for text, letter in notes.letters.items()]
-    footnotes += [("", one_line(note)) for note in [*notes_at(resolved, None, None), *_scale_notes(resolved, rows)]]
+    footnotes += [("", one_line(note)) for note in [*notes_at(resolved, None, None), *shared, *_scale_notes(resolved, rows)]]
     footnotes += [("", HEADS.format("; ".join(map(one_line, heads))))] if (heads := heads_of(_behind(grid, results))) else []
     footnotes += [("", ERRATA)] if any("ERRATA" in text for _, text in footnotes) else []
     baseline = one_line(baseline_words(resolved["rows"]))
-    footnotes += [("", note)] if (note := one_line(budget_note(resolved, results))) else []
+    notes_of_cost = (budget_note(resolved, results), tuning_note(resolved, results))
+    footnotes += [("", one_line(note)) for note in notes_of_cost if note]
     footnotes += [("", one_line(note)) for note in tie_notes(resolved, grid, results, names)]
     footnotes += _verdicts(rows, str(layout.get("significance", "")), baseline)
     return PrintedTable(
