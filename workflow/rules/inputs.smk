@@ -164,6 +164,7 @@ def training_inputs(wildcards):
         examples={name: paths.examples(name) for name in named},
         base=graph.base_inputs(project, recipe),
         selection=graph.selection_sets(project, recipe),
+        **graph.choice_inputs(project, recipe),
     )
 
 

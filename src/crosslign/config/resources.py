@@ -33,7 +33,7 @@ STAND_IN_RULE = "write_stand_in"
 """Each source has a rule of its own for its synthetic data, which appends the source's id."""
 RULES = (
     "fetch", "prepare_encoder", "build_corpus", "build_evaluation", "fetch_model", "build_view", "build_examples", "measure_overlap",
-    "tokenise", "train_system", "embed", "embed_large", "score", "count_rows", "make_table", "draw_figure", "write_overview",
+    "tokenise", "train_system", "choose", "embed", "embed_large", "score", "count_rows", "make_table", "draw_figure", "write_overview",
     "write_claims", "write_report", "mine_texts", "mine_embed", "mine_search", "mine_calibrate", "mine_pairs",
 )  # fmt: skip
 """Names of the workflow's rules whose jobs do something; the synthetic data of each source has one more."""
