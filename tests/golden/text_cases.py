@@ -33,7 +33,7 @@ from material import (
 
 from crosslign.config import graph
 from crosslign.config.entry_keys import options_of
-from crosslign.corpora import EVALUATIONS, STAND_INS
+from crosslign.corpora import EVALUATIONS, READERS, STAND_INS
 from crosslign.corpora.pipeline import Pipeline
 from crosslign.examples import BUILDERS, Material
 from crosslign.examples.rows import Rows
@@ -101,6 +101,17 @@ def readers(kept):
     for reader, label, _ in cover("corpora.readers", entries, kept):
         others = frozenset(behind_corpora([label]) - {f"crosslign.corpora.readers.{reader}"})
         yield f"corpora.readers/{reader}", label, Case(lambda label=label: rows_digest(corpus(label).slice(0, ROWS)), others)
+
+    yield "corpora.readers/dataset", "translations", Case(_dataset)  # of a user's own choice: the catalog has none
+
+
+def _dataset():
+    path = FOLDER / "dataset" / "train.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [{"translation": {"en": one, "de": other}, "likeness": len(other) / 100} for one, other, *_ in PAIRS[:6]]
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    columns = {"translation.en": "a_text", "translation.de": "b_text", "likeness": "score"}
+    return rows_digest(pa.concat_tables(READERS.get("dataset")({path.name: path}, "dataset", ["en", "de"], kind="bitext", columns=columns)))
 
 
 def evaluations(kept):

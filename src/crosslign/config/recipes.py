@@ -150,6 +150,9 @@ def _check_started(recipe: _Recipe, base: str | None) -> None:
     """Refuse parts to start from that the system below, or the encoder (None), does not have."""
     under = entry_of(recipe.project, base).get("parts", {}) if base is not None else {}
     for name, part in recipe.parts.items():
+        if part.get("start_from") == "encoder" and base is not None:
+            do = "Write start_from: base, or leave it out"
+            raise recipe.refuse("the base is a system, not an encoder", ("parts", name, "start_from"), f"base: {base}", do)
         if part.get("start_from") != "base":
             continue
         if base is None:

@@ -12,6 +12,9 @@ from crosslign.errors import InputError
 
 POOLINGS: Final = ("cls", "cls_before_mlp", "mean", "mean_no_special", "max", "last", "avg_first_last", "pooler")
 
+MASKED_TOKENS: Final = "masked_tokens"
+"""The states of masked tokens as they are, for masked language modelling: no pooling that a recipe may name."""
+
 POOLING_KEYS: Final = {"cls": "cls_token", "cls_before_mlp": "cls_token", "mean": "mean_tokens", "max": "max_tokens", "last": "lasttoken"}
 """Poolings that SentenceTransformer has too, by its own names."""
 

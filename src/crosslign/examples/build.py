@@ -40,7 +40,7 @@ def build_examples(
 
     Args:
         name: id of the training set; row ids are `<name>:<number of the row as built>`.
-        entry: its entry: builder, from, of, langs, seed (default 42), decontaminate, and the builder's options.
+        entry: its entry: builder, from, of, langs, seed (default 42), decontaminate, decontaminate_by, and the builder's options.
         corpora: rows of the corpora and views in `from`, by id.
         evaluations: `texts` of the evaluation corpora in `decontaminate`, by id.
         others: training sets in `of`, by id.
@@ -58,7 +58,8 @@ def build_examples(
     seed = entry.get("seed", SEED)
     rows = {key: Rows.of_file(corpora[key]) for key in entry.get("from", ())}
     sets = {key: Rows.of_file(others[key]) for key in entry.get("of", ())}
-    cleaner = _Cleaner(Decontamination({key: evaluations[key] for key in entry.get("decontaminate", ())}), name)
+    kept_out = {key: evaluations[key] for key in entry.get("decontaminate", ())}
+    cleaner = _Cleaner(Decontamination(kept_out, entry.get("decontaminate_by", "side")), name)
     material = Material(name, rows, sets, entry.get("langs", ()), seed, cleaner, teach)
     parts = (part for part in BUILDERS.get(entry["builder"], where=name)(material, **options_of("examples", entry)) if part.num_rows)
     first = next(parts, None)

@@ -16,6 +16,7 @@ from crosslign.reporting.budget import budget_note, tuning_note
 from crosslign.reporting.cell import Cell, Grid
 from crosslign.reporting.licences import NON_COMMERCIAL
 from crosslign.reporting.published import published_of
+from crosslign.reporting.significance import LEVEL
 from crosslign.reporting.ties import tie_notes
 from crosslign.reporting.values import fill_grid
 
@@ -34,8 +35,8 @@ GAIN = "In brackets with an arrow: the improvement that the paper prints beside 
 NEITHER = "nothing published, nothing of ours"
 ERRATA = "ERRATA and a number: the section of resources/published/ERRATA.md that says more."
 TESTED = {
-    "paired_bootstrap": "{} {}: paired bootstrap over items and seeds, p < 0.05 after Holm's correction for the rows of the column.",
-    "paired_t": "{} {}: paired t-test over seeds, p < 0.05 after Holm's correction for the rows of the column.",
+    "paired_bootstrap": "{} {}: paired bootstrap over items and seeds, p < {:g} after Holm's correction for the rows of the column.",
+    "paired_t": "{} {}: paired t-test over seeds, p < {:g} after Holm's correction for the rows of the column.",
 }
 
 
@@ -272,13 +273,15 @@ def _numbers_of(column: Mapping[str, Any], layout: Mapping[str, Any]) -> dict[st
     return {key: column.get(key, layout[key]) for key in ("scale_by", "decimals")}
 
 
-def _verdicts(rows: list[PrintedRow], test: str, baseline: str) -> list[tuple[str, str]]:
+def _verdicts(rows: list[PrintedRow], test: str, baseline: str, level: float) -> list[tuple[str, str]]:
     """Return the footnotes of the arrows: against which row, by which test; where a test found nothing, that it did not."""
     cells = [cell for row in rows for cell in row.cells]
     signs = {cell.sign for cell in cells}
-    found = [(sign, TESTED.get(test, APART).format(side, baseline)) for sign, side in (("↑", "above"), ("↓", "below")) if sign in signs]
+    found = [
+        (sign, TESTED.get(test, APART).format(side, baseline, level)) for sign, side in (("↑", "above"), ("↓", "below")) if sign in signs
+    ]
     if not found and any(cell.value.p_value is not None for cell in cells):
-        return [("", TESTED[test].format("No cell differs from", baseline))]
+        return [("", TESTED[test].format("No cell differs from", baseline, level))]
     return found
 
 
@@ -314,7 +317,7 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
     notes_of_cost = (budget_note(resolved, results), tuning_note(resolved, results))
     footnotes += [("", one_line(note)) for note in notes_of_cost if note]
     footnotes += [("", one_line(note)) for note in tie_notes(resolved, grid, results, names)]
-    footnotes += _verdicts(rows, str(layout.get("significance", "")), baseline)
+    footnotes += _verdicts(rows, str(layout.get("significance", "")), baseline, layout.get("level", LEVEL))
     return PrintedTable(
         id=resolved["id"],
         title=one_line(scaled_title(str(resolved["title"]), resolved["scale"], resolved["stand_in"])),

@@ -107,3 +107,31 @@ def test_a_teacher_that_cannot_teach_is_refused(tmp_path, before, after, message
 
 def test_a_target_is_called_by_its_languages():
     assert target_of("en-sw+de-hsb") == "pair_en_sw_de_hsb"
+
+
+def test_an_evaluation_set_that_is_planted_in_the_training_text_is_caught(tmp_path):
+    import pyarrow as pa
+
+    from crosslign.examples.build import build_examples
+    from crosslign.files.rows import SCHEMAS, read_rows, write_rows
+
+    project = loaded(tmp_path)
+    entry = project.examples["pair_en_sw_de_hsb_pairs"]
+    held = {name: [f"Sentence {number} of {name} is held out." for number in range(12)] for name in entry["decontaminate"]}
+    evaluations = {}
+    for name, texts in held.items():
+        table = pa.Table.from_pylist(
+            [{"text_id": f"{name}:{n}", "lang": "en", "text": text} for n, text in enumerate(texts)], SCHEMAS["texts"]
+        )
+        write_rows(tmp_path / f"{name}.parquet", table, "texts")
+        evaluations[name] = tmp_path / f"{name}.parquet"
+    planted = [text.upper().replace(".", " !") for texts in held.values() for text in texts]  # whole sets, written otherwise
+    english = [f"An honest sentence, number {number}." for number in range(40)] + planted
+    rows = [{"id": f"t:{n}", "a_lang": "en", "a_text": text, "b_lang": "sw", "b_text": f"Sentensi {n}"} for n, text in enumerate(english)]
+    write_rows(tmp_path / "text.parquet", pa.Table.from_pylist(rows, SCHEMAS["bitext"]), "bitext")
+    corpora = dict.fromkeys(entry["from"][:1], tmp_path / "text.parquet")
+    counts = build_examples("pairs", {**entry, "from": list(corpora)}, corpora, evaluations, {}, tmp_path / "pairs.parquet")
+    assert (counts["built"], counts["rows"]) == (40 + len(planted), 40)
+    assert {name: found["dropped"] for name, found in counts["decontamination"]["evaluations"].items()} == dict.fromkeys(held, 12)
+    left = {row[side] for row in read_rows(tmp_path / "pairs.parquet").to_pylist() for side in ("a_text", "b_text")}
+    assert not left & set(planted)
