@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import ChainMap, Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from graphlib import TopologicalSorter
@@ -35,20 +35,28 @@ Graph = Mapping[str, Planned]
 
 
 def read_graph(dot: str) -> Graph:
-    """Read what `snakemake --dag dot` prints; of a job's wildcards it leaves out those that a job before it has, too."""
+    """Read what `snakemake --dag dot` prints; of a job's wildcards it leaves out those that a job before it has, too.
+
+    Jobs are named by their places among all, sorted by rule and wildcards: Snakemake's own numbers differ from call to call.
+    """
     found = {number: (label.split("\\n"), style) for number, label, style in NODE.findall(dot)}
     after: dict[str, set[str]] = {number: set() for number in found}
     for before, number in EDGE.findall(dot):
         after[number].add(before)
-    jobs: dict[str, Planned] = {}
+    told: dict[str, tuple[str, dict[str, str]]] = {}
+
+    def sort_key(number: str) -> tuple[str, list[tuple[str, str]]]:
+        return told[number][0], sorted(told[number][1].items())
+
     for number in TopologicalSorter(after).static_order():
-        (rule, *own), style = found[number]
-        wildcards: dict[str, str] = {}
-        for before in sorted(after[number], key=int):
-            wildcards |= jobs[before].wildcards
-        wildcards |= dict(text.split(": ", 1) for text in own)
-        jobs[number] = Planned(rule, wildcards, "dashed" not in style, frozenset(after[number]))
-    return jobs
+        rule, *own = found[number][0]
+        inherited = [told[before][1] for before in sorted(after[number], key=sort_key)]
+        told[number] = rule, {**dict(ChainMap(*inherited[::-1])), **dict(text.split(": ", 1) for text in own)}
+    names = {number: f"{place:05}" for place, number in enumerate(sorted(told, key=sort_key))}
+    return {
+        name: Planned(*told[number], "dashed" not in found[number][1], frozenset(names[before] for before in after[number]))
+        for number, name in names.items()
+    }
 
 
 def counts(graph: Graph, targets: Collection[str], to_run: bool) -> Counter[str]:

@@ -95,7 +95,7 @@ def test_dense_layers_learn_and_are_copied_with_their_own_weights(published):
     ("file", "change", "message"),
     [
         ("2_Dense/config.json", {"activation_function": "os.system"}, "unknown activation.*os.system"),
-        ("1_Pooling/config.json", {"pooling_mode": "lasttoken"}, "unknown pooling.*lasttoken"),
+        ("1_Pooling/config.json", {"pooling_mode": "weightedmean"}, "unknown pooling.*weightedmean"),
     ],
 )
 def test_names_that_are_not_known_are_refused(published, tmp_path, file, change, message):
