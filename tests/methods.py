@@ -46,6 +46,10 @@ SYSTEMS = {
     ),
     "EMMA-X network": ([term("rank_infonce", "pairs", **RANKS)], EMMA_X | {"gmm": {"kind": "rank_network"}}),
     "regression": ([term("cosine_regression", "labelled")], {}),
+    "masked language model": (
+        [term("masked_language_model", "pairs", head="lm"), term("masked_language_model", "pairs", head="lm", translation=True)],
+        {"lm": {"kind": "language_model_head", "learning_rate": 0.05}},
+    ),
     "dual encoder": ([term("dual_encoder", "pairs", scale="scale")], {"scale": {"kind": "logit_scale", "initial": 10.0}}),
 }
 

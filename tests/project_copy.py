@@ -44,6 +44,7 @@ MESSAGES = {
     "build_examples": r"Building the training set (?P<examples>\S+)",
     "tokenise": r"Tokenising the training set (?P<examples>\S+) \(",
     "train_system": r"Training (?P<run>\S+)",
+    "choose": r"Choosing the values of (?P<system>\S+) among",
     "embed": r"Encoding \S+ with (?P<run>\S+)",
     "score": r"Scoring (?P<run>\S+) on",
     "count_rows": r"Counting what stands behind the table (?P<table>\S+)",

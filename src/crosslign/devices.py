@@ -30,7 +30,7 @@ log = logging.getLogger(__name__)
 def computed_in(precision: str, device: str) -> str:
     """Return the precision that products of matrices have on a device: fp32 in the place of bf16 on a CPU that oneDNN has no kernels for.
 
-    Such CPUs, of x86 those without AVX-512, take 65 times as long for a product in bf16 as in fp32 (docs/training.md). Warns once.
+    Such CPUs, of x86 those without AVX-512, take 65 times as long for a product in bf16 as in fp32 (docs/computing.md). Warns once.
 
     Args:
         precision: fp32, bf16 or fp16.

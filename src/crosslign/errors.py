@@ -1,6 +1,6 @@
 """Errors that people read: what happened, where, why, and what to do now.
 
-Exit codes (documented in docs/architecture.md): 2 wrong input, 3 network, 4 resources, 75 stopped and to be requeued.
+Exit codes (documented in docs/internals.md): 2 wrong input, 3 network, 4 resources, 75 stopped and to be requeued.
 """
 
 from __future__ import annotations

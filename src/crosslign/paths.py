@@ -132,6 +132,10 @@ class Paths:
         """The one folder of a trained run."""
         return self.results / "systems" / run
 
+    def choice(self, system: str) -> Path:
+        """The values that a tuned system's trials chose."""
+        return self.results / "choices" / f"{system}.json"
+
     def checkpoints(self, run: str) -> Path:
         """Working folder of a training, for resume only."""
         return self.results / "checkpoints" / run

@@ -44,6 +44,7 @@ MAIN = "main"
 RAW = "unnormalised_embedding"
 NOT_HERE = {
     "cross_entropy": "it trains a classifier on rows: sentence-transformers has SoftmaxLoss, and CrossEncoder for pairs read as one",
+    "masked_language_model": "it reads tokens, and the model gives one vector a sentence: transformers' own Trainer has it",
 }
 """Objectives that are no losses of a SentenceTransformer, and why."""
 VIEW = re.compile(r"(view.*?)(?:_([ab]))?")

@@ -1,4 +1,4 @@
-"""Rules whose jobs go to Slurm as arrays, switched on in slurm/local.yaml as docs/cluster.md says."""
+"""Rules whose jobs go to Slurm as arrays, switched on in slurm/local.yaml as docs/cluster-jobs.md says."""
 
 import shutil
 from collections import Counter

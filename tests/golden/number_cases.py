@@ -26,7 +26,7 @@ from crosslign.files import write_json
 from crosslign.mining.backends import BACKENDS
 from crosslign.mining.knn import State
 from crosslign.objectives import OBJECTIVES
-from crosslign.objectives.contract import Batch, plan_of
+from crosslign.objectives.contract import Batch, ids_of, plan_of
 from crosslign.reporting.figures._draw import draw
 from crosslign.tasks.score import score_with_resamples
 from crosslign.training.terms import build_parts
@@ -187,6 +187,8 @@ def _steps(text: str):
         for name, one in asked.items():
             made = vectors(name, step, rows=len(one.texts), size=TINY["hidden"])
             given[name] = torch.tensor(made, requires_grad=not one.keys)
+            if one.masked:
+                given[ids_of(name)] = torch.arange(len(made)) % 7
         for part in parts.values():
             part.before_keys()
         loss = objective.loss(given, batch, parts)

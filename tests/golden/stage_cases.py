@@ -15,7 +15,7 @@ from safetensors.torch import load_file
 from stage_recipes import CLAIMS, NLI, OVERVIEW, OWN, PUBLISHED, RECIPE, RESULTS, SELECT, STS, TABLE, TASK, TRAIN, VERSES
 
 from crosslign.config.versions import code_behind
-from crosslign.files import iter_rows, read_json, write_rows
+from crosslign.files import iter_rows, read_json, write_json, write_rows
 from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.files.rows import SCHEMAS
 from crosslign.jobs.job import Job, all_paths
@@ -286,6 +286,20 @@ def _trained():
     return {"counts": shown, "curve": losses, "last": _weights(folder / "last"), "files": sorted(p.name for p in folder.iterdir())}
 
 
+def _chosen():
+    """The choice between two trials, of which the second is better after its last step."""
+    trials = {run: FOLDER / run for run in ("G-t1-s1", "G-t2-s1")}
+    for (_, folder), score in zip(trials.items(), (0.5, 0.6), strict=True):
+        folder.mkdir(exist_ok=True)
+        write_json(folder / "selection.json", {"looks": [{"step": 4, "scores": {"dev": score}}]})
+        Lineage("made", {}, [], RESULTS).write(folder, "made", folder)
+    values = {run: {"train.learning_rate": rate} for run, rate in zip(trials, (1e-4, 4e-4), strict=True)}
+    out = {"choice": RESULTS / "choices" / "G.json"}
+    by = {"task": "sts", "subset": "mono", "metric": "spearman"}
+    run("choose", {"system": "G", "by": by, "trials": values}, {"trials": trials}, out)
+    return read_json(out["choice"])
+
+
 def _scored():
     records = read_json(scores()[0]["scores"])["records"]
     found = {f"{r['subset']} {r['metric']}": [r["value"], r["n_items"], r["status"]] for r in records}
@@ -343,6 +357,7 @@ STAGE = {
         lambda: [[_number(v) for v in line.split("\t")] for line in mined()[3]["tsv"].read_text(encoding="utf-8").splitlines()[:8]],
         {},
     ),
+    "choose": (_chosen, {}),
 }
 """What is kept of each stage, and the recipe that names the implementations which take part."""
 

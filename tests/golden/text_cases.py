@@ -33,7 +33,7 @@ from material import (
 
 from crosslign.config import graph
 from crosslign.config.entry_keys import options_of
-from crosslign.corpora import EVALUATIONS, STAND_INS
+from crosslign.corpora import EVALUATIONS, READERS, STAND_INS
 from crosslign.corpora.pipeline import Pipeline
 from crosslign.examples import BUILDERS, Material
 from crosslign.examples.rows import Rows
@@ -101,6 +101,17 @@ def readers(kept):
     for reader, label, _ in cover("corpora.readers", entries, kept):
         others = frozenset(behind_corpora([label]) - {f"crosslign.corpora.readers.{reader}"})
         yield f"corpora.readers/{reader}", label, Case(lambda label=label: rows_digest(corpus(label).slice(0, ROWS)), others)
+
+    yield "corpora.readers/dataset", "translations", Case(_dataset)  # of a user's own choice: the catalog has none
+
+
+def _dataset():
+    path = FOLDER / "dataset" / "train.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    rows = [{"translation": {"en": one, "de": other}, "likeness": len(other) / 100} for one, other, *_ in PAIRS[:6]]
+    pq.write_table(pa.Table.from_pylist(rows), path)
+    columns = {"translation.en": "a_text", "translation.de": "b_text", "likeness": "score"}
+    return rows_digest(pa.concat_tables(READERS.get("dataset")({path.name: path}, "dataset", ["en", "de"], kind="bitext", columns=columns)))
 
 
 def evaluations(kept):
@@ -184,6 +195,21 @@ def filters(kept):
     unused = {"punctuation": {}} if not any(rule == "punctuation" for rule, *_ in entries.values()) else {}
     for rule, plain in unused.items():
         yield f"corpora.filters/{rule}", f"{rule} {plain}", Case(partial(_filtered, rule, plain, False))
+    yield "corpora.filters/as_clean", "lopsided pairs", Case(_as_clean)
+
+
+def _as_clean():
+    """Pairs of growing length, of which every ninth is lopsided, against a sample without these."""
+    texts = [
+        (" ".join(["bread and butter"] * (2 + n % 7)), " ".join(["Brot und Butter"] * (2 + n % 7 + 9 * (n % 9 == 8)))) for n in range(180)
+    ]
+    rows = [{"id": f"x:{n}", "a_lang": "en", "a_text": a, "b_lang": "de", "b_text": b} for n, (a, b) in enumerate(texts)]
+    path = FOLDER / "clean.parquet"
+    write_rows(path, pa.Table.from_pylist([row for n, row in enumerate(rows) if n % 9 < 8], SCHEMAS["bitext"]), "bitext")
+    pipeline = Pipeline("x", "bitext", ("en", "de"), [{"as_clean": {"corpora": ["clean"]}}], {"clean": path})
+    kept = pa.concat_tables(list(pipeline.apply(iter([pa.Table.from_pylist(rows, SCHEMAS["bitext"])]))))
+    borders = pipeline.settle()["filters"][0]["learned"]
+    return {"rows": rows_digest(kept), "borders": [[one["measure"], one["bound"], one["kept"], len(one["outside"])] for one in borders]}
 
 
 def _filtered(rule, plain, refers):
@@ -244,6 +270,17 @@ def builders(kept):
         yield f"examples.builders/{builder}", label, Case(lambda label=label: rows_digest(examples(label)), frozenset(others))
 
     yield "examples.builders/nli_triplets", "drawn", Case(_drawn_triplets)
+    yield "examples.builders/taught_pairs", "by length", Case(_taught_pairs)
+
+
+def _taught_pairs():
+    """Pairs whose teacher gives lengths; of one pair neither side is in its language."""
+    sides = [("The cat", "en", "Paka", "sw"), ("Mbwa", "sw", "The old dog", "en"), ("Der Hund", "de", "Mbwa", "sw")]
+    columns = dict(zip(("a_text", "a_lang", "b_text", "b_lang"), map(list, zip(*sides, strict=True)), strict=True))
+    path = FOLDER / "pairs.parquet"
+    write_rows(path, pa.table({"id": ["p:0", "p:1", "p:2"], "rows": [["c:0"], ["c:1"], ["c:2"]], **columns}, SCHEMAS["pairs"]), "pairs")
+    material = Material("x", {}, {"p": Rows.of_file(path)}, [], 42, teach=lambda texts, langs: [[float(len(text))] for text in texts])
+    return rows_digest(pa.concat_tables(list(BUILDERS.get("taught_pairs")(material))))
 
 
 def _drawn_triplets():

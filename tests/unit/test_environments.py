@@ -60,7 +60,7 @@ def imported(*folders):
 
 
 def test_each_package_that_the_project_is_built_on_is_imported_where_its_page_says():
-    page = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
     table = page.split("The nine packages")[1].split("All packages, and why")[0]
     rows = [[cell.strip(" `") for cell in line.strip("|").split("|")] for line in table.splitlines() if line.startswith("| ")][1:]
     assert [row[0] for row in rows] == [
@@ -80,7 +80,7 @@ def test_every_package_that_is_imported_is_declared_pinned_and_explained():
     assert not missing
     pinned = {line.split("==")[0].lower().replace("_", "-") for line in (ROOT / "envs" / "requirements.lock").read_text().splitlines()}
     assert declared <= pinned
-    reasons = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split("All packages, and why")[1]
+    reasons = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").split("All packages, and why")[1]
     named = set(re.findall(r"[\w.-]+", " ".join(line.split("|")[1] for line in reasons.splitlines() if line.startswith("| "))))
     assert declared | extra <= named
     elsewhere = set().union(*(provided.get(name, set()) for name in imported("tests", "benchmarks", "workflow")))

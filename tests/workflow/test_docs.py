@@ -68,7 +68,7 @@ def test_a_recipe_of_ones_own_resolves(untouched):
 
 
 def test_a_cross_encoder_with_a_regulariser_is_built_from_its_recipe(changed):
-    (recipe,) = blocks("methods.md")
+    (recipe,) = blocks("method-recipes.md")
     path = own_copy(changed.folder, "config/papers/quickstart.yaml")
     with open(path, "a", encoding="utf-8") as file:
         YAML().dump({"finetunes": recipe.pop("finetunes")}, file)

@@ -129,3 +129,12 @@ def test_scores_of_another_group_are_not_computed_anew_though_all_that_they_hang
     made = {name for rule, name in untouched.planned("results/quick/tables/quickstart.md") if rule in ("train_system", "embed", "score")}
     assert "run=QS-P-s42" in made
     assert "run=QS-PN-s42" not in made
+
+
+def test_a_tuned_system_is_trained_after_its_trials_which_are_jobs_of_their_own(pristine):
+    jobs = pristine.planned(config=("papers=[contest]", "targets=[contest_tuned]"))
+    trials = {f"run=CT-MB-tuned-t{number}-s1" for number in range(1, 7)}
+    trained = {name for rule, name in jobs if rule == "train_system"}
+    assert trials | {"run=CT-MB-tuned-s42", "run=CT-MB-tuned-s43"} <= trained
+    assert ("choose", "system=CT-MB-tuned") in jobs
+    assert not {name for rule, name in jobs if rule == "embed"} & trials  # no table shows them

@@ -45,6 +45,7 @@ from crosslign.config.resources import (
 from crosslign.config.settings import own_file, read_settings
 from crosslign.config.targets import covered, target_files, target_names
 from crosslign.config.tokenised import copies, copy_of, key_of
+from crosslign.config.trials import choice_recipe, trials_of
 from crosslign.config.versions import job_versions
 from crosslign.errors import CrosslignError
 from crosslign.files.home import require_plain_path
@@ -190,7 +191,6 @@ if workflow.is_main_process:
     )
 
 paths = project.paths
-LIMITS = project.scale["limits"]
 COVERED_TABLES, COVERED_FIGURES = covered(project)
 LARGE_SETS = large_sets(project)
 
@@ -209,6 +209,7 @@ wildcard_constraints:
     view=names(project.views),
     examples=names(project.examples),
     run=r"[^/]+",
+    system=names(system for system in project.systems if trials_of(project, system)),
     checkpoint=r"[a-z0-9_]+",
     readout=r"[a-z0-9_]+",
     text_set=names(project.corpora),

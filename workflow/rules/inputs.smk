@@ -123,11 +123,7 @@ def model_recipe(wildcards):
 
 
 def examples_recipe(wildcards):
-    return {
-        "examples": wildcards.examples,
-        "entry": project.examples[wildcards.examples],
-        "limit": LIMITS.get("example_rows"),
-    }
+    return graph.examples_recipe(project, wildcards.examples)
 
 
 def view_inputs(wildcards):
@@ -168,6 +164,7 @@ def training_inputs(wildcards):
         examples={name: paths.examples(name) for name in named},
         base=graph.base_inputs(project, recipe),
         selection=graph.selection_sets(project, recipe),
+        **graph.choice_inputs(project, recipe),
     )
 
 

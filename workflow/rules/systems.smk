@@ -1,4 +1,4 @@
-# examples -> systems: one training job a run. Checkpoints for resume lie outside the declared output, which a failed job loses.
+# examples -> systems: one training job a run, of a tuned system after its trials. Checkpoints for resume lie outside the declared output, which a failed job loses.
 
 
 # Once for all trainings that read a set alike; finished shards lie outside the declared output, too.
@@ -72,5 +72,29 @@ rule train_system:
         root=lambda w: str(paths.results),
     message:
         "Training {wildcards.run}"
+    script:
+        "../scripts/run_stage.py"
+
+
+rule choose:
+    input:
+        unpack(
+            read(lambda w: named_inputs(trials=graph.trial_folders(project, w.system)))
+        ),
+    output:
+        **with_lineage(choice=paths.choice("{system}")),
+    log:
+        paths.log("choose", "{system}"),
+    benchmark:
+        paths.benchmark("choose", "{system}")
+    localrule: True
+    threads: 1
+    resources:
+        **needs("choose"),
+    params:
+        **versioned("choose", lambda w: choice_recipe(project, w.system)),
+        root=lambda w: str(paths.results),
+    message:
+        "Choosing the values of {wildcards.system} among its trials"
     script:
         "../scripts/run_stage.py"

@@ -132,7 +132,7 @@ rule write_claims:
         unpack(
             read(
                 scores=lambda w: claim_scores(project),
-                published=lambda w: published(COVERED_TABLES),
+                published=lambda w: published(claims_recipe(project)["tables"]),
             )
         ),
     output:

@@ -37,7 +37,7 @@ def parser() -> ArgumentParser:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; return its exit code (2 wrong input, 3 network, 4 resources, 130 Ctrl-C; see docs/architecture.md).
+    """Run one command; return its exit code (2 wrong input, 3 network, 4 resources, 130 Ctrl-C; see docs/internals.md).
 
     Names, licences, logs and results come from anywhere: no code in them that a terminal would obey is printed.
     """

@@ -36,6 +36,8 @@ def _lineage_of(project: Project, node: Node, models: Models) -> Iterator[Path]:
         yield from map(project.paths.hub_model, models(name) if name in project.views else ())
     elif kind == "examples":
         yield sidecar_of(project.paths.examples(name))
+    elif kind == "choice":
+        yield sidecar_of(project.paths.choice(name))
     elif kind in ("encoder", "run"):
         yield project.paths.encoder(name) if kind == "encoder" else project.paths.system(name)
 

@@ -169,6 +169,8 @@ def _of_selections(project: Project) -> Iterator[Asked]:
         for name, recipe in getattr(project, section).items():
             for choice, select in recipe.get("select", {}).items():
                 yield project.file_of(name), (section, name, "select", choice), select
+            if "by" in recipe.get("tune", {}):
+                yield project.file_of(name), (section, name, "tune", "by"), recipe["tune"]["by"]
 
 
 def _of_tasks(project: Project) -> Iterator[Asked]:

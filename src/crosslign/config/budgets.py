@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from crosslign.config.graph import ancestors
 from crosslign.config.project import Project
-from crosslign.config.resolve import budget_share, chain_of, entry_of, is_untrained, runs_of
+from crosslign.config.resolve import budget_share, chain_of, entry_of, is_untrained, run_recipe, runs_of
+from crosslign.config.trials import tuned_by
 from crosslign.config.yaml_files import YamlFile, where_of
 from crosslign.errors import InputError
 
@@ -28,24 +28,33 @@ def off(spent: float, budget: float) -> bool:
     return abs(spent - budget) > TOLERANCE * budget
 
 
+def _chain(project: Project, run: str) -> list[str]:
+    """Return a run and those that it starts from, without the trials of tuned ones: these are cost, and no budget."""
+    base = run_recipe(project, run)["base"]
+    return [run, *(_chain(project, base["run"]) if "run" in base else [])]
+
+
 def spent_by(project: Project, table: Mapping[str, Any], systems: list[list[str]]) -> dict[str, Any]:
-    """Return what a table with a budget prints and checks: `budget` at this scale, and `spent`, for each row the chains of its runs.
+    """Return what a table says of the cost of its rows; nothing where it has neither a budget nor tuned rows.
 
     Args:
         project: the configuration.
-        table: its entry, with `budget`.
+        table: its entry.
         systems: the trained systems of each row.
+
+    Returns:
+        `spent`, for each row the chains of its runs; with a budget `budget`, at this scale; with tuned rows `tuned`: `trials` of a row,
+        and `by` which dev evaluations.
     """
+    tuned = tuned_by(project, {system for row in systems for system in row})
+    if "budget" not in table and not tuned:
+        return {}
     seeds = [row.get("seeds", table.get("seeds")) for row in table["rows"]]
     chains = [
-        [
-            [name for kind, name in ancestors(project, [("run", run)]) if kind == "run"]
-            for system in row
-            for run in runs_of(project, system, own)
-        ]
-        for row, own in zip(systems, seeds, strict=True)
+        [_chain(project, run) for system in row for run in runs_of(project, system, own)] for row, own in zip(systems, seeds, strict=True)
     ]
-    return {"budget": table["budget"] * budget_share(project), "spent": chains}
+    share = {"budget": table["budget"] * budget_share(project)} if "budget" in table else {}
+    return {**share, **({"tuned": tuned} if tuned else {}), "spent": chains}
 
 
 def check_budgets(project: Project, files: Mapping[str, YamlFile], systems: Mapping[str, list[list[str]]]) -> None:

@@ -25,6 +25,7 @@ from crosslign.config.resolve import (
     role_readout,
     runs_of,
     seeds_of,
+    value_at,
 )
 from crosslign.config.targets import covered
 from crosslign.config.uses import why_missing
@@ -157,15 +158,10 @@ def setting_of(project: Project, system: str, setting: str) -> str:
     """
     if setting == "gpus":
         return str(project.gpus)
-    found: Any = resolve(project, system, seeds_of(project, system)[0])
-    for key in setting.split("."):
-        try:
-            found = found[int(key)] if isinstance(found, list) else found[key]
-        except (KeyError, IndexError, TypeError, ValueError) as error:
-            known = found if isinstance(found, Mapping) else range(len(found)) if isinstance(found, list) else ["nothing"]
-            why = f"{key!r} is not among {', '.join(map(str, known))}"
-            raise InputError(f"{system} has no setting {setting!r}", why=why) from error
-    return str(found)
+    try:
+        return str(value_at(resolve(project, system, seeds_of(project, system)[0]), setting))
+    except InputError as error:
+        raise InputError(f"{system} has no setting {setting!r}", why=error.why) from error
 
 
 @remembered
@@ -191,7 +187,7 @@ def _chosen_by(project: Project, system: str, checkpoint: str) -> set[str]:
     return before | ({select["task"]} if select else set())
 
 
-def _evaluated(columns: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def evaluated(columns: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """Return the columns that show an evaluation, in place of an average the parts that it names."""
     parts = [{**column_facts(column), **part} for column in columns for part in column.get("mean_of", []) if not isinstance(part, str)]
     return [*(dict(column) for column in columns if "task" in column), *parts]
@@ -201,7 +197,7 @@ def _selection_notes(project: Project, rows: list[Mapping[str, Any]], columns: l
     """Return a footnote for each row whose checkpoints, those that its columns show, are chosen by looking at an evaluation."""
     notes = []
     for number, row in enumerate(rows):
-        places = [(system_of(row, column), column) for column in _evaluated(columns)] if "system" in row else []
+        places = [(system_of(row, column), column) for column in evaluated(columns)] if "system" in row else []
         shown = [(system, checkpoint_name(project, system, column["task"], column)) for system, column in places]
         tasks = sorted({task for system, checkpoint in shown for task in _chosen_by(project, system, checkpoint)})
         if tasks:
@@ -213,7 +209,7 @@ def _search_notes(project: Project, rows: list[Mapping[str, Any]], columns: list
     """Return a footnote for each row whose training text was not searched for the sentences of an evaluation."""
     notes = []
     for number, row in enumerate(rows):
-        asked = [column for column in _evaluated(columns) if not why_missing(project, "task", column["task"])]
+        asked = [column for column in evaluated(columns) if not why_missing(project, "task", column["task"])]
         places = [(system_of(row, column), column["task"]) for column in asked] if "system" in row else []
         found = sorted({corpus for system, task in places for corpus in not_searched(project, system, task)})
         if found:
@@ -269,7 +265,7 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
         "scale": project.settings["scale"],
         "stand_in": project.stand_in,
         "encoders": _replaced_encoders(project, rows, columns),
-        **(spent_by(project, entry, row_systems(project, entry)) if "budget" in entry else {}),
+        **spent_by(project, entry, row_systems(project, entry)),
         "cells": cells,
         "footnotes": notes,
     }

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 OWN = {
-    "examples": {"builder", "from", "langs", "seed", "decontaminate", "of"},
+    "examples": {"builder", "from", "langs", "seed", "decontaminate", "decontaminate_by", "of", "teacher"},
     "views": {"builder", "from", "seed"},
     "terms": {"objective", "weight", "examples", "batch", "micro_batch"},
     "parts": {"kind", "learning_rate", "clip", "start_from"},

@@ -12,6 +12,7 @@ from crosslign.config.project import Project, filter_corpora, filter_models, rem
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.readouts import variant
 from crosslign.config.resolve import encoder_at_scale, encoders_under, is_untrained, role_readout, run_recipe, runs_of, split_run
+from crosslign.config.trials import choice_recipe, trials_of
 from crosslign.errors import InputError
 from crosslign.paths import EVALUATION_FILES
 
@@ -41,7 +42,8 @@ def settings_of(entry: Mapping[str, Any]) -> dict[str, Any]:
 
 
 Node = tuple[str, str]
-"""An entry by its kind and id: `task`, `corpus` (any corpus, or a view), `examples`, `encoder`, or a `run`; a `system` is its first run."""
+"""An entry by its kind and id: `task`, `corpus` (any corpus, or a view), `examples`, `encoder`, `choice` (of a tuned system) or a `run`; a
+`system` is its first run."""
 
 
 def _at_scale(project: Project, node: Node) -> Node:
@@ -69,6 +71,7 @@ def made_of(project: Project, kind: str, name: str) -> tuple[Node, ...]:
             entry = project.examples[name]
             corpora = [*entry.get("from", []), *entry.get("decontaminate", [])]
             others = [("examples", other) for other in entry.get("of", [])]
+            others += [("encoder", encoder) for encoder in teachers(project, name)]
         case "encoder":
             corpora = project.encoders[name].get("prune", {}).get("corpora", [])
         case "run":
@@ -77,6 +80,9 @@ def made_of(project: Project, kind: str, name: str) -> tuple[Node, ...]:
             others += [("run", recipe["base"]["run"])] if "run" in recipe["base"] else []
             others += [("examples", term["examples"]) for term in recipe["terms"]]
             others += [("task", select["task"]) for select in recipe["select"].values()]
+            others += [("choice", recipe["system"])] if trials_of(project, recipe["system"]) else []
+        case "choice":
+            others = [("system", trial) for trial in trials_of(project, name)]
     return (*(("corpus", corpus) for corpus in corpora), *(_at_scale(project, other) for other in others))
 
 
@@ -191,13 +197,28 @@ def view_inputs(project: Project, view: str) -> dict[str, Path]:
 
 
 def examples_inputs(project: Project, examples: str) -> dict[str, dict[str, Path]]:
-    """Return what a training set reads: `corpora`, `evaluations` (texts to keep out) and `others` (example sets)."""
+    """Return what a training set reads: `corpora`, `evaluations` (texts to keep out), `others` (example sets) and its `teacher`."""
     entry = project.examples[examples]
     return {
         "corpora": {name: corpus_path(project, name) for name in entry.get("from", [])},
         "evaluations": {name: project.paths.evaluation(name, "texts") for name in entry.get("decontaminate", [])},
         "others": {name: project.paths.examples(name) for name in entry.get("of", [])},
+        "teacher": {name: project.paths.encoder(name) for name in teachers(project, examples)},
     }
+
+
+def teachers(project: Project, examples: str) -> list[str]:
+    """Return the encoder that teaches a training set, as this scale has it; none where its entry names none."""
+    entry = project.examples[examples]
+    return [encoder_at_scale(project, entry["teacher"])] if "teacher" in entry else []
+
+
+def examples_recipe(project: Project, examples: str) -> dict[str, Any]:
+    """Return the recipe of building a training set; a teacher gives its vectors in fp32, as long as they come."""
+    recipe = {"examples": examples, "entry": project.examples[examples], "limit": project.scale["limits"].get("example_rows")}
+    for encoder in teachers(project, examples):
+        recipe["readout"] = {**readout_entry(project, project.encoders[encoder]["readout"]), "normalise": False, "precision": "fp32"}
+    return recipe
 
 
 def base_members(project: Project, recipe: Mapping[str, Any]) -> dict[str, Path]:
@@ -214,6 +235,16 @@ def base_inputs(project: Project, recipe: Mapping[str, Any]) -> list[Path]:
     if "run" in base:
         return [project.paths.system(base["run"])]
     return [project.paths.encoder(encoder) for encoder in base["members"].values()]
+
+
+def choice_inputs(project: Project, recipe: Mapping[str, Any]) -> dict[str, Path]:
+    """Return the choice that a training takes values from; nothing of a system that is not tuned."""
+    return {"choice": project.paths.choice(recipe["system"])} if trials_of(project, recipe["system"]) else {}
+
+
+def trial_folders(project: Project, system: str) -> dict[str, Path]:
+    """Return the folders of the runs among which a tuned system's values are chosen, by run."""
+    return {run: project.paths.system(run) for run in choice_recipe(project, system)["trials"]}
 
 
 def selection_sets(project: Project, recipe: Mapping[str, Any]) -> dict[str, dict[str, Path]]:

@@ -27,6 +27,8 @@ from crosslign.config.seeded import with_seeded_examples
 from crosslign.config.settings import DEFAULTS, SETTINGS, own_file, parsed, read_settings
 from crosslign.config.sizes import renamed, sized, with_dependants
 from crosslign.config.templates import expand
+from crosslign.config.trial_checks import check_tuning
+from crosslign.config.trials import with_trials
 from crosslign.config.yaml_files import YamlFile
 from crosslign.errors import InputError
 from crosslign.files.home import with_home
@@ -216,11 +218,12 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None, *, checks: 
         check_names(project, loader.files)
         check_references(project, loader.files)
         check_recipes(project, loader.files, loader.schemas)
+        check_tuning(project, loader.files, loader.schemas)
         check_checkpoints(project, loader.files)
         check_asked(project, loader.files)
         check_claims(project, loader.files)
         check_mining(project)
-    return with_seeded_examples(project)
+    return with_seeded_examples(with_trials(project))
 
 
 def project_in(folder: Path, overrides: Sequence[str] = (), configfile: Path | None = None, *, checks: bool = True) -> Project:

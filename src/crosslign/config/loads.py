@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosslign.config.catalog import file_names
-from crosslign.config.graph import examples_inputs, selection_sets, source_file
+from crosslign.config.graph import examples_inputs, selection_sets, source_file, teachers
 from crosslign.config.mining import mine_recipe
 from crosslign.config.project import Project, remembered
 from crosslign.config.resolve import LAST, encoders_trained, entry_of, kept_checkpoints, run_recipe, split_run
@@ -31,21 +31,23 @@ PARSING = ("wikipedia_dump",)
 """Readers that parse in processes of their own."""
 STAGING = ("exact_duplicate", "near_duplicate")
 """Filters that let all rows before them wait on disk."""
-WHOLE = frozenset({"near_duplicate", "not_near", "punctuation"})
+WHOLE = frozenset({"as_clean", "near_duplicate", "not_near", "punctuation"})
 """Filters that must see all rows, whatever sample is drawn behind them."""
 LANGUAGE_ID = 2
 """How much longer than everything else, as declared, the identification of languages takes: 289 microseconds a pair of 200 bytes beside 17
-(docs/results.md), where 120 are declared. Parsing wiki markup takes as long again."""
+(docs/archive/measurements.md), where 120 are declared. Parsing wiki markup takes as long again."""
 COPY_SHARE = 2.2
 """Size of a tokenised copy of a training's examples, for the size of their text: the rows, unpacked, and token ids of 4 bytes."""
 SEARCHING = ("bitext_mining",)
 """Scorers that compare each sentence with all of the other side; the sides of the other scorers' sets are small."""
 NANOSECONDS_A_PAIR = 24.9
-"""Of a search in float32 at 1,024 dimensions in one thread; 13.1 where the CPU multiplies bfloat16 (docs/results.md)."""
+"""Of a search in float32 at 1,024 dimensions in one thread; 13.1 where the CPU multiplies bfloat16 (docs/archive/measurements.md)."""
 UNEQUAL = 1.5
 MANY_COMPARED = 1e10
 """Pairs from which on a score gets `SEARCH_THREADS`, or a GPU: four minutes of one thread."""
 SEARCH_THREADS = 8
+TAUGHT = 8.0
+"""Size of a pair with a teacher's vector of some 400 numbers, beside that of the pair alone."""
 LARGE_MB = 100.0
 """Text (MB) from which on the vectors of a set are temporary, unless `keep` says otherwise: 4 GB a run at 1,024 dimensions."""
 
@@ -163,6 +165,7 @@ def examples_mb(project: Project, examples: str) -> float:
     entry = project.examples[examples]
     size = sum(corpus_mb(project, name) * _taken(project, entry, name) for name in entry.get("from", []))
     size += sum(examples_mb(project, name) for name in examples_inputs(project, examples)["others"])
+    size *= TAUGHT if "teacher" in entry else 1.0
     if "max_per_pair" in entry:
         size = _capped(size, entry["max_per_pair"] * max(1, len(entry.get("pairs", [])) or len(entry.get("langs", []))))
     return _capped(_capped(size, entry.get("rows")), project.scale["limits"].get("example_rows"))
@@ -207,6 +210,11 @@ def _corpus(project: Project, w: Wildcards) -> Load:
     staged = read if filters.intersection(STAGING) else 0.0
     slowness = 1.0 + LANGUAGE_ID * ("language_id" in filters) + (project.corpora[w["corpus"]].get("reader") in PARSING)
     return Load(corpus_mb(project, w["corpus"]), read_mb=read, staged_mb=staged, slowness=slowness)
+
+
+def _examples(project: Project, w: Wildcards) -> Load:
+    taught = sum(encoder_size(project, encoder) for encoder in teachers(project, w["examples"]))
+    return Load(examples_mb(project, w["examples"]), parameters=taught, read_mb=_examples_read_mb(project, w["examples"]))
 
 
 def _tokenising(project: Project, w: Wildcards) -> Load:
@@ -290,7 +298,7 @@ LOADS: Mapping[str, Callable[[Project, Wildcards], Load]] = {
     "build_corpus": _corpus,
     "build_evaluation": lambda p, w: Load(corpus_mb(p, w["corpus"]), read_mb=_read_mb(p, w["corpus"])),
     "build_view": lambda p, w: Load(corpus_mb(p, w["view"])),
-    "build_examples": lambda p, w: Load(examples_mb(p, w["examples"]), read_mb=_examples_read_mb(p, w["examples"])),
+    "build_examples": _examples,
     "tokenise": _tokenising,
     "train_system": _training,
     **dict.fromkeys(EMBED_RULES, lambda p, w: Load(corpus_mb(p, w["text_set"]), parameters(p, w["run"]))),

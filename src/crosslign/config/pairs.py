@@ -22,6 +22,11 @@ FILTERS: list[dict[str, Any]] = [
     {"exact_duplicate": {}},
 ]
 """Filters of a corpus of OPUS where the file names none."""
+PLACES = (
+    "mSimCSE 3.5, parallel sentences, with English dropout pairs (3.2) beside them.",
+    "Reimers and Gurevych 2020: both sides of a pair learn a teacher's vector of the English one.",
+)
+"""Where a paper describes the training: by parallel sentences, by a teacher."""
 MOST, WEIGHT, LONGEST = 200_000, 0.1, 64
 FLORES = "flores200_devtest"
 TATOEBA = "tatoeba_v1"
@@ -92,13 +97,16 @@ class _Pair:
 
     def text(self) -> list[str]:
         """Return the ids of the corpora that are trained on; adds those of OPUS."""
-        names = []
+        names, filters = [], list(self.entry.get("filters", FILTERS))
+        if clean := self.entry.get("clean"):
+            self.named("corpora", clean["corpus"], "clean", "corpus")
+            filters.append({"as_clean": {"corpora": [clean["corpus"]], **{key: clean[key] for key in clean if key == "keep"}}})
         for index, item in enumerate(self.entry["text"]):
             if "corpus" in item:
                 self.named("corpora", item["corpus"], "text", index, "corpus")
                 names.append(item["corpus"])
                 continue
-            name, source, corpus = opus_entries(self.target, item, list(self.entry.get("filters", FILTERS)))
+            name, source, corpus = opus_entries(self.target, item, filters)
             self.out.sources[name], self.out.corpora[name] = source, corpus
             names.append(name)
         return names
@@ -143,6 +151,22 @@ class _Pair:
             sets += task["texts"].values()
         return columns, list(dict.fromkeys(sets))
 
+    def loss(self) -> dict[str, Any]:
+        """Return the objective of a term: InfoNCE, or where the file names a teacher, the mean squared error to its vectors.
+
+        Raises:
+            InputError: no such teacher, no pair with English, which it reads, or a temperature, which that loss has not.
+        """
+        entry, train = self.entry, self.entry["train"]
+        if "teacher" not in entry:
+            return {"objective": "infonce", "temperature": train.get("temperature", 0.05)}
+        self.named("encoders", entry["teacher"], "teacher")
+        if not any("en" in _langs(pair) for pair in entry["pairs"]):
+            raise InputError("a teacher reads English, and no pair has it", where=self.file.where(("teacher",)), do="Leave it out")
+        if "temperature" in train:
+            raise InputError("distillation has no temperature", where=self.file.where(("train", "temperature")), do="Leave it out")
+        return {"objective": "sentence_transformers_loss", "loss": "MSELoss"}
+
     def expand(self) -> Expanded:
         """Return all entries."""
         entry, target, train = self.entry, self.target, self.entry["train"]
@@ -155,18 +179,20 @@ class _Pair:
         langs = list(dict.fromkeys(lang for pair in entry["pairs"] for lang in _langs(pair)))
         pairs = ["-".join(_langs(pair)) for pair in entry["pairs"]]
         most = entry.get("most", MOST)
-        examples: dict[str, Any] = {
+        examples: dict[str, dict[str, Any]] = {
             f"{target}_pairs": {"builder": "parallel_pairs", "from": corpora, "langs": langs, "pairs": pairs, "max_per_pair": most}
         }
-        first = {"objective": "infonce", "weight": 1.0, "examples": f"{target}_pairs", "batch": train.get("batch", 64)}
-        terms = [{**first, "temperature": train.get("temperature", 0.05)}]
+        terms = [{**self.loss(), "weight": 1.0, "examples": f"{target}_pairs", "batch": train.get("batch", 64)}]
         if english := entry.get("english"):
             self.named("corpora", english["corpus"], "english", "corpus")
             examples[f"{target}_english"] = {"builder": "dropout_pairs", "from": [english["corpus"]], "langs": ["en"]}
             terms.append({**terms[0], "weight": english.get("weight", WEIGHT), "examples": f"{target}_english"})
+        if teacher := entry.get("teacher"):
+            examples |= {f"{name}_taught": {"builder": "taught_pairs", "of": [name], "teacher": teacher} for name in examples}
+            terms = [{**term, "examples": f"{term['examples']}_taught"} for term in terms]
         settings = {"steps": train["steps"], "learning_rate": train["learning_rate"], "warmup_share": 0.1}
         system = {
-            "place": "mSimCSE 3.5, parallel sentences, with English dropout pairs (3.2) beside them.",
+            "place": PLACES["teacher" in entry],
             "base": {"encoder": entry["encoder"]},
             "terms": terms,
             "train": {**settings, "max_length": train.get("max_length", LONGEST)},

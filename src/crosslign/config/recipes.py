@@ -45,7 +45,7 @@ class _Recipe:
 
 
 def _check_keys(recipe: _Recipe) -> None:
-    if recipe.section == "finetunes" and (given := sorted({"base", "like"} & set(recipe.entry))):
+    if recipe.section == "finetunes" and (given := sorted({"base", "like", "tune"} & set(recipe.entry))):
         raise recipe.refuse(f"a fine-tune has no {given[0]!r}", (given[0],), "it goes on from any system: <system>+<fine-tune>")
     missing: list[tuple[str, ...]] = [(key,) for key in NEEDED[recipe.section] if key not in recipe.entry]
     train = recipe.entry.get("train")
@@ -150,6 +150,9 @@ def _check_started(recipe: _Recipe, base: str | None) -> None:
     """Refuse parts to start from that the system below, or the encoder (None), does not have."""
     under = entry_of(recipe.project, base).get("parts", {}) if base is not None else {}
     for name, part in recipe.parts.items():
+        if part.get("start_from") == "encoder" and base is not None:
+            do = "Write start_from: base, or leave it out"
+            raise recipe.refuse("the base is a system, not an encoder", ("parts", name, "start_from"), f"base: {base}", do)
         if part.get("start_from") != "base":
             continue
         if base is None:

@@ -77,6 +77,8 @@ def _data_uses(project: Project) -> Iterator[Use]:
             yield file, ("examples", name, "decontaminate"), "evaluation corpus", corpus
         for other in entry.get("of", []):
             yield file, ("examples", name, "of"), "examples", other
+        if "teacher" in entry:
+            yield file, ("examples", name, "teacher"), "encoder", entry["teacher"]
 
 
 def _system_uses(project: Project) -> Iterator[Use]:
@@ -98,6 +100,8 @@ def _system_uses(project: Project) -> Iterator[Use]:
                 yield file, (section, name, "terms", index, "examples"), "examples", term["examples"]
             for choice, select in recipe.get("select", {}).items():
                 yield file, (section, name, "select", choice, "task"), "task", select["task"]
+            if "task" in (by := recipe.get("tune", {}).get("by", {})):
+                yield file, (section, name, "tune", "by", "task"), "task", by["task"]
 
 
 def _counted_uses(file: str, name: str, table: Mapping[str, Any]) -> Iterator[Use]:

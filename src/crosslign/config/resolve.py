@@ -16,6 +16,8 @@ LENGTHS = ("budget", "steps", "epochs")
 """Keys that say how long a training is: a budget, or steps and epochs."""
 LAST = "last"
 """Checkpoint that every trained system has."""
+CHOSEN = "chosen"
+"""What stands in the recipe of a tuned system for a value that its trials choose; the training puts in what they did."""
 
 
 def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
@@ -25,6 +27,30 @@ def merge(base: Mapping[str, Any], over: Mapping[str, Any]) -> dict[str, Any]:
         inner = merged.get(key)
         merged[key] = merge(inner, value) if isinstance(inner, Mapping) and isinstance(value, Mapping) else value
     return merged
+
+
+def value_at(recipe: Any, path: str) -> Any:
+    """Return a setting of a recipe by its place, such as `train.learning_rate` or `terms.0.batch`.
+
+    Raises:
+        InputError: there is none; `why` says what there is.
+    """
+    for key in path.split("."):
+        try:
+            recipe = recipe[int(key)] if isinstance(recipe, list) else recipe[key]
+        except (KeyError, IndexError, TypeError, ValueError) as error:
+            known = recipe if isinstance(recipe, Mapping) else range(len(recipe)) if isinstance(recipe, list) else ["nothing"]
+            raise InputError(f"no setting {path!r}", why=f"{key!r} is not among {', '.join(map(str, known))}") from error
+    return recipe
+
+
+def put(recipe: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a recipe with other values at some places, which it has."""
+    changed = deepcopy(dict(recipe))
+    for path, value in values.items():
+        above, _, last = path.rpartition(".")
+        value_at(changed, above)[last] = value
+    return changed
 
 
 def split_finetune(system: str) -> tuple[str, str | None]:
@@ -188,7 +214,8 @@ def resolve(project: Project, system: str, seed: int) -> dict[str, Any]:
     for term in recipe["terms"]:
         drawn = seeded_id(term["examples"], seed)
         term["examples"] = drawn if drawn in project.examples else term["examples"]
-    return _limited(recipe, project)
+    values = entry.get("trial") or dict.fromkeys(entry.get("tune", {}).get("values", ()), CHOSEN)
+    return put(_limited(recipe, project), values) if values else _limited(recipe, project)
 
 
 def run_recipe(project: Project, run: str) -> dict[str, Any]:

@@ -33,7 +33,7 @@ STAND_IN_RULE = "write_stand_in"
 """Each source has a rule of its own for its synthetic data, which appends the source's id."""
 RULES = (
     "fetch", "prepare_encoder", "build_corpus", "build_evaluation", "fetch_model", "build_view", "build_examples", "measure_overlap",
-    "tokenise", "train_system", "embed", "embed_large", "score", "count_rows", "make_table", "draw_figure", "write_overview",
+    "tokenise", "train_system", "choose", "embed", "embed_large", "score", "count_rows", "make_table", "draw_figure", "write_overview",
     "write_claims", "write_report", "mine_texts", "mine_embed", "mine_search", "mine_calibrate", "mine_pairs",
 )  # fmt: skip
 """Names of the workflow's rules whose jobs do something; the synthetic data of each source has one more."""
@@ -43,7 +43,7 @@ BUSY_TOKENISING_MB = 20.0
 BUSY_MB = 200.0
 """A corpus' own files, as published, from which on worker processes earn more than their start takes."""
 FILTER_PROCESSES = 4
-REMEMBERING = ("exact_duplicate", "near_duplicate", "not_near")
+REMEMBERING = ("as_clean", "exact_duplicate", "near_duplicate", "not_near")
 """Filters that worker processes cannot take over: they remember rows."""
 IN_MEMORY = ("build_examples",)
 """Rules whose memory grows with their rows, whose numbers they hold: they ask for what they need, however much."""

@@ -67,16 +67,18 @@ def _columns(table: pa.Table, known: KeySet) -> dict[str, _Sentences]:
 
 
 class Decontamination:
-    """Drops every example of which any sentence collides with one of an evaluation corpus, and counts.
+    """Drops examples that collide with an evaluation corpus, and counts.
 
-    Sentences collide when their A0.8 keys are equal, whatever their languages are. The pair-level rule, only counted,
-    drops an example when all its sentences of equal meaning (`a` and `b`, or the group) collide with one corpus.
+    Sentences collide when their A0.8 keys are equal, whatever their languages are. By `side` an example goes when any of its sentences
+    collides; by `pair` when all its sentences of equal meaning (`a` and `b`, or the group) collide with one corpus. Both are counted.
 
     Args:
         evaluations: `texts` of evaluation corpora, by id.
+        by: `side` or `pair`.
     """
 
-    def __init__(self, evaluations: Mapping[str, Path]) -> None:
+    def __init__(self, evaluations: Mapping[str, Path], by: str = "side") -> None:
+        self._by_pair = by == "pair"
         self._keys = {name: evaluation_keys(path) for name, path in evaluations.items()}
         self._known = KeySet()
         for keys in self._keys.values():
@@ -107,8 +109,9 @@ class Decontamination:
             found = self._by_set[name]
             found["dropped"] += int(any_side.sum())
             found["pair_level"] += int(all_sides.sum())
-            found["corpora"].update(_corpora(part, any_side))
-            dropped |= any_side
+            gone = all_sides if self._by_pair else any_side
+            found["corpora"].update(_corpora(part, gone))
+            dropped |= gone
             paired |= all_sides
         for count, number in (("before", part.num_rows), ("after", int((~dropped).sum())), ("pair_level", int(paired.sum()))):
             self._totals[count] += number

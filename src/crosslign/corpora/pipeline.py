@@ -91,6 +91,9 @@ class Pipeline:
         """Return what the filters dropped, once the sample is drawn: `filters`, and `seen_whole`, how many of them saw all rows."""
         if self._draw and self._first is not None:
             self.counts[self._first]["after"] -= self._draw.repeats
+        for count, step in zip(self.counts, self._steps, strict=True):
+            if isinstance(step, Filter) and (learned := step.learned()):
+                count["learned"] = learned
         some = self._draw is not None and self._cut < len(self._steps)
         return {"filters": self.counts, **({"seen_whole": self._cut} if some else {})}
 

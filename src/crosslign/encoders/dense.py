@@ -30,7 +30,7 @@ class Dense(nn.Module):
     """Dense layers on a pooled vector, each with its activation.
 
     Args:
-        pooling: how the states are pooled before them: `cls`, `mean` or `max`.
+        pooling: how the states are pooled before them: `cls`, `mean`, `max` or `last`.
         layers: (linear, activation), one after another.
 
     Attributes:
@@ -105,10 +105,10 @@ def named_pooling(path: Path) -> str:
     config = read_json(path)
     older = [name for name, on in config.items() if name.startswith("pooling_mode_") and on]
     chosen = [config["pooling_mode"]] if "pooling_mode" in config else older
-    for name in ("cls", "mean", "max"):
-        if chosen in ([name], [f"pooling_mode_{POOLING_KEYS[name]}"]):
+    for name, key in POOLING_KEYS.items():
+        if chosen in ([name], [key], [f"pooling_mode_{key}"]):
             return name
-    raise InputError("an unknown pooling", where=str(path), why=", ".join(chosen), do="Known are cls, mean, max")
+    raise InputError("an unknown pooling", where=str(path), why=", ".join(chosen), do="Known are cls, mean, max, lasttoken")
 
 
 def _layer(folder: Path) -> tuple[nn.Linear, nn.Module]:

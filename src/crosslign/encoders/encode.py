@@ -1,4 +1,4 @@
-"""Sentences to vectors: sorted by length, in batches of equal token count, in the order they came (docs/training.md)."""
+"""Sentences to vectors: sorted by length, in batches of equal token count, in the order they came (docs/computing.md)."""
 
 from __future__ import annotations
 

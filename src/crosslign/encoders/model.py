@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from crosslign.encoders.dense import BERT_KIN, Dense
 from crosslign.encoders.dropout import use_fast_dropout
-from crosslign.encoders.pooling import masked_mean, pool, resolve_layer
+from crosslign.encoders.pooling import MASKED_TOKENS, masked_mean, pool, resolve_layer
 from crosslign.encoders.sentence_transformers_folder import write_modules
 from crosslign.encoders.soundness import (
     ROBERTA_POSITIONS,
@@ -162,8 +162,10 @@ class Member(nn.Module):
         """Encode a padded batch.
 
         Args:
-            features: `input_ids` int64 [n, t], `attention_mask` where rows are padded, `token_type_ids` for pairs.
-            pooling: one of `POOLINGS`. `avg_first_last` averages the mean-pooled outputs of the last block and of a first layer, which is
+            features: `input_ids` int64 [n, t], `attention_mask` where rows are padded, `token_type_ids` for pairs; of `MASKED_TOKENS`
+                `picked` int64 [m, 2], sentence and place of each token that is wanted.
+            pooling: one of `POOLINGS`, or `MASKED_TOKENS`.
+                `avg_first_last` averages the mean-pooled outputs of the last block and of a first layer, which is
                 `layer` (0 or 1, docs/protocols.md), block 1 where that is -1;
                 `pooler` is the encoder's own: its `dense` layers where it has some (LaBSE: docs/papers/mpcl.md), else the dense layer with
                 tanh that BERT puts on the first token.
@@ -171,14 +173,17 @@ class Member(nn.Module):
             backbone: a faster form of the member's own backbone, to compute with.
 
         Returns:
-            float32 [n, `width(pooling)`], not normalised.
+            float32 [n, `width(pooling)`] ([m, d] of tokens), not normalised.
 
         Raises:
             InputError: the backbone has no pooler, or no such layer.
         """
         layer = self.layer_read(pooling, layer)
         inner = pooling == "avg_first_last" or layer != self.blocks
-        output = (backbone or self.backbone)(**features, output_hidden_states=inner)
+        read = {name: tensor for name, tensor in features.items() if name != "picked"}
+        output = (backbone or self.backbone)(**read, output_hidden_states=inner)
+        if pooling == MASKED_TOKENS:
+            return output.last_hidden_state[features["picked"][:, 0], features["picked"][:, 1]].float()  # type: ignore[no-any-return]
         ids, mask = features["input_ids"], features.get("attention_mask")
         real = mask.bool() if mask is not None else torch.ones_like(ids, dtype=torch.bool)
         if pooling == "pooler" and self.dense is not None:

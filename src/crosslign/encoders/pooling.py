@@ -5,13 +5,17 @@ from __future__ import annotations
 from math import ceil, inf
 from typing import Final
 
+import torch
 from torch import Tensor
 
 from crosslign.errors import InputError
 
-POOLINGS: Final = ("cls", "cls_before_mlp", "mean", "mean_no_special", "max", "avg_first_last", "pooler")
+POOLINGS: Final = ("cls", "cls_before_mlp", "mean", "mean_no_special", "max", "last", "avg_first_last", "pooler")
 
-POOLING_KEYS: Final = {"cls": "cls_token", "cls_before_mlp": "cls_token", "mean": "mean_tokens", "max": "max_tokens"}
+MASKED_TOKENS: Final = "masked_tokens"
+"""The states of masked tokens as they are, for masked language modelling: no pooling that a recipe may name."""
+
+POOLING_KEYS: Final = {"cls": "cls_token", "cls_before_mlp": "cls_token", "mean": "mean_tokens", "max": "max_tokens", "last": "lasttoken"}
 """Poolings that SentenceTransformer has too, by its own names."""
 
 
@@ -53,7 +57,8 @@ def pool(states: Tensor, mask: Tensor, special: Tensor, pooling: str) -> Tensor:
         mask: bool [n, t], true at real tokens.
         special: bool [n, t], true at the tokens that the tokenizer adds around a sentence.
         pooling: `cls` and `cls_before_mlp` (the first position: a projection is a part, never in the encoder),
-            `mean` (special tokens included), `mean_no_special` or `max`.
+            `mean` (special tokens included), `mean_no_special`, `max`, or `last`: the last real token, which alone has read the whole
+            sentence in a decoder.
 
     Returns:
         float [n, d]; padding never enters.
@@ -66,4 +71,6 @@ def pool(states: Tensor, mask: Tensor, special: Tensor, pooling: str) -> Tensor:
         return masked_mean(states, mask & ~special)
     if pooling == "max":
         return states.masked_fill(~mask.unsqueeze(-1), -inf).amax(1)
+    if pooling == "last":
+        return states[torch.arange(len(states), device=states.device), mask.sum(1) - 1]
     raise ValueError(f"pooling {pooling!r} is none of {POOLINGS}")

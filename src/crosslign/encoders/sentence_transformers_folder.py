@@ -36,7 +36,7 @@ def read_modules(folder: Path) -> dict[str, Any]:
     found["normalise"] = any(kind == "Normalize" for kind, _ in kinds)
     reads = _content(folder / "sentence_bert_config.json")
     prompts = _content(folder / "config_sentence_transformers.json")
-    if length := reads.get("max_seq_length"):
+    if length := reads.get("max_seq_length") or _content(folder / "tokenizer_config.json").get("model_max_length"):  # newer versions' place
         found["max_length"] = length
     if blocks := reads.get("config_args", {}).get("num_hidden_layers"):
         found["layer"] = blocks
@@ -83,7 +83,8 @@ def write_modules(
     kinds = [("", "Transformer"), ("1_Pooling", "Pooling"), *((name, "Dense") for name in added)]
     kinds += [(last, "Normalize")] if readout.get("normalise", True) else []
     modules = [{"idx": i, "name": str(i), "path": path, "type": f"{MODULES}.{kind}"} for i, (path, kind) in enumerate(kinds)]
-    modes = {f"pooling_mode_{key}": key == POOLING_KEYS[pooling] for key in sorted(set(POOLING_KEYS.values()))}
+    known = {"cls_token", "max_tokens", "mean_tokens", POOLING_KEYS[pooling]}
+    modes = {f"pooling_mode_{key}": key == POOLING_KEYS[pooling] for key in sorted(known)}
     for path, _ in kinds[1:]:
         (folder / path).mkdir(parents=True, exist_ok=True)
     write_json(folder / "modules.json", modules)

@@ -11,6 +11,8 @@ import pyarrow as pa
 from crosslign.examples.rows import Rows
 from crosslign.registry import Registry
 
+Teach = Callable[[Sequence[str], Sequence[str]], list[list[float]]]
+
 
 @dataclass(frozen=True)
 class Material:
@@ -22,6 +24,7 @@ class Material:
         others: training sets in `of`, by id, in that order.
         langs: languages to use; all where empty.
         seed: seed of every draw.
+        teach: gives the vectors of a teacher, one a sentence, of sentences and their languages; None where the entry names none.
         clean: leaves out the examples (columns of one of the shapes, and any others) that hold an evaluation sentence.
     """
 
@@ -31,6 +34,7 @@ class Material:
     langs: Sequence[str]
     seed: int
     clean: Callable[[Iterable[pa.Table]], Iterator[pa.Table]] = iter
+    teach: Teach | None = None
 
 
 class Builder(Protocol):

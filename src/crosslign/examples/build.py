@@ -16,7 +16,7 @@ from crosslign.config.entry_keys import options_of
 from crosslign.corpora.decontamination import Decontamination
 from crosslign.corpora.sampling import sampled
 from crosslign.errors import InputError
-from crosslign.examples import BUILDERS, Material
+from crosslign.examples import BUILDERS, Material, Teach
 from crosslign.examples.rows import Rows
 from crosslign.examples.shapes import shape_of
 from crosslign.files import write_batches
@@ -34,17 +34,19 @@ def build_examples(
     others: Mapping[str, Path],
     out: Path,
     limit: int | None = None,
+    teach: Teach | None = None,
 ) -> dict[str, Any]:
     """Write one training set, in bounded memory (temporary files: TMPDIR).
 
     Args:
         name: id of the training set; row ids are `<name>:<number of the row as built>`.
-        entry: its entry: builder, from, of, langs, seed (default 42), decontaminate, and the builder's options.
+        entry: its entry: builder, from, of, langs, seed (default 42), decontaminate, decontaminate_by, and the builder's options.
         corpora: rows of the corpora and views in `from`, by id.
         evaluations: `texts` of the evaluation corpora in `decontaminate`, by id.
         others: training sets in `of`, by id.
         out: Parquet file to write, in the columns of the builder's shape.
         limit: upper bound on the rows; a sample keeps their order, a smaller one is part of a larger one.
+        teach: gives the teacher's vectors, where the entry names one.
 
     Returns:
         Counts: `shape`, `built` (all examples, those that a sample was drawn from), `decontamination`
@@ -56,8 +58,9 @@ def build_examples(
     seed = entry.get("seed", SEED)
     rows = {key: Rows.of_file(corpora[key]) for key in entry.get("from", ())}
     sets = {key: Rows.of_file(others[key]) for key in entry.get("of", ())}
-    cleaner = _Cleaner(Decontamination({key: evaluations[key] for key in entry.get("decontaminate", ())}), name)
-    material = Material(name, rows, sets, entry.get("langs", ()), seed, cleaner)
+    kept_out = {key: evaluations[key] for key in entry.get("decontaminate", ())}
+    cleaner = _Cleaner(Decontamination(kept_out, entry.get("decontaminate_by", "side")), name)
+    material = Material(name, rows, sets, entry.get("langs", ()), seed, cleaner, teach)
     parts = (part for part in BUILDERS.get(entry["builder"], where=name)(material, **options_of("examples", entry)) if part.num_rows)
     first = next(parts, None)
     if first is None:

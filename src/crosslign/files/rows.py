@@ -1,4 +1,4 @@
-"""Rows in Parquet: one schema a kind of corpus or shape of examples (docs/architecture.md, Rows)."""
+"""Rows in Parquet: one schema a kind of corpus or shape of examples (docs/internals.md, Rows)."""
 
 from __future__ import annotations
 

@@ -57,6 +57,8 @@ class Input:
         keys: encode with the momentum members and without gradient.
         pooling: a pooling other than the recipe's readout, or None.
         layer: the layer that is pooled, numbered as a readout's; None: the last where `pooling` is given, else the readout's.
+        masked: share of the tokens that are masked, in [0, 1). Above 0 the input gives no vector a sentence: it gives the last layer's
+            states of its masked tokens, [m, d], and under `ids_of` of its name what they were, int64 [m].
     """
 
     texts: Sequence[str]
@@ -65,6 +67,12 @@ class Input:
     keys: bool = False
     pooling: str | None = None
     layer: int | None = None
+    masked: float = 0.0
+
+
+def ids_of(name: str) -> str:
+    """Return the name under which the ids of a masked input's tokens stand beside their states."""
+    return f"{name}_ids"
 
 
 @dataclass(frozen=True)
@@ -137,9 +145,11 @@ class Part(nn.Module):
 
     Attributes:
         training_only: nothing but training needs this part: checkpoints for resume keep it, a trained system does not.
+        published: where published encoders keep such a part, its tensors by own name: what `start_from: encoder` takes over.
     """
 
     training_only: ClassVar[bool] = False
+    published: ClassVar[Mapping[str, str]] = {}
 
     def attach(self, model: Model, seed: int) -> None:
         """Build what depends on the model (dimensions, momentum copies) from the run's seed."""

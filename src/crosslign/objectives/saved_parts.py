@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -16,6 +17,7 @@ from crosslign.objectives.contract import Part
 if TYPE_CHECKING:
     from crosslign.encoders.model import Model
 
+log = logging.getLogger(__name__)
 PARTS_FILE: Final = "parts.safetensors"
 
 
@@ -56,6 +58,38 @@ def take_over(part: Part, name: str, checkpoint: Path | None, where: str) -> Non
         part.load_state_dict(state_of(name, load_file(path)))
     except RuntimeError as error:
         raise InputError("the base system's part does not fit", where=where, why=" ".join(str(error).split())[:300]) from error
+
+
+def take_published(part: Part, name: str, encoder: Path, where: str) -> None:
+    """Load the state that a published encoder holds for a part; where it holds none the part stays as it is, and the log says so.
+
+    Args:
+        part: attached.
+        name: of the part, for messages.
+        encoder: folder of the encoder's weights.
+        where: what messages call the part.
+
+    Raises:
+        InputError: parts of its kind are published nowhere, or what is there does not fit.
+    """
+    from safetensors import safe_open
+
+    if not part.published:
+        do = "Leave start_from out: the part starts anew"
+        raise InputError("no encoder is published with such a part", where=where, why=f"kind {type(part).__name__}", do=do)
+    found: dict[str, Tensor] = {}
+    for file in sorted(encoder.glob("*.safetensors")):
+        with safe_open(file, "pt") as weights:
+            there = set(weights.keys())
+            found |= {own: weights.get_tensor(other) for own, other in part.published.items() if other in there}
+    if len(found) < len(part.published):
+        log.warning("%s: the encoder holds no %s; the part starts anew", where, ", ".join(sorted(set(part.published) - set(found))))
+        return
+    try:
+        part.load_state_dict(found)
+    except RuntimeError as error:
+        raise InputError("the encoder's part does not fit", where=where, why=" ".join(str(error).split())[:300]) from error
+    log.info("%s: taken over from the encoder", where)
 
 
 def load_part(name: str, entry: Mapping[str, Any], model: Model, checkpoint: Path) -> Part:

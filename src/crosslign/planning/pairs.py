@@ -246,12 +246,13 @@ def cost_lines(project: Project, plan: Plan, encoder: str, steps: int) -> Iterat
     yield f"training {steps:,} steps of {BATCH} pairs: about {hours[0]:.1f} hours on two cores, {max(0.1, hours[1]):.1f} on one GPU"
 
 
-def file_text(plan: Plan, encoder: str, steps: int) -> str:
-    """Return the pair's file."""
+def file_text(plan: Plan, encoder: str, steps: int, teacher: str | None = None) -> str:
+    """Return the pair's file, with InfoNCE as method, or with a teacher distillation."""
     lines = [
         f"# {', '.join(plan.pairs)}: text to train on, and evaluations; config/README.md explains every key. Change what you like.",
         f"pairs: [{', '.join(plan.pairs)}]",
         f"encoder: {encoder}",
+        *([f"teacher: {teacher}  # both sides of a pair learn its vector of the English one"] if teacher else []),
         "text:",
     ]
     for text in plan.taken:
@@ -265,6 +266,7 @@ def file_text(plan: Plan, encoder: str, steps: int) -> str:
         f"english: {{corpus: simcse_wiki_head, weight: {WEIGHT}}}",
         "evaluations:  # their sentences are kept out of training",
     ]
+    loss = "" if teacher else "temperature: 0.05, "
     lines += [f"  {kind}: [{', '.join(dict.fromkeys(codes))}]" for kind, codes in plan.evaluations.items()] or []
     if not plan.evaluations:
         lines[-1] = "evaluations: {}  # none knows these languages"
@@ -272,6 +274,6 @@ def file_text(plan: Plan, encoder: str, steps: int) -> str:
         "lost:",
         '  - {label: "STS17 en-en (Spearman)", task: sts17_tracks, subset: en-en, metric: spearman}',
         '  - {label: "Tatoeba, six languages→en", task: tatoeba_six, subset: avg, metric: accuracy, direction: xx2en}',
-        f"train: {{steps: {steps}, batch: {BATCH}, learning_rate: 1e-4, temperature: 0.05, max_length: {LONGEST}, seeds: [42]}}",
+        f"train: {{steps: {steps}, batch: {BATCH}, learning_rate: 1e-4, {loss}max_length: {LONGEST}, seeds: [42]}}",
     ]
     return "\n".join(lines) + "\n"

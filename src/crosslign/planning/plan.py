@@ -17,7 +17,7 @@ from crosslign.planning.data import data_lines
 
 STAGES = (
     "fetch", "write_stand_in", "prepare_encoder", "build_corpus", "build_evaluation", "fetch_model", "build_view", "build_examples",
-    "tokenise", "train_system", "embed", "score", "count_rows", "make_table", "draw_figure", "write_overview", "write_claims",
+    "tokenise", "train_system", "choose", "embed", "score", "count_rows", "make_table", "draw_figure", "write_overview", "write_claims",
     "measure_overlap", "write_report",
 )  # fmt: skip
 

@@ -94,6 +94,7 @@ OWN: Mapping[str, str] = {
     "build_examples": "examples",
     "tokenise": "examples",
     "train_system": "run",
+    "choose": "system",
     "embed": "run",
     "score": "task",
 }

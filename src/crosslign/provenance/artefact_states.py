@@ -157,7 +157,7 @@ def _state(
     results: Path, path: str, artefact: Mapping[str, Any], inputs: Sequence[Mapping[str, Any]], known: dict[str, str | None]
 ) -> Finding:
     now = _hashed(results, path, known)
-    # Vectors of large sets are removed after their last score (docs/cluster.md), and any can be made again.
+    # Vectors of large sets are removed after their last score (docs/cluster-jobs.md), and any can be made again.
     if now is None and artefact.get("kind") != "embeddings":
         return Finding(path, MISSING, "its lineage is there, it is not")
     if now is not None and now != artefact["sha256"]:

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.cells import SYSTEMS
+from crosslign.config.resolve import CHOSEN
 from crosslign.errors import InputError
 from crosslign.files import write_json
 from crosslign.files.lineage import lineage_path, sidecar_if_there
@@ -68,13 +69,17 @@ def _kept(read: int, steps: Sequence[Mapping[str, Any]], whole: int) -> int:
 
 
 def _counted(counts: Mapping[str, Any]) -> Iterator[Count]:
-    """Yield every count of a lineage, of a run what it encoded; of those by subset also `least`, `most` and `subsets` (their number)."""
+    """Yield every count of a lineage, of a run what it encoded and what its trials chose.
+
+    Of counts by subset there are `least`, `most` and `subsets` (their number), too.
+    """
     for metric in ("read", "read_bytes", "rows", "groups"):
         if isinstance(counts.get(metric), int):
             left_out = sum(counts.get("left_out", {}).values()) if metric == "read" else 0  # what was read is what was published
             yield metric, "all", counts[metric] + left_out
     if "encoded" in counts:
         yield from ((metric, "all", value) for metric, value in counts["encoded"].items())
+        yield from ((f"{CHOSEN}.{place}", "all", value) for place, value in counts.get(CHOSEN, {}).items())
         return
     yield "languages", "all", len(counts.get("per_language", {}))
     if counts.get("groups"):

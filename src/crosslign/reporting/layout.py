@@ -12,10 +12,11 @@ from crosslign.config.baselines import baseline_words, named_rows
 from crosslign.config.cells import ONLY_PUBLISHED, layout_of
 from crosslign.errors import printable
 from crosslign.files.lineage import heads_of, licences_of
-from crosslign.reporting.budget import budget_note
+from crosslign.reporting.budget import budget_note, tuning_note
 from crosslign.reporting.cell import Cell, Grid
 from crosslign.reporting.licences import NON_COMMERCIAL
 from crosslign.reporting.published import published_of
+from crosslign.reporting.significance import LEVEL
 from crosslign.reporting.ties import tie_notes
 from crosslign.reporting.values import fill_grid
 
@@ -34,8 +35,8 @@ GAIN = "In brackets with an arrow: the improvement that the paper prints beside 
 NEITHER = "nothing published, nothing of ours"
 ERRATA = "ERRATA and a number: the section of resources/published/ERRATA.md that says more."
 TESTED = {
-    "paired_bootstrap": "{} {}: paired bootstrap over items and seeds, p < 0.05 after Holm's correction for the rows of the column.",
-    "paired_t": "{} {}: paired t-test over seeds, p < 0.05 after Holm's correction for the rows of the column.",
+    "paired_bootstrap": "{} {}: paired bootstrap over items and seeds, p < {:g} after Holm's correction for the rows of the column.",
+    "paired_t": "{} {}: paired t-test over seeds, p < {:g} after Holm's correction for the rows of the column.",
 }
 
 
@@ -244,6 +245,15 @@ def scaled_title(title: str, scale: str, stand_in: bool) -> str:
     return title + (" – stand-in data, scores mean nothing" if stand_in else "")
 
 
+def _told_once(grid: Sequence[Sequence[Cell]]) -> list[str]:
+    """Take the notes that every value has off the cells, and return them: they are told of the table."""
+    values = [cell for cells in grid for cell in cells if cell.ours is not None]
+    shared = [note for note in values[0].notes if all(note in cell.notes for cell in values)] if len(values) > 1 else []
+    for cell in values:
+        cell.notes = [note for note in cell.notes if note not in shared]
+    return shared
+
+
 def _scale_notes(resolved: Mapping[str, Any], rows: list[PrintedRow]) -> list[str]:
     """Return what must be said of the whole table: its scale, synthetic data, what brackets hold."""
     notes = [STAND_IN] if resolved["stand_in"] else []
@@ -263,13 +273,15 @@ def _numbers_of(column: Mapping[str, Any], layout: Mapping[str, Any]) -> dict[st
     return {key: column.get(key, layout[key]) for key in ("scale_by", "decimals")}
 
 
-def _verdicts(rows: list[PrintedRow], test: str, baseline: str) -> list[tuple[str, str]]:
+def _verdicts(rows: list[PrintedRow], test: str, baseline: str, level: float) -> list[tuple[str, str]]:
     """Return the footnotes of the arrows: against which row, by which test; where a test found nothing, that it did not."""
     cells = [cell for row in rows for cell in row.cells]
     signs = {cell.sign for cell in cells}
-    found = [(sign, TESTED.get(test, APART).format(side, baseline)) for sign, side in (("↑", "above"), ("↓", "below")) if sign in signs]
+    found = [
+        (sign, TESTED.get(test, APART).format(side, baseline, level)) for sign, side in (("↑", "above"), ("↓", "below")) if sign in signs
+    ]
     if not found and any(cell.value.p_value is not None for cell in cells):
-        return [("", TESTED[test].format("No cell differs from", baseline))]
+        return [("", TESTED[test].format("No cell differs from", baseline, level))]
     return found
 
 
@@ -283,7 +295,7 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
     """
     grid = fill_grid(resolved, results, published_of(resolved, published))
     layout = layout_of(resolved)
-    notes, reduced = _Footnotes(), resolved["scale"] != "paper"
+    notes, shared, reduced = _Footnotes(), _told_once(grid), resolved["scale"] != "paper"
     columns = resolved["columns"]
     column_letters = [notes.join(notes_at(resolved, None, column["label"])) for column in columns]
     names, rows, group = unique_names(resolved["rows"]), [], None
@@ -298,13 +310,14 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         block, label = one_line(entry.get("group", "")), one_line(entry["label"])
         rows.append(PrintedRow(one_line(heading), block, label, letters, printed, names[number], one_line(entry.get("system", ""))))
     footnotes = [(letter, text) for text, letter in notes.letters.items()]
-    footnotes += [("", one_line(note)) for note in [*notes_at(resolved, None, None), *_scale_notes(resolved, rows)]]
+    footnotes += [("", one_line(note)) for note in [*notes_at(resolved, None, None), *shared, *_scale_notes(resolved, rows)]]
     footnotes += [("", HEADS.format("; ".join(map(one_line, heads))))] if (heads := heads_of(_behind(grid, results))) else []
     footnotes += [("", ERRATA)] if any("ERRATA" in text for _, text in footnotes) else []
     baseline = one_line(baseline_words(resolved["rows"]))
-    footnotes += [("", note)] if (note := one_line(budget_note(resolved, results))) else []
+    notes_of_cost = (budget_note(resolved, results), tuning_note(resolved, results))
+    footnotes += [("", one_line(note)) for note in notes_of_cost if note]
     footnotes += [("", one_line(note)) for note in tie_notes(resolved, grid, results, names)]
-    footnotes += _verdicts(rows, str(layout.get("significance", "")), baseline)
+    footnotes += _verdicts(rows, str(layout.get("significance", "")), baseline, layout.get("level", LEVEL))
     return PrintedTable(
         id=resolved["id"],
         title=one_line(scaled_title(str(resolved["title"]), resolved["scale"], resolved["stand_in"])),

@@ -21,7 +21,7 @@ from crosslign.paths import resamples_path
 from crosslign.reporting.cell import Cell
 
 LEVEL = 0.05
-"""Differences are marked where the corrected p-value lies below this."""
+"""Differences are marked where the corrected p-value lies below this, unless a table says another `level`."""
 ROUNDING = 1e-12
 """Differences of fractions that differ by less are the same number."""
 KEYS = ("subset", "metric", "protocol", "direction")
@@ -184,7 +184,9 @@ TESTS: dict[str, Callable[[Path], Test]] = {"paired_bootstrap": _by_items, "pair
 """Tests that a table may ask for, made for a results folder."""
 
 
-def mark_differences(grid: Sequence[Sequence[Cell]], baselines: Sequence[int | None], labels: Sequence[str], test: Test) -> None:
+def mark_differences(
+    grid: Sequence[Sequence[Cell]], baselines: Sequence[int | None], labels: Sequence[str], test: Test, level: float = LEVEL
+) -> None:
     """Test rows of a table against others, column by column, and set `p_value`, `against` and the marks `above` and `below`.
 
     P-values are corrected for all rows that were tested in the column.
@@ -194,6 +196,7 @@ def mark_differences(grid: Sequence[Sequence[Cell]], baselines: Sequence[int | N
         baselines: for each row, the place of the row that it is compared with, or None.
         labels: of the rows.
         test: what compares two cells.
+        level: the corrected p-value below which a difference is marked.
     """
     for column in zip(*grid, strict=True):
         tested: list[tuple[Cell, Comparison]] = []
@@ -205,7 +208,7 @@ def mark_differences(grid: Sequence[Sequence[Cell]], baselines: Sequence[int | N
                 tested.append((cell, found))
         for (cell, found), p_value in zip(tested, holm([found.p_value for _, found in tested]), strict=True):
             cell.p_value = p_value
-            if p_value < LEVEL:
+            if p_value < level:
                 cell.marks.append("above" if found.difference > 0 else "below")
 
 

@@ -72,13 +72,11 @@ class Ties:
 
     Attributes:
         groups: rows, by their places, of which no two are separated; each is as large as can be, best first.
-        p_values: of each pair, corrected.
         items, seeds: root mean square over the rows of the standard deviation over items, and over seeds of a run.
         smallest: difference that would show between any two rows: the largest over pairs, at the corrected level.
     """
 
     groups: list[list[int]]
-    p_values: dict[tuple[int, int], float]
     items: float
     seeds: float
     smallest: float
@@ -136,13 +134,13 @@ def ties(rows: Sequence[Row], lower_is_better: bool = False, seed: int = 42) -> 
     from scipy.stats import t
 
     found = _tested(rows, seed)
-    corrected = dict(zip(found, holm([_p_value(*one) for one in found.values()]), strict=True))
+    corrected = zip(found, holm([_p_value(*one) for one in found.values()]), strict=True)
     order = sorted(range(len(rows)), key=lambda at: rows[at].mean if lower_is_better else -rows[at].mean)
-    groups = groups_of(order, {frozenset(pair) for pair, p in corrected.items() if p < LEVEL})
+    groups = groups_of(order, {frozenset(pair) for pair, p in corrected if p < LEVEL})
     shows = [float(t.ppf(1 - LEVEL / (2 * len(found)), degrees)) * error for _, error, degrees in found.values()]
     trained = [row.seed_variance for row in rows if len(row.runs) > 1]
     items = math.sqrt(sum(row.item_variance for row in rows) / len(rows))
-    return Ties(groups, corrected, items, math.sqrt(sum(trained) / len(trained)) if trained else 0.0, max(shows))
+    return Ties(groups, items, math.sqrt(sum(trained) / len(trained)) if trained else 0.0, max(shows))
 
 
 def _row_of(cell: Cell, resamples: np.ndarray | None) -> Row | str:

@@ -16,7 +16,7 @@ from crosslign.files import read_json
 from crosslign.paths import origin_files
 from crosslign.reporting.cell import Cell, Grid
 from crosslign.reporting.published import Published
-from crosslign.reporting.significance import TESTS, mark_differences
+from crosslign.reporting.significance import LEVEL, TESTS, mark_differences
 from crosslign.tasks.records import check_value
 
 RECORD = {"eval", "subset", "metric", "value"}
@@ -288,7 +288,8 @@ def fill_grid(resolved: Mapping[str, Any], results: Path, figures: Published) ->
     _mark_best(columns, grid)
     baselines, test = baseline_rows(resolved["rows"]), resolved.get("print", {}).get("significance")
     if test:
-        mark_differences(grid, baselines, [row["label"] for row in resolved["rows"]], TESTS[test](results))
+        labels = [row["label"] for row in resolved["rows"]]
+        mark_differences(grid, baselines, labels, TESTS[test](results), resolved["print"].get("level", LEVEL))
     else:
         _mark_intervals(grid, baselines)
     return grid

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from crosslign.examples import build
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from crosslign.examples import Teach, build
 from crosslign.jobs.job import Job
 from crosslign.stages import STAGES
 
@@ -12,5 +16,16 @@ def build_examples(job: Job) -> None:
     """Build one training set and keep evaluation texts out of it."""
     recipe = job.params["recipe"]
     corpora, evaluations, others = (job.inputs.get(kind, {}) for kind in ("corpora", "evaluations", "others"))
+    teach = next((_teacher(folder, recipe["readout"]) for folder in job.inputs.get("teacher", {}).values()), None)
     with job.publish("examples") as (out, counts):
-        counts.update(build.build_examples(recipe["examples"], recipe["entry"], corpora, evaluations, others, out["rows"], recipe["limit"]))
+        name, entry, limit = (recipe[key] for key in ("examples", "entry", "limit"))
+        counts.update(build.build_examples(name, entry, corpora, evaluations, others, out["rows"], limit, teach))
+
+
+def _teacher(folder: Path, readout: Mapping[str, Any]) -> Teach:
+    """Return the function that gives a prepared encoder's vectors."""
+    from crosslign.encoders.encode import encode
+    from crosslign.encoders.model import Model
+
+    model = Model.load({"main": folder / "main"})
+    return lambda texts, langs: encode(model, texts, langs, readout).tolist()

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.entry_keys import KERNELS, PACE
+from crosslign.config.resolve import put
+from crosslign.files.records import read_json
 from crosslign.jobs.job import DERIVED, Job
 from crosslign.reporting.card import write_cards
 from crosslign.stages import STAGES
@@ -16,8 +18,9 @@ from crosslign.training.run import train_run
 
 @STAGES.register(version=1)
 def train_system(job: Job) -> None:
-    """Train one run, or go on where a stopped one left off."""
-    recipe = job.params["recipe"]
+    """Train one run, or go on where a stopped one left off; one of a tuned system with the values that were chosen."""
+    chosen = read_json(job.inputs["choice"])["chosen"] if "choice" in job.inputs else {}
+    recipe = put(job.params["recipe"], chosen)
     paced = {**recipe, "train": {**recipe["train"], **{key: job.resources[key] for key in (*PACE, KERNELS)}}}
     base = {name: Path(folder) for name, folder in job.params["members"].items()}
     examples, tokenised, sets = job.inputs["examples"], job.inputs[DERIVED], job.inputs.get("selection", {})
@@ -32,6 +35,7 @@ def train_system(job: Job) -> None:
             counts.update(train_run(paced, tokenised, base, sets, job.params["tasks"], out["folder"], checkpoints, context))
         job.lineage.device, job.lineage.devices = counts.pop("device", "cpu"), ranks
         job.lineage.earlier_s = counts.pop("earlier_s")
+        counts.update({"chosen": chosen} if chosen else {})
         job.lineage.inherit()
         known = {"licences": job.lineage.licences, "stand_in": job.lineage.stand_in, "counts": counts}
         write_cards(recipe, out["folder"], known, examples)

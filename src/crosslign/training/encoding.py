@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from math import ceil
 from typing import Any
 
@@ -14,15 +15,17 @@ from torch import Tensor, nn
 
 from crosslign.encoders.model import Model
 from crosslign.encoders.packed.training import PackedTraining, trains_packed
+from crosslign.encoders.pooling import MASKED_TOKENS
 from crosslign.encoders.tokens import Ids, collate, sent
 from crosslign.errors import InputError
-from crosslign.objectives.contract import Input
+from crosslign.objectives.contract import Input, ids_of
 from crosslign.training.cost import Cost, cost_of
 from crosslign.training.draws import derive
+from crosslign.training.masking import Picked, masked_tokens
 from crosslign.training.store import Lookup
 
 GroupKey = tuple[str, str, int, bool]
-"""Member, pooling, layer, and whether an input is a pair of texts."""
+"""Member, pooling (`MASKED_TOKENS` of masked inputs), layer, and whether an input is a pair of texts."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +58,8 @@ class Group:
 
     Attributes:
         ids, segments: token ids, and segment numbers for pairs, of N sentences of all ranks.
-        leaf: float32 [N, d], the vectors that the loss sees; its gradient goes back into the module.
+        picked: of masked inputs, the places and former ids of each sentence's masked tokens, whose states are the vectors; else empty.
+        leaf: float32 [N, d], or [masked tokens, d]: the vectors that the loss sees; its gradient goes back into the module.
     """
 
     member: str
@@ -64,11 +68,27 @@ class Group:
     module: nn.Module
     ids: list[Ids] = field(default_factory=list)
     segments: list[Ids] | None = None
+    picked: list[Picked] = field(default_factory=list)
     leaf: Tensor = field(default_factory=lambda: torch.empty(0))
 
     def names(self, settings: Settings) -> tuple[str | int, ...]:
         """Return what names the group in the seed of its dropout."""
         return (self.member, self.pooling, *([self.layer] if self.layer != settings.layer else []))
+
+    def vector_rows(self, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return which rows of `leaf` belong to these sentences: one each, or those of their masked tokens."""
+        if not self.picked:
+            return rows
+        return np.concatenate([np.arange(self._ends[row] - len(self.picked[row].places), self._ends[row]) for row in rows.tolist()])
+
+    @cached_property
+    def _ends(self) -> NDArray[np.int64]:
+        return np.cumsum([len(picked.places) for picked in self.picked])
+
+    @property
+    def size(self) -> int:
+        """Rows of `leaf`."""
+        return int(self._ends[-1]) if self.picked else len(self.ids)
 
     def own_chunks(self, rank: int, world: int, size: int) -> list[NDArray[np.int64]]:
         """Return this rank's sentences in micro-batches of like length: every `world`-th of them, longest first."""
@@ -112,12 +132,15 @@ class Encoding:
         self._settings, self._model, self._module, self._draw = settings, model, module, tuple(draw)
         self._micro_batch = micro_batch
         self._groups: dict[GroupKey, Group] = {}
+        self._masked = {name for name, item in inputs.items() if item.masked}
         self._places = {name: self._add(item, lookup) for name, item in inputs.items()}
         self._graphs: list[tuple[Group, NDArray[np.int64], Tensor]] = []
 
     def _add(self, item: Input, lookup: Lookup) -> list[tuple[GroupKey, int]]:
         """Put an input's sentences into their groups; return (group, place) of each."""
         pooling, layer, paired = item.pooling or self._settings.pooling, self._layer(item), item.pair_texts is not None
+        if item.masked:
+            pooling, layer = MASKED_TOKENS, -1
         members = [self._model.member_of(lang) for lang in item.langs]
         places: list[tuple[GroupKey, int]] = []
         unknown: dict[str, list[int]] = {}
@@ -137,7 +160,17 @@ class Encoding:
                 unknown.setdefault(member, []).append(i)
         for member, rows in unknown.items():
             self._tokenise(member, item, rows, [places[i] for i in rows])
+        if item.masked:
+            self._mask(item.masked, places)
         return places
+
+    def _mask(self, share: float, places: Sequence[tuple[GroupKey, int]]) -> None:
+        """Mask tokens of sentences that were just put into their groups; all ranks draw alike."""
+        draw = np.random.default_rng(derive(self._settings.seed, "mask", *self._draw, len(places)))
+        for key, place in places:
+            group = self._groups[key]
+            group.ids[place], picked = masked_tokens(group.ids[place], self._model.member(key[0]), share, draw)
+            group.picked.append(picked)
 
     def _layer(self, item: Input) -> int:
         """Return the layer that an input reads: its own; else the readout's, or the last under another pooling than the readout's."""
@@ -162,6 +195,9 @@ class Encoding:
         segments = [group.segments[i] for i in rows] if group.segments is not None else None
         features = collate([group.ids[i] for i in rows], segments, self._model.member(group.member).pad, accelerator.device)
         member: Any = group.module
+        if group.picked:
+            found = [(row, place) for row, i in enumerate(rows) for place in group.picked[i].places.tolist()]
+            features["picked"] = sent(torch.tensor(found, dtype=torch.int64).reshape(-1, 2), accelerator.device)
         precision = self._settings.precision
         if trains_packed(member.backbone, precision, kernels := self._settings.kernels):
             lengths = np.array([len(group.ids[i]) for i in rows])
@@ -199,9 +235,9 @@ class Encoding:
         """Put every rank's vectors into their rows: each adds its own to zeros, which is exact."""
         accelerator = self._settings.accelerator
         dimension = int(self._model.member(group.member).width(group.pooling))
-        joint = torch.zeros(len(group.ids), dimension, device=accelerator.device)
+        joint = torch.zeros(group.size, dimension, device=accelerator.device)
         for rows, vectors in zip(chunks, encoded, strict=True):
-            joint[sent(torch.from_numpy(rows), accelerator.device)] = vectors
+            joint[sent(torch.from_numpy(group.vector_rows(rows)), accelerator.device)] = vectors
         return accelerator.reduce(joint, "sum") if accelerator.num_processes > 1 else joint
 
     def _by_input(self) -> dict[str, Tensor]:
@@ -209,13 +245,20 @@ class Encoding:
         total = 0
         for key, group in self._groups.items():
             starts[key] = total
-            total += len(group.ids)
+            total += group.size
         dimensions = {group.leaf.shape[1] for group in self._groups.values()}
         if len(dimensions) > 1:
             raise InputError("the members' vectors differ in length", where="base", why=f"{sorted(dimensions)}")
         joint = torch.cat([group.leaf for group in self._groups.values()])
-        rows = {name: torch.tensor([starts[key] + place for key, place in places]) for name, places in self._places.items()}
-        return {name: joint.index_select(0, sent(own.long(), joint.device)) for name, own in rows.items()}
+        found: dict[str, Tensor] = {}
+        for name, places in self._places.items():
+            rows = np.array([starts[key] + place for key, place in places])
+            if name in self._masked:
+                rows = np.concatenate([starts[key] + self._groups[key].vector_rows(np.array([place])) for key, place in places])
+                ids = np.concatenate([self._groups[key].picked[place].ids for key, place in places])
+                found[ids_of(name)] = sent(torch.from_numpy(ids.astype(np.int64)), joint.device)
+            found[name] = joint.index_select(0, sent(torch.from_numpy(rows), joint.device))
+        return found
 
     def cost(self, gradient: bool) -> Cost:
         """Return what encoding all inputs takes, on all ranks together; `gradient` tells whether `backward` follows."""
@@ -242,11 +285,11 @@ class Encoding:
         """Bring the gradient that the loss left at the vectors into the model's parameters."""
         for group, rows, vectors in self._graphs:
             if group.leaf.grad is not None:
-                _backward(vectors, group.leaf.grad, rows)
+                _backward(vectors, group.leaf.grad, group.vector_rows(rows))
         direct = {id(group) for group, _, _ in self._graphs}
         for group in self._groups.values():
             if id(group) in direct or group.leaf.grad is None:
                 continue
             for number, rows in enumerate(self._chunks(group)):
-                _backward(self._forward(group, rows, number), group.leaf.grad, rows)
+                _backward(self._forward(group, rows, number), group.leaf.grad, group.vector_rows(rows))
         self._graphs.clear()

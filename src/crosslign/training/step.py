@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from crosslign.encoders.model import Model
 from crosslign.errors import CrosslignError, InputError
 from crosslign.memory import free_memory, is_out_of_memory
-from crosslign.objectives.contract import Batch, Input, Part, checked_loss, plan_of
+from crosslign.objectives.contract import Batch, Input, Part, checked_loss, ids_of, plan_of
 from crosslign.training.cost import Cost
 from crosslign.training.draws import derive, torch_generator
 from crosslign.training.encoding import Encoding, Settings
@@ -88,7 +88,7 @@ class Stepper:
         for term in stream.terms:
             draw = torch_generator(self.settings.seed, "draw", stream.name, step)
             plan = plan_of(term.name, term.objective, batch, draw)
-            plans[term.name] = list(plan)
+            plans[term.name] = [*plan, *(ids_of(name) for name, item in plan.items() if item.masked)]
             for name, item in plan.items():
                 if inputs.setdefault(name, item) != item:
                     first = next(other for other, names in plans.items() if name in names)
@@ -254,8 +254,8 @@ class Stepper:
 
 
 def _single(inputs: Mapping[str, Input]) -> list[str]:
-    """Return the names of the inputs that are single sentences, encoded with gradient."""
-    return [name for name, item in inputs.items() if not item.keys and item.pair_texts is None]
+    """Return the names of the inputs that are single sentences, whole and encoded with gradient."""
+    return [name for name, item in inputs.items() if not item.keys and item.pair_texts is None and not item.masked]
 
 
 def not_finite(what: str, step: int, ids: Sequence[str], learning_rate: float, terms: Mapping[str, Any]) -> NotFiniteError:

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.entry_keys import options_of
-from crosslign.encoders.model import Model
+from crosslign.encoders.model import MAIN, Model
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Objective, Part
-from crosslign.objectives.saved_parts import make_part, take_over
+from crosslign.objectives.saved_parts import make_part, take_over, take_published
 from crosslign.training.draws import Order, derive
 from crosslign.training.store import Store
 
@@ -117,7 +117,7 @@ def build_parts(recipe: Mapping[str, Any], model: Model, base: Path | None = Non
     Args:
         recipe: its `parts` and `seed`.
         model: what they attach to.
-        base: folder of the base system's checkpoint, for parts with `start_from: base`.
+        base: folder of the base system's checkpoint, for parts with `start_from: base`, or the base encoder's (`encoder`).
 
     Raises:
         InputError: an unknown kind or option, a part that the base system does not have, or one that its term's vectors do not fit.
@@ -128,6 +128,8 @@ def build_parts(recipe: Mapping[str, Any], model: Model, base: Path | None = Non
         part = make_part(name, entry, model, derive(recipe["seed"], "part", name), where)
         if entry.get("start_from") == "base":
             take_over(part, name, base, where)
+        if entry.get("start_from") == "encoder" and base is not None:
+            take_published(part, name, base / MAIN, where)
         parts[name] = part
     _check_widths(recipe, model, parts)
     return parts

@@ -71,5 +71,67 @@ def test_wrong_names_are_refused_with_line_and_nearest_name(tmp_path, before, af
         loaded(tmp_path, FILE.replace(before, after))
 
 
+def test_a_clean_sample_sets_thresholds_of_the_corpora_of_opus(tmp_path):
+    project = loaded(tmp_path, FILE.replace("english:", "clean: {corpus: tatoeba_exports_de, keep: 0.99}\nenglish:"))
+    step = {"as_clean": {"corpora": ["tatoeba_exports_de"], "keep": 0.99}}
+    assert project.corpora["pair_en_sw_de_hsb_kde4_de_hsb"]["filters"] == [{"length": {"min_words": 2}}, step]
+
+
+def taught(text=FILE):
+    return text.replace("encoder: minilm_l6", "encoder: minilm_l6\nteacher: me5_small")
+
+
+def test_a_teacher_makes_it_distillation(tmp_path):
+    project = loaded(tmp_path, taught())
+    terms = project.systems["pair_en_sw_de_hsb_encoder"]["terms"]
+    assert {(term["objective"], term["loss"]) for term in terms} == {("sentence_transformers_loss", "MSELoss")}
+    assert [term["examples"] for term in terms] == ["pair_en_sw_de_hsb_pairs_taught", "pair_en_sw_de_hsb_english_taught"]
+    examples = project.examples["pair_en_sw_de_hsb_pairs_taught"]
+    assert (examples["of"], examples["teacher"]) == (["pair_en_sw_de_hsb_pairs"], "me5_small")
+    assert "pair_en_sw_de_hsb_flores_swh_latn" in examples["decontaminate"]
+    assert project.tables["pair_en_sw_de_hsb"]["rows"][1]["system"] == "pair_en_sw_de_hsb_encoder"
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "message"),
+    [
+        ("teacher: me5_small", "teacher: me5_smal", r"yaml:3: teacher: unknown encoder 'me5_smal'.*did you mean 'me5_small'"),
+        ("[en-sw, de-hsb]", "[fr-sw, de-hsb]", r"yaml:3: teacher: a teacher reads English, and no pair has it"),
+        ("batch: 32,", "batch: 32, temperature: 0.1,", r"train.temperature: distillation has no temperature"),
+    ],
+)
+def test_a_teacher_that_cannot_teach_is_refused(tmp_path, before, after, message):
+    with pytest.raises(InputError, match=message):
+        loaded(tmp_path, taught().replace(before, after))
+
+
 def test_a_target_is_called_by_its_languages():
     assert target_of("en-sw+de-hsb") == "pair_en_sw_de_hsb"
+
+
+def test_an_evaluation_set_that_is_planted_in_the_training_text_is_caught(tmp_path):
+    import pyarrow as pa
+
+    from crosslign.examples.build import build_examples
+    from crosslign.files.rows import SCHEMAS, read_rows, write_rows
+
+    project = loaded(tmp_path)
+    entry = project.examples["pair_en_sw_de_hsb_pairs"]
+    held = {name: [f"Sentence {number} of {name} is held out." for number in range(12)] for name in entry["decontaminate"]}
+    evaluations = {}
+    for name, texts in held.items():
+        table = pa.Table.from_pylist(
+            [{"text_id": f"{name}:{n}", "lang": "en", "text": text} for n, text in enumerate(texts)], SCHEMAS["texts"]
+        )
+        write_rows(tmp_path / f"{name}.parquet", table, "texts")
+        evaluations[name] = tmp_path / f"{name}.parquet"
+    planted = [text.upper().replace(".", " !") for texts in held.values() for text in texts]  # whole sets, written otherwise
+    english = [f"An honest sentence, number {number}." for number in range(40)] + planted
+    rows = [{"id": f"t:{n}", "a_lang": "en", "a_text": text, "b_lang": "sw", "b_text": f"Sentensi {n}"} for n, text in enumerate(english)]
+    write_rows(tmp_path / "text.parquet", pa.Table.from_pylist(rows, SCHEMAS["bitext"]), "bitext")
+    corpora = dict.fromkeys(entry["from"][:1], tmp_path / "text.parquet")
+    counts = build_examples("pairs", {**entry, "from": list(corpora)}, corpora, evaluations, {}, tmp_path / "pairs.parquet")
+    assert (counts["built"], counts["rows"]) == (40 + len(planted), 40)
+    assert {name: found["dropped"] for name, found in counts["decontamination"]["evaluations"].items()} == dict.fromkeys(held, 12)
+    left = {row[side] for row in read_rows(tmp_path / "pairs.parquet").to_pylist() for side in ("a_text", "b_text")}
+    assert not left & set(planted)

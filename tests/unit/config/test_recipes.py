@@ -76,6 +76,7 @@ def change(systems, place, value):
         (("terms", 1, "part"), "gmm", r"gaussian_mixture, not classification"),
         (("parts", "mlp"), {"kind": "mlp_train_only"}, r"parts\.mlp: no term uses the part 'mlp'.*projection"),
         (("base",), {"encoder": "minilm_l6"}, r"parts\.gmm\.start_from: the base has no parts to start from"),
+        (("parts", "gmm", "start_from"), "encoder", r"parts\.gmm\.start_from: the base is a system, not an encoder"),
         (("terms", 0, "examples"), "nli_rows", r"share one batch; 8 and 4"),
         (
             ("parts", "scores", "ranks"),

@@ -81,6 +81,20 @@ def test_either_side_drops_and_the_pair_rule_wants_both(evaluations):
     assert (counts["before"], counts["after"], counts["pair_level"]) == (5, 1, 1)
 
 
+def test_by_the_pair_one_side_alone_drops_nothing(evaluations):
+    rows = [
+        {"a_text": "Where is the station?", "a_lang": "en", "b_text": "guten morgen", "b_lang": "de"},
+        {"a_text": "Where is the station?", "a_lang": "en", "b_text": "Ich ging nach Hause", "b_lang": "de"},
+        {"a_text": "Where is the station?", "a_lang": "en", "b_text": "I went home", "b_lang": "en"},  # of two sets
+    ]
+    cleaner = Decontamination(evaluations, "pair")
+    assert ids(cleaner.clean(table("pairs", rows))) == ["x:1", "x:2"]
+    counts = cleaner.counts
+    assert (counts["before"], counts["after"], counts["pair_level"]) == (3, 2, 1)
+    assert [counts["evaluations"][name]["dropped"] for name in ("first", "second")] == [3, 1]
+    assert counts["evaluations"]["first"]["corpora"] == {"r": 1}
+
+
 def test_hard_negatives_groups_and_views_count(evaluations):
     triplet = {"a_text": "x", "a_lang": "en", "b_text": "y", "b_lang": "en", "c_lang": "en"}
     kept, counts = decontaminated(table("triplets", [{**triplet, "c_text": "I went home."}, {**triplet, "c_text": "z"}]), evaluations)

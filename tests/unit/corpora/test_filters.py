@@ -66,7 +66,7 @@ def keep(name: str, *rows: tuple, pivot: bool = False, **options: object) -> lis
 
 
 def test_every_module_is_tested():
-    stateful = {"language_id", "exact_duplicate", "near_duplicate", "not_near", "punctuation"}
+    stateful = {"as_clean", "language_id", "exact_duplicate", "near_duplicate", "not_near", "punctuation"}
     assert set(FILTERS.names()) == set(STATELESS) | stateful
 
 

@@ -30,13 +30,15 @@ def _by_hand(member: Member, text: str, pooling: str, layer: int) -> list[float]
         return output.pooler_output[0].tolist()
     if pooling == "avg_first_last":
         return ((states[abs(layer)] + states[-1]) / 2).mean(0).tolist()
-    rows = {"cls": [0], "cls_before_mlp": [0], "mean_no_special": list(range(1, count - 1))}.get(pooling, list(range(count)))
+    rows = {"cls": [0], "cls_before_mlp": [0], "mean_no_special": list(range(1, count - 1)), "last": [count - 1]}.get(
+        pooling, list(range(count))
+    )
     chosen = states[layer][rows]
     return (chosen.max(0).values if pooling == "max" else chosen.mean(0)).tolist()
 
 
 @pytest.mark.parametrize("layer", [-1, 0, 1, 2])
-@pytest.mark.parametrize("pooling", ["cls", "cls_before_mlp", "mean", "mean_no_special", "max", "avg_first_last", "pooler"])
+@pytest.mark.parametrize("pooling", ["cls", "cls_before_mlp", "mean", "mean_no_special", "max", "last", "avg_first_last", "pooler"])
 def test_pooling_of_padded_batch_equals_each_sentence_alone(tiny_model, pooling, layer):
     readout = {"pooling": pooling, "layer": layer, "max_length": 64, "normalise": False}
     vectors = encode(tiny_model, TEXTS, ["en"] * 3, readout)
@@ -50,6 +52,7 @@ def test_pooling_of_padded_batch_equals_each_sentence_alone(tiny_model, pooling,
         {"pooling": "mean"},
         {"pooling": "cls", "normalise": False},
         {"pooling": "max", "prefix": "query: "},
+        {"pooling": "last"},
         {"pooling": "mean", "layer": 6},  # of 12: block 1 of 2
         {"pooling": "mean", "layer": 0, "prefix": "query: "},
         {"pooling": "pooler", "normalise": False},

@@ -17,7 +17,7 @@ TYPES = pytest.mark.parametrize("dtype", [torch.float64, torch.float32])
 
 @pytest.mark.parametrize(
     ("pooling", "expected"),
-    [("cls", [1, 2]), ("cls_before_mlp", [1, 2]), ("mean", [3, 4]), ("mean_no_special", [3, 4]), ("max", [5, 6])],
+    [("cls", [1, 2]), ("cls_before_mlp", [1, 2]), ("mean", [3, 4]), ("mean_no_special", [3, 4]), ("max", [5, 6]), ("last", [5, 6])],
 )
 @TYPES
 def test_golden_padding_never_enters(pooling, expected, dtype):
@@ -50,7 +50,12 @@ def test_pooling_equals_a_loop_whatever_the_padding(rows, extra):
         states[i, : len(row), 0] = torch.tensor(row, dtype=torch.float64)
         mask[i, : len(row)] = True
     none = torch.zeros_like(mask)
-    expected = {"mean": [sum(r) / len(r) for r in rows], "max": [max(r) for r in rows], "cls": [r[0] for r in rows]}
+    expected = {
+        "mean": [sum(r) / len(r) for r in rows],
+        "max": [max(r) for r in rows],
+        "cls": [r[0] for r in rows],
+        "last": [r[-1] for r in rows],
+    }
     for pooling, values in expected.items():
         assert pool(states, mask, none, pooling)[:, 0].tolist() == pytest.approx(values, abs=1e-9)
 
@@ -76,7 +81,7 @@ def test_layer_on_a_smaller_model(layer, blocks, expected):
 
 
 def test_all_poolings_have_names():
-    assert len(set(POOLINGS)) == 7
+    assert len(set(POOLINGS)) == 8
 
 
 @pytest.mark.parametrize(

@@ -24,10 +24,10 @@ def rows():
 def run():
     """Return a function that runs a builder and gives the rows as dictionaries."""
 
-    def build(builder, corpora=(), langs=(), seed=42, others=(), **options):
+    def build(builder, corpora=(), langs=(), seed=42, others=(), teach=None, **options):
         corpora = dict(corpora) if isinstance(corpora, dict) else {f"c{n}": table for n, table in enumerate(corpora)}
         corpora, others = ({name: held(table) for name, table in dict(found).items()} for found in (corpora, others))
-        parts = BUILDERS.get(builder)(Material("x", corpora, others, langs, seed), **options)
+        parts = BUILDERS.get(builder)(Material("x", corpora, others, langs, seed, teach=teach), **options)
         return [row for part in parts for row in part.to_pylist()]
 
     return build

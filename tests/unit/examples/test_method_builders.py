@@ -216,3 +216,29 @@ class TestLabelledRows:
         stray = view_of("full", [{**copy, "of": "gone"} for copy in self.copies(nli, "en", "de")])
         with pytest.raises(InputError, match="'gone' is in none of the corpora"):
             run("labelled_rows", {"n": nli, "v": stray})
+
+
+class TestTaughtPairs:
+    PAIRS = (("cat", "en", "paka", "sw"), ("mbwa", "sw", "a dog", "en"), ("Hund", "de", "mbwa", "sw"), ("alone", "en", None, None))
+
+    def made(self, run, **options):
+        names = ("a_text", "a_lang", "b_text", "b_lang")
+        columns = {name: pa.array(values, pa.string()) for name, values in zip(names, zip(*self.PAIRS, strict=True), strict=True)}
+        rows = pa.array([[f"c:{n}"] for n in range(len(self.PAIRS))])
+        return run("taught_pairs", others={"p": shaped("pairs", rows=rows, **columns)}, **options)
+
+    def test_the_label_is_the_vector_of_the_side_that_the_teacher_reads(self, run):
+        made = self.made(
+            run, teach=lambda texts, langs: [[float(len(text)), float(lang == "en")] for text, lang in zip(texts, langs, strict=True)]
+        )
+        assert [row["label"] for row in made] == [
+            [3.0, 1.0],
+            [5.0, 1.0],
+            [5.0, 1.0],
+        ]  # "cat", "a dog", "alone"; German and Swahili: left out
+        assert [row["rows"] for row in made] == [["c:0"], ["c:1"], ["c:3"]]
+        assert [(row["a_text"], row["b_text"]) for row in made][:2] == [("cat", "paka"), ("mbwa", "a dog")]
+
+    def test_without_a_teacher_it_is_refused(self, run):
+        with pytest.raises(InputError, match="no teacher"):
+            self.made(run)

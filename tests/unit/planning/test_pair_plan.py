@@ -52,6 +52,8 @@ def test_the_file_that_is_written_is_read_and_builds_what_was_planned(project, t
     read = load_project(tmp_path)
     assert len(read.examples["pair_en_is_pairs"]["from"]) == len(plan.taken)
     assert {column["task"] for column in read.tables["pair_en_is"]["columns"]} >= {"pair_en_is_tatoeba_isl", "sts17_tracks"}
+    (tmp_path / "config" / "pairs" / "en-is.yaml").write_text(file_text(plan, "me5_small", steps_of(plan), "minilm_l6"), encoding="utf-8")
+    assert load_project(tmp_path).examples["pair_en_is_pairs_taught"]["teacher"] == "minilm_l6"
     assert steps_of(plan) == sum(min(text.sentences, 200_000) for text in plan.taken) // 64
 
 

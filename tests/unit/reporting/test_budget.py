@@ -4,7 +4,7 @@ import pytest
 
 from crosslign.errors import InputError
 from crosslign.files.lineage import Lineage
-from crosslign.reporting.budget import budget_note
+from crosslign.reporting.budget import budget_note, tuning_note
 from crosslign.reporting.counts import write_counts
 
 ROWS = [{"label": "none"}, {"label": "both"}, {"label": "direct"}]
@@ -49,3 +49,18 @@ def test_a_run_whose_tokens_nobody_counted_is_named(note):
 def test_a_table_without_a_budget_or_without_trainings_says_nothing(tmp_path):
     assert budget_note({"id": "t", "rows": ROWS}, tmp_path) == ""
     assert budget_note({"id": "t", "budget": 1e9, "rows": ROWS[:1], "spent": [[]]}, tmp_path) == ""
+
+
+def test_a_table_says_how_often_what_was_chosen(tmp_path):
+    folders, rate, heat = {}, "train.learning_rate", "terms.0.temperature"
+    for name, chosen in (("A-s1", {rate: 1e-4}), ("A-s2", {rate: 1e-4}), ("B-s1", {rate: 4e-4, heat: 0.05}), ("C-s1", {rate: 4e-4})):
+        folders[name] = tmp_path / "systems" / name
+        folders[name].mkdir(parents=True)
+        encoded = {"sentences": 3, "tokens": 9, "tokens_with_gradient": 9, "flops": 1e9}
+        Lineage("rule", {}, [], tmp_path, counts={"steps": 5, "encoded": encoded, "chosen": chosen}).write(folders[name], "system")
+    write_counts({"systems": folders}, tmp_path / "scores" / "counts" / "t.json")
+    spent = [[["A-s1"], ["A-s2"]], [["B-s1"]], [["C-s1"]]]
+    said = tuning_note({"id": "t", "rows": ROWS, "spent": spent, "tuned": {"trials": 4, "by": ["dev_task"]}}, tmp_path)
+    assert "4 trials, beside this budget, judged by dev_task" in said
+    assert "terms.0.temperature 0.05 in 1 of 1 systems; train.learning_rate 0.0001 in 1 of 3 systems, 0.0004 in 2 of 3 systems." in said
+    assert tuning_note({"id": "t", "rows": ROWS, "spent": spent}, tmp_path) == ""

@@ -93,6 +93,14 @@ def test_a_table_marks_what_differs_from_its_first_row(tmp_path):
     assert {row[0].against for row in grid[1:5]} == {"base"}
 
 
+def test_a_stricter_level_marks_less(tmp_path):
+    for level, marks in ((0.05, ["below"]), (1e-9, [])):
+        grid = [[cell(tmp_path, name, wrong)] for name, wrong in (("base", 40), ("worse", 55))]
+        mark_differences(grid, [None, 0], ["base", ""], TESTS["paired_bootstrap"](tmp_path), level)
+        assert grid[1][0].marks == marks
+        assert 1e-9 < grid[1][0].p_value < 0.05
+
+
 def test_systems_on_other_items_are_not_compared(tmp_path):
     first, second = cell(tmp_path, "base", 40), cell(tmp_path, "fewer", 20)
     second.records = [{**record, "n_items": 150} for record in second.records]

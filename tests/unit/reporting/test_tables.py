@@ -389,3 +389,11 @@ def test_negative_numbers_have_a_minus_and_zero_has_none(tmp_path, value, shown,
     table = lay_out(resolved([row], [{"label": "x", "task": "bucc"}]), tmp_path, tmp_path)
     assert f"| A | {shown} |" in as_markdown(table)
     assert f"A & {latex} " in as_latex(table)
+
+
+def test_a_note_that_all_values_have_is_told_once_of_the_table(tmp_path):
+    rows = [({"label": name}, [foreign(tmp_path, note="few words known"), {"reason": "no weights"}]) for name in "AB"]
+    columns = [{"label": "x", "task": "bucc"}, {"label": "y", "task": "bucc"}]
+    table = lay_out(resolved(rows, columns), tmp_path, tmp_path)
+    assert [[c.letters for c in row.cells] for row in table.rows] == [["", "a"]] * 2
+    assert table.footnotes[:2] == [("a", "no weights"), ("", "few words known")]

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 import trial
+from safetensors.torch import save_file
 
 from crosslign.encoders.model import Model
 from crosslign.errors import CrosslignError, InputError
@@ -299,6 +300,26 @@ def test_part_starts_from_the_base_system(train, tiny_encoder):
     assert not torch.equal(taken["head"].dense.weight, fresh["head"].dense.weight)
     with pytest.raises(InputError, match="no parts to start from"):
         build_parts(trial.recipe(parts={"head": HEAD["head"] | {"start_from": "base"}}), model, tiny_encoder)
+
+
+def test_a_part_starts_from_what_the_encoder_was_published_with(tiny_encoder, tmp_path, caplog):
+    model, folder = Model.load({"main": tiny_encoder / "main"}), tmp_path / "encoder" / "main"
+    folder.mkdir(parents=True)
+    entry = {"mlp": {"kind": "mlp_train_only", "start_from": "encoder"}}
+    weight = torch.arange(model.dimension**2, dtype=torch.float32).view(model.dimension, -1)
+    save_file({"roberta.x": weight}, folder / "model.safetensors")
+    fresh = build_parts(trial.recipe(parts=entry, seed=9), model, folder.parent)["mlp"]
+    assert "holds no dense.bias, dense.weight; the part starts anew" in caplog.text
+    save_file({"mlp.dense.weight": weight, "mlp.dense.bias": weight[0].clone()}, folder / "model.safetensors")
+    taken = build_parts(trial.recipe(parts=entry, seed=9), model, folder.parent)["mlp"]
+    assert torch.equal(taken.dense.weight, weight)
+    assert torch.equal(taken.dense.bias, weight[0])
+    assert not torch.equal(fresh.dense.weight, weight)
+    save_file({"mlp.dense.weight": weight[:2].clone(), "mlp.dense.bias": weight[0].clone()}, folder / "model.safetensors")
+    with pytest.raises(InputError, match="the encoder's part does not fit"):
+        build_parts(trial.recipe(parts=entry, seed=9), model, folder.parent)
+    with pytest.raises(InputError, match="no encoder is published with such a part"):
+        build_parts(trial.recipe(parts={"head": HEAD["head"] | {"start_from": "encoder"}}), model, folder.parent)
 
 
 def test_selection_goes_by_the_record_that_fits():

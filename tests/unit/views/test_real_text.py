@@ -60,7 +60,14 @@ def corpora(mirror, tmp_path_factory):
         build(f"tatoeba_{lang}", "moses", ["en", lang], part_of_tatoeba(mirror, folder, code, lang), filters=steps)
     build("all_fr", "moses", ["en", "fr"], part_of_tatoeba(mirror, folder, "fra", "fr", 2), filters=[])
     tmx = mirror / "tico19" / "all.en-fr.tmx.zip"
-    build("tico19", "tmx", ["en", "fr"], {tmx.name: tmx}, filters=FILTERS_OF_ALL, limit=ROWS)
+    build(
+        "tico19",
+        "tmx",
+        ["en", "fr"],
+        {tmx.name: tmx},
+        filters=[*FILTERS_OF_ALL, {"as_clean": {"corpora": ["tatoeba_fr"], "keep": 0.999}}],
+        limit=ROWS,
+    )
     for lang in ("de", "fr"):
         file = mirror / "dict-wiktionary" / f"en-{lang}.txt"
         build(f"words_{lang}", "dictionary", ["en", lang], {file.name: file}, filters=[])

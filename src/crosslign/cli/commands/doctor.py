@@ -113,7 +113,7 @@ def network() -> Iterator[Finding]:
             socket.create_connection(asked, timeout=3).close()
             yield OK, "network", f"{name} answers"
         except OSError as error:
-            yield NOTE, "network", f"{name} does not ({error}): put files into a mirror (docs/add-a-corpus.md)"
+            yield NOTE, "network", f"{name} does not ({error}): put files into a mirror (docs/downloads.md)"
 
 
 def scheduler(most_minutes: int = 0) -> Iterator[Finding]:

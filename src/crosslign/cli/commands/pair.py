@@ -38,6 +38,7 @@ class Pair:
         """Declare pairs, encoder and whether the file is written."""
         parser.add_argument("pairs", nargs="+", metavar="PAIR", help="two codes of ISO 639, such as de-hsb; several pairs get one encoder")
         parser.add_argument("--encoder", default="me5_small", help="base encoder of the catalog (default: me5_small)")
+        parser.add_argument("--teacher", help="encoder of English whose vectors both sides of a pair learn, instead of InfoNCE")
         parser.add_argument("--plan", action="store_true", help="only print the plan")
         parser.add_argument("--replace", action="store_true", help="write over a file that is there")
         project_arguments(parser)
@@ -52,8 +53,9 @@ class Pair:
         from crosslign.planning.pairs import cost_lines, file_text, steps_of, survey, table_lines
 
         pairs, project = checked(args.pairs), read_project(args)
-        if args.encoder not in project.encoders:
-            raise InputError(f"unknown encoder {args.encoder!r}", where="--encoder", why=nearest(args.encoder, list(project.encoders)))
+        for option, encoder in (("--encoder", args.encoder), ("--teacher", args.teacher)):
+            if encoder and encoder not in project.encoders:
+                raise InputError(f"unknown encoder {encoder!r}", where=option, why=nearest(encoder, list(project.encoders)))
         name = "+".join(pairs)
         shown = Path("config", FOLDER, f"{name}.yaml")
         place = args.directory / shown
@@ -71,6 +73,6 @@ class Pair:
             print(line)
         if not args.plan:
             place.parent.mkdir(parents=True, exist_ok=True)
-            write_text(place, file_text(plan, args.encoder, steps))
+            write_text(place, file_text(plan, args.encoder, steps, args.teacher))
             print(f"written: {shown}; build it by: snakemake --cores all {target_of(name)}")
         return 0

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import compress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -118,6 +119,10 @@ class Filter:
     def keep(self, batch: Sides) -> Mask:
         """Return which rows stay, shape [rows]."""
         raise NotImplementedError
+
+    def learned(self) -> list[dict[str, Any]]:
+        """Return what it learned from other corpora, for the lineage; nothing where it learns nothing."""
+        return []
 
     def keep_of_all(self, tables: Iterable[pa.Table], sides: Callable[[pa.Table], Sides]) -> Iterator[tuple[pa.Table, Mask]]:
         """Yield each table with which of its rows stay; a filter that must see later tables first overrides this.

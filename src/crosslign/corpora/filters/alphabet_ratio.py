@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crosslign.corpora.filters import FILTERS, Column, Mask, Setting, SideRule
 from crosslign.corpora.filters._columns import ALPHABETIC
@@ -25,6 +26,10 @@ class AlphabetRatio(SideRule):
 
     def accept(self, side: Column) -> Mask:
         """Return which sentences have enough alphabetic characters; an empty one has."""
+        return self.share(side) >= self.threshold
+
+    def share(self, side: Column) -> NDArray[np.float64]:
+        """Return the share of alphabetic characters of each sentence; 1 of an empty one."""
         whole = side.lengths - side.spaces if self.exclude_whitespace else side.lengths
         alphabetic = side.lengths - side.count(~side.having(ALPHABETIC))
-        return np.asarray((whole == 0) | (alphabetic / np.maximum(whole, 1) >= self.threshold))
+        return np.where(whole == 0, 1.0, alphabetic / np.maximum(whole, 1))

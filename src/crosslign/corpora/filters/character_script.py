@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crosslign.corpora.filters import FILTERS, Column, Mask, Setting, SideRule
 from crosslign.corpora.filters._columns import FIRST_SCRIPT, NO_SCRIPT, SCRIPT_NAMES
@@ -24,13 +25,17 @@ class CharacterScript(SideRule):
 
     def accept(self, side: Column) -> Mask:
         """Return which sentences have enough letters of the expected scripts; one without letters has."""
+        return self.share(side) >= self.min_share
+
+    def share(self, side: Column) -> NDArray[np.float64]:
+        """Return the share of each sentence's letters that belong to the scripts of its language; 1 without letters."""
         letters = side.lengths - side.count(side.scripts == NO_SCRIPT)
-        mask = np.ones(len(side), bool)
+        shares = np.ones(len(side))
         langs = {lang for lang in side.langs if lang is not None}
         for scripts in {scripts_of(lang) for lang in langs}:
             foreign = np.ones(256, bool)
             foreign[[NO_SCRIPT, *(SCRIPT_NAMES.index(script) + FIRST_SCRIPT for script in scripts)]] = False
             good = letters - side.count(foreign[side.scripts])
-            enough = (letters == 0) | (good / np.maximum(letters, 1) >= self.min_share)
-            mask &= enough | ~side.by_language(lambda lang, scripts=scripts: scripts_of(lang) == scripts)  # type: ignore[misc]
-        return mask
+            mine = (letters > 0) & side.by_language(lambda lang, scripts=scripts: scripts_of(lang) == scripts)  # type: ignore[misc]
+            shares[mine] = (good / np.maximum(letters, 1))[mine]
+        return shares

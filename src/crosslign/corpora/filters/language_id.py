@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from crosslign.corpora.filters import FILTERS, Filter, Mask, Setting, Sides
 from crosslign.errors import InputError
@@ -52,11 +53,18 @@ class LanguageId(Filter):
         """Return which rows are in the languages that they are declared to be in."""
         mask = np.ones(len(batch), bool)
         for texts, langs in batch.own:
-            known = {lang for lang in set(langs) if lang is not None and normalise(lang) in self._identify.languages}
-            asked = [row for row, lang in enumerate(langs) if lang in known and texts[row]]
-            for row, (best, confidence) in zip(asked, self._identify([str(texts[row]) for row in asked]), strict=True):
-                mask[row] &= best == normalise(str(langs[row])) and confidence > self.min_confidence
+            scores = self.score(texts, langs)
+            mask &= np.isnan(scores) | (scores > self.min_confidence)
         return mask
+
+    def score(self, texts: Sequence[str | None], langs: Sequence[str | None]) -> NDArray[np.float64]:
+        """Return how probable the declared language of each text is; -1 where another is more so, NaN where nothing is known."""
+        known = {lang for lang in set(langs) if lang is not None and normalise(lang) in self._identify.languages}
+        asked = [row for row, lang in enumerate(langs) if lang in known and texts[row]]
+        scores = np.full(len(texts), np.nan)
+        for row, (best, confidence) in zip(asked, self._identify([str(texts[row]) for row in asked]), strict=True):
+            scores[row] = confidence if best == normalise(str(langs[row])) else -1.0
+        return scores
 
 
 class _Identifier:

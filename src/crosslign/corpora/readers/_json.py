@@ -42,6 +42,19 @@ def value(record: Any, key: str, place: str) -> Any:
     return record
 
 
+def plain(found: Any, key: str, place: str) -> str:
+    """Return the text of a key's value, or its number written out.
+
+    Raises:
+        InputError: it is neither.
+    """
+    if isinstance(found, str):
+        return found
+    if isinstance(found, int | float) and not isinstance(found, bool):
+        return repr(float(found)) if isinstance(found, float) else str(int(found))
+    raise InputError(f"key {key!r} holds no text and no number", where=place, why=f"found {str(found)[:60]}")
+
+
 @contextmanager
 def in_form(of: str, place: str) -> Iterator[None]:
     """Turn what values of another type than expected lead to into an error that names the place.

@@ -9,10 +9,8 @@ import pyarrow as pa
 
 from crosslign.corpora import READERS
 from crosslign.corpora.readers._fields import Form, read_fields
-from crosslign.corpora.readers._json import records
+from crosslign.corpora.readers._json import plain, records, value
 from crosslign.corpora.readers._parts import Members, TextFile, parts_of
-from crosslign.errors import InputError
-from crosslign.registry import nearest
 
 
 @READERS.register(version=1)
@@ -52,20 +50,6 @@ def read(
     yield from read_fields(parts_of(files, langs, member, file_langs, corpus), _records, form, corpus, langs)
 
 
-def _value(record: dict[str, object], name: str, part: TextFile, number: int) -> str:
-    found: object = record
-    for key in name.split("."):
-        if not isinstance(found, dict) or key not in found:
-            known = [str(known) for known in found] if isinstance(found, dict) else []
-            raise InputError(f"no key {name!r}", where=part.at(number), why=nearest(key, known))
-        found = found[key]
-    if isinstance(found, str):
-        return found
-    if isinstance(found, int | float) and not isinstance(found, bool):
-        return repr(float(found)) if isinstance(found, float) else str(int(found))
-    raise InputError(f"key {name!r} holds no text and no number", where=part.at(number), why=f"found {str(found)[:60]}")
-
-
 def _records(part: TextFile, wanted: Sequence[str]) -> Iterator[tuple[int, list[str]]]:
     for number, record in records(part):
-        yield number, [_value(record, name, part, number) for name in wanted]
+        yield number, [plain(value(record, name, part.at(number)), name, part.at(number)) for name in wanted]

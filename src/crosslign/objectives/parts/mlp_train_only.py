@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import ClassVar
+
 import torch
 from torch import Tensor, nn
 
@@ -15,9 +18,11 @@ class TrainOnlyMLP(Part):
     """SimCSE's head: tanh(W h + b) from d to d numbers, between the encoder and the loss.
 
     Encoders are saved and read out without it, so an embedding is what the encoder itself gives (`mlp_only_train` of SimCSE,
-    which mSimCSE passes in all its published scripts). Weights start from N(0, 0.02²), the bias from 0, as BERT's do.
+    which mSimCSE passes in all its published scripts). Weights start from N(0, 0.02²), the bias from 0, as BERT's do; or with
+    `start_from: encoder` from what SimCSE's code saved of it beside the encoder.
     """
 
+    published: ClassVar[Mapping[str, str]] = {"dense.weight": "mlp.dense.weight", "dense.bias": "mlp.dense.bias"}
     dense: nn.Linear
 
     def attach(self, model: Model, seed: int) -> None:
