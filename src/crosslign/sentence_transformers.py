@@ -332,7 +332,7 @@ def _gathered(vectors: Tensor) -> Tensor:
     found = [rows[: int(count)] for rows, count in zip(every, counts, strict=True)]
     own = vectors.view_as(vectors)
     if own.requires_grad:
-        own.register_hook(lambda gradient: gradient * _ranks())
+        own.register_hook(lambda gradient: gradient * _ranks())  # type: ignore[no-untyped-call]
     found[dist.get_rank()] = own
     return torch.cat(found)
 
