@@ -44,6 +44,7 @@ TRAININGS = {
     "of a run": {"base": {"run": "G-s1", "checkpoint": "last"}, "train": {"schedule": "linear"}},
     "bf16": {"train": {"precision": "bf16"}},
     "a budget": {"train": {"budget": 2e8}},
+    "micro-batches": {"train": {"auto_micro_batch": True}},
 }
 """Settings beside those of the small training; together they have every one that a paper's training has."""
 

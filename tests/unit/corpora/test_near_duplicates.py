@@ -31,7 +31,7 @@ def family(draw: random.Random, count: int) -> list[str]:
     return texts
 
 
-@pytest.mark.parametrize("threshold", [0.5, 0.6, 0.8, 0.95])
+@pytest.mark.parametrize("threshold", [0.8, *(pytest.param(other, marks=pytest.mark.long) for other in (0.5, 0.6, 0.95))])
 def test_pairs_are_those_of_brute_force(threshold):
     texts = family(random.Random(7), 240)
     held_out, others = texts[:120], texts[120:]

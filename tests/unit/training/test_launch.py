@@ -103,6 +103,7 @@ def kill_the_launcher(forks, arguments, tmp_path):
     return ranks
 
 
+@pytest.mark.long
 def test_a_killed_then_stopped_training_of_two_goes_on_to_the_bytes_that_torchrun_makes(forks, arguments_in, undisturbed, tmp_path):
     arguments = arguments_in(tmp_path, checkpoint_minutes=1e-4)
     ranks = kill_the_launcher(forks, arguments, tmp_path)
