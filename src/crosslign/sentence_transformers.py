@@ -187,7 +187,7 @@ class ObjectiveLoss(nn.Module):
                 torch.manual_seed(derive(self.seed, "loss", term.name, self.step))
                 loss = checked_loss(term.name, term.objective.loss(vectors, batch, dict(self.parts.items())))  # type: ignore[arg-type]
             losses.append(term.weight * loss.total)
-        return torch.stack(losses).sum() * _ranks()  # ranks share the gradient: their mean is taken
+        return torch.stack(losses).sum()
 
     def _parts(self) -> list[Part]:
         return list(self.parts.values())  # type: ignore[arg-type]
@@ -316,7 +316,10 @@ def _joined(columns: list[list[Any]]) -> list[list[Any]]:
 
 
 def _gathered(vectors: Tensor) -> Tensor:
-    """Return the rows of all ranks; gradient reaches this rank's own."""
+    """Return the rows of all ranks; gradient reaches this rank's own, times the ranks, since DDP takes the mean of the ranks' gradients.
+
+    Heads, which DDP does not hold, get the gradient of the whole batch on every rank.
+    """
     if _ranks() == 1:
         return vectors
     counts = torch.zeros(_ranks(), dtype=torch.int64, device=vectors.device)
@@ -327,7 +330,10 @@ def _gathered(vectors: Tensor) -> Tensor:
     every = [torch.empty_like(padded) for _ in counts]
     dist.all_gather(every, padded.contiguous())
     found = [rows[: int(count)] for rows, count in zip(every, counts, strict=True)]
-    found[dist.get_rank()] = vectors
+    own = vectors.view_as(vectors)
+    if own.requires_grad:
+        own.register_hook(lambda gradient: gradient * _ranks())  # type: ignore[no-untyped-call]
+    found[dist.get_rank()] = own
     return torch.cat(found)
 
 
