@@ -65,11 +65,11 @@ def counts(graph: Graph, targets: Collection[str], to_run: bool) -> Counter[str]
 
 
 def behind(graph: Graph, names: Collection[str]) -> Graph:
-    """Return some jobs and all that they wait for."""
-    found: dict[str, Planned] = {}
+    """Return some jobs and all that they wait for, in the graph's order."""
+    found: set[str] = set()
     waiting = list(names)
     while waiting:
         if (name := waiting.pop()) not in found:
-            found[name] = graph[name]
+            found.add(name)
             waiting += graph[name].after
-    return found
+    return {name: job for name, job in graph.items() if name in found}

