@@ -28,7 +28,7 @@ def _unscored(cell):
 @cache
 def laid_out(name):
     """Return a table whose cells hold no score of ours."""
-    table = {key: value for key, value in resolved_tables()[name].items() if key != "budget"}  # nothing was trained
+    table = {key: value for key, value in resolved_tables()[name].items() if key not in ("budget", "tuned")}  # nothing was trained
     return lay_out({**table, "cells": [[_unscored(cell) for cell in row] for row in table["cells"]]}, ROOT, PUBLISHED)
 
 
