@@ -87,7 +87,7 @@ test-unit: $(VENV)/.installed
 
 # What of it takes minutes: `make test` leaves it out.
 test-long: $(VENV)/.installed
-	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/unit tests/golden tests/faults -m "long and not workflow" -rs
+	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/unit tests/golden tests/faults tests/workflow -m "long and not workflow" -rs
 
 # What `make test` then holds: small results of each stage and implementation under their versions (docs/trust.md).
 golden: $(VENV)/.installed

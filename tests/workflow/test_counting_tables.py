@@ -3,6 +3,8 @@
 import csv
 import shutil
 
+import pytest
+
 
 def test_nothing_is_trained_for_a_table_that_counts(pristine):
     wanted = "targets=[moco_bert_table7,emma_x_table7,emma_x_table8,emma_x_table9]"
@@ -13,6 +15,7 @@ def test_nothing_is_trained_for_a_table_that_counts(pristine):
     assert sum(rule == "build_corpus" for rule, _ in jobs) > 260  # all languages of Table 7
 
 
+@pytest.mark.long
 def test_flores_is_counted_sentence_by_sentence_and_article_by_article(untouched):
     untouched.run(config=("papers=[emma_x]", "targets=[emma_x_table8]"))
     with open(untouched.results / "tables" / "emma_x_table8.csv", encoding="utf-8") as file:

@@ -4,6 +4,7 @@ import json
 import re
 import shutil
 
+import pytest
 from project_copy import ROOT, jobs_of, own_copy
 from ruamel.yaml import YAML
 
@@ -67,6 +68,7 @@ def test_a_recipe_of_ones_own_resolves(untouched):
     assert ("train_system", "run=QS-P-cold-s42") in jobs
 
 
+@pytest.mark.long
 def test_a_cross_encoder_with_a_regulariser_is_built_from_its_recipe(changed):
     (recipe,) = blocks("method-recipes.md")
     path = own_copy(changed.folder, "config/papers/quickstart.yaml")

@@ -65,6 +65,7 @@ def test_views_of_other_translators_fetch_no_model(pristine):
     assert not [name for rule, name in jobs if rule == "fetch_model"]
 
 
+@pytest.mark.long
 def test_such_a_view_is_made_offline_from_the_fetched_folders(untouched, tmp_path):
     write_cache(tmp_path / "home")
     workflow = with_view(untouched, "transformers")

@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 
+import pytest
 from project_copy import Workflow, jobs_of, own_copy
 
 from crosslign.cli.main import main
@@ -190,6 +191,7 @@ def test_a_table_is_rebuilt_in_its_crate(finished, tmp_path):
 STAGES = ("corpora", "views", "examples", "systems", "embeddings", "scores")
 
 
+@pytest.mark.long
 def test_the_same_seed_gives_the_same_bytes_at_every_stage(finished, untouched):
     """From nothing: every training set, a system of code-switched verses, and one of two joined sets with all its scores."""
     tasks = ("bucc_bible", "tatoeba_bible", "tatoeba_written", "sts_written")
