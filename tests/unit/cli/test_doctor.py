@@ -33,6 +33,12 @@ def test_a_controller_that_does_not_answer_is_bad(slurm):
     assert list(scheduler()) == [(BAD, "Slurm", "sinfo fails: cannot connect")]
 
 
+def test_of_many_lines_of_a_complaint_the_last_is_told(slurm, command):
+    slurm(300)
+    command("sinfo", "echo 'sinfo: error: no such host' >&2; echo 'sinfo: fatal: no configuration' >&2; exit 1")
+    assert list(scheduler()) == [(BAD, "Slurm", "sinfo fails: sinfo: fatal: no configuration")]
+
+
 def test_a_controller_that_hangs_is_bad_too(slurm, command, monkeypatch):
     slurm(300)
     command("sinfo", "exec /bin/sleep 60")

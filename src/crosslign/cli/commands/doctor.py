@@ -123,7 +123,7 @@ def scheduler(most_minutes: int = 0) -> Iterator[Finding]:
         return
     said, complaint = ask(["sinfo", "--noheader", "--format=%P %a %G"])
     if complaint:
-        yield BAD, "Slurm", f"sinfo fails: {complaint}"
+        yield BAD, "Slurm", f"sinfo fails: {complaint.splitlines()[-1]}"
         return
     yield from ((OK, "Slurm partition", line.strip()) for line in said.splitlines())
     yield from _slurm_settings(most_minutes)
@@ -136,7 +136,7 @@ def _slurm_settings(most_minutes: int) -> Iterator[Finding]:
         yield NOTE, "Slurm accounting", "sacct does not answer: leave `slurm-status-command: squeue` as it is"
     said, complaint = ask(["scontrol", "show", "config"])
     if complaint:
-        yield BAD, "Slurm", f"scontrol fails: {complaint}"
+        yield BAD, "Slurm", f"scontrol fails: {complaint.splitlines()[-1]}"
     if age := re.search(r"^MinJobAge\s*=\s*(\d+)", said, flags=re.MULTILINE):
         forgets = 0 < int(age[1]) < LONGEST_PAUSE
         more = (
