@@ -8,7 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
 from crosslign.encoders.dense import BERT_KIN, Dense
@@ -115,6 +117,11 @@ class Member(nn.Module):
     def pad(self) -> int:
         """Id of the padding token."""
         return int(self.tokenizer.pad_token_id or 0)
+
+    @cached_property
+    def special_ids_on_host(self) -> NDArray[np.int64]:
+        """`special_ids`, int64, outside a GPU's memory: what is asked of them for each sentence waits for no device."""
+        return np.asarray(self.special_ids.cpu().numpy())
 
     @cached_property
     def block_weights(self) -> int:

@@ -41,7 +41,7 @@ def masked_tokens(ids: Ids, member: Member, share: float, draw: np.random.Genera
         raise InputError("this encoder has no mask token", where="masked_language_model", do="Name an encoder of BERT's kin as the base")
     known = min(len(member.tokenizer), int(getattr(member.backbone.config, "vocab_size", 1 << 30)))
     drawn, fate, others = draw.random(len(ids)), draw.random(len(ids)), draw.integers(known, size=len(ids))
-    places = np.flatnonzero((drawn < share) & ~np.isin(ids, member.special_ids.cpu().numpy()))
+    places = np.flatnonzero((drawn < share) & ~np.isin(ids, member.special_ids_on_host))
     changed = ids.copy()
     changed[places] = np.where(fate < HIDDEN, mask, np.where(fate < (1 + HIDDEN) / 2, others, ids))[places]
     return changed, Picked(places, ids[places])
