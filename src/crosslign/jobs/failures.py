@@ -23,6 +23,12 @@ ADVICE = {
     "PREEMPTED": "it had to make room for another job: run the same command again, a training goes on after its last checkpoint",
 }
 
+IN_LOG = {
+    "OUT_OF_MEMORY": re.compile(r"exceeded (?:job )?memory limit|oom[-_ ]kill|Out Of Memory", flags=re.IGNORECASE),
+    "TIMEOUT": re.compile(r"DUE TO TIME LIMIT"),
+}
+"""Words of Slurm's log of a job that it calls FAILED all the same: so it does where a step was ended, without cgroups also for memory."""
+
 
 @dataclass(frozen=True)
 class Failure:
@@ -51,6 +57,14 @@ class Failure:
     def own(self) -> list[str]:
         """Lines that the job itself wrote."""
         return _lines(self.logs[0]) if self.logs and not self.silent else []
+
+    @property
+    def reason(self) -> str:
+        """Slurm's word for how the job ended; where that is FAILED, the word that fits what stands in its log of the job."""
+        said = SLURM_ID.search(self.message)
+        state = said["state"] if said else ""
+        lines = "\n".join(line for path in self.logs[1:] for line in _lines(path)) if state == "FAILED" else ""
+        return next((name for name, pattern in IN_LOG.items() if pattern.search(lines)), state)
 
     @property
     def hopeless(self) -> bool:
@@ -84,8 +98,8 @@ def explain(failure: Failure) -> Iterator[str]:
         yield f"  slurm job {slurm['id']}: {slurm['state']}"
     if causes:
         yield f"  cause: {causes[-1]}"
-    elif slurm and slurm["state"] in ADVICE:
-        yield f"  cause: {ADVICE[slurm['state']].format(rule=failure.rule)}"
+    elif failure.reason in ADVICE:
+        yield f"  cause: {ADVICE[failure.reason].format(rule=failure.rule)}"
     elif refused := REFUSED.search(failure.message):
         yield f"  cause: {refused[0]}"
     elif not own:

@@ -90,3 +90,20 @@ def test_what_an_earlier_try_wrote_says_nothing_of_a_job_that_never_began(tmp_pa
     assert not handler.hopeless(4)
     assert "two columns" not in handler.text()
     assert "it was cancelled" in handler.text()
+
+
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        ("slurmstepd-n1: error: StepId=10.0 exceeded memory limit (3368599552 > 3338665984), being killed", "ran out of memory"),
+        ("slurmstepd: error: Detected 1 oom-kill event(s) in StepId=10.batch.", "ran out of memory"),
+        ("slurmstepd-n1: error: *** STEP 13.0 ON n1 CANCELLED AT 2026-11-25T23:59:48 DUE TO TIME LIMIT ***", "ran out of time"),
+        ("srun: error: n1: task 0: Exited with exit code 1", "wrote no log"),
+    ],
+)
+def test_of_a_failed_job_slurms_log_tells_what_ended_it(tmp_path, line, advice):
+    slurm = tmp_path / "10.log"
+    slurm.write_text(f"Building DAG of jobs...\n{line}\nStoring output in storage.\n")
+    said = list(explain(Failure("score", {}, (tmp_path / "none.log", slurm), SLURM.replace("TIMEOUT", "FAILED"))))
+    assert said[1] == "  slurm job 17: FAILED"
+    assert advice in said[2]
