@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 import yte
 
+from crosslign.jobs.engine import KNOWN
+
 ROOT = Path(__file__).resolve().parents[2]
 PROFILES = ["slurm/config.yaml", "profiles/workstation/config.yaml", "profiles/ci/config.yaml"]
 
@@ -127,3 +129,56 @@ def test_a_container_has_the_packages_of_the_lock_and_no_others(name):
 def test_both_recipes_ask_debian_for_the_same():
     asked = [re.search(r"apt-get install -y (.*)", steps(name)[0])[1].split() for name in ("Dockerfile", "crosslign.def")]
     assert asked[0] == asked[1]
+
+
+def read(name):
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+ENGINES = {
+    "torch": (r"\btorch==(\d[\d.]*\d)", ("Makefile", "README.md", "docs/cluster.md", "envs/Dockerfile", "envs/crosslign.def")),
+    "CUDA": (r"\bnvidia/cuda:(\S+)", ("envs/Dockerfile", "envs/crosslign.def")),
+    "image": (r"\b(\w+\.sif)\b", ("workflow/Snakefile", "envs/crosslign.def", "docs/deploy.md")),
+    "moto": (r"\bmoto(?:\[\S+\]==| )(\d[\d.]*\d)", ("docs/deploy.md", "tests/deploy/test_storage.py")),
+    "Python": (
+        r"(?:Python 3\.|python:3\.|\(3, |requires-python = \">=3\.)(\d+)",
+        ("README.md", "docs/cluster.md", "pyproject.toml", "Makefile", "envs/Dockerfile"),
+    ),
+}
+"""What files and pages name by its version, how, and where; each place names one, the same as the others."""
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_pages_and_files_name_one_version(engine):
+    pattern, names = ENGINES[engine]
+    found = {name: set(re.findall(pattern, read(name))) for name in names}
+    assert len(set().union(*found.values())) == 1, found
+    assert all(found.values()), found
+
+
+def test_the_versions_of_snakemake_and_its_plugins_that_pages_name_are_those_of_the_bounds_the_lock_and_the_changes():
+    project = tomllib.loads(read("pyproject.toml"))["project"]
+    bounds = [line for lines in (project["dependencies"], *project["optional-dependencies"].values()) for line in lines]
+    for package, known in KNOWN.items():
+        (lowest,) = (match[1] for line in bounds if (match := re.match(rf"{package}>=(\d+\.\d+)", line)))
+        assert known == lowest, package
+    snakemake, executor = KNOWN["snakemake"], KNOWN["snakemake-executor-plugin-slurm"]
+    assert lock("snakemake").startswith(f"{snakemake}.")
+    assert lock("snakemake-executor-plugin-slurm").startswith(f"{executor}.")
+    assert f'min_version("{snakemake}")' in read("workflow/Snakefile")
+    oldest = re.search(r'^OLDEST = "(\S+)"$', read("tests/deploy/test_engine_versions.py"), flags=re.MULTILINE)[1]
+    tried = f"Snakemake {snakemake} ({oldest} and {lock('snakemake')}) and the Slurm executor {executor}"
+    assert tried in read("docs/deploy.md")
+    assert f"Snakemake {snakemake} and the executor {executor}" in read("docs/dependencies.md")
+
+
+def test_no_page_or_file_claims_an_environment_of_conda():
+    files = [
+        path.read_text(encoding="utf-8")
+        for path in sorted((ROOT / "workflow").rglob("*"))
+        if path.suffix in (".smk", "") and path.is_file()
+    ]
+    assert not [text for text in files if re.search(r"^\s*conda:", text, flags=re.MULTILINE)]
+    assert not [path for path in (ROOT / "envs").iterdir() if path.suffix in (".yaml", ".yml")]
+    assert "conda: true" not in read(".snakemake-workflow-catalog.yml")
+    assert "There is no conda environment" in read("docs/deploy.md")
