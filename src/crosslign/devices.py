@@ -65,6 +65,19 @@ def apple_gpu() -> bool:
     return True
 
 
+def all_devices() -> list[str]:
+    """Return every GPU that this process is shown, in a job those that it leased, or else the CPU: what searches."""
+    import torch
+
+    return [f"cuda:{number}" for number in range(torch.cuda.device_count())] or ["cpu"]
+
+
+def encoding_devices() -> list[str]:
+    """Return what encodes and trains: `all_devices`, and in the CPU's place Apple's GPU where it is asked for."""
+    found = all_devices()
+    return [APPLE] if found == ["cpu"] and apple_gpu() else found
+
+
 def wide(values: Tensor) -> Tensor:
     """Return values as float64, on the CPU where their device has no such numbers."""
     return (values.cpu() if values.device.type == APPLE else values).double()

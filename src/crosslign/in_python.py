@@ -18,12 +18,12 @@ from crosslign.config.project import Project
 from crosslign.config.readouts import readout as readout_entry
 from crosslign.config.resolve import encoder_at_scale, readout_name, role_readout
 from crosslign.corpora.evaluation import Evaluation
-from crosslign.devices import APPLE, apple_gpu
+from crosslign.devices import all_devices, encoding_devices
 from crosslign.encoders.encode import encode_counted, text_columns
 from crosslign.encoders.model import Model
 from crosslign.encoders.sentence_transformers_folder import read_modules
 from crosslign.errors import InputError
-from crosslign.mining.knn import all_devices, neighbours
+from crosslign.mining.knn import neighbours
 from crosslign.mining.margin import Margin, Retrieval
 from crosslign.mining.margin import margin_scores as scored
 from crosslign.mining.pairs import chosen_pairs
@@ -108,8 +108,7 @@ def encoder(
             {**readout_entry(project, project.encoders[name]["readout"]), **(readout or {})},
         )
     model = Model.load(members)
-    usual = APPLE if apple_gpu() else all_devices()[0]
-    return Encoder(str(name), model.to(device or usual), own)
+    return Encoder(str(name), model.to(device or encoding_devices()[0]), own)
 
 
 def _at_scale(project: Project, name: str) -> str:

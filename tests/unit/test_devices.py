@@ -8,7 +8,6 @@ import pytest
 import torch
 
 from crosslign import devices
-from crosslign.encoders.text_sets import _devices
 from crosslign.errors import InputError, ResourceError
 from crosslign.files.atomic import reserve
 from crosslign.mining.backends._faiss import load_faiss
@@ -18,15 +17,18 @@ from crosslign.training import accelerator
 
 @pytest.fixture
 def apple(monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
     monkeypatch.setattr(torch.backends.mps, "is_available", lambda: True)
     monkeypatch.setenv("CROSSLIGN_DEVICE", "mps")
 
 
 def test_apples_gpu_encodes_where_it_is_asked_for(apple, monkeypatch):
-    assert _devices(4, 4) == ["mps"]
+    assert devices.encoding_devices() == ["mps"]
+    assert devices.all_devices() == ["cpu"]  # searches stay there
     monkeypatch.delenv("CROSSLIGN_DEVICE")
-    assert _devices(2, 4) == ["cpu", "cpu"]
+    assert devices.encoding_devices() == ["cpu"]
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    assert devices.encoding_devices() == devices.all_devices() == ["cuda:0", "cuda:1"]
 
 
 def test_apples_gpu_trains_in_fp32_where_it_is_asked_for(apple, monkeypatch):

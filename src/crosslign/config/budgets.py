@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from crosslign.config.project import Project
-from crosslign.config.resolve import budget_share, chain_of, entry_of, is_untrained, run_recipe, runs_of
+from crosslign.config.resolve import budget_share, entries_of, run_recipe, runs_of
 from crosslign.config.trials import tuned_by
 from crosslign.config.yaml_files import YamlFile, where_of
 from crosslign.errors import InputError
@@ -18,8 +18,7 @@ EQUAL = "Give every training that the row starts from its `budget:`, so that the
 
 def budget_of(project: Project, system: str) -> float | None:
     """Return the FLOPs that a row of this system takes, with all that it starts from, as written; None where one has no budget."""
-    trained = [entry_of(project, name) for name in chain_of(project, system) if not is_untrained(project, name)]
-    own = [entry["train"].get("budget") for entry in trained]
+    own = [entry["train"].get("budget") for entry in entries_of(project, system)]
     return None if None in own else float(sum(own))
 
 

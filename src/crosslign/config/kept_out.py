@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from crosslign.config.project import Project, remembered
-from crosslign.config.resolve import chain_of, entry_of, is_untrained
+from crosslign.config.resolve import entries_of
 
 
 @remembered
@@ -28,8 +28,7 @@ def parts_of(project: Project, corpus: str) -> frozenset[str]:
 
 def training_sets(project: Project, system: str) -> frozenset[str]:
     """Return the training sets of a system and of all systems that it starts from."""
-    trained = (entry_of(project, one) for one in chain_of(project, system) if not is_untrained(project, one))
-    return frozenset(term["examples"] for entry in trained for term in entry["terms"])
+    return frozenset(term["examples"] for entry in entries_of(project, system) for term in entry["terms"])
 
 
 def evaluations_of(project: Project, task: Mapping[str, Any]) -> frozenset[str]:

@@ -14,11 +14,6 @@ SHOWN = 5
 """Languages that a reason names."""
 
 
-def members_of(project: Project, system: str) -> list[str]:
-    """Return the names of the members of a system: `main`, or a language each, and perhaps `other`."""
-    return list(encoders_under(project, system))
-
-
 def reads(members: Collection[str], lang: str) -> bool:
     """Tell whether one of a model's members reads a language."""
     return not FOR_ALL.isdisjoint(members) or normalise(lang) in members
@@ -37,7 +32,7 @@ def text_languages(project: Project, corpus: str) -> set[str]:
 
 def why_unread(project: Project, system: str, corpora: Iterable[str]) -> str:
     """Return why a system cannot read evaluation corpora: languages that no member of it is for; else an empty string."""
-    members = members_of(project, system)
+    members = encoders_under(project, system)
     if not FOR_ALL.isdisjoint(members):
         return ""
     own = f"the system has an encoder each for {', '.join(members)}, none for"

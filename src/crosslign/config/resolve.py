@@ -136,6 +136,11 @@ def chain_of(project: Project, system: str) -> tuple[str, ...]:
     return (system, *(chain_of(project, base["system"]) if "system" in base else ()))
 
 
+def entries_of(project: Project, system: str) -> list[dict[str, Any]]:
+    """Return the entries of the trained ones of a system and those that it goes on from."""
+    return [entry_of(project, one) for one in chain_of(project, system) if not is_untrained(project, one)]
+
+
 @remembered
 def encoders_under(project: Project, system: str) -> Mapping[str, str]:
     """Return the base encoders that a system stands on, by member (`main`, or a language each), as the papers name them."""

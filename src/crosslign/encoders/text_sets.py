@@ -13,7 +13,7 @@ from typing import Any, Literal
 import numpy as np
 import torch
 
-from crosslign.devices import APPLE, apple_gpu
+from crosslign.devices import encoding_devices
 from crosslign.encoders.shards import SHARD, Counts, Facts, Head, ParquetRows, ShardEncoder, Task, side_by_side, sum_of_rows
 from crosslign.encoders.unknown import in_words, joined, shares
 from crosslign.errors import InputError
@@ -32,15 +32,6 @@ def _check_pairs(texts: Path) -> None:
         missing, rows = missing + table["pair_text"].null_count, rows + table.num_rows
     if 0 < missing < rows:
         raise InputError("only some rows have a pair_text", where=str(texts), why=f"{missing} of {rows} have none")
-
-
-def _devices(processes: int, shards: int) -> list[str]:
-    """Return the device of each process: every visible GPU once, or the CPU as often as asked; never more than there are shards."""
-    if torch.cuda.is_available():
-        return [f"cuda:{index}" for index in range(torch.cuda.device_count())][: max(1, shards)]
-    if apple_gpu():
-        return [APPLE]
-    return ["cpu"] * max(1, min(processes, shards))
 
 
 def _is_whole(matrix: Path) -> bool:
@@ -189,7 +180,8 @@ def embed_text_set(
     """
     _check_pairs(texts)
     rows = len(ParquetRows(texts))
-    devices = _devices(processes, -(-rows // SHARD))[: None if head is None else 1]
+    devices = encoding_devices()
+    devices = (devices * max(1, processes) if devices == ["cpu"] else devices)[: max(1, -(-rows // SHARD)) if head is None else 1]
     if devices[0] != "cpu":  # the cores tokenise, and are shared
         threads = max(1, max(threads, processes) // len(devices))
     limit_threads(threads)

@@ -82,11 +82,6 @@ def product_dtype(device: torch.device) -> torch.dtype:
     return torch.bfloat16 if any(flags.get(flag) for flag in ("amx_bf16", "avx512_bf16", "bf16")) else torch.float32
 
 
-def all_devices() -> list[str]:
-    """Return every GPU that this process is shown, in a job those that it leased, or else the CPU."""
-    return [f"cuda:{number}" for number in range(torch.cuda.device_count())] or ["cpu"]
-
-
 def neighbours(
     sources: Vectors,
     targets: Vectors,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from crosslign.devices import all_devices
 from crosslign.files.records import write_json
 from crosslign.jobs.job import Job
 from crosslign.mining.calibrate import calibrate
-from crosslign.mining.knn import all_devices
 from crosslign.mining.neighbour_files import read_neighbours
 from crosslign.paths import MINED_SIDES, PLANT_SIDES
 from crosslign.stages import STAGES

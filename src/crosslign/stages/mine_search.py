@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from crosslign.devices import all_devices
 from crosslign.jobs.job import Job
 from crosslign.mining.backends import BACKENDS
-from crosslign.mining.knn import State, all_devices
+from crosslign.mining.knn import State
 from crosslign.mining.lines import with_line
 from crosslign.mining.neighbour_files import write_neighbours
 from crosslign.stages import STAGES

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from crosslign.devices import all_devices
 from crosslign.encoders.unknown import in_words
 from crosslign.errors import InputError
 from crosslign.files import sha256_text
@@ -46,11 +47,8 @@ def score(job: Job) -> None:
         "collapsed": next((found for sidecar in sidecars if (found := sidecar["counts"].get("collapsed"))), ""),
         "note": _unknown_note(matrices, sidecars, recipe["task_entry"]["texts"]),
     }
-    devices, work = ["cpu"], Path(job.params["work"])
-    if job.resources.get("gpu"):
-        from crosslign.mining.knn import all_devices  # and torch with it, which most scores do without
-
-        devices = all_devices()
+    work = Path(job.params["work"])
+    devices = all_devices() if job.resources.get("gpu") else ["cpu"]  # most scores do without torch, which tells
     machine = Machine(devices, int(job.resources.get("search_threads", 1)), work)
     job.lineage.device = ", ".join(devices)
     with job.publish("scores") as (out, counts):

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from crosslign.devices import apple_gpu, computed_in
+from crosslign.devices import APPLE, computed_in, encoding_devices
 from crosslign.memory import keep_freed_memory
 
 PRECISIONS = {"fp32": "no", "bf16": "bf16", "fp16": "fp16"}
@@ -35,14 +35,15 @@ def start_accelerator(precision: str) -> Any:
     from accelerate.state import AcceleratorState
     from accelerate.utils import InitProcessGroupKwargs
 
-    gpu, apple = torch.cuda.is_available(), not torch.cuda.is_available() and apple_gpu()
+    device = torch.device(encoding_devices()[0]).type
+    gpu, apple = device == "cuda", device == APPLE
     if precision != "fp32" and apple:
         log.warning("Apple's GPU: training in fp32 instead of %s", precision)
         precision = "fp32"
     if precision == "fp16" and not gpu:
         log.warning("no GPU: training in bf16 instead of fp16")
         precision = "bf16"
-    precision = computed_in(precision, "cuda" if gpu else "mps" if apple else "cpu")
+    precision = computed_in(precision, device)
     AcceleratorState._reset_state()  # one process may train twice, in two precisions
     if not gpu:
         keep_freed_memory()

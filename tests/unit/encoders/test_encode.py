@@ -209,7 +209,7 @@ def _text_set(path, rows):
 
 
 def test_text_set_becomes_a_matrix_in_its_order(tiny_model, tiny_encoder, tmp_path, texts, monkeypatch):
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)  # the bytes are those of a CPU
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)  # the bytes are those of a CPU
     _text_set(tmp_path / "texts.parquet", [(f"t{i}", "en", text, None) for i, text in enumerate(texts)])
     counts = embed_text_set(
         {"main": tiny_encoder / "main"}, tmp_path / "texts.parquet", MEAN | {"max_length": 6}, tmp_path / "out" / "m.npy"

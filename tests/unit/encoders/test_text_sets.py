@@ -26,7 +26,7 @@ READOUT = {"pooling": "mean", "layer": -1, "max_length": 32, "normalise": True, 
 @pytest.fixture(autouse=True)
 def without_a_gpu(monkeypatch):
     """A CPU's bytes and processes are what is compared here, on a machine with GPUs too; tests/gpu has theirs."""
-    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
 
 
 @pytest.fixture
