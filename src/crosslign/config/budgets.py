@@ -12,7 +12,8 @@ from crosslign.config.yaml_files import YamlFile, where_of
 from crosslign.errors import InputError
 
 TOLERANCE = 0.01
-"""Share of a table's budget by which a row may differ from it."""
+"""Share of a table's budget by which a row may differ from it, however short its steps are."""
+ALLOWED = f"{100 * TOLERANCE:g} %, or one step of each of its trainings where these are more"
 EQUAL = "Give every training that the row starts from its `budget:`, so that they add up to the table's"
 
 
@@ -22,9 +23,17 @@ def budget_of(project: Project, system: str) -> float | None:
     return None if None in own else float(sum(own))
 
 
-def off(spent: float, budget: float) -> bool:
-    """Tell whether a row is further from a table's budget than the table allows."""
-    return abs(spent - budget) > TOLERANCE * budget
+def off(spent: float, budget: float, step: float = 0.0) -> bool:
+    """Tell whether a row is further from a table's budget than the table allows.
+
+    A training ends at the step nearest to its budget: it is off by up to half of the step that crosses it, which may be longer than others.
+
+    Args:
+        spent: FLOPs of the row.
+        budget: those of the table.
+        step: those of the mean step of each training of the row, together.
+    """
+    return abs(spent - budget) > max(TOLERANCE * budget, step)
 
 
 def _chain(project: Project, run: str) -> list[str]:

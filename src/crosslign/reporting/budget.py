@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.budgets import TOLERANCE, off
+from crosslign.config.budgets import ALLOWED, off
 from crosslign.config.resolve import CHOSEN
 from crosslign.errors import InputError
 from crosslign.paths import COUNTS
 from crosslign.reporting.values import records_of
 
 NOTE = (
-    "Budget: each trained row took {:.3g} FLOPs of its encoder, with all that it starts from; the furthest, {}, {:+.2f} %. "
-    "Tokens with gradient count three times, without once."
+    "Budget: {:.3g} FLOPs of its encoder for each trained row, with all that it starts from; tokens with gradient count three times, "
+    "without once. Rows took, in percent of it (least to most of their runs): {}. A training ends at the step nearest to its budget, so a "
+    "row may be off by " + ALLOWED + "."
 )
-
-
 TUNED = "Tuned: each trained row took {} trials, beside this budget, judged by {}. Chosen: {}."
 
 
@@ -28,38 +27,44 @@ def _counts(resolved: Mapping[str, Any], results: Path) -> list[dict[str, Any]]:
     return records_of(results / "scores" / COUNTS / f"{resolved['id']}.json") if there else []
 
 
-def spent_flops(resolved: Mapping[str, Any], results: Path) -> list[list[float]]:
-    """Return the FLOPs of each run of each row, with the runs that it starts from; empty for rows without training.
+def _spent(resolved: Mapping[str, Any], results: Path) -> list[list[tuple[float, float]]]:
+    """Return of each run of each row its FLOPs and those of its mean step, both with the runs that it starts from."""
+    runs = {record["protocol"]: record for record in _counts(resolved, results) if record["metric"] == "flops"}
+    flops = {run: float(record["value"]) for run, record in runs.items()}
+    step = {run: flops[run] / record["n_items"] for run, record in runs.items()}
+    return [[(sum(flops[run] for run in chain), sum(step[run] for run in chain)) for chain in row] for row in resolved["spent"]]
+
+
+def _share(runs: list[tuple[float, float]], budget: float) -> str:
+    """Return what a row's runs took, in percent of a budget: one figure where they took the same."""
+    shares = sorted(flops / budget for flops, _ in runs)
+    return " to ".join(dict.fromkeys(f"{100 * share:.1f}" for share in (shares[0], shares[-1])))
+
+
+def budget_note(resolved: Mapping[str, Any], results: Path, names: Sequence[str]) -> str:
+    """Return what a table says of its budget, and of what each row took; nothing where it has none.
 
     Args:
-        resolved: a table with a budget, as `crosslign.config.cells.resolve_table` gives it.
+        resolved: the table, as `crosslign.config.cells.resolve_table` gives it.
         results: the `{results}` folder.
-    """
-    flops = {record["protocol"]: float(record["value"]) for record in _counts(resolved, results) if record["metric"] == "flops"}
-    return [[sum(flops[run] for run in chain) for chain in row] for row in resolved["spent"]]
-
-
-def budget_note(resolved: Mapping[str, Any], results: Path) -> str:
-    """Return what a table says of its budget; nothing where it has none.
+        names: of its rows.
 
     Raises:
-        InputError: a row is off by more than a hundredth; names it, and what it took.
+        InputError: a row is off by more than is allowed (`crosslign.config.budgets.off`); names it, and what it took.
     """
     if "budget" not in resolved:
         return ""
-    budget, labels = float(resolved["budget"]), [row["label"] for row in resolved["rows"]]
-    spent = [(flops, label) for label, row in zip(labels, spent_flops(resolved, results), strict=True) for flops in row]
-    if not spent:
-        return ""
-    furthest, label = max(spent, key=lambda one: abs(one[0] - budget))
-    if off(furthest, budget):
-        raise InputError(
-            f"the row {label!r} is off the table's budget",
-            where=f"table {resolved['id']}",
-            why=f"it took {furthest:.4g} FLOPs of {budget:.4g}, and {TOLERANCE:.0%} is allowed",
-            do="Take smaller batches, whose steps are finer, or a larger budget; a training that a guard stopped cannot be a row",
-        )
-    return NOTE.format(budget, label, 100 * (furthest / budget - 1))
+    budget = float(resolved["budget"])
+    trained = [(name, runs) for name, runs in zip(names, _spent(resolved, results), strict=True) if runs]
+    for name, flops, step in ((name, *run) for name, runs in trained for run in runs):
+        if off(flops, budget, step):
+            raise InputError(
+                f"the row {name!r} is off the table's budget",
+                where=f"table {resolved['id']}",
+                why=f"it took {flops:.4g} FLOPs of {budget:.4g}, and {ALLOWED} ({step:.2g} FLOPs) may be missing or too much",
+                do="A training that a guard stopped cannot be a row: see `guards` in its lineage, mend the cause and train it again",
+            )
+    return NOTE.format(budget, "; ".join(f"{name} {_share(runs, budget)}" for name, runs in trained)) if trained else ""
 
 
 def tuning_note(resolved: Mapping[str, Any], results: Path) -> str:

@@ -314,7 +314,7 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
     footnotes += [("", HEADS.format("; ".join(map(one_line, heads))))] if (heads := heads_of(_behind(grid, results))) else []
     footnotes += [("", ERRATA)] if any("ERRATA" in text for _, text in footnotes) else []
     baseline = one_line(baseline_words(resolved["rows"]))
-    notes_of_cost = (budget_note(resolved, results), tuning_note(resolved, results))
+    notes_of_cost = (budget_note(resolved, results, names), tuning_note(resolved, results))
     footnotes += [("", one_line(note)) for note in notes_of_cost if note]
     footnotes += [("", one_line(note)) for note in tie_notes(resolved, grid, results, names)]
     footnotes += _verdicts(rows, str(layout.get("significance", "")), baseline, layout.get("level", LEVEL))

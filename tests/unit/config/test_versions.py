@@ -42,7 +42,7 @@ RECIPES = {
     "score": ({"task_entry": {"scorer": "sts"}}, "score@2 sts@2"),
     "mine_search": ({"backend": "exact"}, "mine_search@1 exact@1"),
     "draw_figure": ({"kind": "bars"}, "draw_figure@2 bars@1"),
-    "make_table": ({"rows": []}, "make_table@3"),
+    "make_table": ({"rows": []}, "make_table@4"),
 }  # fmt: skip
 
 
