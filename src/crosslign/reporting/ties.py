@@ -176,7 +176,7 @@ def tie_notes(resolved: Mapping[str, Any], grid: Grid, results: Path, names: Seq
             continue
         kept = ~np.isnan(np.concatenate([row.resamples for row in known])).any(0)
         found = ties([Row(row.runs, row.resamples[:, kept]) for row in known], column.get("better") == "lower")
-        groups = " ".join("{" + ", ".join(names[places[at]] for at in group) + "}" for group in found.groups)
+        groups = " ".join("{" + "; ".join(names[places[at]] for at in group) + "}" for group in found.groups)
         scale = column.get("scale_by", layout["scale_by"])
         numbers = [scale * value for value in (found.items, found.seeds, found.smallest)]
         notes.append(TIES.format(column["label"], groups, *numbers, d=column.get("decimals", layout["decimals"])))
