@@ -185,26 +185,36 @@ def encoder_folder(folder: Path, name: str) -> Path:
 
 SHAPES: dict[str, dict[str, Any]] = {
     "minilm_l6": {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536},
+    "xlm_r_base": {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072},
     "xlm_r_large": {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096},
 }
 """Shapes of encoders with random weights, which need no package and no network."""
 ROWS, WORDS = 250_002, 4000
-"""Rows of a random encoder's table of embeddings, XLM-R's, and how many of them are words of random sentences."""
+"""Rows of a random encoder's table of embeddings, XLM-R's, a word each, and how many of them are words of random sentences."""
 
 
-def random_encoder(folder: Path, shape: str) -> Path:
-    """Write an encoder of one of `SHAPES` with random weights, whose tokens are the words of `random_sentences`; return its folder."""
+def random_encoder(folder: Path, shape: str, tokenizer_folder: Path | None = None) -> Path:
+    """Write an encoder of one of `SHAPES` with random weights, unless it is there; return its folder.
+
+    Its tokens are the words of `random_sentences`, or those of a tokenizer of XLM-R's that lies in a folder.
+    """
     import torch
-    from transformers import BertTokenizer, XLMRobertaConfig, XLMRobertaModel
+    from transformers import AutoTokenizer, BertTokenizer, XLMRobertaConfig, XLMRobertaModel
 
     from crosslign.encoders.model import Member
 
-    folder = folder / shape
+    folder = folder / (shape if tokenizer_folder is None else f"{shape}-real")
+    if folder.exists():
+        return folder
     folder.mkdir(parents=True)
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{number}" for number in range(WORDS))]
-    (folder / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
-    tokenizer = BertTokenizer.from_pretrained(folder, do_lower_case=False, model_max_length=512, local_files_only=True)
-    config = XLMRobertaConfig(vocab_size=ROWS, max_position_embeddings=514, type_vocab_size=1, pad_token_id=0, **SHAPES[shape])
+    if tokenizer_folder is None:
+        words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{number}" for number in range(ROWS - 5))]
+        (folder / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
+        tokenizer: Any = BertTokenizer.from_pretrained(folder, do_lower_case=False, model_max_length=512, local_files_only=True)
+    else:
+        tokenizer = AutoTokenizer.from_pretrained(tokenizer_folder, local_files_only=True)
+    padding, rows = int(tokenizer.pad_token_id), max(ROWS, len(tokenizer))
+    config = XLMRobertaConfig(vocab_size=rows, max_position_embeddings=514, type_vocab_size=1, pad_token_id=padding, **SHAPES[shape])
     torch.manual_seed(1)
     Member(XLMRobertaModel(config, add_pooling_layer=False), tokenizer).save(folder)
     return folder

@@ -1,23 +1,33 @@
 #!/bin/sh
-# Everything that is measured and tested on a GPU, in one go, in ten minutes at most:
+# Everything that is measured and tested on a GPU, in one go or by parts, the main figure first:
 #
-#     sh benchmarks/on_gpu.sh [REPORT]       # or `make gpu`; the report is gpu.txt unless another file is named
+#     sh benchmarks/on_gpu.sh [--part PART]... [REPORT]    # or `make gpu`; the report is gpu.txt unless another file is named
 #
-# Needs one CUDA device and a python3 (PYTHON names another) with torch, transformers, accelerate, sentence-transformers, pyarrow,
-# sentencepiece, xxhash and pytest; the rest of the lock adds peers (faiss, datasets) and is not asked for. Nothing is fetched. All of it is
-# printed and stands in the report: machine, driver, versions, seeds, figures. A part that fails or takes too long does not stop the others;
-# the exit status is the number of such parts.
+# PART is one of training, encoding, mining, tests, kernels, memcheck, profile, and may be given several times; without, all take their turn,
+# some fifteen minutes on an H100. SETTINGS holds options of benchmarks/gpu_training.py.
+# Needs one CUDA device and a python3 (PYTHON names another) with torch, triton, transformers, accelerate, sentence-transformers, datasets,
+# httpx2, pyarrow, sentencepiece, xxhash and pytest. faiss is a peer where it is there. Nothing is fetched. TEXTS, a file of sentences, and
+# TOKENIZER, a folder of XLM-R's tokenizer, make the encoded sentences real. All of it is printed and stands in the report: machine,
+# driver, versions, seeds, figures. A part that fails or takes too long does not stop the others; the exit status is the number of such
+# parts.
 cd "$(dirname "$0")/.." || exit 1
-report=${1:-gpu.txt}
 python=${PYTHON:-python3}
-export PYTHONPATH="$PWD/src" PYTHONUNBUFFERED=1 HF_HUB_OFFLINE=1
+parts=
+while [ "$1" = --part ]; do
+    parts="$parts $2"
+    shift 2
+done
+report=${1:-gpu.txt}
+work=$(mktemp -d)
+export PYTHONPATH="$PWD/src${PYTHONPATH:+:$PYTHONPATH}" PYTHONUNBUFFERED=1 HF_HUB_OFFLINE=1 TRANSFORMERS_VERBOSITY=error TMPDIR="$work"
 failed=0
 
-# Run a command for so many seconds at most; print it, its output, its exit status and its time.
+# Run a command of a part for so many seconds at most; print it, its output, its exit status and its time.
 part() {
-    limit=$1
-    shift
-    echo "== $*"
+    name=$1 limit=$2
+    shift 2
+    case " ${parts:-$name} " in *" $name "*) ;; *) return ;; esac
+    echo "== $name: $*"
     began=$(date +%s)
     timeout "$limit" "$@" 2>&1
     status=$?
@@ -30,19 +40,27 @@ run() {
     echo "commit $(git rev-parse HEAD 2>/dev/null || echo unknown)"
     nvidia-smi --query-gpu=name,driver_version,memory.total,clocks.max.sm --format=csv,noheader
     "$python" -c 'import torch; assert torch.cuda.is_available(), f"torch {torch.__version__} sees no CUDA device"' || exit 1
-    part 120 "$python" benchmarks/training.py --device cuda
-    part 90 "$python" benchmarks/mining.py --device cuda
-    part 90 "$python" benchmarks/encoding.py --device cuda --shape minilm_l6
-    part 120 "$python" benchmarks/encoding.py --device cuda --shape xlm_r_large --sentences 4000
-    # Only files that speak of GPUs: others need the whole lock.
-    tests=$(grep -rl cuda --include='test_*.py' tests/unit/encoders tests/unit/mining tests/unit/training | sort)
-    part 150 "$python" -m pytest -q -rs -p no:cacheprovider -k "gpu or cuda" tests/gpu $tests
-    echo "== $failed of 5 parts failed"
+    encoders="$work/encoders"
+    part training 240 "$python" benchmarks/gpu_training.py --folder "$encoders" $SETTINGS
+    flash=$("$python" benchmarks/_flash.py "$work")
+    real=${TEXTS:+--texts $TEXTS --tokenizer $TOKENIZER}
+    for threads in 16 1; do
+        part encoding 150 env PYTHONPATH="$flash:$PYTHONPATH" "$python" benchmarks/encoding.py --device cuda --precision bf16 \
+            --shape xlm_r_large --folder "$encoders" --sentences 4000 --repeats 2 --threads $threads $real
+    done
+    part mining 120 "$python" benchmarks/mining.py --device cuda --dim 1024 --rows 400000 --repeats 2 --without-sentence-transformers
+    # Only files that speak of GPUs, and of no config: others need the whole lock.
+    tests=$(grep -rl cuda --include='test_*.py' tests/unit/encoders tests/unit/mining tests/unit/training | xargs grep -L crosslign.config | sort)
+    part tests 150 "$python" -m pytest -q -rs -p no:cacheprovider -k "(gpu or cuda) and not generations" tests/gpu $tests
+    part kernels 60 "$python" benchmarks/gpu_kernels.py
+    command -v compute-sanitizer >/dev/null && part memcheck 60 compute-sanitizer --tool memcheck "$python" benchmarks/gpu_kernels.py
+    part profile 60 "$python" benchmarks/gpu_kernels.py --profile --folder "$encoders"
+    echo "== $failed parts failed"
     exit "$failed"
 }
 
 # A pipe would give the exit status of `tee`.
-{ (run) 2>&1; echo $? >"$report.status"; } | tee "$report"
-status=$(cat "$report.status")
-rm -f "$report.status"
+{ (run) 2>&1; echo $? >"$work.status"; } | tee "$report"
+status=$(cat "$work.status")
+rm -rf "$work" "$work.status"
 exit "$status"

@@ -28,14 +28,18 @@ log = logging.getLogger(__name__)
 
 @cache
 def computed_in(precision: str, device: str) -> str:
-    """Return the precision that products of matrices have on a device: fp32 in the place of bf16 on a CPU that oneDNN has no kernels for.
+    """Return the precision that products of matrices have on a device: fp32 where it lacks tf32, or kernels for bf16.
 
-    Such CPUs, of x86 those without AVX-512, take 65 times as long for a product in bf16 as in fp32 (docs/computing.md). Warns once.
+    Only CUDA's devices have tf32. Of CPUs oneDNN has no kernels for bf16 on those without AVX-512, which take 65 times as long for a
+    product in it as in fp32 (docs/computing.md). Warns once.
 
     Args:
-        precision: fp32, bf16 or fp16.
+        precision: fp32, tf32, bf16 or fp16.
         device: type of torch's device.
     """
+    if precision == "tf32" and device != "cuda":
+        log.warning("only NVIDIA's GPUs multiply in tf32: fp32 instead, which is more exact")
+        return "fp32"
     if precision != "bf16" or device != "cpu":
         return precision
     import torch

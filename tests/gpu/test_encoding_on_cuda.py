@@ -69,6 +69,27 @@ def test_vectors_of_half_precision_point_the_same_way(on_both, cuda, tiny_encode
     assert not np.array_equal(full, half)
 
 
+def test_half_precision_goes_without_padding_unless_kernels_are_off(cuda, tiny_encoder, texts):
+    """Where a kernel cannot be used, as on a pretend GPU, torch's functions take its place."""
+    model = Model.load({"main": tiny_encoder / "main"}).to(cuda)
+    if not trains_packed(model.member("main").backbone, "bf16", "auto"):
+        pytest.skip("there is no packed pass in bf16 on this GPU")
+    found = []
+    for kernels in ("off", "auto"):
+        model.kernels = kernels
+        found.append(encode(model, texts, ["en"] * len(texts), {"pooling": "mean", "precision": "bf16"}))
+    padded, packed = found
+    assert (padded * packed).sum(1).min() > 0.999
+    assert not np.array_equal(padded, packed)
+
+
+def test_tf32_holds_for_its_encoding_alone(cuda, on_both):
+    before = torch.backends.cuda.matmul.fp32_precision
+    expected, found = on_both({"pooling": "mean", "precision": "tf32"})
+    assert (expected * found).sum(1).min() > 0.9999
+    assert torch.backends.cuda.matmul.fp32_precision == before
+
+
 READOUT = {"pooling": "mean", "layer": -1, "max_length": 32, "normalise": True, "precision": "fp32", "prefix": ""}
 
 

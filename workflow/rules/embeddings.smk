@@ -24,10 +24,12 @@ rule embed:
         text_set=names(set(project.corpora) - set(LARGE_SETS)),
     group:
         grouped("embeds", "run", "checkpoint", "readout", "text_set")
-    threads: 1
+    # a GPU is fed by eight threads that tokenise; a CPU's threads are processes
+    threads: 8 if GPUS else 1
     resources:
         **needs("embed"),
         gpu=GPUS,
+        kernels=project.kernels,
     params:
         **versioned("embed", embedding_recipe),
         members=lambda w: {

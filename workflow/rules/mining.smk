@@ -40,6 +40,7 @@ rule mine_embed:
     resources:
         **needs("mine_embed"),
         gpu=GPUS,
+        kernels=project.kernels,
     params:
         **versioned("mine_embed", mining_embedding),
         members=mining_members,

@@ -113,8 +113,8 @@ class Project:
 
     @property
     def kernels(self) -> str:
-        """Whether trainings on a GPU use the project's own kernels: `off`, `auto` or `on`."""
-        given = self.settings.get("kernels", "off")
+        """Whether trainings and encodings on a GPU use the project's own kernels: `off`, `auto` or `on`."""
+        given = self.settings.get("kernels", "auto")
         return str({False: "off", True: "on"}.get(given, given))  # what YAML 1.1, on the command line, makes of the bare words
 
     @property

@@ -18,6 +18,7 @@ from crosslign.devices import computed_in
 from crosslign.encoders.ahead import one_ahead
 from crosslign.encoders.model import Backbone, Member, Model
 from crosslign.encoders.packed.inference import PackedBackbone, supported
+from crosslign.encoders.packed.training import PackedTraining, trains_packed
 from crosslign.encoders.tokens import Tokens, collate
 from crosslign.encoders.unknown import Known, count_unknown
 from crosslign.errors import InputError, ResourceError
@@ -45,8 +46,21 @@ log = logging.getLogger(__name__)
 Matrix = NDArray[np.float32]
 
 
+@contextmanager
+def _tf32() -> Iterator[None]:
+    """Let float32 products on a GPU round their factors to TF32."""
+    settings = torch.backends.cuda.matmul
+    before, settings.fp32_precision = settings.fp32_precision, "tf32"
+    try:
+        yield
+    finally:
+        settings.fp32_precision = before
+
+
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[Any]:
-    """Return the context in which a forward pass has the precision `fp32`, `bf16` or `fp16`."""
+    """Return the context in which a forward pass has the precision `fp32`, `tf32`, `bf16` or `fp16`."""
+    if precision == "tf32":
+        return _tf32()
     return torch.autocast(device.type, PRECISIONS[precision]) if precision in PRECISIONS else nullcontext()
 
 
@@ -80,8 +94,19 @@ def token_batches(
         start += size
 
 
+def _packed(model: Model, member: Member, precision: str, blocks: int | None) -> Backbone | None:
+    """Return the pass without padding that takes the place of the member's backbone, where there is one."""
+    if supported(member.backbone, precision):
+        return PackedBackbone(member.backbone, precision, token_budget(model), blocks)
+    if precision in PRECISIONS and model.device.type == "cuda" and trains_packed(member.backbone, precision, model.kernels):
+        return PackedTraining(member.backbone, precision, blocks, kernels=model.kernels)
+    return None
+
+
 def _encode_rows(member: Member, backbone: Backbone | None, tokens: Tokens, rows: NDArray[np.int64], readout: Mapping[str, Any]) -> Tensor:
     """Return vectors, float32 [rows, d] in host memory; a GPU has yet to fill them when this returns."""
+    if isinstance(backbone, PackedTraining):
+        backbone.lengths = np.array([len(tokens.ids[i]) for i in rows])
     segments = [tokens.segments[i] for i in rows] if tokens.segments is not None else None
     features = collate([tokens.ids[i] for i in rows], segments, member.pad, member.special_ids.device)
     vectors: Tensor = member(features, readout["pooling"], readout.get("layer", -1), backbone).float()
@@ -129,10 +154,7 @@ def _encode_member(
     """Encode tokenised sentences; a budget that memory lowered is kept for later calls."""
     lengths = np.fromiter((len(ids) for ids in tokens.ids), np.int64, len(tokens.ids))
     precision = computed_in(readout.get("precision", "fp32"), model.device.type)
-    backbone: Backbone | None = None
-    if supported(member.backbone, precision):
-        blocks = member.blocks_read(readout["pooling"], readout.get("layer", -1))
-        backbone = PackedBackbone(member.backbone, precision, token_budget(model), blocks)
+    backbone = _packed(model, member, precision, member.blocks_read(readout["pooling"], readout.get("layer", -1)))
     with nullcontext() if backbone else autocast(precision, model.device):  # the weights that it casts are kept until it ends
         found = _encode_batches(model, lambda rows: _encode_rows(member, backbone, tokens, rows, readout), lengths, names, progress)
     if model.device.type == "cuda":

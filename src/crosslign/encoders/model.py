@@ -265,6 +265,8 @@ class Model(nn.Module):
         self._registered = nn.ModuleList(self.members.values())  # a ModuleDict would refuse `to`, Tongan, which is a method of its own
         self.token_budget: int | None = None
         """Tokens of a batch of encoding that fitted into memory when more did not; None until it ran out."""
+        self.kernels = "off"
+        """Whether encoding on a GPU uses the project's own kernels: `off`, `auto`, `on`."""
 
     @property
     def _first(self) -> Member:

@@ -70,6 +70,7 @@ class Task:
         dtype: its type.
         named: how a text is named in messages, `{}` for its id.
         shard: rows that are encoded at a time.
+        kernels: whether the project's own kernels are used on a GPU: `off`, `auto`, `on`.
     """
 
     members: Mapping[str, str]
@@ -79,6 +80,7 @@ class Task:
     dtype: str = "float32"
     named: str = "{}"
     shard: int = SHARD
+    kernels: str = "off"
 
 
 class ParquetRows:
@@ -123,6 +125,7 @@ class ShardEncoder:
         if place.type == "cuda":  # else every process takes memory of the first GPU too, for what names no device
             torch.cuda.set_device(place)
         self.model = Model.load({name: Path(folder) for name, folder in task.members.items()}).to(place)
+        self.model.kernels = task.kernels
         self._head = None if head is None else head(self.model)
         self._readout = task.readout if head is None else {**task.readout, "normalise": False}
         self._rows = ParquetRows(Path(task.texts))

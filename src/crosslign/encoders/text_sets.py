@@ -147,6 +147,7 @@ def embed_text_set(
     work: Path | None = None,
     identity: Mapping[str, Any] | None = None,
     named: str = "{}",
+    kernels: str = "off",
 ) -> dict[str, Any]:
     """Encode texts with a saved model and write the matrix, row i for text i: vectors, or a head's logits.
 
@@ -167,6 +168,7 @@ def embed_text_set(
         work: folder for what a killed run leaves; without one, every run starts from the beginning.
         identity: what the vectors depend on, as JSON; what another one left is not taken over.
         named: how a text is named in messages, `{}` for its id.
+        kernels: whether the project's own kernels are used on a GPU, without padding, in half precision: `off`, `auto`, `on`.
 
     Returns:
         rows, dimension, dtype, truncated (texts longer than max_length), token_budget (the least that a batch was held to; less than
@@ -188,7 +190,7 @@ def embed_text_set(
     with _folder(work, out) as folder:
         shards = _Shards(folder, out.stem, {**(identity or {}), "dtype": dtype, "rows": rows, "shard": SHARD})
         paths = {name: str(path) for name, path in members.items()}
-        task = Task(paths, str(texts), dict(readout), str(shards.matrix), dtype, named, SHARD)
+        task = Task(paths, str(texts), dict(readout), str(shards.matrix), dtype, named, SHARD, kernels)
         facts = _encode(task, devices, threads, head, shards, rows)
         shards.finish(out)
     device, counts = torch.device(devices[0]).type, shards.counts()

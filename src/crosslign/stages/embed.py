@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from crosslign.config.entry_keys import KERNELS
 from crosslign.encoders.model import Model
 from crosslign.encoders.text_sets import embed_text_set
 from crosslign.encoders.whitening import fit, occurrences, whiten
@@ -41,6 +42,7 @@ def embed(job: Job) -> None:
                 processes=job.threads,
                 work=Path(job.params["work"]),
                 identity={"made_of": made_of, "recipe": recipe, "version": job.lineage.version},
+                kernels=str(job.resources.get(KERNELS, "off")),
             )
         )
         if whitening:

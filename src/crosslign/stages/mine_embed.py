@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from crosslign.config.entry_keys import KERNELS
 from crosslign.encoders.text_sets import embed_text_set
 from crosslign.files.lineage import lineage_path
 from crosslign.files.records import read_json
@@ -28,6 +29,7 @@ def mine_embed(job: Job) -> None:
                 work=Path(job.params["work"]),
                 identity={"made_of": made_of, "recipe": recipe, "version": job.lineage.version, "threads": job.threads},
                 threads=job.threads,
+                kernels=str(job.resources.get(KERNELS, "off")),
                 named="line {}",
             )
         )

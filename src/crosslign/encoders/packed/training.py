@@ -148,15 +148,24 @@ class PackedTraining(Packed):
         self.kernels = kernels
         self.device = next(backbone.parameters()).device
         self.dtype = TRAINED[self.device.type][precision]
+        self._cast: dict[tuple[int, str], Tensor] = {}
+
+    def _joint(self, layers: tuple[nn.Linear, ...], name: str) -> Tensor:
+        """Return the layers' weights or biases, one below another, in the products' type; cast once where no gradient is wanted."""
+        known = self._cast.get((id(layers[0]), name))
+        if known is None:
+            known = torch.cat([getattr(layer, name) for layer in layers]).to(self.dtype)
+            if not torch.is_grad_enabled():
+                self._cast[id(layers[0]), name] = known
+        return known
 
     def _linear(self, values: Tensor, *layers: nn.Linear) -> Tensor:
         """Return the outputs of layers with one input, side by side."""
-        weight, bias = (torch.cat([getattr(layer, name) for layer in layers]) for name in ("weight", "bias"))
-        return functional.linear(values.to(self.dtype), weight.to(self.dtype), bias.to(self.dtype))
+        return functional.linear(values.to(self.dtype), self._joint(layers, "weight"), self._joint(layers, "bias"))
 
     def _product(self, values: Tensor, layer: nn.Linear) -> Tensor:
         """Return a layer's output without its bias, of values that are in half precision."""
-        return functional.linear(values, layer.weight.to(self.dtype))
+        return functional.linear(values, self._joint((layer,), "weight"))
 
     def _layer(self, layer: Any, attention: Attention, states: Tensor) -> Tensor:
         own, output = layer.attention.self, layer.attention.output

@@ -81,6 +81,7 @@ SIZES = {"hidden_size": 64, "num_hidden_layers": 2, "num_attention_heads": 2, "i
 def on_a_gpu(monkeypatch):
     """A backbone whose tensors have a device, a shape and no values, and a batch for it; flash attention is said to be there."""
     monkeypatch.setattr(training, "has_flash", lambda *_: True)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)  # tensors without values cannot be pinned for a real one
     backbone = XLMRobertaModel(XLMRobertaConfig(**SIZES), add_pooling_layer=False).train()
     with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():
         for module in backbone.modules():
