@@ -9,8 +9,8 @@ from collections.abc import Iterable, Sequence
 
 SECONDS = 60.0
 """How long a command is waited for where nobody says."""
-QUEUE_FULL = re.compile(r"(?:Assoc|QOS)(?:Max|Grp)Submit\w+")
-"""Slurm's words for as many jobs in the queue as a user or account may have there."""
+QUEUE_FULL = re.compile(r"(?:Assoc|QOS)(?:Max|Grp)Submit\w+|Resource temporarily unavailable")
+"""Slurm's words for as many jobs in the queue as a user or account may have there, or as its controller remembers (`MaxJobCount`)."""
 
 UNUSUAL = re.compile(r"[^\w.+@=-]")
 """What no name of a job holds: a comma parts names on command lines."""
@@ -89,5 +89,5 @@ def ending(run: str) -> str:
 
 
 def accounting_complaint() -> str:
-    """Return what `sacct` says where there is no accounting; empty where there is."""
-    return ask(["sacct", "--noheader", "--starttime=now"])[1]
+    """Return the last line of what `sacct` says where there is no accounting; empty where there is."""
+    return ask(["sacct", "--noheader", "--starttime=now"])[1].rpartition("\n")[2]

@@ -26,7 +26,7 @@ NUMBERS_AT_ONCE = 200
 """Numbers of jobs on one command line."""
 LATER = re.compile(
     rf"{QUEUE_FULL.pattern}|Unable to contact slurm controller|Slurm backup controller in standby mode|Socket timed out|Zero Bytes"
-    r"|Unexpected message received|Resource temporarily unavailable|temporarily unable to accept job|Unable to create job record, try again"
+    r"|Unexpected message received|temporarily unable to accept job|Unable to create job record, try again"
     r"|Required partition not available|Connection (?:refused|timed out|reset)"
 )
 """Slurm's words for what passes without us: a controller that is down or too busy, a full queue, a partition that is being drained."""

@@ -18,11 +18,13 @@ TOO_LONG = re.compile(r"PartitionTimeLimit|MaxWallDurationPerJobLimit|TimeLimit\
 """Slurm's words where a job asks for more time than its partition, QOS or account ever gives."""
 NEVER = re.compile(
     rf"{TOO_LONG.pattern}|PartitionNodeLimit|PartitionConfig|BadConstraints|InvalidAccount|InvalidQOS|AccountNotAllowed|QOSNotAllowed"
-    r"|(?:QOS|Assoc)Max\w+PerJob\w*|MaxMemPerLimit|DependencyNeverSatisfied|requeued held|JobHeldAdmin"
+    r"|(?:QOS|Assoc)Max\w+PerJob\w*|MaxMemPerLimit|DependencyNeverSatisfied|requeued (?:in )?(?:held|special exit)|JobHeldAdmin"
 )
 """Slurm's reasons that no waiting mends: it takes such jobs unless its administrator says otherwise (`EnforcePartLimits`)."""
 FORGOTTEN = "UNKNOWN"
 """Slurm no longer knows the job: it has ended, and its files tell how."""
+WAITING = ("PENDING", "REQUEUED", "REQUEUE_HOLD", "SPECIAL_EXIT")
+"""States of jobs that wait: accounting tells of those that were put back by other words than `squeue`."""
 DONE = ("COMPLETED", FORGOTTEN)
 FAILED = ("BOOT_FAIL", "CANCELLED", "DEADLINE", "FAILED", "OUT_OF_MEMORY", "TIMEOUT")
 TWICE = ("NODE_FAIL", "PREEMPTED", FORGOTTEN)
@@ -60,13 +62,15 @@ class JobStates:
         of_one = f"--user={os.getuid()}"  # Slurm then sends no others
         said, complaint = ask([command, "--noheader", of_one, *self._options[command]], self._seconds)
         if complaint and self._answers:
-            self._tell(f"Slurm does not answer ({complaint}): its jobs run on, and are asked after until it does")
+            other = "; should accounting stay away: end the run, and start it again with `slurm-status-command: squeue`"
+            more = other if command == "sacct" else ""
+            self._tell(f"Slurm does not answer ({complaint.splitlines()[-1]}): its jobs run on, and are asked after until it does{more}")
         self._answers = not complaint
         if complaint:
             self._seconds = min(2 * self._seconds, LONGEST_ANSWER)
             return {}
         states = {job: state.split()[0] for job, _, state in (line.partition("|") for line in said.splitlines()) if state.strip()}
-        self._explain([job for job in jobs if states.get(job) == "PENDING"])
+        self._explain([job for job in jobs if states.get(job) in WAITING])
         found = {job: states.get(job, FORGOTTEN if command == "squeue" else "") for job in jobs}
         self._twice = Counter({key: self._twice[key] + 1 for key in found.items() if key[1] in TWICE})
         return {job: state for job, state in found.items() if state in (*DONE[:1], *FAILED) or self._twice[job, state] > 1}

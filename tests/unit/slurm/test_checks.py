@@ -65,8 +65,9 @@ def test_a_refusal_is_said_in_slurms_words_with_what_to_do():
         scheduler({"slurm_account": "closed"})
 
 
-def test_a_full_queue_is_no_refusal(slurm):
-    slurm.fails("sbatch", "sbatch: error: QOSMaxSubmitJobPerUserLimit")
+@pytest.mark.parametrize("words", ["sbatch: error: QOSMaxSubmitJobPerUserLimit", "allocation failure: Resource temporarily unavailable"])
+def test_a_full_queue_is_no_refusal(slurm, words):
+    slurm.fails("sbatch", words)
     scheduler({"slurm_partition": "main"})
 
 

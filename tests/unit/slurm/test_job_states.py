@@ -30,10 +30,13 @@ def ended(slurm, told):
     return asked
 
 
-def test_an_outage_loses_no_job_and_is_told_once(ended, told):
-    assert ended({"7": "RUNNING"}, *[None] * 8, {"7": "COMPLETED"}) == [{}] * 9 + [{"7": "COMPLETED"}]
+@pytest.mark.parametrize(("by", "end"), [("squeue", "until it does"), ("sacct", "start it again with `slurm-status-command: squeue`")])
+def test_an_outage_loses_no_job_and_is_told_once(ended, told, by, end):
+    found = ended({"7": "RUNNING"}, *[None] * 8, {"7": "COMPLETED"}, command=by)
+    assert found == [{}] * 9 + [{"7": "COMPLETED"}]
     assert len(told) == 1
     assert "does not answer" in told[0]
+    assert told[0].endswith(end)
 
 
 @pytest.mark.parametrize("state", ["FAILED", "CANCELLED", "TIMEOUT", "OUT_OF_MEMORY", "BOOT_FAIL", "DEADLINE"])
@@ -122,15 +125,18 @@ NEVER = {
     "AssocMaxWallDurationPerJobLimit": "`max_runtime: ",
     "QOSMaxMemoryPerJob": "`max_mem_mb`",
     "launch failed requeued held": "scontrol release",
+    "job requeued in held state": "scontrol release",  # scontrol requeuehold
 }
 
 
 @pytest.mark.parametrize("reason", NEVER)
 @pytest.mark.parametrize("status", ["squeue", "sacct"])
 def test_a_reason_that_never_passes_is_told_at_the_first_look_with_what_to_do(slurm, told, reason, status):
-    slurm.answers(status, "7|PENDING\n8|PENDING\n", *[f"7 {reason}\n8 Priority\n"] * (status == "squeue"))
+    state = "PENDING" if status == "squeue" else "REQUEUED"
+    answers = [f"7|{state}\n8|PENDING\n", f"7 {reason}\n8 Priority\n"]
     if status == "sacct":
-        slurm.answers("squeue", f"7 {reason}\n8 Priority\n")
+        slurm.answers("sacct", answers.pop(0))
+    slurm.answers("squeue", *answers)
     JobStates(told.append).ended(["7", "8"], status)
     (text,) = told
     assert text.startswith(f"1 jobs can never start as they are ({reason}): 7; ")
