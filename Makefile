@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: apertium triton demo methods contest contest-full mirror docs test test-all test-ci test-unit test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short test-deploy \
+.PHONY: apertium triton demo methods contest contest-full mirror docs test test-all test-ci test-unit test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short test-nodes test-deploy \
 	test-faults test-faults-workflow test-repeat test-fuzz golden soak soak-short lint format bench gpu release clean help
 
 help:
@@ -19,6 +19,7 @@ help:
 	@echo "make test-gpu    run the part of it that is about GPUs, on the machine's own or else on a pretend one"
 	@echo "make test-all    run it with the faults of whole runs, the papers' tables, the cluster and the short soak, two parts at a time"
 	@echo "make test-cluster build a table on a real Slurm of this machine, and disturb it in every way (docs/cluster.md)"
+	@echo "make test-nodes  disturb jobs on a Slurm of six nodes with accounting, after the short tests of one node (docs/cluster-details.md)"
 	@echo "make test-deploy use the workflow as a module, by snakedeploy, from object storage, by other schedulers (docs/deploy.md)"
 	@echo "make test-faults inject the 42 faults of docs/faults.md"
 	@echo "make test-repeat run the tests of what works side by side 20 times under load, then in other orders, locales, paths and Pythons"
@@ -75,7 +76,7 @@ test: $(VENV)/.installed
 # The tests of the cluster, beside others, are given more time before they call something late.
 test-all: $(VENV)/.installed
 	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 2 -k -O \
-		test-workflow test-unit test-papers test-faults-workflow test-cluster-short soak-short test-gpu test-long
+		test-workflow test-unit test-papers test-faults-workflow test-nodes soak-short test-gpu test-long
 
 # What CI runs, within its time: all of it but what takes longest.
 test-ci: $(VENV)/.installed
@@ -107,6 +108,10 @@ test-cluster: $(VENV)/.installed
 
 test-cluster-short: $(VENV)/.installed
 	$(BIN)/pytest tests/cluster -rs --timeout 1800 -m "not long"
+
+# A Slurm of six nodes: needs Debian's slurmdbd and mariadb-server, too. Jobs read /etc/slurm, so it comes after the one of one node.
+test-nodes: test-cluster-short
+	$(BIN)/pytest tests/nodes -rs --timeout 1800
 
 # The workflow as others deploy it: as a module, by snakedeploy, from object storage, by another scheduler, on other versions (docs/deploy.md).
 test-deploy: $(VENV)/.installed

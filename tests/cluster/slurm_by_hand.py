@@ -8,14 +8,15 @@ import socket
 import subprocess
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
 NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "scontrol", "scancel", "srun")
 ACTIVE = ("PENDING", "CONFIGURING", "RUNNING", "COMPLETING")
+DAEMONS = ("munged", "slurmctld", "slurmd", "slurmdbd", "mariadbd")
+CONFIGURED = Path("/etc/slurm")
 GPUS = 2
-PARTITIONS = ("main", "spare", "urgent")
 AGE = 7200
 """Seconds that Slurm remembers ended jobs for."""
 CONFIGURATION = """\
@@ -66,7 +67,8 @@ def missing():
         return f"{', '.join(absent)} not installed: apt-get install -y --no-install-recommends slurm-wlm munge"
     if os.geteuid():
         return "only root can start a Slurm by hand"
-    if Path("/etc/slurm/slurm.conf").exists():
+    tidy()
+    if (CONFIGURED / "slurm.conf").exists():
         return "/etc/slurm/slurm.conf is there: this machine has a Slurm of its own, or tests of this kind are running"
     return ""
 
@@ -83,6 +85,26 @@ def has_ended(pid):
         return ") Z " in Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return True
+
+
+def tidy():
+    """End the daemons that tests left when they were killed, and remove their links and folder; any other Slurm stays as it is."""
+    link = CONFIGURED / "slurm.conf"
+    folder = link.readlink().parent if link.is_symlink() else CONFIGURED
+    if not folder.match(f"{tempfile.gettempdir()}/slurm-*"):
+        return
+    owner = folder / "owner"
+    if folder.exists() and not (owner.exists() and has_ended(int(owner.read_text()))):
+        return
+    for path in folder.glob("*.pid"):
+        pid = path.read_text().strip()
+        with suppress(OSError):
+            if pid and Path(f"/proc/{pid}/comm").read_text().strip() in DAEMONS:
+                os.kill(int(pid), signal.SIGKILL)
+    for own in CONFIGURED.iterdir():
+        if own.is_symlink() and own.readlink().parent == folder:
+            own.unlink()
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 class SlurmJob:
@@ -115,23 +137,25 @@ class SlurmJob:
 class Cluster:
     """The daemons, their folder, and the links under /etc/slurm, which jobs need since the plugin drops every SLURM_* variable."""
 
+    files = ("slurm.conf", "gres.conf")
+    daemons = ("slurmd", "slurmctld", "munge")
+
     def __init__(self):
         self.folder = Path(tempfile.mkdtemp(prefix="slurm-"))
-        self.links = [Path("/etc/slurm") / name for name in ("slurm.conf", "gres.conf")]
+        (self.folder / "owner").write_text(str(os.getpid()))
+        self.links = [CONFIGURED / name for name in self.files]
 
     def start(self):
         for name in ("state", "spool"):
             (self.folder / name).mkdir()
         host = socket.gethostname().split(".")[0]
-        self.settings = {"folder": self.folder, "host": host, "controller": free_port(), "node": free_port(), "gpus": GPUS}
-        (self.folder / "slurm.conf").write_text(CONFIGURATION.format(**self.settings, age=AGE))
+        self.settings = {"folder": self.folder, "host": host, "controller": free_port(), "node": free_port(), "gpus": GPUS, "age": AGE}
+        self._configure()
         devices = [self.folder / f"gpu{number}" for number in range(GPUS)]
         for device in devices:
             os.mknod(device, 0o600 | 0o020000, os.makedev(1, 3))
         (self.folder / "gres.conf").write_text("".join(f"NodeName={host} Name=gpu Type=fake File={device}\n" for device in devices))
-        self.links[0].parent.mkdir(exist_ok=True)
-        for link in self.links:
-            link.symlink_to(self.folder / link.name)
+        self._link()
         self._start_munge()
         self._daemon("slurmctld", "-c")
         self._daemon("slurmd", "-c")
@@ -140,6 +164,11 @@ class Cluster:
             assert time.monotonic() < deadline, (self.folder / "slurmctld.log").read_text()[-2000:]
             time.sleep(0.5)
         return self
+
+    def _link(self):
+        CONFIGURED.mkdir(exist_ok=True)
+        for link in self.links:
+            link.symlink_to(self.folder / link.name)
 
     def _start_munge(self):
         key = self.folder / "munge.key"
@@ -171,17 +200,22 @@ class Cluster:
     def active(self):
         return [job for job in self.jobs() if job.state in ACTIVE]
 
+    def _configure(self):
+        (self.folder / "slurm.conf").write_text(CONFIGURATION.format(**self.settings))
+
     @contextmanager
-    def forgetting(self, age):
-        """Let Slurm forget ended jobs after so many seconds."""
-        self._remember(age)
+    def changed(self, **settings):
+        """Let Slurm have other settings for a while: `age`, seconds after which it forgets ended jobs."""
+        before = {name: self.settings[name] for name in settings}
+        self._change(settings)
         try:
             yield
         finally:
-            self._remember(AGE)
+            self._change(before)
 
-    def _remember(self, age):
-        (self.folder / "slurm.conf").write_text(CONFIGURATION.format(**self.settings, age=age))
+    def _change(self, settings):
+        self.settings |= settings
+        self._configure()
         self.ask("scontrol", "reconfigure")
 
     def restart_controller(self):
@@ -203,8 +237,7 @@ class Cluster:
             time.sleep(0.1)
 
     def cancel_all(self):
-        for partition in PARTITIONS:
-            self.ask("scancel", f"--partition={partition}")
+        self.ask("scancel", f"--user={os.getuid()}")
 
     def _owns(self, link):
         return link.is_symlink() and link.readlink() == self.folder / link.name
@@ -218,8 +251,8 @@ class Cluster:
                 while self.active() and time.monotonic() < deadline:
                     time.sleep(0.5)
         finally:
-            for name in ("slurmd.pid", "slurmctld.pid", "munge.pid"):
-                self._end(name)
+            for name in self.daemons:
+                self._end(f"{name}.pid")
             for link in filter(self._owns, self.links):
                 link.unlink()
             shutil.rmtree(self.folder, ignore_errors=True)

@@ -63,6 +63,6 @@ def test_a_job_whose_submission_was_not_answered_is_in_the_queue_once(cluster, f
 
 def test_without_accounting_a_slurm_that_soon_forgets_jobs_runs_them(cluster, first):
     first.forget_score(RUN, TASK)
-    with cluster.forgetting(2):
+    with cluster.changed(age=2):
         first.run()
     assert list((first.results / "scores" / RUN).rglob(f"{TASK}.*"))

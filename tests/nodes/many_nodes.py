@@ -5,15 +5,16 @@ import shutil
 import socket
 import subprocess
 import time
+from contextlib import contextmanager
 
-from slurm_by_hand import Cluster, free_port, missing
+from slurm_by_hand import AGE, Cluster, free_port, missing
 
 SLURM = """\
 ClusterName=many
 SlurmctldHost={host}(127.0.0.1)
 SlurmctldPort={controller}
 AuthType=auth/munge
-AuthInfo=socket={folder}/munge.sock
+AuthInfo=socket={folder}/munge.sock,cred_expire=15
 CredType=cred/munge
 SlurmUser=root
 SlurmdUser=root
@@ -34,11 +35,11 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 SchedulerType=sched/backfill
 SchedulerParameters=sched_interval=1,bf_interval=1,batch_sched_delay=1
-MinJobAge=7200
+MinJobAge={age}
 MaxJobCount={most}
 MessageTimeout=60
 SlurmdTimeout=600
-KillWait=30
+KillWait=10
 ReturnToService=2
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
@@ -89,21 +90,19 @@ def lacking():
 class ManyNodes(Cluster):
     """The daemons of six nodes, of their controller and of its accounting."""
 
-    def __init__(self, most=10000):
-        super().__init__()
-        self.links += [self.links[0].with_name("slurmdbd.conf")]
-        self.most = most
+    files = (*Cluster.files, "slurmdbd.conf")
+    daemons = (*(f"slurmd.{node}" for node in NODES), "slurmctld", "slurmdbd", "database", "munge")
 
     def start(self):
         """Start all, and wait until every node is idle."""
         for name in ("state", "spool", *(f"spool/{node}" for node in NODES)):
             (self.folder / name).mkdir()
-        names = {"folder": self.folder, "host": socket.gethostname().split(".")[0], "most": self.most}
-        self.settings = {**names, **{name: free_port() for name in ("controller", "accounting", "database")}}
-        self._write()
-        self.links[0].parent.mkdir(exist_ok=True)
-        for link in self.links:
-            link.symlink_to(self.folder / link.name)
+        host = socket.gethostname().split(".")[0]
+        self.settings = {"folder": self.folder, "host": host, "most": 10000, "age": AGE}
+        self.settings |= {name: free_port() for name in ("controller", "accounting", "database", *NODES)}
+        self._configure()
+        self._make_devices()
+        self._link()
         self._start_munge()
         self._start_accounting()
         self._daemon("slurmctld", "-c")
@@ -112,21 +111,25 @@ class ManyNodes(Cluster):
         self._wait(lambda: self.ask("sinfo", "-h", "-N", "-o", "%N %T").count("idle") >= len(NODES), "slurmctld.log")
         return self
 
-    def _write(self):
+    def _configure(self):
         host, lines = self.settings["host"], []
         for node, gpus in NODES.items():
             size = f"CPUs=8 RealMemory=64000 Gres=gpu:a100:{gpus}" if gpus else "CPUs=4 RealMemory=16000"
-            port = self.settings.setdefault(node, free_port())
-            lines.append(f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={port} {size} State=UNKNOWN\n")
+            lines.append(f"NodeName={node} NodeHostname={host} NodeAddr=127.0.0.1 Port={self.settings[node]} {size} State=UNKNOWN\n")
         places = {"cpus": ",".join(node for node in NODES if not NODES[node]), "gpus": ",".join(filter(NODES.get, NODES))}
         (self.folder / "slurm.conf").write_text(SLURM.format(**self.settings) + "".join(lines) + PARTITIONS.format(**places))
-        devices = []
-        for node, gpus in NODES.items():
-            for number in range(gpus):
-                device = self.folder / f"{node}-gpu{number}"
-                os.mknod(device, 0o600 | 0o020000, os.makedev(1, 3))
-                devices.append(f"NodeName={node} Name=gpu Type=a100 File={device}\n")
-        (self.folder / "gres.conf").write_text("".join(devices))
+
+    def _change(self, settings):
+        super()._change(settings)
+        if "most" in settings:  # of all settings the one that is read at the start alone
+            self.restart_controller()
+
+    def _make_devices(self):
+        devices = {self.folder / f"{node}-gpu{number}": node for node, gpus in NODES.items() for number in range(gpus)}
+        for device in devices:
+            os.mknod(device, 0o600 | 0o020000, os.makedev(1, 3))
+        lines = [f"NodeName={node} Name=gpu Type=a100 File={device}\n" for device, node in devices.items()]
+        (self.folder / "gres.conf").write_text("".join(lines))
         accounting = self.folder / "slurmdbd.conf"
         accounting.write_text(ACCOUNTING.format(**self.settings))
         accounting.chmod(0o600)
@@ -147,6 +150,16 @@ class ManyNodes(Cluster):
             self.manage(*words.split())
         self.manage("modify", "qos", "tiny", "set", "MaxWall=10", "MaxSubmitJobsPerUser=10")
 
+    @contextmanager
+    def without_accounting(self):
+        """Have accounting not answer for a while."""
+        self._end("slurmdbd.pid")
+        try:
+            yield
+        finally:
+            self._daemon("slurmdbd")
+            self._wait(lambda: "many" in self.manage("show", "cluster"), "slurmdbd.log")
+
     def manage(self, *words):
         """Let sacctmgr do something."""
         return self.ask("sacctmgr", "-i", *words)
@@ -157,16 +170,6 @@ class ManyNodes(Cluster):
             assert time.monotonic() < deadline, (self.folder / log).read_text()[-2000:]
             time.sleep(0.5)
 
-    def stop(self):
-        """Cancel all jobs and end all daemons."""
-        try:
-            self.ask("scancel", "--user=root")
-            deadline = time.monotonic() + 30
-            while self.active() and time.monotonic() < deadline:
-                time.sleep(0.5)
-        finally:
-            for name in (*(f"slurmd.{node}.pid" for node in NODES), "slurmctld.pid", "slurmdbd.pid", "database.pid", "munge.pid"):
-                self._end(name)
-            for link in self.links:
-                link.unlink(missing_ok=True)
-            shutil.rmtree(self.folder, ignore_errors=True)
+    def wait_until_idle(self):
+        """Wait until no job is left."""
+        self._wait(lambda: not self.active(), "slurmctld.log")
