@@ -22,6 +22,7 @@ from crosslign.corpora.dedup import KeySet, digests
 from crosslign.corpora.pipeline import Pipeline
 from crosslign.corpora.readers._left_out import counting
 from crosslign.corpora.sampling import priorities
+from crosslign.corpora.shards import Shards
 from crosslign.errors import InputError
 from crosslign.files import iter_rows, write_batches
 from crosslign.files.rows import SCHEMAS
@@ -39,6 +40,7 @@ def build_corpus(
     limit: int | None = None,
     *,
     threads: int = 1,
+    shards: Shards | None = None,
 ) -> dict[str, Any]:
     """Write the rows of one corpus.
 
@@ -52,6 +54,7 @@ def build_corpus(
             A sample keeps source order, and a smaller one is part of a larger one of the same `seed` (default 42). Where duplicates are
             dropped it is drawn by what counts as equal, so that filters need not see rows that cannot be drawn.
         threads: processes that filters may use, or a reader that takes `threads`; the rows are the same.
+        shards: what a killed job left of a sample that is drawn by single rows, and where this one keeps it; removed at the end.
 
     Returns:
         Counts: `read` and `read_bytes` (rows as the reader gives them, and the UTF-8 bytes of their texts), `left_out` (records of the
@@ -70,9 +73,11 @@ def build_corpus(
         pipeline.survey(batch)
     counts: dict[str, Any] = {}
     with tempfile.TemporaryDirectory(dir=_folder(out)) as folder, counting() as left_out:
-        chosen = _sampled(pipeline, read, Path(folder, "filtered.parquet"), entry, limit)
+        chosen = _sampled(pipeline, read, Path(folder, "filtered.parquet"), entry, limit, shards)
         counted = _counted(chosen, kind, counts, entry.get("labels", ()))
         written = write_batches(out, counted, kind, check=partial(_check_ids, name=name))
+    if shards:
+        shards.remove()
     result = {"read": pipeline.read, "read_bytes": pipeline.read_bytes, **pipeline.settle(), "rows": written, **counts}
     if left_out:
         result["left_out"] = dict(sorted(left_out.items()))
@@ -193,14 +198,19 @@ def _group_keys(batch: pa.Table) -> NDArray[np.bytes_]:
 
 
 def _sampled(
-    pipeline: Pipeline, read: Callable[[], Iterator[pa.Table]], staged: Path, entry: Mapping[str, Any], limit: int | None
+    pipeline: Pipeline,
+    read: Callable[[], Iterator[pa.Table]],
+    staged: Path,
+    entry: Mapping[str, Any],
+    limit: int | None,
+    shards: Shards | None,
 ) -> Iterator[pa.Table]:
     """Yield the rows that the filters leave, in their order: all, or a sample of single rows or of whole groups."""
     bound = min((bound for bound in (entry.get("sample"), limit) if bound is not None), default=None)
     kind, seed = entry["kind"], entry.get("seed", SEED)
     grouped = "group" in SCHEMAS[kind].names
     draw = None if bound is None or grouped else pipeline.draw(bound, seed)
-    rows = _checked(pipeline.apply(read()), kind, pipeline.name)
+    rows = _checked(pipeline.apply(read(), shards if pipeline.parts_alone else None), kind, pipeline.name)
     if draw is not None:
         for table in rows:
             draw.add(table)

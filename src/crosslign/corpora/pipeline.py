@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from itertools import chain, islice
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ import pyarrow.compute as pc
 from crosslign.corpora.columns import SIDES
 from crosslign.corpora.filters import FILTERS, Filter, PairRule, Setting, Sides, TextMap
 from crosslign.corpora.sampling import Draw
+from crosslign.corpora.shards import Shards
 from crosslign.corpora.workers import Workers
 
 PIVOT = "en"
@@ -115,26 +118,44 @@ class Pipeline:
             if isinstance(step, Filter) and step.needs_survey:
                 step.survey(sides)
 
-    def apply(self, batches: Iterable[pa.Table]) -> Iterator[pa.Table]:
-        """Yield what the filters leave of each batch, and count."""
+    @property
+    def parts_alone(self) -> bool:
+        """Whether what the filters leave of one part of a source hangs on no other part: a sample is drawn, which sees to equal rows."""
+        first = None if self._first is None else self._steps[self._first]
+        return self._draw is not None and not any(isinstance(s, Filter) and s.remembers and s is not first for s in self._steps)
+
+    def apply(self, batches: Iterable[pa.Table], shards: Shards | None = None) -> Iterator[pa.Table]:
+        """Yield what the filters leave of each batch, and count; what `shards` has is not filtered again (`parts_alone`)."""
         found: Iterable[pa.Table] = (self._received(batch) for batch in batches)
-        spans = self._spans()
         # What follows the cut sees few rows.
-        if self._threads > 1 and any(apart and not (self._draw and span.start >= self._cut) for apart, span in spans):
-            found, worth = _peeked(found)
-        else:
-            worth = False
+        worth = self._threads > 1 and any(apart and not (self._draw and span.start >= self._cut) for apart, span in self._spans())
         if worth:
-            with Workers(self._threads, self._task) as workers:
-                for apart, span in spans:
-                    found = self._drawable(found, span)
-                    found = self._apart(workers, found, span) if apart else self._remembering(found, span.start)
-                yield from map(self._returned, found)
-        else:
-            for apart, span in spans:
-                found = self._drawable(found, span)
-                found = self._here(found, span) if apart else self._remembering(found, span.start)
-            yield from map(self._returned, found)
+            found, worth = _peeked(found)
+        with Workers(self._threads, self._task) if worth else nullcontext() as workers:
+            for number, part in shards.parts(found) if shards else [(0, found)]:
+                yield from self._shard(shards, number, part, workers) if shards else self._filtered(part, workers)
+
+    def _shard(self, shards: Shards, number: int, part: Iterator[pa.Table], workers: Workers | None) -> Iterator[pa.Table]:
+        """Yield what the filters leave of a shard: as it was kept, else as they leave it now."""
+        if kept := shards.kept(number):
+            deque(part, 0)  # it is counted as read
+            tables, counts = kept
+            self._add(counts, range(len(self._steps)))
+            yield from tables.read()
+            return
+        before = [dict(count) for count in self.counts]
+        yield from shards.keep(number, self._filtered(part, workers))
+        pairs = zip(self.counts, before, strict=True)
+        shards.done(number, [{key: n - was.get(key, 0) for key, n in now.items() if key != "filter"} for now, was in pairs])
+
+    def _filtered(self, found: Iterable[pa.Table], workers: Workers | None) -> Iterator[pa.Table]:
+        for apart, span in self._spans():
+            found = self._drawable(found, span)
+            if not apart:
+                found = self._remembering(found, span.start)
+            else:
+                found = self._apart(workers, found, span) if workers else self._here(found, span)
+        return map(self._returned, found)
 
     def _drawable(self, batches: Iterable[pa.Table], span: range) -> Iterable[pa.Table]:
         """Leave out the rows that cannot be drawn any more, before the first step that may do without them."""

@@ -16,14 +16,15 @@ class Staged:
 
     Args:
         path: file to write.
+        tables: how many an earlier process wrote there, where they are only to be read.
 
     Attributes:
         tables: how many were written.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, tables: int = 0) -> None:
         self._path = path
-        self.tables = 0
+        self.tables = tables
         self._writer: pa.RecordBatchStreamWriter | None = None
 
     def __enter__(self) -> Staged:
@@ -45,7 +46,7 @@ class Staged:
 
     def read(self) -> Iterator[pa.Table]:
         """Yield the tables."""
-        if self._writer is None:
+        if not self.tables:
             return
         with pa.OSFile(str(self._path)) as source, pa.ipc.open_stream(source) as reader:
             for batch in reader:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from crosslign.config.catalog import is_head
 from crosslign.corpora.build import build_corpus as build
+from crosslign.corpora.shards import Shards
 from crosslign.files.lineage import read_lineage
 from crosslign.jobs.job import Job
 from crosslign.stages import STAGES
@@ -21,6 +22,9 @@ def build_corpus(job: Job) -> None:
     job.lineage.licences = [recipe["entry"]["licence"]]
     if "head" in recipe["entry"]:
         job.lineage.heads = [f"{recipe['entry']['source']}: {recipe['entry']['head']}"]
+    rows = job.outputs["rows"]
+    made_of = [job.lineage.input_checksum(path) for path in sorted(job.lineage.inputs)]
+    shards = Shards(rows.with_name(f".{rows.name}.shards"), {"made_of": made_of, "recipe": recipe, "version": job.lineage.version})
     with job.publish("corpus") as (out, counts):
         counts.update(
             build(
@@ -31,6 +35,7 @@ def build_corpus(job: Job) -> None:
                 out["rows"],
                 recipe["limit"],
                 threads=processes,
+                shards=shards,
             )
         )
         counts.update(_read_of(files))
