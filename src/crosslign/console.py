@@ -6,9 +6,22 @@ import unicodedata
 from collections.abc import Sequence
 
 
-def number_of(number: int, what: str) -> str:
-    """Return a number of things."""
-    return f"{number} {what}" + ("" if number == 1 else "s")
+def number_of(number: float, what: str, plural: str = "") -> str:
+    """Return a number of things: `1 job`, `1,200 jobs`, `0.5 hours`, `3 entries`.
+
+    Args:
+        number: how many; one that is not whole is printed with at most six digits.
+        what: one of them.
+        plural: several of them, where English does not make it by its rules (`matrices`).
+    """
+    count = f"{number:,}" if number == int(number) else f"{number:g}"
+    return f"{count} {what if number == 1 else plural or _plural(what)}"
+
+
+def _plural(what: str) -> str:
+    if what.endswith("y") and what[-2] not in "aeiou":
+        return f"{what[:-1]}ies"
+    return what + ("es" if what.endswith(("s", "x", "ch", "sh")) else "s")
 
 
 def bytes_text(count: float) -> str:

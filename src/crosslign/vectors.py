@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
+from crosslign.console import number_of
 from crosslign.errors import InputError
 
 GRID = 2.0**26
@@ -76,7 +77,7 @@ def open_both(sources: Vectors, targets: Vectors) -> tuple[np.ndarray, np.ndarra
     if not (len(left) and len(right)):
         raise InputError("no vectors to search", where=names[1] if len(left) else names[0])
     if left.shape[1] != right.shape[1]:
-        why = f"{left.shape[1]} and {right.shape[1]} dimensions"
+        why = f"{left.shape[1]} and {number_of(right.shape[1], 'dimension')}"
         raise InputError("vectors of unequal dimension", where=f"{names[0]} and {names[1]}", why=why)
     return left, right
 

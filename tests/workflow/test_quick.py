@@ -48,7 +48,7 @@ def test_each_cell_leads_through_its_score_to_the_bytes_it_rests_on(finished):
 
 def test_explain_walks_from_a_cell_to_the_downloads(finished, capsys):
     place = ["--directory", str(finished.folder), "--config", "scale=quick"]
-    assert main(["explain", "quickstart", "QS-P", "xx→en", *place]) == 0
+    assert main(["explain", "quickstart", "QS-P", "xx->en", "--full", *place]) == 0
     out = capsys.readouterr().out
     for part in ("systems/QS-P-s42", "examples/verses_parallel.parquet", "corpora/bible_train/all.parquet", ".whl", "sha256", "commit"):
         assert part in out, part

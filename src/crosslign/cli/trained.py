@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.errors import InputError
-from crosslign.files.lineage import DISCARD, lineage_path, read_lineage
+from crosslign.files.lineage import DISCARD, lineage_path, read_lineage, sidecar_if_there
 from crosslign.files.walk import files_below, folders_in
 from crosslign.registry import nearest
-from crosslign.reporting.card import model_card, model_index, score_lines
+from crosslign.reporting.card import Known, hub_name, model_card, model_index, score_lines
 
 
 @dataclass(frozen=True)
@@ -25,6 +25,7 @@ class Trained:
         lineage: of the run.
         examples: its training sets, by name.
         scores: its score files.
+        encoders: base encoders of the catalog, by id.
     """
 
     folder: Path
@@ -33,16 +34,34 @@ class Trained:
     lineage: Mapping[str, Any]
     examples: Mapping[str, Path]
     scores: list[Path]
+    encoders: Mapping[str, Mapping[str, Any]]
 
     def card(self, member: str, index: bool = False) -> str:
         """Return the card of an encoder, with every score that is known by now; with `index` for programs, too."""
         recipe = self.lineage["recipe"]
         found = model_index(recipe["run_id"], self.scores) if index else []
-        return model_card(recipe, self.folder, self.checkpoint, member, self.lineage, self.examples, score_lines(self.scores), found)
+        base = _base_encoder(self.folder.parent, recipe, member)
+        known = Known(self.folder / self.checkpoint / member, hub_name(self.encoders.get(base, {})), score_lines(self.scores), found)
+        return model_card(recipe, self.folder, self.checkpoint, member, self.lineage, self.examples, known)
 
 
-def trained(results: Path, name: str, checkpoint: str) -> Trained:
+def _base_encoder(systems: Path, recipe: Mapping[str, Any], member: str) -> str:
+    """Return the id of the base encoder that a run started from, or the first of the runs that it goes on from; empty if none is known."""
+    base = recipe["base"]
+    if "run" not in base:
+        return str(base["members"].get(member, ""))
+    before = sidecar_if_there(lineage_path(systems / base["run"]))
+    return _base_encoder(systems, before["recipe"], member) if before else ""
+
+
+def trained(results: Path, name: str, checkpoint: str, encoders: Mapping[str, Mapping[str, Any]]) -> Trained:
     """Return what lies in a results folder under a run's name, or a system's, of which it is the run of the lowest seed.
+
+    Args:
+        results: the folder, with its scale.
+        name: of a run or a system.
+        checkpoint: its name.
+        encoders: base encoders of the catalog, by id.
 
     Raises:
         InputError: no such run or checkpoint, or lineage of something else; names the nearest.
@@ -66,4 +85,4 @@ def trained(results: Path, name: str, checkpoint: str) -> Trained:
     examples = {name: results / "examples" / f"{name}.parquet" for name in names}
     beside = files_below(results / "scores" / run / checkpoint)
     scores = [path for path in beside if path.suffix == ".json" and not path.name.endswith("lineage.json")]
-    return Trained(folder, checkpoint, members, lineage, examples, scores)
+    return Trained(folder, checkpoint, members, lineage, examples, scores, encoders)

@@ -10,6 +10,7 @@ from typing import Any
 
 from crosslign.config.schema import SCHEMAS, check
 from crosslign.config.yaml_files import Keys, YamlFile
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.files.text import read_text
 from crosslign.paths import own_or_catalog
@@ -33,7 +34,7 @@ def _read(path: Path, shown: Path) -> YamlFile:
     try:
         for row in reader:
             if None in row:
-                why = f"{len(reader.fieldnames or ())} columns"
+                why = number_of(len(reader.fieldnames or ()), "column")
                 raise InputError("more fields than columns", where=f"{shown}:{reader.line_num}", why=why)
             lines[(len(rows),)] = reader.line_num
             rows.append({key: _value(key, text) for key, text in row.items() if text})

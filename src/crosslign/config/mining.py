@@ -24,6 +24,7 @@ from crosslign.config.resolve import (
 from crosslign.config.switched_off import switched_off
 from crosslign.config.targets import GROUPS
 from crosslign.config.uses import why_missing
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.paths import MINED_SIDES, PLANT_SIDES
 from crosslign.registry import nearest
@@ -224,7 +225,7 @@ def reading(recipe: Mapping[str, Any]) -> str:
     """Return in words what reads the sentences, and how."""
     encoders = ", ".join(recipe["encoders"])
     trained = "" if [recipe["run"]] == recipe["encoders"] else f"{recipe['run']} ({recipe['checkpoint']}), "
-    return f"{trained}{encoders}, readout {recipe['readout']}, to {recipe['readout_entry']['max_length']} tokens"
+    return f"{trained}{encoders}, readout {recipe['readout']}, to {number_of(recipe['readout_entry']['max_length'], 'token')}"
 
 
 def side_file(project: Project, recipe: Mapping[str, Any], side: str) -> Path:

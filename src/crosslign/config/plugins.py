@@ -14,6 +14,7 @@ from crosslign.config import layers
 from crosslign.config.project import SECTIONS
 from crosslign.config.schema import SCHEMAS, check, extend_options, schemas_of
 from crosslign.config.yaml_files import YamlFile, load_yaml
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.files.home import with_home
 from crosslign.registry import is_registering, nearest, use_modules, version_of
@@ -62,7 +63,7 @@ def _installed() -> Iterator[Path]:
 def _read(folder: Path, where: str) -> Plugin:
     found = sorted(folder.glob("[!.]*.yaml")) if folder.is_dir() else []
     if len(found) != 1:
-        why = f"{len(found)} YAML files in it" if folder.is_dir() else "there is no such folder"
+        why = f"{number_of(len(found), 'YAML file')} in it" if folder.is_dir() else "there is no such folder"
         raise InputError("no plugin", where=f"{where}: {folder}", why=why, do="Name a folder of one YAML file and its modules")
     file = load_yaml(found[0], found[0])
     check(file, SCHEMAS, "plugin")

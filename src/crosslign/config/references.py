@@ -12,6 +12,7 @@ from crosslign.config.readouts import RAW, SHORTEST, prefixes_of, split_length
 from crosslign.config.resolve import entry_of
 from crosslign.config.switched_off import switched_off
 from crosslign.config.yaml_files import YamlFile, where_of
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.languages import normalise, pair_of
 from crosslign.registry import nearest
@@ -328,7 +329,7 @@ def _check_figures(project: Project, files: Mapping[str, YamlFile]) -> None:
             raise InputError(f"a figure of kind {figure['kind']} has no `companion`", where=where, why=f"{', '.join(ACCOMPANIED)} have one")
         for key in ("labels", "x", "places", "against", "against_labels"):
             if key in figure and len(figure[key]) != len(figure["from"]):
-                what = f"{len(figure[key])} entries for {len(figure['from'])} systems"
+                what = f"{number_of(len(figure[key]), 'entry')} for {number_of(len(figure['from']), 'system')}"
                 raise InputError(what, where=where_of(files, file, ("figures", name, key)), do="Name one for each system, in their order")
         for key in ("against", "seen"):
             if "places" in figure and key in figure:

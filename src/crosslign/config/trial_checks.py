@@ -16,6 +16,7 @@ from crosslign.config.resolve import entry_of, merge, put, value_at
 from crosslign.config.schema import check
 from crosslign.config.trials import FIRST, points, trials_behind, trials_of
 from crosslign.config.yaml_files import YamlFile, where_of
+from crosslign.console import number_of
 from crosslign.errors import InputError
 
 FIXED = ("budget", "steps", "epochs", "max_length", "threads", "batch", "micro_batch", "size")
@@ -73,7 +74,9 @@ def _check_trials(tuned: _Tuned) -> None:
             raise tuned.refuse(f"a tuned system has no `{key}`", (), why, f"Take `{key}` out")
     grid = len(points({"values": tune["values"]}))
     if grid < 2 or tune.get("trials", grid) > grid:
-        raise tuned.refuse(f"{tune.get('trials', grid)} trials of {grid} points", ("trials",) if "trials" in tune else ("values",))
+        raise tuned.refuse(
+            f"{number_of(tune.get('trials', grid), 'trial')} of {grid} points", ("trials",) if "trials" in tune else ("values",)
+        )
     if taken := sorted(set(trials_of(tuned.project, tuned.system)) & set(tuned.project.systems)):
         raise tuned.refuse(f"the name {taken[0]!r} is taken", (), "a trial is called so", "Rename that system")
     seeds = entry.get("seeds", [])

@@ -18,6 +18,7 @@ import yaml
 from ruamel.yaml import YAML
 from ruamel.yaml.nodes import ScalarNode
 
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.files.text import read_text
 
@@ -255,7 +256,7 @@ def load_yaml(path: Path, shown: Path | None = None) -> YamlFile:
     shown = shown or path
     text = read_text(path, shown)
     if len(text) > MAX_BYTES:
-        raise InputError("file is too large for a configuration", where=str(shown), why=f"{len(text):,} characters")
+        raise InputError("file is too large for a configuration", where=str(shown), why=number_of(len(text), "character"))
     return parse_yaml(text, shown)
 
 

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from crosslign.console import number_of
 from crosslign.corpora import READERS, dedup
 from crosslign.corpora.columns import SIDES
 from crosslign.corpora.dedup import KeySet, digests
@@ -105,7 +106,7 @@ def _nothing_left(name: str, result: Mapping[str, Any]) -> InputError:
     return InputError(
         "no row is left",
         where=name,
-        why=f"of {result['read']:,} rows read; {steps or 'there are no filters'}{_said(result.get('left_out', {}))}",
+        why=f"of {number_of(result['read'], 'row')} read; {steps or 'there are no filters'}{_said(result.get('left_out', {}))}",
         do="Loosen the filters, or check that files and languages fit the reader",
     )
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.catalog import addresses, describe, size_of, source_kind
+from crosslign.console import number_of
 from crosslign.corpora import SOURCES
 from crosslign.corpora.soundness import unsound
 from crosslign.corpora.sources._hosts import connection
@@ -111,9 +112,9 @@ class _Wanted:
         size, expected = path.stat().st_size, self.file.get("bytes")
         if self.sha256:
             found = found or sha256_file(path)
-            return "" if found == self.sha256 else f"expected sha256 {self.sha256}, found {found} ({size:,} bytes)"
+            return "" if found == self.sha256 else f"expected sha256 {self.sha256}, found {found} ({number_of(size, 'byte')})"
         if expected is not None and size != expected:
-            return f"expected {expected:,} bytes, found {size:,}"
+            return f"expected {number_of(expected, 'byte')}, found {size:,}"
         return unsound(path, self.file) if self.record else ""
 
 
@@ -176,7 +177,7 @@ def _from_source(source: Mapping[str, Any], wanted: _Wanted, part: Path, patienc
     if len(failed) == 1:
         raise failed[0]
     why = "; ".join(f"{error.where}: {error.why}" for error in failed)
-    raise NetworkError(f"none of {len(failed)} addresses gave it", where=wanted.where, why=why, do=failed[0].do) from failed[0]
+    raise NetworkError(f"none of {number_of(len(failed), 'address')} gave it", where=wanted.where, why=why, do=failed[0].do) from failed[0]
 
 
 def _missing(name: str, wanted: _Wanted, error: NetworkError, problems: str) -> NetworkError:

@@ -23,6 +23,7 @@ from crosslign.config.catalog import RAW, in_repository, source_kind
 from crosslign.config.data_plan import data_plan
 from crosslign.config.graph import source_file
 from crosslign.config.project import Project
+from crosslign.console import number_of
 from crosslign.corpora.loopback import Publishers, serving
 from crosslign.corpora.sources._client import WEB_MIRROR
 from crosslign.corpora.stand_ins._file import write_file
@@ -206,7 +207,7 @@ def rehearse(project: Project, targets: Sequence[str], folder: Path, share: floa
 def rehearsal_text(done: Rehearsal) -> str:
     """Return what a rehearsal was, for people."""
     faults = Counter(done.faults)
-    lines = [f"{done.files} files, {done.requests} requests, {sum(faults.values())} of them went wrong"]
+    lines = [f"{number_of(done.files, 'file')}, {done.requests} requests, {sum(faults.values())} of them went wrong"]
     lines += [f"  {name:<10} {count:>5}" for name, count in sorted(faults.items())]
     lines += [f"not right: {name}: {problem}" for name, problem in done.wrong.items()]
-    return "\n".join([*lines, f"{done.files - len(done.wrong)} of {done.files} files are right"])
+    return "\n".join([*lines, f"{done.files - len(done.wrong)} of {number_of(done.files, 'file')} are right"])

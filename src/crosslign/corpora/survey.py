@@ -17,7 +17,7 @@ from crosslign.config.catalog import addresses, off, source_kind
 from crosslign.config.data_plan import FileNeed
 from crosslign.config.graph import source_file
 from crosslign.config.project import Project
-from crosslign.console import bytes_text
+from crosslign.console import bytes_text, number_of
 from crosslign.corpora.sources import github, opus, url
 from crosslign.corpora.sources._client import client, placed
 from crosslign.corpora.sources._snapshot import hub_error
@@ -75,7 +75,7 @@ def _by_size(size: int | None, file: Mapping[str, Any]) -> tuple[str, str]:
     if size is None:
         return THERE, "size not said"
     if expected is not None and size != expected:
-        return SIZE, f"expected {expected:,} bytes, found {size:,}"
+        return SIZE, f"expected {number_of(expected, 'byte')}, found {size:,}"
     why = off(size, file) if expected is None else ""
     return (SIZE, why) if why else (THERE, bytes_text(size))
 

@@ -14,6 +14,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from crosslign.console import number_of
 from crosslign.devices import computed_in
 from crosslign.encoders.ahead import one_ahead
 from crosslign.encoders.model import Backbone, Member, Model
@@ -135,7 +136,7 @@ def _encode_batches(
             if not is_out_of_memory(error):
                 raise
             if len(rows) == 1:
-                what, why = f"{names[rows[0]]} alone does not fit into memory", f"{lengths[rows[0]]} tokens"
+                what, why = f"{names[rows[0]]} alone does not fit into memory", number_of(lengths[rows[0]], "token")
                 raise ResourceError(what, why=why, do="Lower the readout's max_length") from error
             model.token_budget = max(1, int(lengths[rows[0]]) * (len(rows) // 2))
             log.warning("out of memory with %d sentences a batch: going on with %d tokens a batch", len(rows), model.token_budget)
@@ -174,7 +175,7 @@ def _check(vectors: Matrix, texts: Sequence[str], names: Sequence[str]) -> None:
         why = "NaN or infinity" if not np.isfinite(vectors[row]).all() else "a zero vector"
         raise InputError(
             f"the encoder gives {why} for {names[row]}",
-            why=f"text {texts[row][:80]!r}; {len(bad)} such rows",
+            why=f"text {texts[row][:80]!r}; {number_of(len(bad), 'such row')}",
             do="Check the checkpoint, or the readout's precision",
         )
 

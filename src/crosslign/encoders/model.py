@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from crosslign.console import number_of
 from crosslign.encoders.dense import BERT_KIN, Dense
 from crosslign.encoders.dropout import use_fast_dropout
 from crosslign.encoders.pooling import MASKED_TOKENS, masked_mean, pool, resolve_layer
@@ -161,7 +162,7 @@ class Member(nn.Module):
         rows = int(getattr(self.backbone.config, "vocab_size", 1 << 30))
         if len(self.tokenizer) > rows and (beyond := [int(ids.max()) for ids in tokens.ids if ids.max(initial=0) >= rows]):
             what = f"the encoder has no embedding of the token {self.tokenizer.convert_ids_to_tokens(beyond[0])!r}"
-            why = f"its tokenizer knows {len(self.tokenizer)} tokens, its embeddings have {rows} rows"
+            why = f"its tokenizer knows {number_of(len(self.tokenizer), 'token')}, its embeddings have {number_of(rows, 'row')}"
             raise InputError(what, where="tokenizer", why=why, do="Take the tokenizer of these weights, or enlarge their embeddings")
         return tokens
 

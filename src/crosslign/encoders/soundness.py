@@ -15,6 +15,7 @@ import torch
 from safetensors import safe_open
 from torch import nn
 
+from crosslign.console import number_of
 from crosslign.encoders.dense import BERT_KIN
 from crosslign.errors import InputError
 from crosslign.files import read_json
@@ -84,10 +85,10 @@ def require_tokenizer(folder: Path, tokenizer: Any, config: Any) -> None:
     size, rows, kind = len(tokenizer), int(getattr(config, "vocab_size", 0) or 0), config.model_type
     special = len(set(tokenizer.all_special_ids))
     if size <= 2 * special:
-        why = f"{size} tokens, {special} of them special: nearly every word would be unknown"
+        why = f"{number_of(size, 'token')}, {special} of them special: nearly every word would be unknown"
         raise InputError("the encoder's tokenizer is empty", where=str(folder), why=why, do=WHOLE)
     if 2 * size < rows:
-        why = f"it knows {size:,} tokens, the embeddings have {rows:,} rows"
+        why = f"it knows {number_of(size, 'token')}, the embeddings have {number_of(rows, 'row')}"
         raise InputError("the tokenizer is not that of these weights", where=str(folder), why=why, do=WHOLE)
     if kind in BERT_KIN | ROBERTA_POSITIONS and not tokenizer.num_special_tokens_to_add():
         why = f"an encoder of the kind {kind} is trained with a first and a last one"
@@ -139,7 +140,7 @@ def require_numbers(folder: Path, modules: Iterable[nn.Module]) -> None:
         for name, value in module.state_dict().items():
             if value.is_floating_point() and not bool(torch.isfinite(value).all()):
                 bad = int((~torch.isfinite(value)).sum())
-                why = f"{name}: {bad:,} of {value.numel():,} numbers"
+                why = f"{name}: {bad:,} of {number_of(value.numel(), 'number')}"
                 raise InputError("the encoder's weights hold NaN or infinity", where=str(folder), why=why, do=do)
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, "pt") as file:
@@ -168,7 +169,7 @@ def _require_case(folder: Path, tokenizer: Any) -> None:
     pieces = [piece for piece in tokenizer.get_vocab() if piece not in tokenizer.all_special_tokens]
     capital = sum(piece != piece.lower() for piece in pieces)
     if 10 * capital > len(pieces):
-        why = f"{capital:,} of {len(pieces):,} pieces have capitals, and every text is made lower case"
+        why = f"{capital:,} of {number_of(len(pieces), 'piece')} have capitals, and every text is made lower case"
         do = "Say `do_lower_case: false` in tokenizer_config.json; without that file transformers takes true"
         raise InputError("most of the tokenizer's vocabulary cannot be used", where=str(folder), why=why, do=do)
 
@@ -186,7 +187,7 @@ def _tokenizer_doubts(folder: Path, tokenizer: Any, config: Any) -> Iterator[str
 
     size, rows = len(tokenizer), int(getattr(config, "vocab_size", 0) or 0)
     if size > rows > 0 or 10 * size < 9 * rows:
-        yield f"the tokenizer knows {size:,} tokens and the embeddings have {rows:,} rows: are they of one model?"
+        yield f"the tokenizer knows {number_of(size, 'token')} and the embeddings have {number_of(rows, 'row')}: are they of one model?"
     if config.model_type in ROBERTA_POSITIONS and tokenizer.pad_token_id != config.pad_token_id:
         yield f"the padding id is {tokenizer.pad_token_id} to the tokenizer and {config.pad_token_id} to the config: positions hang on it"
     if not tokenizer.is_fast or not (folder / "tokenizer.json").is_file():

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from crosslign.console import number_of
+
 if TYPE_CHECKING:  # the stage that scores, and says what is unknown, loads no torch
     from crosslign.encoders.tokens import Tokens
 
@@ -71,5 +73,5 @@ def in_words(found: Mapping[str, float]) -> str:
     if not found:
         return ""
     langs = [f"{lang} {100 * share:.1f} %" for lang, share in found.items() if lang != "all"]
-    more = f", and {len(langs) - NAMED} more languages" if len(langs) > NAMED else ""
+    more = f", and {number_of(len(langs) - NAMED, 'more language')}" if len(langs) > NAMED else ""
     return f"{100 * found['all']:.1f} % of all tokens are unknown to the encoder ({', '.join(langs[:NAMED])}{more})"

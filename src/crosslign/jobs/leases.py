@@ -15,6 +15,7 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
+from crosslign.console import number_of
 from crosslign.errors import ResourceError
 
 POLL_SECONDS = 1.0
@@ -103,7 +104,7 @@ def lease_gpus(count: int, wait_seconds: float = 24 * 3600.0) -> Iterator[list[s
     slices = [device for device in devices if device.startswith("MIG")] if count > 1 else []
     devices = [device for device in devices if device not in slices]  # CUDA shows a process one slice of a GPU, and NCCL joins none
     if count > len(devices):
-        more = f", and {len(slices)} slices of a GPU (MIG), which compute apart" if slices else ""
+        more = f", and {number_of(len(slices), 'slice')} of a GPU (MIG), which compute apart" if slices else ""
         raise ResourceError(f"the job wants {count} GPUs", why=f"this machine shows {len(devices)}{more}", do="Lower `gpus` of the scale")
     deadline = time.monotonic() + wait_seconds
     while True:

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 
 from crosslign.config.resources import stage_of
+from crosslign.console import number_of
 from crosslign.durations import duration
 
 UNKNOWN_SECONDS = 1.0
@@ -90,14 +91,14 @@ class RemainingHandler(logging.Handler):
             self._total = counts.total()
             self._remaining.plan(counts)
             time_in_all = self._remaining.text(now)
-            self._print(f"{self._total} jobs{time_in_all}{' in all' if time_in_all else ''}")
+            self._print(f"{number_of(self._total, 'job')}{time_in_all}{' in all' if time_in_all else ''}")
         elif event == "job_info":
             self._remaining.start(record.__dict__["jobid"], stage_of(record.__dict__["rule_name"]), now)
         elif event == "job_finished":
             self._done += 1
             self._remaining.finish(record.__dict__["job_id"], now)
             time_left = self._remaining.text(now)
-            self._print(f"{self._done} of {self._total} jobs done{time_left}{' left' if time_left else ''}")
+            self._print(f"{self._done} of {number_of(self._total, 'job')} done{time_left}{' left' if time_left else ''}")
 
     def _print(self, text: str) -> None:
         print(f"[{text}]", file=sys.stderr, flush=True)

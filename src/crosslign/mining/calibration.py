@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.mining.margin import Pairs, Retrieval
 from crosslign.mining.planted import Found
@@ -179,7 +180,7 @@ def asked_threshold(calibration: Mapping[str, Any], precision: float | None, rec
         )
     best = max(records, key=lambda record: record[name][1])
     low, middle, high = best[name]
-    why = f"the highest is {middle:.3f} ({low:.3f} to {high:.3f}) with {best['pairs']:,} pairs, at {best['threshold']:.4f}"
+    why = f"the highest is {middle:.3f} ({low:.3f} to {high:.3f}) with {number_of(best['pairs'], 'pair')}, at {best['threshold']:.4f}"
     do = (
         "Ask for less, or name more plants"
         if precision is not None

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from crosslign.console import as_columns
+from crosslign.console import as_columns, number_of
 
 SHOWN = 8
 """Thresholds of the curve that are shown, about."""
@@ -33,13 +33,14 @@ def _limits(calibration: Mapping[str, Any], chosen: Mapping[str, Any], precision
     used, larger = calibration["plants"]["used"], max(calibration["sides"])
     floor = RULE_OF_THREE * larger / (used * chosen["pairs"])
     if precision is not None and chosen["precision"][0] < precision:
-        yield f"{used:,} plants cannot tell whether the precision is {precision} or {chosen['precision'][0]:.3f}"
+        yield f"{number_of(used, 'plant')} cannot tell whether the precision is {precision} or {chosen['precision'][0]:.3f}"
     asked = precision or chosen["precision"][1]
     if floor > 1 - asked and asked < 1:
         needed = math.ceil(RULE_OF_THREE * larger / (chosen["pairs"] * (1 - asked)))
         yield (
-            f"with {larger:,} sentences and {chosen['pairs']:,} pairs, even no false find among {used:,} plants leaves precision open "
-            f"down to {max(0.0, 1 - floor):.3f}; {asked:.3g} needs {needed:,} plants or more"
+            f"with {number_of(larger, 'sentence')} and {number_of(chosen['pairs'], 'pair')}, even no false find among "
+            f"{number_of(used, 'plant')} leaves precision open "
+            f"down to {max(0.0, 1 - floor):.3f}; {asked:.3g} needs {number_of(needed, 'plant')} or more"
         )
 
 
@@ -53,7 +54,7 @@ def calibration_lines(calibration: Mapping[str, Any], precision: float | None, t
     """
     plants, records = calibration["plants"], calibration["curve"]
     left_out = f"{plants['in_the_sides']:,} stand in the sides, {plants['repeated']:,} twice among them"
-    yield f"{plants['used']:,} of {plants['given']:,} known pairs were hidden and looked for ({left_out})"
+    yield f"{plants['used']:,} of {number_of(plants['given'], 'known pair')} were hidden and looked for ({left_out})"
     if not records:
         return
     low, middle, high = calibration["translations"]
@@ -63,7 +64,7 @@ def calibration_lines(calibration: Mapping[str, Any], precision: float | None, t
     yield from ("  " + line for line in as_columns([head, *rows], right=(0, 1, 2, 3)))
     chosen = _at(records, threshold)
     yield (
-        f"expected of the {chosen['pairs']:,} pairs from {chosen['threshold']:.4f} on: precision {_share(chosen['precision'])}, "
+        f"expected of {number_of(chosen['pairs'], 'pair')} from {chosen['threshold']:.4f} on: precision {_share(chosen['precision'])}, "
         f"recall {_share(chosen['recall'])}"
     )
     yield from _limits(calibration, chosen, precision)

@@ -76,4 +76,4 @@ def _texts(file: pq.ParquetFile, rows: set[int]) -> dict[int, str]:
 
 def cut_text(cut: int, sentences: int, length: int) -> str:
     """Return how many sentences of a side are longer than what its encoder reads."""
-    return f"{number_of(cut, 'sentence')} of {sentences:,} cut at {length} tokens"
+    return f"{number_of(cut, 'sentence')} of {sentences:,} cut at {number_of(length, 'token')}"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from crosslign.console import number_of
 from crosslign.corpora.dedup import KeySet, digests
 from crosslign.corpora.readers._lines import read_lines
 from crosslign.errors import InputError
@@ -62,4 +63,4 @@ def _tables(file: Path, lang: str, dedup: Dedup, limit: int | None, counts: dict
         numbers, texts = ([row[at] for row in rows] for at in (0, 1))
         yield pa.table({"text_id": pa.array(numbers, pa.string()), "lang": [lang] * len(rows), "text": pa.array(texts, pa.string())})
     if not counts["sentences"]:
-        raise InputError("no sentence in this file", where=str(file), why=f"{counts['lines']} lines, all empty")
+        raise InputError("no sentence in this file", where=str(file), why=f"{number_of(counts['lines'], 'line')}, all empty")

@@ -9,6 +9,7 @@ from itertools import pairwise
 import torch
 from torch import Generator, Tensor
 
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Batch, Input, Part, mean_of, part_of, side, unit
 from crosslign.objectives.parts.momentum_queue import MomentumQueue
@@ -45,7 +46,7 @@ def scores_of(parts: Mapping[str, Part], name: str | None, classifier: RankClass
         return None
     scores = part_of(parts, name, RankScores)
     if scores.ranks != classifier.ranks:
-        why = f"the classifier has {classifier.ranks} ranks, the scores {scores.ranks}"
+        why = f"the classifier has {number_of(classifier.ranks, 'rank')}, the scores {scores.ranks}"
         raise InputError(f"the part {name!r} does not fit the classifier", where="parts", why=why, do="Give both the same `ranks`")
     return scores
 

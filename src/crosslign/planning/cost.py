@@ -199,13 +199,13 @@ def too_long(project: Project, jobs: Iterable[Job], tries: int) -> str:
     for rule, wildcards in jobs:
         if rule != "train_system":
             if (minutes := uncapped_need(project, rule, wildcards).runtime) > longest:
-                said = f"{' '.join(wildcards.values())} ({minutes:,} minutes, {longest:,} allowed)"
+                said = f"{' '.join(wildcards.values())} ({number_of(minutes, 'minute')}, {longest:,} allowed)"
                 found.setdefault(rule, []).append((minutes, said))
             continue
         hours = declared_hours(project, wildcards["run"]) or 0.0
         given = sum(job_need(project, rule, wildcards, attempt).runtime for attempt in range(1, tries + 1)) / 60 if hours else 0.0
         if given < hours:
-            said = f"{wildcards['run']} ({hours:g} hours, {number_of(tries, 'job')} of {given:g} in all)"
+            said = f"{wildcards['run']} ({number_of(hours, 'hour')}, {number_of(tries, 'job')} of {given:g} in all)"
             found.setdefault(rule, []).append((hours * 60, said))
     told = [f"{number_of(len(late), 'job')} of {rule}, such as {max(late)[1]}" for rule, late in sorted(found.items())]
     return f"no time for {'; '.join(told)}: raise max_runtime, or retries of the profile for trainings" if told else ""

@@ -103,18 +103,24 @@ def status_text(results: Path, project: Project | None = None) -> str:
     """
     rows = measured(results)
     lines = [
-        f"{results}: {sum(row.jobs for row in rows.values())} finished jobs, {duration(sum(row.seconds for row in rows.values()))} in all"
+        f"{results}: {number_of(sum(row.jobs for row in rows.values()), 'finished job')}, "
+        f"{duration(sum(row.seconds for row in rows.values()))} in all"
     ]
     for rule in sorted(rows, key=lambda name: -rows[name].seconds):
         row = rows[rule]
-        lines.append(f"  {rule:<18} {row.jobs:>5} jobs  {duration(row.seconds):>14}  mean {row.mean:8.1f} s  peak {row.peak_mb:8.0f} MB")
+        jobs = f"{row.jobs:>5} {'job' if row.jobs == 1 else 'jobs':<4}"
+        lines.append(f"  {rule:<18} {jobs}  {duration(row.seconds):>14}  mean {row.mean:8.1f} s  peak {row.peak_mb:8.0f} MB")
     encodings = rows["embed"].seconds / 3600 if "embed" in rows else 0.0
     hours = sum(measured_hours(results).values()) + encodings
     lines.append(f"trainings and encodings took {hours:.2f} hours on their devices")
     factor, count = correction(project) if project else (1.0, 0)
     if count:
-        lines.append(f"{count} finished trainings took {factor:.2f} times their declared hours: `crosslign plan` counts with that")
+        lines.append(
+            f"{number_of(count, 'finished training')} took {factor:.2f} times their declared hours: `crosslign plan` counts with that"
+        )
     factor, count = encoding_correction(project) if project else (1.0, 0)
     if count:
-        lines.append(f"{count} finished encodings took {factor:.2f} times what was expected: `crosslign plan` counts with that")
+        lines.append(
+            f"{number_of(count, 'finished encoding')} took {factor:.2f} times what was expected: `crosslign plan` counts with that"
+        )
     return "\n".join(lines)

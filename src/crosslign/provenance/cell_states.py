@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.cells import scores_behind
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.files.lineage import read_lineage
 from crosslign.files.sheets import read_csv
@@ -34,7 +35,7 @@ def cells(results: Path) -> Iterator[Finding]:
         except UNREADABLE:
             yield Finding(name, TOUCHED, "its lineage does not say what its cells are")
             continue
-        why = f"{len(wrong)} of {checked} cells: {wrong[0][1]}" if wrong else f"{checked} cells"
+        why = f"{len(wrong)} of {number_of(checked, 'cell')}: {wrong[0][1]}" if wrong else number_of(checked, "cell")
         yield Finding(name, wrong[0][0] if wrong else WHOLE, why)
 
 

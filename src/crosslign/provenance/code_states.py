@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.versions import code_behind, raised, versions_text
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.files.fingerprint import fingerprint
 from crosslign.files.lineage import code_of, described_by, read_sidecar, sidecars_of
@@ -57,9 +58,9 @@ def code_lines(results: Path) -> list[str]:
             versions[", ".join(f"{before} → {now}" for before, now in one.changes)] += 1
         else:
             other += code_of(one.lineage) != fingerprint(*one.modules.values())
-    lines = [f"{OTHER_CODE}: {other} artefacts, which nothing has to be done about"] if other else []
+    lines = [f"{OTHER_CODE}: {number_of(other, 'artefact')}, which nothing has to be done about"] if other else []
     do = "the next run makes them again; crosslign verify --settle takes them over"
-    return lines + [f"another version ({change}): {number} artefacts; {do}" for change, number in sorted(versions.items())]
+    return lines + [f"another version ({change}): {number_of(number, 'artefact')}; {do}" for change, number in sorted(versions.items())]
 
 
 def take_over(one: Made) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from crosslign.config.cells import layout_of, scores_behind
-from crosslign.console import as_columns
+from crosslign.console import as_columns, number_of
 from crosslign.errors import InputError, printable
 from crosslign.files.lineage import FOLDERS, lineage_path, sidecar_if_there
 from crosslign.files.walk import files_below
@@ -139,7 +139,7 @@ def _tested(move: Move, old: tuple[Path, Cell, list[Any]], new: tuple[Path, Cell
 def _asked(where: str, parts: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
     """Return in words what a cell asks of its scores that it did not ask before: another subset, metric, protocol or direction."""
     if len(parts) != len(others):
-        return (f"{where}: of {_count(len(parts), 'evaluation')} → of {len(others)}",)
+        return (f"{where}: of {number_of(len(parts), 'evaluation')} → of {len(others)}",)
     changed = (change for old, new in zip(parts, others, strict=True) for change in changed_keys(old["select"], new["select"]))
     return tuple(dict.fromkeys(f"{where}: {key} {before or 'none'} → {after or 'none'}" for key, before, after in changed))
 
@@ -268,10 +268,6 @@ def _tables(pairs: Mapping[str, tuple[Side, Side]]) -> Iterator[tuple[str, list[
             yield name, [], 0, str(error)
 
 
-def _count(number: int, one: str) -> str:
-    return f"{number} {one}" + ("" if number == 1 else "s")
-
-
 def compare(before: Path, after: Path) -> str:
     """Return in words how two results folders differ: the cells that moved, table by table, and what differs first behind them."""
     old, new = score_files(before), score_files(after)
@@ -281,11 +277,13 @@ def compare(before: Path, after: Path) -> str:
     all_moves = [move for _, moves, _, _ in found for move in moves]
     certain = sum(move.significant is True for move in all_moves)
     lines = [f"before  {before}", f"after   {after}", ""]
-    lines += [f"{_count(len(shared), 'score file')} on both sides, {len(old - new)} only before, {len(new - old)} only after"]
+    lines += [f"{number_of(len(shared), 'score file')} on both sides, {len(old - new)} only before, {len(new - old)} only after"]
     if other := other_code(before, after, shared):
-        lines += [f"{OTHER_CODE}: {_count(other, 'score file')} of them"]
+        lines += [f"{OTHER_CODE}: {number_of(other, 'score file')} of them"]
     cells = sum(number for _, _, number, _ in found)
-    lines += [f"{_count(cells, 'cell')} of {_count(len(found), 'table')} on both sides: {len(all_moves)} moved, {certain} significantly"]
+    lines += [
+        f"{number_of(cells, 'cell')} of {number_of(len(found), 'table')} on both sides: {len(all_moves)} moved, {certain} significantly"
+    ]
     broken = {name for name, (*_, complaint) in zip(pairs, found, strict=True) if complaint}
     lines += _one_sided(theirs, ours, cells, broken)
     for title, moves, _, complaint in found:
@@ -299,7 +297,7 @@ def compare(before: Path, after: Path) -> str:
     if outside:
         lines += [
             "",
-            f"{_count(len(outside), 'record')} moved in scores that no compared table shows",
+            f"{number_of(len(outside), 'record')} moved in scores that no compared table shows",
             *_listed(outside[:SHOWN], reasons, shared),
         ]
         lines += [f"... and {len(outside) - SHOWN} more"] if len(outside) > SHOWN else []
@@ -322,7 +320,7 @@ def _one_sided(before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapp
     sizes = [sum(len(t["rows"]) * len(t["columns"]) for name, t in side.items() if name not in broken) for side in (before, after)]
     if sizes == [shared, shared]:
         return []
-    lines = [f"{_count(sizes[0] - shared, 'cell')} only before, {sizes[1] - shared} only after"]
+    lines = [f"{number_of(sizes[0] - shared, 'cell')} only before, {sizes[1] - shared} only after"]
     for side, names in (("before", before.keys() - after.keys()), ("after", after.keys() - before.keys())):
         lines += [f"tables only {side}: {', '.join(sorted(names))}"] if names else []
     return lines

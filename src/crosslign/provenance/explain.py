@@ -8,6 +8,7 @@ import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from ruamel.yaml import YAML
 
 from crosslign.config.cells import layout_of, resolve_table
 from crosslign.config.project import Project
+from crosslign.console import number_of
 from crosslign.errors import InputError, printable
 from crosslign.files.lineage import code_of
 from crosslign.paths import PUBLISHED
@@ -26,6 +28,8 @@ from crosslign.reporting.published import Figure, published_of
 from crosslign.reporting.values import cell_or_gap, cell_parts, cell_value
 
 WIDTH = 118
+SHOWN = 4
+"""Records, and artefacts of one kind, that a first look shows."""
 OF_RECORD = (
     "eval",
     "subset",
@@ -69,16 +73,24 @@ def _names(entry: Mapping[str, Any]) -> set[str]:
     return {entry["label"], system, full, f"{full} ({system})"}
 
 
+def _plain(name: str) -> str:
+    """Return a name as a keyboard without arrows types it."""
+    return name.replace("→", "->")
+
+
 def _one(table: str, kind: str, wanted: str, entries: Sequence[Mapping[str, Any]]) -> int:
     """Return the number of the one row or column of that name: the one that the CSV calls so, else by label, system or heading.
+
+    `->` is taken for `→`.
 
     Raises:
         InputError: none has it, or more than one; names what there is.
     """
     names = unique_names(entries)
-    if wanted in names:
-        return names.index(wanted)
-    found = [index for index, entry in enumerate(entries) if wanted in _names(entry)]
+    plain = [_plain(name) for name in names]
+    if _plain(wanted) in plain:
+        return plain.index(_plain(wanted))
+    found = [index for index, entry in enumerate(entries) if _plain(wanted) in map(_plain, _names(entry))]
     if not found:
         raise InputError(f"unknown {kind} {wanted!r}", where=f"table {table}", why=nearest(wanted, names))
     if len(found) > 1:
@@ -135,7 +147,7 @@ def _heading(place: Place, value: Cell, published: Figure) -> Iterator[str]:
     scale_by, decimals = numbers["scale_by"], numbers["decimals"]
     shown = value.text or ("–" if value.ours is None else f"{value.ours * scale_by:.{decimals}f}")
     if value.std is not None:
-        shown += f" ± {value.std * scale_by:.{decimals}f} over {value.seeds} runs"
+        shown += f" ± {value.std * scale_by:.{decimals}f} over {number_of(value.seeds, 'run')}"
     if value.interval:
         low, high = (f"{end * scale_by:.{decimals}f}" for end in value.interval)
         shown += f" (95 % interval {low} to {high})"
@@ -149,7 +161,7 @@ def _heading(place: Place, value: Cell, published: Figure) -> Iterator[str]:
     if "mean_of" in place.cell:
         yield f"mean of    the columns {', '.join(place.cell['mean_of'])}"
     elif len(place.parts) > 1:
-        yield f"{'sum' if 'total' in place.cell else 'mean'} of    {len(place.parts)} records"
+        yield f"{'sum' if 'total' in place.cell else 'mean'} of    {number_of(len(place.parts), 'record')}"
     at, to = place.numbers[0], place.column["label"]
     notes = [note for where in ((at, None), (None, to), (at, to), (None, None)) for note in notes_at(place.resolved, *where)]
     yield from (f"note       {note}" for note in dict.fromkeys([*value.notes, *published.notes, *notes]))
@@ -157,21 +169,32 @@ def _heading(place: Place, value: Cell, published: Figure) -> Iterator[str]:
         yield "stand-ins  the text is the project's own: the score means nothing"
 
 
-def _records(place: Place, results: Path) -> Iterator[str]:
+def _each_record(place: Place, results: Path) -> Iterator[tuple[str, Mapping[str, Any], str]]:
+    """Yield the records of a cell, each with its value in words and its score file."""
     for label, part in place.parts:
         value = cell_or_gap(part, place.resolved, results)
         for record, score in zip(value.records, value.score_files, strict=True):
             shown = "undefined" if record["value"] is None else repr(record["value"])
+            items = f" on {number_of(record['n_items'], 'item')}" if record.get("n_items") is not None else ""
             interval = ""
             if record.get("ci_low") is not None and record.get("ci_high") is not None:
                 interval = f", 95 % interval {record['ci_low']:.4f} to {record['ci_high']:.4f}"
-            yield ""
-            yield f"{label}: {shown} on {record.get('n_items', '?')} items{interval}"
-            yield from _block("run", [str(record.get("run_id", "–"))])
-            yield from _block(
-                "record", textwrap.wrap(", ".join(f"{k} {record[k]}" for k in OF_RECORD if record.get(k) not in (None, "")), WIDTH)
-            )
-            yield from _block("in", [score])
+            yield f"{label}: {shown}{items}{interval}", record, score
+
+
+def _records(place: Place, results: Path) -> Iterator[str]:
+    for said, record, score in _each_record(place, results):
+        yield from ("", said)
+        yield from _block("run", [str(record.get("run_id", "–"))])
+        known = ", ".join(f"{key} {record[key]}" for key in OF_RECORD if record.get(key) not in (None, ""))
+        yield from _block("record", textwrap.wrap(known, WIDTH))
+        yield from _block("in", [score])
+
+
+def _at_a_glance(place: Place, results: Path) -> list[str]:
+    """Return one line a record, of the first few."""
+    lines = [f"  {said}, run {record.get('run_id', '–')}" for said, record, _ in _each_record(place, results)]
+    return [*lines[:SHOWN], *([f"  and {len(lines) - SHOWN} more"] if len(lines) > SHOWN else [])]
 
 
 def _files(link: Link) -> list[str]:
@@ -179,14 +202,14 @@ def _files(link: Link) -> list[str]:
     for path, sha256 in link.sha256.items():
         lineage = link.files[path]
         name = f"{path.rpartition('/')[2]}  " if len(link.files) > 1 else ""
-        lines.append(f"{sha256}  {name}" + (f"{lineage['artefact']['bytes']:,} bytes" if lineage else ""))
+        lines.append(f"{sha256}  {name}" + (number_of(lineage["artefact"]["bytes"], "byte") if lineage else ""))
     return lines
 
 
 def _origin(lineage: Mapping[str, Any]) -> Iterator[str]:
     run = lineage["run"]
     seed = "" if lineage["seed"] is None else f", seed {lineage['seed']}"
-    threads = f"{lineage['threads']} thread" + ("s" if lineage["threads"] > 1 else "")
+    threads = number_of(lineage["threads"], "thread")
     made_by = f"{lineage.get('version') or lineage['rule']}, code {code_of(lineage) or 'unknown'}, commit {run['commit'] or 'unknown'}"
     taken = [f"taken over on {one['at']}, made by {one['version'] or 'an unknown version'}" for one in run.get("accepted", [])]
     yield from _block("made by", [made_by, *taken])
@@ -216,22 +239,43 @@ def _link(link: Link, numbers: Mapping[str, int], versions: str, command: str, s
     yield from _block("again", [f"{command} --forcerun {target} -- {target}"])
 
 
-def _contents(links: Sequence[Link], numbers: Mapping[str, int]) -> Iterator[str]:
-    """Yield one line a link: its number, kind, path, the start of its hash, and the numbers of what it was made of."""
-    width = max(len(link.path) for link in links)
-    for link in links:
-        sha256 = next(iter(link.sha256.values()))[:12] if len(link.files) == 1 else f"{len(link.files)} files"
-        behind = "".join(f" [{numbers[name]}]" for name in link.made_of)
-        yield f"{f'[{numbers[link.path]}]':>5} {link.kind:<10} {link.path:<{width}}  {sha256:<12}" + (f"  from{behind}" if behind else "")
+def _behind(link: Link, numbers: Mapping[str, int]) -> str:
+    """Return the numbers of what a link was made of, neighbours as one: `[4]`, `[4] [7-12]`; empty where it was made of nothing."""
+    found = sorted(numbers[name] for name in link.made_of)
+    ends = [at for at, number in enumerate(found) if at + 1 == len(found) or found[at + 1] > number + 1]
+    starts = [0, *(end + 1 for end in ends)]
+    runs = [(found[start], found[end]) for start, end in zip(starts, ends, strict=False)]
+    return " ".join(f"[{first}]" if first == last else f"[{first}-{last}]" for first, last in runs)
 
 
-def explain(project: Project, table: str, row: str, column: str, options: Sequence[str] = ()) -> str:
+def _contents(links: Sequence[Link], numbers: Mapping[str, int], most: int | None = None) -> Iterator[str]:
+    """Yield one line a link: its number, kind, path, the start of its hash, and the numbers of what it was made of.
+
+    Args:
+        links: of the chain.
+        numbers: of each by its path.
+        most: of one kind are shown, with how many more there are; None for all.
+    """
+    groups = [(kind, list(of_kind)) for kind, of_kind in groupby(links, key=lambda link: link.kind)]
+    width = max(len(link.path) for _, of_kind in groups for link in of_kind[:most])
+    for kind, of_kind in groups:
+        for link in of_kind[:most]:
+            sha256 = next(iter(link.sha256.values()))[:12] if len(link.files) == 1 else number_of(len(link.files), "file")
+            behind = _behind(link, numbers)
+            line = f"{f'[{numbers[link.path]}]':>5} {kind:<10} {link.path:<{width}}  {sha256:<12}  {behind and f'from {behind}'}"
+            yield line.rstrip()
+        if more := len(of_kind) - len(of_kind[:most]):
+            yield f"      {'':<10} and {more} more"
+
+
+def explain(project: Project, table: str, row: str, column: str, options: Sequence[str] = (), *, full: bool = False) -> str:
     """Return in words where a cell comes from: its records, then every artefact behind them, down to the downloads.
 
     Args:
         project: the project as configured.
         table, row, column: the cell.
         options: what the project was read with, for the commands: `--configfile` and `--config` as given to Snakemake.
+        full: every record and artefact with hashes, recipes, counts, versions and commands, in place of one line each.
 
     Raises:
         InputError: no such cell; or its scores are not built.
@@ -249,14 +293,23 @@ def explain(project: Project, table: str, row: str, column: str, options: Sequen
     if not scores:
         return "\n".join(map(printable, lines))
     lines.append(f"again      {command} -- {target}")
-    lines += ["", "Records", *_records(place, results)]
     links = chain(results, dict.fromkeys(scores))
     numbers = {link.path: number for number, link in enumerate(links, start=1)}
-    lines += ["", f"Chain, from the score back to the downloads (paths are below {shown})", "", *_contents(links, numbers)]
+    records = list(_records(place, results)) if full else _at_a_glance(place, results)
+    lines += ["", "Records", *records, "", f"Chain, from the score back to the downloads (paths are below {shown})", ""]
+    lines += _contents(links, numbers, None if full else SHOWN)
+    lines += (
+        _details(links, numbers, command, shown) if full else ["", "--full adds the recipe, hashes, counts, versions and command of each"]
+    )
+    return "\n".join(map(printable, lines))
+
+
+def _details(links: Sequence[Link], numbers: Mapping[str, int], command: str, shown: Path) -> Iterator[str]:
+    """Yield all that is known of every link, then versions and licences."""
     first = links[0].lineage
     versions = _versions(first) if first else ""
-    lines += ["", "Each of them"]
-    lines += [line for link in links for line in _link(link, numbers, versions, command, shown)]
+    yield from ("", "Each of them")
+    for link in links:
+        yield from _link(link, numbers, versions, command, shown)
     licences = sorted({licence for link in links for lineage in link.files.values() if lineage for licence in lineage["licences"]})
-    lines += ["", *([f"versions   {versions}"] if versions else []), *(f"licence    {licence}" for licence in licences)]
-    return "\n".join(map(printable, lines))
+    yield from ("", *([f"versions   {versions}"] if versions else []), *(f"licence    {licence}" for licence in licences))

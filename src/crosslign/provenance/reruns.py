@@ -15,6 +15,7 @@ from typing import Any
 from crosslign.config.entry_keys import TRAIN_DEFAULTS, completed
 from crosslign.config.mining import DEFAULTS
 from crosslign.config.versions import raised
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.files.checksums import sha256_file
 from crosslign.files.lineage import beside_recipe, is_sidecar, lineage_path, named, read_lineage
@@ -130,7 +131,7 @@ class Reruns:
             if found == sha256 and path.is_file() and (is_sidecar(path) or _newer(path, output)):
                 size = path.stat().st_size
                 if lineage and size > LARGEST:
-                    found = sha256 if size == lineage["artefact"]["bytes"] else f"of {size:,} bytes"
+                    found = sha256 if size == lineage["artefact"]["bytes"] else f"of {number_of(size, 'byte')}"
                 else:
                     found = self._hash(path)
         if found != sha256:

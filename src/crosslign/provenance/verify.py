@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from crosslign.console import number_of
 from crosslign.errors import printable
 from crosslign.provenance.artefact_states import MISSING, REMOVED, SOUND, STALE, TOUCHED, WHOLE, artefacts
 from crosslign.provenance.cell_states import cells
@@ -22,11 +23,11 @@ def verify(results: Path, project: Path = Path()) -> tuple[str, bool]:
     found = list(artefacts(results, project))
     tables = list(cells(results))
     bad = [finding for finding in [*found, *tables] if finding.state not in SOUND]
-    lines = [f"{results}: {len(found)} artefacts, {len(tables)} tables"]
+    lines = [f"{results}: {number_of(len(found), 'artefact')}, {number_of(len(tables), 'table')}"]
     for state in (WHOLE, STALE, MISSING, TOUCHED):
         lines.append(f"  {state:<16} {sum(finding.state == state for finding in [*found, *tables])}")
     if removed := sum(finding.state == REMOVED for finding in found):
-        lines.append(f"  {REMOVED:<16} {removed} matrices of vectors, which what was made of them no longer needs")
+        lines.append(f"  {REMOVED:<16} {number_of(removed, 'matrix', 'matrices')} of vectors, which what was made of them no longer needs")
     shown = sorted(bad, key=lambda finding: (finding.state, finding.path))[:20]
     lines += [" ".join(f"{finding.state}: {finding.path} ({finding.why})".split("\n")) for finding in shown]  # a name may hold a line end
     if len(bad) > len(shown):

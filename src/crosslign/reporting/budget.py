@@ -9,6 +9,7 @@ from typing import Any
 
 from crosslign.config.budgets import ALLOWED, off
 from crosslign.config.resolve import CHOSEN
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.paths import COUNTS
 from crosslign.reporting.values import records_of
@@ -83,4 +84,4 @@ def _how_often(chosen: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
     """Yield, for each place in recipes, its values with the number of systems that they were chosen for."""
     for place, of in sorted(chosen.items()):
         values = Counter(of.values())
-        yield f"{place} " + ", ".join(f"{value:g} in {values[value]} of {len(of)} systems" for value in sorted(values))
+        yield f"{place} " + ", ".join(f"{value:g} in {values[value]} of {number_of(len(of), 'system')}" for value in sorted(values))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -22,6 +24,16 @@ PAPERS = {
     "emma_x": "Guo et al.: EMMA-X (docs/papers/emma_x.md).",
 }
 """Whose method a paper's file has."""
+METHODS = {
+    "infonce": "msimcse",
+    "momentum_contrast": "moco_bert",
+    "alignment": "scl",
+    "supervised_contrastive": "scl",
+    "multi_positive_infonce": "mpcl",
+    "gmm_ranks": "emma_x",
+    "rank_infonce": "emma_x",
+}
+"""The paper that an objective comes from; it is the method of a recipe whose own file is none of `PAPERS`."""
 
 USE = [
     "```python",
@@ -30,6 +42,9 @@ USE = [
     'vectors = SentenceTransformer("<this folder>").encode(["…"])',
     "```",
 ]
+
+FOLDER = "<this folder>"
+"""Stands for the path of the encoder in the card that its folder holds: the folder may be moved."""
 
 OWN_USE = """SentenceTransformer has no word for this pooling, and would give other vectors.
 
@@ -77,6 +92,36 @@ def _data(examples: Mapping[str, Path]) -> tuple[list[str], list[str]]:
 def _recipe(recipe: Mapping[str, Any]) -> list[str]:
     shown = {key: recipe[key] for key in ("base", "parts", "terms", "train", "select", "readout", "seed") if recipe.get(key)}
     return ["```yaml", _yaml(shown).rstrip(), "```"]
+
+
+@dataclass(frozen=True)
+class Known:
+    """What is known of an encoder only after its folder was sealed.
+
+    Attributes:
+        folder: where it lies.
+        base_model: what hubs call the model that its training started from; empty where that is on no hub.
+        scores: lines of `score_lines`.
+        index: what `model_index` returned, where programs are to read the scores.
+    """
+
+    folder: Path
+    base_model: str = ""
+    scores: Sequence[str] = ()
+    index: Sequence[Mapping[str, Any]] = ()
+
+
+def hub_name(entry: Mapping[str, Any]) -> str:
+    """Return what hubs call a base encoder, from its entry in the catalog; empty where neither `hub` nor its citation names it."""
+    cited = re.match(r"[\w.-]+/[\w.-]+", str(entry.get("citation", "")))
+    return str(entry.get("hub", "")) or (cited[0] if cited else "")
+
+
+def papers_of(recipe: Mapping[str, Any]) -> list[str]:
+    """Return the papers whose method a recipe has: that of its own file, else those that its objectives come from."""
+    own = recipe.get("paper", "")
+    named = [own] if own in PAPERS else [METHODS.get(term["objective"], "") for term in recipe["terms"]]
+    return [PAPERS[name] for name in dict.fromkeys(named) if name]
 
 
 def _use(recipe: Mapping[str, Any], member: str, written: bool) -> list[str]:
@@ -146,7 +191,7 @@ def model_index(name: str, files: Iterable[Path]) -> list[dict[str, Any]]:
 
 def model_card(
     recipe: Mapping[str, Any], run: Path, checkpoint: str, member: str, lineage: Mapping[str, Any], examples: Mapping[str, Path],
-    scores: Sequence[str] = (), index: Sequence[Mapping[str, Any]] = (),
+    known: Known | None = None,
 ) -> str:  # fmt: skip
     """Return the card of one encoder.
 
@@ -157,8 +202,7 @@ def model_card(
         member: `main`, or the language that the encoder reads.
         lineage: `licences`, `stand_in` and `counts` of the run.
         examples: training sets by name, with their lineage beside them.
-        scores: lines of `score_lines`, where scores are known.
-        index: what `model_index` returned, where programs are to read them.
+        known: what is known by now, of a card that is printed or uploaded; a card in a folder has none of it.
     """
     data, langs = _data(examples)
     licences = sorted(lineage["licences"])
@@ -168,13 +212,15 @@ def model_card(
         "language": langs or ["multilingual"],
         "license": "other",
         "license_name": "; ".join(licences) or "not stated",
+        **({"base_model": known.base_model} if known and known.base_model else {}),
         "library_name": tag,
         "pipeline_tag": "sentence-similarity",
         "tags": [tag, "feature-extraction", "sentence-similarity", "crosslign"],
-        **({"model-index": [*index]} if index else {}),
+        **({"model-index": [*known.index]} if known and known.index else {}),
     }
     mark = lineage["counts"].get("collapsed", {}).get(checkpoint, "")
-    paper = PAPERS.get(recipe.get("paper", ""), "")
+    papers = papers_of(recipe) if known else [PAPERS[name] for name in [recipe.get("paper", "")] if name in PAPERS]
+    scores = known.scores if known else ()
     own = f"Checkpoint `{checkpoint}`, member `{member}`, of the run `{recipe['run_id']}`"
     sections: list[tuple[str, list[str]]] = [
         ("", [f"{own}; it starts from {_origin(recipe['base'], member)}."]),
@@ -185,13 +231,14 @@ def model_card(
         ("Recipe", _recipe(recipe)),
         ("Scores", [*_selection(recipe, run, checkpoint), *scores] or ["None is known here; see the tables of the project."]),
         ("Use", _use(recipe, member, written)),
-        ("Citation", [f"- {text}" for text in (paper, CITATION) if text]),
+        ("Citation", [f"- {text}" for text in (*papers, CITATION)]),
     ]
     body = [f"# {recipe['system']}"]
     for title, lines in sections:
         if lines:
             body += ["", *([f"## {title}", ""] if title else []), *lines]
-    return "---\n" + _yaml(front) + "---\n\n" + "\n".join(body) + "\n"
+    text = "\n".join(body).replace(FOLDER, str(known.folder)) if known else "\n".join(body)
+    return f"---\n{_yaml(front)}---\n\n{text}\n"
 
 
 def write_cards(recipe: Mapping[str, Any], run: Path, lineage: Mapping[str, Any], examples: Mapping[str, Path]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from crosslign.console import number_of
 from crosslign.files.sheets import read_csv
 from crosslign.reporting.figures._companions import COMPANIONS
 
@@ -40,7 +41,7 @@ def _risen(lines: Numbers) -> str:
         if line["change"]:
             counts.setdefault(line["against"], {}).setdefault(line["system"], []).append(float(line["change"]) > 0)
     said = {
-        base: "; ".join(f"{system} in {sum(rises)} of {len(rises)} evaluations" for system, rises in systems.items())
+        base: "; ".join(f"{system} in {sum(rises)} of {number_of(len(rises), 'evaluation')}" for system, rises in systems.items())
         for base, systems in counts.items()
     }
     return " ".join(f"Above {base}: {systems}." for base, systems in said.items())

@@ -10,6 +10,7 @@ from typing import Any
 
 from crosslign.config.baselines import baseline_words, named_rows
 from crosslign.config.cells import ONLY_PUBLISHED, layout_of
+from crosslign.console import number_of
 from crosslign.errors import printable
 from crosslign.files.lineage import heads_of, licences_of
 from crosslign.reporting.budget import budget_note, tuning_note
@@ -166,7 +167,7 @@ def _of_record(record: Mapping[str, Any]) -> Iterator[str]:
     if record.get("checkpoint"):
         yield f"checkpoint {record['checkpoint']}"
     if record.get("n_items") is not None:
-        yield f"{record['n_items']} items"
+        yield number_of(record["n_items"], "item")
     if record.get("threshold") is not None:
         origin = record.get("threshold_from")
         yield f"threshold {record['threshold']:.4f}" + (f" from {origin}" if origin else "")
@@ -177,7 +178,7 @@ def _details(cell: Cell, scale_by: float, decimals: int) -> str:
     if not any(leaf.records for leaf in leaves):
         return cell.reason
     runs = ", ".join(dict.fromkeys(filter(None, (record.get("run_id") for leaf in leaves for record in leaf.records))))
-    facts = [f"mean of {len(leaves)} evaluations" if cell.parts else "", f"runs {runs}" if runs else ""]
+    facts = [f"mean of {number_of(len(leaves), 'evaluation')}" if cell.parts else "", f"runs {runs}" if runs else ""]
     facts += [] if cell.parts else _of_record(cell.records[0])
     if cell.interval:
         low, high = (_number(end, scale_by, decimals) for end in cell.interval)

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from crosslign.config.resources import stage_of
+from crosslign.console import number_of
 from crosslign.durations import duration
 from crosslign.planning.plan import STAGES, Measured
 from crosslign.reporting.run_records import Lineages, stage_times
@@ -69,8 +70,7 @@ def layers(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> list[list[
 def _jobs(name: str, done: Mapping[str, Measured]) -> str:
     if name not in done:
         return ""
-    jobs = done[name].jobs
-    return f"{jobs} {'job' if jobs == 1 else 'jobs'}, {duration(done[name].seconds)}"
+    return f"{number_of(done[name].jobs, 'job')}, {duration(done[name].seconds)}"
 
 
 def _place(rows: Sequence[Sequence[str]], width: int) -> dict[str, tuple[float, float]]:

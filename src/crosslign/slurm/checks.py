@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from crosslign.console import number_of
 from crosslign.errors import InputError, ResourceError
 from crosslign.files.atomic import write_text
 from crosslign.slurm.commands import QUEUE_FULL, accounting_complaint, ask, ending, numbers_of
@@ -113,7 +114,8 @@ def require_alone(run: str, record: Path) -> None:
     earlier = record.read_text(encoding="utf-8").split() if record.exists() else []
     asked = [numbers_of(name, "--states=PENDING,CONFIGURING,RUNNING,SUSPENDED") for name in earlier]
     if left := {name: len(jobs) for name, (jobs, _) in zip(earlier, asked, strict=True) if jobs}:
-        what, why = f"{sum(left.values())} jobs of a run that was killed are still there", "both runs would make the same files"
+        what = f"{number_of(sum(left.values()), 'job')} of a run that was killed {'is' if sum(left.values()) == 1 else 'are'} still there"
+        why = "both runs would make the same files"
         raise ResourceError(what, why=why, do=f"wait for them, or end them: {' && '.join(map(ending, left))}")
     silent = any(complaint for _, complaint in asked)
     write_text(record, "\n".join([*(earlier if silent else []), run]))

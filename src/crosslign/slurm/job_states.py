@@ -8,6 +8,8 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Sequence
 
+from crosslign.console import number_of
+from crosslign.durations import duration
 from crosslign.slurm.commands import SECONDS, ask
 
 PENDING_SECONDS = 1800.0
@@ -95,9 +97,10 @@ class JobStates:
         for reason, jobs in fresh.items():
             named = ", ".join(jobs[:5]) + (", ..." if len(jobs) > 5 else "")
             if NEVER.search(reason):
-                self._tell(f"{len(jobs)} jobs can never start as they are ({reason}): {named}; {remedy(reason)}")
+                self._tell(f"{number_of(len(jobs), 'job')} can never start as configured ({reason}): {named}; {remedy(reason)}")
             else:
-                self._tell(f"{len(jobs)} jobs have been pending for {self._patience / 60:.0f} minutes ({reason}): {named}")
+                have = "has" if len(jobs) == 1 else "have"
+                self._tell(f"{number_of(len(jobs), 'job')} {have} been pending for {duration(self._patience)} ({reason}): {named}")
 
 
 def remedy(reason: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
+from crosslign.console import number_of
 from crosslign.durations import duration
 from crosslign.slurm.commands import ask, queued
 
@@ -49,9 +50,11 @@ def queue_lines(runs: Sequence[str], now: datetime) -> list[str]:
             waiting[reason].append(_seconds(submitted, now))
         else:
             running.append((_seconds(started, now), name))
-    lines = [f"Slurm: {len(running)} jobs run, {sum(map(len, waiting.values()))} wait"]
+    lines = [f"Slurm: {number_of(len(running), 'job')} running, {sum(map(len, waiting.values()))} waiting"]
     lines += [f"  runs   {name}, for {duration(seconds)}" for seconds, name in sorted(running, reverse=True)[:SHOWN]]
-    lines += [f"  waits  {len(times)} jobs ({why}), the first for {duration(max(times))}" for why, times in sorted(waiting.items())]
+    lines += [
+        f"  waits  {number_of(len(times), 'job')} ({why}), the first for {duration(max(times))}" for why, times in sorted(waiting.items())
+    ]
     ended, complaint = ask(["sacct", "--allocations", "--noheader", "--parsable2", f"--starttime={SINCE}", "--format=JobID,JobName,State"])
     if not complaint:
         wrong = [row for row in _own(ended, runs, 3) if row[2].partition(" ")[0] in WRONG]

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crosslign.console import number_of
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.errors import InputError
 from crosslign.registry import nearest
@@ -68,7 +69,7 @@ class TextSet:
 
     def __init__(self, role: str, evaluation: Evaluation, matrix: np.ndarray) -> None:
         if len(matrix) != evaluation.texts.num_rows:
-            counts = f"{len(matrix)} rows of embeddings and {evaluation.texts.num_rows} texts"
+            counts = f"{number_of(len(matrix), 'row')} of embeddings and {number_of(evaluation.texts.num_rows, 'text')}"
             raise InputError("embeddings do not belong to their texts", where=f"text set {role!r}", why=counts, do="Encode the texts again")
         self.role, self.matrix = role, matrix
         self._evaluation = evaluation

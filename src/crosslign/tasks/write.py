@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from crosslign.console import number_of
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.errors import InputError
 from crosslign.files import read_json, write_json, write_rows
@@ -109,7 +110,7 @@ def score_run(
     for role, matrix in outputs.items():
         texts = evaluations[role].texts.num_rows
         if len(matrix) != texts:
-            why = f"{len(matrix)} rows, but {sets[role]['texts']} has {texts} texts"
+            why = f"{number_of(len(matrix), 'row')}, but {sets[role]['texts']} has {number_of(texts, 'text')}"
             raise InputError(
                 "embeddings do not belong to their texts", where=str(matrices[role]), why=why, do="Delete it; the next run makes it again"
             )

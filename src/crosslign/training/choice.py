@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.trials import DEV
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.files import write_json
 from crosslign.files.records import read_json
@@ -32,7 +33,10 @@ def write_choice(recipe: Mapping[str, Any], folders: Mapping[str, Path], out: Pa
         trials.append({"run": run, "values": values, "score": looks[-1]["scores"].get(DEV) if looks else None})
     scored = [trial for trial in trials if trial["score"] is not None]
     if not scored:
-        why, do = f"none of its {len(trials)} trials has a score on {recipe['by']['task']}", "Try smaller values: `tune: values:`"
+        why, do = (
+            f"none of its {number_of(len(trials), 'trial')} has a score on {recipe['by']['task']}",
+            "Try smaller values: `tune: values:`",
+        )
         raise InputError(f"nothing can be chosen for {recipe['system']}", where=str(out), why=why, do=do)
     best = max(scored, key=lambda trial: float(trial["score"]))
     said = {"system": recipe["system"], "by": recipe["by"], "chosen": best["values"], "run": best["run"], "trials": trials}

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
+from crosslign.console import number_of
 from crosslign.errors import ResourceError
 
 Sizes = Mapping[str, int]
@@ -29,7 +30,7 @@ class TooLargeError(ResourceError):
     def __init__(self, step: int, sizes: Sizes, cause: str, loss_of: int = 0) -> None:
         self.step, self.sizes, self.cause = step, dict(sizes), cause.splitlines()[0][:200] if cause else "no more is known"
         self.loss_of = loss_of
-        what = f"the loss of {loss_of} examples" if loss_of else "the batch"
+        what = f"the loss of {number_of(loss_of, 'example')}" if loss_of else "the batch"
         super().__init__(f"{what} does not fit into memory", where=f"step {step}", why=f"examples encoded at a time: {dict(sizes)}")
 
 

@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from crosslign.config.entry_keys import options_of
+from crosslign.console import number_of
 from crosslign.corpora.columns import SIDES, kind_of
 from crosslign.errors import InputError
 from crosslign.files import iter_rows, write_batches
@@ -61,7 +62,7 @@ def build_view(
     if not counts["rows"]:
         out.unlink()
         raise InputError(
-            "the view is empty", where=name, why=f"none of {counts['read']:,} rows could be augmented", do="Check its languages"
+            "the view is empty", where=name, why=f"none of {number_of(counts['read'], 'row')} could be augmented", do="Check its languages"
         )
     LOG.info("%s: %s copies of %s rows", name, f"{counts['rows']:,}", f"{counts['read']:,}")
     return {**counts, **builder.counts()}

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 from ruamel.yaml import YAML
-from small_chain import MATRIX, ROOT, RUN, SCORE, TABLES, build_chain, made
+from small_chain import MATRIX, ROOT, RUN, SCORE, TABLES, build_chain, made, record
 
 from crosslign.config.load import load_project
 from crosslign.errors import InputError
@@ -62,7 +62,7 @@ def test_what_has_changed_since_is_not_taken_for_what_was_read(project):
 
 
 def test_the_whole_chain_is_printed_with_its_hashes_recipes_and_commands(project):
-    out = explain(project, "quickstart", "QS-P", "xx→en", ["--config", "scale=laptop"])
+    out = explain(project, "quickstart", "QS-P", "xx→en", ["--config", "scale=laptop"], full=True)
     results = project.paths.results
     assert "ours       50.0 (95 % interval 25.0 to 75.0)" in out
     assert "xx→en: 0.5 on 320 items" in out
@@ -87,8 +87,35 @@ def test_the_whole_chain_is_printed_with_its_hashes_recipes_and_commands(project
         assert fact in out, fact
 
 
-def test_a_recipe_is_printed_as_yaml_that_reads_back(project):
+def test_a_first_look_has_a_line_for_each_record_and_artefact_and_says_how_to_see_the_rest(project):
     lines = explain(project, "quickstart", "QS-P", "xx→en").splitlines()
+    assert len(lines) < 24
+    assert [line for line in lines if line.startswith("  xx→en: 0.5 on 320 items") and line.endswith(f"run {RUN}")]
+    chained = [line.split()[1:3] for line in lines if re.match(r" +\[\d+\] ", line)]
+    assert [path for _, path in chained] == [link.path for link in chain(project.paths.results, [SCORE])]
+    assert "--full" in lines[-1]
+
+
+def test_a_first_look_shows_some_of_many_artefacts_of_a_kind_and_counts_the_others(project):
+    results = project.paths.results
+    more = [f"embeddings/{RUN}/last/mean_t64_bf16/{name}.npy" for name in "abcdefg"]
+    for path in more:
+        made(results, path, "embeddings", "embed", [f"systems/{RUN}"], {})
+    made(results, SCORE, "scores", "score", [MATRIX, *more], {}, text={"records": [record(0.5, "xx2en")]})
+    lines = explain(project, "quickstart", "QS-P", "xx→en").splitlines()
+    at = next(number for number, line in enumerate(lines) if line.strip() == "and 4 more")
+    assert [line.split()[1] for line in lines[at - 4 : at]] == ["embeddings"] * 4
+    assert "from [2-9]" in next(line for line in lines if f" {SCORE} " in line)
+
+
+def test_names_are_found_without_arrows_too(project):
+    out = explain(project, "quickstart", "QS-P", "xx->en")
+    assert out == explain(project, "quickstart", "QS-P", "xx→en")
+    assert re.search(r"^column .*xx→en$", out, flags=re.MULTILINE)
+
+
+def test_a_recipe_is_printed_as_yaml_that_reads_back(project):
+    lines = explain(project, "quickstart", "QS-P", "xx→en", full=True).splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith("[3] systems"))
     recipe = next(line for line in lines[start:] if line.startswith("    recipe"))
     assert YAML(typ="safe").load(recipe.removeprefix("    recipe")) == {"train": {"learning_rate": 3e-4, "steps": 8}}
@@ -186,7 +213,7 @@ def test_an_average_shows_every_record_that_it_is_made_of(project):
     assert "mean of    the columns into, out of" in out
     assert "into: 0.5 on 320 items" in out
     assert "out of: 0.25 on 320 items" in out
-    assert out.count(f"[1] {SCORE}") == 1
+    assert len([line for line in out.splitlines() if SCORE in line]) == 1
 
 
 def test_an_average_of_averages_is_explained_as_the_table_shows_it(project):
@@ -196,7 +223,11 @@ def test_an_average_of_averages_is_explained_as_the_table_shows_it(project):
     table["rows"] = [{"label": "verses", "system": "QS-P"}]
     out = explain(replace(project, tables={"t": table}, paper_of={**project.paper_of, "t": "p"}), "t", "verses", "all")
     assert "ours       43.8" in out.splitlines()  # the mean of 37.5 and 50, not of 50, 25 and 50
-    assert [line.split(" on ")[0] for line in out.splitlines() if " on 320 items" in line] == ["both: 0.5", "both: 0.25", "into: 0.5"]
+    assert [line.split(" on ")[0].strip() for line in out.splitlines() if " on 320 items" in line] == [
+        "both: 0.5",
+        "both: 0.25",
+        "into: 0.5",
+    ]
 
 
 def test_a_gap_is_explained_as_the_table_shows_it(project):
@@ -205,7 +236,7 @@ def test_a_gap_is_explained_as_the_table_shows_it(project):
     marked = replace(project, tables={"t": table}, paper_of={**project.paper_of, "t": "p"})
     out = explain(marked, "t", "verses", "into")
     assert re.search(r"^ours       –: gap: 0 records fit .*subset deu.* in tatoeba_bible.json$", out, flags=re.MULTILINE)
-    assert f"[1] {SCORE}" in out
+    assert f"[1] scores     {SCORE}" in out
     with pytest.raises(InputError, match="0 records fit"):
         explain(replace(marked, tables={"t": {**table, "print": {}}}), "t", "verses", "into")
 
@@ -215,6 +246,6 @@ def test_scores_that_came_without_lineage_are_named_by_their_bytes(project):
     (results / f"{SCORE}.lineage.json").unlink()
     (link,) = chain(results, [SCORE])
     assert (link.kind, link.sha256) == ("input", {SCORE: checksum(results / SCORE)})
-    out = explain(project, "quickstart", "QS-P", "xx→en")
+    out = explain(project, "quickstart", "QS-P", "xx→en", full=True)
     assert "from outside: nothing here describes it" in out
     assert not re.search(r"^(versions|sha256) *$", out, flags=re.MULTILINE)

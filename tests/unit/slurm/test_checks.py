@@ -98,7 +98,7 @@ def test_jobs_that_a_killed_run_left_behind_are_named_with_what_ends_them(slurm,
     require_alone("c-3", record)
     assert not [call for call in slurm.calls("squeue") if "COMPLETING" in call]  # they write nothing more
     slurm.answers("squeue", "4 z.c-3\n")
-    with pytest.raises(ResourceError, match=r"1 jobs .*/c-3/.*scancel$"):
+    with pytest.raises(ResourceError, match=r"1 job .*/c-3/.*scancel$"):
         require_alone("d-4", record)
 
 

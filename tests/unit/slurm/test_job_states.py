@@ -97,7 +97,7 @@ def test_each_reason_of_jobs_that_wait_long_is_told_once_with_its_jobs(slurm, to
     states = JobStates(told.append, pending_seconds=0.0)
     for _ in range(2):
         states.ended(["7", "8_1", "9"], "squeue")
-    assert [text.partition(" minutes ")[2] for text in told] == [
+    assert [text[text.index("(") :] for text in told] == [
         "(ReqNodeNotAvail): 7",
         "(ReqNodeNotAvail, Reserved for maintenance): 8_1",
         "(Priority): 8_1",
@@ -139,5 +139,5 @@ def test_a_reason_that_never_passes_is_told_at_the_first_look_with_what_to_do(sl
     slurm.answers("squeue", *answers)
     JobStates(told.append).ended(["7", "8"], status)
     (text,) = told
-    assert text.startswith(f"1 jobs can never start as they are ({reason}): 7; ")
+    assert text.startswith(f"1 job can never start as configured ({reason}): 7; ")
     assert NEVER[reason] in text

@@ -22,10 +22,10 @@ def test_jobs_of_the_run_are_counted_by_what_they_wait_for(slurm):
     slurm.answers("squeue", QUEUE)
     slurm.answers("sacct", ENDED)
     assert queue_lines(["run-7"], NOW) == [
-        "Slurm: 1 jobs run, 3 wait",
+        "Slurm: 1 job running, 3 waiting",
         "  runs   embed.QS-P-s42.last, for 30 min 00 s",
         "  waits  2 jobs (Priority), the first for 1 h 00 min",
-        "  waits  1 jobs (QOSMaxJobsPerUserLimit), the first for 1 min 40 s",
+        "  waits  1 job (QOSMaxJobsPerUserLimit), the first for 1 min 40 s",
         "  ended  tokenise.nli: FAILED (job 9)",
         "  ended  train_system.Y: TIMEOUT (job 8)",
     ]

@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from crosslign.cli import COMMANDS
-from crosslign.cli.project import project_arguments, results_folder
+from crosslign.cli.project import project_arguments, read_project, results_folder
 
 
 @COMMANDS.register()
@@ -30,7 +30,7 @@ class Card:
         """
         from crosslign.cli.trained import trained
 
-        found = trained(results_folder(args), args.run, args.checkpoint)
+        found = trained(results_folder(args), args.run, args.checkpoint, read_project(args, needed=False).encoders)
         for member in found.members:
             print(found.card(member))
         return 0

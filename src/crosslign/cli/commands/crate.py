@@ -7,6 +7,7 @@ from pathlib import Path
 
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import options, project_arguments, read_project
+from crosslign.console import number_of
 
 
 @COMMANDS.register()
@@ -28,5 +29,5 @@ class Crate:
         project = read_project(args)
         out = args.out or project.paths.crate(args.table)
         files = write_crate(project, args.table, out, options(args))
-        print(f"{out}: {files} files")
+        print(f"{out}: {number_of(files, 'file')}")
         return 0

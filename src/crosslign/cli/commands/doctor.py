@@ -20,6 +20,7 @@ from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
 from crosslign.config.project import Project
 from crosslign.config.resources import most
+from crosslign.console import number_of
 from crosslign.corpora.sources._network import is_offline, require_network
 from crosslign.errors import InputError
 from crosslign.jobs.engine import KNOWN as ENGINE
@@ -74,13 +75,13 @@ def devices() -> Iterator[Finding]:
 
     if torch.cuda.is_available():
         bf16 = "yes" if torch.cuda.is_bf16_supported(including_emulation=False) else "no"
-        yield OK, "torch on GPU", f"{torch.cuda.device_count()} devices, bf16 {bf16}"
+        yield OK, "torch on GPU", f"{number_of(torch.cuda.device_count(), 'device')}, bf16 {bf16}"
     elif shutil.which("nvidia-smi"):
         yield BAD, "torch on GPU", "torch sees no GPU: install the CUDA build (README, Which torch)"
     elif torch.backends.mps.is_available():
         yield NOTE, "GPU", "Apple's: CROSSLIGN_DEVICE=mps encodes and trains on it (docs/install.md)"
     else:
-        yield NOTE, "GPU", f"none: everything runs on {os.cpu_count()} cores, at scale laptop or quick"
+        yield NOTE, "GPU", f"none: everything runs on {number_of(os.cpu_count() or 1, 'core')}, at scale laptop or quick"
 
 
 def storage(results: Path, mirrors: tuple[Path, ...]) -> Iterator[Finding]:
@@ -176,7 +177,7 @@ def _sources(project: Project, targets: Sequence[str]) -> int:
     heads = survey(project, data_plan(project, targets))
     print("\n".join(survey_lines(heads)))
     bad = sum(head.state in MISSING for head in heads)
-    print(f"{len(heads)} addresses asked, {bad} of them cannot be used as they are")
+    print(f"{number_of(len(heads), 'address')} asked, {bad} of them cannot be used as they are")
     return 1 if bad else 0
 
 
@@ -202,5 +203,5 @@ class Doctor:
         for state, what, text in found:
             print(f"{state:<5} {what:<34} {text}")
         bad = sum(state == BAD for state, _, _ in found)
-        print(f"{bad} thing{'' if bad == 1 else 's'} to mend" if bad else "nothing stands in the way")
+        print(f"{number_of(bad, 'thing')} to fix" if bad else "nothing stands in the way")
         return 1 if bad else 0

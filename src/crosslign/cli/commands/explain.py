@@ -10,20 +10,21 @@ from crosslign.cli.project import options, project_arguments, read_project
 
 @COMMANDS.register()
 class Explain:
-    """Prints the chain behind a cell: record, embeddings, checkpoint, recipe, examples, corpora, hashes, commit, commands."""
+    """Prints the chain behind a cell, on one screen: record, embeddings, checkpoint, training sets, corpora, downloads."""
 
     help = "show where one cell of a table comes from"
 
     def arguments(self, parser: ArgumentParser) -> None:
         """Declare table, row and column."""
         parser.add_argument("table", help="id of the table")
-        parser.add_argument("row", help="the row as the CSV calls it, its label, its system, or 'group: label'")
+        parser.add_argument("row", help="the row as the CSV calls it (-> for →), its label, its system, or 'group: label'")
         parser.add_argument("column", help="the column as the CSV calls it, its label, or 'group: label'")
+        parser.add_argument("--full", action="store_true", help="print recipe, hashes, counts, versions and command of every artefact, too")
         project_arguments(parser)
 
     def run(self, args: Namespace) -> int:
         """Print the chain."""
         from crosslign.provenance.explain import explain
 
-        print(explain(read_project(args), args.table, args.row, args.column, options(args)))
+        print(explain(read_project(args), args.table, args.row, args.column, options(args), full=args.full))
         return 0

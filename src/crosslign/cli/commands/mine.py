@@ -47,7 +47,7 @@ def _said(recipe: Mapping[str, Any], sides: Mapping[str, tuple[Path, Path]], pai
     yield f"encoder: {reading(recipe)}"
     for side, (texts, vectors) in sides.items():
         read, encoded = (read_json(lineage_path(path))["counts"] for path in (texts, vectors))
-        passed = f"{read['lines']:,} lines, {read['empty']:,} empty, {read['repeated']:,} repeated"
+        passed = f"{number_of(read['lines'], 'line')}, {read['empty']:,} empty, {read['repeated']:,} repeated"
         yield f"{side}: {passed}; {cut_text(encoded['truncated'], read['sentences'], recipe['readout_entry']['max_length'])}"
     counts = read_json(lineage_path(pairs))["counts"]
     if counts["recall_at_k"] is not None:
@@ -128,7 +128,9 @@ class Mine:
             return self._entry(args, args.names[0])
         if len(args.names) == 2:
             return self._files(args)
-        raise InputError(f"{len(args.names)} names", where="crosslign mine", do="Name two files of sentences, or one entry of `mine:`")
+        raise InputError(
+            number_of(len(args.names), "name"), where="crosslign mine", do="Name two files of sentences, or one entry of `mine:`"
+        )
 
     def _files(self, args: Namespace) -> int:
         """Mine two files in this process."""
@@ -174,7 +176,10 @@ class Mine:
         require_there(project, name)
         print(f"encoder: {reading(recipe)}", file=sys.stderr)
         if recipe["limit"]:
-            print(f"the scale {project.settings['scale']} reads the first {recipe['limit']:,} lines of each file alone", file=sys.stderr)
+            print(
+                f"the scale {project.settings['scale']} reads the first {number_of(recipe['limit'], 'line')} of each file alone",
+                file=sys.stderr,
+            )
         outputs = [project.paths.mined(name, form) for form in MINED_FORMATS]
         # A profile for a cluster brings a configuration of its own, which a file that is named here takes the place of.
         file = args.configfile or own_file(args.directory, args.directory)
@@ -190,7 +195,7 @@ class Mine:
             for line in _said(recipe, sides, project.paths.mined(name, "parquet"), calibration):
                 print(line)
             if recipe["limit"]:
-                print(f"of the first {recipe['limit']:,} lines of each file alone: the scale is {project.settings['scale']}")
+                print(f"of the first {number_of(recipe['limit'], 'line')} of each file alone: the scale is {project.settings['scale']}")
             for output in outputs:
                 print(f"  {output}")
         return code

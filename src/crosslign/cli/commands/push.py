@@ -6,7 +6,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from crosslign.cli import COMMANDS
-from crosslign.cli.project import project_arguments, results_folder
+from crosslign.cli.project import project_arguments, read_project, results_folder
 from crosslign.errors import InputError
 
 
@@ -37,7 +37,7 @@ class Push:
         from crosslign.cli.trained import trained
         from crosslign.publish import publish
 
-        found = trained(results_folder(args), args.system, args.checkpoint)
+        found = trained(results_folder(args), args.system, args.checkpoint, read_project(args, needed=False).encoders)
         member = self._member(args.member, found.members)
         folder = found.folder / args.checkpoint / member
         if not (folder / "modules.json").is_file():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, results_folder
+from crosslign.console import number_of
 
 
 @COMMANDS.register()
@@ -43,7 +44,7 @@ class Verify:
         if args.settle:
             number, taken = settle(results)
             lines = [f"{count} taken over: {change}" for change, count in taken.items()]
-            print("\n".join([f"{number} whole artefacts have one time stamp", *lines]))
+            print("\n".join([f"{number_of(number, 'whole artefact')} have one time stamp", *lines]))
             return 0
         text, whole = verify(results, args.directory)
         print(text)

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import pyarrow as pa
 
+from crosslign.console import number_of
 from crosslign.corpora.columns import SIDES, kind_of
 from crosslign.corpora.dedup import bare
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
@@ -96,7 +97,7 @@ def saying(groups: Groups, sentences: Sequence[str], langs: Sequence[str], lang:
             group_of.setdefault(bare(texts[lang]), group)
     for sentence in sentences:
         if bare(sentence) not in group_of:
-            why = f"{len(group_of):,} sentences stand in all of {', '.join(langs)}; this one does not"
+            why = f"{number_of(len(group_of), 'sentence')} stand in all of {', '.join(langs)}; this one does not"
             raise InputError(f"no sentence {sentence!r}", where=where, why=why, do="Name one that the corpus has, under `sentences`")
     return [group_of[bare(sentence)] for sentence in sentences]
 
@@ -128,6 +129,8 @@ def retrieval(
             builder.link(lang, f"{lang}-{group}", f"{pivot}-{group}", split=split)
     if not chosen or set(langs) <= {pivot}:
         raise InputError(
-            "no sentence is there in all languages", where=name, why=f"languages {list(langs)}, pivot {pivot!r}, {len(groups):,} groups"
+            "no sentence is there in all languages",
+            where=name,
+            why=f"languages {list(langs)}, pivot {pivot!r}, {number_of(len(groups), 'group')}",
         )
     return builder.build()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from crosslign.console import number_of
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
@@ -91,7 +92,7 @@ def _unequal(
     """Return the error that names the first line that the shorter of two languages lacks."""
     (short, cut), (_, whole) = sorted((one, other), key=lambda side: len(side[1]))
     part, _, line = next(group for group in whole if group not in cut).partition(":")
-    why = f"{one[0]} has {len(one[1]):,} sentences, {other[0]} {len(other[1]):,}"
+    why = f"{one[0]} has {number_of(len(one[1]), 'sentence')}, {other[0]} {len(other[1]):,}"
     return InputError("languages have unequal numbers of lines", where=found[short][part].at(int(line)), why=why)
 
 

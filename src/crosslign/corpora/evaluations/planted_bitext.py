@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from crosslign.console import number_of
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import Groups, distinct, from_multiway, shuffled
@@ -60,7 +61,7 @@ def read(
         usable = distinct(groups, shuffled(groups, seed, pair), sides)
         n, m = _sizes(len(usable), gold, distractors, limit)
         if not n:
-            raise InputError(f"too few sentences for {pair!r}", where=name, why=f"{len(usable)} groups have both languages")
+            raise InputError(f"too few sentences for {pair!r}", where=name, why=f"both languages: {number_of(len(usable), 'group')}")
         _plant(builder, groups, usable, pair, n, m, seed, split)
     return builder.build()
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from crosslign.console import number_of
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._graded import Graded, add_graded, grade_of
@@ -71,7 +72,7 @@ def _graded(inputs: TextFile, grades: TextFile) -> list[Graded]:
     while len(pairs) != len(scores) and not max(pairs, scores, key=len)[-1][1].strip():
         max(pairs, scores, key=len).pop()  # blank lines behind the last pair; of equal files a blank grade is one that was not given
     if len(pairs) != len(scores):
-        why = f"{len(pairs):,} pairs, {len(scores):,} grades"
+        why = f"{number_of(len(pairs), 'pair')}, {number_of(len(scores), 'grade')}"
         raise InputError(
             "input and gold have unequal numbers of lines", where=first_missing({inputs: len(pairs), grades: len(scores)}), why=why
         )

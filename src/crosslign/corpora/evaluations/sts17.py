@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
+from crosslign.console import number_of
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import evenly
@@ -63,7 +64,10 @@ def _graded(subset: str, inputs: Path, grades: Path) -> list[tuple[int, str, str
     """Return (line, first, second, grade) of every graded pair."""
     pairs, scores = list(read_lines(inputs)), list(read_lines(grades))
     if len(scores) > len(pairs) or (len(scores) < len(pairs) and subset not in UNGRADED_REST):
-        where, why = first_missing({inputs: len(pairs), grades: len(scores)}), f"{len(pairs):,} pairs, {len(scores):,} grades"
+        where, why = (
+            first_missing({inputs: len(pairs), grades: len(scores)}),
+            f"{number_of(len(pairs), 'pair')}, {number_of(len(scores), 'grade')}",
+        )
         raise InputError("input and grades have unequal numbers of lines", where=where, why=why)
     graded = []
     for (number, pair), (_, score) in zip(pairs, scores, strict=False):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from crosslign.console import number_of
 from crosslign.corpora.readers._json import records, value
 from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
 from crosslign.corpora.readers._parts import TextFile
@@ -67,7 +68,7 @@ def read_questions(part: TextFile, parts: Sequence[TextFile], split: str, asked:
     items = list(records(part))
     keys = [line.strip() for _, line in read_lines(labels)] if labels else [None] * len(items)
     if len(keys) != len(items):
-        why = f"{len(items):,} questions, {len(keys):,} labels"
+        why = f"{number_of(len(items), 'question')}, {number_of(len(keys), 'label')}"
         where = first_missing({part: len(items), **({labels: len(keys)} if labels else {})})
         raise InputError("questions and labels have unequal numbers of lines", where=where, why=why)
     return [_question(part, number, record, asked, key) for (number, record), key in zip(items, keys, strict=True)]

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.catalog import in_repository
+from crosslign.console import number_of
 from crosslign.corpora import SOURCES
 from crosslign.corpora.archives import extract_member, member_names
 from crosslign.corpora.sources import url
@@ -64,6 +65,8 @@ def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str
     found = next((name for name in names if name.partition("/")[2] == wanted), None)
     if found is None:
         where = f"{source['github']} at {source['revision']}"
-        raise NetworkError(f"{file['name']} is not in the repository", where=where, why=f"none of its {len(names):,} files is {wanted}")
+        raise NetworkError(
+            f"{file['name']} is not in the repository", where=where, why=f"none of its {number_of(len(names), 'file')} is {wanted}"
+        )
     extract_member(archive, found, dest, LARGEST)
     return sha256_file(dest)

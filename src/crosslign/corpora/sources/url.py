@@ -15,6 +15,7 @@ from urllib.parse import quote
 import httpx2
 
 from crosslign.config.catalog import off
+from crosslign.console import number_of
 from crosslign.corpora import SOURCES
 from crosslign.corpora.sources._client import check_status, client, placed
 from crosslign.corpora.sources._network import SlowError, TransientError, require_network, require_space
@@ -65,7 +66,7 @@ class _Progress:
         now = time.monotonic()
         if now - self.watched >= SLOW_S:
             if self.done - self.then < SLOW_BYTES:
-                why = f"{self.done - self.then:,} bytes in {now - self.watched:.0f} s"
+                why = f"{number_of(self.done - self.then, 'byte')} in {now - self.watched:.0f} s"
                 raise SlowError(f"{self.name} comes too slowly", where=self.url, why=why)
             self.watched, self.then = now, self.done
         if now - self.last < PROGRESS_S:
@@ -180,7 +181,7 @@ def _check_length(total: int | None, file: Mapping[str, Any], url: str) -> None:
         return
     what, expected = f"{file['name']} is not what the catalog says", None if "head" in file else file.get("bytes")
     if expected is not None and total != expected:
-        raise TransientError(what, where=url, why=f"expected {expected:,} bytes, found {total:,}")
+        raise TransientError(what, where=url, why=f"expected {number_of(expected, 'byte')}, found {total:,}")
     if expected is None and (why := off(total, file)):
         raise NetworkError(what, where=url, why=why)
 
@@ -213,7 +214,7 @@ def _receive(response: httpx2.Response, file: Mapping[str, Any], url: str, dest:
             progress.add(len(chunk))
             chunk = None if "head" in file and progress.done == end else next(chunks, None)
     if end is not None and progress.done != end:
-        raise TransientError(f"{file['name']} broke off", where=url, why=f"{progress.done:,} of {end:,} bytes came")
+        raise TransientError(f"{file['name']} broke off", where=url, why=f"{progress.done:,} of {number_of(end, 'byte')} came")
     if not progress.done and file.get("bytes") != 0:
         raise TransientError(f"the server sent nothing in place of {file['name']}", where=url)
     return digest.hexdigest()

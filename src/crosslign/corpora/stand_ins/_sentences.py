@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from crosslign.console import number_of
 from crosslign.corpora.readers._lines import read_lines
 from crosslign.corpora.written import NLI_COLUMNS, STS_COLUMNS, files_by_lang, read_aligned
 from crosslign.errors import InputError
@@ -100,7 +101,7 @@ def _phrases(path: Path) -> list[dict[str, str]]:
             langs = fields
             continue
         if len(fields) != len(langs) or any(text and text.count(NUMBER) != 1 for text in fields) or (not phrases and not all(fields)):
-            raise InputError(f"a line has {len(langs)} phrases, each with one {NUMBER}", where=f"{path}:{number}")
+            raise InputError(f"a line has {number_of(len(langs), 'phrase')}, each with one {NUMBER}", where=f"{path}:{number}")
         phrases.append({lang: text for lang, text in zip(langs, fields, strict=True) if text})
     return phrases
 

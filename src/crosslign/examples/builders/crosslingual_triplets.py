@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
 from crosslign.examples.sentences import Aligned, aligned_pairs
@@ -49,7 +50,7 @@ def build(
     last = {premises[pair]: pair for pair in np.flatnonzero(pairs.labels == contradiction).tolist()}
     entailed = np.flatnonzero(pairs.labels == entailment)
     if not last or not len(entailed):
-        why = f"{len(entailed)} entailed pairs, {len(last)} premises with a contradiction"
+        why = f"{number_of(len(entailed), 'entailed pair')}, {number_of(len(last), 'premise')} with a contradiction"
         raise InputError("cross-lingual triplets need entailed and contradicting rows", where=material.name, why=why)
     draw = random.Random(material.seed)
     elsewhere = list(last.values())

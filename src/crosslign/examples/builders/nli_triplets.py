@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from crosslign.console import number_of
 from crosslign.corpora.dedup import digest
 from crosslign.corpora.sampling import generator
 from crosslign.errors import InputError
@@ -77,7 +78,7 @@ def _matched(corpora: Sequence[Rows], material: Material, entailment: int, contr
             drawn = choices[int(generator(material.seed, row_id).random() * len(choices))]
             pairs.extend((row, own.get((key, group or ""), drawn)))
     if not pairs:
-        why = f"{len(entailed)} entailed rows, {len(contradicting)} premises with a contradiction"
+        why = f"{number_of(len(entailed), 'entailed row')}, {number_of(len(contradicting), 'premise')} with a contradiction"
         raise InputError("no premise has an entailed and a contradicting sentence", where=material.name, why=why)
     found = np.frombuffer(pairs, np.int64).reshape(-1, 2)
     return found[:, 0], found[:, 1]

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.mining.backends import BACKENDS
 from crosslign.mining.backends._faiss import load_faiss, on_devices, pieces, unit_rows
@@ -38,7 +39,11 @@ def _index(faiss: Any, base: np.ndarray, name: str, lists: int | None, m: int, n
     lists = lists or max(1, min(int(4 * math.sqrt(n)), n // 39))
     needed = max(lists, 1 << nbits)
     if d % m or n < needed:
-        why = f"{d} dimensions are no multiple of m = {m}" if d % m else f"{n} vectors, and it takes at least {needed}"
+        why = (
+            f"{number_of(d, 'dimension')} are no multiple of m = {m}"
+            if d % m
+            else f"{number_of(n, 'vector')}, and it takes at least {needed}"
+        )
         raise InputError("faiss cannot build this index", where=f"{name}, backend faiss_ivf_pq", why=why, do="Change m, nbits or nlist")
     index = faiss.IndexIVFPQ(faiss.IndexFlatIP(d), d, lists, m, nbits, faiss.METRIC_INNER_PRODUCT)
     index.cp.min_points_per_centroid = index.pq.cp.min_points_per_centroid = 1  # else it prints a line a sub-quantiser

@@ -8,6 +8,7 @@ import torch
 from torch import Generator, Tensor
 from torch.nn import functional
 
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import (
@@ -130,7 +131,7 @@ class CrossEntropy:
 def _check(classes: Sequence[int], count: int) -> None:
     for number in classes:
         if not 0 <= number < count:
-            raise InputError(f"there is no class {number}", where="cross_entropy", why=f"the part has {count} labels, from 0")
+            raise InputError(f"there is no class {number}", where="cross_entropy", why=f"the part has {number_of(count, 'label')}, from 0")
 
 
 def _predictions(logits: Tensor, batch: Batch, form: str) -> dict[str, float]:

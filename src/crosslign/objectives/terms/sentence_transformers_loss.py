@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import Generator, Tensor, nn
 
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.borrowed import borrowed_loss
@@ -57,7 +58,7 @@ class SentenceTransformersLoss:
         columns = batch.columns
         alone = "label" in columns and not any(text is not None for text in columns.get("b_text") or [])
         if batch.with_negative and len(batch.with_negative) < len(batch):
-            why = f"{len(batch.with_negative)} of {len(batch)} rows of a batch have one"
+            why = f"{len(batch.with_negative)} of {number_of(len(batch), 'row')} of a batch have one"
             raise InputError("this loss wants a hard negative in every row, or in none", where="sentence_transformers_loss", why=why)
         return ({"a": side(batch, "a")} if alone else both_sides(batch)) | hard_negatives(batch)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.tasks.data import Items, TextSet
 
@@ -17,7 +18,7 @@ def logits_of(data: TextSet, items: Items, where: str) -> np.ndarray:
     logits = np.asarray(data.matrix[items.rows], dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(logits).all(1))
     if len(bad):
-        raise InputError(f"a logit of item {items.ids[bad[0]][1]!r} is NaN or infinite", where=where, why=f"{len(bad)} such items")
+        raise InputError(f"a logit of item {items.ids[bad[0]][1]!r} is NaN or infinite", where=where, why=number_of(len(bad), "such item"))
     return logits
 
 
@@ -25,4 +26,4 @@ def check_classes(labels: np.ndarray, logits: np.ndarray, where: str) -> None:
     """Refuse class numbers that no column of the logits stands for."""
     if len(labels) and not 0 <= labels.min() <= labels.max() < logits.shape[1]:
         wrong = labels[(labels < 0) | (labels >= logits.shape[1])][0]
-        raise InputError(f"there is no class {wrong}", where=where, why=f"the logits have {logits.shape[1]} columns, from 0")
+        raise InputError(f"there is no class {wrong}", where=where, why=f"the logits have {number_of(logits.shape[1], 'column')}, from 0")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData
@@ -33,7 +34,9 @@ def multiple_choice(task: TaskData, *, resamples: int = RESAMPLES, seed: int = 4
         items, where = data.items(subset), f"task {task.name!r}, subset {subset!r}"
         logits = logits_of(data, items, where)
         if logits.shape[1] != 1:
-            raise InputError("a multiple choice needs one logit a choice", where=where, why=f"the matrix has {logits.shape[1]} columns")
+            raise InputError(
+                "a multiple choice needs one logit a choice", where=where, why=f"the matrix has {number_of(logits.shape[1], 'column')}"
+            )
         questions, marked = _questions(items.groups, where), classes(items, task.name, subset) == 1
         right, spread = judge_choices(questions, logits[:, 0], marked, where)
         collapsed = "" if spread.any() else "equal logits for all choices of every question"

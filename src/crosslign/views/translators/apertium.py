@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from crosslign.console import number_of
 from crosslign.errors import InputError, ResourceError
 from crosslign.files import sha256_file, sha256_text
 from crosslign.languages import normalise
@@ -194,7 +195,7 @@ def _call(mode: str, lines: Sequence[str]) -> tuple[list[str] | None, str]:
     if done.returncode == 0 and whole:
         return answer[0 : 2 * len(lines) : 2], ""
     said = " ".join(done.stderr.split())[-200:]
-    return None, f"exit status {done.returncode}, {len(answer) // 2:,} of {len(lines):,} lines" + (f"; {said}" if said else "")
+    return None, f"exit status {done.returncode}, {len(answer) // 2:,} of {number_of(len(lines), 'line')}" + (f"; {said}" if said else "")
 
 
 def _version() -> str:
