@@ -135,7 +135,7 @@ class Pipeline:
             for number, part in shards.parts(found) if shards else [(0, found)]:
                 yield from self._shard(shards, number, part, workers) if shards else self._filtered(part, workers)
 
-    def _shard(self, shards: Shards, number: int, part: Iterator[pa.Table], workers: Workers | None) -> Iterator[pa.Table]:
+    def _shard(self, shards: Shards, number: int, part: Iterable[pa.Table], workers: Workers | None) -> Iterator[pa.Table]:
         """Yield what the filters leave of a shard: as it was kept, else as they leave it now."""
         if kept := shards.kept(number):
             deque(part, 0)  # it is counted as read

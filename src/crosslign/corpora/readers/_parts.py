@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from crosslign.corpora.ahead import ahead
 from crosslign.corpora.archives import damage_named, member_names, open_member, open_stream
 from crosslign.corpora.unpacking import PACKED, unpacked
 from crosslign.errors import InputError
@@ -48,10 +49,13 @@ class TextFile:
 
 @contextmanager
 def open_part(part: TextFile) -> Iterator[IO[bytes]]:
-    """Open a part for reading bytes; packed files and members are unpacked on the way, damage is named."""
+    """Open a part for reading bytes; packed files and members are unpacked on the way, by a thread, damage is named."""
     if part.member:
-        with open_member(part.path, part.member) as stream:
-            yield unpacked(stream, part.member, part.at())
+        with open_member(part.path, part.member) as stream, ahead(unpacked(stream, part.member, part.at())) as found:
+            yield found
+    elif part.path.suffix in PACKED:
+        with damage_named(part.path), open_stream(part.path) as stream, ahead(stream) as found:
+            yield found
     else:
         with damage_named(part.path), open_stream(part.path) as stream:
             yield stream
