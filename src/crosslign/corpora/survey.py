@@ -62,7 +62,7 @@ def _places(source: Mapping[str, Any], file: Mapping[str, Any]) -> Iterator[tupl
             yield "archive", f"{at['url']}{at['path']}"
         elif kind == "opus":
             yield "url", opus.find(place, file)
-        elif kind == "hub":
+        elif kind == "hub" and "split" not in place:
             at, path = place.get("revision", "main"), file.get("path", file["name"])
             yield "hub", f"{place.get('repo_type', 'model')}:{place['hub']}@{at}:{path}"
         elif kind == "package":
@@ -169,6 +169,14 @@ def survey(project: Project, needs: Sequence[FileNeed]) -> list[Head]:
     hosts = [list(group) for _, group in groupby(ordered, key=lambda one: one.host)]
     with ThreadPoolExecutor(HOSTS) as pool:
         return [head for heads in pool.map(_ask_host, hosts) for head in heads]
+
+
+def lost(heads: Sequence[Head]) -> list[tuple[str, str]]:
+    """Return (source, file) of those that are missing at all of their addresses."""
+    found: dict[tuple[str, str], bool] = {}
+    for head in heads:
+        found[head.source, head.file] = found.get((head.source, head.file), True) and head.state in MISSING
+    return [file for file, missing in found.items() if missing]
 
 
 def survey_lines(heads: Sequence[Head]) -> Iterator[str]:

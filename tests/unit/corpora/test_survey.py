@@ -10,7 +10,7 @@ import pytest
 
 from crosslign.cli.main import main
 from crosslign.corpora import survey as module
-from crosslign.corpora.survey import survey, survey_lines
+from crosslign.corpora.survey import Head, lost, survey, survey_lines
 
 SIZES = {"right.zip": 1000, "rough.zip": 1400, "other.zip": 999, "tiny.zip": 1540}
 ANSWERS = {
@@ -106,6 +106,12 @@ def test_every_address_is_asked_and_the_archive_of_a_repository_once(server, mon
     for host, count in (("codeload", 1), ("raw.githubusercontent", 3), ("/copy/", 3)):
         assert sum(host in head.place for head in found) == count
     assert {head.state for head in found} == {"there"}
+
+
+def test_a_file_is_lost_where_none_of_its_addresses_has_it():
+    said = ["s a gone", "s a there", "s b gone", "s b gated", "t b there", "t c size differs", "t d busy"]
+    heads = [Head(source, file, "place", state) for source, file, state in (line.split(" ", 2) for line in said)]
+    assert lost(heads) == [("s", "b"), ("t", "c")]
 
 
 def test_the_command_says_so_where_the_network_is_switched_off(monkeypatch, capsys):

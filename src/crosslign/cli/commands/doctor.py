@@ -165,20 +165,20 @@ def _own_file() -> Finding:
 
 
 def _sources(project: Project, targets: Sequence[str]) -> int:
-    """Print what publishers say of the files of targets; 1 where one is gone, gated or of another size.
+    """Print what publishers say of the files of targets; 1 where one is gone, gated or of another size at all of its addresses.
 
     Raises:
         NetworkError: downloads are switched off.
     """
     from crosslign.config.data_plan import data_plan
-    from crosslign.corpora.survey import MISSING, survey, survey_lines
+    from crosslign.corpora.survey import lost, survey, survey_lines
 
     require_network("the heads of the files", "doctor --sources")
     heads = survey(project, data_plan(project, targets))
     print("\n".join(survey_lines(heads)))
-    bad = sum(head.state in MISSING for head in heads)
-    print(f"{number_of(len(heads), 'address')} asked, {bad} of them cannot be used as they are")
-    return 1 if bad else 0
+    files = lost(heads)
+    print(f"{number_of(len(heads), 'address')} asked; files that none of theirs gives as they should be: {len(files)}")
+    return 1 if files else 0
 
 
 @COMMANDS.register()
