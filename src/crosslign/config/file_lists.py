@@ -46,6 +46,8 @@ def _read(path: Path, shown: Path) -> YamlFile:
 def with_listed_files(root: Path, sources: Mapping[str, Any], *, checks: bool = True) -> dict[str, Any]:
     """Replace `files_from: some.csv` (name, sha256, bytes and others) by the files that the CSV lists; empty fields are not known.
 
+    A source of one split of a data set on the hub has one file, `<name>-<split>.parquet`.
+
     Args:
         root: the project's folder.
         sources: entries by id.
@@ -62,6 +64,8 @@ def with_listed_files(root: Path, sources: Mapping[str, Any], *, checks: bool = 
             if checks:
                 check(listed, SCHEMAS, "common", "files")
             filled[name]["files"] = listed.content
+        elif "split" in entry:
+            filled[name]["files"] = [{"name": "-".join(filter(None, [entry.get("name"), entry["split"]])) + ".parquet"}]
         names = [file["name"] for file in filled[name].get("files", [])]
         if len(set(names)) < len(names):
             twice = next(file for file in names if names.count(file) > 1)

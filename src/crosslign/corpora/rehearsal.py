@@ -176,7 +176,7 @@ def rehearse(project: Project, targets: Sequence[str], folder: Path, share: floa
     site, wanted = _Site(), list[tuple[str, dict[str, Any], dict[str, Any], str]]()
     for need in data_plan(project, targets):
         source = project.sources.get(need.source)
-        if source is None or source_kind(source) == "local":
+        if source is None or source_kind(source) == "local" or "split" in source:
             continue
         file = source_file(project, need.source, need.file)
         body = _stand_in(source, need.file, sentences, folder / "stand_ins")

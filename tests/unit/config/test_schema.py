@@ -26,8 +26,10 @@ def checked(part, content):
             {"url": "https://a.org", "local": "data", **FILES},
             r"exactly one of package, .* github is needed; found url, local",
         ),
-        ({"local": "data", "licence": "none"}, "exactly one of files, files_from is needed; found none"),
-        ({"local": "data", "files_from": "a.csv", **FILES}, "exactly one of files, files_from is needed; found files, files_from"),
+        ({"local": "data", "licence": "none"}, "exactly one of files, files_from, split is needed; found none"),
+        ({"local": "data", "split": "train", "licence": "none"}, "'hub' is a dependency of 'split'"),
+        ({"hub": "a/b", "rows": 5, **FILES}, "'split' is a dependency of 'rows'"),
+        ({"local": "data", "files_from": "a.csv", **FILES}, "exactly one of files, files_from, split is needed; found files, files_from"),
     ],
 )
 def test_a_source_is_of_one_kind_and_has_files(source, message):

@@ -9,6 +9,7 @@ from typing import Any
 from crosslign.corpora import SOURCES
 from crosslign.corpora.sources._network import is_offline
 from crosslign.corpora.sources._snapshot import hub_error
+from crosslign.corpora.sources._splits import files_of, join
 from crosslign.files.checksums import copy_summed
 
 
@@ -16,22 +17,28 @@ from crosslign.files.checksums import copy_summed
 def fetch(source: Mapping[str, Any], file: Mapping[str, Any], dest: Path) -> str:
     """Copy one file out of the hub's cache, downloading it first where the network may be used.
 
-    HF_ENDPOINT, HF_HUB_OFFLINE, HF_HOME and HF_TOKEN hold; CROSSLIGN_OFFLINE=1 leaves only the cache.
+    HF_ENDPOINT, HF_HUB_OFFLINE, HF_HOME and HF_TOKEN hold; CROSSLIGN_OFFLINE=1 leaves only the cache. Of a source with `split` the file is
+    that split of the data set (of its configuration `name`), the first `rows` of it where these are given.
 
     Raises:
         NetworkError: the file is not in the cache and the hub did not give it; one of a repository behind terms says how to agree to them.
         TransientError: the hub is busy, or its store broke off.
+        InputError: the data set has no such split.
     """
     import huggingface_hub
 
-    path = file.get("path", file["name"])
-    revision = source.get("revision")
+    path, revision = str(file.get("path", file["name"])), source.get("revision")
+    kind = source.get("repo_type", "dataset" if "split" in source else "model")
+
+    def get(path: str) -> Path:
+        return Path(huggingface_hub.hf_hub_download(source["hub"], path, repo_type=kind, revision=revision, local_files_only=is_offline()))
+
     try:
-        cached = huggingface_hub.hf_hub_download(
-            source["hub"], path, repo_type=source.get("repo_type", "model"), revision=revision, local_files_only=is_offline()
-        )
+        if "split" not in source:
+            return copy_summed(get(path), dest)
+        listed = huggingface_hub.list_repo_files(source["hub"], repo_type=kind, revision=revision)
+        return join(files_of(listed, source.get("name", ""), source["split"], f"hub:{source['hub']}"), get, source.get("rows"), dest)
     except Exception as error:
         if problem := hub_error(str(file["name"]), error, f"hub:{source['hub']}@{revision or 'main'}/{path}"):
             raise problem from error
         raise
-    return copy_summed(Path(cached), dest)

@@ -1,0 +1,79 @@
+"""One split of a data set on the hub: the Parquet files that hold it, joined to one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path, PurePath
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from crosslign.errors import InputError
+from crosslign.files.checksums import copy_summed, sha256_file
+
+ROWS = 8192
+
+
+def files_of(listed: Sequence[str], name: str, split: str, where: str) -> list[str]:
+    """Return the paths of a split's Parquet files, in order.
+
+    They lie as the hub's own tools lay them: `de/train-00000-of-00001.parquet`, `data/train-00000-of-00003-<hash>.parquet`, or
+    `de/train/0000.parquet` as the hub converts data sets.
+
+    Args:
+        listed: all paths of the repository.
+        name: the configuration, a folder; empty where there is only one.
+        split: `train`, for one.
+        where: the repository, for messages.
+
+    Raises:
+        InputError: there is none, or they lie in several folders; names what there is.
+    """
+    held = re.compile(rf"{re.escape(split)}(-\d+-of-\d+(-\w+)?)?")
+    parquet = sorted(path for path in listed if path.endswith(".parquet"))
+    found = []
+    for path in map(PurePath, parquet):
+        folders = path.parts[:-1]
+        if (not name or name in folders) and (held.fullmatch(path.stem) or folders[-1:] == (split,)):
+            found.append(str(path))
+    if len({PurePath(path).parent for path in found}) == 1:
+        return found
+    what = f"split {split!r} of {name!r}" if name else f"split {split!r}"
+    if found:
+        why, do = f"found in {sorted({str(PurePath(path).parent) for path in found})[:8]}", "Say which by `name`"
+    else:
+        why = f"its Parquet files: {parquet[:8]}" if parquet else "it has no Parquet files"
+        do = "Mend `name` or `split`; where the hub converts the data set, its files are those of the branch refs/convert/parquet"
+    raise InputError(f"not one place holds the {what}", where=where, why=why, do=do)
+
+
+def join(paths: Sequence[str], get: Callable[[str], Path], rows: int | None, dest: Path) -> str:
+    """Write the first rows of several Parquet files as one, and return its SHA-256; one that is wanted whole is copied as it is.
+
+    Args:
+        paths: in the repository.
+        get: brings one of them here; asked for no more files than the rows lie in.
+        rows: how many are wanted; None for all.
+        dest: file to write.
+    """
+    if rows is None and len(paths) == 1:
+        return copy_summed(get(paths[0]), dest)
+    left = -1 if rows is None else rows
+    writer: pq.ParquetWriter | None = None
+    try:
+        for path in paths if left else ():
+            with pq.ParquetFile(get(path)) as file:
+                writer = writer or pq.ParquetWriter(dest, file.schema_arrow, compression="zstd")
+                for batch in file.iter_batches(ROWS):
+                    kept = batch if left < 0 else batch.slice(0, left)
+                    writer.write_table(pa.Table.from_batches([kept]).cast(writer.schema))
+                    left -= 0 if left < 0 else kept.num_rows
+                    if not left:
+                        break
+            if not left:
+                break
+    finally:
+        if writer is not None:
+            writer.close()
+    return sha256_file(dest)
