@@ -1,4 +1,4 @@
-"""A job on a Slurm of several nodes that is pre-empted, or killed for memory: the run goes on."""
+"""A job on a Slurm of several nodes that is pre-empted, killed, out of time, held: the run goes on, or says what to do."""
 
 import pytest
 from nodes_project import STEPS, TRAINED
@@ -63,3 +63,36 @@ def test_a_job_that_is_killed_for_memory_comes_back_with_more(nodes, project, be
     assert (killed.state, again.state) == ("FAILED", "COMPLETED")  # OUT_OF_MEMORY where Slurm watches memory by cgroups
     assert again.megabytes > 4000
     assert "exceeded memory limit" in said
+
+
+def test_a_job_that_does_not_hear_that_its_time_is_up_comes_back_with_more(nodes, project, begun):
+    project.forget_score()
+    project.hold("deaf")
+    process = begun()
+    project.wait_until_held()  # before, it would hear
+    (job,) = begun.jobs()
+    nodes.ask("scontrol", "update", f"jobid={job.id}", "TimeLimit=1")
+    wait_for(lambda: begun.jobs()[0].state == "TIMEOUT", 180, "Slurm does not end the job")
+    project.release()
+    said = project.ends_well(process)
+    late, again = begun.jobs()
+    assert (late.id, late.state, again.state) == (job.id, "TIMEOUT", "COMPLETED")
+    assert again.minutes > job.minutes
+    assert "DUE TO TIME LIMIT" in said
+
+
+def test_a_job_that_is_put_back_and_held_waits_for_the_one_who_releases_it(nodes, project, begun):
+    project.forget_score()
+    project.hold()
+    process = begun()
+    project.wait_until_held()
+    (job,) = begun.jobs()
+    nodes.ask("scontrol", "requeuehold", job.id)
+    project.release()
+    wait_for(lambda: "can never start" in process.said(), 120, "nobody says that the job is held")
+    assert f"{job.id}; see Slurm's log of it, then `scontrol release <job id>`" in process.said()
+    nodes.ask("scontrol", "release", job.id)
+    said = project.ends_well(process)
+    (again,) = begun.jobs()
+    assert (again.id, again.state, again.fields["Restarts"]) == (job.id, "COMPLETED", "1")
+    assert "Trying to restart" not in said
