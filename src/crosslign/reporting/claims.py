@@ -218,7 +218,7 @@ def as_html(lines: Sequence[Mapping[str, Any]], title: str) -> str:
     shown = [{**line, "ours": _ours(line["verdict"]), "said": _said(line["verdict"]), "at": TITLES[line["kind"]]} for line in lines]
     for line in shown:
         line["published"] = _points(line["published"], True)
-    return templates().get_template("claims.html").render(lines=shown, title=title, counted=counted(lines))
+    return templates().get_template("claims.html").render(lines=shown, title=title, counted=counted(lines), meaning=MEANING.replace("`", ""))
 
 
 def build_claims(recipe: Mapping[str, Any], results: Path, printed: Path, out: Mapping[str, Path]) -> dict[str, int]:

@@ -121,7 +121,8 @@ def test_the_ledger_is_written_in_three_forms_with_links_to_lineage(compared, tm
     assert "54.0 and 50.0: +4.0 [+1." in out["md"].read_text()
     page = out["html"].read_text()
     assert 'href="scores/a0.json.lineage.json"' in page
-    assert "A &lt;beats&gt; B." in page
+    assert "A &lt;beats&gt; B.</td><td>supported" in page
+    assert "refuted: below" in page  # what the verdicts mean
     assert all(form for form in (as_csv([]), as_markdown([], "T"), as_html([], "T")))
 
 
