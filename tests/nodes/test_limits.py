@@ -1,0 +1,50 @@
+"""Jobs that a Slurm of several nodes would never start, or refuses: told before the first job, and by doctor."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+pytestmark = pytest.mark.long
+
+
+def crosslign(project, *words):
+    command = [str(Path(sys.executable).with_name("crosslign")), *words]
+    done = subprocess.run(command, cwd=project.folder, env=project.environment(), capture_output=True, text=True, check=False)
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
+    ("resources", "limit"),
+    [
+        (("score:slurm_partition=short", "score:runtime=60"), "60 minutes, and partition short (MaxTime) never gives more than 30"),
+        (("score:qos=tiny", "score:runtime=20"), "20 minutes, and QOS tiny (MaxWall) never gives more than 10"),
+    ],
+)
+def test_jobs_that_could_never_start_are_refused_before_the_first(nodes, project, resources, limit):
+    project.forget_score()
+    before = nodes.last()
+    done = project.on_slurm("--set-resources", *resources, check=False)
+    assert done.returncode != 0
+    assert f"score asks for {limit}" in done.stdout
+    assert "max_runtime" in done.stdout
+    assert nodes.last() == before
+
+
+@pytest.mark.parametrize(
+    ("own", "said"),
+    [
+        ("train_system: {slurm_partition: short, runtime: 60}", "partition short (MaxTime) never gives more than 30"),
+        ("scoer: {slurm_partition: short}", "score"),
+        ("train_system: {slurm_partition: cpu}", "where GPUs have a partition of their own"),
+        ("train_system: {slurm_partition: gpu}", ""),
+    ],
+)
+def test_doctor_asks_for_each_rule_of_ones_own_file(nodes, project, own, said):
+    project.set_own(f"set-resources:\n  {own}\n")
+    (line,) = [
+        line for line in crosslign(project, "doctor").splitlines() if "slurm/local.yaml" in line and line.startswith(("ok", "bad", "note"))
+    ]
+    assert line.startswith("bad" if said else "ok"), line
+    assert said in line
