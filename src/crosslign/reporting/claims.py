@@ -218,7 +218,8 @@ def as_html(lines: Sequence[Mapping[str, Any]], title: str) -> str:
     shown = [{**line, "ours": _ours(line["verdict"]), "said": _said(line["verdict"]), "at": TITLES[line["kind"]]} for line in lines]
     for line in shown:
         line["published"] = _points(line["published"], True)
-    return templates().get_template("claims.html").render(lines=shown, title=title, counted=counted(lines), meaning=MEANING.replace("`", ""))
+    page = templates().get_template("claims.html")
+    return page.render(lines=shown, title=title, counted=counted(lines), meaning=MEANING.replace("`", ""))
 
 
 def build_claims(recipe: Mapping[str, Any], results: Path, printed: Path, out: Mapping[str, Path]) -> dict[str, int]:
