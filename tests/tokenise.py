@@ -6,16 +6,17 @@ import inspect
 from pathlib import Path
 
 from crosslign.config.entry_keys import forms
+from crosslign.config.signatures import Declared
 from crosslign.encoders.model import Model
 from crosslign.files import head_of
 from crosslign.objectives import OBJECTIVES
 from crosslign.training.tokenised import tokenise_examples
 
 
-def _options(objective):
-    """Return an objective's options as the schema has them."""
+def _declared(objective):
+    """Return what an objective declares, one that a test registers among them: its module would not be found by its name."""
     parameters = inspect.signature(OBJECTIVES.get(objective, "terms")).parameters
-    return {"properties": {name: {"default": parameter.default} for name, parameter in parameters.items()}}
+    return Declared({"properties": {name: {"default": parameter.default} for name, parameter in parameters.items()}}, {})
 
 
 def tokenised(recipe, examples, model, folder):
@@ -28,7 +29,7 @@ def tokenised(recipe, examples, model, folder):
         folder: where they go.
     """
     model = model if isinstance(model, Model) else Model.load(model, weights=False)
-    objectives, found = {term["objective"]: _options(term["objective"]) for term in recipe["terms"]}, {}
+    objectives, found = {term["objective"]: _declared(term["objective"]) for term in recipe["terms"]}, {}
     for name, path in examples.items():
         terms = [term for term in recipe["terms"] if term["examples"] == name]
         settings = {"max_length": recipe["train"]["max_length"], "prefix": recipe["readout"].get("prefix", "")}

@@ -8,7 +8,6 @@ import importlib
 import importlib.util
 import json
 import os
-import pkgutil
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -17,12 +16,13 @@ from importlib.abc import MetaPathFinder
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 from types import ModuleType
-from typing import Generic, TypeGuard, TypeVar
+from typing import Any, Generic, TypeGuard, TypeVar
 
 from crosslign.errors import InputError
 
 T = TypeVar("T")
 Entry = TypeVar("Entry")
+REGISTER = "Write @NAME.register(version=1), a plain number from 1 up, above the function or class (docs/trust.md)"
 MANY, SHOWN = 40, 12
 """Of more allowed names than the first, a message lists the second number."""
 
@@ -67,7 +67,9 @@ def use_modules(files: Mapping[str, Path]) -> None:
     if files:
         os.environ[PLUGINS_VARIABLE] = json.dumps({name: str(path) for name, path in sorted(files.items())})
     source_of.cache_clear()
+    outline_of.cache_clear()
     version_of.cache_clear()
+    names_in.cache_clear()
 
 
 class _Finder(MetaPathFinder):
@@ -103,6 +105,47 @@ def is_registering(decorator: ast.expr) -> TypeGuard[ast.Call]:
     return isinstance(decorator, ast.Call) and isinstance(decorator.func, ast.Attribute) and decorator.func.attr == "register"
 
 
+def outline(path: Path) -> ast.Module:
+    """Return the syntax tree of a module's file without what its functions do.
+
+    Raises:
+        InputError: it is no Python.
+    """
+    try:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+    except (SyntaxError, UnicodeDecodeError) as error:
+        raise InputError("not a module of Python", where=str(path), why=str(error)) from error
+    for node in tree.body:
+        for part in [node, *node.body] if isinstance(node, ast.ClassDef) else [node]:
+            if isinstance(part, ast.FunctionDef):
+                del part.body[1:]  # the first may be a docstring; the rest is most of a tree, and trees are kept
+    return tree
+
+
+@functools.cache
+def outline_of(module: str) -> ast.Module:
+    """Return the `outline` of a module, empty where there is none; nothing is imported."""
+    path = source_of(module)
+    return outline(path) if path else ast.Module([], [])
+
+
+def registrations(tree: ast.Module) -> list[ast.Call]:
+    """Return the calls of `register` above the classes and functions of a module."""
+    return [call for node in tree.body for call in getattr(node, "decorator_list", ()) if is_registering(call)]
+
+
+def registered(module: str) -> ast.ClassDef | ast.FunctionDef:
+    """Return the class or function that a module registers.
+
+    Raises:
+        InputError: there is no such module, or it registers nothing.
+    """
+    for node in outline_of(module).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and any(map(is_registering, node.decorator_list)):
+            return node
+    raise InputError(f"{module} registers no version", where=str(source_of(module) or module), do=REGISTER)
+
+
 @functools.cache
 def version_of(module: str) -> int:
     """Return the version that a module registers its implementation under, read from its syntax tree: nothing is imported.
@@ -110,16 +153,19 @@ def version_of(module: str) -> int:
     Raises:
         InputError: there is no such module, or it registers no version.
     """
-    path = source_of(module)
-    text = path.read_text(encoding="utf-8") if path else ""
-    decorators = [call for node in ast.parse(text).body for call in getattr(node, "decorator_list", ())]
-    for call in decorators:
-        if is_registering(call):
-            given = {keyword.arg: keyword.value for keyword in call.keywords}.get("version")
-            if isinstance(given, ast.Constant) and isinstance(given.value, int) and given.value > 0:
-                return given.value
-    do = "Write @NAME.register(version=1), a plain number from 1 up, above the function or class (docs/trust.md)"
-    raise InputError(f"{module} registers no version", where=str(path or module), do=do)
+    for call in registrations(outline_of(module)):
+        given = {keyword.arg: keyword.value for keyword in call.keywords}.get("version")
+        if isinstance(given, ast.Constant) and isinstance(given.value, int) and given.value > 0:
+            return given.value
+    raise InputError(f"{module} registers no version", where=str(source_of(module) or module), do=REGISTER)
+
+
+@functools.cache
+def names_in(package: str) -> list[str]:
+    """Return the names of a package's implementations, sorted, with those of plugins; found as files, since to import takes long."""
+    path = source_of(package)
+    own = (one.stem for one in path.parent.glob("[!_]*.py")) if path else ()
+    return sorted([*own, *(inner for outer, _, inner in (module.rpartition(".") for module in plugin_modules()) if outer == package)])
 
 
 def since_first(version: int) -> dict[str, int]:
@@ -146,11 +192,12 @@ class Registry(Generic[T]):
         self.package = package
         self._entries: dict[str, T] = {}
 
-    def register(self, *, version: int = 0) -> Callable[[Entry], Entry]:
+    def register(self, *, version: int = 0, **declared: Any) -> Callable[[Entry], Entry]:
         """Return a decorator that files a function or class under the name of the module that defines it.
 
         Args:
             version: from 1 up, written as a plain number, since `version_of` reads it and nobody imports; 0 for what makes no results.
+            declared: what else `config/signatures.py` reads, such as the shape of the rows that are made.
         """
 
         def file(entry: Entry) -> Entry:
@@ -164,9 +211,7 @@ class Registry(Generic[T]):
 
     def names(self) -> list[str]:
         """Return all names, sorted, with those of plugins."""
-        package = importlib.import_module(self.package)
-        added = [inner for outer, _, inner in (module.rpartition(".") for module in plugin_modules()) if outer == self.package]
-        return sorted([*(m.name for m in pkgutil.iter_modules(package.__path__) if not m.name.startswith("_")), *added])
+        return names_in(self.package)
 
     def module(self, name: str) -> str:
         """Return the dotted name of the module that implements `name`."""

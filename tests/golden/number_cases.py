@@ -17,7 +17,7 @@ from material import FOLDER, ITEMS, ROOT, behind_corpora, cover, digest, evaluat
 from crosslign.config.cells import figure_inputs
 from crosslign.config.entry_keys import options_of
 from crosslign.config.resolve import entry_of
-from crosslign.config.schema import schemas_of
+from crosslign.config.signatures import IMPLEMENTATIONS
 from crosslign.encoders.encode import encode
 from crosslign.encoders.formats import FORMATS
 from crosslign.encoders.model import Model
@@ -148,8 +148,8 @@ def _shape(examples) -> str:
         return _shape(entry["of"][0])
     if any(name in project().views for name in entry["from"]) and entry["builder"] == "labelled_rows":
         return "views"
-    builders = schemas_of(ROOT / "workflow" / "schemas")["options"]["$defs"]["example_builders"]["properties"]
-    return "single" if entry["builder"] in ("monolingual", "dropout_pairs") else builders[entry["builder"]]["shape"]
+    declared = IMPLEMENTATIONS["example_builders"][entry["builder"]]
+    return "single" if entry["builder"] in ("monolingual", "dropout_pairs") else str(declared.facts["shape"])
 
 
 def _batch(shape, step, labels):

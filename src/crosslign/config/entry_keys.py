@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from crosslign.config.signatures import Declared
+
 OWN = {
     "examples": {"builder", "from", "langs", "seed", "decontaminate", "decontaminate_by", "of", "teacher"},
     "views": {"builder", "from", "seed"},
@@ -67,14 +69,14 @@ def _forms_of(term: Mapping[str, Any], options: Mapping[str, Any]) -> set[str]:
     return {SENTENCES} if alone else {PAIRS}
 
 
-def forms(terms: Sequence[Mapping[str, Any]], objectives: Mapping[str, Any], labelled: bool = True) -> list[str]:
+def forms(terms: Sequence[Mapping[str, Any]], objectives: Mapping[str, Declared], labelled: bool = True) -> list[str]:
     """Return the forms in which terms on one training set read its rows.
 
     Args:
         terms: entries of a recipe.
-        objectives: options of each objective, as `workflow/schemas/options.yaml` has them.
+        objectives: what each objective declares, by name.
         labelled: whether rows may have labels and views; sides of any other are views of each other.
     """
     if not labelled:
         return [SENTENCES]
-    return sorted(set[str]().union(*(_forms_of(term, objectives.get(term["objective"], {}).get("properties", {})) for term in terms)))
+    return sorted(set[str]().union(*(_forms_of(term, objectives[term["objective"]].options) for term in terms)))

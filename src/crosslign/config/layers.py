@@ -16,7 +16,7 @@ from crosslign.registry import nearest
 OWN = "config"
 """Folder of the project's own layer."""
 PARTS = {"corpora.yaml": ("sources", "corpora"), "encoders.yaml": ("encoders", "readouts"), "tasks.yaml": ("tasks",)}
-"""Sections of a plugin's file that belong to a file of the configuration; all others but `options` and `rows` to one of its papers."""
+"""Sections of a plugin's file that belong to a file of the configuration; all others but `rows` to one of its papers."""
 _PLUGINS: dict[str, YamlFile] = {}
 
 
@@ -28,7 +28,7 @@ def use_files(files: Mapping[str, YamlFile]) -> None:
 
 def _of_plugins(name: str) -> Iterator[YamlFile]:
     """Yield what plugins have of a file of the configuration."""
-    others = {"options", "rows", *(section for sections in PARTS.values() for section in sections)}
+    others = {"rows", *(section for sections in PARTS.values() for section in sections)}
     for plugin, file in _PLUGINS.items():
         own = set(file.content) - others if name == f"papers/{plugin}.yaml" else set(PARTS.get(name, ())) & set(file.content)
         if own:

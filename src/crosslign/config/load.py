@@ -45,7 +45,7 @@ def _checked(schema: str, checks: bool) -> Callable[[YamlFile], YamlFile]:
             return file
         if schema != "scale":
             check(file, SCHEMAS, schema)
-        checker = options.OptionChecker(SCHEMAS, file)
+        checker = options.OptionChecker(file)
         if schema == "corpora":
             options.check_corpora(checker, file.content.get("corpora", {}))
         elif schema == "encoders":
@@ -75,7 +75,7 @@ class _Loader:
         return file.content
 
     def checker(self, relative: str) -> options.OptionChecker:
-        return options.OptionChecker(self.schemas, self.files[relative])
+        return options.OptionChecker(self.files[relative])
 
 
 def _settings(loader: _Loader, given: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -217,7 +217,7 @@ def load_project(root: Path, given: Mapping[str, Any] | None = None, *, checks: 
     if checks:
         check_names(project, loader.files)
         check_references(project, loader.files)
-        check_recipes(project, loader.files, loader.schemas)
+        check_recipes(project, loader.files)
         check_tuning(project, loader.files, loader.schemas)
         check_checkpoints(project, loader.files)
         check_asked(project, loader.files)

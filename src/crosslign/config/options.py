@@ -1,68 +1,62 @@
-"""Options of extension points: each reader, filter, builder, part, objective and scorer has its own schema in `options.yaml`."""
+"""Options of extension points: those of each reader, filter, builder, part, objective and scorer are checked by its signature."""
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from crosslign.config.entry_keys import options_of
-from crosslign.config.schema import check, schemas_of
+from crosslign.config.schema import SCHEMAS, check_value, validator
+from crosslign.config.signatures import IMPLEMENTATIONS, Declared
 from crosslign.config.yaml_files import YamlFile
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
+_FITTING: set[tuple[Declared, str]] = set()
+"""Options that were found to be right: entries by the thousand share a few hundred."""
+
+
+@functools.cache
+def _validator(declared: Declared) -> Any:
+    return validator(declared.schema, SCHEMAS)
+
 
 class OptionChecker:
-    """Checks the options of one file's entries against `options.yaml`.
+    """Checks the options of one file's entries.
 
     Args:
-        schemas: folder of the schemas.
         file: the file that the entries stand in, for messages.
     """
 
-    def __init__(self, schemas: Path, file: YamlFile) -> None:
-        self.schemas = schemas
+    def __init__(self, file: YamlFile) -> None:
         self.file = file
-        self.known: Mapping[str, Mapping[str, Any]] = schemas_of(schemas)["options"]["$defs"]
 
     def check(self, seam: str, name: str, options: Any, keys: Sequence[str | int], named_at: Sequence[str | int] | None = None) -> None:
         """Check that `name` is an implementation of `seam` and that it takes these options; both keys are for messages."""
-        allowed = self.known[seam]["properties"]
+        allowed = IMPLEMENTATIONS[seam]
         if name not in allowed:
             kind = seam.replace("_", " ").rstrip("s")
             raise InputError(f"unknown {kind} {name!r}", where=self.file.where(named_at or keys), why=nearest(name, list(allowed)))
         if not isinstance(options, Mapping):
-            do = f"Write {name}: {{}} or name an option: {', '.join(allowed[name]['properties'])}"
+            do = f"Write {name}: {{}} or name an option: {', '.join(allowed[name].options)}"
             raise InputError(f"found {options!r}", where=self.file.where(keys), why="must be of type object", do=do)
-        prefix = tuple(keys)
-        content = {seam: {name: dict(options)}}
-        try:
-            check(YamlFile(self.file.path, content, {}), self.schemas, "options")
-            return
-        except InputError:
-            pass  # said again below, with its line: finding lines for every entry would take longer than the checks
-        shifted = {(seam, name, *at[len(prefix) :]): line for at, line in self.file.lines.items() if at[: len(prefix)] == prefix}
-        above = [self.file.lines[prefix[:end]] for end in range(len(prefix), 0, -1) if prefix[:end] in self.file.lines]
-        try:
-            check(YamlFile(self.file.path, content, {(seam, name): above[0], **shifted} if above else shifted), self.schemas, "options")
-        except InputError as error:
-            # The message must show the place in the user's file, not in the piece that was checked.
-            raise InputError(
-                error.what, where=error.where.replace(f"{seam}.{name}", ".".join(map(str, prefix)), 1), why=error.why, do=error.do
-            ) from None
+        declared, written = allowed[name], repr(options)
+        if (declared, written) not in _FITTING:
+            check_value(options, _validator(declared), self.file, keys)
+            _FITTING.add((declared, written))
 
     def check_reader(self, name: str, entry: Mapping[str, Any]) -> None:
         """Check that the reader of a training corpus gives rows of its kind, and has the languages that it needs."""
-        schema, kind = self.known["readers"]["properties"][entry["reader"]], entry["kind"]
-        chosen = schema["properties"].get("kind", {})
-        gives = [entry.get("options", {}).get("kind", chosen["default"])] if chosen else schema.get("gives", [kind])
-        if kind not in gives:
+        reader, kind = IMPLEMENTATIONS["readers"][entry["reader"]], entry["kind"]
+        chosen = reader.options.get("kind", {})
+        gives = entry.get("options", {}).get("kind", chosen["default"]) if chosen else reader.facts.get("gives", kind)
+        if kind != gives:
             own = f"Write kind: {kind} among its options"
-            do = own if kind in chosen.get("enum", []) else f"Write kind: {gives[0]}, or choose another reader"
-            what = f"the reader {entry['reader']} gives rows of the kind {gives[0]}, not {kind}"
+            do = own if kind in chosen.get("enum", []) else f"Write kind: {gives}, or choose another reader"
+            what = f"the reader {entry['reader']} gives rows of the kind {gives}, not {kind}"
             raise InputError(what, where=self.file.where(("corpora", name, "reader")), do=do)
-        if kind == "bitext" and len(entry["langs"]) != schema.get("languages", len(entry["langs"])):
+        if kind == "bitext" and len(entry["langs"]) != reader.facts.get("languages", len(entry["langs"])):
             why = f"found {', '.join(entry['langs']) or 'none'}"
             raise InputError("a bitext has two languages", where=self.file.where(("corpora", name, "langs")), why=why)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from pathlib import Path
 from typing import Any, Final
 
 from crosslign.config.budgets import check_budgets
@@ -12,7 +11,7 @@ from crosslign.config.cells import is_scored, row_systems, setting_of, system_of
 from crosslign.config.entry_keys import head_of, options_of
 from crosslign.config.project import Project
 from crosslign.config.resolve import entry_of, is_untrained
-from crosslign.config.schema import schemas_of
+from crosslign.config.signatures import IMPLEMENTATIONS, Implementations
 from crosslign.config.yaml_files import YamlFile, where_of
 from crosslign.errors import InputError
 from crosslign.languages import normalise
@@ -57,16 +56,16 @@ def _check_keys(recipe: _Recipe) -> None:
         raise recipe.refuse(f"{recipe.name} has no `{': '.join(missing[0])}`", (), why, do)
 
 
-def _named_parts(recipe: _Recipe, objectives: Mapping[str, Any]) -> Iterator[tuple[str, list[str], Place]]:
+def _named_parts(recipe: _Recipe, objectives: Implementations) -> Iterator[tuple[str, list[str], Place]]:
     """Yield each part that a term names, the kinds that will do (none: any), and where it does."""
     for index, term in enumerate(recipe.entry["terms"]):
-        options = objectives[term["objective"]]["properties"]
+        options = objectives[term["objective"]].options
         for option, value in options_of("terms", term).items():
             if "part" in options[option]:
                 yield str(value), options[option]["part"], ("terms", index, option)
 
 
-def _check_parts(recipe: _Recipe, objectives: Mapping[str, Any]) -> None:
+def _check_parts(recipe: _Recipe, objectives: Implementations) -> None:
     used = set()
     for name, kinds, place in _named_parts(recipe, objectives):
         recipe.look_up(f"part of {recipe.name}", name, recipe.parts, place)
@@ -83,41 +82,41 @@ def _check_parts(recipe: _Recipe, objectives: Mapping[str, Any]) -> None:
         raise recipe.refuse("a recipe has one momentum queue", ("parts", queues[1]), why, do)
 
 
-def shapes(project: Project, examples: str, builders: Mapping[str, Any]) -> set[str]:
+def shapes(project: Project, examples: str, builders: Implementations) -> set[str]:
     """Return the shapes of a training set's rows; a union has those of its sets."""
     entry = project.examples[examples]
-    own = builders[entry["builder"]].get("shape")
+    own = builders[entry["builder"]].facts.get("shape")
     return {own} if own else set().union(*(shapes(project, other, builders) for other in entry.get("of", [])))
 
 
-def _check_shapes(recipe: _Recipe, objectives: Mapping[str, Any], builders: Mapping[str, Any]) -> None:
+def _check_shapes(recipe: _Recipe, objectives: Implementations, builders: Implementations) -> None:
     """Refuse a term on examples that it cannot read: without labels where it needs them, or of groups where it reads two sides."""
     for index, term in enumerate(recipe.entry["terms"]):
-        reads, found = objectives[term["objective"]].get("shape"), shapes(recipe.project, term["examples"], builders)
+        reads, found = objectives[term["objective"]].facts.get("shape"), shapes(recipe.project, term["examples"], builders)
         if not reads or not found:
             continue  # of one's own, and nothing is known of it here
         if (reads == "labelled" and found != {reads}) or (reads != "groups" and "groups" in found):
             what = f"{term['objective']} cannot read the examples {term['examples']!r}"
             why = f"it reads {reads}, and their rows are {' and '.join(sorted(found))}"
-            fit = [name for name, builder in builders.items() if builder.get("shape") == reads]
+            fit = [name for name, builder in builders.items() if builder.facts.get("shape") == reads]
             raise recipe.refuse(what, ("terms", index, "examples"), why, f"Builders of {reads}: {', '.join(fit)}")
 
 
-def _check_ranks(recipe: _Recipe, kinds: Mapping[str, Any]) -> None:
+def _check_ranks(recipe: _Recipe, kinds: Implementations) -> None:
     """Refuse rank scores for another number of ranks than their term's classifier has."""
     for index, term in enumerate(recipe.entry["terms"]):
         named = [recipe.parts[term[key]] for key in ("classifier", "scores") if key in term]
-        ranks = [part.get("ranks", kinds[part["kind"]]["properties"]["ranks"]["default"]) for part in named]
+        ranks = [part.get("ranks", kinds[part["kind"]].options["ranks"]["default"]) for part in named]
         if len(set(ranks)) > 1:
             why = f"the classifier has {ranks[0]} ranks, the scores {ranks[1]}"
             raise recipe.refuse(f"the part {term['scores']!r} does not fit the classifier", ("terms", index, "scores"), why)
 
 
-def _check_views(recipe: _Recipe, objectives: Mapping[str, Any]) -> None:
+def _check_views(recipe: _Recipe, objectives: Implementations) -> None:
     """Refuse a term on views that its labelled rows are built without: it would train on nothing, in silence where it names kinds."""
     for index, term in enumerate(recipe.entry["terms"]):
         entry = recipe.project.examples[term["examples"]]
-        if entry["builder"] != "labelled_rows" or "kinds" not in objectives[term["objective"]]["properties"]:
+        if entry["builder"] != "labelled_rows" or "kinds" not in objectives[term["objective"]].options:
             continue
         builders = [recipe.project.views[name]["builder"] for name in entry["from"] if name in recipe.project.views]
         held = sorted({VIEW_KINDS.get(builder, builder) for builder in builders})
@@ -176,29 +175,27 @@ def _check_batches(recipe: _Recipe) -> None:
             raise recipe.refuse(f"terms on the examples {term['examples']!r} share one batch", ("terms", index, "batch"), why)
 
 
-def _check_kinds(project: Project, files: Mapping[str, YamlFile], builders: Mapping[str, Any]) -> None:
+def _check_kinds(project: Project, files: Mapping[str, YamlFile], builders: Implementations) -> None:
     """Refuse a training set of corpora of another kind than its builder reads."""
     for name, entry in project.examples.items():
-        wanted = builders[entry["builder"]].get("reads")
+        wanted = builders[entry["builder"]].facts.get("reads")
         for corpus in entry.get("from", []) if wanted else ():
             if corpus in project.corpora and project.corpora[corpus]["kind"] != wanted:
                 what, why = f"the corpus {corpus!r} is {project.corpora[corpus]['kind']}", f"{entry['builder']} reads {wanted} ones"
                 raise InputError(what, where=where_of(files, project.file_of(name), ("examples", name, "from")), why=why)
 
 
-def check_recipes(project: Project, files: Mapping[str, YamlFile], schemas: Path) -> None:
+def check_recipes(project: Project, files: Mapping[str, YamlFile]) -> None:
     """Check every recipe of the papers that were read, its entries looked up already.
 
     Args:
         project: the configuration.
         files: what was read, for messages.
-        schemas: folder of the schemas; an objective's option that names a part says so there (`part:`, and which kinds will do).
 
     Raises:
         InputError: file, key, what is wrong and what there is instead.
     """
-    seams = schemas_of(schemas)["options"]["$defs"]
-    objectives, kinds, builders = (seams[seam]["properties"] for seam in ("objectives", "parts", "example_builders"))
+    objectives, kinds, builders = (IMPLEMENTATIONS[seam] for seam in ("objectives", "parts", "example_builders"))
     _check_kinds(project, files, builders)
     for section in ("systems", "finetunes"):
         for name in getattr(project, section):

@@ -1,11 +1,7 @@
-"""The configuration reference, written from the schemas: `python -m crosslign.config.reference > config/README.md`.
-
-What an option means stands once, in the docstring of the code that takes it; that code is read here, never imported.
-"""
+"""The configuration reference, written from schemas and signatures: `python -m crosslign.config.reference > config/README.md`."""
 
 from __future__ import annotations
 
-import ast
 import json
 import re
 import sys
@@ -13,31 +9,28 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.schema import SCHEMAS
-from crosslign.config.yaml_files import load_yaml
-from crosslign.registry import is_registering
+from crosslign.config.schema import SCHEMAS, schemas_of
+from crosslign.config.signatures import IMPLEMENTATIONS, docstring
 
 FILES = ("config", "corpora", "encoders", "tasks", "scale", "paper", "pair", "options")
-SOURCE = Path(__file__).resolve().parents[1]
-PACKAGES = {
-    "readers": "corpora.readers",
-    "evaluations": "corpora.evaluations",
-    "filters": "corpora.filters",
-    "views": "views.builders",
-    "translators": "views.translators",
-    "example_builders": "examples.builders",
-    "parts": "objectives.parts",
-    "objectives": "objectives.terms",
-    "scorers": "tasks.scorers",
+OPTIONS: Mapping[str, str] = {
+    "readers": "Readers of corpora (`reader` and `options` of a corpus).",
+    "evaluations": "Readers of evaluation sets (`reader` and `options` of one of kind evaluation).",
+    "filters": "Filters of corpora.",
+    "views": "Builders of views.",
+    "translators": "Translators of views.",
+    "example_builders": "Builders of training sets.",
+    "parts": "Kinds of a recipe's parts.",
+    "objectives": "Objectives of a recipe's terms.",
+    "scorers": "Scorers of evaluations.",
 }
-"""Package of each extension point of options.yaml; an implementation is the module of its name."""
 
 INTRODUCTION = """# Configuration of the snakemake workflow
 
-Made from `src/crosslign/config/schemas/`, and from the docstrings of the code that takes an option, by
-`python -m crosslign.config.reference`; a test
-fails when they differ. Every file is checked against its schema before anything runs; an unknown key ends the run with one line that
-names file, key and what is allowed. `snakemake --config scale=quick` overrides a key of config.yaml for one call.
+Made from `src/crosslign/config/schemas/`, and for options from the signatures and docstrings of the code that takes them, by
+`python -m crosslign.config.reference`; a test fails when they differ. Every file is checked against its schema before anything runs; an
+unknown key ends the run with one line that names file, key and what is allowed.
+`snakemake --config scale=quick` overrides a key of config.yaml for one call.
 
 config.yaml and paper.yaml stand in this folder. All other files stand in the catalog, `src/crosslign/catalog/`; a file of the same name in
 this folder is read over it: an entry is added, or takes the place of the whole one that has its name in the catalog, and the run says so.
@@ -64,7 +57,7 @@ def _kind(schema: Mapping[str, Any]) -> str:
         return " | ".join(f"`{value}`" for value in schema["enum"])
     if "const" in schema:
         return f"`{schema['const']}`"
-    if "oneOf" in schema and "type" not in schema:
+    if {"oneOf", "anyOf"} & set(schema) and "type" not in schema:
         return "one of several forms"
     kind = schema.get("type", "any")
     return " or ".join(kind) if isinstance(kind, list) else str(kind)
@@ -77,7 +70,7 @@ def _range(schema: Mapping[str, Any]) -> str:
 
 def _written(value: Any) -> str:
     """Return a value as YAML has it."""
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) and value.isprintable() else json.dumps(value)
 
 
 def _lines(schema: Mapping[str, Any], schemas: Mapping[str, Any], here: str, depth: int, seen: dict[str, str]) -> list[str]:
@@ -107,31 +100,21 @@ def _lines(schema: Mapping[str, Any], schemas: Mapping[str, Any], here: str, dep
     return lines
 
 
-def _docstring(package: str, name: str) -> str:
-    """Return the docstring of what is registered in a module."""
-    tree = ast.parse((SOURCE / package.replace(".", "/") / f"{name}.py").read_text(encoding="utf-8"))
-    nodes = (node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef))
-    marked = (node for node in nodes if any(is_registering(mark) for mark in node.decorator_list))
-    return ast.get_docstring(next(marked)) or ""
-
-
-def _explained(implementation: Mapping[str, Any], docstring: str) -> dict[str, Any]:
-    """Return an implementation's schema with the words of its docstring for it and for each option that has no others."""
-    what, _, rest = docstring.partition("\n\n")
+def _explained(seam: str, name: str) -> dict[str, Any]:
+    """Return the schema of an implementation's options with the words of its docstring for it and for each option."""
+    what, _, rest = docstring(seam, name).partition("\n\n")
+    schema = IMPLEMENTATIONS[seam][name].schema
     arguments = rest.partition("Args:\n")[2].split("\n\n")[0]
     words = {}
     for names, text in re.findall(r"^ {4}(\w+(?:, \w+)*): ((?:.|\n(?= {8}))*)", arguments, flags=re.MULTILINE):
         words.update(dict.fromkeys(names.split(", "), " ".join(text.split())))
-    options = {
-        key: {"description": words[key], **schema} if key in words else schema for key, schema in implementation["properties"].items()
-    }
-    return {"description": " ".join(what.split()), **implementation, "properties": options}
+    options = {key: {**one, "description": words[key]} if key in words else one for key, one in schema["properties"].items()}
+    return {**schema, "description": " ".join(what.split()), "properties": options}
 
 
 def summaries(section: str) -> list[tuple[str, str]]:
-    """Return name and first line of the docstring of each implementation of a section of options.yaml, sorted by name."""
-    names = load_yaml(SCHEMAS / "options.yaml").content["$defs"][section]["properties"]
-    return [(name, _docstring(PACKAGES[section], name).partition("\n")[0]) for name in sorted(names)]
+    """Return name and first line of the docstring of each implementation of an extension point, sorted by name."""
+    return [(name, docstring(section, name).partition("\n")[0]) for name in IMPLEMENTATIONS[section]]
 
 
 def reference(folder: Path) -> str:
@@ -140,10 +123,11 @@ def reference(folder: Path) -> str:
     Args:
         folder: the schemas.
     """
-    schemas = {path.stem: load_yaml(path).content for path in sorted(folder.glob("*.yaml"))}
-    for seam, package in PACKAGES.items():
-        entry = schemas["options"]["$defs"][seam]
-        entry["properties"] = {name: _explained(schema, _docstring(package, name)) for name, schema in entry["properties"].items()}
+    seams = {
+        seam: {"type": "object", "description": text, "properties": {name: _explained(seam, name) for name in IMPLEMENTATIONS[seam]}}
+        for seam, text in OPTIONS.items()
+    }
+    schemas = {**schemas_of(folder), "options": {"title": "Options of implementations", "properties": seams}}
     parts, seen = [INTRODUCTION], {"None": ""}
     for name in FILES:
         parts.append(f"\n## {schemas[name]['title']}\n\n" + "\n".join(_lines(schemas[name], schemas, name, 0, seen)) + "\n")

@@ -73,40 +73,25 @@ SCHEMAS = Path(__file__).parent / "schemas"
 
 
 @functools.cache
-def _read_schemas(folder: Path) -> dict[str, Any]:
+def schemas_of(folder: Path) -> dict[str, Any]:
+    """Return the content of all schemas of a folder, by name; read once."""
     return {path.stem: load_yaml(path).content for path in sorted(folder.glob("*.yaml"))}
 
 
-_ADDED: dict[str, Mapping[str, Any]] = {}
-
-
-def extend_options(named: Mapping[str, Mapping[str, Any]]) -> None:
-    """Have `options.yaml` hold these implementations, by extension point, in place of its own; nothing: its own alone."""
-    _ADDED.clear()
-    _ADDED.update(named)
-    schemas_of.cache_clear()
-    _validator.cache_clear()
-
-
 @functools.cache
-def schemas_of(folder: Path) -> dict[str, Any]:
-    """Return the content of all schemas of a folder, by name, with the options of plugins; read once."""
-    found = _read_schemas(folder)
-    if not _ADDED:
-        return found
-    seams = found["options"]["$defs"]
-    added = {seam: {**seams[seam], "properties": properties} for seam, properties in _ADDED.items()}
-    return {**found, "options": {**found["options"], "$defs": {**seams, **added}}}
+def _registry(folder: Path) -> Registry[Any]:
+    resources = [(f"{stem}.yaml", Resource.from_contents(schema)) for stem, schema in schemas_of(folder).items()]
+    return Registry().with_resources(resources)
+
+
+def validator(schema: Mapping[str, Any], folder: Path) -> Any:
+    """Return what checks values against a schema, which may point at those of a folder."""
+    return _Validator(schema, registry=_registry(folder), format_checker=_FORMATS)
 
 
 @functools.cache
 def _validator(folder: Path, name: str, part: str) -> Any:
-    schemas = schemas_of(folder)
-    registry: Registry[Any] = Registry().with_resources(
-        [(f"{stem}.yaml", Resource.from_contents(schema)) for stem, schema in schemas.items()]
-    )
-    schema = {"$ref": f"{name}.yaml#/$defs/{part}"} if part else schemas[name]
-    return _Validator(schema, registry=registry, format_checker=_FORMATS)
+    return validator({"$ref": f"{name}.yaml#/$defs/{part}"} if part else schemas_of(folder)[name], folder)
 
 
 def _deepest(error: ValidationError) -> ValidationError:
@@ -195,8 +180,8 @@ def _about_type(error: ValidationError) -> tuple[str, str, str] | None:
     return f"found {_written(error.instance)}", f"must be of type {' or '.join(wanted)}", _advice(wanted, error.instance)
 
 
-def _explain(error: ValidationError, file: YamlFile) -> InputError:
-    keys: list[str | int] = list(error.absolute_path)
+def _explain(error: ValidationError, file: YamlFile, at: Sequence[str | int]) -> InputError:
+    keys: list[str | int] = [*at, *error.absolute_path]
     if said := _about_keys(error):
         what, place, why = said
         return InputError(what, where=file.where([*keys, *place]), why=why)
@@ -224,6 +209,10 @@ def check(file: YamlFile, schemas: Path, name: str, part: str = "") -> None:
     Raises:
         InputError: the first thing wrong, in file order.
     """
-    errors = sorted(_validator(schemas, name, part).iter_errors(file.content), key=lambda e: [str(k) for k in e.absolute_path])
-    if errors:
-        raise _explain(_deepest(errors[0]), file)
+    check_value(file.content, _validator(schemas, name, part), file, ())
+
+
+def check_value(value: Any, valid: Any, file: YamlFile, at: Sequence[str | int]) -> None:
+    """Check what stands in a file at the keys `at` by a `validator`; errors as those of `check`."""
+    if errors := sorted(valid.iter_errors(value), key=lambda e: [str(k) for k in e.absolute_path]):
+        raise _explain(_deepest(errors[0]), file, at)

@@ -11,7 +11,7 @@ from crosslign.config.entry_keys import forms
 from crosslign.config.project import Project, remembered
 from crosslign.config.recipes import shapes
 from crosslign.config.resolve import encoders_trained, entry_of, resolve, seeded_id, seeds_of
-from crosslign.config.schema import SCHEMAS, schemas_of
+from crosslign.config.signatures import IMPLEMENTATIONS
 from crosslign.files.checksums import sha256_text
 
 KEY = 12
@@ -20,17 +20,16 @@ KEY = 12
 
 def copies(project: Project, recipe: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return the recipe of the tokenised copy of each training set of a run's recipe, by the set's id: all that the copy depends on."""
-    seams = schemas_of(SCHEMAS)["options"]["$defs"]
     found = {}
     for name in dict.fromkeys(term["examples"] for term in recipe["terms"]):
-        known = shapes(project, name, seams["example_builders"]["properties"])
+        known = shapes(project, name, IMPLEMENTATIONS["example_builders"])
         terms = [term for term in recipe["terms"] if term["examples"] == name]
         found[name] = {
             "examples": name,
             "encoders": encoders_trained(project, recipe["system"]),
             "max_length": recipe["train"]["max_length"],
             "prefix": recipe["readout"].get("prefix", ""),
-            "forms": forms(terms, seams["objectives"]["properties"], not known or "labelled" in known),
+            "forms": forms(terms, IMPLEMENTATIONS["objectives"], not known or "labelled" in known),
         }
     return found
 

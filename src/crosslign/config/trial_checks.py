@@ -61,7 +61,7 @@ def _check_values(tuned: _Tuned, schemas: Path) -> None:
             file = YamlFile(Path(tuned.project.file_of(tuned.system)), {"systems": {tuned.system: tried}}, {})
             try:
                 check(file, schemas, "paper")
-                check_paper(OptionChecker(schemas, file), file.content)
+                check_paper(OptionChecker(file), file.content)
             except InputError as error:
                 raise tuned.refuse(f"{value!r} cannot be tried: {error.what}", ("values", path), error.why, error.do) from error
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Protocol, TypeVar, get_args
 
 import torch
 from torch import Generator, Tensor, nn
@@ -279,14 +279,14 @@ def part_of(parts: Mapping[str, Part], name: str, kind: type[P]) -> P:
     return part
 
 
-def one_of(option: str, value: str, allowed: Sequence[str]) -> str:
-    """Return the value of an option that names a variant.
+def one_of(option: str, value: str, allowed: Any) -> str:
+    """Return the value of an option that names a variant; `allowed` is the `Literal` of them.
 
     Raises:
         InputError: it is none of those allowed.
     """
-    if value not in allowed:
-        raise InputError(f"{option}: {value!r} is no variant of it", where=option, why=nearest(str(value), list(allowed)))
+    if value not in get_args(allowed):
+        raise InputError(f"{option}: {value!r} is no variant of it", where=option, why=nearest(str(value), list(get_args(allowed))))
     return value
 
 

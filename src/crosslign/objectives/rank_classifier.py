@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from typing import Annotated
 
 from torch import Tensor
 
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Part
+from crosslign.options import Schema
+
+ClassifierName = Annotated[str, Schema(part=["gaussian_mixture", "rank_network"])]
 
 
 class RankClassifier(Part):

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any, Literal
 
 import torch
 from torch import Tensor
 
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Batch, Input, both_sides, one_of, side
+from crosslign.options import MinLen, Schema, ViewKind
 
-ENCODE = ("pair", "sentences")
-OVER_VIEWS = ("mean", "sum")
+Encode = Literal["pair", "sentences"]
+ViewKinds = Annotated[Sequence[ViewKind], MinLen(1), Schema(uniqueItems=True)]
+OverViews = Literal["mean", "sum"]
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,8 @@ class Views:
         kinds: Sequence[str] | None = None,
         over_views: str = "mean",
     ) -> None:
-        self.over_views = one_of("over_views", over_views, OVER_VIEWS)
-        self.encode, self.kinds = one_of("encode", encode, ENCODE), kinds
+        self.over_views = one_of("over_views", over_views, OverViews)
+        self.encode, self.kinds = one_of("encode", encode, Encode), kinds
         self._name = "_".join(["view", *(kinds or ())])
 
     def inputs(self, batch: Batch) -> dict[str, Input]:

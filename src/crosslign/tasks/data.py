@@ -6,6 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
@@ -14,12 +15,13 @@ import pyarrow.compute as pc
 from crosslign.console import number_of
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.errors import InputError
+from crosslign.options import Schema
 from crosslign.registry import nearest
 
 LEFT = frozenset({"source", "query", "first"})
 RIGHT = frozenset({"target", "candidate", "second"})
 
-Averages = Mapping[str, Sequence[str] | str | Mapping[str, Sequence[str]]]
+Averages = Mapping[str, Annotated[Sequence[str] | str | Mapping[str, Sequence[str]], Schema(ref="subsets")]]
 """Subsets of each named average: a list, `all`, or `{all_but: [other names, or subsets]}`."""
 
 ALIKE = 1e-6

@@ -4,7 +4,7 @@ import pytest
 
 from crosslign.cli import COMMANDS
 from crosslign.cli.main import main
-from crosslign.config.reference import PACKAGES
+from crosslign.config.signatures import PACKAGES
 
 WORDS = {
     "diff": ["a", "b"],

@@ -12,9 +12,7 @@ import yaml
 from crosslign.cli.commands.new import write_objective
 from crosslign.config import plugins
 from crosslign.config.load import load_project
-from crosslign.config.reference import SCHEMAS
 from crosslign.config.resolve import resolve
-from crosslign.config.schema import schemas_of
 from crosslign.config.versions import job_versions
 from crosslign.errors import InputError
 from crosslign.files.fingerprint import fingerprint
@@ -40,11 +38,10 @@ from crosslign.tasks.measures import Measure
 
 
 @SCORERS.register(version=2)
-def everything(task, *, value=1.0):
+def everything(task, *, value: float = 1.0):
     for subset in task.only_set().subsets:
         yield Measure(subset, "all", value, 1)
 """
-NOTHING = {"type": "object", "additionalProperties": False, "properties": {}}
 
 
 @pytest.fixture(autouse=True)
@@ -117,7 +114,6 @@ def test_filters_and_scorers_come_the_same_way_with_entries_of_catalogs(tmp_path
     (own / "everything.py").write_text(SCORER, encoding="utf-8")
     verses = load().corpora["bible_dev"]
     content = {
-        "options": {"filters": {"no_digits": NOTHING}, "scorers": {"everything": {**NOTHING, "properties": {"value": {"type": "number"}}}}},
         "corpora": {"verses_without_digits": {**verses, "filters": [{"no_digits": {}}]}},
         "tasks": {"whole": {"scorer": "everything", "texts": {"test": "contest_dev"}, "output": "vectors", "value": 0.5,
                             "main": {"metric": "all", "subset": "de"}}},
@@ -137,10 +133,8 @@ def test_filters_and_scorers_come_the_same_way_with_entries_of_catalogs(tmp_path
     [
         (lambda c: c.update(system=c.pop("systems")), r"near_enough\.yaml:\d+: system: unknown key 'system'.*did you mean 'systems'"),
         (lambda c: c["systems"]["near_enough"]["terms"][0].update(margn=1), r"near_enough\.yaml:\d+: .*unknown key 'margn'.*'margin'"),
-        (lambda c: c["options"]["objectives"]["near_enough"]["properties"].update(more={}), r"options of near_enough differ at 'more'"),
-        (lambda c: c["options"].update(filters={"absent": NOTHING}), r"options\.filters\.absent: module is missing"),
-        (lambda c: c["options"].update(parts={"logit_scale": NOTHING}), r"the name 'logit_scale' is taken.*among its parts"),
-        (lambda c: c["options"].update(builders={"x": NOTHING}), r"options\.builders: unknown key 'builders'"),
+        (lambda c: c["systems"]["near_enough"]["terms"][0].update(margin="wide"), r"near_enough\.yaml:\d+: .*margin: found 'wide'.*number"),
+        (lambda c: c.update(options={}), r"near_enough\.yaml:\d+: options: unknown key 'options'"),
         (
             lambda c: c["rows"]["contest_parallel"][0].update(system="near_enoug"),
             r"parallel.0.system: unknown system .near_enoug.; .*did",
@@ -150,6 +144,26 @@ def test_filters_and_scorers_come_the_same_way_with_entries_of_catalogs(tmp_path
 )
 def test_what_is_wrong_in_a_plugin_is_refused_with_its_place(folder, change, said):
     edit(folder, change)
+    with pytest.raises(InputError, match=said):
+        load(folder)
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        (
+            "logit_scale",
+            "@PARTS.register(version=1)\nclass Own: pass\n",
+            r"logit_scale\.py: the name 'logit_scale' is taken.*its parts",
+        ),
+        ("own", "@BUILDERS.register(version=1)\ndef build(): pass\n", r"own\.py:1: a plugin adds nothing to BUILDERS.*allowed: FILTERS"),
+        ("own", "@FILTERS.register()\nclass Own: pass\n", r"own\.py: .*own registers no version"),
+        ("own", "class Own(:\n", r"own\.py: not a module of Python"),
+        ("Own", "@FILTERS.register(version=1)\nclass Own: pass\n", r"Own\.py: 'Own' cannot be named in YAML"),
+    ],
+)
+def test_what_is_wrong_in_a_plugins_module_is_refused_with_its_place(folder, name, text, said):
+    (folder / f"{name}.py").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=said):
         load(folder)
 
@@ -179,9 +193,3 @@ def test_an_installed_package_brings_its_plugin(folder, tmp_path, monkeypatch):
     (info / "entry_points.txt").write_text("[crosslign.plugins]\nnear = near_package\n")
     monkeypatch.syspath_prepend(str(site))
     assert load().tables["contest_parallel"]["rows"][-1]["system"] == "near_enough"
-
-
-def test_the_schemas_are_the_librarys_own_without_plugins(folder):
-    own = schemas_of(SCHEMAS)["options"]["$defs"]["objectives"]["properties"].keys()
-    load(folder)
-    assert schemas_of(SCHEMAS)["options"]["$defs"]["objectives"]["properties"].keys() == {*own, "near_enough"}

@@ -49,7 +49,7 @@ def project(loaded, systems):
 
 
 def checked(loaded, systems):
-    check_recipes(project(loaded, systems), {}, ROOT / "workflow" / "schemas")
+    check_recipes(project(loaded, systems), {})
 
 
 def test_a_recipe_that_names_what_it_has_is_taken(loaded, systems):
@@ -118,10 +118,10 @@ def test_a_part_to_start_from_must_be_in_the_base(loaded, systems):
 
 def test_a_selection_by_logits_needs_a_head(loaded, systems):
     logits = replace(project(loaded, systems), tasks={**loaded.tasks, "sts_written": {**loaded.tasks["sts_written"], "output": "logits"}})
-    check_recipes(logits, {}, ROOT / "workflow" / "schemas")
+    check_recipes(logits, {})
     systems["second"]["terms"][1]["encode"] = "sentences"
     with pytest.raises(InputError, match=r"select\.best\.task: sts_written needs a classification head"):
-        check_recipes(logits, {}, ROOT / "workflow" / "schemas")
+        check_recipes(logits, {})
 
 
 @pytest.mark.parametrize(
@@ -138,10 +138,10 @@ def test_a_term_on_views_needs_them_in_its_examples(loaded, systems, views, kind
     rows = {"rows": {"builder": "labelled_rows", "from": ["written_nli", *views]}}
     made = replace(project(loaded, systems), examples=rows, views={"full": {"builder": "full_translation", "from": ["written_nli"]}})
     if not said:
-        check_recipes(made, {}, ROOT / "workflow" / "schemas")
+        check_recipes(made, {})
         return
     with pytest.raises(InputError, match=said):
-        check_recipes(made, {}, ROOT / "workflow" / "schemas")
+        check_recipes(made, {})
 
 
 @pytest.mark.parametrize("key", ["base", "like"])
@@ -150,7 +150,7 @@ def test_a_fine_tune_stands_on_no_base_of_its_own(loaded, systems, key):
     tuned = replace(project(loaded, systems), finetunes={"nli": own})
     tuned.paper_of["nli"] = "quickstart"
     with pytest.raises(InputError, match=rf"finetunes\.nli\.{key}: a fine-tune has no '{key}'"):
-        check_recipes(tuned, {}, ROOT / "workflow" / "schemas")
+        check_recipes(tuned, {})
 
 
 @pytest.mark.parametrize(
@@ -169,10 +169,10 @@ def test_what_a_fine_tune_starts_from_must_be_in_every_system_that_a_table_puts_
     tuned = replace(project(loaded, systems), finetunes=finetunes, tables=tables)
     tuned.paper_of.update({"nli": "quickstart", "other": "quickstart", "t": "quickstart"})
     if not said:
-        check_recipes(tuned, {}, ROOT / "workflow" / "schemas")
+        check_recipes(tuned, {})
         return
     with pytest.raises(InputError, match=rf"finetunes\.nli\.parts\.label\.start_from: {said}"):
-        check_recipes(tuned, {}, ROOT / "workflow" / "schemas")
+        check_recipes(tuned, {})
 
 
 def test_a_recipe_like_another_goes_on_from_its_own_base_and_has_its_own_parts(loaded, systems):

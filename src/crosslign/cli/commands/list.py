@@ -10,7 +10,8 @@ from crosslign.cli import COMMANDS
 from crosslign.cli.project import project_arguments, read_project
 from crosslign.config.layers import names_of
 from crosslign.config.project import Project
-from crosslign.config.reference import PACKAGES, summaries
+from crosslign.config.reference import summaries
+from crosslign.config.signatures import PACKAGES
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from string import Template
 
 from crosslign.cli import COMMANDS
-from crosslign.config.schema import SCHEMAS, schemas_of
+from crosslign.config.signatures import IMPLEMENTATIONS
 from crosslign.errors import InputError
 from crosslign.files import write_text
 
@@ -40,10 +40,7 @@ class $class_name:
         hardest = scores.clone().fill_diagonal_(-1.0).amax(1)
         return (self.margin - own + hardest).clamp(min=0).mean()
 ''')
-ENTRIES = Template("""# A method of one's own: its options, a system, and its row in the contest.
-options:
-  objectives:
-    $name: {type: object, additionalProperties: false, shape: pairs, properties: {margin: {type: number, default: 0.2}}}
+ENTRIES = Template("""# A method of one's own: a system, and its row in the contest.
 systems:
   $name:
     like: CT-IN
@@ -76,7 +73,7 @@ def write_objective(folder: Path, name: str) -> list[Path]:
     """
     if not NAME.fullmatch(name):
         raise InputError(f"{name!r} cannot name a module", why="small letters, digits and `_`, a letter first")
-    if name in schemas_of(SCHEMAS)["options"]["$defs"]["objectives"]["properties"]:
+    if name in IMPLEMENTATIONS["objectives"]:
         raise InputError(f"the library has an objective {name!r}", do="Take another name")
     if folder.exists():
         raise InputError("something is there already", where=str(folder), do="Take another name, or another folder: --out")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import pyarrow as pa
 
@@ -14,6 +15,7 @@ from crosslign.corpora.readers._lines import check_text, lines_of
 from crosslign.corpora.readers._parts import TextFile, all_parts
 from crosslign.corpora.readers.moses import part_of
 from crosslign.errors import InputError
+from crosslign.options import MinLen, Schema
 
 LANG, PAIR = "{lang}", "{pair}"
 
@@ -28,10 +30,10 @@ def read(
     seed: int,
     *,
     pivot: str = "en",
-    pairs: Sequence[str] = (),
-    sides: str | Mapping[str, str] = "",
+    pairs: Annotated[Sequence[str], MinLen(1), Schema(uniqueItems=True)] = (),
+    sides: Annotated[str, MinLen(1)] | Mapping[str, str] = "",
     codes: Mapping[str, str] | None = None,
-    documents: str = "",
+    documents: Annotated[str, MinLen(1)] = "",
     split: str = "test",
 ) -> Evaluation:
     """Return one subset a pair of languages: its lines (source) against those of the pivot (target), each line a sentence of its own.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated, Literal
 
 import pyarrow as pa
 
@@ -15,6 +16,7 @@ from crosslign.corpora.evaluations._aligned import evenly
 from crosslign.corpora.readers._lines import check_text, read_lines
 from crosslign.corpora.readers._parts import TextFile, all_parts
 from crosslign.errors import InputError
+from crosslign.options import MinLen
 from crosslign.registry import nearest
 
 METADATA = re.compile(r"(?:^|/)metadata_(dev|devtest)\.tsv$")
@@ -31,7 +33,7 @@ def read(
     limit: int | None,
     seed: int,
     *,
-    parts: Sequence[str] = ("dev", "devtest"),
+    parts: Annotated[Sequence[Literal["dev", "devtest"]], MinLen(1)] = ("dev", "devtest"),
     pivot: str = "eng_Latn",
 ) -> Evaluation:
     """Return one subset a language, called as FLORES calls it: its sentences (source) against those of the pivot (target).

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 
@@ -17,6 +17,7 @@ from crosslign.corpora.readers._lines import check_text
 from crosslign.corpora.readers._parts import TextFile, all_parts
 from crosslign.errors import InputError
 from crosslign.files import read_rows
+from crosslign.options import MinLen, Schema
 from crosslign.registry import nearest
 
 PAIR = re.compile(r"[a-z]{2,3}(-[a-z]{2,3})?")
@@ -33,7 +34,7 @@ def read(
     limit: int | None,
     seed: int,
     *,
-    subsets: Sequence[str] = (),
+    subsets: Annotated[Sequence[Annotated[str, Schema(pattern="^[a-z]{2,3}(-[a-z]{2,3})?$")]], MinLen(1)] = (),
     low: float = 0.0,
     high: float = 5.0,
     empty_as_space: bool = False,

@@ -11,6 +11,7 @@ import pyarrow as pa
 from crosslign.corpora import EVALUATIONS
 from crosslign.corpora.evaluation import Evaluation
 from crosslign.corpora.evaluations._aligned import from_multiway, retrieval, saying
+from crosslign.options import Positive, Texts
 
 
 @EVALUATIONS.register(version=1)
@@ -22,12 +23,12 @@ def read(
     limit: int | None,
     seed: int,
     *,
-    size: int,
+    size: Positive,
     pivot: str = "en",
     versions: Mapping[str, Sequence[str]] | None = None,
     split: str = "test",
     order: Literal["drawn", "corpus"] = "drawn",
-    sentences: Sequence[str] = (),
+    sentences: Texts = (),
 ) -> Evaluation:
     """Return one subset a language: its sentences (source) against the same ones in the pivot language (target).
 

@@ -13,6 +13,7 @@ from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.evaluations._aligned import Groups, distinct, from_multiway, shuffled
 from crosslign.errors import InputError
 from crosslign.languages import pair_of
+from crosslign.options import LangPairs, Natural, Positive
 
 
 @EVALUATIONS.register(version=1)
@@ -24,9 +25,9 @@ def read(
     limit: int | None,
     seed: int,
     *,
-    pairs: Sequence[str],
-    gold: int,
-    distractors: int,
+    pairs: LangPairs,
+    gold: Positive,
+    distractors: Natural,
     versions: Mapping[str, Sequence[str]] | None = None,
     split: str = "test",
 ) -> Evaluation:

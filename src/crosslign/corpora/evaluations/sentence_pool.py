@@ -15,6 +15,7 @@ from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.sampling import Draw
 from crosslign.errors import InputError
 from crosslign.files.rows import pieces
+from crosslign.options import Positive, Texts
 
 
 @EVALUATIONS.register(version=2)
@@ -26,8 +27,8 @@ def read(
     limit: int | None,
     seed: int,
     *,
-    queries: Sequence[str],
-    size: int = 1_000_000,
+    queries: Texts,
+    size: Positive = 1_000_000,
 ) -> Evaluation:
     """Return one subset, called by the language: queries, and at most min(size, limit) distinct sentences drawn from the corpora.
 

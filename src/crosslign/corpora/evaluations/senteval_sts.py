@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import pyarrow as pa
 
@@ -15,6 +16,7 @@ from crosslign.corpora.evaluations._graded import Graded, add_graded, grade_of
 from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
 from crosslign.corpora.readers._parts import TextFile, all_parts
 from crosslign.errors import InputError
+from crosslign.options import Ge, Le
 
 NAME = re.compile(r"(?:STS(?P<year>\d\d)-en-test/STS|(?:^|/)STS20(?P<own>\d\d))\.(?P<half>input|gs)\.(?P<subset>[A-Za-z.-]+)\.txt$")
 """As SentEval's bundle has them, in a folder a year, or as SemEval gave them out: `STS2016.input.headlines.txt`."""
@@ -26,7 +28,14 @@ UNRELEASED = frozenset({(13, "SMT")})
 
 @EVALUATIONS.register(version=1)
 def read(
-    files: Mapping[str, Path], corpora: Mapping[str, pa.Table], name: str, langs: Sequence[str], limit: int | None, seed: int, *, year: int
+    files: Mapping[str, Path],
+    corpora: Mapping[str, pa.Table],
+    name: str,
+    langs: Sequence[str],
+    limit: int | None,
+    seed: int,
+    *,
+    year: Annotated[int, Ge(12), Le(16)],
 ) -> Evaluation:
     """Return one subset a file pair of one year, such as `MSRpar`; the score of a gold link is the grade, 0 to 5.
 

@@ -14,6 +14,7 @@ from crosslign.corpora.readers._fields import finite
 from crosslign.corpora.written import STS_COLUMNS, Items, files_by_lang, read_aligned
 from crosslign.errors import InputError
 from crosslign.languages import pair_of
+from crosslign.options import LangPairs
 
 
 @EVALUATIONS.register(version=1)
@@ -25,7 +26,7 @@ def read(
     limit: int | None,
     seed: int,
     *,
-    pairs: Sequence[str] = (),
+    pairs: LangPairs = (),
     split: str = "test",
 ) -> Evaluation:
     """Return subsets `de-de` for each language and one for each of `pairs`; the score of a gold link is the grade, 0 to 5.

@@ -13,6 +13,7 @@ from crosslign.corpora.evaluation import Evaluation, EvaluationBuilder
 from crosslign.corpora.readers._lines import check_text, first_missing, read_lines
 from crosslign.errors import InputError
 from crosslign.languages import normalise
+from crosslign.options import Positive
 
 NAME = re.compile(r"tatoeba\.([a-z]{3})-eng\.([a-z]{3})")
 
@@ -26,7 +27,7 @@ def read(
     limit: int | None,
     seed: int,
     *,
-    first: int | None = None,
+    first: Positive | None = None,
 ) -> Evaluation:
     """Return one subset a language, called by the three letters of its files; English is the target.
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from crosslign.corpora.filters import FILTERS, Column, Mask, Setting, SideRule
 from crosslign.corpora.filters._columns import ALPHABETIC
+from crosslign.options import Share
 
 
 @FILTERS.register(version=1)
@@ -19,7 +20,7 @@ class AlphabetRatio(SideRule):
         exclude_whitespace: leave white space out of the whole.
     """
 
-    def __init__(self, setting: Setting, *, threshold: float = 0.75, exclude_whitespace: bool = False) -> None:
+    def __init__(self, setting: Setting, *, threshold: Share = 0.75, exclude_whitespace: bool = False) -> None:
         super().__init__(setting)
         self.threshold = threshold
         self.exclude_whitespace = exclude_whitespace

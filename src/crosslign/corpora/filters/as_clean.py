@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from crosslign.corpora.filters.character_script import CharacterScript
 from crosslign.corpora.filters.language_id import LanguageId
 from crosslign.errors import InputError
 from crosslign.files import read_rows
+from crosslign.options import Gt, Ids, Lt
 
 Values = NDArray[np.float64]
 FEWEST = 100
@@ -95,7 +96,7 @@ class AsClean(Filter):
 
     remembers = True
 
-    def __init__(self, setting: Setting, *, corpora: Sequence[str], keep: float = 0.98) -> None:
+    def __init__(self, setting: Setting, *, corpora: Ids, keep: Annotated[float, Gt(0), Lt(1)] = 0.98) -> None:
         super().__init__(setting)
         self._letters, self._scripts = AlphabetRatio(setting, exclude_whitespace=True), CharacterScript(setting)
         self._language = LanguageId(setting)

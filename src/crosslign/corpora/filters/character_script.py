@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from crosslign.corpora.filters import FILTERS, Column, Mask, Setting, SideRule
 from crosslign.corpora.filters._columns import FIRST_SCRIPT, NO_SCRIPT, SCRIPT_NAMES
 from crosslign.languages import scripts_of
+from crosslign.options import Share
 
 
 @FILTERS.register(version=1)
@@ -19,7 +20,7 @@ class CharacterScript(SideRule):
         min_share: least share of alphabetic characters, 0 to 1.
     """
 
-    def __init__(self, setting: Setting, *, min_share: float = 0.9) -> None:
+    def __init__(self, setting: Setting, *, min_share: Share = 0.9) -> None:
         super().__init__(setting)
         self.min_share = min_share
 

@@ -20,6 +20,7 @@ from crosslign.corpora.staged import Staged
 from crosslign.errors import InputError
 from crosslign.files import iter_rows
 from crosslign.files.temporary import temporary_folder
+from crosslign.options import Id
 
 
 @FILTERS.register(version=1)
@@ -42,7 +43,7 @@ class ExactDuplicate(Filter):
     remembers = True
     draws_first = True
 
-    def __init__(self, setting: Setting, *, compare: Literal["key", "text"] = "key", corpora: Sequence[str] = ()) -> None:
+    def __init__(self, setting: Setting, *, compare: Literal["key", "text"] = "key", corpora: Sequence[Id] = ()) -> None:
         super().__init__(setting)
         self._by_key = compare == "key"
         self._seen = KeySet()

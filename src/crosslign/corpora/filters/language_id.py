@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from crosslign.corpora.filters import FILTERS, Filter, Mask, Setting, Sides
 from crosslign.errors import InputError
 from crosslign.languages import normalise
+from crosslign.options import Langs, Share
 
 XNLI_LANGUAGES = ("ar", "bg", "de", "el", "en", "es", "fr", "hi", "ru", "sw", "th", "tr", "ur", "vi", "zh")
 
@@ -40,8 +41,8 @@ class LanguageId(Filter):
         self,
         setting: Setting,
         *,
-        min_confidence: float = 0.5,
-        among: Sequence[str] | None = None,
+        min_confidence: Share = 0.5,
+        among: Langs | None = None,
         low_accuracy: bool = False,
         model: str | None = None,
     ) -> None:

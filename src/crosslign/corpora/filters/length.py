@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosslign.corpora.filters import FILTERS, Column, Mask, Setting, SideRule
+from crosslign.options import Natural, Positive
 
 
 @FILTERS.register(version=1)
@@ -22,10 +23,10 @@ class Length(SideRule):
         self,
         setting: Setting,
         *,
-        min_words: int = 1,
-        max_words: int = 100,
-        min_characters: int | None = None,
-        max_characters: int | None = None,
+        min_words: Natural = 1,
+        max_words: Positive = 100,
+        min_characters: Natural | None = None,
+        max_characters: Positive | None = None,
     ) -> None:
         super().__init__(setting)
         self.words = min_words, max_words

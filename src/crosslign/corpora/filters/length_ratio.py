@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from crosslign.corpora.filters import FILTERS, Column, Mask, PairRule, Setting
+from crosslign.options import Ge
 
 TOKENS_PER_WORD = 1.4
 """Word pieces of BERT's English vocabulary for a word between spaces: 1.33 to 1.46 in prose; for a Chinese character 0.95 to 1."""
@@ -25,7 +26,9 @@ class LengthRatio(PairRule):
             a word, one for a character of the languages without spaces.
     """
 
-    def __init__(self, setting: Setting, *, max_ratio: float = 3.0, unit: Literal["word", "char", "token"] = "word") -> None:
+    def __init__(
+        self, setting: Setting, *, max_ratio: Annotated[float, Ge(1)] = 3.0, unit: Literal["word", "char", "token"] = "word"
+    ) -> None:
         super().__init__(setting)
         self.max_ratio = max_ratio
         self.unit = unit

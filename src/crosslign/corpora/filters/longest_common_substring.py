@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from crosslign.corpora.filters import FILTERS, Column, Mask, PairRule, Setting
+from crosslign.options import Share
 
 
 @FILTERS.register(version=1)
@@ -22,7 +23,7 @@ class LongestCommonSubstring(PairRule):
         threshold: share of the shorter side, above 0.
     """
 
-    def __init__(self, setting: Setting, *, threshold: float = 0.9) -> None:
+    def __init__(self, setting: Setting, *, threshold: Share = 0.9) -> None:
         super().__init__(setting)
         self.threshold = threshold
 

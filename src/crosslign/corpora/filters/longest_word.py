@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from crosslign.corpora.filters import FILTERS, Column, Mask, Setting, SideRule
+from crosslign.options import Positive
 
 
 @FILTERS.register(version=1)
@@ -16,7 +17,7 @@ class LongestWord(SideRule):
         threshold: length that no word reaches.
     """
 
-    def __init__(self, setting: Setting, *, threshold: int = 40) -> None:
+    def __init__(self, setting: Setting, *, threshold: Positive = 40) -> None:
         super().__init__(setting)
         self.threshold = threshold
 

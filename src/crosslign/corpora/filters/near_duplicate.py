@@ -14,6 +14,7 @@ from crosslign.corpora.filters import FILTERS, Filter, Mask, Setting, Sides
 from crosslign.corpora.near_duplicates import NearByLanguage
 from crosslign.corpora.staged import Staged
 from crosslign.files.temporary import temporary_folder
+from crosslign.options import Share
 
 
 @FILTERS.register(version=1)
@@ -31,7 +32,7 @@ class NearDuplicate(Filter):
 
     remembers = True
 
-    def __init__(self, setting: Setting, *, threshold: float = 0.8) -> None:
+    def __init__(self, setting: Setting, *, threshold: Share = 0.8) -> None:
         super().__init__(setting)
         self._threshold = threshold
         self._indexes = NearByLanguage(threshold)

@@ -10,6 +10,7 @@ import numpy as np
 from crosslign.corpora.characters import CharacterTable
 from crosslign.corpora.filters import FILTERS, Column, Mask, PairRule, Setting
 from crosslign.corpora.filters._columns import NUMERAL
+from crosslign.options import Share
 
 
 def _digit(character: str) -> str | None:
@@ -32,7 +33,7 @@ class NonZeroNumerals(PairRule):
         threshold: least similarity, 0 to 1; two sides without digits have 1.
     """
 
-    def __init__(self, setting: Setting, *, threshold: float = 0.5) -> None:
+    def __init__(self, setting: Setting, *, threshold: Share = 0.5) -> None:
         super().__init__(setting)
         self.threshold = threshold
 

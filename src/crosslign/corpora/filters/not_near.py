@@ -12,6 +12,7 @@ from crosslign.corpora.filters import FILTERS, Filter, Mask, Setting, Sides
 from crosslign.corpora.near_duplicates import NearByLanguage, NearIndex
 from crosslign.errors import InputError
 from crosslign.files import read_rows
+from crosslign.options import Ids, Share
 
 
 @FILTERS.register(version=1)
@@ -33,7 +34,7 @@ class NotNear(Filter):
     needs_survey = True
     remembers = True
 
-    def __init__(self, setting: Setting, *, corpora: Sequence[str], threshold: float = 0.8) -> None:
+    def __init__(self, setting: Setting, *, corpora: Ids, threshold: Share = 0.8) -> None:
         super().__init__(setting)
         self._indexes = NearByLanguage(threshold)
         self._leaked: set[str] = set()

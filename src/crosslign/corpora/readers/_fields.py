@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -16,6 +16,8 @@ from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
 from crosslign.registry import nearest
 
+Field = Literal["text", "a_text", "b_text", "score", "label", "group", "lang"]
+Kind = Literal["mono", "bitext", "labelled"]
 KINDS = {
     "mono": ("text", "lang"),
     "bitext": ("a_text", "b_text", "score", "lang"),

@@ -8,12 +8,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Annotated
 
 from crosslign.corpora.ahead import ahead
 from crosslign.corpora.archives import damage_named, member_names, open_member, open_stream
 from crosslign.corpora.unpacking import PACKED, unpacked
 from crosslign.errors import InputError
+from crosslign.options import Len, MinLen, Texts
 from crosslign.registry import nearest
 
 ARCHIVES = (".zip", ".whl", ".tar", ".tar.gz", ".tgz", ".tar.bz2", ".tbz2", ".tar.xz", ".txz", ".tar.zst")
@@ -21,7 +22,8 @@ ANY = "*"
 BESIDE = re.compile(r"(?:^|/)(?:__MACOSX/|\._)")
 """Resource forks, which macOS packs into its archives under the name of each file."""
 
-Members = str | Sequence[str] | Mapping[str, str]
+OneOrTwo = str | Annotated[Sequence[str], Len(1, 2)]
+Members = str | Texts | Annotated[Mapping[str, str], MinLen(1)]
 """A member's name, several names, or names by language (`*` for all others); `{lang}` in it stands for the language."""
 
 

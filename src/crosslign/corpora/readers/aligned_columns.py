@@ -13,16 +13,17 @@ from crosslign.corpora.readers._lines import check_text, read_lines
 from crosslign.corpora.readers._parts import Members, TextFile, parts_of
 from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
+from crosslign.options import Character
 from crosslign.registry import nearest
 
 
-@READERS.register(version=1)
+@READERS.register(version=1, gives="multiway")
 def read(
     files: Mapping[str, Path],
     corpus: str,
     langs: Sequence[str],
     *,
-    delimiter: str = "\t",
+    delimiter: Character = "\t",
     codes: Mapping[str, str] | None = None,
     member: Members | None = None,
     skip_empty: bool = False,

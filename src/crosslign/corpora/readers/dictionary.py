@@ -17,7 +17,7 @@ from crosslign.errors import InputError
 PAIR_NAME = re.compile(r"(?:^|[^a-z])([a-z]{2,3})-([a-z]{2,3})\.")
 
 
-@READERS.register(version=1)
+@READERS.register(version=1, gives="bitext", languages=2)
 def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, skip_broken: bool = False) -> Iterator[pa.Table]:
     """Yield `bitext` rows, one word a side; a word with several translations has several rows.
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import pyarrow as pa
 
 from crosslign.corpora import READERS
-from crosslign.corpora.readers._fields import Form, read_fields
+from crosslign.corpora.readers._fields import Field, Form, Kind, read_fields
 from crosslign.corpora.readers._json import plain, records, value
-from crosslign.corpora.readers._parts import Members, TextFile, parts_of
+from crosslign.corpora.readers._parts import Members, OneOrTwo, TextFile, parts_of
+from crosslign.options import MinLen
 
 
 @READERS.register(version=1)
@@ -19,10 +21,10 @@ def read(
     corpus: str,
     langs: Sequence[str],
     *,
-    columns: Mapping[str, str],
-    kind: str = "labelled",
+    columns: Annotated[Mapping[str, Field], MinLen(1)],
+    kind: Kind = "labelled",
     labels: Mapping[str, float] | None = None,
-    file_langs: Mapping[str, Sequence[str]] | None = None,
+    file_langs: Mapping[str, OneOrTwo] | None = None,
     member: Members | None = None,
     skip: Mapping[str, Sequence[str]] | None = None,
     skip_empty: bool = False,

@@ -20,7 +20,7 @@ KEYS = (
 )
 
 
-@READERS.register(version=2)
+@READERS.register(version=2, gives="bitext")
 def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str]) -> Iterator[pa.Table]:
     """Yield `bitext` rows: the mention with its sentence, and the description of its entity.
 

@@ -17,7 +17,7 @@ from crosslign.corpora.readers._tables import ROWS, line_ids, table_of
 from crosslign.errors import InputError
 
 
-@READERS.register(version=1)
+@READERS.register(version=1, gives="bitext", languages=2)
 def read(
     files: Mapping[str, Path],
     corpus: str,

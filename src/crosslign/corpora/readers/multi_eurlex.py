@@ -14,7 +14,7 @@ from crosslign.corpora.readers._tables import tables
 COLUMNS = ("id", "a_lang", "a_text", "label", "group")
 
 
-@READERS.register(version=2)
+@READERS.register(version=2, gives="labelled")
 def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, split: str = "train") -> Iterator[pa.Table]:
     """Yield `labelled` rows: the text of a law in one language, and its classes of level 1; a law's texts share its group.
 

@@ -15,7 +15,7 @@ from crosslign.corpora.readers._tables import tables
 COLUMNS = ("id", "a_lang", "a_text", "b_lang", "b_text", "label", "group")
 
 
-@READERS.register(version=2)
+@READERS.register(version=2, gives="labelled")
 def read(
     files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, split: str = "train", questions: Mapping[str, str] | None = None
 ) -> Iterator[pa.Table]:

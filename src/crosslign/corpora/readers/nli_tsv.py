@@ -16,7 +16,7 @@ LABELS = {"entailed": 0.0, "contradicting": 2.0}
 """Class numbers of XNLI: entailment 0, neutral 1 (not written), contradiction 2."""
 
 
-@READERS.register(version=1)
+@READERS.register(version=1, gives="labelled")
 def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str]) -> Iterator[pa.Table]:
     """Yield `labelled` rows, two a triplet and language: premise with its entailed and with its contradicting sentence.
 

@@ -20,7 +20,7 @@ CODES = frozenset({"bpt", "ept", "it", "ph", "ut"})
 """Elements that hold codes of the format that a segment was taken from, no text (TMX 1.4b)."""
 
 
-@READERS.register(version=1)
+@READERS.register(version=1, languages=2)
 def read(
     files: Mapping[str, Path],
     corpus: str,

@@ -25,7 +25,7 @@ from crosslign.registry import nearest
 COLUMNS = ("original premise", "original hypothesis", "translated premise", "translated hypothesis", "label")
 
 
-@READERS.register(version=1)
+@READERS.register(version=1, gives="labelled")
 def read(
     files: Mapping[str, Path],
     corpus: str,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 
@@ -15,18 +15,19 @@ from crosslign.corpora.readers._parts import Members, TextFile, parts_of
 from crosslign.corpora.readers._quoted import quoted_records
 from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
+from crosslign.options import Len
 
 LABELS = (0.0, 2.0)
 """Class numbers of XNLI of the two rows that a triplet becomes: entailment, contradiction."""
 
 
-@READERS.register(version=1)
+@READERS.register(version=1, gives="labelled")
 def read(
     files: Mapping[str, Path],
     corpus: str,
     langs: Sequence[str],
     *,
-    columns: Sequence[str] = ("sent0", "sent1", "hard_neg"),
+    columns: Annotated[Sequence[str], Len(3, 3)] = ("sent0", "sent1", "hard_neg"),
     member: Members | None = None,
     skip_empty: bool = False,
     skip_broken: bool = False,

@@ -6,16 +6,18 @@ import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Annotated
 
 import pyarrow as pa
 
 from crosslign.corpora import READERS
-from crosslign.corpora.readers._fields import Form, read_fields
+from crosslign.corpora.readers._fields import Field, Form, Kind, read_fields
 from crosslign.corpora.readers._left_out import BROKEN, leave_out
 from crosslign.corpora.readers._lines import read_lines
-from crosslign.corpora.readers._parts import Members, TextFile, parts_of
+from crosslign.corpora.readers._parts import Members, OneOrTwo, TextFile, parts_of
 from crosslign.corpora.readers._quoted import quoted_records
 from crosslign.errors import InputError
+from crosslign.options import Character, MinLen
 from crosslign.registry import nearest
 
 
@@ -34,14 +36,14 @@ def read(
     corpus: str,
     langs: Sequence[str],
     *,
-    columns: Mapping[str | int, str],
-    kind: str = "bitext",
-    delimiter: str = "\t",
+    columns: Annotated[Mapping[str | int, Field], MinLen(1)],
+    kind: Kind = "bitext",
+    delimiter: Character = "\t",
     quoting: bool = False,
     header: bool = False,
     ragged: bool = False,
     labels: Mapping[str, float] | None = None,
-    file_langs: Mapping[str, Sequence[str]] | None = None,
+    file_langs: Mapping[str, OneOrTwo] | None = None,
     member: Members | None = None,
     skip: Mapping[str, Sequence[str]] | None = None,
     skip_empty: bool = False,

@@ -17,6 +17,7 @@ from crosslign.corpora.readers._xml import Handler, items
 from crosslign.corpora.workers import Workers
 from crosslign.errors import InputError
 from crosslign.files.rows import SCHEMAS, pieces
+from crosslign.options import Positive
 
 ARTICLES = "0"
 """Name space of articles."""
@@ -30,8 +31,8 @@ LEFTOVERS = ("|", "!", "{", "}", "__")
 """What a line begins with that markup left behind which could not be parsed."""
 
 
-@READERS.register(version=2)
-def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, min_words: int = 1, threads: int = 1) -> Iterator[pa.Table]:
+@READERS.register(version=2, gives="mono")
+def read(files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, min_words: Positive = 1, threads: int = 1) -> Iterator[pa.Table]:
     """Yield `mono` rows: the sentences of articles, without redirects, headings, lists, tables, notes and captions.
 
     Args:

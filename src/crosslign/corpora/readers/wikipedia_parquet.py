@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Annotated
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,14 +13,20 @@ from crosslign.corpora import READERS
 from crosslign.corpora.readers._prose import sentences
 from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
+from crosslign.options import Len, Positive
 
 ARTICLES = 256
 """Articles that are in memory at a time."""
 
 
-@READERS.register(version=2)
+@READERS.register(version=2, gives="mono")
 def read(
-    files: Mapping[str, Path], corpus: str, langs: Sequence[str], *, min_words: int = 1, columns: Sequence[str] = ("id", "text")
+    files: Mapping[str, Path],
+    corpus: str,
+    langs: Sequence[str],
+    *,
+    min_words: Positive = 1,
+    columns: Annotated[Sequence[str], Len(2, 2)] = ("id", "text"),
 ) -> Iterator[pa.Table]:
     """Yield `mono` rows, sentence after sentence of article after article.
 

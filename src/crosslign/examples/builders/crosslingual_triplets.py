@@ -16,15 +16,16 @@ from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
 from crosslign.examples.sentences import Aligned, aligned_pairs
 from crosslign.examples.shapes import row_lists, shaped
+from crosslign.options import Natural
 
 
-@BUILDERS.register(version=1)
+@BUILDERS.register(version=1, shape="triplets", reads="labelled")
 def build(
     material: Material,
     *,
     anchor_language: Literal["enumerate", "random"] = "enumerate",
-    entailment: int = 0,
-    contradiction: int = 2,
+    entailment: Natural = 0,
+    contradiction: Natural = 2,
     legacy_strip_commas: bool = False,
 ) -> Iterator[pa.Table]:
     """Yield n of the `triplets` for each entailed row, n the number of languages that have it.

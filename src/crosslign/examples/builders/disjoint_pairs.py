@@ -13,7 +13,7 @@ from crosslign.examples import BUILDERS, Material
 from crosslign.examples.shapes import shape_of, shaped
 
 
-@BUILDERS.register(version=1)
+@BUILDERS.register(version=1, shape="pairs")
 def build(material: Material) -> Iterator[pa.Table]:
     """Yield the `pairs` that the members of each group make when they are drawn two by two.
 

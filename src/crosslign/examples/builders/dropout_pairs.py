@@ -11,7 +11,7 @@ from crosslign.examples.sentences import sentences
 from crosslign.examples.shapes import row_lists, shaped
 
 
-@BUILDERS.register(version=1)
+@BUILDERS.register(version=1, shape="pairs")
 def build(material: Material) -> Iterator[pa.Table]:
     """Yield `pairs` without second sides, one a sentence of `langs`, in source order; corpora may be of any kind."""
     for rows in sentences(list(material.corpora.values()), material.langs, material.name):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -16,14 +16,17 @@ from crosslign.examples import BUILDERS, Material
 from crosslign.examples.rows import Rows, cut, gathered
 from crosslign.examples.sentences import LABELLED, aligned_pairs, originals_of, usable
 from crosslign.examples.shapes import checked, parts_of, shaped
+from crosslign.options import Langs, Schema, ViewKind
 
 COPY = ("id", "of", "kind", "a_lang", "a_text", "b_lang", "b_text")
 AT_ONCE = 8_192
 """Rows that are given their copies together."""
 
 
-@BUILDERS.register(version=1)
-def build(material: Material, *, supervised: Sequence[str] = (), shared: Sequence[str] = ("code_switch",)) -> Iterator[pa.Table]:
+@BUILDERS.register(version=1, shape="labelled", reads="labelled")
+def build(
+    material: Material, *, supervised: Langs = (), shared: Annotated[Sequence[ViewKind], Schema(uniqueItems=True)] = ("code_switch",)
+) -> Iterator[pa.Table]:
     """Yield `labelled` examples: the rows of labelled corpora, each with its copies in the views, in source order.
 
     Cross-lingual transfer of SCL is `langs: [en]` with views of English rows; translate-train is all languages. There,

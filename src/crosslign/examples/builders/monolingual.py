@@ -16,12 +16,13 @@ from crosslign.examples.draws import shares
 from crosslign.examples.rows import gathered
 from crosslign.examples.sentences import sentences
 from crosslign.examples.shapes import row_lists, shaped
+from crosslign.options import Positive, Share
 
 NUMBER = "number"
 
 
-@BUILDERS.register(version=1)
-def build(material: Material, *, exponent: float = 0.3, rows: int | None = None) -> Iterator[pa.Table]:
+@BUILDERS.register(version=1, shape="pairs")
+def build(material: Material, *, exponent: Share = 0.3, rows: Positive | None = None) -> Iterator[pa.Table]:
     """Yield `pairs` without second sides, shuffled by the seed; of a language with n sentences a share p ∝ n^exponent.
 
     A language gets sentences drawn without replacement, and where its share asks for more than it has, all of them as often

@@ -17,17 +17,18 @@ from crosslign.examples.draws import bounded, drawable
 from crosslign.examples.rows import SHELF, cut
 from crosslign.examples.sentences import Aligned, aligned_pairs
 from crosslign.examples.shapes import lists, shaped
+from crosslign.options import AtLeastTwo, Natural, Positive
 
 
-@BUILDERS.register(version=1)
+@BUILDERS.register(version=1, shape="groups", reads="labelled")
 def build(
     material: Material,
     *,
-    size: int | None = None,
+    size: AtLeastTwo | None = None,
     per: Literal["row", "premise", "unique_sentences"] = "row",
-    max_groups: int | None = None,
+    max_groups: Positive | None = None,
     hard_negatives: bool = True,
-    contradiction: int = 2,
+    contradiction: Natural = 2,
 ) -> Iterator[pa.Table]:
     """Yield `groups` of a premise in `size` languages, drawn where it has more.
 

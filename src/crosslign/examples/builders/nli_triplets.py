@@ -17,12 +17,13 @@ from crosslign.examples import BUILDERS, Material
 from crosslign.examples.rows import Rows, gathered
 from crosslign.examples.sentences import LABELLED, class_numbers
 from crosslign.examples.shapes import checked, parts_of, row_lists, shaped
+from crosslign.options import Natural
 
 Numbered = NDArray[np.int64]
 
 
-@BUILDERS.register(version=1)
-def build(material: Material, *, entailment: int = 0, contradiction: int = 2) -> Iterator[pa.Table]:
+@BUILDERS.register(version=1, shape="triplets", reads="labelled")
+def build(material: Material, *, entailment: Natural = 0, contradiction: Natural = 2) -> Iterator[pa.Table]:
     """Yield one of the `triplets` for each entailed row whose premise has a contradicting row in the same language.
 
     Where it has several, one of the entailed row's own group is taken, so that triplets which were read as such come back;

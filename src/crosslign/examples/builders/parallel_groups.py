@@ -16,10 +16,11 @@ from crosslign.examples.draws import bounded, drawable
 from crosslign.examples.rows import in_steps
 from crosslign.examples.sentences import groups_of
 from crosslign.examples.shapes import lists, shaped
+from crosslign.options import AtLeastTwo, Positive
 
 
-@BUILDERS.register(version=1)
-def build(material: Material, *, size: int | None = None, max_groups: int | None = None) -> Iterator[pa.Table]:
+@BUILDERS.register(version=1, shape="groups")
+def build(material: Material, *, size: AtLeastTwo | None = None, max_groups: Positive | None = None) -> Iterator[pa.Table]:
     """Yield `groups` of `size` sentences in as many languages, in source order.
 
     Where a group has more languages, `size` of them are drawn; where a language has several versions, one is drawn.

@@ -20,20 +20,21 @@ from crosslign.examples.rows import in_steps
 from crosslign.examples.sentences import groups_of
 from crosslign.examples.shapes import checked, lists, row_lists, shaped
 from crosslign.languages import pair_of
+from crosslign.options import LangPairs, Positive, Share
 
 BITEXT = ("id", "a_lang", "a_text", "b_lang", "b_text")
 SIDES = ("a_id", "a_lang", "a_text", "b_id", "b_lang", "b_text")
 TEXTS = ("a_text", "a_lang", "b_text", "b_lang")
 
 
-@BUILDERS.register(version=1)
+@BUILDERS.register(version=1, shape="pairs")
 def build(
     material: Material,
     *,
-    pairs: Sequence[str] = (),
-    per_group: int = 1,
-    max_per_pair: int | None = None,
-    exponent: float | None = None,
+    pairs: LangPairs = (),
+    per_group: Positive = 1,
+    max_per_pair: Positive | None = None,
+    exponent: Share | None = None,
     orientation: Literal["random", "as_is"] = "random",
 ) -> Iterator[pa.Table]:
     """Yield `pairs` of translations.

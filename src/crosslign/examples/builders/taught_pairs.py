@@ -10,14 +10,15 @@ import pyarrow.compute as pc
 from crosslign.errors import InputError
 from crosslign.examples import BUILDERS, Material
 from crosslign.examples.shapes import shape_of, shaped
+from crosslign.options import Lang
 
 AT_ONCE = 1_024
 """Rows whose vectors are computed together."""
 COLUMNS = ("rows", "a_text", "a_lang", "b_text", "b_lang")
 
 
-@BUILDERS.register(version=1)
-def build(material: Material, *, pivot: str = "en") -> Iterator[pa.Table]:
+@BUILDERS.register(version=1, shape="labelled")
+def build(material: Material, *, pivot: Lang = "en") -> Iterator[pa.Table]:
     """Yield `labelled` examples: the pairs in `of`, each with the teacher's vector of its sentence in `pivot` as label.
 
     With the mean squared error both sides learn this vector, so that a translation comes to lie where the teacher puts the sentence.

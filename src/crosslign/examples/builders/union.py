@@ -16,13 +16,14 @@ from crosslign.examples import BUILDERS, Material
 from crosslign.examples.rows import gathered
 from crosslign.examples.shapes import shape_of, shaped
 from crosslign.files.rows import SCHEMAS
+from crosslign.options import Positive
 
 TEXTS = ("a_text", "a_lang", "b_text", "b_lang")
 
 
 @BUILDERS.register(version=1)
 def build(
-    material: Material, *, drop_hard_negatives: bool = False, repeat: Mapping[str, int] | None = None, unique: bool = False
+    material: Material, *, drop_hard_negatives: bool = False, repeat: Mapping[str, Positive] | None = None, unique: bool = False
 ) -> Iterator[pa.Table]:
     """Yield the rows of the training sets in `of`, shuffled by the seed.
 

@@ -19,12 +19,13 @@ from crosslign.examples.rows import in_steps
 from crosslign.examples.sentences import Groups, groups_of
 from crosslign.examples.shapes import shaped
 from crosslign.files.rows import SCHEMAS
+from crosslign.options import Lang, Positive, Share
 
 Versions = dict[str, list[int]]
 
 
-@BUILDERS.register(version=1)
-def build(material: Material, *, anchor: str = "en", negatives: float = 0.5, views: int = 1) -> Iterator[pa.Table]:
+@BUILDERS.register(version=1, shape="labelled")
+def build(material: Material, *, anchor: Lang = "en", negatives: Share = 0.5, views: Positive = 1) -> Iterator[pa.Table]:
     """Yield `labelled` examples: two sentences of the anchor language, label 1 where they are versions of one group.
 
     Of every group with two versions in the anchor language, two are drawn. With probability `negatives` the second one is

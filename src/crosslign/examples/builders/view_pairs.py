@@ -15,7 +15,7 @@ from crosslign.examples.sentences import SENTENCE, originals_of, usable
 from crosslign.examples.shapes import checked, parts_of, row_lists, shaped
 
 
-@BUILDERS.register(version=1)
+@BUILDERS.register(version=1, shape="pairs")
 def build(material: Material) -> Iterator[pa.Table]:
     """Yield `pairs` of an original sentence and its copy in a view, in the order of the view's rows.
 

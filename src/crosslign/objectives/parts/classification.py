@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import torch
 from torch import Tensor, nn
 
 from crosslign.encoders.model import Model
 from crosslign.objectives import PARTS
 from crosslign.objectives.contract import Part, one_of, unit, widened
+from crosslign.options import Ge, Lt, Positive
 
-HEADS = ("roberta", "mlp", "linear")
-FEATURES = ("vector", "concat")
+Head = Literal["roberta", "mlp", "linear"]
+Features = Literal["vector", "concat"]
 
 
 @PARTS.register(version=1)
@@ -35,16 +38,16 @@ class Classification(Part):
 
     def __init__(
         self,
-        labels: int,
-        head: str = "roberta",
-        features: str = "vector",
-        hidden: int = 256,
-        dropout: float = 0.1,
+        labels: Positive,
+        head: Head = "roberta",
+        features: Features = "vector",
+        hidden: Positive = 256,
+        dropout: Annotated[float, Ge(0), Lt(1)] = 0.1,
         normalise: bool = True,
     ) -> None:
         super().__init__()
         self.labels, self.hidden, self.dropout, self.normalise = labels, hidden, dropout, normalise
-        self.head, self.features = one_of("head", head, HEADS), one_of("features", features, FEATURES)
+        self.head, self.features = one_of("head", head, Head), one_of("features", features, Features)
 
     def attach(self, model: Model, seed: int) -> None:
         """Build the layers for the model's vectors."""

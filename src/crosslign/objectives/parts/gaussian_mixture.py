@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 from math import log, pi
-from typing import Final
+from typing import Annotated, Final, Literal
 
 import numpy as np
 import torch
@@ -16,8 +16,9 @@ from crosslign.errors import InputError
 from crosslign.objectives import PARTS
 from crosslign.objectives.contract import one_of, widened
 from crosslign.objectives.rank_classifier import RankClassifier
+from crosslign.options import AboveZero, AtLeastTwo, Ge, Lt, MinLen
 
-GMM_INIT = ("cosine", "random")
+GmmInit = Literal["cosine", "random"]
 TARGET_COSINES: Final = (0.9, 0.6, 0.35, 0.1)
 """Cosines that the ranks stand for at the start, unless others are given."""
 
@@ -69,16 +70,16 @@ class GaussianMixture(RankClassifier):
 
     def __init__(
         self,
-        ranks: int = 4,
-        gmm_init: str = "cosine",
-        target_cosines: Sequence[float] = TARGET_COSINES,
+        ranks: AtLeastTwo = 4,
+        gmm_init: GmmInit = "cosine",
+        target_cosines: Annotated[Sequence[Annotated[float, Ge(-1), Lt(1)]], MinLen(2)] = TARGET_COSINES,
         tempered: bool = False,
         squared_prior: bool = False,
-        variances: tuple[float, float] | None = (1e-6, 1.0),
+        variances: tuple[AboveZero, AboveZero] | None = (1e-6, 1.0),
         frozen: bool = False,
     ) -> None:
         super().__init__(ranks, frozen)
-        self.gmm_init = one_of("gmm_init", gmm_init, GMM_INIT)
+        self.gmm_init = one_of("gmm_init", gmm_init, GmmInit)
         self.target_cosines = falling(target_cosines)
         self.tempered, self.squared_prior, self.variances = tempered, squared_prior, variances
 

@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from crosslign.encoders.model import Model
 from crosslign.objectives import PARTS
 from crosslign.objectives.contract import Part
+from crosslign.options import AboveZero
 
 
 @PARTS.register(version=1)
@@ -20,7 +21,7 @@ class LogitScale(Part):
 
     scale: nn.Parameter
 
-    def __init__(self, initial: float = 100.0) -> None:
+    def __init__(self, initial: AboveZero = 100.0) -> None:
         super().__init__()
         self.initial = float(initial)  # YAML says 100, and a whole number has no gradient
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Annotated, Literal
 
 import torch
 from torch import Tensor, nn
@@ -13,8 +14,11 @@ from crosslign.errors import InputError
 from crosslign.languages import normalise
 from crosslign.objectives import PARTS
 from crosslign.objectives.contract import Part, one_of
+from crosslign.options import Positive, Schema, Share
 
-QUEUE_INIT = ("masked_empty", "random")
+QueueName = Annotated[str, Schema(part=["momentum_queue"])]
+QueueInit = Literal["masked_empty", "random"]
+Store = Literal["float32", "float16"]
 STORES = {"float32": torch.float32, "float16": torch.float16}
 
 
@@ -46,17 +50,17 @@ class MomentumQueue(Part):
 
     def __init__(
         self,
-        size: int,
-        momentum: float = 0.999,
-        queue_init: str = "masked_empty",
+        size: Positive,
+        momentum: Share = 0.999,
+        queue_init: QueueInit = "masked_empty",
         key_dropout: bool = True,
         langs: Sequence[str] | None = None,
-        store: str = "float32",
+        store: Store = "float32",
     ) -> None:
         super().__init__()
         self.size, self.momentum, self.key_dropout = size, momentum, key_dropout
-        self.queue_init = one_of("queue_init", queue_init, QUEUE_INIT)
-        self.store = STORES[one_of("store", store, list(STORES))]
+        self.queue_init = one_of("queue_init", queue_init, QueueInit)
+        self.store = STORES[one_of("store", store, Store)]
         self.langs = [normalise(lang) for lang in langs] if langs else None
         self._model: tuple[Model, ...] = ()  # a tuple, so that the model is no sub-module of the part
         self._staged: list[tuple[str, Tensor, Tensor]] = []

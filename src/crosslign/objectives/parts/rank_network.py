@@ -12,6 +12,7 @@ from crosslign.encoders.model import Model
 from crosslign.objectives import PARTS
 from crosslign.objectives.contract import widened
 from crosslign.objectives.rank_classifier import RankClassifier
+from crosslign.options import AtLeastTwo, Positive
 
 HELD: Final = 1 << 24
 """Numbers of the hidden layer that are held at a time."""
@@ -33,7 +34,7 @@ class RankNetwork(RankClassifier):
     first: nn.Linear
     last: nn.Linear
 
-    def __init__(self, ranks: int = 4, frozen: bool = False, hidden: int | None = None) -> None:
+    def __init__(self, ranks: AtLeastTwo = 4, frozen: bool = False, hidden: Positive | None = None) -> None:
         super().__init__(ranks, frozen)
         self.hidden = hidden
 

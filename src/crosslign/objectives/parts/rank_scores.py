@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Literal
+
 import torch
 from torch import Tensor
 
 from crosslign.encoders.model import Model
 from crosslign.objectives import PARTS
 from crosslign.objectives.contract import Part, one_of
+from crosslign.options import AtLeastTwo, Schema, Share
 
-S_INIT = ("measured", "linear", "printed")
+ScoresName = Annotated[str, Schema(part=["rank_scores"])]
+Start = Literal["measured", "linear", "printed"]
 
 
 @PARTS.register(version=1)
@@ -34,9 +38,9 @@ class RankScores(Part):
     sums: Tensor
     counts: Tensor
 
-    def __init__(self, ranks: int = 4, s_init: str = "measured", epsilon: float = 0.999) -> None:
+    def __init__(self, ranks: AtLeastTwo = 4, s_init: Start = "measured", epsilon: Share = 0.999) -> None:
         super().__init__()
-        self.ranks, self.s_init, self.epsilon = ranks, one_of("s_init", s_init, S_INIT), epsilon
+        self.ranks, self.s_init, self.epsilon = ranks, one_of("s_init", s_init, Start), epsilon
         self._updates: tuple[Tensor, Tensor] | None = None
         self._measures: tuple[Tensor, Tensor] | None = None
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Annotated, Literal
 
 from torch import Generator, Tensor
 
@@ -10,10 +11,11 @@ from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, one_of, part_of, unit, widened
 from crosslign.objectives.parts.classification import Classification
-from crosslign.objectives.views import Compared, Views
+from crosslign.objectives.views import Compared, Encode, OverViews, ViewKinds, Views
+from crosslign.options import Layer, Pooling, Schema
 
-SIMILARITIES = ("cosine", "mse", "kl", "symmetric_kl")
-DISTRIBUTIONS = ("classes", "embedding")
+Similarity = Literal["cosine", "mse", "kl", "symmetric_kl"]
+Distributions = Literal["classes", "embedding"]
 
 
 def divergence(p: Tensor, q: Tensor) -> Tensor:
@@ -21,7 +23,16 @@ def divergence(p: Tensor, q: Tensor) -> Tensor:
     return (p.exp() * (p - q)).sum(1)
 
 
-@OBJECTIVES.register(version=1)
+@OBJECTIVES.register(
+    version=1,
+    rules={  # KL between class posteriors needs a part that has classes
+        "anyOf": [
+            {"required": ["part"]},
+            {"required": ["similarity"], "properties": {"similarity": {"enum": ["cosine", "mse"]}}},
+            {"required": ["distributions"], "properties": {"distributions": {"const": "embedding"}}},
+        ]
+    },
+)
 class Alignment:
     """MVA: `L_i = −sim(φ(x_i), φ(x̂_i))`, mean over i, mean or sum over the views.
 
@@ -49,17 +60,17 @@ class Alignment:
 
     def __init__(
         self,
-        similarity: str = "kl",
-        part: str | None = None,
-        distributions: str = "classes",
-        encode: str = "pair",
-        kinds: Sequence[str] | None = None,
-        pooling: str | None = None,
-        layer: int | None = None,
-        over_views: str = "mean",
+        similarity: Similarity = "kl",
+        part: Annotated[str, Schema(part=["classification"])] | None = None,
+        distributions: Distributions = "classes",
+        encode: Encode = "pair",
+        kinds: ViewKinds | None = None,
+        pooling: Pooling | None = None,
+        layer: Layer | None = None,
+        over_views: OverViews = "mean",
     ) -> None:
-        self.similarity = one_of("similarity", similarity, SIMILARITIES)
-        self.distributions = one_of("distributions", distributions, DISTRIBUTIONS)
+        self.similarity = one_of("similarity", similarity, Similarity)
+        self.distributions = one_of("distributions", distributions, Distributions)
         self.part = part
         if "kl" in self.similarity and self.distributions == "classes" and not part:
             raise InputError(

@@ -10,6 +10,7 @@ from torch import Generator, Tensor
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, both_sides, labels_of, mean_of, supervised, unit, widened
+from crosslign.options import Layer, Pooling
 
 
 @OBJECTIVES.register(version=1)
@@ -30,7 +31,7 @@ class CosineRegression:
 
     shape: Shape = "labelled"
 
-    def __init__(self, low: float = 0.0, high: float = 1.0, pooling: str | None = None, layer: int | None = None) -> None:
+    def __init__(self, low: float = 0.0, high: float = 1.0, pooling: Pooling | None = None, layer: Layer | None = None) -> None:
         if not low < high:
             raise InputError("low must be below high", where="cosine_regression", why=f"low: {low}, high: {high}")
         self.low, self.high, self.pooling, self.layer = low, high, pooling, layer

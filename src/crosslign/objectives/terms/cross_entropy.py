@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
 
 import torch
 from torch import Generator, Tensor
@@ -29,9 +30,10 @@ from crosslign.objectives.contract import (
     text_codes,
 )
 from crosslign.objectives.parts.classification import Classification
-from crosslign.objectives.views import ENCODE, row_input
+from crosslign.objectives.views import Encode, row_input
+from crosslign.options import Layer, Pooling, Schema, Share
 
-FORMS = ("single_label", "multiple_choice", "multi_label")
+Form = Literal["single_label", "multiple_choice", "multi_label"]
 
 
 @OBJECTIVES.register(version=1)
@@ -62,15 +64,15 @@ class CrossEntropy:
 
     def __init__(
         self,
-        part: str,
-        form: str = "single_label",
-        encode: str = "pair",
-        label_smoothing: float = 0.0,
-        pooling: str | None = None,
-        layer: int | None = None,
+        part: Annotated[str, Schema(part=["classification"])],
+        form: Form = "single_label",
+        encode: Encode = "pair",
+        label_smoothing: Share = 0.0,
+        pooling: Pooling | None = None,
+        layer: Layer | None = None,
     ) -> None:
         self.part, self.label_smoothing, self.pooling, self.layer = part, label_smoothing, pooling, layer
-        self.form, self.encode = one_of("form", form, FORMS), one_of("encode", encode, ENCODE)
+        self.form, self.encode = one_of("form", form, Form), one_of("encode", encode, Encode)
         self.whole_groups = form == "multiple_choice"
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
 import torch
 from torch import Generator, Tensor
@@ -23,6 +24,7 @@ from crosslign.objectives.contract import (
     text_codes,
 )
 from crosslign.objectives.parts.logit_scale import LogitScale
+from crosslign.options import Layer, Pooling, Schema
 
 
 @OBJECTIVES.register(version=1)
@@ -43,7 +45,13 @@ class DualEncoder:
 
     shape: Shape = "pairs"
 
-    def __init__(self, scale: str, mask_same_text: bool = False, pooling: str | None = None, layer: int | None = None) -> None:
+    def __init__(
+        self,
+        scale: Annotated[str, Schema(part=["logit_scale"])],
+        mask_same_text: bool = False,
+        pooling: Pooling | None = None,
+        layer: Layer | None = None,
+    ) -> None:
         self.scale, self.mask_same_text, self.pooling, self.layer = scale, mask_same_text, pooling, layer
 
     def inputs(self, batch: Batch, draw: Generator) -> dict[str, Input]:

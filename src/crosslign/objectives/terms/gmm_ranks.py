@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Literal
 
 import torch
 from torch import Generator, Tensor
@@ -11,13 +12,14 @@ from torch import Generator, Tensor
 from crosslign.errors import InputError
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, both_sides, mean_of, one_of, part_of, unit
-from crosslign.objectives.parts.momentum_queue import MomentumQueue
-from crosslign.objectives.parts.rank_scores import RankScores
-from crosslign.objectives.rank_classifier import RankClassifier
+from crosslign.objectives.parts.momentum_queue import MomentumQueue, QueueName
+from crosslign.objectives.parts.rank_scores import RankScores, ScoresName
+from crosslign.objectives.rank_classifier import ClassifierName, RankClassifier
 from crosslign.objectives.ranking import Candidates, scores_of
+from crosslign.options import Layer, Natural, Pooling, Share
 
-LABELS = ("interpolation", "encoder")
-BINNINGS = ("ceil", "equal_width")
+Labels = Literal["interpolation", "encoder"]
+Binning = Literal["ceil", "equal_width"]
 
 
 def interpolation_ranks(shares: Tensor, ranks: int, binning: str) -> Tensor:
@@ -38,7 +40,13 @@ def smoothed_nll(log_posteriors: Tensor, labels: Tensor, smoothing: float) -> Te
     return -(1 - smoothing) * own - smoothing * log_posteriors.mean(-1)
 
 
-@OBJECTIVES.register(version=1)
+@OBJECTIVES.register(
+    version=1,
+    rules={
+        "if": {"required": ["labels"], "properties": {"labels": {"const": "encoder"}}},
+        "then": {"required": ["queue", "scores"]},
+    },
+)
 class GMMRanks:
     """Trains the classifier of semantic ranks; no gradient reaches the encoder.
 
@@ -72,21 +80,21 @@ class GMMRanks:
 
     def __init__(
         self,
-        classifier: str,
-        labels: str = "interpolation",
-        scores: str | None = None,
-        queue: str | None = None,
-        interpolations: int = 4,
-        binning: str = "ceil",
+        classifier: ClassifierName,
+        labels: Labels = "interpolation",
+        scores: ScoresName | None = None,
+        queue: QueueName | None = None,
+        interpolations: Natural = 4,
+        binning: Binning = "ceil",
         normalise_interpolated: bool = False,
-        label_smoothing: float = 0.0,
-        anchor_parallel: float = 0.1,
+        label_smoothing: Share = 0.0,
+        anchor_parallel: Share = 0.1,
         self_positive: bool = False,
-        pooling: str | None = None,
-        layer: int | None = None,
+        pooling: Pooling | None = None,
+        layer: Layer | None = None,
     ) -> None:
         self.classifier, self.scores, self.queue, self.pooling, self.layer = classifier, scores, queue, pooling, layer
-        self.labels, self.binning = one_of("labels", labels, LABELS), one_of("binning", binning, BINNINGS)
+        self.labels, self.binning = one_of("labels", labels, Labels), one_of("binning", binning, Binning)
         self.interpolations, self.label_smoothing = interpolations, label_smoothing
         self.normalise_interpolated = normalise_interpolated
         if labels == "encoder" and not (queue and scores):

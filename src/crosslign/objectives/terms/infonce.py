@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 import torch
 from torch import Generator, Tensor, nn
@@ -23,7 +23,8 @@ from crosslign.objectives.contract import (
     part_of,
     text_codes,
 )
-from crosslign.objectives.views import Views
+from crosslign.objectives.views import Encode, OverViews, ViewKinds, Views
+from crosslign.options import AboveZero, AnyPart, Layer, Pooling
 
 
 @OBJECTIVES.register(version=1)
@@ -57,15 +58,15 @@ class InfoNCE:
 
     def __init__(
         self,
-        temperature: float = 0.05,
+        temperature: AboveZero = 0.05,
         hard_negative_weight: float = 0.0,
         mask_same_text: bool = False,
-        projection: str | None = None,
-        pooling: str | None = None,
-        layer: int | None = None,
-        over_views: str = "mean",
-        encode: str = "pair",
-        kinds: Sequence[str] | None = None,
+        projection: AnyPart | None = None,
+        pooling: Pooling | None = None,
+        layer: Layer | None = None,
+        over_views: OverViews = "mean",
+        encode: Encode = "pair",
+        kinds: ViewKinds | None = None,
     ) -> None:
         self.temperature, self.hard_negative_weight, self.mask_same_text = temperature, hard_negative_weight, mask_same_text
         self.projection, self.pooling, self.layer = projection, pooling, layer

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Annotated
 
 from torch import Generator, Tensor
 
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, both_sides, ids_of, part_of, side
 from crosslign.objectives.parts.language_model_head import LanguageModelHead
+from crosslign.options import Gt, Lt, Schema
 
 
 @OBJECTIVES.register(version=1)
@@ -29,7 +31,12 @@ class MaskedLanguageModel:
 
     shape: Shape = "pairs"
 
-    def __init__(self, head: str, share: float = 0.15, translation: bool = False) -> None:
+    def __init__(
+        self,
+        head: Annotated[str, Schema(part=["language_model_head"])],
+        share: Annotated[float, Gt(0), Lt(1)] = 0.15,
+        translation: bool = False,
+    ) -> None:
         self.head, self.share, self.translation = head, share, translation
         self._name = "masked_pair" if translation else "masked"
 

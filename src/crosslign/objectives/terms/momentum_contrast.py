@@ -10,8 +10,9 @@ from torch import Generator, Tensor
 
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import MASKED, Batch, Input, Loss, Part, Shape, both_sides, mean_of, part_of, unit
-from crosslign.objectives.parts.momentum_queue import MomentumQueue
+from crosslign.objectives.parts.momentum_queue import MomentumQueue, QueueName
 from crosslign.objectives.queue_scores import queue_logsumexp
+from crosslign.options import AboveZero, Layer, Pooling
 
 
 @OBJECTIVES.register(version=1)
@@ -40,12 +41,12 @@ class MomentumContrast:
 
     def __init__(
         self,
-        queue: str,
-        temperature: float = 0.04,
+        queue: QueueName,
+        temperature: AboveZero = 0.04,
         in_batch_keys: bool = False,
         own_side_keys: bool = False,
-        pooling: str | None = None,
-        layer: int | None = None,
+        pooling: Pooling | None = None,
+        layer: Layer | None = None,
     ) -> None:
         self.queue, self.temperature, self.pooling, self.layer = queue, temperature, pooling, layer
         self.in_batch_keys, self.own_side_keys = in_batch_keys, own_side_keys

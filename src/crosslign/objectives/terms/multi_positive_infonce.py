@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 import torch
 from torch import Generator, Tensor, nn
@@ -25,13 +26,20 @@ from crosslign.objectives.contract import (
     part_of,
     text_codes,
 )
+from crosslign.options import AboveZero, AnyPart, Layer, Pooling
 
-RESCALE = ("global", "row", "none")
-DENOMINATORS = ("all", "positives_only")
-HARD_NEGATIVES = ("all", "own")
+Rescale = Literal["global", "row", "none"]
+Denominator = Literal["all", "positives_only"]
+HardNegatives = Literal["all", "own"]
 
 
-@OBJECTIVES.register(version=1)
+@OBJECTIVES.register(
+    version=1,
+    rules={
+        "if": {"required": ["all_anchors"], "properties": {"all_anchors": {"const": True}}},
+        "then": {"properties": {"denominator": {"const": "all"}}},
+    },
+)
 class MultiPositiveInfoNCE:
     """MPCL: `L_i = −log [ Σ_{k positive of i} e^{s(i,k)} ] / [ Σ_{j ≠ i} e^{s(i,j)} ]`, mean over the anchors.
 
@@ -63,20 +71,20 @@ class MultiPositiveInfoNCE:
 
     def __init__(
         self,
-        temperature: float = 0.05,
-        rescale: str = "global",
-        denominator: str = "all",
+        temperature: AboveZero = 0.05,
+        rescale: Rescale = "global",
+        denominator: Denominator = "all",
         all_anchors: bool = False,
         mask_same_text: bool = True,
         rescale_gradient: bool = False,
-        hard_negatives: str = "all",
-        projection: str | None = None,
-        pooling: str | None = None,
-        layer: int | None = None,
+        hard_negatives: HardNegatives = "all",
+        projection: AnyPart | None = None,
+        pooling: Pooling | None = None,
+        layer: Layer | None = None,
     ) -> None:
         self.temperature, self.all_anchors, self.mask_same_text = temperature, all_anchors, mask_same_text
-        self.rescale_gradient, self.hard_negatives = rescale_gradient, one_of("hard_negatives", hard_negatives, HARD_NEGATIVES)
-        self.rescale, self.denominator = one_of("rescale", rescale, RESCALE), one_of("denominator", denominator, DENOMINATORS)
+        self.rescale_gradient, self.hard_negatives = rescale_gradient, one_of("hard_negatives", hard_negatives, HardNegatives)
+        self.rescale, self.denominator = one_of("rescale", rescale, Rescale), one_of("denominator", denominator, Denominator)
         self.projection, self.pooling, self.layer = projection, pooling, layer
         if all_anchors and denominator == "positives_only":
             raise InputError("with all_anchors every sentence is an anchor", where="denominator", why="positives_only leaves anchors out")

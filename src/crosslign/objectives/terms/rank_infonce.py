@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Literal
 
 import torch
 from torch import Generator, Tensor
 
 from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, kept_logsumexp, one_of, part_of
-from crosslign.objectives.parts.momentum_queue import MomentumQueue
-from crosslign.objectives.rank_classifier import RankClassifier
+from crosslign.objectives.parts.momentum_queue import MomentumQueue, QueueName
+from crosslign.objectives.parts.rank_scores import ScoresName
+from crosslign.objectives.rank_classifier import ClassifierName, RankClassifier
 from crosslign.objectives.ranking import Candidates, guard_rails, scores_of
+from crosslign.options import AboveZero, Layer, Pooling, Share
 
-AGGREGATES = ("sum", "mean")
-OVER = ("all", "having")
+Aggregate = Literal["sum", "mean"]
+Over = Literal["all", "having"]
 
 
 def rank_temperatures(ranks: int, lowest: float, highest: float) -> list[float]:
@@ -86,22 +89,22 @@ class RankInfoNCE:
 
     def __init__(
         self,
-        queue: str,
-        classifier: str,
-        scores: str | None = None,
-        temperature_min: float = 0.05,
-        temperature_max: float = 0.10,
-        rank_loss_aggregate: str = "sum",
-        mean_over: str = "all",
-        anchor_parallel: float = 0.1,
+        queue: QueueName,
+        classifier: ClassifierName,
+        scores: ScoresName | None = None,
+        temperature_min: AboveZero = 0.05,
+        temperature_max: AboveZero = 0.10,
+        rank_loss_aggregate: Aggregate = "sum",
+        mean_over: Over = "all",
+        anchor_parallel: Share = 0.1,
         self_positive: bool = False,
-        pooling: str | None = None,
-        layer: int | None = None,
+        pooling: Pooling | None = None,
+        layer: Layer | None = None,
     ) -> None:
         self.queue, self.classifier, self.scores = queue, classifier, scores
         self.temperatures = (temperature_min, temperature_max)
-        self.mean = one_of("rank_loss_aggregate", rank_loss_aggregate, AGGREGATES) == "mean"
-        self.mean_over = one_of("mean_over", mean_over, OVER)
+        self.mean = one_of("rank_loss_aggregate", rank_loss_aggregate, Aggregate) == "mean"
+        self.mean_over = one_of("mean_over", mean_over, Over)
         self.pooling, self.layer = pooling, layer
         self.candidates = Candidates(queue, anchor_parallel, self_positive)
 

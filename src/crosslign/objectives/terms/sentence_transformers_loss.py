@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import torch
 from torch import Generator, Tensor, nn
@@ -14,6 +14,7 @@ from crosslign.objectives import OBJECTIVES
 from crosslign.objectives.borrowed import borrowed_loss
 from crosslign.objectives.contract import Batch, Input, Loss, Part, Shape, both_sides, hard_negatives, part_of, side
 from crosslign.objectives.parts.loss_weights import LossWeights
+from crosslign.options import Layer, Pooling, Schema
 
 
 @OBJECTIVES.register(version=1)
@@ -40,9 +41,9 @@ class SentenceTransformersLoss:
         self,
         loss: str | None = None,
         options: Mapping[str, Any] | None = None,
-        part: str | None = None,
-        pooling: str | None = None,
-        layer: int | None = None,
+        part: Annotated[str, Schema(part=["loss_weights"])] | None = None,
+        pooling: Pooling | None = None,
+        layer: Layer | None = None,
     ) -> None:
         if (loss is None) == (part is None):
             raise InputError("one of loss and part is needed", where="sentence_transformers_loss", why=f"loss: {loss}, part: {part}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from typing import Literal
 
 import torch
 from torch import Generator, Tensor
@@ -23,13 +24,21 @@ from crosslign.objectives.contract import (
     one_of,
     text_codes,
 )
-from crosslign.objectives.views import Compared, Views
+from crosslign.objectives.views import Compared, Encode, OverViews, ViewKinds, Views
+from crosslign.options import AboveZero, Layer, Pooling
 
-FORMS = ("classification", "retrieval")
-POSITIVES = ("own", "same_class")
+Form = Literal["classification", "retrieval"]
+Positives = Literal["own", "same_class"]
 
 
-@OBJECTIVES.register(version=1)
+@OBJECTIVES.register(
+    version=1,
+    rules={
+        "if": {"required": ["form"], "properties": {"form": {"const": "retrieval"}}},
+        "then": {"properties": {"encode": {"const": "sentences"}}},
+        "else": {"properties": {"encode": {"const": "pair"}}},
+    },
+)
 class SupervisedContrastive:
     """SCL: only samples of other classes, or of other meanings, are pushed apart.
 
@@ -61,18 +70,18 @@ class SupervisedContrastive:
 
     def __init__(
         self,
-        temperature: float = 1.0,
-        form: str = "classification",
-        positives: str = "own",
+        temperature: AboveZero = 1.0,
+        form: Form = "classification",
+        positives: Positives = "own",
         normalise_positives: bool = False,
-        kinds: Sequence[str] | None = None,
-        encode: str | None = None,
-        pooling: str | None = None,
-        layer: int | None = None,
-        over_views: str = "mean",
+        kinds: ViewKinds | None = None,
+        encode: Encode | None = None,
+        pooling: Pooling | None = None,
+        layer: Layer | None = None,
+        over_views: OverViews = "mean",
     ) -> None:
         self.temperature, self.normalise_positives = temperature, normalise_positives
-        self.form, self.positives = one_of("form", form, FORMS), one_of("positives", positives, POSITIVES)
+        self.form, self.positives = one_of("form", form, Form), one_of("positives", positives, Positives)
         encode = encode or ("sentences" if form == "retrieval" else "pair")
         if (form == "retrieval") != (encode == "sentences"):
             what = "retrieval compares sentences, classification compares rows"

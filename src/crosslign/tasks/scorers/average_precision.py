@@ -8,6 +8,7 @@ import numpy as np
 
 from crosslign.errors import InputError
 from crosslign.mining import neighbours
+from crosslign.options import Natural, Positive
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import LEFT, RIGHT, Items, TaskData, TextSet
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
@@ -16,7 +17,7 @@ QUERIES, CANDIDATES = ("queries", "questions", "test"), ("candidates", "queries"
 
 
 @SCORERS.register(version=2)
-def average_precision(task: TaskData, *, cutoff: int = 20, resamples: int = RESAMPLES, seed: int = 42) -> Iterator[Measure]:
+def average_precision(task: TaskData, *, cutoff: Positive = 20, resamples: Natural = RESAMPLES, seed: Natural = 42) -> Iterator[Measure]:
     """Yield mean average precision and mean reciprocal rank at `cutoff` for each subset of the queries.
 
     Candidates are one pool, of all subsets: those of the corpus of role `candidates`, or of the queries' own. Gold links stand in

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from crosslign.mining import Neighbours, best_threshold, extract
 from crosslign.mining.dedup import Dedup
 from crosslign.mining.margin import Margin, Retrieval
 from crosslign.mining.threshold import Ties
+from crosslign.options import MinLen, Natural, Positive, Schema
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Machine, TaskData, TextSet
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure, ThresholdFrom, centred
@@ -42,14 +43,14 @@ SUBSETS_APART = True
 def bitext_mining(
     task: TaskData,
     *,
-    protocols: Sequence[Protocol],
-    k: int = 4,
+    protocols: Annotated[Sequence[Protocol], MinLen(1), Schema(uniqueItems=True)],
+    k: Positive = 4,
     margin: Margin = "ratio",
     retrieval: Retrieval = "max",
     dedup: Dedup | None = None,
     threshold_ties: Ties = "group",
-    resamples: int = RESAMPLES,
-    seed: int = 42,
+    resamples: Natural = RESAMPLES,
+    seed: Natural = 42,
 ) -> Iterator[Measure]:
     """Yield for each language pair and protocol F1, precision, recall, number of pairs extracted, and the highest recall possible.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
+from crosslign.options import MinLen, Natural, Schema
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Items, TaskData
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
@@ -22,10 +23,10 @@ SUBSETS_APART = True
 def classification(
     task: TaskData,
     *,
-    metrics: Sequence[Metric] = ("accuracy",),
+    metrics: Annotated[Sequence[Metric], MinLen(1), Schema(uniqueItems=True)] = ("accuracy",),
     placeholder: str | None = None,
-    resamples: int = RESAMPLES,
-    seed: int = 42,
+    resamples: Natural = RESAMPLES,
+    seed: Natural = 42,
 ) -> Iterator[Measure]:
     """Yield for each subset how well the class with the highest logit agrees with the gold class; of equal logits the lowest class wins.
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import product
+from typing import Annotated
 
 import numpy as np
 
+from crosslign.options import MinLen, Natural, Positive, Schema
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure, centred, summed
@@ -21,12 +23,12 @@ PROTOCOLS = ("", "random")
 def clustering_purity(
     task: TaskData,
     *,
-    k: int | None = None,
-    seeds: Sequence[int] = (0, 1, 2, 3, 4),
-    n_init: int = 10,
-    max_iter: int = 300,
-    resamples: int = RESAMPLES,
-    seed: int = 42,
+    k: Positive | None = None,
+    seeds: Annotated[Sequence[Natural], MinLen(1), Schema(uniqueItems=True)] = (0, 1, 2, 3, 4),
+    n_init: Positive = 10,
+    max_iter: Positive = 300,
+    resamples: Natural = RESAMPLES,
+    seed: Natural = 42,
 ) -> Iterator[Measure]:
     """Yield for each subset `mean_cluster_purity` and `purity` of k-means on normalised vectors, means over seeds.
 

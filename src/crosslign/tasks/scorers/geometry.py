@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
+from crosslign.options import Natural, Schema
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Averages, TaskData, TextSet, members
 from crosslign.tasks.measures import Bootstrap, Measure, centred
@@ -28,7 +29,12 @@ BYTES = 1 << 29
 
 @SCORERS.register(version=1)
 def geometry(
-    task: TaskData, *, languages: Averages, kl: Sequence[Variant] = ("diagonal",), resamples: int = 1000, seed: int = 42
+    task: TaskData,
+    *,
+    languages: Averages,
+    kl: Annotated[Sequence[Variant], Schema(uniqueItems=True)] = ("diagonal",),
+    resamples: Natural = 1000,
+    seed: Natural = 42,
 ) -> Iterator[Measure]:
     """Yield KL-D, Calinski-Harabasz index and principal ratio of the normalised vectors of each named group of languages.
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from crosslign.options import MinLen, Natural, Positive, Schema
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData, TextSet
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
@@ -16,7 +17,12 @@ from crosslign.vectors import finite
 
 @SCORERS.register(version=2)
 def language_probe(
-    task: TaskData, *, languages: Mapping[str, Sequence[str]], max_iter: int = 1000, resamples: int = RESAMPLES, seed: int = 42
+    task: TaskData,
+    *,
+    languages: Mapping[str, Annotated[Sequence[str], MinLen(2), Schema(uniqueItems=True)]],
+    max_iter: Positive = 1000,
+    resamples: Natural = RESAMPLES,
+    seed: Natural = 42,
 ) -> Iterator[Measure]:
     """Yield the accuracy of a logistic regression (L2, C = 1), and of a linear SVM as a check, for each set of languages.
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from crosslign.options import Natural, Positive
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
@@ -15,7 +16,13 @@ from crosslign.vectors import finite
 
 @SCORERS.register(version=2)
 def linear_classification(
-    task: TaskData, *, experiments: int = 10, samples_per_label: int = 8, max_iter: int = 100, resamples: int = RESAMPLES, seed: int = 42
+    task: TaskData,
+    *,
+    experiments: Positive = 10,
+    samples_per_label: Positive = 8,
+    max_iter: Positive = 100,
+    resamples: Natural = RESAMPLES,
+    seed: Natural = 42,
 ) -> Iterator[Measure]:
     """Yield for each subset the accuracy on its test items, mean over experiments that each draw a few training items of every class.
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 
 from crosslign.errors import InputError
+from crosslign.options import Gt, Lt, Natural
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Items, TaskData
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
@@ -14,7 +16,9 @@ from crosslign.tasks.scorers._logits import check_classes, logits_of
 
 
 @SCORERS.register(version=2)
-def multi_label(task: TaskData, *, threshold: float = 0.5, resamples: int = RESAMPLES, seed: int = 42) -> Iterator[Measure]:
+def multi_label(
+    task: TaskData, *, threshold: Annotated[float, Gt(0), Lt(1)] = 0.5, resamples: Natural = RESAMPLES, seed: Natural = 42
+) -> Iterator[Measure]:
     """Yield for each subset `micro_f1`, `mean_r_precision`, `exact_match` and `top1_in_gold`.
 
     A class is predicted where the sigmoid of its logit reaches the threshold. R-precision of an item with R gold classes is the share of

@@ -8,6 +8,7 @@ import numpy as np
 
 from crosslign.console import number_of
 from crosslign.errors import InputError
+from crosslign.options import Natural
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
@@ -19,7 +20,7 @@ SUBSETS_APART = True
 
 
 @SCORERS.register(version=1)
-def multiple_choice(task: TaskData, *, resamples: int = RESAMPLES, seed: int = 42) -> Iterator[Measure]:
+def multiple_choice(task: TaskData, *, resamples: Natural = RESAMPLES, seed: Natural = 42) -> Iterator[Measure]:
     """Yield for each subset the share of questions whose right choice has the highest logit; of equal logits the first choice wins.
 
     Items of one `group` are the choices of one question, label 1 marks the right one. A system that gives all choices of every question

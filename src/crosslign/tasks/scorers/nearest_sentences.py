@@ -8,6 +8,7 @@ import numpy as np
 
 from crosslign.errors import InputError
 from crosslign.mining import neighbours
+from crosslign.options import Positive
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData
 from crosslign.tasks.measures import Measure
@@ -35,7 +36,7 @@ def nearest_of(vectors: np.ndarray, sentences: Sequence[str], queries: Sequence[
 
 
 @SCORERS.register(version=1)
-def nearest_sentences(task: TaskData, *, top: int = 3) -> Iterator[Measure]:
+def nearest_sentences(task: TaskData, *, top: Positive = 3) -> Iterator[Measure]:
     """Yield `cosine` for each query and rank, as subset `query1_rank1` and so on, with the sentence found as its note.
 
     Args:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from crosslign.errors import InputError
+from crosslign.options import Natural
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
@@ -18,7 +19,7 @@ SUBSETS_APART = True
 
 
 @SCORERS.register(version=2)
-def pair_classification(task: TaskData, *, resamples: int = RESAMPLES, seed: int = 42) -> Iterator[Measure]:
+def pair_classification(task: TaskData, *, resamples: Natural = RESAMPLES, seed: Natural = 42) -> Iterator[Measure]:
     """Yield for each subset the average precision of the cosines, and the accuracy at the threshold that is best on the same pairs.
 
     The score of a gold link is 1 for a pair of equal meaning and 0 for any other. MTEB's pair classification names the same two

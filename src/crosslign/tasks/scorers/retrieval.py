@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from crosslign.mining import Neighbours, neighbours
+from crosslign.options import Natural
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Items, TaskData
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure, centred
@@ -18,7 +19,7 @@ SUBSETS_APART = True
 
 
 @SCORERS.register(version=2)
-def retrieval(task: TaskData, *, resamples: int = RESAMPLES, seed: int = 42) -> Iterator[Measure]:
+def retrieval(task: TaskData, *, resamples: Natural = RESAMPLES, seed: Natural = 42) -> Iterator[Measure]:
     """Yield, for each subset, accuracy in both directions and their mean, and LASER's error rate.
 
     Every item with a gold link is a query among all items of the other side; directions are `xx2en` (source to target), `en2xx` and

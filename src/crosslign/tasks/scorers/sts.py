@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from crosslign.errors import InputError
+from crosslign.options import Natural, Schema
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData, members
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure, summed
@@ -22,7 +23,11 @@ SUBSETS_APART = True
 
 @SCORERS.register(version=2)
 def sts(
-    task: TaskData, *, aggregation: Sequence[Literal["all", "wmean"]] = (), resamples: int = RESAMPLES, seed: int = 42
+    task: TaskData,
+    *,
+    aggregation: Annotated[Sequence[Literal["all", "wmean"]], Schema(uniqueItems=True)] = (),
+    resamples: Natural = RESAMPLES,
+    seed: Natural = 42,
 ) -> Iterator[Measure]:
     """Yield Spearman and Pearson correlation of each subset, and further aggregations of the task's named averages.
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from crosslign.mining import mine, neighbours
 from crosslign.mining.margin import Margin
+from crosslign.options import Natural, Positive
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData
 from crosslign.tasks.measures import RESAMPLES, Bootstrap, Measure
@@ -20,7 +21,9 @@ SUBSETS_APART = True
 
 
 @SCORERS.register(version=1)
-def xsim(task: TaskData, *, k: int = 4, margin: Margin = "ratio", resamples: int = RESAMPLES, seed: int = 42) -> Iterator[Measure]:
+def xsim(
+    task: TaskData, *, k: Positive = 4, margin: Margin = "ratio", resamples: Natural = RESAMPLES, seed: Natural = 42
+) -> Iterator[Measure]:
     """Yield, for each subset and both directions, the share of sentences whose best candidate by margin is none of their translations.
 
     Candidates of a sentence are its `k` nearest of the other side; of equal margins the lowest index wins. A side may hold sentences

@@ -6,16 +6,18 @@ import random
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import pyarrow as pa
 
 from crosslign.corpora.sampling import generator
 from crosslign.errors import InputError
+from crosslign.options import Langs, Len, Positive
 from crosslign.views import DEFAULT_LANGS, Setting
 from crosslign.views.translations import one_line, translator_for
 
 Side = tuple[str, str]
+OneTranslator = Annotated[Mapping[str, Any], Len(1, 1)]
 
 
 @dataclass
@@ -62,10 +64,10 @@ class TranslatedView:
         self,
         setting: Setting,
         *,
-        translator: Mapping[str, Any],
-        targets: Sequence[str],
-        langs: Sequence[str] = DEFAULT_LANGS,
-        views: int = 1,
+        translator: OneTranslator,
+        targets: Langs,
+        langs: Langs = DEFAULT_LANGS,
+        views: Positive = 1,
     ) -> None:
         if not set(targets):
             raise InputError("no language to translate into", where=setting.view, do="Name `targets`")

@@ -17,6 +17,7 @@ from crosslign.corpora.sampling import below, draws
 from crosslign.errors import InputError
 from crosslign.files import read_rows
 from crosslign.files.rows import pieces
+from crosslign.options import Id, Langs, Positive, Share
 from crosslign.views import VIEWS, Setting
 from crosslign.views.builders._lexicon import Dictionary, Lexicon
 from crosslign.views.builders._words import Words, characters, fingerprints, single_spaced
@@ -85,12 +86,12 @@ class CodeSwitch:
         self,
         setting: Setting,
         *,
-        dictionaries: Mapping[str, str],
-        probability: float,
-        langs: Sequence[str] = ("en",),
-        views: int = 1,
+        dictionaries: Mapping[str, Id],
+        probability: Share,
+        langs: Langs = ("en",),
+        views: Positive = 1,
         per_word_language: bool = False,
-        targets: Sequence[str] | None = None,
+        targets: Langs | None = None,
         strip_punctuation: bool = False,
     ) -> None:
         self.setting = setting

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal, get_args
 
 from crosslign.errors import InputError
+from crosslign.options import Langs, Positive
 from crosslign.views import VIEWS, Setting
-from crosslign.views.builders._translated import Side, TranslatedView
+from crosslign.views.builders._translated import OneTranslator, Side, TranslatedView
 
-REPLACE = ("random", "first", "second")
+Replace = Literal["random", "first", "second"]
 
 
 @VIEWS.register(version=1)
@@ -33,19 +34,19 @@ class PartialTranslation(TranslatedView):
         self,
         setting: Setting,
         *,
-        translator: Mapping[str, Any],
-        targets: Sequence[str],
-        langs: Sequence[str] = ("en",),
-        views: int = 1,
-        replace: str = "random",
+        translator: OneTranslator,
+        targets: Langs,
+        langs: Langs = ("en",),
+        views: Positive = 1,
+        replace: Replace = "random",
     ) -> None:
-        if replace not in REPLACE:
-            raise InputError(f"replace {replace!r} is none of {REPLACE}", where=setting.view)
+        if replace not in get_args(Replace):
+            raise InputError(f"replace {replace!r} is none of {get_args(Replace)}", where=setting.view)
         super().__init__(setting, translator=translator, targets=targets, langs=langs, views=views)
         self.replace = replace
 
     def choose(self, sides: Sequence[Side], row: Mapping[str, Any], draw: random.Random) -> Sequence[Side]:
         """Return one of two sides."""
-        wanted = sides if self.replace == "random" else [sides[REPLACE.index(self.replace) - 1]] if len(sides) == 2 else []
+        wanted = sides if self.replace == "random" else [sides[get_args(Replace).index(self.replace) - 1]] if len(sides) == 2 else []
         able = [side for side in wanted if row[side[0]] in self.langs]
         return [able[int(draw.random() * len(able))]] if len(sides) == 2 and able else ()

@@ -13,6 +13,7 @@ from crosslign.console import number_of
 from crosslign.errors import InputError, ResourceError
 from crosslign.files import sha256_file, sha256_text
 from crosslign.languages import normalise
+from crosslign.options import Texts
 from crosslign.registry import nearest
 from crosslign.views import TRANSLATORS, TranslatorSetting
 
@@ -102,7 +103,7 @@ class Apertium:
         InputError: no installed modes lead from a language to another, or those of `chains` do not.
     """
 
-    def __init__(self, setting: TranslatorSetting, *, chains: Mapping[str, Sequence[str]] | None = None) -> None:
+    def __init__(self, setting: TranslatorSetting, *, chains: Mapping[str, Texts] | None = None) -> None:
         self._working: set[str] = set()
         self._chains = _chains_of(setting, chains or {})
         self.identity: Mapping[str, Any] | None = {

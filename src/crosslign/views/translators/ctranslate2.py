@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 from crosslign.errors import InputError
 from crosslign.files.temporary import temporary_folder
+from crosslign.options import AtLeastTwo, Positive
 from crosslign.views import TRANSLATORS, TranslatorSetting
 from crosslign.views.translators.transformers import Transformers
 
@@ -72,9 +73,9 @@ class Ctranslate2(Transformers):
         model: str,
         revision: str | None = None,
         codes: Mapping[str, str] | None = None,
-        beam: int = 5,
-        batch_tokens: int = 8192,
-        max_length: int = 256,
+        beam: Positive = 5,
+        batch_tokens: Positive = 8192,
+        max_length: AtLeastTwo = 256,
         compute_type: Literal["float32", "bfloat16", "float16", "int8"] = "float32",
         device: str = "auto",
     ) -> None:

@@ -17,6 +17,7 @@ from crosslign.corpora.columns import SIDES, kind_of
 from crosslign.corpora.segments import SortedKeys
 from crosslign.errors import InputError
 from crosslign.files import iter_rows
+from crosslign.options import Ids
 from crosslign.views import TRANSLATORS, TranslatorSetting
 from crosslign.views.texts import MappedTexts, text_key, text_keys, write_texts
 
@@ -60,7 +61,7 @@ class Provided:
 
     identity: Mapping[str, Any] | None = None
 
-    def __init__(self, setting: TranslatorSetting, *, corpora: Sequence[str]) -> None:
+    def __init__(self, setting: TranslatorSetting, *, corpora: Ids) -> None:
         self._wanted = pa.array(sorted({*setting.langs, *setting.targets}), pa.string())
         self._folder = tempfile.TemporaryDirectory(prefix="crosslign-provided-")
         self._texts = MappedTexts("text")

@@ -12,6 +12,7 @@ from crosslign.errors import InputError, NetworkError, ResourceError
 from crosslign.files import sha256_file
 from crosslign.files.safetensors_only import require_safetensors
 from crosslign.memory import is_out_of_memory
+from crosslign.options import AtLeastTwo, Positive
 from crosslign.views import TRANSLATORS, TranslatorSetting
 from crosslign.views.hub_models import HubModel, model_name, models_of_pairs, names_of_pairs
 
@@ -48,9 +49,9 @@ class Transformers:
         model: str,
         revision: str | None = None,
         codes: Mapping[str, str] | None = None,
-        beam: int = 5,
-        batch_tokens: int = 8192,
-        max_length: int = 256,
+        beam: Positive = 5,
+        batch_tokens: Positive = 8192,
+        max_length: AtLeastTwo = 256,
         dtype: Literal["float32", "bfloat16", "float16"] = "float32",
         device: str = "auto",
     ) -> None:

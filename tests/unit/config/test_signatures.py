@@ -1,0 +1,124 @@
+"""What is read from the text of signatures is what Python makes of them, and what pydantic says of their types."""
+
+import inspect
+import typing
+
+import pytest
+from pydantic import TypeAdapter
+
+from crosslign import options
+from crosslign.config.schema import SCHEMAS, schemas_of, validator
+from crosslign.config.signatures import IMPLEMENTATIONS
+from crosslign.corpora import EVALUATIONS, READERS
+from crosslign.corpora.filters import FILTERS
+from crosslign.errors import InputError
+from crosslign.examples import BUILDERS
+from crosslign.objectives import OBJECTIVES, PARTS
+from crosslign.registry import use_modules
+from crosslign.tasks import SCORERS
+from crosslign.views import TRANSLATORS, VIEWS
+
+SEAMS = {
+    "readers": READERS,
+    "evaluations": EVALUATIONS,
+    "filters": FILTERS,
+    "views": VIEWS,
+    "translators": TRANSLATORS,
+    "example_builders": BUILDERS,
+    "parts": PARTS,
+    "objectives": OBJECTIVES,
+    "scorers": SCORERS,
+}
+EACH = [(seam, name) for seam in SEAMS for name in IMPLEMENTATIONS[seam]]
+OWN = {"default", "part", "title"}
+GIVEN = {"threads"}
+"""What a stage gives, and no configuration."""
+
+
+def parameters_of(seam, name):
+    """Return the parameters that are options, and their types."""
+    entry = SEAMS[seam].get(name)
+    function = entry.__init__ if isinstance(entry, type) else entry
+    if function is object.__init__ or "Module" in function.__qualname__:
+        return {}, {}
+    kinds = {inspect.Parameter.KEYWORD_ONLY}
+    if seam in ("parts", "objectives"):
+        kinds |= {inspect.Parameter.POSITIONAL_OR_KEYWORD}
+    found = {p.name: p for p in inspect.signature(function).parameters.values() if p.kind in kinds and p.name not in GIVEN | {"self"}}
+    return found, typing.get_type_hints(function, include_extras=True)
+
+
+@pytest.mark.parametrize(("seam", "name"), EACH)
+def test_options_and_defaults_are_those_of_the_code(seam, name):
+    declared, (found, _) = IMPLEMENTATIONS[seam][name], parameters_of(seam, name)
+    assert list(declared.options) == list(found)
+    assert set(declared.schema["required"]) == {one.name for one in found.values() if one.default is inspect.Parameter.empty}
+    for key, one in found.items():
+        default = list(one.default) if isinstance(one.default, tuple) else one.default
+        assert declared.options[key].get("default") == (None if default in (inspect.Parameter.empty, [], "") else default)
+    if seam == "objectives":
+        assert declared.facts["shape"] == SEAMS[seam].get(name).shape
+
+
+def plain(schema):
+    """Return a schema in one way of writing, without what only we or only pydantic say."""
+    if isinstance(schema, list):
+        return [plain(one) for one in schema]
+    if not isinstance(schema, dict):
+        return schema
+    if "prefixItems" in schema:  # items of one type each, written once by us
+        schema = {key: value for key, value in schema.items() if key != "prefixItems"} | {"items": schema["prefixItems"][0]}
+    if "$ref" in schema:  # pydantic would look for the definition
+        schema = {"ref": schema["$ref"]}
+    if "const" in schema:
+        schema = {"enum": [schema["const"]]}
+    schema = {key: plain(value) for key, value in schema.items() if key not in OWN}
+    if "enum" in schema:
+        schema.pop("type", None)
+    return {key: value for key, value in schema.items() if key not in ("propertyNames", "additionalProperties") or value not in (True, {})}
+
+
+@pytest.mark.parametrize(("seam", "name"), EACH)
+def test_types_are_what_pydantic_reads(seam, name, monkeypatch):
+    monkeypatch.setattr(options.Schema, "__get_pydantic_json_schema__", with_keywords, raising=False)
+    declared, (found, types) = IMPLEMENTATIONS[seam][name], parameters_of(seam, name)
+    for key, one in found.items():
+        theirs = TypeAdapter(types[key]).json_schema()
+        if one.default is None:  # left out, not null
+            forms = [form for form in theirs.pop("anyOf") if form != {"type": "null"}]
+            theirs |= forms[0] if len(forms) == 1 else {"anyOf": forms}
+        assert plain(declared.options[key]) == plain(theirs), key
+
+
+def with_keywords(self, core, handler):
+    """Give pydantic what a `Schema` says."""
+    if "ref" in self.keywords:
+        return {"ref": f"common.yaml#/$defs/{self.keywords['ref']}"}
+    return handler(core) | self.keywords
+
+
+def test_every_reference_is_there():
+    known = schemas_of(SCHEMAS)["common"]["$defs"]
+    for seam, name in EACH:
+        text = str(IMPLEMENTATIONS[seam][name].schema)
+        assert all(ref.split("'")[0] in known for ref in text.split("common.yaml#/$defs/")[1:])
+        validator(IMPLEMENTATIONS[seam][name].schema, SCHEMAS).check_schema(IMPLEMENTATIONS[seam][name].schema)
+
+
+@pytest.mark.parametrize(
+    ("signature", "said"),
+    [
+        ("margin=0.2", r"odd\.py:3: the option margin has no type"),
+        ("margin: set[str]", r"odd\.py:3: no type of an option: set\[str\]"),
+        ("margin: float = 2 ** 3", r"odd\.py:3: a value must be written out; found 2 \*\* 3"),
+    ],
+)
+def test_what_cannot_be_read_is_refused_with_its_line(tmp_path, signature, said):
+    path = tmp_path / "odd.py"
+    path.write_text(f"@OBJECTIVES.register(version=1)\nclass Odd:\n    def __init__(self, {signature}): pass\n", encoding="utf-8")
+    use_modules({"crosslign.objectives.terms.odd": path})
+    try:
+        with pytest.raises(InputError, match=said):
+            IMPLEMENTATIONS["objectives"]["odd"]
+    finally:
+        use_modules({})
