@@ -57,12 +57,15 @@ def system_of(row: Mapping[str, Any], column: Mapping[str, Any]) -> str:
     return system + (f"+{column['finetune']}" if "finetune" in column else "")
 
 
+def _row_systems(table: Mapping[str, Any]) -> list[set[str]]:
+    """Return the systems of each row of a table's entry; none of rows that are not run."""
+    scored = [column for column in table["columns"] if is_scored(column)]
+    return [{system_of(row, column) for column in scored if "system" in row and not row.get("reason")} for row in table["rows"]]
+
+
 def row_systems(project: Project, table: Mapping[str, Any]) -> list[list[str]]:
     """Return the trained systems of each row of a table's entry; none of rows that are not run."""
-    scored = [column for column in table["columns"] if is_scored(column)]
-    run = [row if "system" in row and not row.get("reason") else None for row in table["rows"]]
-    named = [{system_of(row, column) for column in scored} if row else set() for row in run]
-    return [sorted(system for system in systems if not is_untrained(project, system)) for systems in named]
+    return [sorted(system for system in systems if not is_untrained(project, system)) for systems in _row_systems(table)]
 
 
 def is_scored(column: Mapping[str, Any]) -> bool:
@@ -231,11 +234,10 @@ def _any_cell(project: Project, table: str, row: Mapping[str, Any], column: Mapp
     return _setting_cell(project, row, column) if "setting_of" in column else _cell(project, row, column)
 
 
-def _replaced_encoders(project: Project, rows: Sequence[Mapping[str, Any]], columns: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+def _replaced_encoders(project: Project, table: Mapping[str, Any]) -> dict[str, str]:
     """Return the encoders that this scale replaces, among those that the systems of a table name, with their replacements."""
-    run = [row for row in rows if "system" in row and not row.get("reason")]
-    systems = {system_of(row, column) for row in run for column in columns if is_scored(column)}
-    used = {name: encoder_at_scale(project, name) for system in systems for name in encoders_under(project, system).values()}
+    named = {name for systems in _row_systems(table) for system in systems for name in encoders_under(project, system).values()}
+    used = {name: encoder_at_scale(project, name) for name in named}
     return {name: other for name, other in sorted(used.items()) if name != other}
 
 
@@ -264,7 +266,7 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
         "paper": project.paper_of[table],
         "scale": project.settings["scale"],
         "stand_in": project.stand_in,
-        "encoders": _replaced_encoders(project, rows, columns),
+        "encoders": _replaced_encoders(project, entry),
         **spent_by(project, entry, row_systems(project, entry)),
         "cells": cells,
         "footnotes": notes,
@@ -281,6 +283,11 @@ def scores_behind(cell: Mapping[str, Any]) -> list[str]:
     return [*cell.get("scores", []), *(score for part in cell.get("parts", []) for score in scores_behind(part))]
 
 
+def table_files(resolved: Mapping[str, Any]) -> set[str]:
+    """Return the score files that a resolved table reads, relative to `{results}`."""
+    return {score for row in resolved["cells"] for cell in row for score in scores_behind(cell)}
+
+
 def resamples_behind(project: Project, scores: Iterable[str]) -> set[Path]:
     """Return the resamples of score files that must be there; scores of another group may have come without."""
     results = project.paths.results
@@ -295,7 +302,7 @@ def table_scores(project: Project, table: str) -> list[Path]:
     Scores of another group may have come without resamples; their cells are then not tested.
     """
     resolved, layout = resolve_table(project, table), layout_of(resolve_table(project, table))
-    scores = {score for row in resolved["cells"] for cell in row for score in scores_behind(cell)}
+    scores = table_files(resolved)
     counts = {project.paths.counts(table)} if any(resolved.get("spent", ())) else set()
     compared = layout.get("significance") == "paired_bootstrap" or layout.get("ties")
     resamples = resamples_behind(project, scores) if compared else set()

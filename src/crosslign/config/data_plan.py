@@ -10,9 +10,8 @@ from typing import Any
 from crosslign.config.catalog import describe, local_file, source_kind
 from crosslign.config.cells import counted, system_of
 from crosslign.config.graph import Node
-from crosslign.config.mining import mine_recipe
+from crosslign.config.mining import encoding_node, mine_recipe
 from crosslign.config.project import Project
-from crosslign.config.resolve import is_untrained
 from crosslign.config.settings import PAGES
 from crosslign.config.targets import GROUPS, covered, figures_of, tables_of
 from crosslign.config.uses import file_state, is_there, own_path, uses
@@ -67,9 +66,7 @@ def _nodes(project: Project, target: str) -> Iterator[Node]:
     kind = next((kind for kind, entries in sections.items() if target in entries), "")
     base, *finetunes = target.split("+")
     if target in project.settings["mine"]:
-        recipe = mine_recipe(project, target)
-        untrained = is_untrained(project, recipe["system"])
-        yield ("encoder", recipe["encoders"][0]) if untrained else ("system", recipe["system"])
+        yield encoding_node(project, mine_recipe(project, target))
     elif target in (*GROUPS, *project.settings["papers"], *project.tables, *project.figures):
         tables, figures = covered(project) if target in PAGES else (tables_of(project, target), figures_of(project, target))
         for table in tables:

@@ -98,6 +98,14 @@ class Load:
         return self.compared * NANOSECONDS_A_PAIR * 1e-9 / 60 * self.dimension / 1024 / threads
 
 
+def declared_hours(project: Project, run: str) -> float | None:
+    """Return the GPU-hours that the recipe of a run declares; None where it declares none, or the scale cuts the recipe down."""
+    if any(limit in project.scale["limits"] for limit in ("steps", "example_rows")):
+        return None
+    hours = entry_of(project, split_run(project, run)[0]).get("gpu_hours")
+    return None if hours is None else float(hours)
+
+
 def _capped(size: float, rows: int | None) -> float:
     return min(size, rows * BYTES_A_ROW / 1e6) if rows else size
 
@@ -233,10 +241,8 @@ def _training(project: Project, w: Wildcards) -> Load:
     recipe = run_recipe(project, w["run"])
     text = sum(examples_mb(project, name) for name in {term["examples"] for term in recipe["terms"]})
     text += sum(corpus_mb(project, name) for name in selection_sets(project, recipe))
-    hours = entry_of(project, recipe["system"]).get("gpu_hours")
-    capped = any(limit in project.scale["limits"] for limit in ("steps", "example_rows"))
     kept, working = _training_mb(project, recipe, parameters(project, w["run"]))
-    return Load(text, parameters(project, w["run"]), float(hours) if hours and not capped else None, staged_mb=working, kept_mb=kept)
+    return Load(text, parameters(project, w["run"]), declared_hours(project, w["run"]) or None, staged_mb=working, kept_mb=kept)
 
 
 def _training_mb(project: Project, recipe: Mapping[str, Any], millions: float) -> tuple[float, float]:

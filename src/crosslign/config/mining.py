@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.graph import run_folder, run_members
+from crosslign.config.graph import Node, run_folder, run_members
 from crosslign.config.members import reads
 from crosslign.config.project import Project, remembered
 from crosslign.config.readouts import readout
@@ -238,6 +238,11 @@ def _key(side: str) -> str:
     return side.replace("plant_", "plants.") if side in PLANT_SIDES else f"{side}.file"
 
 
+def encoding_node(project: Project, recipe: Mapping[str, Any]) -> Node:
+    """Return what encodes the sentences of a mining, as a node of the graph."""
+    return ("encoder", recipe["encoders"][0]) if is_untrained(project, recipe["system"]) else ("system", recipe["system"])
+
+
 def require_there(project: Project, name: str) -> None:
     """Check that what an entry of `mine:` reads is there: its two files, and the data and encoders of its system.
 
@@ -250,9 +255,7 @@ def require_there(project: Project, name: str) -> None:
         if not file.is_file():
             what = "a folder, not a file of sentences" if file.is_dir() else "file is missing"
             raise InputError(what, where=f"{where}.{_key(side)}", why=str(file))
-    untrained = is_untrained(project, recipe["system"])
-    needed = ("encoder", recipe["encoders"][0]) if untrained else ("system", recipe["system"])
-    if reason := why_missing(project, *needed):
+    if reason := why_missing(project, *encoding_node(project, recipe)):
         raise InputError(f"{recipe['system']} cannot be had", where=f"{where}.system", why=reason)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from crosslign.config.cells import resolve_table
+from crosslign.config.cells import resolve_table, table_files
 from crosslign.config.graph import ancestors, corpus_path
 from crosslign.config.kept_out import parts_of
 from crosslign.config.project import Project
@@ -15,15 +15,9 @@ from crosslign.paths import COUNTS
 
 def _runs(project: Project) -> tuple[list[str], set[str]]:
     """Return the runs and the tasks of all cells that are computed."""
-    runs: dict[str, None] = {}
-    tasks = set()
-    for table in covered(project)[0]:
-        cells = [part for row in resolve_table(project, table)["cells"] for cell in row for part in cell.get("parts", [cell])]
-        for cell in cells:
-            if "scores" in cell and cell["select"]["task"] != COUNTS:
-                runs.update((Path(score).parts[1], None) for score in cell["scores"])
-                tasks.add(cell["select"]["task"])
-    return list(runs), tasks
+    scores = {Path(score) for table in covered(project)[0] for score in table_files(resolve_table(project, table))}
+    computed = [score for score in scores if score.parts[1] != COUNTS]
+    return sorted({score.parts[1] for score in computed}), {score.stem for score in computed}
 
 
 def training_sets(project: Project, runs: Sequence[str]) -> list[str]:

@@ -42,11 +42,6 @@ def plain(text: str) -> str:
     return " ".join(folded.translate(WORDS).split()) or folded
 
 
-def shingle_size(lang: str) -> int:
-    """Return the n of the character n-grams of a language: 3 where words are not set apart by spaces, otherwise 5."""
-    return 3 if counts_characters(lang) else 5
-
-
 def shingles(text: str, size: int) -> frozenset[str]:
     """Return the character n-grams of a plain text; a shorter text is its own only one."""
     return frozenset([text[start : start + size] for start in range(max(1, len(text) - size + 1))])
@@ -158,7 +153,8 @@ class NearByLanguage:
     def index(self, lang: str) -> NearIndex:
         """Return the index of a language."""
         if lang not in self._indexes:
-            self._indexes[lang] = NearIndex(self.threshold, shingle_size(lang))
+            shingle = 3 if counts_characters(lang) else 5  # characters: languages whose words are not set apart by spaces have shorter ones
+            self._indexes[lang] = NearIndex(self.threshold, shingle)
         return self._indexes[lang]
 
     def by_language(self, langs: Sequence[str], ask: Callable[[NearIndex, NDArray[np.int64]], NDArray[np.bool_]]) -> NDArray[np.bool_]:

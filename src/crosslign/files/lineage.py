@@ -365,15 +365,13 @@ def gpu_hours(run: Mapping[str, Any]) -> float:
     return 0.0 if str(run["device"]).startswith("cpu") else wall_seconds(run) * int(run.get("devices", 1)) / 3600
 
 
-def licences_of(paths: Iterable[Path]) -> list[str]:
-    """Return the sorted licences that the lineage of the given artefacts names; `; ` parts those of data joined from several sources."""
-    found: set[str] = set()
-    for path in paths:
-        if lineage := sidecar_if_there(lineage_path(path)):
-            found.update(part for licence in lineage["licences"] for part in licence.split("; "))
-    return sorted(found)
+def licences_and_heads(paths: Iterable[Path]) -> tuple[list[str], list[str]]:
+    """Return what the lineage of the given artefacts names, sorted.
 
-
-def heads_of(paths: Iterable[Path]) -> list[str]:
-    """Return the sorted sources behind the given artefacts of which the beginnings alone were read, each with how much of a file."""
-    return sorted({head for path in paths for head in (sidecar_if_there(lineage_path(path)) or {}).get("heads", ())})
+    Returns:
+        licences, those of data joined from several sources (`A; B`) one by one; and the sources of which the beginnings alone were read,
+        each with how much of a file.
+    """
+    found = [lineage for path in paths if (lineage := sidecar_if_there(lineage_path(path)))]
+    licences = {part for lineage in found for licence in lineage["licences"] for part in licence.split("; ")}
+    return sorted(licences), sorted({head for lineage in found for head in lineage.get("heads", ())})

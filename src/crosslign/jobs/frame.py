@@ -29,11 +29,6 @@ SLURM_LOG = ".snakemake/slurm_logs/**/{number}.log"
 """Where Slurm's log of a job lies, as a pattern: the executor puts it below a folder of the rule, and of its wildcards where it has any."""
 
 
-def _artefacts(outputs: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
-    """Yield a rule's outputs without the lineage files, which come with what they describe."""
-    return (item for item in outputs if item[0] != "lineage")
-
-
 class _Printable(logging.Formatter):
     """Leaves out what a terminal would obey: a line of a corpus may stand in a message."""
 
@@ -165,7 +160,7 @@ def perform(
     limit_threads(threads)
     do_without_pandas()
     os.environ["TQDM_DISABLE"] = "1"  # other libraries' bars; the stages report their own progress
-    given, finals = inputs_of(inputs), as_paths(_artefacts(outputs))
+    given, finals = inputs_of(inputs), as_paths(item for item in outputs if item[0] != "lineage")
     settings = at_copies(settings, all_paths(finals))
     lineage = _lineage(rule, settings, given, threads)
     lineage.asked = {name: int(resources[name]) for name in ASKED if name in resources}

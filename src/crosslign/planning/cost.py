@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.loads import EMBED_RULES, LOADS, large_sets
+from crosslign.config.loads import EMBED_RULES, LOADS, declared_hours, large_sets
 from crosslign.config.project import Project
-from crosslign.config.resolve import entry_of, split_run
 from crosslign.config.resources import job_need, load_of, most, uncapped_need
 from crosslign.console import bytes_text, number_of
 from crosslign.errors import InputError
@@ -25,8 +24,6 @@ HOURS_A_MILLION = 0.25 / 560
 """GPU-hours of encoding a million sentences, by million parameters: 0.05 h for the 200,000 of BUCC's sample (docs/calibration.md)."""
 START_HOURS = 20 / 3600
 """What an encoding takes before its first sentence: imports and weights."""
-LIMITED = ("steps", "example_rows")
-"""Limits of a scale under which the declared hours of a training mean nothing."""
 
 
 @dataclass(frozen=True)
@@ -54,14 +51,6 @@ class Cost:
     encoding_factor: float
     kept_mb: float
     peak_mb: float
-
-
-def declared_hours(project: Project, run: str) -> float | None:
-    """Return the GPU-hours that the recipe of a run declares; None where it declares none, or the scale cuts the recipe down."""
-    if any(limit in project.scale["limits"] for limit in LIMITED):
-        return None
-    hours = entry_of(project, split_run(project, run)[0]).get("gpu_hours")
-    return None if hours is None else float(hours)
 
 
 def _measured(folder: Path) -> dict[str, float]:

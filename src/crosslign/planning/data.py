@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Iterator, Sequence
 from itertools import groupby, takewhile
 
 from crosslign.config.data_plan import STATES, FileNeed
 from crosslign.console import bytes_text
+from crosslign.files import sheets
 
 SHOWN = 4
 """Users of a source that are named."""
@@ -64,10 +63,5 @@ def data_lines(needs: Sequence[FileNeed]) -> Iterator[str]:
 
 def files_csv(needs: Sequence[FileNeed]) -> str:
     """Return a CSV of all files, a line each, for who must bring them to a machine without network."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(FIELDS)
-    for need in needs:
-        listed = {**vars(need), "used_by": " ".join(need.used_by)}
-        writer.writerow(listed[field] for field in FIELDS)
-    return text.getvalue()
+    listed = [{**vars(need), "used_by": " ".join(need.used_by)} for need in needs]
+    return sheets.as_csv(FIELDS, ([need[field] for field in FIELDS] for need in listed))

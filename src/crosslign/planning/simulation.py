@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from graphlib import TopologicalSorter
 
 
 @dataclass(frozen=True)
@@ -50,30 +50,19 @@ def longest_path(tasks: Mapping[str, Task]) -> list[str]:
     """Return the longest chain of jobs, first to last: its time is what no number of devices brings a run under."""
     ends: dict[str, float] = {}
     before: dict[str, str | None] = {}
-    for name in _order(tasks):
+    for name in _sorter(tasks).static_order():
         before[name] = max(sorted(tasks[name].after), key=ends.__getitem__, default=None)
         ends[name] = tasks[name].seconds + max((ends[other] for other in tasks[name].after), default=0.0)
     chain: list[str] = []
-    last = max(ends, key=ends.__getitem__, default=None)
+    last = max(tasks, key=ends.__getitem__, default=None)
     while last is not None:
         chain.append(last)
         last = before[last]
     return chain[::-1]
 
 
-def _order(tasks: Mapping[str, Task]) -> list[str]:
-    waiting = {name: len(task.after) for name, task in tasks.items()}
-    followers: dict[str, list[str]] = defaultdict(list)
-    for name, task in tasks.items():
-        for before in task.after:
-            followers[before].append(name)
-    order = [name for name, count in waiting.items() if not count]
-    for name in order:
-        for follower in followers[name]:
-            waiting[follower] -= 1
-            if not waiting[follower]:
-                order.append(follower)
-    return order
+def _sorter(tasks: Mapping[str, Task]) -> TopologicalSorter[str]:
+    return TopologicalSorter({name: task.after for name, task in tasks.items()})
 
 
 def simulate(tasks: Mapping[str, Task], gpus: int, cores: int, jobs: int, start_seconds: float = 0.0) -> Outcome:
@@ -87,17 +76,13 @@ def simulate(tasks: Mapping[str, Task], gpus: int, cores: int, jobs: int, start_
         start_seconds: what the scheduler and the imports of a job add to each.
     """
     places = {name: place for place, name in enumerate(tasks)}
-    waiting = {name: len(task.after) for name, task in tasks.items()}
-    followers: dict[str, list[str]] = defaultdict(list)
-    for name, task in tasks.items():
-        for before in task.after:
-            followers[before].append(name)
-    ready = sorted((-tasks[name].priority, places[name], name) for name, count in waiting.items() if not count)
+    waiting, ready = _sorter(tasks), list[tuple[int, int, str]]()
+    waiting.prepare()
     running: list[tuple[float, str]] = []
     now, used, free_gpus, free_cores = 0.0, 0.0, gpus, cores
-    while ready or running:
+    while waiting.is_active():
         left = []
-        for entry in ready:
+        for entry in sorted([*ready, *((-tasks[name].priority, places[name], name) for name in waiting.get_ready())]):
             task = tasks[entry[2]]
             if len(running) < jobs and task.gpus <= free_gpus and task.cores <= free_cores:
                 free_gpus, free_cores = free_gpus - task.gpus, free_cores - task.cores
@@ -108,9 +93,5 @@ def simulate(tasks: Mapping[str, Task], gpus: int, cores: int, jobs: int, start_
         ready = left
         now, ended = heapq.heappop(running)
         free_gpus, free_cores = free_gpus + tasks[ended].gpus, free_cores + tasks[ended].cores
-        for follower in followers[ended]:
-            waiting[follower] -= 1
-            if not waiting[follower]:
-                ready.append((-tasks[follower].priority, places[follower], follower))
-        ready.sort()
+        waiting.done(ended)
     return Outcome(now, used, gpus)

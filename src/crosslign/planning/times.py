@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import partial
 
-from crosslign.config.loads import EMBED_RULES
+from crosslign.config.loads import EMBED_RULES, declared_hours
 from crosslign.config.project import Project
 from crosslign.config.resources import load_of, stage_of
 from crosslign.config.targets import target_names
 from crosslign.console import number_of
 from crosslign.durations import duration
-from crosslign.planning.cost import START_HOURS, correction, declared_hours, encoding_correction, encoding_hours
+from crosslign.planning.cost import START_HOURS, correction, encoding_correction, encoding_hours
 from crosslign.planning.graph import Graph, Planned
 from crosslign.planning.simulation import Task, longest_path, simulate
 

@@ -130,14 +130,9 @@ def artefacts(results: Path, project: Path = Path()) -> Iterator[Finding]:
             yield Finding(path, MISSING, f"{user} was made of it")
         elif Path(path).is_absolute() and described:
             with suppress(InputError):
-                yield from _touched_outside(results, path, known)
+                if _hashed(results, path, known) != read_lineage(Path(path))["artefact"]["sha256"]:
+                    yield Finding(path, TOUCHED, "its bytes are not those that its lineage names")  # a download or model
     yield from _undescribed(results)
-
-
-def _touched_outside(results: Path, path: str, known: dict[str, str | None]) -> Iterator[Finding]:
-    """Yield a download or model whose bytes are not those that were fetched."""
-    if _hashed(results, path, known) != read_lineage(Path(path))["artefact"]["sha256"]:
-        yield Finding(path, TOUCHED, "its bytes are not those that its lineage names")
 
 
 def _undescribed(results: Path) -> Iterator[Finding]:

@@ -65,10 +65,7 @@ def code_lines(results: Path) -> list[str]:
 
 def take_over(one: Made) -> None:
     """Have an artefact's lineage say that it stands for what today's version would make, and what made it."""
-    accepted = [*one.lineage["run"].get("accepted", []), {"version": one.lineage.get("version", ""), "at": _now()}]
+    at = datetime.now(UTC).isoformat(timespec="seconds")
+    accepted = [*one.lineage["run"].get("accepted", []), {"version": one.lineage.get("version", ""), "at": at}]
     run = {**one.lineage["run"], "accepted": accepted}
     write_json(one.sidecar, {**one.lineage, "version": versions_text(one.modules), "run": run})
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from crosslign.config.cells import layout_of, scores_behind
+from crosslign.config.cells import layout_of, table_files
 from crosslign.console import as_columns, number_of
 from crosslign.errors import InputError, printable
 from crosslign.files.lineage import FOLDERS, lineage_path, sidecar_if_there
@@ -281,9 +281,8 @@ def compare(before: Path, after: Path) -> str:
     if other := other_code(before, after, shared):
         lines += [f"{OTHER_CODE}: {number_of(other, 'score file')} of them"]
     cells = sum(number for _, _, number, _ in found)
-    lines += [
-        f"{number_of(cells, 'cell')} of {number_of(len(found), 'table')} on both sides: {len(all_moves)} moved, {certain} significantly"
-    ]
+    both = f"{number_of(cells, 'cell')} of {number_of(len(found), 'table')} on both sides"
+    lines += [f"{both}: {len(all_moves)} moved, {certain} significantly"]
     broken = {name for name, (*_, complaint) in zip(pairs, found, strict=True) if complaint}
     lines += _one_sided(theirs, ours, cells, broken)
     for title, moves, _, complaint in found:
@@ -292,7 +291,7 @@ def compare(before: Path, after: Path) -> str:
         elif moves:
             lines += ["", title, *_listed(moves, reasons, shared)]
     compared = [side[1] for (_, side), (*_, complaint) in zip(pairs.values(), found, strict=True) if not complaint]
-    outside, complaints = record_moves(before, after, shared - _in_tables(compared))
+    outside, complaints = record_moves(before, after, shared.difference(*map(table_files, compared)))
     lines += ["", *complaints[:SHOWN]] if complaints else []
     if outside:
         lines += [
@@ -324,8 +323,3 @@ def _one_sided(before: Mapping[str, Mapping[str, Any]], after: Mapping[str, Mapp
     for side, names in (("before", before.keys() - after.keys()), ("after", after.keys() - before.keys())):
         lines += [f"tables only {side}: {', '.join(sorted(names))}"] if names else []
     return lines
-
-
-def _in_tables(resolved: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Return the score files that tables read."""
-    return {score for table in resolved for row in table["cells"] for cell in row for score in scores_behind(cell)}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import csv
 import functools
-import io
 import math
 import statistics
 from collections import Counter
@@ -17,7 +15,7 @@ import numpy as np
 
 from crosslign.config.claims import KINDS
 from crosslign.errors import InputError
-from crosslign.files import write_text
+from crosslign.files import sheets, write_text
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.formats import markdown_escape, templates
 from crosslign.reporting.published import Published, read_published
@@ -199,18 +197,16 @@ def as_markdown(lines: Sequence[Mapping[str, Any]], title: str) -> str:
 
 def as_csv(lines: Sequence[Mapping[str, Any]]) -> str:
     """Return a line a comparison, with the score files behind it."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(FIELDS)
+    rows = []
     for line in lines:
         claim, own, verdict = line["claim"], line["compared"], line["verdict"]
         names = [own.get(side, {}).get("row", "") for side in ("better", "worse")]
-        writer.writerow(
+        rows.append(
             [claim["paper"], claim["id"], claim["place"], claim["says"], line["kind"], own["table"], "; ".join(own.get("columns", ())),
              *names, line["published"], verdict.better, verdict.worse, verdict.difference, verdict.low, verdict.high, verdict.smallest,
              verdict.verdict, verdict.note, ";".join(verdict.files)]
         )  # fmt: skip
-    return out.getvalue()
+    return sheets.as_csv(FIELDS, rows)
 
 
 def as_html(lines: Sequence[Mapping[str, Any]], title: str) -> str:

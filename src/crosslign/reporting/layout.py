@@ -12,9 +12,9 @@ from crosslign.config.baselines import baseline_words, named_rows
 from crosslign.config.cells import ONLY_PUBLISHED, layout_of
 from crosslign.console import number_of
 from crosslign.errors import printable
-from crosslign.files.lineage import heads_of, licences_of
+from crosslign.files.lineage import licences_and_heads
 from crosslign.reporting.budget import budget_note, tuning_note
-from crosslign.reporting.cell import Cell, Grid
+from crosslign.reporting.cell import Cell
 from crosslign.reporting.licences import NON_COMMERCIAL
 from crosslign.reporting.published import published_of
 from crosslign.reporting.significance import LEVEL
@@ -226,12 +226,7 @@ def notes_at(resolved: Mapping[str, Any], row: int | None, column: str | None) -
     return found
 
 
-def _behind(grid: Grid, results: Path) -> list[Path]:
-    return sorted({results / file for row in grid for cell in row for leaf in cell.leaves for file in leaf.score_files})
-
-
-def _licence_line(grid: Grid, results: Path) -> str:
-    licences = licences_of(_behind(grid, results))
+def _licence_line(licences: Sequence[str]) -> str:
     if not licences:
         return ""
     restricted = [licence for licence in licences if NON_COMMERCIAL.search(licence)]
@@ -269,11 +264,6 @@ def _scale_notes(resolved: Mapping[str, Any], rows: list[PrintedRow]) -> list[st
     return notes + ([DELTA] if any(cell.delta for cell in cells) else [])
 
 
-def _numbers_of(column: Mapping[str, Any], layout: Mapping[str, Any]) -> dict[str, Any]:
-    """Return how a column's numbers are printed: its own scale and decimals, else the table's."""
-    return {key: column.get(key, layout[key]) for key in ("scale_by", "decimals")}
-
-
 def _verdicts(rows: list[PrintedRow], test: str, baseline: str, level: float) -> list[tuple[str, str]]:
     """Return the footnotes of the arrows: against which row, by which test; where a test found nothing, that it did not."""
     cells = [cell for row in rows for cell in row.cells]
@@ -298,13 +288,16 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
     layout = layout_of(resolved)
     notes, shared, reduced = _Footnotes(), _told_once(grid), resolved["scale"] != "paper"
     columns = resolved["columns"]
+    files = {results / file for row in grid for cell in row for leaf in cell.leaves for file in leaf.score_files}
+    licences, heads = licences_and_heads(files)
+    numbers = [{key: column.get(key, layout[key]) for key in ("scale_by", "decimals")} for column in columns]
     column_letters = [notes.join(notes_at(resolved, None, column["label"])) for column in columns]
     names, rows, group = unique_names(resolved["rows"]), [], None
     for number, (entry, cells) in enumerate(zip(resolved["rows"], grid, strict=True)):
         letters = notes.join(notes_at(resolved, number, None))
         printed = [
-            _printed_cell(cell, notes, notes_at(resolved, number, column["label"]), **_numbers_of(column, layout), reduced=reduced)
-            for cell, column in zip(cells, columns, strict=True)
+            _printed_cell(cell, notes, notes_at(resolved, number, column["label"]), **printed_as, reduced=reduced)
+            for cell, column, printed_as in zip(cells, columns, numbers, strict=True)
         ]
         heading = entry.get("group", "") if entry.get("group") != group else ""
         group = entry.get("group")
@@ -312,7 +305,7 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         rows.append(PrintedRow(one_line(heading), block, label, letters, printed, names[number], one_line(entry.get("system", ""))))
     footnotes = [(letter, text) for text, letter in notes.letters.items()]
     footnotes += [("", one_line(note)) for note in [*notes_at(resolved, None, None), *shared, *_scale_notes(resolved, rows)]]
-    footnotes += [("", HEADS.format("; ".join(map(one_line, heads))))] if (heads := heads_of(_behind(grid, results))) else []
+    footnotes += [("", HEADS.format("; ".join(map(one_line, heads))))] if heads else []
     footnotes += [("", ERRATA)] if any("ERRATA" in text for _, text in footnotes) else []
     baseline = one_line(baseline_words(resolved["rows"]))
     notes_of_cost = (budget_note(resolved, results, names), tuning_note(resolved, results))
@@ -329,7 +322,7 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         ],
         rows=rows,
         footnotes=footnotes,
-        licence=one_line(_licence_line(grid, results)),
+        licence=one_line(_licence_line(licences)),
         reduced=reduced,
         decimals=layout["decimals"],
         scale_by=layout["scale_by"],

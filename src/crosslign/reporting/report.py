@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.cells import scores_behind
+from crosslign.config.cells import table_files
 from crosslign.console import number_of
 from crosslign.errors import printable
 from crosslign.files import write_text
-from crosslign.files.lineage import licences_of
+from crosslign.files.lineage import licences_and_heads
 from crosslign.files.sheets import read_csv
 from crosslign.reporting.card import PAPERS
 from crosslign.reporting.figure_readings import seen_in
@@ -20,11 +20,6 @@ from crosslign.reporting.layout import PrintedTable, lay_out
 from crosslign.reporting.readings import from_paper, seen
 from crosslign.reporting.run_records import Lineages, of_kind, stage_times, system_costs
 from crosslign.reporting.stage_graph import stage_graph
-
-
-def filter_steps(lineages: Lineages) -> list[dict[str, Any]]:
-    """Return, for each corpus, rows read, rows after each filter, and rows kept."""
-    return [{"name": lineage["recipe"]["corpus"], **lineage["counts"]} for lineage in of_kind(lineages, "corpus")]
 
 
 def switched_words(lineages: Lineages) -> list[dict[str, Any]]:
@@ -71,11 +66,6 @@ def overlap_rows(path: Path) -> list[dict[str, str]]:
     return sorted(found, key=lambda row: (-int(row["found"]), row["corpus"], row["evaluation"]))
 
 
-def scores_of(tables: Sequence[Mapping[str, Any]], results: Path) -> list[Path]:
-    """Return every score file behind resolved tables, those of averages included."""
-    return sorted({results / score for table in tables for row in table["cells"] for cell in row for score in scores_behind(cell)})
-
-
 def by_paper(recipe: Mapping[str, Any], results: Path, published: Path, figures: Sequence[Path]) -> list[dict[str, Any]]:
     """Return, paper by paper, its tables with what they show and how far they are from the paper, and its figures with what they show."""
     drawn: dict[str, dict[str, Path]] = {}
@@ -110,6 +100,7 @@ def build_report(
         overlap: CSV of the overlap of corpora and evaluation corpora.
     """
     papers = by_paper(recipe, results, published, figures)
+    scores = {results / score for table in recipe["tables"] for score in table_files(table)}
     page = (
         templates()
         .get_template("report.html")
@@ -120,13 +111,13 @@ def build_report(
             scale=recipe["scale"],
             stand_in=recipe["stand_in"],
             graph=stage_graph(lineages),
-            corpora=filter_steps(lineages),
+            corpora=[{"name": one["recipe"]["corpus"], **one["counts"]} for one in of_kind(lineages, "corpus")],
             switched=switched_words(lineages),
             decontamination=decontamination_counts(lineages),
             overlap=overlap_rows(overlap),
             costs=system_costs(lineages),
             rules=stage_times(lineages),
-            licences=[printable(licence) for licence in licences_of(scores_of(recipe["tables"], results))],
+            licences=[printable(licence) for licence in licences_and_heads(scores)[0]],
         )
     )
     write_text(out, printable(page))

@@ -134,11 +134,6 @@ def origins(results: Path, scores: Sequence[str]) -> list[str]:
     return sorted({line or UNNAMED for line in lines})
 
 
-def _collapse_note(record: Mapping[str, Any]) -> str:
-    """Return the footnote of a collapsed run: the value stays, and means nothing."""
-    return f"Collapsed: {record['reason']}."
-
-
 def fill_cell(cell: Mapping[str, Any], results: Path) -> Cell:
     """Return the value of one resolved cell: the mean over its runs, or over its parts, or a reason."""
     if "total" in cell:
@@ -154,7 +149,7 @@ def fill_cell(cell: Mapping[str, Any], results: Path) -> Cell:
     if undefined:
         filled.reason = undefined[0].get("reason") or "undefined"
         return filled
-    filled.notes += list(dict.fromkeys(_collapse_note(record) for record in records if record.get("status") == "collapsed"))
+    filled.notes += list(dict.fromkeys(f"Collapsed: {record['reason']}." for record in records if record.get("status") == "collapsed"))
     filled.notes += list(dict.fromkeys(record["note"] for record in records if record.get("note")))
     filled.estimated = any(record.get("estimated") for record in records)
     values = [float(record["value"]) for record in records]

@@ -24,6 +24,7 @@ from crosslign.tasks.write import score_run
 def score(job: Job) -> None:
     """Score the matrices of one task."""
     recipe = job.params["recipe"]
+    entry = recipe["readout_entry"]
     roles = list(recipe["task_entry"]["texts"])
     matrices = {role: job.inputs["roles"][role]["matrix"] for role in roles}
     sets = {role: {part: job.inputs["roles"][role][part] for part in EVALUATION_FILES} for role in roles}
@@ -33,14 +34,14 @@ def score(job: Job) -> None:
     sets_by_corpus = {corpus: sets[role] for role, corpus in recipe["task_entry"]["texts"].items()}
     context = {
         **{key: recipe[key] for key in ("run_id", "system", "seed", "checkpoint", "readout", "profile")},
-        **{key: recipe["readout_entry"][key] for key in ("pooling", "precision")},
+        **{key: entry[key] for key in ("pooling", "precision")},
         # As it was read: a smaller encoder has another layer there, and the roles of a task may have lengths and prefixes of their own.
         "layer": sidecars[0]["counts"]["layer_read"],
         "max_length": max(lengths.values()),
         "lengths": lengths if len(set(lengths.values())) > 1 else {},
         "prefix": prefixes[roles[0]] if len(set(prefixes.values())) == 1 else "",
         "prefixes": prefixes if len(set(prefixes.values())) > 1 else {},
-        "score_change": _score_change(recipe["readout_entry"]),
+        "score_change": str(entry.get("score_change", "" if entry["precision"] == "fp32" else "not measured")),
         "checkpoint_sha": _checkpoint_sha(dict(zip(matrices.values(), sidecars, strict=True))),
         "code_version": job.lineage.version,
         "data_manifest_sha": _data_manifest_sha(job.lineage, sets_by_corpus),
@@ -52,14 +53,9 @@ def score(job: Job) -> None:
     machine = Machine(devices, int(job.resources.get("search_threads", 1)), work)
     job.lineage.device = ", ".join(devices)
     with job.publish("scores") as (out, counts):
-        entry, resamples = recipe["task_entry"], out["resamples"]
-        counts["records"] = len(score_run(recipe["task"], entry, matrices, sets, out["scores"], context, resamples, machine))
+        to, resamples = out["scores"], out["resamples"]
+        counts["records"] = len(score_run(recipe["task"], recipe["task_entry"], matrices, sets, to, context, resamples, machine))
     shutil.rmtree(work, ignore_errors=True)
-
-
-def _score_change(readout: Mapping[str, Any]) -> str:
-    """Return what a readout's precision was measured to change; where nobody measured it, that."""
-    return str(readout.get("score_change", "" if readout["precision"] == "fp32" else "not measured"))
 
 
 def _unknown_note(matrices: Mapping[str, Path], sidecars: Sequence[Mapping[str, Any]], corpora: Mapping[str, str]) -> str:

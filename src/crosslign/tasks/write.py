@@ -26,11 +26,6 @@ PRECISION = {"precision": "fp32", "score_change": ""}
 """Also in each record: the readout's precision, and what that was measured to change; with what stands where nothing is said."""
 
 
-def _fields_of(record: Record) -> dict[str, Any]:
-    """Return the fields of a record as its file holds them: few have a note."""
-    return {key: value for key, value in asdict(record).items() if key != "note" or value}
-
-
 def write_scores(out: Path, context: Mapping[str, Any], records: Sequence[Record]) -> None:
     """Write a score file; equal scores are equal bytes.
 
@@ -45,7 +40,8 @@ def write_scores(out: Path, context: Mapping[str, Any], records: Sequence[Record
     shared = {key: context[key] for key in IN_EACH_RECORD} | {key: context.get(key, usual) for key, usual in PRECISION.items()}
     shared |= {key: context[key] for key in ("lengths", "prefix", "prefixes") if context.get(key)}
     ordered = sorted(records, key=lambda record: (record.eval, record.subset, record.metric, record.direction, record.protocol))
-    write_json(out, {**{key: context[key] for key in HEAD}, "records": [{**shared, **_fields_of(record)} for record in ordered]})
+    fields = [{key: value for key, value in asdict(record).items() if key != "note" or value} for record in ordered]  # few have a note
+    write_json(out, {**{key: context[key] for key in HEAD}, "records": [{**shared, **own} for own in fields]})
 
 
 def write_resamples(out: Path, scored: Sequence[Scored]) -> None:

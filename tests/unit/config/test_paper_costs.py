@@ -9,8 +9,8 @@ import pytest
 
 from crosslign.config.cells import figure_inputs, resolve_table
 from crosslign.config.load import load_project
+from crosslign.config.loads import declared_hours
 from crosslign.config.resolve import is_untrained, run_recipe
-from crosslign.planning.cost import declared_hours
 
 ROOT = Path(__file__).resolve().parents[3]
 PAPERS = ("msimcse", "moco_bert", "scl", "mpcl", "emma_x")

@@ -7,7 +7,7 @@ import pytest
 
 from crosslign.errors import InputError
 from crosslign.files import read_json, sha256_file, sha256_folder, write_text
-from crosslign.files.lineage import Lineage, licences_of, lineage_path, sidecars_of
+from crosslign.files.lineage import Lineage, licences_and_heads, lineage_path, sidecars_of
 
 
 def test_lineage_names_inputs_by_hash_and_inherits_licences_and_the_stand_in_mark(tmp_path):
@@ -20,7 +20,7 @@ def test_lineage_names_inputs_by_hash_and_inherits_licences_and_the_stand_in_mar
     sidecar = read_json(lineage_path(tmp_path / "out.txt"))
     assert sidecar["inputs"] == [{"path": "in.txt", "sha256": sha256_file(tmp_path / "in.txt")}]
     assert sidecar["artefact"]["sha256"] == sha256_file(tmp_path / "out.txt")
-    assert sidecar["licences"] == ["CC0-1.0", "MIT"] == licences_of([tmp_path / "out.txt"])
+    assert sidecar["licences"] == ["CC0-1.0", "MIT"] == licences_and_heads([tmp_path / "out.txt"])[0]
     assert sidecar["stand_in"] is True
 
 
@@ -61,7 +61,7 @@ def test_the_licences_of_joined_data_are_named_once_each(tmp_path):
     for name, licence in {"verses": "GPL-3.0", "joined": "GPL-3.0; CC0-1.0"}.items():
         write_text(tmp_path / name, name)
         Lineage("fetch", {}, [], tmp_path, licences=[licence]).write(tmp_path / name, "download")
-    assert licences_of([tmp_path / "verses", tmp_path / "joined"]) == ["CC0-1.0", "GPL-3.0"]
+    assert licences_and_heads([tmp_path / "verses", tmp_path / "joined"]) == (["CC0-1.0", "GPL-3.0"], [])
 
 
 def test_only_the_run_block_differs_between_equal_jobs(tmp_path):

@@ -5,12 +5,12 @@ import re
 import pytest
 from small_report import RUN, VALUES, lineage, lineages, table, write_report, write_results
 
+from crosslign.config.cells import table_files
 from crosslign.files import read_json, write_json
 from crosslign.reporting import report
 from crosslign.reporting.formats import templates
 from crosslign.reporting.layout import lay_out
 from crosslign.reporting.readings import distance, from_paper, seen
-from crosslign.reporting.report import scores_of
 from crosslign.reporting.run_records import stage_times, system_costs
 from crosslign.reporting.stage_graph import layers, stage_edges, stage_graph
 
@@ -122,9 +122,9 @@ def test_the_page_asks_for_nothing_and_every_link_has_its_place(tmp_path):
     assert "bucc (none expected)" in page
 
 
-def test_licences_are_those_of_averages_too(tmp_path):
-    tables = [{"cells": [[{"scores": ["a.json"]}, {"parts": [{"scores": ["b.json"]}, {"scores": ["c.json"]}]}, {"reason": "none"}]]}]
-    assert [path.name for path in scores_of(tables, tmp_path)] == ["a.json", "b.json", "c.json"]
+def test_licences_are_those_of_averages_too():
+    table = {"cells": [[{"scores": ["a.json"]}, {"parts": [{"scores": ["b.json"]}, {"scores": ["c.json"]}]}, {"reason": "none"}]]}
+    assert table_files(table) == {"a.json", "b.json", "c.json"}
 
 
 def test_what_readers_left_out_stands_before_the_filters():

@@ -53,7 +53,9 @@ def content(name: str, sentences: Sequence[Mapping[str, str]]) -> dict[str, byte
             connection.executemany("INSERT INTO bible VALUES (?, ?, ?, ?, ?, ?)", _verses(sentences))
             connection.execute("COMMIT")
             connection.execute("VACUUM")
-        return {MEMBER: _without_library_version(database.read_bytes())}
+        content = database.read_bytes()
+        # The version of the SQLite library that wrote it stands in bytes 96 to 99 of its header: a fixed one.
+        return {MEMBER: content[:96] + struct.pack(">I", 3_037_000) + content[100:]}
 
 
 def _places(count: int) -> Iterator[tuple[int, int, int]]:
@@ -84,8 +86,3 @@ def _turned(text: str, by: int) -> str:
         return text[by:] + text[:by]
     by %= max(1, len(words))
     return " ".join([*words[by:], *words[:by]])
-
-
-def _without_library_version(database: bytes) -> bytes:
-    """Return the database with a fixed number in place of that of the SQLite library that wrote it (header, bytes 96 to 99)."""
-    return database[:96] + struct.pack(">I", 3_037_000) + database[100:]
