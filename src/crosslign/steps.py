@@ -94,28 +94,31 @@ class Steps:
             given = {"mirrors": mirrors, "hints": hints}
             self.run("fetch", recipe, {}, {"file": paths[name]}, project.paths.shared, given, offline=False)
 
-    def encoder(self, project: Project, encoder: str) -> None:
-        """Fetch and prepare a base encoder."""
-        paths, entry = project.paths, project.encoders[encoder]
+    def _files(self, project: Project, entry: Mapping[str, Any]) -> dict[str, list[Path]]:
+        """Fetch the files that an entry reads; return them as its stage takes them."""
         files = graph.own_files(project, entry)
         if files:
             self.fetch(project, entry["source"], list(files))
-        inputs = {"files": list(files.values())} if files else {}
+        return {"files": list(files.values())} if files else {}
+
+    def encoder(self, project: Project, encoder: str) -> None:
+        """Fetch and prepare a base encoder, with the corpora that its vocabulary is pruned to."""
+        paths, entry = project.paths, project.encoders[encoder]
+        for _, corpus in graph.made_of(project, "encoder", encoder):
+            self.corpus(project, corpus)
+        inputs = {**self._files(project, entry), "corpora": graph.encoder_corpora(project, encoder)}
         recipe = graph.encoder_recipe(project, encoder)
         self.run("prepare_encoder", recipe, inputs, {"folder": paths.encoder(encoder)}, paths.results, offline="hub" not in entry)
 
     def corpus(self, project: Project, corpus: str) -> None:
         """Fetch and build a corpus, with those that it is made of."""
         entry = project.corpora[corpus]
-        files = graph.own_files(project, entry)
         references, parts = graph.corpus_references(project, corpus), graph.evaluation_parts(project, corpus)
         for _, other in graph.made_of(project, "corpus", corpus):
             self.corpus(project, other)
         for model, (file, _) in graph.model_files(project, entry).items():
             self.fetch(project, model, [file])
-        if files:
-            self.fetch(project, entry["source"], list(files))
-        inputs = named_inputs(**({"files": list(files.values())} if files else {}), references=references, parts=parts)
+        inputs = named_inputs(**self._files(project, entry), references=references, parts=parts)
         if entry["kind"] == "evaluation":
             outputs = {f"{part}_rows": project.paths.evaluation(corpus, part) for part in EVALUATION_FILES}
             self.run("build_evaluation", graph.corpus_recipe(project, corpus), inputs, outputs, project.paths.results)

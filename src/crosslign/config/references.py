@@ -21,131 +21,79 @@ Use = tuple[str, Sequence[str | int], str, str]
 """(file, keys, kind of the thing named, its name)"""
 
 
-def _corpus_uses(project: Project) -> Iterator[Use]:
-    file = "config/corpora.yaml"
-    for name, entry in project.corpora.items():
-        if "source" in entry:
-            yield file, ("corpora", name, "source"), "source", entry["source"]
-        for named in entry.get("files", []):
-            yield file, ("corpora", name, "files"), f"file of {entry['source']}", named
-        for other in entry.get("from", []):
-            yield file, ("corpora", name, "from"), "corpus", other
-        for other in entry.get("of", []):
-            yield file, ("corpora", name, "of"), "evaluation corpus", other
-        for other in entry.get("expect_none", []):
-            yield file, ("corpora", name, "expect_none"), "evaluation corpus", other
-        for index, step in enumerate(entry.get("filters", [])):
-            for rule, options in step.items():
-                for other in (options or {}).get("corpora", []):
-                    yield file, ("corpora", name, "filters", index, rule, "corpora"), "corpus", other
+FILES = {section: f"config/{section}.yaml" for section in ("corpora", "encoders", "tasks")}
+"""Files of the sections whose entries stand in one; those of others are `file_of` their names."""
+RECIPE = (
+    ("base encoder", "encoder"), ("base encoders each", "encoder"), ("base system", "system"), ("like", "trained system"),
+    ("readout", "readout"), ("terms * examples", "examples"), ("select * task", "task"), ("tune by task", "task"),
+)  # fmt: skip
+REFERENCES: Mapping[str, Sequence[tuple[str, str]]] = {
+    "corpora": (
+        ("source", "source"), ("from each", "corpus"), ("of each", "evaluation corpus"), ("expect_none each", "evaluation corpus"),
+        ("filters * * corpora each", "corpus"),
+    ),
+    "encoders": (("source", "source"), ("readout", "readout"), ("prune corpora each", "corpus")),
+    "tasks": (("texts *", "evaluation corpus"), ("readout", "readout")),
+    "examples": (
+        ("from each", "training corpus or view"), ("decontaminate each", "evaluation corpus"), ("of each", "examples"),
+        ("teacher", "encoder"),
+    ),
+    "systems": RECIPE,
+    "finetunes": RECIPE,
+    "tables": (
+        ("columns * task", "task"), ("columns * readout", "readout"), ("columns * setting_of", "trained system"),
+        ("columns * mean_of * task", "task"), ("rows * data * corpora each", "corpus"), ("rows * data * examples each", "examples"),
+        ("readout", "readout"), ("rows * readout", "readout"), ("rows * columns * readout", "readout"),
+    ),
+    "figures": (("from each", "system"), ("against each", "system"), ("cells * task", "task"), ("text_set", "evaluation corpus")),
+}  # fmt: skip
+"""Where the entries of a section name others, and what these are: keys, `*` for any key or place, `each` for every one of a list."""
 
 
-def _catalog_uses(project: Project) -> Iterator[Use]:
+def _at(entry: Any, path: Sequence[str], keys: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], str]]:
+    """Yield keys and name of whatever an entry has at a path of `REFERENCES`."""
+    if not path:
+        yield keys, entry
+    elif path[0] in ("*", "each"):
+        for key, inner in entry.items() if isinstance(entry, Mapping) else enumerate(entry):
+            yield from _at(inner, path[1:], (*keys, key) if path[0] == "*" else keys)
+    elif isinstance(entry, Mapping) and path[0] in entry:
+        yield from _at(entry[path[0]], path[1:], (*keys, path[0]))
+
+
+def _uses(project: Project) -> Iterator[Use]:
+    """Yield every use of a name by an entry."""
+    for section, references in REFERENCES.items():
+        for name, entry in getattr(project, section).items():
+            file = FILES.get(section) or project.file_of(name)
+            for path, kind in references:
+                yield from ((file, (section, name, *keys), kind, named) for keys, named in _at(entry, path.split()))
     for name, encoder in project.scale["encoders"].items():
         for named in {encoder, *([name] if name != "*" else [])}:
             yield f"config/scales/{project.settings['scale']}.yaml", ("encoders", name), "encoder", named
-    for name, entry in project.encoders.items():
-        if "source" in entry:
-            yield "config/encoders.yaml", ("encoders", name, "source"), "source", entry["source"]
-        yield "config/encoders.yaml", ("encoders", name, "readout"), "readout", entry["readout"]
-        for corpus in entry.get("prune", {}).get("corpora", []):
-            yield "config/encoders.yaml", ("encoders", name, "prune", "corpora"), "corpus", corpus
-    for name, task in project.tasks.items():
-        for key in ("lengths", "prefixes", "splits"):
-            for role in task.get(key, {}):
-                yield "config/tasks.yaml", ("tasks", name, key, role), f"text set of {name}", role
-        for role, corpus in task["texts"].items():
-            yield "config/tasks.yaml", ("tasks", name, "texts", role), "evaluation corpus", corpus
-            parts = project.corpora.get(corpus, {}).get("of", [])
-            if len(parts) > 1 and role in task.get("splits", {}):
-                yield "config/tasks.yaml", ("tasks", name, "splits", role), f"split of {corpus}", task["splits"][role]
-        for role, prefix in task.get("prefixes", {}).items():
-            yield "config/tasks.yaml", ("tasks", name, "prefixes", role), "prefix of a readout", prefix
-        if "readout" in task:
-            yield "config/tasks.yaml", ("tasks", name, "readout"), "readout", task["readout"]
-
-
-def _data_uses(project: Project) -> Iterator[Use]:
+    for name, entry in project.corpora.items():
+        yield from ((FILES["corpora"], ("corpora", name, "files"), f"file of {entry['source']}", one) for one in entry.get("files", []))
     for name, view in project.views.items():
-        file = project.file_of(name)
-        for corpus in view_corpora(view):
-            yield file, ("views", name), "training corpus", corpus
-    for name, entry in project.examples.items():
-        file = project.file_of(name)
-        for corpus in entry.get("from", []):
-            yield file, ("examples", name, "from"), "training corpus or view", corpus
-        for corpus in entry.get("decontaminate", []):
-            yield file, ("examples", name, "decontaminate"), "evaluation corpus", corpus
-        for other in entry.get("of", []):
-            yield file, ("examples", name, "of"), "examples", other
-        if "teacher" in entry:
-            yield file, ("examples", name, "teacher"), "encoder", entry["teacher"]
-
-
-def _system_uses(project: Project) -> Iterator[Use]:
-    for section in ("systems", "finetunes"):
-        for name, recipe in getattr(project, section).items():
-            file = project.file_of(name)
-            base = recipe.get("base", {})
-            if "encoder" in base:
-                yield file, (section, name, "base", "encoder"), "encoder", base["encoder"]
-            for encoder in base.get("encoders", {}).values():
-                yield file, (section, name, "base", "encoders"), "encoder", encoder
-            if "system" in base:
-                yield file, (section, name, "base", "system"), "system", base["system"]
-            if "like" in recipe:
-                yield file, (section, name, "like"), "trained system", recipe["like"]
-            if "readout" in recipe:
-                yield file, (section, name, "readout"), "readout", recipe["readout"]
-            for index, term in enumerate(recipe.get("terms", [])):
-                yield file, (section, name, "terms", index, "examples"), "examples", term["examples"]
-            for choice, select in recipe.get("select", {}).items():
-                yield file, (section, name, "select", choice, "task"), "task", select["task"]
-            if "task" in (by := recipe.get("tune", {}).get("by", {})):
-                yield file, (section, name, "tune", "by", "task"), "task", by["task"]
-
-
-def _counted_uses(file: str, name: str, table: Mapping[str, Any]) -> Iterator[Use]:
-    for index, row in enumerate(table["rows"]):
-        for key, named in row.get("data", {}).items():
-            for kind, section in (("corpus", "corpora"), ("examples", "examples")):
-                for other in named.get(section, []):
-                    yield file, ("tables", name, "rows", index, "data", key, section), kind, other
-
-
-def _readout_uses(file: str, name: str, table: Mapping[str, Any]) -> Iterator[Use]:
-    for keys, entry in [((), table), *((("rows", index), row) for index, row in enumerate(table["rows"]))]:
-        if "readout" in entry:
-            yield file, ("tables", name, *keys, "readout"), "readout", entry["readout"]
-    for index, row in enumerate(table["rows"]):
-        for label, own in ((label, own) for label, own in row.get("columns", {}).items() if "readout" in own):
-            yield file, ("tables", name, "rows", index, "columns", label), "readout", own["readout"]
-
-
-def _table_uses(project: Project) -> Iterator[Use]:
+        yield from ((project.file_of(name), ("views", name), "training corpus", corpus) for corpus in view_corpora(view))
+    for name, task in project.tasks.items():
+        yield from _role_uses(project, name, task)
     for name, table in project.tables.items():
-        file = project.file_of(name)
-        for index, column in enumerate(table["columns"]):
-            for key, kind in (("task", "task"), ("readout", "readout"), ("setting_of", "trained system")):
-                if key in column:
-                    yield file, ("tables", name, "columns", index, key), kind, column[key]
-            for part in column.get("mean_of", []):
-                if not isinstance(part, str):
-                    yield file, ("tables", name, "columns", index, "mean_of"), "task", part["task"]
-        yield from _counted_uses(file, name, table)
-        yield from _readout_uses(file, name, table)
+        scored = [column for column in table["columns"] if is_scored(column)]
         for index, row in enumerate(table["rows"]):
-            scored = [column for column in table["columns"] if is_scored(column)] if "system" in row else []
-            for system in sorted({system_of(row, column) for column in scored}):
-                yield file, ("tables", name, "rows", index, "system"), "system", system
-    for name, figure in project.figures.items():
-        file = project.file_of(name)
-        for key in ("from", "against"):
-            yield from ((file, ("figures", name, key), "system", system) for system in figure.get(key, []))
-        for index, cell in enumerate(figure.get("cells", [])):
-            yield file, ("figures", name, "cells", index, "task"), "task", cell["task"]
-        if "text_set" in figure:
-            yield file, ("figures", name, "text_set"), "evaluation corpus", figure["text_set"]
+            for system in sorted({system_of(row, column) for column in scored if "system" in row}):
+                yield project.file_of(name), ("tables", name, "rows", index, "system"), "system", system
+
+
+def _role_uses(project: Project, name: str, task: Mapping[str, Any]) -> Iterator[Use]:
+    """Yield what a task says of its roles."""
+    for key in ("lengths", "prefixes", "splits"):
+        yield from ((FILES["tasks"], ("tasks", name, key, role), f"text set of {name}", role) for role in task.get(key, {}))
+    for role, split in task.get("splits", {}).items():
+        corpus = task["texts"].get(role, "")
+        if len(project.corpora.get(corpus, {}).get("of", [])) > 1:
+            yield FILES["tasks"], ("tasks", name, "splits", role), f"split of {corpus}", split
+    for role, prefix in task.get("prefixes", {}).items():
+        yield FILES["tasks"], ("tasks", name, "prefixes", role), "prefix of a readout", prefix
 
 
 def _prefixed(project: Project) -> dict[str, str]:
@@ -365,12 +313,11 @@ def check_references(project: Project, files: Mapping[str, YamlFile]) -> None:
     likes = {name: [recipe["like"]] if "like" in recipe else [] for name, recipe in project.systems.items()}
     _check_cycles("`like` of system", likes, lambda name: where_of(files, project.file_of(name), ("systems", name, "like")))
     known = _known(project)
-    for uses in (_corpus_uses, _catalog_uses, _data_uses, _system_uses, _table_uses):
-        for file, keys, kind, name in uses(project):
-            allowed = known.get(kind, ())
-            if not _exists(project, kind, name, allowed):
-                what, why, do = _unknown(project, kind, name, allowed)
-                raise InputError(what, where=where_of(files, file, keys), why=why, do=do)
+    for file, keys, kind, name in _uses(project):
+        allowed = known.get(kind, ())
+        if not _exists(project, kind, name, allowed):
+            what, why, do = _unknown(project, kind, name, allowed)
+            raise InputError(what, where=where_of(files, file, keys), why=why, do=do)
     _check_prefixes(project, files)
     _check_languages(project, files)
     _check_footnotes(project, files)

@@ -12,6 +12,7 @@ from typing import Any
 from crosslign.config.schema import SCHEMAS, check
 from crosslign.config.yaml_files import YamlFile, load_yaml, parse_yaml, plain_value
 from crosslign.files.home import with_home
+from crosslign.files.records import mapped
 
 DEFAULTS: Mapping[str, Any] = {
     "scale": "laptop",
@@ -41,11 +42,7 @@ def parsed(overrides: Sequence[tuple[str, str]]) -> dict[str, Any]:
 
 
 def _typed(value: Any) -> Any:
-    """Return a mapping or a list with numbers and truth values in it: Snakemake's command line gives what is in them as text."""
-    if isinstance(value, Mapping):
-        return {key: _typed(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_typed(inner) for inner in value]
+    """Return a number or truth value that Snakemake's command line gives as text."""
     plain = plain_value(value) if isinstance(value, str) else value
     return plain if isinstance(plain, bool | int | float) else value
 
@@ -78,7 +75,7 @@ def read_settings(files: Sequence[Path], given: Mapping[str, Any]) -> dict[str, 
         file = load_yaml(path, shown)
         check(file, SCHEMAS, "config")
         layers.append(file.content)
-    command_line = {key: _typed(value) if isinstance(value, list | Mapping) else value for key, value in given.items()}
+    command_line = {key: mapped(value, _typed) if isinstance(value, list | Mapping) else value for key, value in given.items()}
     check(YamlFile(Path("--config"), command_line, {}), SCHEMAS, "config")
     settings: dict[str, Any] = dict(DEFAULTS)
     for layer in [*layers, command_line]:

@@ -12,6 +12,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from crosslign.errors import InputError
+from crosslign.files.records import mapped
 from crosslign.registry import nearest
 
 MARK = "{size}"
@@ -57,21 +58,17 @@ def sized(
             raise InputError(f"size {size!r} changes unknown corpora {pattern!r}", where=where)
         cut |= {name: _changed(corpora[name], change) for name in found}
     ids = {name: f"{name}{suffix}" for name in (*cut, *changes.get("examples", {}))}
-    texts = {section: _replaced(content[section], size) for section in ("tables", "figures") if section in content}
+    texts = {
+        section: mapped(content[section], lambda value: value.replace(MARK, size) if isinstance(value, str) else value)
+        for section in ("tables", "figures")
+        if section in content
+    }
     return {**content, "examples": examples, **texts}, {ids[name]: entry for name, entry in cut.items()}, ids
 
 
 def _changed(entry: Mapping[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
     """Return an entry with keys replaced, or left out where they are null."""
     return {key: value for key, value in {**entry, **change}.items() if value is not None}
-
-
-def _replaced(value: Any, size: str) -> Any:
-    if isinstance(value, str):
-        return value.replace(MARK, size)
-    if isinstance(value, Mapping):
-        return {key: _replaced(item, size) for key, item in value.items()}
-    return [_replaced(item, size) for item in value] if isinstance(value, list) else value
 
 
 def with_dependants(sections: Mapping[str, Entries], ids: Mapping[str, str]) -> dict[str, str]:

@@ -7,9 +7,7 @@ hub and of packages. Only the bytes are others, and the sums and sizes of the ca
 from __future__ import annotations
 
 import hashlib
-import io
 import os
-import tarfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -89,23 +87,14 @@ class _Site:
         """Put the archives of repositories and the list of each package's files."""
         for name, members in self.repositories.items():
             repository, _, revision = name.partition("/tar.gz/")
-            self.bodies[f"/codeload.github.com/{name}"] = _archive(f"{repository.partition('/')[2]}-{revision}", members)
+            top = f"{repository.partition('/')[2]}-{revision}"
+            self.bodies[f"/codeload.github.com/{name}"] = archive(".tar.gz", {f"{top}/{path}": body for path, body in members.items()})
             self.limits.add(f"/codeload.github.com/{name}")
             raw = f"/{RAW.partition('://')[2]}{repository}/{revision}/"
             self.bodies |= {f"{raw}{path}": body for path, body in members.items()}
         for package, files in self.wheels.items():
             links = "".join(f'<a href="{PACKAGES}/files/{name}#sha256={total}">{name}</a>' for name, total in files.items())
             self.bodies[f"{PACKAGES}/simple/{package}/"] = f"<!DOCTYPE html><html><body>{links}</body></html>".encode()
-
-
-def _archive(top: str, members: Mapping[str, bytes]) -> bytes:
-    file = io.BytesIO()
-    with tarfile.open(fileobj=file, mode="w:gz") as tar:
-        for name, body in members.items():
-            info = tarfile.TarInfo(f"{top}/{name}")
-            info.size = len(body)
-            tar.addfile(info, io.BytesIO(body))
-    return file.getvalue()
 
 
 def _wheel(source: Mapping[str, Any], name: str) -> bytes:

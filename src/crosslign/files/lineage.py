@@ -19,7 +19,7 @@ from typing import Any
 
 from crosslign.errors import InputError
 from crosslign.files.checksums import sha256_file, sha256_folder
-from crosslign.files.records import read_json, write_json
+from crosslign.files.records import mapped, read_json, write_json
 from crosslign.files.walk import files_below
 
 PACKAGES = ("torch", "transformers", "tokenizers", "accelerate", "safetensors", "pyarrow", "numpy", "scipy", "scikit-learn")
@@ -180,16 +180,12 @@ BESIDE = ("tasks", "inputs")
 
 def beside_recipe(params: Mapping[str, Any], root: Path) -> dict[str, Any]:
     """Return a job's parameters that bytes depend on beside its recipe, paths in them relative to the results."""
-    return {name: _portable(params[name], str(root)) for name in BESIDE if name in params}
 
+    def portable(value: Any) -> Any:
+        within = isinstance(value, str) and f"{value}{os.sep}".startswith(f"{root}{os.sep}")
+        return os.path.relpath(value, root) if within else value
 
-def _portable(value: Any, root: str) -> Any:
-    if isinstance(value, Mapping):
-        return {name: _portable(inner, root) for name, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_portable(inner, root) for inner in value]
-    within = isinstance(value, str) and (value == root or value.startswith(root + os.sep))
-    return os.path.relpath(value, root) if within else value
+    return {name: mapped(params[name], portable) for name in BESIDE if name in params}
 
 
 def code_of(lineage: Mapping[str, Any]) -> str:

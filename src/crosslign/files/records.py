@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from crosslign.errors import InputError
 from crosslign.files.atomic import write_text
 from crosslign.files.text import read_text
+
+
+def mapped(value: Any, change: Callable[[Any], Any]) -> Any:
+    """Return what JSON can hold with every value that is no mapping and no list changed."""
+    if isinstance(value, Mapping):
+        return {key: mapped(inner, change) for key, inner in value.items()}
+    return [mapped(inner, change) for inner in value] if isinstance(value, list | tuple) else change(value)
 
 
 def write_json(path: Path, content: Any) -> None:

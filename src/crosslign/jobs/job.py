@@ -23,6 +23,7 @@ from crosslign.errors import ResourceError
 from crosslign.files.atomic import disk_problem
 from crosslign.files.lineage import FOLDERS, Lineage, lineage_path
 from crosslign.files.locks import locked
+from crosslign.files.records import mapped
 
 Paths = dict[str, Any]
 DERIVED = "derived"
@@ -86,13 +87,9 @@ def at_copies(params: Paths, outputs: Iterable[Path]) -> Paths:
     kin = f"{Path(root).parent if Path(root).parent.name else root}/"
 
     def moved(value: Any) -> Any:
-        if isinstance(value, Mapping):
-            return {name: moved(inner) for name, inner in value.items()}
-        if isinstance(value, list | tuple):
-            return [moved(inner) for inner in value]
         return f"{before}/{value}" if isinstance(value, str) and f"{value}/".startswith(kin) else value
 
-    return {name: value if name == "recipe" else moved(value) for name, value in params.items()} if before else params
+    return {name: value if name == "recipe" else mapped(value, moved) for name, value in params.items()} if before else params
 
 
 def listed(inputs: Paths) -> Paths:

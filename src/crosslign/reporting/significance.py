@@ -45,18 +45,11 @@ class Comparison:
     p_value: float
 
 
-def read_resamples(score: Path, record: Mapping[str, str]) -> np.ndarray | None:
-    """Return a record's values on all resamples, float64 [r]; None where its score job kept none.
-
-    Args:
-        score: score file; the resamples lie beside it.
-        record: subset, metric, protocol and direction.
-    """
-    return resamples_reader()(score, record)
-
-
 def resamples_reader() -> Reader:
-    """Return `read_resamples` for many records: the resamples of a score file are read once, as long as few files take turns."""
+    """Return what gives the values of records on all resamples, float64 [r], or None where the score job kept none.
+
+    The resamples of a score file, which lie beside it, are read once, as long as few files take turns.
+    """
 
     @lru_cache(maxsize=8)
     def kept(score: Path) -> dict[tuple[str, ...], Any]:
@@ -124,7 +117,7 @@ def paired_t(system: Mapping[int | None, float], baseline: Mapping[int | None, f
     return Comparison(float(np.mean(np.subtract(ours, theirs))), float(low), float(high), float(found.pvalue))
 
 
-def resamples_of(cell: Cell, results: Path, read: Reader = read_resamples) -> np.ndarray | None:
+def resamples_of(cell: Cell, results: Path, read: Reader) -> np.ndarray | None:
     """Return a cell's values on the resamples of each of its runs: [runs, r], or None; of an average, the mean over its parts."""
     if cell.parts:
         return _alike([resamples_of(part, results, read) for part in cell.parts], np.mean)
@@ -160,11 +153,13 @@ def _items_of(cell: Cell) -> list[set[int]]:
 
 
 def _by_items(results: Path) -> Test:
+    read = resamples_reader()
+
     def test(cell: Cell, baseline: Cell) -> Comparison | None:
         items = _items_of(cell)
         if not all(items) or items != _items_of(baseline):
             return None
-        values, others = resamples_of(cell, results), resamples_of(baseline, results)
+        values, others = resamples_of(cell, results, read), resamples_of(baseline, results, read)
         return None if values is None or others is None else paired_bootstrap(values, others)
 
     return test

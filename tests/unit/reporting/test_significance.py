@@ -11,7 +11,7 @@ from scipy.stats import ttest_1samp
 from crosslign.corpora.evaluation import EvaluationBuilder
 from crosslign.paths import resamples_path
 from crosslign.reporting.cell import Cell
-from crosslign.reporting.significance import TESTS, holm, mark_differences, paired_bootstrap, paired_t, read_resamples, runs_of
+from crosslign.reporting.significance import TESTS, holm, mark_differences, paired_bootstrap, paired_t, resamples_reader, runs_of
 from crosslign.tasks.records import Record
 from crosslign.tasks.score import score_with_resamples
 from crosslign.tasks.write import write_resamples
@@ -113,9 +113,10 @@ def test_resamples_are_kept_for_the_main_metric_alone(tmp_path):
     score = tmp_path / "xnli.json"
     write_resamples(resamples_path(score), pairs)
     record, values = pairs[0]
-    assert read_resamples(score, vars(record)) == pytest.approx(values.astype(np.float32))
-    assert read_resamples(score, {**vars(record), "metric": "macro_f1"}) is None
-    assert read_resamples(tmp_path / "other.json", vars(record)) is None
+    read = resamples_reader()
+    assert read(score, vars(record)) == pytest.approx(values.astype(np.float32))
+    assert read(score, {**vars(record), "metric": "macro_f1"}) is None
+    assert read(tmp_path / "other.json", vars(record)) is None
     assert resamples_path(score).stat().st_size < 50_000
 
 
