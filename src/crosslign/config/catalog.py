@@ -102,10 +102,14 @@ def off(size: int, file: Mapping[str, Any]) -> str:
     return f"expected about {about:,} bytes, found {size:,}: where the publisher's file is right, correct `about_bytes` in the catalog"
 
 
+def bytes_of(file: Mapping[str, Any]) -> int:
+    """Return the size of a catalog file, the rough one where the exact one is not known; 0 where nobody said any."""
+    return int(file.get("bytes") or file.get("about_bytes") or 0)
+
+
 def size_of(file: Mapping[str, Any]) -> str:
     """Return the size of a catalog file for people."""
-    size = file.get("bytes", file.get("about_bytes"))
-    if size is None:
+    if not (size := bytes_of(file)):
         return "size not known"
     about = "" if "bytes" in file else "about "
     return f"{about}{size / 1e6:,.1f} MB" if size >= 100_000 else f"{about}{size:,} bytes"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +41,7 @@ ONLY_PUBLISHED = "published figure only"
 """Reason of an empty cell that has only a published figure."""
 SYSTEMS = "systems"
 """What is counted of runs: what their trainings asked of the encoder."""
+Found = Callable[[str, Mapping[str, Any]], Iterable[str]]
 OF_ROW = ("protocol", "direction")
 """What a row may say for all its columns."""
 
@@ -196,28 +197,40 @@ def evaluated(columns: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     return [*(dict(column) for column in columns if "task" in column), *parts]
 
 
-def _selection_notes(project: Project, rows: list[Mapping[str, Any]], columns: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a footnote for each row whose checkpoints, those that its columns show, are chosen by looking at an evaluation."""
+def _row_notes(table: Mapping[str, Any], columns: Iterable[Mapping[str, Any]], text: str, found: Found) -> list[dict[str, Any]]:
+    """Return a footnote for each row of which something is found: `text` with the evaluations, or evaluation corpora, in question.
+
+    Args:
+        table: its entry.
+        columns: those that are looked at.
+        text: of the footnotes.
+        found: gives what is to be named of a system in a column.
+    """
     notes = []
-    for number, row in enumerate(rows):
-        places = [(system_of(row, column), column) for column in evaluated(columns)] if "system" in row else []
-        shown = [(system, checkpoint_name(project, system, column["task"], column)) for system, column in places]
-        tasks = sorted({task for system, checkpoint in shown for task in _chosen_by(project, system, checkpoint)})
-        if tasks:
-            notes.append({"at": {"number": number}, "text": f"checkpoint chosen by {', '.join(tasks)}"})
+    for number, row in enumerate(table["rows"]):
+        named = {one for column in columns if "system" in row for one in found(system_of(row, column), column)}
+        notes += [{"at": {"number": number}, "text": text.format(", ".join(sorted(named)))}] if named else []
     return notes
 
 
-def _search_notes(project: Project, rows: list[Mapping[str, Any]], columns: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    """Return a footnote for each row whose training text was not searched for the sentences of an evaluation."""
-    notes = []
-    for number, row in enumerate(rows):
-        asked = [column for column in evaluated(columns) if not why_missing(project, "task", column["task"])]
-        places = [(system_of(row, column), column["task"]) for column in asked] if "system" in row else []
-        found = sorted({corpus for system, task in places for corpus in not_searched(project, system, task)})
-        if found:
-            notes.append({"at": {"number": number}, "text": f"training text was not searched for sentences of {', '.join(found)}"})
-    return notes
+def _notes(project: Project, table: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the footnotes of a table's tasks, of checkpoints chosen by an evaluation, and of text that evaluations may stand in."""
+    shown = evaluated(table["columns"])
+    asked = [column for column in shown if not why_missing(project, "task", column["task"])]
+
+    def chosen_by(system: str, column: Mapping[str, Any]) -> Iterable[str]:
+        return _chosen_by(project, system, checkpoint_name(project, system, column["task"], column))
+
+    return [
+        *_task_notes(project, table["columns"]),
+        *_row_notes(table, shown, "checkpoint chosen by {}", chosen_by),
+        *_row_notes(
+            table,
+            asked,
+            "training text was not searched for sentences of {}",
+            lambda system, column: not_searched(project, system, column["task"]),
+        ),
+    ]
 
 
 def _task_notes(project: Project, columns: list[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -258,8 +271,6 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
     baseline_rows(rows)
     shared = {key: entry[key] for key in SHARED if key in entry}
     cells = [[_any_cell(project, table, {**shared, **row}, column) for column in columns] for row in rows]
-    notes = [*entry.get("footnotes", []), *_task_notes(project, columns), *_selection_notes(project, rows, columns)]
-    notes += _search_notes(project, rows, columns)
     return {
         **entry,
         "id": table,
@@ -269,7 +280,7 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
         "encoders": _replaced_encoders(project, entry),
         **spent_by(project, entry, row_systems(project, entry)),
         "cells": cells,
-        "footnotes": notes,
+        "footnotes": [*entry.get("footnotes", []), *_notes(project, entry)],
     }
 
 

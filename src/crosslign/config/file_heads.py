@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from crosslign.config.catalog import file_names, source_kind
+from crosslign.config.catalog import bytes_of, file_names, source_kind
 from crosslign.errors import InputError
 
 UNITS = {"kB": 1_000, "MB": 1_000_000, "GB": 1_000_000_000}
@@ -22,14 +22,10 @@ def head_bytes(said: str) -> int:
     return int(float(number) * UNITS[unit])
 
 
-def _whole(file: Mapping[str, Any]) -> int:
-    return int(file.get("bytes") or file["about_bytes"])
-
-
 def _head_of(file: Mapping[str, Any], said: str) -> dict[str, Any]:
     """Return the entry of a file's beginning; its `about_bytes` is the size of the whole."""
     size, path, name = head_bytes(said), file.get("path", file["name"]), f"head{said.replace(' ', '')}-{file['name']}"
-    return {"name": name, "of": file["name"], "path": path, "bytes": size, "head": size, "about_bytes": _whole(file)}
+    return {"name": name, "of": file["name"], "path": path, "bytes": size, "head": size, "about_bytes": bytes_of(file)}
 
 
 def _refuse(name: str, entry: Mapping[str, Any], source: Mapping[str, Any], files: Mapping[str, Mapping[str, Any]]) -> None:
@@ -42,7 +38,7 @@ def _refuse(name: str, entry: Mapping[str, Any], source: Mapping[str, Any], file
     for file in files:
         if file.endswith(NOT_IN_LINES):
             raise InputError(f"{file} is no text in lines", where=where, why="a cut archive cannot be opened")
-        if not files[file].get("bytes") and not files[file].get("about_bytes"):
+        if not bytes_of(files[file]):
             raise InputError(f"nobody said how large {file} is", where=where, do="Write `about_bytes` of it")
 
 
@@ -74,7 +70,7 @@ def with_heads(sources: Entries, corpora: Entries, *, stand_in: bool) -> tuple[d
         if stand_in:
             continue
         size = head_bytes(entry["head"])
-        heads = {file: _head_of(known[file], entry["head"]) for file in files if _whole(known[file]) > size}
+        heads = {file: _head_of(known[file], entry["head"]) for file in files if bytes_of(known[file]) > size}
         if not heads:
             continue
         source["files"] = [*source["files"], *(head for head in heads.values() if head["name"] not in known)]

@@ -72,8 +72,8 @@ class Groups:
     def _numbered(self, name: str) -> dict[Key, int]:
         """Return the number of each job's group: neighbours in the order of the jobs' names, which are ready together."""
         jobs: dict[str, Callable[[], Iterator[_Job]]] = {
-            "corpora": self._corpora,
-            "evaluations": self._evaluations,
+            "corpora": lambda: self._corpora("build_corpus", evaluations=False),
+            "evaluations": lambda: self._corpora("build_evaluation", evaluations=True),
             "examples": self._examples,
             "embeds": lambda: self._embeds(large=False),
             "large_embeds": lambda: self._embeds(large=True),
@@ -129,16 +129,9 @@ class Groups:
         jobs = [_Job((name,), self._need(rule, **{wildcard: name}), levels[name]) for name in behind]
         return iter(sorted(jobs, key=lambda job: (job.level, job.need.runtime, job.key)))
 
-    def _corpora_behind(self, name: str) -> list[str]:
-        return [other for _, other in made_of(self._project, "corpus", name)]
-
-    def _corpora(self) -> Iterator[_Job]:
-        names = [name for name, entry in self._project.corpora.items() if entry["kind"] != "evaluation"]
-        return self._by_level("build_corpus", {name: self._corpora_behind(name) for name in names}, "corpus")
-
-    def _evaluations(self) -> Iterator[_Job]:
-        names = [name for name, entry in self._project.corpora.items() if entry["kind"] == "evaluation"]
-        return self._by_level("build_evaluation", {name: self._corpora_behind(name) for name in names}, "corpus")
+    def _corpora(self, rule: str, *, evaluations: bool) -> Iterator[_Job]:
+        names = [name for name, entry in self._project.corpora.items() if (entry["kind"] == "evaluation") == evaluations]
+        return self._by_level(rule, {name: [other for _, other in made_of(self._project, "corpus", name)] for name in names}, "corpus")
 
     def _examples(self) -> Iterator[_Job]:
         behind = {name: list(examples_inputs(self._project, name)["others"]) for name in self._project.examples}

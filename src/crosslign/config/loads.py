@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from crosslign.config.catalog import file_names
+from crosslign.config.catalog import bytes_of, file_names
 from crosslign.config.graph import examples_inputs, selection_sets, source_file, teachers
 from crosslign.config.mining import mine_recipe
 from crosslign.config.project import Project, remembered
@@ -110,11 +110,6 @@ def _capped(size: float, rows: int | None) -> float:
     return min(size, rows * BYTES_A_ROW / 1e6) if rows else size
 
 
-def _known_mb(file: Mapping[str, Any]) -> float:
-    """Return the size of a file as published; 0 where the catalog says none."""
-    return float(file.get("bytes") or file.get("about_bytes") or 0.0) / 1e6
-
-
 @remembered
 def files_mb(project: Project, corpus: str, unpacked_by: float = UNPACKED_BY) -> float:
     """Return the size of a corpus' own files: those of its source that it names, or all."""
@@ -122,7 +117,7 @@ def files_mb(project: Project, corpus: str, unpacked_by: float = UNPACKED_BY) ->
     source = project.sources[entry["source"]]
     read = file_names(source, entry)
     files = [file for file in source["files"] if file["name"] in read]
-    sizes = [_known_mb(file) * (unpacked_by if file["name"].endswith(PACKED) else 1.0) for file in files]
+    sizes = [bytes_of(file) / 1e6 * (unpacked_by if file["name"].endswith(PACKED) else 1.0) for file in files]
     unknown = sizes.count(0.0)
     small = bool(unknown) and (entry["kind"] == "evaluation" or corpus in project.evaluated_alone)
     return sum(sizes) + unknown * UNKNOWN_MB[small]
@@ -299,7 +294,7 @@ def _overall(project: Project, w: Wildcards) -> Load:
 
 
 LOADS: Mapping[str, Callable[[Project, Wildcards], Load]] = {
-    "fetch": lambda p, w: Load(_known_mb(source_file(p, w["source"], w["file"]))),
+    "fetch": lambda p, w: Load(bytes_of(source_file(p, w["source"], w["file"])) / 1e6),
     "prepare_encoder": lambda p, w: Load(parameters=encoder_size(p, w["encoder"])),
     "build_corpus": _corpus,
     "build_evaluation": lambda p, w: Load(corpus_mb(p, w["corpus"]), read_mb=_read_mb(p, w["corpus"])),

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
 
-from crosslign.config.catalog import file_names
+from crosslign.config.catalog import bytes_of, file_names
 from crosslign.config.pairs import FILTERS, FLORES, LONGEST, MOST, TATOEBA, WEIGHT
 from crosslign.config.project import Project
 from crosslign.console import as_columns, bytes_text
@@ -130,7 +130,7 @@ def of_catalog(project: Project, pair: str) -> list[Text]:
             continue
         source = project.sources[entry["source"]]
         wanted = set(file_names(source, entry))
-        sizes = [file.get("bytes", file.get("about_bytes", 0)) for file in source.get("files", []) if file["name"] in wanted]
+        sizes = [bytes_of(file) for file in source.get("files", []) if file["name"] in wanted]
         if "local" not in source:
             text = Text(pair, name, {"corpus": name}, 0, int(sum(sizes)), entry["licence"], _year(entry.get("citation", "")))
             found.append(replace(text, rank=_rank(source["opus"]) if "opus" in source else 0))
@@ -261,15 +261,11 @@ def file_text(plan: Plan, encoder: str, steps: int, teacher: str | None = None) 
     for step in FILTERS:
         ((rule, options),) = step.items()
         lines.append(f"  - {rule}: {{{', '.join(f'{key}: {value}' for key, value in options.items())}}}")
-    lines += [
-        f"most: {MOST}",
-        f"english: {{corpus: simcse_wiki_head, weight: {WEIGHT}}}",
-        "evaluations:  # their sentences are kept out of training",
-    ]
+    known = "evaluations:  # their sentences are kept out of training"
     loss = "" if teacher else "temperature: 0.05, "
-    lines += [f"  {kind}: [{', '.join(dict.fromkeys(codes))}]" for kind, codes in plan.evaluations.items()] or []
-    if not plan.evaluations:
-        lines[-1] = "evaluations: {}  # none knows these languages"
+    lines += [f"most: {MOST}", f"english: {{corpus: simcse_wiki_head, weight: {WEIGHT}}}"]
+    lines.append(known if plan.evaluations else "evaluations: {}  # none knows these languages")
+    lines += [f"  {kind}: [{', '.join(dict.fromkeys(codes))}]" for kind, codes in plan.evaluations.items()]
     lines += [
         "lost:",
         '  - {label: "STS17 en-en (Spearman)", task: sts17_tracks, subset: en-en, metric: spearman}',

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,34 +13,14 @@ from crosslign.reporting.published import published_of
 from crosslign.reporting.values import fill_cells
 
 
-@dataclass(frozen=True)
-class Coverage:
-    """How much of one table is filled.
-
-    Attributes:
-        id, title, paper: of the table.
-        cells: cells of the table.
-        filled: those with a value of ours.
-        published: those with a published figure.
-        both: those with both.
-    """
-
-    id: str
-    title: str
-    paper: str
-    cells: int
-    filled: int
-    published: int
-    both: int
-
-
-def coverage(table: Mapping[str, Any], results: Path, published: Path) -> Coverage:
-    """Count the cells of a resolved table."""
+def coverage(table: Mapping[str, Any], results: Path, published: Path) -> dict[str, Any]:
+    """Return a resolved table's `id`, `title` and `paper`, its `cells`, and those `filled` by us, `published`, and `both`."""
     figures = published_of(table, published)
     ours = [cell.filled for row in fill_cells(table, results) for cell in row]
     printed = [bool(figures.at(row, column).value) for row in table["rows"] for column in table["columns"]]
     both = sum(a and b for a, b in zip(ours, printed, strict=True))
-    return Coverage(table["id"], printable(table["title"]), table["paper"], len(ours), sum(ours), sum(printed), both)
+    named = {"id": table["id"], "title": printable(table["title"]), "paper": table["paper"]}
+    return {**named, "cells": len(ours), "filled": sum(ours), "published": sum(printed), "both": both}
 
 
 def build_overview(recipe: Mapping[str, Any], results: Path, published: Path, out: Mapping[str, Path]) -> dict[str, int]:
@@ -60,20 +39,14 @@ def build_overview(recipe: Mapping[str, Any], results: Path, published: Path, ou
     papers = [
         {
             "name": paper,
-            "tables": [row for row in rows if row.paper == paper],
+            "tables": [row for row in rows if row["paper"] == paper],
             "figures": [{**figure, "title": printable(figure["title"])} for figure in recipe["figures"] if figure["paper"] == paper],
-            "cells": sum(row.cells for row in rows if row.paper == paper),
-            "filled": sum(row.filled for row in rows if row.paper == paper),
-            "both": sum(row.both for row in rows if row.paper == paper),
+            **{key: sum(row[key] for row in rows if row["paper"] == paper) for key in ("cells", "filled", "both")},
         }
         for paper in dict.fromkeys(item["paper"] for item in [*recipe["tables"], *recipe["figures"]])
     ]
     context = {"papers": papers, "scale": recipe["scale"], "stand_in": recipe["stand_in"], "escaped": markdown_escape}
     for form in ("html", "md"):
         write_text(out[form], templates().get_template(f"overview.{form}").render(**context))
-    return {
-        "tables": len(rows),
-        "figures": len(recipe["figures"]),
-        "cells": sum(row.cells for row in rows),
-        "filled": sum(row.filled for row in rows),
-    }
+    filled = {key: sum(row[key] for row in rows) for key in ("cells", "filled")}
+    return {"tables": len(rows), "figures": len(recipe["figures"]), **filled}

@@ -14,7 +14,7 @@ def resolved(name, paper, title, cells):
 
 def test_settings_count_as_filled(tmp_path):
     table = resolved("two", "q", "Two", {"A": [{"text": "15"}, {"reason": "not run"}]})
-    assert coverage(table, tmp_path, tmp_path).filled == 1
+    assert coverage(table, tmp_path, tmp_path)["filled"] == 1
 
 
 def test_cells_are_counted_by_paper_and_linked(tmp_path):
