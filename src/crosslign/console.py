@@ -14,7 +14,7 @@ def number_of(number: float, what: str, plural: str = "") -> str:
         what: one of them.
         plural: several of them, where English does not make it by its rules (`matrices`).
     """
-    count = f"{number:,}" if number == int(number) else f"{number:g}"
+    count = f"{int(number):,}" if number == int(number) else f"{number:g}"
     return f"{count} {what if number == 1 else plural or _plural(what)}"
 
 

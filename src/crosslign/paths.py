@@ -172,6 +172,10 @@ class Paths:
         """What planted pairs say of a user's mining."""
         return self.results / "mined" / f"{mine}.calibration.json"
 
+    def searched(self, mine: str, part: str) -> Path:
+        """Folder of the nearest neighbours of one range of a user's mining, such as `2-of-5`, until all are joined."""
+        return self.results / "searched" / mine / part
+
     def mined_neighbours(self, mine: str) -> Path:
         """Nearest neighbours of both sides of a user's mining."""
         return self.results / "mined" / mine / "neighbours.safetensors"

@@ -22,7 +22,7 @@ from crosslign.config.versions import job_versions
 from crosslign.errors import CrosslignError, InputError, NetworkError, ResourceError
 from crosslign.jobs.alone import only_one
 from crosslign.jobs.frame import perform
-from crosslign.jobs.job import all_paths, named_inputs
+from crosslign.jobs.job import all_paths, listed, named_inputs
 from crosslign.paths import EVALUATION_FILES
 from crosslign.provenance.reruns import Asked, Reruns
 from crosslign.stages import STAGES
@@ -70,7 +70,7 @@ class Steps:
             CrosslignError: it cannot do its work; says why.
         """
         given = {"recipe": recipe, "version": job_versions(name, recipe), "root": str(root), **params}
-        asked = Asked(list(outputs.values()), all_paths(inputs), [], given)
+        asked = Asked(list(outputs.values()), all_paths(listed(inputs)), [], given)
         if all(path.exists() for path in outputs.values()) and self._reruns.described(outputs.values()) and not self._reruns.why(asked):
             return
         as_given = {key: [*map(str, value)] if isinstance(value, list) else str(value) for key, value in inputs.items()}

@@ -1,15 +1,18 @@
 """The steps of a user's own mining, killed at their renames to final names and in a write: nothing is half, the next call ends the same."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from crosslign.files import write_rows
+from crosslign.files.lineage import lineage_path
 
 pytestmark = pytest.mark.workflow
 
@@ -35,17 +38,22 @@ if at < 0:
     resource.setrlimit(resource.RLIMIT_FSIZE, (-at, -at))
 matrices, texts = ([(side, str(root / f"{side}.{end}")) for side in ("source", "target")] for end in ("npy", "parquet"))
 neighbours = ("neighbours", str(root / "neighbours.safetensors"))
-if stage == "mine_search":
+parts = [str(root / f"{part}-of-2") for part in (1, 2)]
+if stage in ("1-of-2", "2-of-2"):
     from crosslign.stages.mine_search import mine_search as work
-    inputs, outputs, recipe = matrices, [neighbours], SEARCH
+    inputs, outputs, recipe = matrices, [("folder", str(root / stage))], {**SEARCH, "part": int(stage[0]), "parts": 2}
+elif stage == "mine_join":
+    from crosslign.stages.mine_join import mine_join as work
+    inputs, outputs, recipe = [*matrices, ("derived", parts)], [neighbours], SEARCH
 else:
     from crosslign.stages.mine_pairs import mine_pairs as work
     inputs, outputs, recipe = [neighbours, *texts], [(form, str(root / f"pairs.{form}")) for form in ("tsv", "parquet")], PAIRS
-params = [("root", str(root)), ("recipe", recipe), ("work", str(root / "work"))]
+params = [("root", str(root)), ("recipe", recipe), ("work", str(root / "work" / stage))]
 execute(work, inputs=inputs, outputs=outputs, params=params, threads=1, log=str(root / "logs" / f"{stage}.log"))
 print("renames", renames)
 """.replace("SEARCH", repr(SEARCH)).replace("PAIRS", repr(PAIRS))
-OUTPUTS = {"mine_search": ["neighbours.safetensors"], "mine_pairs": ["pairs.tsv", "pairs.parquet"]}
+FOLDERS = {part: [f"{part}/neighbours.safetensors"] for part in ("1-of-2", "2-of-2")}
+OUTPUTS = {**FOLDERS, "mine_join": ["neighbours.safetensors"], "mine_pairs": ["pairs.tsv", "pairs.parquet"]}
 
 
 def run(root, stage, at=0):
@@ -68,24 +76,23 @@ def mined(tmp_path_factory):
             root / f"{side}.parquet", pa.table({"text_id": ids, "lang": ["en"] * 300, "text": [f"{side} {i} " * 9 for i in ids]}), "texts"
         )
     said = {stage: run(root, stage) for stage in OUTPUTS}
-    assert [done.returncode for done in said.values()] == [0, 0], [done.stderr for done in said.values()]
+    assert [done.returncode for done in said.values()] == [0] * len(OUTPUTS), [done.stderr for done in said.values()]
     return root, {stage: int(done.stdout.split()[-1]) for stage, done in said.items()}
 
 
 @pytest.mark.parametrize("stage", OUTPUTS)
 def test_f01_a_step_of_mining_killed_at_any_rename_or_in_a_write_ends_in_the_same_bytes(mined, tmp_path, stage):
     whole, renames = mined
-    assert renames[stage] == 2 * len(OUTPUTS[stage]), "each artefact, and its lineage before it"
+    own = {Path(name).parts[0] for name in OUTPUTS[stage]}
+    assert renames[stage] == (1 if stage in FOLDERS else 2 * len(own)), "each artefact, and its lineage before it; a folder holds its own"
     for at in [*range(1, renames[stage] + 1), -1000]:
         root = tmp_path / str(at)
-        root.mkdir()
-        for path in whole.iterdir():
-            if path.is_file() and path.name.removesuffix(".lineage.json") not in OUTPUTS[stage]:
-                os.link(path, root / path.name)
+        left_out = [*own, *(f"{name}.lineage.json" for name in own), "work", "logs"]
+        shutil.copytree(whole, root, copy_function=os.link, ignore=lambda at, _, out=left_out: out if Path(at) == whole else [])
         killed = run(root, stage, at)
         assert killed.returncode == -(signal.SIGKILL if at > 0 else signal.SIGXFSZ), killed.stderr
         assert all(content == (whole / name).read_bytes() for name, content in made(root, stage).items())
-        assert all((root / f"{name}.lineage.json").exists() for name in made(root, stage))
+        assert all(lineage_path(root / name).exists() for name in own if (root / name).exists())
         done = run(root, stage)
         assert done.returncode == 0, done.stderr
         assert made(root, stage) == made(whole, stage)

@@ -239,7 +239,11 @@ def mined():
         run("mine_embed", recipe, inputs, {"matrix": matrices[side]}, members={"main": str(encoder()[0] / "main")})
     near = RESULTS / "mined" / "near.safetensors"
     inputs = {**matrices, **{f"{side}_texts": path for side, path in texts.items()}}
-    run("mine_search", {"mine": "m", "k": 4, "backend": "exact", "search_options": {}}, inputs, {"neighbours": near})
+    recipe = {"mine": "m", "k": 4, "backend": "exact", "search_options": {}}
+    folders = [RESULTS / "searched" / f"{part}-of-2" for part in (1, 2)]
+    for part, folder in enumerate(folders, 1):
+        run("mine_search", {**recipe, "part": part, "parts": 2}, inputs, {"folder": folder})
+    run("mine_join", recipe, {**inputs, "derived": folders}, {"neighbours": near})
     out = {form: RESULTS / "mined" / f"m.{form}" for form in ("tsv", "parquet")}
     recipe = {"margin": "ratio", "retrieval": "max", "threshold": None, "output": "all", "encoders": ["tiny"]}
     run("mine_pairs", recipe, {"neighbours": near, **texts}, out)
@@ -352,6 +356,7 @@ STAGE = {
     "mine_texts": (lambda: [rows(path) for path in mined()[0].values()], {}),
     "mine_embed": (lambda: [numbers(np.load(path)[:3].astype(np.float32), 4) for path in mined()[1].values()], {}),
     "mine_search": (lambda: [numbers(t.double().numpy()) for _, t in sorted(load_file(mined()[2]).items())], {"backend": "exact"}),
+    "mine_join": (lambda: mined()[2].stat().st_size, {"backend": "exact"}),
     "mine_calibrate": (_calibrated, {}),
     "mine_pairs": (
         lambda: [[_number(v) for v in line.split("\t")] for line in mined()[3]["tsv"].read_text(encoding="utf-8").splitlines()[:8]],

@@ -27,6 +27,7 @@ def mining(changed, tmp_path):
     entry = block["mine"]["my_mine"]
     for side, name in (("source", "news.de.gz"), ("target", "news.en.zst")):
         entry[side]["file"] = str(tmp_path / name)
+    entry["shards"] = 3
     changed.edit("config/config.yaml", "targets:", "mine: {}\ntargets:")
     add(changed, "config/config.yaml", block)
     return changed
@@ -72,16 +73,24 @@ def test_two_files_of_ones_own_become_scored_pairs(mining):
         "mined/my_mine/source.parquet",
         "systems/QS-P-s42",
     }
+    neighbours = by_path["mined/my_mine/neighbours.safetensors"]
+    assert neighbours["counts"] == {"sources": 4, "targets": 5, "k": 4, "recall": None}
+    assert {entry["path"] for entry in neighbours["inputs"]} == {
+        f"mined/my_mine/{side}.{form}" for side in ("source", "target") for form in ("npy", "parquet")
+    }
+    assert not [path for path in (mining.results / "searched").rglob("*") if path.is_file()]
 
     # From elsewhere, and under a profile that brings a configuration of its own, it is the same entry at the same scale.
     elsewhere = ("--directory", "..", "--profile", "profiles/workstation", "--config", "scale=quick", "--dry-run")
     done = command(mining, "my_mine", *elsewhere, folder="config")
     assert (done.returncode, "Nothing to be done" in done.stdout + done.stderr) == (0, True), done.stderr[-3000:]
 
-    # As a target of the workflow there is nothing left to do; another threshold writes pairs anew, and does no more.
+    # As a target of the workflow there is nothing left to do; another threshold writes pairs anew, and does no more;
+    # the number of ranges that were searched is no part of a result.
     mining.edit("config/config.yaml", "targets: [quickstart, overview, overlap, report]", "targets: [my_mine]")
     assert mining.planned() == []
     mining.edit("config/config.yaml", "threshold: 1.06", "threshold: 1.2")
+    mining.edit("config/config.yaml", "shards: 3", "shards: 2")
     assert mining.planned() == [("mine_pairs", "mine=my_mine")]
 
 

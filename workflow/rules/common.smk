@@ -17,6 +17,8 @@ from crosslign.config.mining import (
     mined_folder,
     mined_members,
     pairs_recipe,
+    parts_of,
+    range_recipe,
     require_there,
     search_recipe,
     side_file,
@@ -217,6 +219,7 @@ wildcard_constraints:
     table=names(project.tables),
     figure=names(project.figures),
     mine=names(project.settings["mine"]),
+    part=r"\d+-of-\d+",
     side=names((*MINED_SIDES, *PLANT_SIDES)),
 
 

@@ -30,7 +30,7 @@ def with_values(value, wildcards):
 def lineage_beside(files):
     """Lineage of what rules make; that of a folder lies inside."""
     folders = [paths.system(""), paths.encoder(""), paths.hub_model("")]
-    folders.append(paths.tokenised("", "").parent)
+    folders += [paths.tokenised("", "").parent, paths.searched("", "")]
     made = [
         Path(file)
         for file in files
@@ -252,6 +252,25 @@ def mining_texts(wildcards):
 
 def mining_embedding(wildcards):
     return vectors_recipe(mine_recipe(project, wildcards.mine), wildcards.side)
+
+
+def mining_searched(wildcards):
+    """Vectors of both sides, and their texts, for the line of a sentence whose vector cannot be used."""
+    mine = wildcards.mine
+    texts = {f"{side}_texts": paths.mined_texts(mine, side) for side in MINED_SIDES}
+    return {
+        **{side: paths.mined_embeddings(mine, side) for side in MINED_SIDES},
+        **texts,
+    }
+
+
+def mining_range(wildcards):
+    return range_recipe(mine_recipe(project, wildcards.mine), wildcards.part)
+
+
+def mining_parts(wildcards):
+    parts = parts_of(mine_recipe(project, wildcards.mine))
+    return [paths.searched(wildcards.mine, part) for part in parts]
 
 
 def mining_search(wildcards):

@@ -53,33 +53,47 @@ rule mine_embed:
         "../scripts/run_stage.py"
 
 
+# A job a range of the sources: one that is killed goes on by itself, and the others keep what they have.
 rule mine_search:
     input:
-        unpack(
-            read(
-                source=paths.mined_embeddings("{mine}", "source"),
-                target=paths.mined_embeddings("{mine}", "target"),
-                # for the line of a sentence whose vector cannot be used
-                source_texts=paths.mined_texts("{mine}", "source"),
-                target_texts=paths.mined_texts("{mine}", "target"),
-            )
-        ),
+        unpack(read(mining_searched)),
     output:
-        **with_lineage(neighbours=paths.mined_neighbours("{mine}")),
+        folder=temp(directory(paths.searched("{mine}", "{part}"))),
     log:
-        paths.log("mine_search", "{mine}"),
+        paths.log("mine_search", "{mine}/{part}"),
     benchmark:
-        paths.benchmark("mine_search", "{mine}")
+        paths.benchmark("mine_search", "{mine}/{part}")
     threads: 16
     resources:
         **needs("mine_search"),
         gpu=GPUS,
     params:
-        **versioned("mine_search", mining_search),
-        work=lambda w: str(paths.checkpoints(f"mine/{w.mine}")),
+        **versioned("mine_search", mining_range),
+        work=lambda w: str(paths.checkpoints(f"mine/{w.mine}/{w.part}")),
         root=lambda w: str(paths.results),
     message:
-        "Searching nearest neighbours for {wildcards.mine}"
+        "Searching nearest neighbours for {wildcards.mine}, part {wildcards.part}"
+    script:
+        "../scripts/run_stage.py"
+
+
+rule mine_join:
+    input:
+        unpack(read(mining_searched, derived=mining_parts)),
+    output:
+        **with_lineage(neighbours=paths.mined_neighbours("{mine}")),
+    log:
+        paths.log("mine_join", "{mine}"),
+    benchmark:
+        paths.benchmark("mine_join", "{mine}")
+    threads: 1
+    resources:
+        **needs("mine_join"),
+    params:
+        **versioned("mine_join", mining_search),
+        root=lambda w: str(paths.results),
+    message:
+        "Joining the nearest neighbours of {wildcards.mine}"
     script:
         "../scripts/run_stage.py"
 

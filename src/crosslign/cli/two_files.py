@@ -19,6 +19,8 @@ from crosslign.config.mining import (
     mine_recipe,
     mined_members,
     pairs_recipe,
+    parts_of,
+    range_recipe,
     reading,
     search_recipe,
     sides_of,
@@ -28,6 +30,7 @@ from crosslign.config.mining import (
 from crosslign.config.project import Project
 from crosslign.errors import InputError
 from crosslign.jobs.alone import only_one
+from crosslign.jobs.job import DERIVED
 from crosslign.jobs.leases import visible_gpus
 from crosslign.paths import MINED_SIDES
 from crosslign.steps import Steps
@@ -118,7 +121,11 @@ def _mine(project: Project, recipe: Mapping[str, Any], steps: Steps, outputs: Ma
         steps.run("mine_embed", vectors_recipe(recipe, side), given, {"matrix": vectors[side]}, root, gpu, **own)
     near, read = {"neighbours": work / "neighbours.safetensors"}, {f"{side}_texts": texts[side] for side in MINED_SIDES}
     own = {side: vectors[side] for side in MINED_SIDES}
-    steps.run("mine_search", search_recipe(recipe), {**own, **read}, near, root, gpu, work=str(work / "search"), threads=threads)
+    found = {part: work / "searched" / part for part in parts_of(recipe)}
+    for part, folder in found.items():
+        given = {"folder": folder}
+        steps.run("mine_search", range_recipe(recipe, part), {**own, **read}, given, root, gpu, work=str(work / "search"), threads=threads)
+    steps.run("mine_join", search_recipe(recipe), {**own, **read, DERIVED: [*found.values()]}, near, root)
     chosen_by: dict[str, Path] = {}
     if calibration:
         given = {**near, **vectors, **{f"{side}_texts": path for side, path in texts.items()}}

@@ -12,6 +12,7 @@ from crosslign.config.mining import mine_recipe
 from crosslign.config.project import Project, remembered
 from crosslign.config.resolve import LAST, encoders_trained, entry_of, kept_checkpoints, run_recipe, split_run
 from crosslign.files.walk import size_of
+from crosslign.paths import MINED_SIDES
 
 Wildcards = Mapping[str, str]
 
@@ -46,6 +47,8 @@ UNEQUAL = 1.5
 MANY_COMPARED = 1e10
 """Pairs from which on a score gets `SEARCH_THREADS`, or a GPU: four minutes of one thread."""
 SEARCH_THREADS = 8
+GPU_SPEED = 20.0
+"""How many times as fast as so many threads one GPU searches, at the least: reckoned from its peak, not measured."""
 TAUGHT = 8.0
 """Size of a pair with a teacher's vector of some 400 numbers, beside that of the pair alone."""
 LARGE_MB = 100.0
@@ -65,6 +68,7 @@ class Load:
         kept_mb: disk of a trained run.
         slowness: how much longer than others its text takes.
         compared: pairs of sentences that a search compares.
+        gpus: devices that search; without one, threads do.
     """
 
     text_mb: float = 0.0
@@ -75,6 +79,7 @@ class Load:
     kept_mb: float = 0.0
     slowness: float = 1.0
     compared: float = 0.0
+    gpus: int = 0
 
     @property
     def sentences(self) -> float:
@@ -93,8 +98,9 @@ class Load:
 
     @property
     def search_minutes(self) -> float:
-        """Minutes of its search on a CPU that multiplies no bfloat16, with the threads that such a job gets; a GPU takes seconds."""
-        threads = SEARCH_THREADS if self.compared > MANY_COMPARED else 1
+        """Minutes of its search on its GPUs, or on a CPU that multiplies no bfloat16, with the threads that such a job gets."""
+        threads = SEARCH_THREADS if self.compared > MANY_COMPARED else 1.0
+        threads *= max(1.0, GPU_SPEED * self.gpus)
         return self.compared * NANOSECONDS_A_PAIR * 1e-9 / 60 * self.dimension / 1024 / threads
 
 
@@ -282,11 +288,27 @@ def _scoring(project: Project, w: Wildcards) -> Load:
     return Load(text, parameters(project, w["run"]), compared=compared(project, w["task"]))
 
 
+def _side_mb(project: Project, recipe: Mapping[str, Any], side: str) -> float:
+    """Return the text of one side of a mining, unpacked; at most the lines that the scale reads."""
+    path = project.root / recipe[side]["file"]
+    return _capped(size_of(path) / 1e6 * (UNPACKED_BY if path.suffix in PACKED else 1.0), recipe["limit"])
+
+
 def _mining(project: Project, w: Wildcards) -> Load:
     recipe = mine_recipe(project, w["mine"])
-    sizes = [(project.root / recipe[side]["file"]) for side in ("source", "target")]
-    text = sum(size_of(path) / 1e6 * (UNPACKED_BY if path.suffix in PACKED else 1.0) for path in sizes)
+    sides = {side: _side_mb(project, recipe, side) for side in MINED_SIDES}
+    text = sides.get(w.get("side", ""), sum(sides.values()))
     return Load(text, sum(encoder_size(project, encoder) for encoder in recipe["encoders"]))
+
+
+def _searching(project: Project, w: Wildcards) -> Load:
+    """Return the load of one range: all of the other side is read, and the smaller of both stays in memory."""
+    recipe = mine_recipe(project, w["mine"])
+    source, target = (_side_mb(project, recipe, side) for side in MINED_SIDES)
+    source /= recipe["shards"]
+    millions = sum(encoder_size(project, encoder) for encoder in recipe["encoders"])
+    compared = source * target * (1e6 / BYTES_A_SENTENCE) ** 2
+    return Load(min(source, target), millions, read_mb=source + target, compared=compared, gpus=project.gpus)
 
 
 def _overall(project: Project, w: Wildcards) -> Load:
@@ -305,5 +327,6 @@ LOADS: Mapping[str, Callable[[Project, Wildcards], Load]] = {
     **dict.fromkeys(EMBED_RULES, lambda p, w: Load(corpus_mb(p, w["text_set"]), parameters(p, w["run"]))),
     "score": _scoring,
     "measure_overlap": _overall,
-    **dict.fromkeys(("mine_texts", "mine_embed", "mine_search", "mine_calibrate", "mine_pairs"), _mining),
+    **dict.fromkeys(("mine_texts", "mine_embed", "mine_join", "mine_calibrate", "mine_pairs"), _mining),
+    "mine_search": _searching,
 }

@@ -41,6 +41,7 @@ DEFAULTS: dict[str, Any] = {
     "embeddings": "float32",
     "backend": "exact",
     "search_options": {},
+    "shards": 1,
     "threads": 2,
     "licence": "not stated",
 }
@@ -169,6 +170,9 @@ def mine_recipe(project: Project, name: str) -> dict[str, Any]:
     if entry["search_options"] and entry["backend"] != "faiss_ivf_pq":
         do = "Take them out, or choose backend: faiss_ivf_pq"
         raise InputError(f"the backend {entry['backend']} has no options", where=f"{where}.search_options", do=do)
+    if entry["shards"] > 1 and entry["backend"] != "exact":
+        why = "what an approximate search finds would depend on their number; faiss_flat is a cross-check of small sides"
+        raise InputError(f"the backend {entry['backend']} has no ranges", where=f"{where}.shards", why=why, do="Take shards out")
     _check_calibration(entry, where)
     run, system = _run(project, entry["system"], f"{where}.system")
     untrained = is_untrained(project, system)
@@ -206,8 +210,19 @@ def vectors_recipe(recipe: Mapping[str, Any], side: str) -> dict[str, Any]:
 
 
 def search_recipe(recipe: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the search takes of a mining's recipe."""
+    """Return what the neighbours of a mining depend on, and so what joining the ranges takes of its recipe."""
     return _step(recipe, "k", "backend", "search_options")
+
+
+def parts_of(recipe: Mapping[str, Any]) -> list[str]:
+    """Return the names of the ranges of sources that are searched, a job each: `1-of-2`, `2-of-2`."""
+    return [f"{part}-of-{recipe['shards']}" for part in range(1, recipe["shards"] + 1)]
+
+
+def range_recipe(recipe: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """Return what searching one range takes of a mining's recipe, with `part` and `parts`; their number is part of no result's recipe."""
+    part, parts = map(int, name.split("-of-"))
+    return {**search_recipe(recipe), "part": part, "parts": parts}
 
 
 def pairs_recipe(recipe: Mapping[str, Any]) -> dict[str, Any]:

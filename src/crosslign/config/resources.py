@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from crosslign.config.loads import (
+    BYTES_A_SENTENCE,
     EMBED_RULES,
     LOADS,
     MANY_COMPARED,
@@ -34,7 +35,8 @@ STAND_IN_RULE = "write_stand_in"
 RULES = (
     "fetch", "prepare_encoder", "build_corpus", "build_evaluation", "fetch_model", "build_view", "build_examples", "measure_overlap",
     "tokenise", "train_system", "choose", "embed", "embed_large", "score", "count_rows", "make_table", "draw_figure", "write_overview",
-    "write_claims", "write_report", "mine_texts", "mine_embed", "mine_search", "mine_calibrate", "mine_pairs",
+    "write_claims", "write_report", "mine_texts", "mine_embed", "mine_search", "mine_join",
+    "mine_calibrate", "mine_pairs",
 )  # fmt: skip
 """Names of the workflow's rules whose jobs do something; the synthetic data of each source has one more."""
 TOKENISING = 4
@@ -78,7 +80,7 @@ def search_gpus(project: Project, task: str) -> int:
 def _asked(rule: str, load: Load) -> Need:
     """Return what the first attempt asks for."""
     text, read, model, vectors = load.text_mb, load.read_mb, load.parameters, load.vectors_mb
-    rows_m = load.sentences / 1e6
+    rows_m, read_m = load.sentences / 1e6, load.read_mb / BYTES_A_SENTENCE
     asked = {
         "fetch": (1000, 120, text),
         "fetch_model": (1000, 120, 3000),  # the catalog knows no sizes of translation models
@@ -98,7 +100,9 @@ def _asked(rule: str, load: Load) -> Need:
         "count_rows": (1000, 240, 0),  # lineage names the sums of all that is counted
         "mine_texts": (2000 + 2 * text, 60, text),
         "mine_embed": (4000 + 8 * model, 720, vectors),
-        "mine_search": (8000 + 2 * vectors, 1440, vectors),
+        # The smaller of range and other side is held in low precision, best lists and measures of both; 4 neighbours take 48 bytes.
+        "mine_search": (9000 + vectors + 200 * read_m, 60 + read / 100 + 1.5 * load.search_minutes, 48 * read_m),
+        "mine_join": (4000 + 250 * rows_m, 60, 48 * rows_m),
         "mine_calibrate": (8000 + 3 * vectors, 720, 0),
         "mine_pairs": (3000 + 2 * text, 60, text),
     }

@@ -55,6 +55,9 @@ def _implementations(rule: str, recipe: Any, tasks: Mapping[str, Any]) -> Named:
             yield "tasks.scorers", recipe["task_entry"]["scorer"]
         case "mine_search":
             yield "mining.backends", recipe["backend"]
+        case "mine_join":
+            yield "stages", "mine_search"  # whose output lineage does not name: it is gone when the ranges are joined
+            yield "mining.backends", recipe["backend"]
         case "draw_figure":
             yield "reporting.figures", recipe["kind"]
 

@@ -12,6 +12,8 @@ from crosslign.errors import InputError
 from crosslign.files import atomic_path
 from crosslign.mining.knn import Neighbours
 
+FOUND = "neighbours.safetensors"
+"""File of a range's folder."""
 NAMES = tuple(field.name for field in fields(Neighbours) if field.name != "recall")
 
 

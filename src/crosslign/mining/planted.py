@@ -17,6 +17,7 @@ import numpy as np
 
 from crosslign.errors import InputError
 from crosslign.mining.knn import Neighbours, neighbours
+from crosslign.mining.lists import entered, merged
 from crosslign.mining.margin import Margin, Retrieval, mine
 
 SHARE = 0.05
@@ -71,22 +72,6 @@ def typical(scores: np.ndarray) -> np.ndarray:
     return np.asarray((scores[:, 1:] if scores.shape[1] > 1 else scores).mean(axis=1, dtype=np.float64))
 
 
-def _merged(lists: Sequence[tuple[np.ndarray, np.ndarray]], k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Join best lists of the same rows (indices, cosines), those of lower indices first, to the best k."""
-    indices, scores = (np.concatenate(parts, axis=1) for parts in zip(*lists, strict=True))
-    order = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-    return np.take_along_axis(indices, order, 1), np.take_along_axis(scores, order, 1)
-
-
-def _with_plants(own: tuple[np.ndarray, np.ndarray], plants: tuple[np.ndarray, np.ndarray], k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Merge plants into the best lists of a whole side; only rows that a plant is near to are touched."""
-    indices, scores = own[0].copy(), own[1].copy()
-    near = np.flatnonzero(plants[1][:, 0] > scores[:, -1])
-    if len(near):
-        indices[near], scores[near] = _merged([(indices[near], scores[near]), (plants[0][near], plants[1][near])], k)
-    return indices, scores
-
-
 def _joined(near: Neighbours, sides: Sides, sources: np.ndarray, targets: np.ndarray, device: str | Sequence[str]) -> Neighbours:
     """Return the neighbours of both sides with some plants behind the user's rows."""
     n, m = len(near.forward_indices), len(near.backward_indices)
@@ -96,14 +81,12 @@ def _joined(near: Neighbours, sides: Sides, sources: np.ndarray, targets: np.nda
     plants_user = neighbours(sides.plant_sources, sides.targets, k, k_back=k_back, source_rows=left, device=device)
     among = neighbours(sides.plant_sources, sides.plant_targets, k, k_back=k_back, source_rows=left, target_rows=right, device=device)
     forward = [
-        _with_plants((near.forward_indices, near.forward_scores), (user_plants.forward_indices + m, user_plants.forward_scores), k),
-        _merged([(plants_user.forward_indices, plants_user.forward_scores), (among.forward_indices + m, among.forward_scores)], k),
+        entered((near.forward_indices, near.forward_scores), (user_plants.forward_indices + m, user_plants.forward_scores), k),
+        merged([(plants_user.forward_indices, plants_user.forward_scores), (among.forward_indices + m, among.forward_scores)], k),
     ]
     backward = [
-        _with_plants(
-            (near.backward_indices, near.backward_scores), (plants_user.backward_indices + n, plants_user.backward_scores), k_back
-        ),
-        _merged([(user_plants.backward_indices, user_plants.backward_scores), (among.backward_indices + n, among.backward_scores)], k_back),
+        entered((near.backward_indices, near.backward_scores), (plants_user.backward_indices + n, plants_user.backward_scores), k_back),
+        merged([(user_plants.backward_indices, user_plants.backward_scores), (among.backward_indices + n, among.backward_scores)], k_back),
     ]
     parts = [np.concatenate([user, plant]) for lists in (forward, backward) for user, plant in zip(*lists, strict=True)]
     return Neighbours(parts[0], parts[1], parts[2], parts[3])

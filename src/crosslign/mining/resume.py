@@ -29,12 +29,11 @@ SUM = "sum"
 
 
 def digest(vectors: np.ndarray, rows: np.ndarray | None) -> str:
-    """Return 128 bits, as hexadecimal, of all rows of a matrix and of the choice among them."""
-    state = xxhash.xxh3_128(f"{vectors.shape} {vectors.dtype}".encode())
-    for at in blocks(len(vectors), max(1, BYTES // max(1, vectors[:1].nbytes))):
-        state.update(np.ascontiguousarray(vectors[at]).data)
-    if rows is not None:
-        state.update(np.ascontiguousarray(rows).data)
+    """Return 128 bits, as hexadecimal, of a matrix, or of the rows that are chosen of it, in their order."""
+    number = len(vectors) if rows is None else len(rows)
+    state = xxhash.xxh3_128(f"{number} {vectors.shape[1:]} {vectors.dtype}".encode())
+    for at in blocks(number, max(1, BYTES // max(1, vectors[:1].nbytes))):
+        state.update(np.ascontiguousarray(vectors[at if rows is None else rows[at]]).data)
     return state.hexdigest()
 
 

@@ -24,6 +24,8 @@ HOURS_A_MILLION = 0.25 / 560
 """GPU-hours of encoding a million sentences, by million parameters: 0.05 h for the 200,000 of BUCC's sample (docs/calibration.md)."""
 START_HOURS = 20 / 3600
 """What an encoding takes before its first sentence: imports and weights."""
+PASSING = ("tokenise", "mine_search")
+"""Rules whose outputs lie there until the last of what reads them has."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +159,7 @@ def cost_of(project: Project, jobs: Iterable[Job], gpus: int = 1) -> Cost:
             load = load_of(project, rule, wildcards)
             kept += load.kept_mb
             passing.append(load.staged_mb)
-        elif rule == "tokenise":
+        elif rule in PASSING:
             copies += size
         elif rule in EMBED_RULES:
             encodings += 1

@@ -14,11 +14,12 @@ from crosslign.durations import duration
 from crosslign.files.walk import files_below
 from crosslign.planning.cost import Job, benchmark_rows, correction, cost_of, cost_text, encoding_correction, measured_hours
 from crosslign.planning.data import data_lines
+from crosslign.planning.mining import mining_lines
 
 STAGES = (
     "fetch", "write_stand_in", "prepare_encoder", "build_corpus", "build_evaluation", "fetch_model", "build_view", "build_examples",
     "tokenise", "train_system", "choose", "embed", "score", "count_rows", "make_table", "draw_figure", "write_overview", "write_claims",
-    "measure_overlap", "write_report",
+    "measure_overlap", "write_report", "mine_texts", "mine_embed", "mine_search", "mine_join", "mine_calibrate", "mine_pairs",
 )  # fmt: skip
 
 ON_DEVICES = ("train_system", "embed")
@@ -91,6 +92,7 @@ def plan_text(
     cost = cost_of(project, jobs_to_run, gpus)
     if cost.trainings or cost.encodings:
         lines.append(cost_text(cost))
+    lines += mining_lines(project, jobs_to_run)
     return "\n".join([*lines, *wall, *data_lines(needs)])
 
 

@@ -13,6 +13,7 @@ from crosslign.console import number_of
 from crosslign.durations import duration
 from crosslign.planning.cost import START_HOURS, correction, encoding_correction, encoding_hours
 from crosslign.planning.graph import Graph, Planned
+from crosslign.planning.mining import MINING_SECONDS
 from crosslign.planning.simulation import Task, longest_path, simulate
 
 PRIORITIES = {"score": 20, "train_system": 10}
@@ -41,20 +42,25 @@ def job_seconds(project: Project, job: Planned, means: Mapping[str, float]) -> f
         return 3600 * (declared_hours(project, wildcards["run"]) or 1.0) * correction(project)[0]
     if project.gpus and rule in EMBED_RULES:
         return 3600 * (encoding_hours(project, wildcards) - START_HOURS) * encoding_correction(project)[0]
-    if (mean := means.get(stage_of(rule))) is not None:
+    if (mean := means.get(stage_of(rule))) is not None and rule not in MINING_SECONDS:  # each is of a user's own size
         return mean
+    return SCORE_SECONDS if rule == "score" else OTHER_SECONDS + _work_seconds(project, rule, wildcards)
+
+
+def _work_seconds(project: Project, rule: str, wildcards: Mapping[str, str]) -> float:
+    """Return the seconds of a job's work by the size of its text, where they are known."""
     if rule == "fetch":
-        return OTHER_SECONDS + load_of(project, rule, wildcards).text_mb / DOWNLOADED_MB_A_SECOND
+        return load_of(project, rule, wildcards).text_mb / DOWNLOADED_MB_A_SECOND
     if rule in CPU_SECONDS_A_MB:
-        return OTHER_SECONDS + CPU_SECONDS_A_MB[rule] * min(load_of(project, rule, wildcards).text_mb, MOST_TEXT_MB)
-    return SCORE_SECONDS if rule == "score" else OTHER_SECONDS
+        return CPU_SECONDS_A_MB[rule] * min(load_of(project, rule, wildcards).text_mb, MOST_TEXT_MB)
+    return MINING_SECONDS[rule](load_of(project, rule, wildcards), project.gpus) if rule in MINING_SECONDS else 0.0
 
 
 def tasks_of(project: Project, graph: Graph, means: Mapping[str, float]) -> dict[str, Task]:
     """Return the jobs with their expected times; those that are done, and targets, take none."""
     made, targets = {}, {"all", *target_names(project)}
     for name, job in graph.items():
-        gpus = project.gpus if job.rule == "train_system" or job.rule in EMBED_RULES else 0
+        gpus = project.gpus if job.rule == "train_system" or job.rule in EMBED_RULES or job.rule in MINING_SECONDS else 0
         seconds = job_seconds(project, job, means) if job.to_run and job.rule not in targets else 0.0
         made[name] = Task(seconds, gpus, 1 if job.to_run else 0, job.after, PRIORITIES.get(job.rule, 0))
     return made
@@ -97,5 +103,7 @@ OWN: Mapping[str, str] = {
     "choose": "system",
     "embed": "run",
     "score": "task",
+    "mine_embed": "side",
+    "mine_search": "part",
 }
 """The wildcard that tells a job from others of its rule."""

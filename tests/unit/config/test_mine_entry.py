@@ -12,6 +12,8 @@ from crosslign.config.mining import (
     mined_folder,
     mined_members,
     pairs_recipe,
+    parts_of,
+    range_recipe,
     search_recipe,
     side_file,
     sides_of,
@@ -148,3 +150,12 @@ def test_plants_are_two_more_sides_read_line_by_line_and_change_no_recipe_of_the
 def test_there_is_one_way_to_a_threshold(entry, message):
     with pytest.raises(InputError, match=message):
         project(**entry)
+
+
+def test_a_search_in_ranges_is_exact_and_no_part_of_a_result():
+    one, four = (mine_recipe(project(shards=shards), "my_mine") for shards in (1, 4))
+    assert parts_of(four) == ["1-of-4", "2-of-4", "3-of-4", "4-of-4"]
+    assert range_recipe(four, "3-of-4") == {**search_recipe(four), "part": 3, "parts": 4}
+    assert (search_recipe(one), pairs_recipe(one)) == (search_recipe(four), pairs_recipe(four))
+    with pytest.raises(InputError, match=r"mine\.my_mine\.shards: the backend faiss_flat has no ranges"):
+        project(shards=2, backend="faiss_flat")

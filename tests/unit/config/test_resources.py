@@ -242,6 +242,26 @@ def test_only_large_searches_get_threads_and_a_gpu(paper, quick):
     assert search_threads(quick, "bucc") == 1
 
 
+@pytest.mark.parametrize("gpus", [0, 2])
+def test_a_range_of_a_search_asks_for_its_share_of_time_and_memory(tmp_path, gpus):
+    """By hand: 40 million lines of 100 bytes a side, 768 numbers a vector, as its size has it, 8 threads."""
+    with (tmp_path / "lines").open("wb") as file:
+        file.truncate(4_000_000_000)  # sparse
+    side = {"file": str(tmp_path / "lines"), "lang": "en"}
+    entry = {"system": "me5_small", "source": side, "target": side}
+    mine = {"whole": entry, "parts": {**entry, "shards": 20}}
+    own = load_project(ROOT, {"scale": "paper", "papers": ["quickstart"], "mine": mine, "gpus": gpus})
+    whole = load_of(own, "mine_search", {"mine": "whole", "part": "1-of-1"})
+    assert whole.compared == pytest.approx(1.6e15)
+    assert whole.search_minutes == pytest.approx(1.6e15 * SLOW * 768 / 1024 / 60 / 8 / (20 * gpus or 1), rel=0.05)
+    part = load_of(own, "mine_search", {"mine": "parts", "part": "3-of-20"})
+    assert part.search_minutes == pytest.approx(whole.search_minutes / 20)
+    needs = [uncapped_need(own, "mine_search", {"mine": name, "part": part}) for name, part in (("whole", "1-of-1"), ("parts", "3-of-20"))]
+    assert needs[0].runtime > whole.search_minutes
+    assert part.search_minutes < needs[1].runtime < needs[0].runtime / (5 if gpus else 15)
+    assert needs[1].mem_mb < needs[0].mem_mb
+
+
 def test_a_run_is_counted_with_every_name_it_keeps_and_a_training_with_its_queue(paper, mpcl):
     """By hand, at 4 bytes a weight: MPCL keeps its last weights and five best ones; two encoders of 768 numbers have a ring each."""
     run = next(name for system in mpcl.systems for name in runs_of(mpcl, system) if len(kept_checkpoints(run_recipe(mpcl, name))) == 6)

@@ -41,6 +41,7 @@ RECIPES = {
     "embed": ({"head": {"name": "label", "entry": {"kind": "classification"}}}, "embed@1 classification@1"),
     "score": ({"task_entry": {"scorer": "sts"}}, "score@2 sts@2"),
     "mine_search": ({"backend": "exact"}, "mine_search@1 exact@1"),
+    "mine_join": ({"backend": "exact"}, "mine_join@1 mine_search@1 exact@1"),
     "draw_figure": ({"kind": "bars"}, "draw_figure@2 bars@1"),
     "make_table": ({"rows": []}, "make_table@4"),
 }  # fmt: skip

@@ -289,6 +289,18 @@ def test_a_plan_names_jobs_by_stage(project):
     assert "about 34 s" in text
 
 
+def test_a_plan_tells_what_each_search_of_a_mining_compares(tmp_path):
+    for name, size in (("a", 100_000_000), ("b", 50_000_000)):
+        with (tmp_path / name).open("wb") as file:
+            file.truncate(size)
+    entry = {side: {"file": str(tmp_path / name), "lang": "en"} for side, name in (("source", "a"), ("target", "b"))}
+    own = load_project(ROOT, {"scale": "paper", "papers": ["quickstart"], "mine": {"big": {**entry, "shards": 4}}, "gpus": 0})
+    jobs = [("mine_search", {"mine": "big", "part": f"{part}-of-4"}) for part in range(1, 5)]
+    text = plan_text(own, {"mine_search": 4}, {}, jobs, [])
+    # A line is reckoned as 100 bytes: a million by half a million.
+    assert re.search(r"mining big: about 5\.0e\+11 pairs of sentences compared in 4 jobs, .* GB of memory each; .* until", text)
+
+
 def test_a_plan_without_gpus_counts_no_hours_of_them(project):
     jobs = [training("MS-E-s42"), ("embed", {"run": "MS-E-s42", "text_set": "sts12"}), ("embed", {"run": "MS-U-s42", "text_set": "sts12"})]
     assert cost_text(cost_of(project, jobs)).startswith("about 0.2 GPU-hours (1 training, 2 encodings); disk: ")

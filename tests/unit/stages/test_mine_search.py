@@ -28,9 +28,9 @@ def test_the_line_is_named(tmp_path, monkeypatch, backend, side, line, value, wh
     matrix = np.eye(3, 8, dtype=np.float32)
     matrix[{"source": 1, "target": 2}[side]] = value
     np.save(inputs[side], matrix)
-    recipe = {"backend": backend, "k": 2, "search_options": {}}
-    outputs = {"neighbours": tmp_path / "neighbours.safetensors"}
+    recipe = {"backend": backend, "k": 2, "search_options": {}, "part": 1, "parts": 1}
+    outputs = {"folder": tmp_path / "1-of-1"}
     job = Job("mine_search", inputs, outputs, {"recipe": recipe, "work": "work"}, 1, Lineage("mine_search", recipe, [], tmp_path))
     with pytest.raises(InputError, match=rf"{side}\.npy, row \d \(line {line} of the {side} file\): {what}\. Take that line out"):
         mine_search(job)
-    assert not outputs["neighbours"].exists()
+    assert not outputs["folder"].exists()
