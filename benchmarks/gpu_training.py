@@ -37,7 +37,7 @@ from _flash import install
 from _training import SEED, TOLERANCE, Clock, Pairs, fit_timed, recipe_of, without_dropout
 from training import train_peer
 
-SETTINGS = {
+SETTINGS: dict[str, dict[str, Any]] = {
     "check": {"shape": "minilm_l6", "batch": 64, "steps": 4},
     "large512": {"shape": "xlm_r_large", "batch": 512, "steps": 16},
     "base64": {"shape": "xlm_r_base", "batch": 64, "steps": 40},

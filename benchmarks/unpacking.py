@@ -20,6 +20,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 from unittest.mock import patch
@@ -98,12 +99,12 @@ def main() -> None:
         for suffix, commands in COMMANDS.items():
             paths = [path for path in written if path.suffix == f".{suffix}"]
             command = next((one for one in commands if shutil.which(one[0])), None)
-            threads = seconds(lambda paths=paths: ours(paths), given.lines, given.tries)
+            threads = seconds(partial(ours, paths), given.lines, given.tries)
             with in_turn():
-                turn = seconds(lambda paths=paths: ours(paths), given.lines, given.tries)
+                turn = seconds(partial(ours, paths), given.lines, given.tries)
             said = f"{suffix}: ours {threads:.2f} s ({given.lines / threads:,.0f} pairs a second), in turn {turn:.2f} s"
             if command:
-                other = seconds(lambda c=command, p=paths: theirs(c, p), given.lines, given.tries)
+                other = seconds(partial(theirs, command, paths), given.lines, given.tries)
                 ratios[suffix] = other / threads
                 said += f", {command[0]} {other:.2f} s: ratio {ratios[suffix]:.2f}"
             print(said)

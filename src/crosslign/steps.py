@@ -70,7 +70,7 @@ class Steps:
             CrosslignError: it cannot do its work; says why.
         """
         given = {"recipe": recipe, "version": job_versions(name, recipe), "root": str(root), **params}
-        asked = Asked(list(outputs.values()), all_paths(listed(inputs)), [], given)
+        asked = Asked(list(outputs.values()), all_paths(listed(dict(inputs))), [], given)
         if all(path.exists() for path in outputs.values()) and self._reruns.described(outputs.values()) and not self._reruns.why(asked):
             return
         as_given = {key: [*map(str, value)] if isinstance(value, list) else str(value) for key, value in inputs.items()}
