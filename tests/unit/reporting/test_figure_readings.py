@@ -28,7 +28,7 @@ def test_what_rises_above_each_base(numbers):
         "single,sts de,0.1,mSimCSE,0.2,-0.1",
     )  # fmt: skip
     assert seen_in(path) == (
-        "Above LaBSE: single in 1 of 2 evaluations; multiple in 1 of 1 evaluations. Above mSimCSE: single in 0 of 1 evaluations."
+        "Above LaBSE: single in 1 of 2 evaluations; multiple in 1 of 1 evaluation. Above mSimCSE: single in 0 of 1 evaluation."
     )
 
 
