@@ -62,7 +62,7 @@ def read(
         usable = distinct(groups, shuffled(groups, seed, pair), sides)
         n, m = _sizes(len(usable), gold, distractors, limit)
         if not n:
-            raise InputError(f"too few sentences for {pair!r}", where=name, why=f"both languages: {number_of(len(usable), 'group')}")
+            raise InputError(f"too few sentences for {pair!r}", where=name, why=f"{number_of(len(usable), 'group')} in both languages")
         _plant(builder, groups, usable, pair, n, m, seed, split)
     return builder.build()
 

@@ -120,7 +120,7 @@ def test_copa_and_social_iqa_are_english(tmp_path):
         ("tired", [0]),
     ]
     files["dev-labels.lst"].write_text("2\n1\n")
-    with pytest.raises(InputError, match=r"dev\.jsonl:2: .*unequal numbers of lines; 1 questions, 2 labels"):
+    with pytest.raises(InputError, match=r"dev\.jsonl:2: .*unequal numbers of lines; 1 question, 2 labels"):
         read("xcopa", files, split="dev")
 
 
