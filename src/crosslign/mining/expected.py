@@ -64,7 +64,7 @@ def calibration_lines(calibration: Mapping[str, Any], precision: float | None, t
     yield from ("  " + line for line in as_columns([head, *rows], right=(0, 1, 2, 3)))
     chosen = _at(records, threshold)
     yield (
-        f"expected of {number_of(chosen['pairs'], 'pair')} from {chosen['threshold']:.4f} on: precision {_share(chosen['precision'])}, "
+        f"expected of the {number_of(chosen['pairs'], 'pair')} from {chosen['threshold']:.4f} on: precision {_share(chosen['precision'])}, "
         f"recall {_share(chosen['recall'])}"
     )
     yield from _limits(calibration, chosen, precision)
