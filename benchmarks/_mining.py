@@ -13,9 +13,13 @@ from _common import memory, timed
 
 from crosslign.mining import Neighbours
 
-TOLERANCE = 2e-6
-"""Candidates whose scores differ by no more may be swapped: peers sum in float32 (1.2e-6 apart at 1,024 dimensions on an H100), ours are
-rounded once."""
+TOLERANCE, DIM = 1e-6, 768
+"""Candidates whose scores differ by no more, up to so many dimensions, may be swapped: faiss sums in float32, ours are rounded once."""
+
+
+def tolerance(dim: int) -> float:
+    """Return `TOLERANCE` for vectors of a length: what float32 sums lose grows with it (1.2e-6 at 1,024 dimensions on an H100)."""
+    return TOLERANCE * max(1.0, dim / DIM)
 
 
 def vectors(rows: int, dim: int, centres: np.ndarray, seed: int) -> np.ndarray:
@@ -75,7 +79,7 @@ def run(work: Callable[[], Any]) -> Run:
     return Run(seconds, cpu, max(0, memory("VmHWM") - before) if before is not None else 0, found)
 
 
-def check(ours: Neighbours, theirs: Neighbours) -> int:
+def check(ours: Neighbours, theirs: Neighbours, tolerance: float) -> int:
     """Check that scores agree, rank by rank, and that indices differ only between scores within the tolerance; return the swaps.
 
     Raises:
@@ -86,11 +90,11 @@ def check(ours: Neighbours, theirs: Neighbours) -> int:
         (indices, scores), (other, others) = (
             (getattr(found, f"{side}_indices"), getattr(found, f"{side}_scores")) for found in (ours, theirs)
         )
-        if np.abs(scores - others).max() > TOLERANCE:
+        if np.abs(scores - others).max() > tolerance:
             raise SystemExit(f"{side}: scores differ by {np.abs(scores - others).max():.2e}")
         # A neighbour that the other list lacks must be as good as the last of that list.
         lacking = ~(indices[:, :, None] == other[:, None, :]).any(2)
-        if (scores[lacking] - np.broadcast_to(others[:, -1:], scores.shape)[lacking] > TOLERANCE).any():
+        if (scores[lacking] - np.broadcast_to(others[:, -1:], scores.shape)[lacking] > tolerance).any():
             raise SystemExit(f"{side}: nearest neighbours differ")
         swaps += int((indices != other).sum())
     return swaps

@@ -210,7 +210,7 @@ def measure(texts: list[str], folder: Path, options: argparse.Namespace) -> None
             gpu_memory()
             way(texts)
             print(f"{name}: {gpu_memory()}", flush=True)
-    medians = alternate(turns, texts, options.repeats, floor=FLOOR if options.device == "cpu" else LOOSE_FLOOR)
+    medians = alternate(turns, texts, options.repeats)
     mine = medians[f"ours, {precision}"]
     for name, theirs in medians.items():
         if not name.startswith("ours"):
@@ -238,9 +238,7 @@ def describe(texts: list[str], options: argparse.Namespace) -> None:
     print(f"seed {SEED}; {len(texts)} sentences, {words[0]} to {words[-1]} words, median {words[len(words) // 2]}")
 
 
-def alternate(
-    turns: dict[str, Encode], texts: list[str], repeats: int, reference: str = "default", floor: float = LOOSE_FLOOR
-) -> dict[str, tuple[float, float]]:
+def alternate(turns: dict[str, Encode], texts: list[str], repeats: int, reference: str = "default") -> dict[str, tuple[float, float]]:
     """Return medians of wall and processor seconds of ways that take turns; refuse vectors of ours that differ from the reference's."""
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in turns}
     vectors = {}
@@ -253,8 +251,8 @@ def alternate(
         wall, processor = (statistics.median(column) for column in zip(*taken[name], strict=True))
         speeds = f"{len(texts) / wall:.0f} sentences/s, {len(texts) / processor:.0f} per processor second"
         print(f"{name}: {speeds}, lowest cosine to the {reference} {worst:.6f}", flush=True)
-        if name.startswith("ours") and worst < floor:
-            raise SystemExit(f"vectors differ: {worst:.6f} is below {floor}")
+        if name.startswith("ours") and worst < FLOOR:
+            raise SystemExit(f"vectors differ: {worst:.6f} is below {FLOOR}")
     return {name: (statistics.median(r[0] for r in runs), statistics.median(r[1] for r in runs)) for name, runs in taken.items()}
 
 

@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 from _common import encoder_folder, gpu_memory, machine, no_gpu, official_files, parser, versions
-from _mining import TOLERANCE, Run, centres, check, float32_peak, run, vectors
+from _mining import Run, centres, check, float32_peak, run, tolerance, vectors
 
 from crosslign.mining import Neighbours, mine, neighbours
 from crosslign.threads import limit_threads
@@ -166,7 +166,7 @@ def compare(x: np.ndarray, y: np.ndarray, args: argparse.Namespace) -> tuple[dic
     for _ in range(args.repeats):
         last = {name: run(work) for name, work in ways.items()}
         for name, one in last.items():
-            swaps[name] = check(last["ours"].found, one.found)
+            swaps[name] = check(last["ours"].found, one.found, tolerance(x.shape[1]))
             runs[name].append(replace(one, found=None))
         print("   ".join(f"{name} {one.seconds:.2f} s" for name, one in last.items()), flush=True)
     return runs, swaps
@@ -221,7 +221,7 @@ def main() -> None:
     print(f"versions: {versions('numpy', 'torch', 'sentence-transformers')}, {faiss_is}")
     print(f"task: {what} {len(x)} x {len(y)} x {x.shape[1]}, k = {args.k}, {args.threads} threads, {args.device}")
     print(f"tiles in {product_dtype(torch.device(args.device))}")
-    print(f"results: equal; candidates swapped within {TOLERANCE}: {swaps} of {(len(x) + len(y)) * args.k}")
+    print(f"results: equal; candidates swapped within {tolerance(x.shape[1]):.3g}: {swaps} of {(len(x) + len(y)) * args.k}")
     print(f"float32 peak: {peak / 1e9:.0f} GFLOP/s; one product of all pairs at this peak: {once:.2f} s")
     for name, seconds in median.items():
         memory = max(one.peak for one in runs[name]) / 2**20
