@@ -14,8 +14,8 @@ import torch
 from golden import Case
 from material import FOLDER, ITEMS, ROOT, behind_corpora, cover, digest, evaluation, project, vectors
 
-from crosslign.config.cells import figure_inputs
 from crosslign.config.entry_keys import options_of
+from crosslign.config.figures import figure_inputs
 from crosslign.config.resolve import entry_of
 from crosslign.config.signatures import IMPLEMENTATIONS
 from crosslign.encoders.encode import encode

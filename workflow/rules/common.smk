@@ -6,7 +6,7 @@ from functools import cache
 from pathlib import Path
 
 import crosslign
-from crosslign.config import cells, graph
+from crosslign.config import cells, figures, graph
 from crosslign.config.ancestors import lineage_behind
 from crosslign.config.claims import claim_scores, claims_recipe
 from crosslign.config.catalog import hints_text, local_file, source_kind

@@ -235,7 +235,7 @@ def counting(wildcards):
 
 
 def figure_inputs(wildcards):
-    return cells.figure_inputs(project, wildcards.figure)
+    return figures.figure_inputs(project, wildcards.figure)
 
 
 def own_side(wildcards):

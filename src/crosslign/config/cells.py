@@ -22,7 +22,6 @@ from crosslign.config.resolve import (
     is_untrained,
     readout_name,
     resolve,
-    role_readout,
     runs_of,
     seeds_of,
     value_at,
@@ -86,7 +85,7 @@ def _named_reading(project: Project, row: Mapping[str, Any], column: Mapping[str
     return {key: said[key] for said in (row, column, own) for key in READ if key in said and (said is not row or key in of_row)}
 
 
-def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
+def resolved_cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
     """Return one cell: `scores` (a path a run) with what to select from them, `parts` or `mean_of` of an average, or `reason`.
 
     Scores that are there need no data: they may have come from elsewhere.
@@ -95,7 +94,7 @@ def _cell(project: Project, row: Mapping[str, Any], column: Mapping[str, Any]) -
         parts = column["mean_of"]
         if all(isinstance(part, str) for part in parts):
             return {"mean_of": parts}
-        return {"parts": [_cell(project, row, {**column_facts(column), **part}) for part in parts]}
+        return {"parts": [resolved_cell(project, row, {**column_facts(column), **part}) for part in parts]}
     reason = row.get("reason", "") or column.get("reason", "")
     if "system" not in row or reason:
         return {"reason": reason or why_missing(project, "task", column["task"]) or ONLY_PUBLISHED}
@@ -244,7 +243,7 @@ def _task_notes(project: Project, columns: list[Mapping[str, Any]]) -> list[dict
 def _any_cell(project: Project, table: str, row: Mapping[str, Any], column: Mapping[str, Any]) -> dict[str, Any]:
     if "count" in column:
         return _count_cell(project, table, row, column)
-    return _setting_cell(project, row, column) if "setting_of" in column else _cell(project, row, column)
+    return _setting_cell(project, row, column) if "setting_of" in column else resolved_cell(project, row, column)
 
 
 def _replaced_encoders(project: Project, table: Mapping[str, Any]) -> dict[str, str]:
@@ -337,74 +336,3 @@ def overview(project: Project) -> dict[str, Any]:
         "scale": project.settings["scale"],
         "stand_in": project.stand_in,
     }
-
-
-def _label(project: Project, system: str, paper: str) -> str:
-    """Return how a table calls a system, one of this paper before others, or its id where none shows it."""
-    tables = sorted(project.tables, key=lambda name: project.paper_of[name] != paper)
-    rows = (row for name in tables for row in project.tables[name]["rows"])
-    return next((str(row["label"]) for row in rows if row.get("system") == system), system)
-
-
-OF_VECTORS = ("tsne", "heatmap", "nearest", "pair_cosines")
-"""Kinds of figures that read the vectors of an evaluation corpus."""
-ACCOMPANIED = ("tsne", "heatmap")
-"""Kinds of figures that show a number beside each picture: their `companion`."""
-
-
-@remembered
-def figure_inputs(project: Project, figure: str) -> dict[str, Any]:
-    """Return what a figure reads: `declared` (paths of the line of data) and `inputs` (as its kind wants them, paths as text).
-
-    A panel whose data cannot be had holds its `reason` in place of a path.
-    """
-    entry, paper = project.figures[figure], project.paper_of[figure]
-    panel_of = {"curves": _curve_panel, **dict.fromkeys(OF_VECTORS, _matrix_panel)}.get(entry["kind"], _score_panel)
-    panels: list[dict[str, Any]] = []
-    declared: list[Path] = []
-    labels = entry.get("labels") or [_label(project, system, paper) for system in entry["from"]]
-    for system, label in zip(entry["from"], labels, strict=True):
-        panel, paths = panel_of(project, entry, system)
-        panels.append({"label": label, **panel})
-        declared += paths
-    bases = entry.get("against", [])
-    names = entry.get("against_labels") or [_label(project, base, paper) for base in bases]
-    for panel, base, name in zip(panels if bases else [], bases, names, strict=True):
-        under, paths = panel_of(project, entry, base)
-        panel["against"] = {"label": name, **under}
-        declared += paths
-    shared = {"results": str(project.paths.results), "scale": project.settings["scale"], "stand_in": project.stand_in}
-    inputs: dict[str, Any] = {"panels": panels, **shared}
-    if entry["kind"] in OF_VECTORS:
-        tables = {part: project.paths.evaluation(entry["text_set"], part) for part in ("texts", "items")}
-        declared += tables.values() if declared else ()
-        inputs |= {part: str(path) for part, path in tables.items()}
-    return {"declared": sorted(set(declared)), "inputs": inputs}
-
-
-Panel = tuple[dict[str, Any], list[Path]]
-
-
-def _curve_panel(project: Project, entry: Mapping[str, Any], system: str) -> Panel:
-    folder = project.paths.system(runs_of(project, system)[0])
-    if not folder.exists() and (reason := why_missing(project, "system", system)):
-        return {"reason": reason}, []
-    return {"curve": str(folder / "curve.jsonl")}, [folder]
-
-
-def _matrix_panel(project: Project, entry: Mapping[str, Any], system: str) -> Panel:
-    task = next((name for name, t in project.tasks.items() if entry["text_set"] in t["texts"].values()), "")
-    checkpoint, readout = checkpoint_name(project, system, task, entry), readout_name(project, system, task, entry)
-    roles = project.tasks[task]["texts"].items() if task else ()
-    readout = next((role_readout(project, system, readout, task, role) for role, corpus in roles if corpus == entry["text_set"]), readout)
-    path = project.paths.embeddings(runs_of(project, system)[0], checkpoint, readout, entry["text_set"])
-    reason = why_missing(project, "corpus", entry["text_set"]) or why_missing(project, "system", system)
-    reason = reason or why_unread(project, system, [entry["text_set"]])
-    if reason and not path.exists():
-        return {"reason": reason}, []
-    return {"matrix": str(path)}, [path]
-
-
-def _score_panel(project: Project, entry: Mapping[str, Any], system: str) -> Panel:
-    cells = [_cell(project, {"system": system}, {**column_facts(entry), **cell}) for cell in entry["cells"]]
-    return {"cells": cells}, [project.paths.results / score for cell in cells for score in cell.get("scores", [])]

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from crosslign.config.cells import figure_inputs, table_scores
+from crosslign.config.cells import table_scores
+from crosslign.config.figures import figure_inputs
 from crosslign.config.graph import examples_inputs, made_of, score_inputs
 from crosslign.config.loads import large_sets
 from crosslign.config.project import Project

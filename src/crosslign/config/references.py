@@ -6,7 +6,8 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any
 
 from crosslign.config.baselines import named_rows
-from crosslign.config.cells import ACCOMPANIED, OF_VECTORS, is_scored, system_of
+from crosslign.config.cells import is_scored, system_of
+from crosslign.config.figures import ACCOMPANIED, OF_VECTORS
 from crosslign.config.project import Project, filter_corpora, members_named, view_corpora
 from crosslign.config.readouts import RAW, SHORTEST, prefixes_of, split_length
 from crosslign.config.resolve import entry_of

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from crosslign.config.cells import figure_inputs, resolve_table
+from crosslign.config.cells import resolve_table
 from crosslign.config.checkpoints import check_checkpoints
+from crosslign.config.figures import figure_inputs
 from crosslign.config.load import load_project
 from crosslign.config.members import reads, text_languages, why_unread
 from crosslign.config.resolve import encoders_under

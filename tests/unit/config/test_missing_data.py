@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from crosslign.config.cells import figure_inputs, resolve_table, table_scores
+from crosslign.config.cells import resolve_table, table_scores
+from crosslign.config.figures import figure_inputs
 from crosslign.config.load import load_project
 from crosslign.config.overlap import overlap_inputs
 from crosslign.config.uses import require_own_files

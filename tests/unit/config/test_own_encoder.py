@@ -3,8 +3,9 @@
 import pytest
 from small_configuration import ENCODERS, FILES, PAPER, SCALE, write_project
 
-from crosslign.config.cells import figure_inputs, resolve_table
+from crosslign.config.cells import resolve_table
 from crosslign.config.data_plan import data_plan
+from crosslign.config.figures import figure_inputs
 from crosslign.config.load import load_project
 from crosslign.config.mining import require_there
 from crosslign.errors import InputError

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from crosslign.config.cells import figure_inputs, resolve_table
+from crosslign.config.cells import resolve_table
+from crosslign.config.figures import figure_inputs
 from crosslign.config.load import load_project
 from crosslign.config.loads import declared_hours
 from crosslign.config.resolve import is_untrained, run_recipe

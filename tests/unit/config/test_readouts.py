@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from crosslign.config.cells import figure_inputs, resolve_table
+from crosslign.config.cells import resolve_table
+from crosslign.config.figures import figure_inputs
 from crosslign.config.graph import score_inputs, score_length
 from crosslign.config.load import load_project
 from crosslign.config.readouts import readout, variant

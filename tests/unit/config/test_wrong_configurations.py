@@ -5,7 +5,8 @@ import re
 import pytest
 from small_configuration import CONFIG, CORPORA, ENCODERS, FILES, OTHER, PAPER, SCALE, TASKS, write_project
 
-from crosslign.config.cells import figure_inputs, table_scores
+from crosslign.config.cells import table_scores
+from crosslign.config.figures import figure_inputs
 from crosslign.config.load import load_project
 from crosslign.config.targets import target_files
 from crosslign.errors import InputError

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from project_copy import ROOT
 
-from crosslign.config.cells import ACCOMPANIED
+from crosslign.config.figures import ACCOMPANIED
 from crosslign.config.schema import schemas_of
 from crosslign.reporting.figures import FIGURES
 from crosslign.reporting.figures._companions import COMPANIONS, companion_of, mean_cosine, neighbour_rate

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from crosslign.config.asked import given
-from crosslign.config.cells import SELECT, figure_inputs, resolve_table
+from crosslign.config.cells import SELECT, resolve_table
+from crosslign.config.figures import figure_inputs
 from crosslign.config.load import load_project
 from crosslign.config.resolve import entry_of
 from crosslign.corpora.evaluation import EvaluationBuilder
