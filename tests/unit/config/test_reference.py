@@ -4,29 +4,15 @@ import inspect
 import re
 from pathlib import Path
 
+from extension_points import SEAMS
+
 from crosslign.config.entry_keys import TRAIN_DEFAULTS
 from crosslign.config.reference import reference
 from crosslign.config.signatures import IMPLEMENTATIONS, PACKAGES
 from crosslign.config.yaml_files import load_yaml
-from crosslign.corpora import EVALUATIONS, READERS
 from crosslign.corpora.filters import FILTERS
-from crosslign.examples import BUILDERS
-from crosslign.objectives import OBJECTIVES, PARTS
-from crosslign.tasks import SCORERS
-from crosslign.views import TRANSLATORS, VIEWS
 
 ROOT = Path(__file__).resolve().parents[3]
-SEAMS = {
-    "readers": READERS,
-    "evaluations": EVALUATIONS,
-    "filters": FILTERS,
-    "views": VIEWS,
-    "translators": TRANSLATORS,
-    "example_builders": BUILDERS,
-    "parts": PARTS,
-    "objectives": OBJECTIVES,
-    "scorers": SCORERS,
-}
 
 
 def test_the_reference_is_what_the_schemas_say():

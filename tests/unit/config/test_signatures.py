@@ -4,31 +4,15 @@ import inspect
 import typing
 
 import pytest
+from extension_points import SEAMS
 from pydantic import TypeAdapter
 
 from crosslign import options
 from crosslign.config.schema import SCHEMAS, schemas_of, validator
 from crosslign.config.signatures import IMPLEMENTATIONS
-from crosslign.corpora import EVALUATIONS, READERS
-from crosslign.corpora.filters import FILTERS
 from crosslign.errors import InputError
-from crosslign.examples import BUILDERS
-from crosslign.objectives import OBJECTIVES, PARTS
 from crosslign.registry import use_modules
-from crosslign.tasks import SCORERS
-from crosslign.views import TRANSLATORS, VIEWS
 
-SEAMS = {
-    "readers": READERS,
-    "evaluations": EVALUATIONS,
-    "filters": FILTERS,
-    "views": VIEWS,
-    "translators": TRANSLATORS,
-    "example_builders": BUILDERS,
-    "parts": PARTS,
-    "objectives": OBJECTIVES,
-    "scorers": SCORERS,
-}
 EACH = [(seam, name) for seam in SEAMS for name in IMPLEMENTATIONS[seam]]
 OWN = {"default", "part", "title"}
 GIVEN = {"threads"}
