@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING
 
@@ -48,6 +50,20 @@ def computed_in(precision: str, device: str) -> str:
         return precision
     log.warning("this CPU multiplies no bf16: fp32 instead")
     return "fp32"
+
+
+@contextmanager
+def float32_products(precision: str) -> Iterator[None]:
+    """Have products of float32 on CUDA's devices be exact (`ieee`), or round their factors (`tf32`), and leave the process as it was."""
+    import torch
+
+    settings = torch.backends.cuda.matmul
+    # Torch refuses to read the older `allow_tf32` in a process that has set the newer `fp32_precision`; this one can always be read.
+    before, settings.fp32_precision = settings.fp32_precision, precision
+    try:
+        yield
+    finally:
+        settings.fp32_precision = before
 
 
 def apple_gpu() -> bool:

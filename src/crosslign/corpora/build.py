@@ -20,10 +20,10 @@ from crosslign.console import number_of
 from crosslign.corpora import READERS, dedup
 from crosslign.corpora.columns import SIDES
 from crosslign.corpora.dedup import KeySet, digests
+from crosslign.corpora.kept_shards import Shards
 from crosslign.corpora.pipeline import Pipeline
 from crosslign.corpora.readers._left_out import counting
 from crosslign.corpora.sampling import priorities
-from crosslign.corpora.shards import Shards
 from crosslign.errors import InputError
 from crosslign.files import iter_rows, write_batches
 from crosslign.files.rows import SCHEMAS

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 
 from crosslign.corpora.columns import SIDES
 from crosslign.corpora.filters import FILTERS, Filter, PairRule, Setting, Sides, TextMap
+from crosslign.corpora.kept_shards import Shards
 from crosslign.corpora.sampling import Draw
-from crosslign.corpora.shards import Shards
 from crosslign.corpora.workers import Workers
 
 PIVOT = "en"
@@ -132,8 +132,11 @@ class Pipeline:
         if worth:
             found, worth = _peeked(found)
         with Workers(self._threads, self._task) if worth else nullcontext() as workers:
-            for number, part in shards.parts(found) if shards else [(0, found)]:
-                yield from self._shard(shards, number, part, workers) if shards else self._filtered(part, workers)
+            if shards is None:
+                yield from self._filtered(found, workers)
+            else:
+                for number, part in shards.parts(found):
+                    yield from self._shard(shards, number, part, workers)
 
     def _shard(self, shards: Shards, number: int, part: Iterable[pa.Table], workers: Workers | None) -> Iterator[pa.Table]:
         """Yield what the filters leave of a shard: as it was kept, else as they leave it now."""

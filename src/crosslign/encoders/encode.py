@@ -14,11 +14,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from crosslign.ahead import one_ahead
 from crosslign.console import number_of
-from crosslign.devices import computed_in
-from crosslign.encoders.ahead import one_ahead
-from crosslign.encoders.model import Backbone, Member, Model
+from crosslign.devices import computed_in, float32_products
+from crosslign.encoders.model import Member, Model
 from crosslign.encoders.packed.inference import PackedBackbone, supported
+from crosslign.encoders.packed.packing import Packed
 from crosslign.encoders.packed.training import PackedTraining, trains_packed
 from crosslign.encoders.tokens import Tokens, collate
 from crosslign.encoders.unknown import Known, count_unknown
@@ -47,21 +48,10 @@ log = logging.getLogger(__name__)
 Matrix = NDArray[np.float32]
 
 
-@contextmanager
-def _tf32() -> Iterator[None]:
-    """Let float32 products on a GPU round their factors to TF32."""
-    settings = torch.backends.cuda.matmul
-    before, settings.fp32_precision = settings.fp32_precision, "tf32"
-    try:
-        yield
-    finally:
-        settings.fp32_precision = before
-
-
 def autocast(precision: str, device: torch.device) -> AbstractContextManager[Any]:
     """Return the context in which a forward pass has the precision `fp32`, `tf32`, `bf16` or `fp16`."""
     if precision == "tf32":
-        return _tf32()
+        return float32_products("tf32")
     return torch.autocast(device.type, PRECISIONS[precision]) if precision in PRECISIONS else nullcontext()
 
 
@@ -95,7 +85,7 @@ def token_batches(
         start += size
 
 
-def _packed(model: Model, member: Member, precision: str, blocks: int | None) -> Backbone | None:
+def _packed(model: Model, member: Member, precision: str, blocks: int | None) -> Packed | None:
     """Return the pass without padding that takes the place of the member's backbone, where there is one."""
     if supported(member.backbone, precision):
         return PackedBackbone(member.backbone, precision, token_budget(model), blocks)
@@ -104,9 +94,9 @@ def _packed(model: Model, member: Member, precision: str, blocks: int | None) ->
     return None
 
 
-def _encode_rows(member: Member, backbone: Backbone | None, tokens: Tokens, rows: NDArray[np.int64], readout: Mapping[str, Any]) -> Tensor:
+def _encode_rows(member: Member, backbone: Packed | None, tokens: Tokens, rows: NDArray[np.int64], readout: Mapping[str, Any]) -> Tensor:
     """Return vectors, float32 [rows, d] in host memory; a GPU has yet to fill them when this returns."""
-    if isinstance(backbone, PackedTraining):
+    if backbone:
         backbone.lengths = np.array([len(tokens.ids[i]) for i in rows])
     segments = [tokens.segments[i] for i in rows] if tokens.segments is not None else None
     features = collate([tokens.ids[i] for i in rows], segments, member.pad, member.special_ids.device)

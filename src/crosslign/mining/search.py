@@ -14,6 +14,7 @@ from threading import Event
 import torch
 from torch import Tensor
 
+from crosslign.devices import float32_products
 from crosslign.mining.copies import Copies, error_bounds, rounded_up
 from crosslign.mining.ranking import EMPTY, to_keys
 from crosslign.mining.resume import Resume
@@ -177,11 +178,10 @@ def _top(keys: Tensor, k: int) -> Tensor:
 def full_products() -> Iterator[None]:
     """Forbid TF32 and low-precision accumulation of products on GPUs, which the error bound does not cover."""
     settings = torch.backends.cuda.matmul
-    # Torch refuses to read the older `allow_tf32` in a process that has set the newer `fp32_precision`; this one can always be read.
-    precision = settings.fp32_precision
     reduction = settings.allow_bf16_reduced_precision_reduction, settings.allow_bf16_reduced_precision_reduction_split_k
-    settings.fp32_precision, settings.allow_bf16_reduced_precision_reduction = "ieee", False
+    settings.allow_bf16_reduced_precision_reduction = False
     try:
-        yield
+        with float32_products("ieee"):
+            yield
     finally:
-        settings.fp32_precision, settings.allow_bf16_reduced_precision_reduction = precision, reduction
+        settings.allow_bf16_reduced_precision_reduction = reduction

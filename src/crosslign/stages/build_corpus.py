@@ -7,7 +7,7 @@ from pathlib import Path
 
 from crosslign.config.catalog import is_head
 from crosslign.corpora.build import build_corpus as build
-from crosslign.corpora.shards import Shards
+from crosslign.corpora.kept_shards import Shards
 from crosslign.files.lineage import read_lineage
 from crosslign.jobs.job import Job
 from crosslign.stages import STAGES

@@ -11,10 +11,10 @@ import sys
 import pyarrow as pa
 import pytest
 
-from crosslign.corpora import READERS, shards
+from crosslign.corpora import READERS, kept_shards
 from crosslign.corpora.build import build_corpus
 from crosslign.corpora.filters.length import Length
-from crosslign.corpora.shards import Shards
+from crosslign.corpora.kept_shards import Shards
 from crosslign.files import sha256_file
 from crosslign.files.rows import SCHEMAS
 
@@ -33,7 +33,7 @@ def tables(rows=700, size=7):
 def build(monkeypatch, tmp_path):
     """Build the corpus, with the shards of a folder; its reader breaks off before a table where one is given."""
     monkeypatch.setattr("crosslign.corpora.sampling.SPARE", 50)
-    monkeypatch.setattr("crosslign.corpora.shards.SHARD", 20)
+    monkeypatch.setattr("crosslign.corpora.kept_shards.SHARD", 20)
 
     def one(kept=None, breaks=None, sample=40, filters=FILTERS):
         def read(files, corpus, langs):
@@ -78,7 +78,7 @@ def test_a_killed_job_repeats_the_last_shard_alone_and_gives_the_same_bytes(buil
 @pytest.mark.parametrize("size", [1, 3, 1000])
 def test_the_number_of_shards_changes_no_byte(build, size, monkeypatch, tmp_path):
     whole = build()
-    monkeypatch.setattr(shards, "SHARD", size)
+    monkeypatch.setattr(kept_shards, "SHARD", size)
     assert build(Shards(tmp_path / "shards", "one")) == whole
 
 
@@ -108,18 +108,18 @@ def test_filters_that_look_at_other_rows_keep_no_shards(build, tmp_path):
 KILLED = """
 import os, signal, sys
 from pathlib import Path
-from crosslign.corpora import shards
+from crosslign.corpora import kept_shards
 from crosslign.corpora.build import build_corpus
-shards.SHARD = 2
-done = shards.Shards.done
+kept_shards.SHARD = 2
+done = kept_shards.Shards.done
 def then_die(self, number, counts):
     done(self, number, counts)
     if number == int(sys.argv[3]):
         os.kill(os.getpid(), signal.SIGKILL)
-shards.Shards.done = then_die
+kept_shards.Shards.done = then_die
 entry = {"kind": "mono", "reader": "text_lines", "langs": ["en"], "sample": 500,
          "filters": [{"length": {"min_words": 2}}, {"exact_duplicate": {}}]}
-build_corpus("c", entry, {"a.txt": Path(sys.argv[1])}, {}, Path(sys.argv[2]), shards=shards.Shards(Path(sys.argv[2] + ".shards"), 1))
+build_corpus("c", entry, {"a.txt": Path(sys.argv[1])}, {}, Path(sys.argv[2]), shards=kept_shards.Shards(Path(sys.argv[2] + ".shards"), 1))
 """
 
 

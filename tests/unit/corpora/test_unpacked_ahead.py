@@ -7,11 +7,11 @@ import threading
 
 import pytest
 
-from crosslign.corpora.ahead import Ahead
+from crosslign.corpora.unpacked_ahead import Ahead
 
 
 def threads():
-    return [thread for thread in threading.enumerate() if thread.name == "unpacking"]
+    return [thread for thread in threading.enumerate() if thread.name.startswith("unpacking")]
 
 
 @pytest.mark.parametrize("size", [0, 1, (1 << 20) - 1, 1 << 20, (7 << 20) + 5])

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Annotated
 
-from crosslign.corpora.ahead import ahead
 from crosslign.corpora.archives import damage_named, member_names, open_member, open_stream
+from crosslign.corpora.unpacked_ahead import ahead
 from crosslign.corpora.unpacking import PACKED, unpacked
 from crosslign.errors import InputError
 from crosslign.options import Len, MinLen, Texts

@@ -6,7 +6,7 @@ import threading
 
 import pytest
 
-from crosslign.encoders.ahead import one_ahead
+from crosslign.ahead import one_ahead
 
 
 def test_the_next_item_is_made_while_the_present_one_is_used_and_no_more():
