@@ -6,10 +6,10 @@
 # PART is one of training, encoding, mining, tests, kernels, memcheck, profile, and may be given several times; without, all take their turn,
 # some fifteen minutes on an H100. SETTINGS holds options of benchmarks/gpu_training.py.
 # Needs one CUDA device and a python3 (PYTHON names another) with torch, triton, transformers, accelerate, sentence-transformers, datasets,
-# httpx2, pyarrow, sentencepiece, xxhash and pytest. faiss is a peer where it is there. Nothing is fetched. TEXTS, a file of sentences, and
-# TOKENIZER, a folder of XLM-R's tokenizer, make the encoded sentences real. All of it is printed and stands in the report: machine,
-# driver, versions, seeds, figures. A part that fails or takes too long does not stop the others; the exit status is the number of such
-# parts.
+# annotated-types, httpx2, pyarrow, sentencepiece, xxhash and pytest. faiss is a peer where it is there. Nothing is fetched. TEXTS, a file
+# of sentences, and TOKENIZER, a folder of XLM-R's tokenizer, make the encoded sentences real. All of it is printed and stands in the
+# report: machine, driver, versions, seeds, figures. A part that fails or takes too long does not stop the others; the exit status is the
+# number of such parts.
 cd "$(dirname "$0")/.." || exit 1
 python=${PYTHON:-python3}
 parts=
@@ -44,9 +44,9 @@ run() {
     part training 240 "$python" benchmarks/gpu_training.py --folder "$encoders" $SETTINGS
     flash=$("$python" benchmarks/_flash.py "$work")
     real=${TEXTS:+--texts $TEXTS --tokenizer $TOKENIZER}
-    for threads in 16 1; do
-        part encoding 150 env PYTHONPATH="$flash:$PYTHONPATH" "$python" benchmarks/encoding.py --device cuda --precision bf16 \
-            --shape xlm_r_large --folder "$encoders" --sentences 4000 --repeats 2 --threads $threads $real
+    for sizes in "16 --sentences 8000" "1 --sentences 2000"; do
+        part encoding 230 env PYTHONPATH="$flash:$PYTHONPATH" "$python" benchmarks/encoding.py --device cuda --precision bf16 \
+            --shape xlm_r_large --folder "$encoders" --repeats 2 $real --threads $sizes
     done
     part mining 120 "$python" benchmarks/mining.py --device cuda --dim 1024 --rows 400000 --repeats 2 --without-sentence-transformers
     # Only files that speak of GPUs, and of no config: others need the whole lock.
