@@ -1,5 +1,6 @@
 """Shared by all tests: one thread a process, processes that cost no imports, commands of the tests' own, and the folder of real data."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -30,6 +31,12 @@ os.environ.setdefault("HF_HUB_OFFLINE", "1")
 limit_threads(1)
 
 collect_rarely()  # a tenth of what the tests cost
+
+
+def pytest_collection_finish():
+    """Leave what lives as long as the tests out of every later collection: one that a batch without memory asks for took two seconds."""
+    gc.freeze()
+
 
 BESIDE = Path(__file__).parents[2] / "shared" / "mirror"
 
