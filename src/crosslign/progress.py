@@ -9,6 +9,8 @@ import time
 from crosslign.durations import duration
 
 PROGRESS_SECONDS = 5.0
+ONLY_IN_FILE = {"only_in_file": True}
+"""`extra=` of a message that a job's log has and the screen is spared."""
 
 log = logging.getLogger(__name__)
 

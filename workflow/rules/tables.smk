@@ -105,6 +105,7 @@ rule write_overview:
             read(
                 scores=lambda w: covered_scores(),
                 published=lambda w: published(COVERED_TABLES),
+                figures=[paths.figure(figure, "png") for figure in COVERED_FIGURES],
             )
         ),
     output:

@@ -1,4 +1,4 @@
-"""References from footnotes and rows to rows of a table, resolved to places."""
+"""References to rows and columns of a table, resolved to places."""
 
 from __future__ import annotations
 
@@ -15,6 +15,20 @@ def named_rows(at: Mapping[str, Any], rows: Sequence[Mapping[str, Any]]) -> list
     asked = [place for place, row in enumerate(rows) if "group" not in at or row.get("group", "") == at["group"]]
     labelled = [place for place in asked if rows[place]["label"] == at["row"]]
     return labelled or [place for place in asked if rows[place].get("system") == at["row"]]
+
+
+def named_columns(columns: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[int]:
+    """Return the places of the columns whose label or group is named.
+
+    Raises:
+        InputError: no column has a label or group that is named.
+    """
+    own = [(column.get("group", ""), column["label"]) for column in columns]
+    known = list(dict.fromkeys(name for pair in own for name in pair if name))
+    for name in names:
+        if name not in known:
+            raise InputError(f"no column or group of columns {name!r}", where="print: latex", why=f"there are {', '.join(known)}")
+    return [place for place, pair in enumerate(own) if {*pair} & {*names}]
 
 
 def _named(rows: Sequence[Mapping[str, Any]], at: int) -> int:

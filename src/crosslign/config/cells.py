@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.baselines import baseline_rows
+from crosslign.config.baselines import baseline_rows, named_columns
 from crosslign.config.budgets import spent_by
 from crosslign.config.entry_keys import head_of
 from crosslign.config.graph import corpus_path
@@ -263,11 +263,12 @@ def resolve_table(project: Project, table: str) -> dict[str, Any]:
         checkpoint selection).
 
     Raises:
-        InputError: a row is compared with one that is not there.
+        InputError: a row is compared with one that is not there, or LaTeX is to print a column that is not there.
     """
     entry = {key: value for key, value in project.tables[table].items() if key != "on_request"}
     rows, columns = entry["rows"], entry["columns"]
     baseline_rows(rows)
+    named_columns(columns, layout_of(entry).get("latex", []))
     shared = {key: entry[key] for key in SHARED if key in entry}
     cells = [[_any_cell(project, table, {**shared, **row}, column) for column in columns] for row in rows]
     return {

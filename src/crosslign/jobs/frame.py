@@ -23,6 +23,7 @@ from crosslign.jobs.hangup import end_on_hangup
 from crosslign.jobs.job import DERIVED, Job, Paths, all_paths, as_paths, at_copies, inputs_of, listed
 from crosslign.jobs.leases import lease_gpus
 from crosslign.jobs.offline import no_network
+from crosslign.progress import ONLY_IN_FILE
 from crosslign.threads import do_without_pandas, limit_threads
 
 SLURM_LOG = ".snakemake/slurm_logs/**/{number}.log"
@@ -37,11 +38,12 @@ class _Printable(logging.Formatter):
 
 
 def _start_log(log: Path, rule: str) -> None:
-    """Send all messages to the job's log; progress and warnings also to the screen."""
+    """Send all messages to the job's log; to the screen all but those of `ONLY_IN_FILE`."""
     log.parent.mkdir(parents=True, exist_ok=True)
     logging.raiseExceptions = False  # on a full disk the log fails too: the message on the screen must not drown in that
     screen = logging.StreamHandler(sys.stderr)
     screen.setFormatter(_Printable(f"[{rule} {log.stem}] %(message)s"))
+    screen.addFilter(lambda record: not ONLY_IN_FILE.keys() & vars(record).keys())
     file = logging.FileHandler(log, mode="w", encoding="utf-8")
     file.setFormatter(_Printable("%(asctime)s %(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[file, screen], force=True)

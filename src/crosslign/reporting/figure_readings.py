@@ -22,6 +22,8 @@ def seen_in(numbers: Path) -> str:
     columns, lines = read_csv(numbers)
     if companion := next((name for name in COMPANIONS if name in columns), ""):
         return _beside(companion, lines)
+    if "at_zero" in columns:
+        return _idle(lines)
     if "change" in columns:
         return _risen(lines)
     return _along(lines) if "x" in columns and "value" in columns else ""
@@ -32,6 +34,17 @@ def _beside(companion: str, lines: Numbers) -> str:
     values = {line["panel"]: float(line[companion]) for line in lines}
     found = COMPANIONS[companion]
     return f"{found.name.capitalize()}: {'; '.join(f'{panel} {found.printed(value)}' for panel, value in values.items())}."
+
+
+def _idle(lines: Numbers) -> str:
+    """Say which systems learn nothing, and why."""
+    names = list(dict.fromkeys(line["system"] for line in lines if line["at_zero"]))
+    if not names:
+        return ""
+    return (
+        f"Nothing is learned by {', '.join(names)}: the loss is 0.00 from the first step on, "
+        "since the encoder tells each positive from the other texts of its batch already."
+    )
 
 
 def _risen(lines: Numbers) -> str:

@@ -7,6 +7,7 @@ import itertools
 import re
 import unicodedata
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,7 +76,8 @@ def as_markdown(table: PrintedTable) -> str:
     if table.caption:
         lines += [markdown_escape(table.caption), ""]
     heads = [
-        markdown_escape(column["name"]) + (f"<sup>{letters}</sup>" if letters else "")
+        "<br>".join(markdown_escape(column[key]) for key in ("group", "label") if column[key])
+        + (f"<sup>{letters}</sup>" if letters else "")
         for column, letters in zip(table.columns, table.column_letters, strict=True)
     ]
     lines += ["| | " + " | ".join(heads) + " |", "| :--- |" + " ---: |" * len(heads)]
@@ -88,8 +90,6 @@ def as_markdown(table: PrintedTable) -> str:
     lines += [
         f"<sup>{letter}</sup> {markdown_escape(text)}  " if letter else f"{markdown_escape(text)}  " for letter, text in table.footnotes
     ]
-    if table.licence:
-        lines += ["", f"*{markdown_escape(table.licence)}*"]
     return "\n".join(lines) + "\n"
 
 
@@ -181,15 +181,28 @@ def _latex_rows(table: PrintedTable) -> list[str]:
 
 
 def _latex_notes(table: PrintedTable) -> list[str]:
-    notes = [(rf"\textsuperscript{{{letter}}} " if letter else "") + latex_escape(text) + r"\\" for letter, text in table.footnotes]
-    return notes + ([rf"\textit{{{latex_escape(table.licence)}}}"] if table.licence else [])
+    return [(rf"\textsuperscript{{{letter}}} " if letter else "") + latex_escape(text) + r"\\" for letter, text in table.footnotes]
+
+
+def _chosen(table: PrintedTable) -> PrintedTable:
+    """Return the table of those columns alone that LaTeX prints, with the footnotes that are left."""
+    if not table.latex:
+        return table
+    rows = [replace(row, cells=[row.cells[place] for place in table.latex]) for row in table.rows]
+    over = [table.column_letters[place] for place in table.latex]
+    left = {*over, *(row.letters for row in rows), *(cell.letters for row in rows for cell in row.cells)}
+    letters = {letter for text in left for letter in text.split(",")}
+    notes = [(letter, text) for letter, text in table.footnotes if letter in letters or not letter.isalpha()]
+    return replace(table, columns=[table.columns[place] for place in table.latex], rows=rows, column_letters=over, footnotes=notes)
 
 
 def as_latex(table: PrintedTable) -> str:
     """Return a fragment: a `table*`, made narrower where it is wider than the page, or a `longtable` of more rows than a page holds.
 
-    The preamble needs booktabs, xcolor, graphicx and longtable, and fontspec for other scripts.
+    It has the columns that the table chooses for LaTeX. The preamble needs booktabs, xcolor, graphicx and longtable, and fontspec for
+    other scripts.
     """
+    table = _chosen(table)
     caption = rf"\caption{{{latex_escape(table.title)}. {latex_escape(table.caption)}}}"
     label = rf"\label{{tab:{table.id.replace('_', '-')}}}"
     columns, heads, rows = "l" + "r" * len(table.columns), _latex_heads(table), _latex_rows(table)

@@ -1,4 +1,4 @@
-"""A table ready to print: texts of cells, footnote letters, title, licence line; each format only dresses it."""
+"""A table ready to print: texts of cells, footnote letters, title; each format only dresses it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from crosslign.config.baselines import baseline_words, named_rows
+from crosslign.config.baselines import baseline_words, named_columns, named_rows
 from crosslign.config.cells import ONLY_PUBLISHED, layout_of
 from crosslign.console import number_of
 from crosslign.errors import printable
 from crosslign.files.lineage import licences_and_heads
 from crosslign.reporting.budget import budget_note, tuning_note
 from crosslign.reporting.cell import Cell
-from crosslign.reporting.licences import NON_COMMERCIAL
 from crosslign.reporting.published import published_of
 from crosslign.reporting.significance import LEVEL
 from crosslign.reporting.ties import tie_notes
@@ -92,7 +91,10 @@ class PrintedRow:
 
 @dataclass
 class PrintedTable:
-    """Everything that a format needs; all texts are free of control codes. Columns have `group`, `label` and `name`, which is their own."""
+    """Everything that a format needs; all texts are free of control codes.
+
+    Columns have `group`, `label` and `name`, which is their own; `latex` has the places of those that LaTeX prints; empty: all.
+    """
 
     id: str
     title: str
@@ -100,12 +102,12 @@ class PrintedTable:
     columns: list[dict[str, str]]
     rows: list[PrintedRow]
     footnotes: list[tuple[str, str]]
-    licence: str
     reduced: bool
     decimals: int
     scale_by: float
     baseline: str = "the first row"
     column_letters: list[str] = field(default_factory=list)
+    latex: list[int] = field(default_factory=list)
 
 
 def one_line(text: str) -> str:
@@ -226,14 +228,6 @@ def notes_at(resolved: Mapping[str, Any], row: int | None, column: str | None) -
     return found
 
 
-def _licence_line(licences: Sequence[str]) -> str:
-    if not licences:
-        return ""
-    restricted = [licence for licence in licences if NON_COMMERCIAL.search(licence)]
-    line = "Licences of the data and encoders behind this table: " + "; ".join(licences) + "."
-    return line + (f" Non-commercial: {'; '.join(restricted)}." if restricted else " None of them is marked non-commercial.")
-
-
 def scaled_title(title: str, scale: str, stand_in: bool) -> str:
     """Return the title of a table or figure with what must be said of its scale."""
     if scale != "paper":
@@ -289,7 +283,7 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
     notes, shared, reduced = _Footnotes(), _told_once(grid), resolved["scale"] != "paper"
     columns = resolved["columns"]
     files = {results / file for row in grid for cell in row for leaf in cell.leaves for file in leaf.score_files}
-    licences, heads = licences_and_heads(files)
+    heads = licences_and_heads(files)[1]
     numbers = [{key: column.get(key, layout[key]) for key in ("scale_by", "decimals")} for column in columns]
     column_letters = [notes.join(notes_at(resolved, None, column["label"])) for column in columns]
     names, rows, group = unique_names(resolved["rows"]), [], None
@@ -322,10 +316,10 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         ],
         rows=rows,
         footnotes=footnotes,
-        licence=one_line(_licence_line(licences)),
         reduced=reduced,
         decimals=layout["decimals"],
         scale_by=layout["scale_by"],
         baseline=baseline,
         column_letters=column_letters,
+        latex=named_columns(columns, layout.get("latex", [])),
     )

@@ -29,3 +29,9 @@ def forbidden(licence: str) -> list[str]:
     """Return what a licence forbids, `READ_IT` where its text is none that is known; empty where it forbids nothing that matters here."""
     found = [what for pattern, what in RULES if re.search(pattern, licence, re.IGNORECASE)]
     return found or ([] if FREE.search(licence) else [READ_IT])
+
+
+def in_words(licence: str) -> str:
+    """Return what a licence forbids, in words: `forbids commercial use`, or `free`."""
+    what = forbidden(licence)
+    return "free" if not what else what[0] if what == [READ_IT] else f"forbids {', '.join(what)}"

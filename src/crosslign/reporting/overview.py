@@ -1,4 +1,4 @@
-"""One page that links every table and figure of a run, with how much of each paper has been filled."""
+"""One page that shows every table and figure of a run in small: a headline of each paper, how much of it has been filled, thumbnails."""
 
 from __future__ import annotations
 
@@ -9,17 +9,23 @@ from typing import Any
 from crosslign.errors import printable
 from crosslign.files import write_text
 from crosslign.reporting.formats import markdown_escape, templates
+from crosslign.reporting.layout import lay_out
 from crosslign.reporting.published import published_of
+from crosslign.reporting.readings import headline
 from crosslign.reporting.values import fill_cells
 
 
 def coverage(table: Mapping[str, Any], results: Path, published: Path) -> dict[str, Any]:
-    """Return a resolved table's `id`, `title` and `paper`, its `cells`, and those `filled` by us, `published`, and `both`."""
+    """Return a resolved table's `id`, `title` and `paper`, its `cells`, and those `filled` by us, `published`, and `both`.
+
+    `headline` is what one column shows; empty where no two rows have a value in any.
+    """
     figures = published_of(table, published)
     ours = [cell.filled for row in fill_cells(table, results) for cell in row]
     printed = [bool(figures.at(row, column).value) for row in table["rows"] for column in table["columns"]]
     both = sum(a and b for a, b in zip(ours, printed, strict=True))
-    named = {"id": table["id"], "title": printable(table["title"]), "paper": table["paper"]}
+    told = headline(lay_out(table, results, published)) if sum(ours) > 1 else None
+    named = {"id": table["id"], "title": printable(table["title"]), "paper": table["paper"], "headline": told.words if told else ""}
     return {**named, "cells": len(ours), "filled": sum(ours), "published": sum(printed), "both": both}
 
 
@@ -41,7 +47,8 @@ def build_overview(recipe: Mapping[str, Any], results: Path, published: Path, ou
             "name": paper,
             "tables": [row for row in rows if row["paper"] == paper],
             "figures": [{**figure, "title": printable(figure["title"])} for figure in recipe["figures"] if figure["paper"] == paper],
-            **{key: sum(row[key] for row in rows if row["paper"] == paper) for key in ("cells", "filled", "both")},
+            **{key: sum(row[key] for row in rows if row["paper"] == paper) for key in ("cells", "filled", "published", "both")},
+            "headline": next((row["headline"] for row in rows if row["paper"] == paper and row["headline"]), ""),
         }
         for paper in dict.fromkeys(item["paper"] for item in [*recipe["tables"], *recipe["figures"]])
     ]

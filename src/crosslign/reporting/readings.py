@@ -65,6 +65,64 @@ def relative_distance(table: PrintedTable) -> Distance:
     return _distance([(100 * abs(ours / published - 1), place) for place, ours, published in pairs])
 
 
+@dataclass(frozen=True)
+class Bar:
+    """A row's value in one column, and its 95 % interval where it has one, on the printed scale."""
+
+    label: str
+    value: float
+    interval: tuple[float, float] | None
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One column of a table, told before all others.
+
+    Attributes:
+        column: its group and label.
+        bars: rows that have a value in it, as printed; the first is the one that others are set against.
+        best: the highest.
+        end: where the longest bar or interval ends, on the printed scale.
+    """
+
+    column: str
+    bars: Sequence[Bar]
+    best: Bar
+    end: float
+
+    @property
+    def words(self) -> str:
+        """The first row's value and the best one's."""
+        first = self.bars[0]
+        told = f"{self.best.value:.1f} for {self.best.label}" if self.best.value > first.value else "and no system lies above it"
+        return f"{self.column}: {first.value:.1f} for {first.label}, {told}."
+
+
+def headline(table: PrintedTable) -> Headline | None:
+    """Return the first column of a retrieval in which two rows have values, else the first such column of percentages; or None."""
+    found = [(column, bars) for index, column in enumerate(table.columns) if len(bars := _bars(table, index)) > 1]
+    found.sort(key=lambda entry: "retrieval" not in entry[0]["group"].lower())
+    if not found:
+        return None
+    column, bars = found[0]
+    end = max(max(bar.value, *(bar.interval or ())) if bar.interval else bar.value for bar in bars)
+    return Headline(": ".join(filter(None, (column["group"], column["label"]))), bars, max(bars, key=lambda bar: bar.value), end or 1.0)
+
+
+def _bars(table: PrintedTable, index: int) -> list[Bar]:
+    cells = [(row.name, row.cells[index]) for row in table.rows]
+    return [
+        Bar(name, 100 * cell.value.ours, (100 * cell.value.interval[0], 100 * cell.value.interval[1]) if cell.value.interval else None)
+        for name, cell in cells
+        if cell.scale_by == 100 and cell.value.ours is not None and cell.value.ours >= 0
+    ]
+
+
+def score_files(table: PrintedTable) -> list[str]:
+    """Return the score files that a table shows, relative to `{results}`."""
+    return sorted({file for row in table.rows for cell in row.cells for leaf in cell.value.leaves for file in leaf.score_files})
+
+
 def _columns(count: int) -> str:
     return "the only column" if count == 1 else f"the {count} columns"
 
@@ -126,7 +184,9 @@ def from_paper(table: PrintedTable) -> str:
     """Return how far a table is from the paper; at a reduced scale, that no comparison is meant."""
     both = sum(cell.value.filled and bool(cell.published) for row in table.rows for cell in row.cells)
     if not both:
-        return "No cell has both a value of ours and a published figure."
+        return (
+            "No cell has both a value of ours and a published figure." if any(c.published for row in table.rows for c in row.cells) else ""
+        )
     if table.reduced:
         return f"{_have(both)} a published figure beside ours; at this scale no comparison is meant."
     gaps = [(distance(table), "points"), (relative_distance(table), "% of them")]

@@ -17,9 +17,36 @@ from crosslign.reporting.card import PAPERS
 from crosslign.reporting.figure_readings import seen_in
 from crosslign.reporting.formats import templates
 from crosslign.reporting.layout import PrintedTable, lay_out
-from crosslign.reporting.readings import from_paper, seen
-from crosslign.reporting.run_records import Lineages, of_kind, stage_times, system_costs
+from crosslign.reporting.licences import in_words
+from crosslign.reporting.readings import from_paper, headline, score_files, seen
+from crosslign.reporting.run_records import Lineages, of_kind, run_facts, stage_times, system_costs
 from crosslign.reporting.stage_graph import stage_graph
+
+
+def corpus_rows(lineages: Lineages) -> list[dict[str, Any]]:
+    """Return for each corpus `published` and `kept` rows, how many were left out by what (`left`), filters that dropped none (`idle`).
+
+    `learned` has the filters whose thresholds were learned.
+    """
+    rows = []
+    for lineage in of_kind(lineages, "corpus"):
+        counts = lineage["counts"]
+        broken, steps = counts.get("left_out", {}), counts["filters"]
+        left = [(count, reason) for reason, count in broken.items()]
+        left += [(step["before"] - step["after"], f"by {step['filter']}") for step in steps if step["before"] > step["after"]]
+        published = counts["read"] + sum(broken.values())
+        apart = published - counts["rows"] - sum(count for count, _ in left)
+        rows.append(
+            {
+                "name": lineage["recipe"]["corpus"],
+                "published": published,
+                "kept": counts["rows"],
+                "left": [*left, (apart, "not in the sample")] if apart else left,
+                "idle": [step["filter"] for step in steps if step["before"] == step["after"]],
+                "learned": [step for step in steps if step.get("learned")],
+            }
+        )
+    return rows
 
 
 def switched_words(lineages: Lineages) -> list[dict[str, Any]]:
@@ -33,25 +60,13 @@ def switched_words(lineages: Lineages) -> list[dict[str, Any]]:
 
 
 def decontamination_counts(lineages: Lineages) -> list[dict[str, Any]]:
-    """Return, for each training set and evaluation corpus, how many examples were dropped."""
+    """Return, for each training set and evaluation corpus, how many examples were dropped, where any were or would have been."""
     rows = []
     for lineage in of_kind(lineages, "examples"):
         evaluations = lineage["counts"]["decontamination"]["evaluations"]
-        rows += [{"examples": lineage["recipe"]["examples"], "corpus": corpus, **counts} for corpus, counts in sorted(evaluations.items())]
+        found = [(corpus, counts) for corpus, counts in sorted(evaluations.items()) if counts["dropped"] or counts["pair_level"]]
+        rows += [{"examples": lineage["recipe"]["examples"], "corpus": corpus, **counts} for corpus, counts in found]
     return rows
-
-
-def headline(table: PrintedTable) -> dict[str, Any] | None:
-    """Return the bars of the first retrieval column that has values: each system against the first row."""
-    for index, column in enumerate(table.columns):
-        values = [(row.name, row.cells[index].value.ours) for row in table.rows]
-        known = [(label, value) for label, value in values if value is not None]
-        if "retrieval" in column["group"].lower() and len(known) > 1:
-            top = max(value for _, value in known) or 1.0
-            best = max(known, key=lambda pair: pair[1])
-            bars = [{"label": label, "value": 100 * value, "width": 100 * value / top} for label, value in known]
-            return {"column": f"{column['group']}, {column['label']}", "first": known[0], "best": best, "bars": bars}
-    return None
 
 
 def _figure(entry: Mapping[str, Any], files: Mapping[str, Path]) -> dict[str, str]:
@@ -66,6 +81,14 @@ def overlap_rows(path: Path) -> list[dict[str, str]]:
     return sorted(found, key=lambda row: (-int(row["found"]), row["corpus"], row["evaluation"]))
 
 
+def row_names(tables: Sequence[PrintedTable]) -> dict[str, str]:
+    """Return what tables call each system: the name of the first row that shows it."""
+    names: dict[str, str] = {}
+    for row in (row for table in tables for row in table.rows if row.system):
+        names.setdefault(row.system, row.label)
+    return names
+
+
 def by_paper(recipe: Mapping[str, Any], results: Path, published: Path, figures: Sequence[Path]) -> list[dict[str, Any]]:
     """Return, paper by paper, its tables with what they show and how far they are from the paper, and its figures with what they show."""
     drawn: dict[str, dict[str, Path]] = {}
@@ -78,7 +101,9 @@ def by_paper(recipe: Mapping[str, Any], results: Path, published: Path, figures:
             {
                 "id": paper,
                 "work": PAPERS.get(paper, ""),
-                "tables": [{"table": table, "seen": seen(table), "from_paper": from_paper(table)} for table in tables],
+                "tables": [
+                    {"table": table, "seen": seen(table), "from_paper": from_paper(table), "scores": score_files(table)} for table in tables
+                ],
                 "figures": [_figure(entry, drawn[entry["id"]]) for entry in recipe["figures"] if entry["paper"] == paper],
             }
         )
@@ -101,23 +126,27 @@ def build_report(
     """
     papers = by_paper(recipe, results, published, figures)
     scores = {results / score for table in recipe["tables"] for score in table_files(table)}
+    tables = [entry["table"] for paper in papers for entry in paper["tables"]]
     page = (
         templates()
         .get_template("report.html")
         .render(
             papers=papers,
             counted=number_of,
-            headline=headline(papers[0]["tables"][0]["table"]) if papers and papers[0]["tables"] else None,
+            headline=headline(tables[0]) if tables else None,
+            facts=run_facts(lineages),
+            compared=any(cell.published for table in tables for row in table.rows for cell in row.cells),
+            names=row_names(tables),
             scale=recipe["scale"],
             stand_in=recipe["stand_in"],
             graph=stage_graph(lineages),
-            corpora=[{"name": one["recipe"]["corpus"], **one["counts"]} for one in of_kind(lineages, "corpus")],
+            corpora=corpus_rows(lineages),
             switched=switched_words(lineages),
             decontamination=decontamination_counts(lineages),
             overlap=overlap_rows(overlap),
             costs=system_costs(lineages),
             rules=stage_times(lineages),
-            licences=[printable(licence) for licence in licences_and_heads(scores)[0]],
+            licences={printable(licence): in_words(licence) for licence in licences_and_heads(scores)[0]},
         )
     )
     write_text(out, printable(page))

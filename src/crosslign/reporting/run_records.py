@@ -11,11 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.config.resources import stage_of
+from crosslign.console import number_of
+from crosslign.durations import duration
 from crosslign.files.lineage import gpu_hours, read_sidecar, wall_seconds
 from crosslign.planning.plan import Measured
 
 Lineages = Sequence[Mapping[str, Any]]
 SEED = re.compile(r"-s\d+$")
+TOLD = ("python", "torch", "transformers", "numpy")
+"""Packages whose versions the head of a report names; lineage has more."""
 SECONDS = {"train_system": "train_s", "embed": "encode_s", "score": "score_s"}
 """What the time of each stage of a system is counted as."""
 
@@ -45,6 +49,28 @@ def stage_times(lineages: Lineages) -> dict[str, Measured]:
     for lineage in jobs_of(lineages):
         jobs[stage_of(lineage["rule"])].append((wall_seconds(lineage["run"]), float(lineage["run"]["peak_mb"])))
     return {stage: Measured(len(r), sum(s for s, _ in r), max(m for _, m in r)) for stage, r in sorted(jobs.items())}
+
+
+def run_facts(lineages: Lineages) -> dict[str, str]:
+    """Return what the head of a report says of the jobs behind it: when they ran, at which commits, with which seeds, on what."""
+    runs = [lineage["run"] for lineage in jobs_of(lineages)]
+    started = sorted(str(run["started"])[:16].replace("T", " ") for run in runs)
+    versions = [lineage["versions"] for lineage in lineages if lineage["versions"]]
+    facts = {
+        "Jobs": f"{number_of(len(runs), 'job')}, {duration(sum(map(wall_seconds, runs)))} of wall time",
+        "Started": " to ".join(dict.fromkeys((started[0], started[-1]))) if started else "",
+        "Commit": _listed(str(run.get("commit") or "")[:12] for run in runs),
+        "Seeds": _listed(lineage["seed"] for lineage in lineages if stage_of(lineage["rule"]) == "train_system"),
+        "Computed on": _listed(
+            f"{run['device']}{f', {run_count} devices' if (run_count := run.get('devices', 1)) > 1 else ''}" for run in runs
+        ),
+        "Versions": "; ".join(f"{name} {_listed(found.get(name, '') for found in versions)}" for name in TOLD if versions),
+    }
+    return {name: fact for name, fact in facts.items() if fact}
+
+
+def _listed(values: Iterable[Any]) -> str:
+    return ", ".join(sorted({str(value) for value in values} - {"", "None"}))
 
 
 @dataclass

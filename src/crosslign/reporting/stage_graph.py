@@ -13,7 +13,7 @@ from crosslign.durations import duration
 from crosslign.planning.plan import STAGES, Measured
 from crosslign.reporting.run_records import Lineages, stage_times
 
-WIDTH, HEIGHT, GAP_X, GAP_Y = 172, 52, 20, 36
+WIDTH, HEIGHT, GAP_X, GAP_Y, LANE = 172, 52, 20, 36, 18
 
 
 @dataclass(frozen=True)
@@ -73,21 +73,47 @@ def _jobs(name: str, done: Mapping[str, Measured]) -> str:
     return f"{number_of(done[name].jobs, 'job')}, {duration(done[name].seconds)}"
 
 
-def _place(rows: Sequence[Sequence[str]], width: int) -> dict[str, tuple[float, float]]:
-    """Return the corner of each rule; every layer is centred."""
-    found = {}
-    for level, row in enumerate(rows):
-        left = (width - len(row) * WIDTH - (len(row) - 1) * GAP_X) / 2
-        for index, name in enumerate(row):
-            found[name] = (left + index * (WIDTH + GAP_X), float(level * (HEIGHT + GAP_Y) + 2))
+def _lanes(rows: Sequence[Sequence[str]], edges: Iterable[tuple[str, str]]) -> dict[str, int]:
+    """Return a lane for each rule that is read beyond the next layer; two share one where none passes beside the other."""
+    depth = {name: level for level, row in enumerate(rows) for name in row}
+    last: dict[str, int] = {}
+    for first, second in edges:
+        if depth[second] > depth[first] + 1:
+            last[first] = max(last.get(first, 0), depth[second])
+    found: dict[str, int] = {}
+    ends: list[int] = []
+    for name in sorted(last, key=lambda name: (depth[name], name)):
+        lane = next((place for place, end in enumerate(ends) if end <= depth[name]), len(ends))
+        ends[lane:] = [last[name], *ends[lane + 1 :]]
+        found[name] = lane
     return found
 
 
-def _path(start: tuple[float, float], end: tuple[float, float]) -> str:
-    """Return a curve from the bottom of one box to the top of another."""
-    x, y, to_x, to_y = start[0] + WIDTH / 2, start[1] + HEIGHT, end[0] + WIDTH / 2, end[1] - 3
-    bend = min(60.0, (to_y - y) / 2)
-    return f"M{x:.0f} {y:.0f}C{x:.0f} {y + bend:.0f} {to_x:.0f} {to_y - bend:.0f} {to_x:.0f} {to_y:.0f}"
+def _place(rows: Sequence[Sequence[str]], width: int, left: float) -> dict[str, tuple[float, float]]:
+    """Return the corner of each rule; every layer is centred in a width that begins at `left`."""
+    found = {}
+    for level, row in enumerate(rows):
+        begin = left + (width - len(row) * WIDTH - (len(row) - 1) * GAP_X) / 2
+        for index, name in enumerate(row):
+            found[name] = (begin + index * (WIDTH + GAP_X), float(level * (HEIGHT + GAP_Y) + 2))
+    return found
+
+
+def _bend(start: tuple[float, float], end: tuple[float, float]) -> str:
+    """Return a curve that goes on from one point to another below it."""
+    (x, y), (to_x, to_y) = start, end
+    half = (y + to_y) / 2
+    return f"C{x:.0f} {half:.0f} {to_x:.0f} {half:.0f} {to_x:.0f} {to_y:.0f}"
+
+
+def _path(start: tuple[float, float], end: tuple[float, float], lane: float) -> str:
+    """Return a curve from the bottom of one box to the top of another; past other layers it runs along a lane beside the boxes."""
+    begin, stop = (start[0] + WIDTH / 2, start[1] + HEIGHT), (end[0] + WIDTH / 2, end[1] - 3)
+    move = f"M{begin[0]:.0f} {begin[1]:.0f}"
+    if end[1] - start[1] <= HEIGHT + GAP_Y:
+        return move + _bend(begin, stop)
+    enter, leave = (lane, begin[1] + GAP_Y), (lane, end[1] - GAP_Y)
+    return f"{move}{_bend(begin, enter)}L{leave[0]:.0f} {leave[1]:.0f}{_bend(leave, stop)}"
 
 
 def draw_stages(done: Mapping[str, Measured], edges: set[tuple[str, str]]) -> StageGraph:
@@ -99,14 +125,17 @@ def draw_stages(done: Mapping[str, Measured], edges: set[tuple[str, str]]) -> St
     """
     rows = layers({*done, *(name for edge in edges for name in edge)}, edges)
     widest = max((len(row) for row in rows), default=1)
-    width = widest * WIDTH + (widest - 1) * GAP_X + 4
-    corners = _place(rows, width)
+    lanes = _lanes(rows, edges)
+    sides = LANE * (1 + max(lanes.values(), default=-1))
+    boxes = widest * WIDTH + (widest - 1) * GAP_X
+    corners = _place(rows, boxes, 2)
+    beside = {name: boxes + 2 + LANE * (lane + 1) for name, lane in lanes.items()}
     ordered = sorted(edges, key=lambda edge: (corners[edge[0]][1], corners[edge[0]][0], corners[edge[1]]))
     return StageGraph(
-        width,
+        boxes + sides + 8,
         max(1, len(rows)) * (HEIGHT + GAP_Y) - GAP_Y + 4,
         [Node(name, _jobs(name, done), *corners[name]) for row in rows for name in row],
-        [_path(corners[first], corners[second]) for first, second in ordered],
+        [_path(corners[first], corners[second], beside.get(first, 0.0)) for first, second in ordered],
         [f"{first} → {second}" for first, second in ordered],
     )
 

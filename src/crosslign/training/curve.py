@@ -13,7 +13,9 @@ from pathlib import Path
 from statistics import median
 from typing import IO, Any
 
+from crosslign.console import number_of
 from crosslign.durations import duration
+from crosslign.progress import ONLY_IN_FILE
 
 PROGRESS_SECONDS = 5.0
 
@@ -98,7 +100,7 @@ class Spikes:
         self._said = 0
 
     def add(self, step: int, loss: float, ids: Sequence[str]) -> bool:
-        """Take note of one more step; return whether it is a spike. At most 20 are logged."""
+        """Take note of one more step; return whether it is a spike. At most 20 are logged, their examples in the job's log alone."""
         spike = False
         if len(self._losses) >= self.LEAST:
             middle = median(self._losses)
@@ -106,9 +108,10 @@ class Spikes:
             spike = loss - middle > max(self.FACTOR * spread, self.SHARE * abs(middle))
             if spike and self._said < self.SAID:
                 self._said += 1
-                named = " ".join(ids)
+                told = number_of(len(ids), "example")
                 log.warning(
-                    "step %d: loss %.4f, median of the last %d %.4f; its examples: %s", step, loss, len(self._losses), middle, named
+                    "step %d: loss %.4f, median of the last %d %.4f; this log names its %s", step, loss, len(self._losses), middle, told
                 )
+                log.info("examples of step %d: %s", step, " ".join(ids), extra=ONLY_IN_FILE)
         self._losses.append(loss)
         return spike

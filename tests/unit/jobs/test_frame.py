@@ -1,5 +1,6 @@
 """What a job says of itself: that its input cannot be used or was changed, that it has no GPU, or one that torch cannot use."""
 
+import logging
 import re
 import signal
 import subprocess
@@ -11,6 +12,7 @@ from crosslign.errors import InputError, ResourceError
 from crosslign.files.lineage import Lineage
 from crosslign.jobs.failures import Failure, explain
 from crosslign.jobs.frame import execute
+from crosslign.progress import ONLY_IN_FILE
 
 JOB = """
 import sys
@@ -56,6 +58,19 @@ def test_only_input_that_cannot_be_used_is_critical(job, error, level, code):
     said, ended = job(stage)
     assert ended == code
     assert re.search(rf"^\S+ \S+ {level} crosslign: a\.tsv:3: two columns$", said, flags=re.MULTILINE)
+
+
+def test_what_is_for_the_file_alone_is_not_on_the_screen(job, capfd):
+    def stage(_):
+        logging.getLogger("stage").info("for both")
+        logging.getLogger("stage").info("for the file", extra=ONLY_IN_FILE)
+
+    said, _ = job(stage)
+    shown = capfd.readouterr().err
+    assert "for both" in said
+    assert "for the file" in said
+    assert "for both" in shown
+    assert "for the file" not in shown
 
 
 def test_a_device_that_torch_cannot_use_is_said(job, monkeypatch, tmp_path):

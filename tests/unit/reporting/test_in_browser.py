@@ -111,6 +111,29 @@ def test_sorted_rows_of_one_name_are_told_apart_by_their_systems(page, files):
     assert page.js("[...document.querySelectorAll('#twins th[data-system]')].map((head) => head.dataset.system)") == ["B", "A"]
 
 
+@pytest.mark.parametrize("width", [1280, 1400, 1920])
+def test_a_table_of_twelve_columns_fits_its_box(page, files, width):
+    page.open(files["report"], width)
+    assert page.js("[...document.querySelectorAll('.scroll')].filter((box) => box.scrollWidth > box.clientWidth + 1).length") == 0
+    assert page.js("document.querySelector('.choose .more').hidden") is True
+
+
+def test_a_group_of_columns_is_left_out_and_comes_back(page, files):
+    page.open(files["table"], 390)
+    shown = "[...document.querySelectorAll('#one tbody tr:not(.group)')].map((row) => [...row.cells].filter((cell) => !cell.hidden).length)"
+    heads = "[...document.querySelectorAll('#one tr.groups th:not([hidden])')].map((head) => head.textContent)"
+    more = "document.querySelector('.choose .more').hidden"
+    click = "document.querySelectorAll('.choose button')[0].click()"
+    assert (page.js(shown), page.js(heads), page.js(more)) == ([13, 13], ["Half", "Other half"], False)
+    page.js(click)
+    assert (page.js(shown), page.js(heads)) == ([8, 8], ["Other half"])
+    page.js("document.querySelectorAll('.choose button')[1].click()")
+    assert page.js(more) is True
+    page.js(click)
+    assert (page.js(shown), page.js(heads)) == ([6, 6], ["Half"])
+    assert page.complaints() == []
+
+
 def test_a_tap_on_a_cell_shows_what_pointing_at_it_does(page, files):
     page.open(files["table"], 390)
     page.js("document.querySelector('#one tbody td[title]').click()")

@@ -3,10 +3,13 @@
 import re
 import shutil
 import subprocess
+from dataclasses import replace
 
 import pytest
 from paper_tables import laid_out, resolved_tables
 
+from crosslign.config.baselines import named_columns
+from crosslign.errors import InputError
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.formats import ACCENTED, LATEX, as_latex, latex_escape
 from crosslign.reporting.layout import PrintedCell, PrintedRow, PrintedTable
@@ -28,7 +31,7 @@ def small(label, rows=1, columns=1, scale="paper"):
     heads = [{"group": f"{label} {column // 2}", "label": label, "name": label} for column in range(columns)]
     body = [PrintedRow(label if not row else "", label, label, "a", [cell] * columns, label) for row in range(rows)]
     return PrintedTable(
-        "t", label, label, heads, body, [("a", label), ("", label)], label, scale != "paper", 1, 100, column_letters=["a"] * columns
+        "t", label, label, heads, body, [("a", label), ("", label)], scale != "paper", 1, 100, column_letters=["a"] * columns
     )
 
 
@@ -81,6 +84,26 @@ def test_every_table_of_the_papers_compiles(tmp_path):
 @pytest.mark.parametrize("label", ["[CLS]", "*first", "[3pt]"])
 def test_a_label_is_never_read_as_an_argument_of_the_row_above_it(tmp_path, label):
     compiled(tmp_path, small(label, 3, 2))
+
+
+def test_latex_has_the_chosen_columns_alone_and_the_footnotes_that_are_left():
+    table = small("x", columns=3)
+    table.column_letters, table.footnotes = ["b", "", "c"], [("a", "of all"), ("b", "of the first"), ("c", "of the last"), ("↑", "above")]
+    table.latex = [1, 2]
+    text = as_latex(table)
+    assert r"\begin{tabular}{lrr}" in text
+    assert "of the first" not in text
+    assert all(note in text for note in ("of all", "of the last", "above"))
+    assert as_latex(replace(table, latex=[])).count("of the first") == 1
+
+
+def test_columns_are_chosen_by_label_or_group_and_a_name_that_is_none_is_refused():
+    columns = [{"group": "F1", "label": "de"}, {"group": "F1", "label": "fr"}, {"label": "de"}]
+    assert named_columns(columns, ["F1"]) == [0, 1]
+    assert named_columns(columns, ["de"]) == [0, 2]
+    assert named_columns(columns, []) == []
+    with pytest.raises(InputError, match="'accuracy'"):
+        named_columns(columns, ["accuracy"])
 
 
 def test_columns_carry_the_heading_that_tells_them_apart():

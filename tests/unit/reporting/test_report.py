@@ -1,18 +1,19 @@
 """The report: by paper, what each table shows and how far it is from the paper, stages, overlap and costs, from records alone."""
 
 import re
+from dataclasses import replace
 
 import pytest
 from small_report import RUN, VALUES, lineage, lineages, table, write_report, write_results
 
 from crosslign.config.cells import table_files
 from crosslign.files import read_json, write_json
-from crosslign.reporting import report
 from crosslign.reporting.formats import templates
 from crosslign.reporting.layout import lay_out
-from crosslign.reporting.readings import distance, from_paper, seen
-from crosslign.reporting.run_records import stage_times, system_costs
-from crosslign.reporting.stage_graph import layers, stage_edges, stage_graph
+from crosslign.reporting.readings import distance, from_paper, headline, seen
+from crosslign.reporting.report import corpus_rows, decontamination_counts
+from crosslign.reporting.run_records import run_facts, stage_times, system_costs
+from crosslign.reporting.stage_graph import HEIGHT, WIDTH, draw_stages, layers, stage_edges, stage_graph
 
 
 @pytest.fixture
@@ -47,7 +48,10 @@ def test_a_reduced_table_says_that_no_comparison_is_meant_and_shows_no_differenc
 def test_what_we_see_counts_the_columns_that_a_system_wins(results):
     shown = lay_out(table("one", "p", "paper", quoted=""), results, results)
     assert seen(shown) == "24 of 24 cells have a value of ours. system B is best in 12 of the 12 columns in which systems differ."
-    assert from_paper(shown) == "No cell has both a value of ours and a published figure."
+    assert from_paper(shown) == ""  # nothing is published
+    published(results, [41.5])
+    other = {**table("one", "p", "paper", quoted="A"), "cells": [[{"reason": "not run"}] * 12, [{"reason": "not run"}] * 12]}
+    assert from_paper(lay_out(other, results, results)) == "No cell has both a value of ours and a published figure."
 
 
 def test_costs_add_up_the_seeds_of_a_system(results):
@@ -111,7 +115,10 @@ def test_layers_put_a_rule_below_all_that_it_reads():
 def test_the_page_asks_for_nothing_and_every_link_has_its_place(tmp_path):
     page = write_report(tmp_path, title="<script>alert(1)</script>").read_text(encoding="utf-8")
     assert "<script>alert" not in page
-    assert not re.findall(r'(?:src|href)="(?!#|data:)', page)
+    assert not re.findall(r'src="(?!data:)', page)
+    links = set(re.findall(r'href="(?!#|data:)([^"]*)"', page))
+    files = {f"tables/{name}.{form}" for name in ("one", "two") for form in ("html", "csv", "tex", "md")}
+    assert links == files | {"overview.html"} | {f"scores/{system}-s{seed}.json" for system in VALUES for seed in (1, 2)}
     ids = re.findall(r'\bid="([^"]+)"', page)
     assert len(ids) == len(set(ids))
     assert set(re.findall(r'href="#([^"]+)"', page)) <= set(ids)
@@ -127,22 +134,74 @@ def test_licences_are_those_of_averages_too():
     assert table_files(table) == {"a.json", "b.json", "c.json"}
 
 
-def test_what_readers_left_out_stands_before_the_filters():
-    left_out = {"name": "c", "read": 100, "rows": 90, "left_out": {"broken": 3, "empty": 2}}
-    step = {"filter": "length", "before": 100, "after": 90}
-    found = {"switched": [], "overlap": [], "decontamination": []}
-    render = templates().get_template("report_data.html").render
-    page = render(corpora=[{**left_out, "filters": [step]}, {"name": "d", "read": 7, "rows": 7, "filters": []}], **found)
-    first, second, third = re.findall(r"<tr><td>.*</tr>", page)
-    assert re.findall(r"<td[^>]*>([^<]*)</td>", first) == ["c", "as published, without 3 broken, 2 empty", "105", "100", "5"]
-    assert re.findall(r"<td[^>]*>([^<]*)</td>", second) == ["", "length", "100", "90", "10"]
-    assert re.findall(r"<td[^>]*>([^<]*)</td>", third) == ["d", "no filter", "7", "7", "0"]
+def test_what_was_left_out_of_a_corpus_is_named_and_filters_that_dropped_nothing_are_folded():
+    filters = [{"filter": "length", "before": 100, "after": 90}, {"filter": "script", "before": 90, "after": 90}]
+    counts = {"read": 100, "rows": 80, "left_out": {"broken": 3, "empty": 2}, "filters": filters}
+    plain = {"read": 7, "rows": 7, "filters": []}
+    found = corpus_rows([lineage(name, "corpus", recipe={"corpus": name}, counts=c)[1] for name, c in (("c", counts), ("d", plain))])
+    assert found[0]["left"] == [(3, "broken"), (2, "empty"), (10, "by length"), (10, "not in the sample")]
+    others = {"switched": [], "overlap": [], "decontamination": []}
+    page = templates().get_template("report_data.html").render(corpora=found, **others)
+    first, second = (re.sub("<[^>]*>", "", row) for row in re.findall(r"<tr><td>.*</tr>", page))
+    assert first == "c1053 broken, 2 empty, 10 by length, 10 not in the sample; none by script80"
+    assert second == "d7none7"
 
 
-@pytest.mark.parametrize(
-    ("best", "said"), [(("B", 0.6), "10.0 for A, 60.0 for B."), (("A", 0.1), "10.0 for A, and no system lies above it.")]
-)
-def test_before_and_after_does_not_name_the_first_system_twice(tmp_path, monkeypatch, best, said):
-    found = {"column": "Retrieval, x", "first": ("A", 0.1), "best": best, "bars": []}
-    monkeypatch.setattr(report, "headline", lambda table: found)
-    assert f"<p>Retrieval, x: {said}</p>" in write_report(tmp_path).read_text(encoding="utf-8")
+def test_pairs_without_a_dropped_example_are_left_out():
+    counts = {"bucc": {"dropped": 0, "pair_level": 0}, "sts": {"dropped": 2, "pair_level": 1}}
+    one = lineage("e", "examples", recipe={"examples": "e"}, counts={"decontamination": {"evaluations": counts}})[1]
+    assert decontamination_counts([one]) == [{"examples": "e", "corpus": "sts", "dropped": 2, "pair_level": 1}]
+
+
+def test_the_head_says_when_at_which_commit_with_which_seeds_and_on_what(results):
+    facts = run_facts([{**found, "versions": {"torch": "2"}} for found in lineages(results)])
+    assert facts["Jobs"] == "14 jobs, 8 min 24 s of wall time"
+    assert (facts["Started"], facts["Commit"], facts["Seeds"], facts["Computed on"]) == ("2026-01-01", "c0ffee", "1", "cpu, cuda:0")
+    assert "torch 2" in facts["Versions"]
+    assert run_facts([]) == {"Jobs": "0 jobs, 0 s of wall time"}
+
+
+def test_costs_are_named_as_tables_name_their_rows(tmp_path):
+    assert 'system A <span class="soft">A</span>' in write_report(tmp_path).read_text(encoding="utf-8")
+
+
+def test_the_headline_is_the_first_row_and_the_best_one_of_a_retrieval(results):
+    shown = lay_out(table("one", "p", "paper", quoted=""), results, results)
+    assert headline(shown).words == "Half: language 0: 41.5 for system A, 61.5 for system B."
+    shown.columns[7]["group"] = "Retrieval"
+    for value, (low, high) in ((0.2, (0.1, 0.9)), (0.1, (0.0, 0.3))):
+        row = shown.rows[value < 0.2]
+        row.cells[7].value.ours, row.cells[7].value.ci_low, row.cells[7].value.ci_high = value, low, high
+    found = headline(shown)
+    assert found.words == "Retrieval: language 7: 20.0 for system A, and no system lies above it."
+    assert found.end == pytest.approx(90)
+    assert [bar.interval for bar in found.bars] == [pytest.approx((10, 90)), pytest.approx((0, 30))]
+    assert headline(replace(shown, rows=shown.rows[:1])) is None
+
+
+def drawn(path):
+    """Return the points that a path of the graph leads through, its curves in small steps."""
+    points, at = [], (0.0, 0.0)
+    for command, numbers in re.findall(r"([MLC])([-\d. ]+)", path):
+        given = [float(number) for number in numbers.split()]
+        ends = [at, *zip(given[::2], given[1::2], strict=True)]
+        steps = [step / 40 for step in range(41)]
+        if command == "C":
+            a, b, c, d = ends
+            weights = [((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3) for t in steps]
+            points += [tuple(w[0] * a[i] + w[1] * b[i] + w[2] * c[i] + w[3] * d[i] for i in (0, 1)) for w in weights]
+        elif command == "L":
+            points += [tuple(ends[0][i] + t * (ends[1][i] - ends[0][i]) for i in (0, 1)) for t in steps]
+        at = ends[-1]
+    return points
+
+
+def test_no_edge_runs_behind_a_box_and_all_lie_within_the_drawing():
+    edges = {("a", "b"), ("a", "x"), ("b", "c"), ("c", "d"), ("a", "c"), ("a", "d"), ("x", "d"), ("b", "e"), ("d", "e"), ("a", "e")}
+    graph = draw_stages({}, edges)
+    boxes = [(node.x, node.y) for node in graph.nodes]
+    assert len(graph.paths) == len(edges)
+    for x, y in (point for path in graph.paths for point in drawn(path)):
+        assert not any(left < x < left + WIDTH and top + 0.5 < y < top + HEIGHT - 0.5 for left, top in boxes)
+        assert 0 <= x <= graph.width
+        assert 0 <= y <= graph.height

@@ -123,7 +123,7 @@ def test_columns_of_one_name_carry_their_heading_where_the_format_has_no_room_fo
     rows = [({"label": "A"}, [cell(score(tmp_path, "a-s1", 0.5))] * 3)]
     table = lay_out(resolved(rows, columns), tmp_path, tmp_path)
     header = next(line for line in as_markdown(table).splitlines() if line.startswith("| |"))
-    assert [name.split("<")[0].strip() for name in header.strip("|").split("|")[1:]] == ["F1: de", "Accuracy: de", "fr"]
+    assert [name.strip() for name in header.strip("|").split("|")[1:]] == ["F1<br>de", "Accuracy<br>de", "Accuracy<br>fr"]
     assert [row["column"] for row in csv.DictReader(io.StringIO(as_csv(table)))] == ["F1: de", "Accuracy: de", "fr"]
 
 

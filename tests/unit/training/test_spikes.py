@@ -11,11 +11,14 @@ def steps(spikes, losses):
 
 def test_a_jump_is_named_with_the_ids_of_its_examples(caplog):
     falling = [2.0 - 0.01 * n + 0.02 * (n % 3) for n in range(40)]
-    with caplog.at_level(logging.WARNING):
+    with caplog.at_level(logging.INFO):
         found = steps(Spikes(), [*falling, 9.0, 1.6])
     assert [n for n, spike in enumerate(found, start=1) if spike] == [41]
     assert "step 41: loss 9.0000" in caplog.text
-    assert "pairs:41 pairs:410" in caplog.text
+    shown, kept = caplog.records
+    assert shown.getMessage().endswith("this log names its 2 examples")
+    assert kept.getMessage() == "examples of step 41: pairs:41 pairs:410"
+    assert (hasattr(shown, "only_in_file"), hasattr(kept, "only_in_file")) == (False, True)
 
 
 def test_noise_and_the_first_steps_are_no_spikes(caplog):

@@ -64,15 +64,11 @@ class Push:
         Raises:
             InputError: there is none, or one that is not stated.
         """
-        from crosslign.reporting.licences import READ_IT, forbidden, unstated
+        from crosslign.reporting.licences import in_words, unstated
 
         parts = sorted({part for licence in licences for part in licence.split("; ")})
         if not parts or (missing := unstated(parts)):
             why = f"of its data and encoders: {'; '.join(missing)}" if parts else "lineage names none"
             do = "State `licence:` of those sources in the catalog or your own files, and run again"
             raise InputError("it was trained on what has no licence", where=where, why=why, do=do)
-        lines = []
-        for licence in parts:
-            what = forbidden(licence)
-            lines.append(f"  {licence}: {'forbids ' + ', '.join(what) if what and what != [READ_IT] else what[0] if what else 'free'}")
-        return "\n".join(["licences of what it was trained on:", *lines])
+        return "\n".join(["licences of what it was trained on:", *(f"  {licence}: {in_words(licence)}" for licence in parts)])

@@ -20,7 +20,28 @@ document.querySelectorAll("table.sortable").forEach((table) => {
       rows.filter((row) => !known(row)).forEach((row) => body.append(row));
     });
   });
-  const details = table.closest(".scroll").nextElementSibling;
+  const box = table.closest(".scroll");
+  const chooser = box.previousElementSibling;
+  if (chooser && chooser.classList.contains("choose")) {
+    const more = chooser.querySelector(".more");
+    const look = () => { more.hidden = box.scrollWidth <= box.clientWidth + 1; };
+    chooser.addEventListener("click", (event) => {
+      const button = event.target.closest("button");
+      if (!button) return;
+      const hidden = button.getAttribute("aria-pressed") === "true";
+      const { group, first, width } = button.dataset;
+      button.setAttribute("aria-pressed", String(!hidden));
+      const over = table.tHead.querySelector("tr.groups");
+      if (over) over.cells[Number(group)].hidden = hidden;
+      [...table.tHead.rows, ...printed].filter((row) => row !== over).forEach((row) => {
+        [...row.cells].slice(Number(first), Number(first) + Number(width)).forEach((cell) => { cell.hidden = hidden; });
+      });
+      look();
+    });
+    window.addEventListener("resize", look);
+    look();
+  }
+  const details = box.nextElementSibling;
   body.addEventListener("click", (event) => {
     const cell = event.target.closest("td[title]");
     if (cell && details.classList.contains("details")) details.textContent = cell.title;
