@@ -117,7 +117,7 @@ def test_the_chain_that_decides_is_told_and_devices_share_the_rest(project):
 
 @pytest.mark.parametrize("asked", ["emma_x_table8", pytest.param("all_tables", marks=pytest.mark.long)])
 def test_the_page_of_costs_has_what_a_plan_prints(tmp_path, capsys, asked):
-    page = (ROOT / "docs" / "one-paper-table.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "table-costs.md").read_text(encoding="utf-8")
     folder = copy_project(tmp_path / "project")
     assert main(["plan", asked, "--directory", str(folder), "--configfile", str(folder / "config" / "paper.yaml"), "--tables"]) == 0
     rows = [line for line in capsys.readouterr().out.splitlines() if line.startswith("| `")]
@@ -137,7 +137,7 @@ def test_the_page_of_clusters_has_the_totals_that_a_plan_prints(tmp_path, capsys
 
 
 def test_the_page_of_costs_has_every_table_of_the_papers():
-    page = (ROOT / "docs" / "one-paper-table.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "table-costs.md").read_text(encoding="utf-8")
     papers = YAML(typ="safe").load(ROOT / "config" / "paper.yaml")["papers"]
     loaded = load_project(ROOT, {"scale": "paper", "papers": papers, "targets": ["all"]})
     assert re.findall(r"^\| `(\w+)` \|", page, flags=re.MULTILINE) == list(loaded.tables)
