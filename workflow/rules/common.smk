@@ -21,7 +21,7 @@ from crosslign.config.mining import (
     range_recipe,
     require_there,
     search_recipe,
-    side_file,
+    side_files,
     texts_recipe,
     vectors_recipe,
 )

@@ -5,6 +5,7 @@ What comes out lies beside the output; encoders and their downloads, which every
 
 from __future__ import annotations
 
+import itertools
 import os
 import shutil
 import sys
@@ -23,6 +24,7 @@ from crosslign.config.mining import (
     range_recipe,
     reading,
     search_recipe,
+    side_files,
     sides_of,
     texts_recipe,
     vectors_recipe,
@@ -90,9 +92,12 @@ def mine_files(project: Project, entry: Mapping[str, Any], outputs: Mapping[str,
     if recipe["system"] not in project.encoders:
         do = "Name a trained system in an entry of `mine:` (docs/mine-your-own.md)"
         raise InputError("two files are read by a base encoder", where="--encoder", why=f"{recipe['system']} is a trained system", do=do)
-    for side in sides_of(recipe):
-        if not Path(recipe[side]["file"]).is_file():
-            raise InputError("file is missing, or no file", where=recipe[side]["file"])
+    read = {side: side_files(project, recipe, side) for side in sides_of(recipe)}
+    for file in itertools.chain.from_iterable(read.values()):
+        if not file.is_file():
+            raise InputError("file is missing, or no file", where=str(file))
+        if file in outputs.values():
+            raise InputError("the output is one of the files that are read", where=str(file))
     first = next(iter(outputs.values()))
     work = first.with_name(f".{first.name}.mining")
     print(f"encoder: {reading(recipe)}", file=sys.stderr, flush=True)
@@ -101,31 +106,40 @@ def mine_files(project: Project, entry: Mapping[str, Any], outputs: Mapping[str,
         steps = Steps(work)
         steps.encoder(project, recipe["encoders"][0])
         calibration = first.with_name(f"{first.name}.calibration.json") if "plants" in recipe else None
-        _mine(project, recipe, steps, (written := {"parquet": work / "pairs.parquet", **outputs}), calibration)
+        _mine(project, recipe, read, steps, (written := {"parquet": work / "pairs.parquet", **outputs}), calibration)
     sides = {side: (work / f"{side}.parquet", work / f"{side}.npy") for side in MINED_SIDES}
     return Mined(recipe, written["parquet"], sides, calibration, work)
 
 
-def _mine(project: Project, recipe: Mapping[str, Any], steps: Steps, outputs: Mapping[str, Path], calibration: Path | None) -> None:
+def _mine(
+    project: Project,
+    recipe: Mapping[str, Any],
+    read: Mapping[str, list[Path]],
+    steps: Steps,
+    outputs: Mapping[str, Path],
+    calibration: Path | None,
+) -> None:
     """Run the steps of mining."""
     work, threads, gpu = steps.work, recipe["threads"], {"gpu": min(1, len(visible_gpus(os.environ)))}
     root, encoder = work.parent, project.paths.encoder(recipe["encoders"][0])
     members = {name: str(folder) for name, folder in mined_members(project, recipe).items()}
-    texts = {side: work / f"{side}.parquet" for side in sides_of(recipe)}
+    texts = {side: work / f"{side}.parquet" for side in read}
     vectors = {side: work / f"{side}.npy" for side in texts}
     for side, rows in texts.items():
-        steps.run("mine_texts", texts_recipe(recipe, side), {"file": Path(recipe[side]["file"])}, {"rows": rows}, root)
+        steps.run("mine_texts", texts_recipe(recipe, side), {"file": read[side]}, {"rows": rows}, root)
     for side, rows in texts.items():
         given = {"encoder": encoder, "texts": rows}
         own: dict[str, Any] = {"members": members, "work": str(work / "encoding"), "threads": threads}
         steps.run("mine_embed", vectors_recipe(recipe, side), given, {"matrix": vectors[side]}, root, gpu, **own)
-    near, read = {"neighbours": work / "neighbours.safetensors"}, {f"{side}_texts": texts[side] for side in MINED_SIDES}
+    near, given_texts = {"neighbours": work / "neighbours.safetensors"}, {f"{side}_texts": texts[side] for side in MINED_SIDES}
     own = {side: vectors[side] for side in MINED_SIDES}
     found = {part: work / "searched" / part for part in parts_of(recipe)}
     for part, folder in found.items():
         given = {"folder": folder}
-        steps.run("mine_search", range_recipe(recipe, part), {**own, **read}, given, root, gpu, work=str(work / "search"), threads=threads)
-    steps.run("mine_join", search_recipe(recipe), {**own, **read, DERIVED: [*found.values()]}, near, root)
+        steps.run(
+            "mine_search", range_recipe(recipe, part), {**own, **given_texts}, given, root, gpu, work=str(work / "search"), threads=threads
+        )
+    steps.run("mine_join", search_recipe(recipe), {**own, **given_texts, DERIVED: [*found.values()]}, near, root)
     chosen_by: dict[str, Path] = {}
     if calibration:
         given = {**near, **vectors, **{f"{side}_texts": path for side, path in texts.items()}}

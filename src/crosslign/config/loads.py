@@ -8,7 +8,7 @@ from typing import Any
 
 from crosslign.config.catalog import bytes_of, file_names
 from crosslign.config.graph import examples_inputs, selection_sets, source_file, teachers
-from crosslign.config.mining import mine_recipe
+from crosslign.config.mining import mine_recipe, side_files
 from crosslign.config.project import Project, remembered
 from crosslign.config.resolve import LAST, encoders_trained, entry_of, kept_checkpoints, run_recipe, split_run
 from crosslign.files.walk import size_of
@@ -19,7 +19,7 @@ Wildcards = Mapping[str, str]
 UNKNOWN_MB = {False: 50.0, True: 2.0}
 """Size of a file of which the catalog says none, by whether evaluation corpora alone are made of it."""
 STAND_IN_MB = 0.2
-PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst", ".tgz", ".whl")
+PACKED = (".gz", ".zip", ".bz2", ".xz", ".zst", ".tgz", ".whl", ".parquet")
 UNPACKED_BY = 4.0
 """How much larger text is than its archive."""
 BYTES_A_ROW = 300
@@ -290,8 +290,8 @@ def _scoring(project: Project, w: Wildcards) -> Load:
 
 def _side_mb(project: Project, recipe: Mapping[str, Any], side: str) -> float:
     """Return the text of one side of a mining, unpacked; at most the lines that the scale reads."""
-    path = project.root / recipe[side]["file"]
-    return _capped(size_of(path) / 1e6 * (UNPACKED_BY if path.suffix in PACKED else 1.0), recipe["limit"])
+    sizes = [size_of(path) * (UNPACKED_BY if path.suffix in PACKED else 1.0) for path in side_files(project, recipe, side)]
+    return _capped(sum(sizes) / 1e6, recipe["limit"])
 
 
 def _mining(project: Project, w: Wildcards) -> Load:

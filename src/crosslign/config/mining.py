@@ -243,9 +243,17 @@ def reading(recipe: Mapping[str, Any]) -> str:
     return f"{trained}{encoders}, readout {recipe['readout']}, to {number_of(recipe['readout_entry']['max_length'], 'token')}"
 
 
-def side_file(project: Project, recipe: Mapping[str, Any], side: str) -> Path:
-    """Return the user's file of one side; relative ones are relative to the project, `~` is the home folder."""
-    return project.root / Path(recipe[side]["file"]).expanduser()
+def side_files(project: Project, recipe: Mapping[str, Any], side: str) -> list[Path]:
+    """Return the user's files of one side, in order; a pattern stands for those that it fits, by name, or for itself where there are none.
+
+    Relative ones are relative to the project, `~` is the home folder.
+    """
+    given, found = recipe[side]["file"], []
+    for name in [given] if isinstance(given, str) else given:
+        path = project.root / Path(name).expanduser()
+        fitting = [] if path.exists() else sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))
+        found += fitting or [path]
+    return found
 
 
 def _key(side: str) -> str:
@@ -266,10 +274,10 @@ def require_there(project: Project, name: str) -> None:
     """
     recipe, where = mine_recipe(project, name), f"config/config.yaml: mine.{name}"
     for side in sides_of(recipe):
-        file = side_file(project, recipe, side)
-        if not file.is_file():
-            what = "a folder, not a file of sentences" if file.is_dir() else "file is missing"
-            raise InputError(what, where=f"{where}.{_key(side)}", why=str(file))
+        for file in side_files(project, recipe, side):
+            if not file.is_file():
+                what = "a folder, not a file of sentences" if file.is_dir() else "file is missing"
+                raise InputError(what, where=f"{where}.{_key(side)}", why=str(file))
     if reason := why_missing(project, *encoding_node(project, recipe)):
         raise InputError(f"{recipe['system']} cannot be had", where=f"{where}.system", why=reason)
 

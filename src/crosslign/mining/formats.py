@@ -49,7 +49,7 @@ def write_tsv(path: Path, tables: Tables, schema: pa.Schema, about: About) -> No
     """Write a head and one pair a line."""
     with open(path, "w", encoding="utf-8", newline="\n") as out:
         out.write("\t".join(schema.names) + "\n")
-        for score, above, source, target, left, right, *recall in _rows(tables):
+        for score, above, source, target, left, right, *others in _rows(tables):
             cells = [
                 f"{score:.6f}",
                 str(above).lower(),
@@ -58,7 +58,9 @@ def write_tsv(path: Path, tables: Tables, schema: pa.Schema, about: About) -> No
                 str(left).translate(BREAKS),
                 str(right).translate(BREAKS),
             ]
-            out.write("\t".join([*cells, *(f"{value:.4f}" for value in recall)]) + "\n")
+            out.write(
+                "\t".join([*cells, *(f"{one:.4f}" if isinstance(one, float) else str(one).translate(BREAKS) for one in others)]) + "\n"
+            )
 
 
 def write_tmx(path: Path, tables: Tables, schema: pa.Schema, about: About) -> None:
@@ -83,11 +85,14 @@ def write_tmx(path: Path, tables: Tables, schema: pa.Schema, about: About) -> No
         element("prop", about.encoders, {"type": "x-encoder"})
         xml.endElement("header")
         begin("body", {})
-        for score, _, source, target, left, right, *_ in _rows(tables):
+        for score, _, source, target, left, right, *others in _rows(tables):
             out.write("\n")
             begin("tu", {})
             element("prop", f"{score:.6f}", {"type": "x-score"})
             element("prop", f"{source} {target}", {"type": "x-lines"})
+            for name, place in zip(schema.names[-len(others) :], others, strict=bool(others)):
+                if not isinstance(place, float):
+                    element("prop", str(place), {"type": f"x-{name.replace('_', '-')}"})
             for lang, text in zip(about.langs, (left, right), strict=True):
                 begin("tuv", {"xml:lang": lang})
                 element("seg", str(text), {})

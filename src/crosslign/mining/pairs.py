@@ -16,6 +16,7 @@ from crosslign.files import atomic_path, read_rows, write_batches
 from crosslign.mining.formats import TEXT_WRITERS, About
 from crosslign.mining.knn import Neighbours
 from crosslign.mining.margin import Margin, Pairs, Retrieval, mine
+from crosslign.paths import MINED_SIDES
 from crosslign.vectors import blocks
 
 SCHEMA = pa.schema(
@@ -28,6 +29,10 @@ SCHEMA = pa.schema(
         ("target_text", pa.string()),
     ]
 )
+PLACE = r"^(?:(?P<file>(?s:.*)):)?(?P<line>[0-9]+)(?:[.](?P<sentence>[0-9]+))?$"
+"""Of a sentence, as `texts` writes it."""
+BEYOND = {"file": pa.string(), "sentence": pa.int64()}
+"""Columns of a side (`source_file`) where its line is not the whole place: of several files, of documents that were split."""
 RECALL = pa.field("recall_at_k", pa.float64())
 """Last column of pairs that depend on an approximate search: the same number beside every score."""
 
@@ -35,20 +40,34 @@ BATCH = 65_536
 
 
 class _Side:
-    """Sentences and line numbers of one side, by row; the bytes of the sentences are in memory once."""
+    """Sentences and places of one side, by row; the bytes of the sentences are in memory once.
+
+    Attributes:
+        lang: their language.
+        beyond: columns of `BEYOND` that its places fill.
+    """
 
     def __init__(self, texts: Path) -> None:
         table = read_rows(texts, "texts")
         self.lang = str(table["lang"][0].as_py()) if len(table) else ""
-        self.lines = pc.cast(table["text_id"], pa.int64()).to_numpy()
         # 64-bit offsets: the sentences of one side may exceed 2 GiB.
-        self._texts = pc.cast(table["text"], pa.large_string()).combine_chunks()
+        self._texts, self._places = (pc.cast(table[column], pa.large_string()).combine_chunks() for column in ("text", "text_id"))
+        of_first = pc.extract_regex(self._places[:1], PLACE).to_pylist()
+        self.beyond = [name for name in BEYOND if of_first and of_first[0][name]]
+        if not self.beyond:
+            self._places = pc.cast(self._places, pa.int64())
 
     def __len__(self) -> int:
-        return len(self.lines)
+        return len(self._texts)
 
-    def take(self, rows: np.ndarray) -> pa.Array:
-        return self._texts.take(pa.array(rows)).cast(pa.string())
+    def take(self, rows: np.ndarray) -> dict[str, pa.Array]:
+        """Return line, text, and what else a place has, of some rows."""
+        places, found = self._places.take(pa.array(rows)), {"text": self._texts.take(pa.array(rows)).cast(pa.string())}
+        if not self.beyond:
+            return {"line": places, **found}
+        parts = pc.extract_regex(places, PLACE)
+        names = {"line": pa.int64(), **{name: BEYOND[name] for name in self.beyond}}
+        return {**found, **{name: parts.field(name).cast(pa.string()).cast(kind) for name, kind in names.items()}}
 
 
 def chosen_pairs(near: Neighbours, margin: Margin, retrieval: Retrieval) -> Pairs:
@@ -57,17 +76,19 @@ def chosen_pairs(near: Neighbours, margin: Margin, retrieval: Retrieval) -> Pair
     return pairs.take(np.isfinite(pairs.scores))
 
 
-def _schema(recall: float | None) -> pa.Schema:
-    return SCHEMA if recall is None else SCHEMA.append(RECALL)
+def _schema(sides: Mapping[str, _Side], recall: float | None) -> pa.Schema:
+    beyond = [pa.field(f"{side}_{name}", BEYOND[name]) for side, texts in sides.items() for name in texts.beyond]
+    return pa.schema([*SCHEMA, *beyond, *([] if recall is None else [RECALL])])
 
 
-def _tables(pairs: Pairs, above: np.ndarray, source: _Side, target: _Side, recall: float | None) -> Iterator[pa.Table]:
-    schema = _schema(recall)
+def _tables(pairs: Pairs, above: np.ndarray, sides: Mapping[str, _Side], schema: pa.Schema, recall: float | None) -> Iterator[pa.Table]:
     for at in blocks(len(pairs), BATCH):
-        left, right = pairs.sources[at], pairs.targets[at]
-        columns = [pairs.scores[at], above[at], source.lines[left], target.lines[right], source.take(left), target.take(right)]
-        extra = [] if recall is None else [np.full(len(left), recall)]
-        yield pa.table([*columns, *extra], schema=schema)
+        columns: dict[str, Any] = {"score": pairs.scores[at], "above_threshold": above[at]}
+        for (name, side), rows in zip(sides.items(), (pairs.sources[at], pairs.targets[at]), strict=True):
+            columns |= {f"{name}_{part}": column for part, column in side.take(rows).items()}
+        if recall is not None:
+            columns[RECALL.name] = np.full(len(columns["score"]), recall)
+        yield pa.table([columns[name] for name in schema.names], schema=schema)
 
 
 def write_pairs(
@@ -88,7 +109,8 @@ def write_pairs(
         texts: Parquet files of the two sides, of the kind `texts`, row-aligned with what was searched.
         outputs: files by what they are, `parquet` or a name of `formats.TEXT_WRITERS`; the tables have score, above_threshold,
             source_line, target_line, source_text, target_text; best first, of equal scores by line; each written whole or not at all.
-            Pairs of an approximate search have a last column `recall_at_k`.
+            A side of several files has `source_file`, one of documents that were split `source_sentence`; pairs of an approximate search
+            have a last column `recall_at_k`.
         margin, retrieval: as `mine` takes them.
         threshold: lowest score that is above it; None: all are.
         only_above: leave the others out.
@@ -101,6 +123,7 @@ def write_pairs(
         InputError: the sentences are not those that were searched.
     """
     source, target = (_Side(path) for path in texts)
+    sides = dict(zip(MINED_SIDES, (source, target), strict=True))
     if (len(source), len(target)) != (len(near.forward_indices), len(near.backward_indices)):
         why = f"{len(source)} and {len(target)} sentences, {len(near.forward_indices)} and {len(near.backward_indices)} rows"
         raise InputError("neighbours do not belong to these sentences", where=str(texts[0]), why=why, do="Search again")
@@ -109,11 +132,11 @@ def write_pairs(
     counts = {"pairs": len(pairs), "above_threshold": int(above.sum()), "threshold": threshold}
     if only_above:
         pairs, above = pairs.take(above), above[above]
-    schema, about = _schema(near.recall), About((source.lang, target.lang), ", ".join(encoders))
+    schema, about = _schema(sides, near.recall), About((source.lang, target.lang), ", ".join(encoders))
     with ExitStack() as all_of_them:
         # None gets its name before the last is whole.
         for name, path in outputs.items():
-            temporary, tables = all_of_them.enter_context(atomic_path(path)), _tables(pairs, above, source, target, near.recall)
+            temporary, tables = all_of_them.enter_context(atomic_path(path)), _tables(pairs, above, sides, schema, near.recall)
             if name == "parquet":
                 write_batches(temporary, tables, schema.with_metadata({"encoders": about.encoders}) if encoders else schema)
             else:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -72,6 +73,18 @@ def _texts(file: pq.ParquetFile, rows: set[int]) -> dict[int, str]:
             found[row] = f"{_short(left)} | {_short(right)}"
         start += len(batch)
     return found
+
+
+def read_text(counts: Mapping[str, int], side: Mapping[str, Any]) -> str:
+    """Return how much of a side was read and passed over.
+
+    Args:
+        counts: those of `texts.read_sentences`.
+        side: the side of the recipe.
+    """
+    texts = number_of(counts["lines"], "document" if side.get("split") else "line")
+    files = f" of {number_of(counts['files'], 'file')}" if "files" in counts else ""
+    return f"{texts}{files}, {counts['empty']:,} empty, {counts['repeated']:,} {'sentences ' if side.get('split') else ''}repeated"
 
 
 def cut_text(cut: int, sentences: int, length: int) -> str:

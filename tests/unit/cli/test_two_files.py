@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -51,8 +53,8 @@ def test_two_files_become_pairs_beside_the_output_and_encoders_stay_in_the_cache
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["a.txt", "b.txt", "c.txt"], "3 names"),
-        (["a.txt", "b.txt", "-o", "b.txt", "--format", "tsv"], "the output is one of the two files"),
+        (["a.txt", "b.txt", "c.txt"], "a pattern in quotes, such as 'news-*.gz', stands for several"),
+        (["a.txt", "b.txt", "-o", "b.txt", "--format", "tsv"], "the output is one of the files that are read"),
         (["a.txt", "b.txt", "-o", "p.tsv", "--encoder", "me5_smal"], "did you mean 'me5_small'"),
         (["a.txt", "b.txt", "-o", "p.tsv", "--config", "scale=quick"], "--encoder: the scale quick does not read with me5_small"),
         (["a.txt", "b.txt", "-o", "p.tsv", "--encoder", "QS-P"], "--encoder: two files are read by a base encoder"),
@@ -61,6 +63,7 @@ def test_two_files_become_pairs_beside_the_output_and_encoders_stay_in_the_cache
         (["a.txt", "b.txt", "-o", "p.tsv", "--precision", "0.9"], "precision without plants"),
         (["a.txt", "b.txt", "-o", "p.tsv", "--recall", "90", "--plants", "a.txt", "b.txt"], "between 0 and 1, not 90"),
         (["a.txt", "b.txt", "-o", "p.tsv", "--plants", "gone.de", "b.txt"], "gone.de: file is missing"),
+        (["a.txt", "none-*.gz", "-o", "p.tsv"], "none-*.gz: file is missing"),
         (["a.txt", "b.txt", "-o", "p.tmx"], "tmx needs the two languages"),
     ],
 )
@@ -94,6 +97,26 @@ def test_known_pairs_are_hidden_and_told_of(folder, capsys):
     written = (folder / "pairs.tsv").read_text(encoding="utf-8").splitlines()[1:]
     assert len(written) == lineage["counts"]["above_threshold"] > 0
     assert not (folder / ".pairs.tsv.mining").exists()
+
+
+def test_a_side_is_files_of_documents_and_its_pairs_say_where_each_sentence_stands(folder, capsys):
+    documents = [["Das Haus ist alt. Wir gehen heute nach Hause."], ["Der Zug kommt spät!", "Niemand weiß es? Doch."]]
+    for number, texts in enumerate(documents, start=1):
+        lines = [json.dumps({"id": at, "text": {"de": text}}) for at, text in enumerate(texts)]
+        (folder / f"news-{number}.jsonl").write_text("\n".join(lines), encoding="utf-8")
+    pq.write_table(pa.table({"english": [" ".join(ENGLISH), None]}), folder / "b.parquet")
+    given = ["mine", "news-*.jsonl", "b.parquet", "--columns", "text.de", "english", "--split", *TINY]
+    assert main([*given, "-o", "pairs.parquet"]) == 0
+    said = capsys.readouterr().out
+    assert "source: 3 documents of 2 files, 0 empty, 0 sentences repeated; 0 sentences of 5 cut at 512 tokens" in said
+    assert "target: 2 documents, 1 empty, 0 sentences repeated; 0 sentences of 4" in said
+    table = pq.read_table(folder / "pairs.parquet")
+    assert table.schema.names[-3:] == ["source_file", "source_sentence", "target_sentence"]
+    for row in table.to_pylist():
+        number = int(row["source_file"].removeprefix("news-").removesuffix(".jsonl"))
+        text = documents[number - 1][row["source_line"] - 1]
+        assert re.split(r"(?<=[.!?]) ", text)[row["source_sentence"] - 1] == row["source_text"]
+        assert (row["target_line"], ENGLISH[row["target_sentence"] - 1]) == (1, row["target_text"])
 
 
 def test_moses_has_a_file_a_language(tmp_path):

@@ -15,7 +15,7 @@ from crosslign.config.mining import (
     parts_of,
     range_recipe,
     search_recipe,
-    side_file,
+    side_files,
     sides_of,
     texts_recipe,
     vectors_recipe,
@@ -82,9 +82,24 @@ def test_files_are_relative_to_the_project_or_lie_at_home(monkeypatch):
     monkeypatch.setenv("HOME", "/home/anna")
     loaded = project(system="QS-P")
     recipe = mine_recipe(loaded, "my_mine")
-    assert side_file(loaded, recipe, "source") == ROOT / "a.de"
-    assert side_file(loaded, recipe, "target") == Path("/data/b.en")
-    assert side_file(loaded, {"source": {"file": "~/news.de.gz", "lang": "de"}}, "source") == Path("/home/anna/news.de.gz")
+    assert side_files(loaded, recipe, "source") == [ROOT / "a.de"]
+    assert side_files(loaded, recipe, "target") == [Path("/data/b.en")]
+    assert side_files(loaded, {"source": {"file": "~/news.de.gz", "lang": "de"}}, "source") == [Path("/home/anna/news.de.gz")]
+
+
+def test_a_side_is_one_file_or_several_and_a_pattern_stands_for_those_that_it_fits(tmp_path):
+    for name in ("b-2.gz", "b-1.gz", "c.txt", "odd[1].txt"):
+        (tmp_path / name).touch()
+    files = {"b-*.gz": ["b-1.gz", "b-2.gz"], "odd[1].txt": ["odd[1].txt"], "d-*": ["d-*"]}
+    for given, found in files.items():
+        recipe = {"source": {"file": str(tmp_path / given), "lang": "de"}}
+        assert side_files(project(), recipe, "source") == [tmp_path / name for name in found]
+    several = project(source={"file": ["c.txt", str(tmp_path / "b-*.gz")], "lang": "de", "column": "de", "split": True})
+    recipe = mine_recipe(several, "my_mine")
+    assert side_files(several, recipe, "source") == [ROOT / "c.txt", tmp_path / "b-1.gz", tmp_path / "b-2.gz"]
+    read = texts_recipe(recipe, "source")
+    assert (read["column"], read["split"]) == ("de", True)
+    assert not {"column", "split"} & texts_recipe(recipe, "target").keys()
 
 
 def test_a_model_of_one_encoder_a_language_reads_its_languages():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 from pathlib import Path
 
 import numpy as np
@@ -36,7 +37,7 @@ def test_sentences_keep_their_line_numbers(tmp_path: Path, monkeypatch: pytest.M
     file = tmp_path / "text.de.gz"
     with gzip.open(file, "wb") as out:
         out.write("\n".join(LINES).encode())
-    counts = read_sentences(file, "de", tmp_path / "rows.parquet", dedup)
+    counts = read_sentences([file], "de", tmp_path / "rows.parquet", dedup)
     rows = read_rows(tmp_path / "rows.parquet", "texts").to_pylist()
     found = [(int(row["text_id"]), row["text"]) for row in rows]
     first = [(1, "Erster Satz."), (3, "Zweiter Satz."), (6, "Zweiter\tSatz."), (7, "erster satz.")]
@@ -48,7 +49,7 @@ def test_sentences_keep_their_line_numbers(tmp_path: Path, monkeypatch: pytest.M
 def test_a_limit_counts_lines(tmp_path: Path) -> None:
     file = tmp_path / "text.de"
     file.write_text("\n".join(LINES), encoding="utf-8")
-    counts = read_sentences(file, "de", tmp_path / "rows.parquet", "text", limit=4)
+    counts = read_sentences([file], "de", tmp_path / "rows.parquet", "text", limit=4)
     assert (counts["lines"], counts["sentences"]) == (4, 2)
 
 
@@ -61,7 +62,7 @@ def test_files_without_sentences_are_refused_by_name(tmp_path: Path, content: by
     if content is not None:
         file.write_bytes(content)
     with pytest.raises(InputError, match=message):
-        read_sentences(file, "de", tmp_path / "rows.parquet", "text")
+        read_sentences([file], "de", tmp_path / "rows.parquet", "text")
     assert not (tmp_path / "rows.parquet").exists()
 
 
@@ -71,14 +72,91 @@ def test_files_without_sentences_are_refused_by_name(tmp_path: Path, content: by
 def test_nobody_is_told_to_delete_a_file_of_their_own(tmp_path: Path, name: str, content: bytes) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(InputError, match="Mend or replace the file") as refused:
-        read_sentences(tmp_path / name, "de", tmp_path / "rows.parquet", "text")
+        read_sentences([tmp_path / name], "de", tmp_path / "rows.parquet", "text")
     assert name in str(refused.value)
     assert not {"Delete", "fetches"} & set(str(refused.value).split())
 
 
+TEXTS = ["  One. ", "", None, "Two\nlines.", "One."]
+
+
+def written(path: Path, texts: list[str | None]) -> Path:
+    """Write a file in the form that its name says, as other programs would."""
+    objects = [{"id": number, "text": text, "inner": {"en": text}} for number, text in enumerate(texts)]
+    if path.suffix == ".parquet":
+        pq.write_table(pa.Table.from_pylist(objects), path, row_group_size=2)
+    else:
+        lines = json.dumps(objects, indent=1) if ".json" in path.suffixes else "\n\n".join(map(json.dumps, objects))
+        path.write_bytes(gzip.compress(lines.encode()) if path.suffix == ".gz" else lines.encode())
+    return path
+
+
+def found_in(files: list[Path], **form: object) -> tuple[list[tuple[str, str]], dict[str, int]]:
+    counts = read_sentences(files, "en", files[0].parent / "rows.parquet", "text", **form)
+    rows = read_rows(files[0].parent / "rows.parquet", "texts").to_pylist()
+    return [(row["text_id"], row["text"]) for row in rows], counts
+
+
+@pytest.mark.parametrize("column", [None, "inner.en"])
+@pytest.mark.parametrize("name", ["a.parquet", "a.jsonl", "a.jsonl.gz", "a.json"])
+def test_a_row_or_an_object_is_a_line(tmp_path: Path, name: str, column: str | None) -> None:
+    found, counts = found_in([written(tmp_path / name, TEXTS)], column=column)
+    at = (lambda number: 2 * number - 1) if ".jsonl" in name else (lambda number: number)
+    assert found == [(str(at(1)), "One."), (str(at(4)), "Two\nlines.")]
+    assert counts == {"lines": 5, "empty": 2, "repeated": 1, "sentences": 2}
+
+
+def test_of_several_files_a_place_names_the_file_and_equal_sentences_are_one(tmp_path: Path) -> None:
+    (tmp_path / "deep").mkdir()
+    (tmp_path / "deep/c.txt").write_text("One.\nThree: 3.\n", encoding="utf-8")
+    files = [written(tmp_path / "a.parquet", TEXTS), tmp_path / "deep/c.txt"]
+    found, counts = found_in(files)
+    assert found == [("a.parquet:1", "One."), ("a.parquet:4", "Two\nlines."), ("deep/c.txt:2", "Three: 3.")]
+    assert (counts["files"], counts["lines"], counts["repeated"]) == (2, 7, 2)
+    assert found_in(files, limit=1)[0] == found[:1]
+
+
+def test_documents_are_split_into_sentences_that_keep_their_places(tmp_path: Path) -> None:
+    file = written(tmp_path / "a.jsonl", ["Mr. Day left. It rained!\nThen the end", "雨が降った。終わり。", "It rained!"])
+    assert found_in([file], split=True)[0] == [
+        ("1.1", "Mr. Day left."),
+        ("1.2", "It rained!"),
+        ("1.3", "Then the end"),
+        ("3.1", "雨が降った。"),
+        ("3.2", "終わり。"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "texts", "column", "message"),
+    [
+        ("a.parquet", ["One."], "txt", r"a\.parquet: no column 'txt'; allowed: id, inner, text; did you mean 'text'.*--columns"),
+        ("a.parquet", ["One."], "id", r"column 'id' holds no text; its type is int64.*--columns"),
+        ("a.jsonl", ["One."], "inner.de", r"a\.jsonl:1: no key 'inner\.de'.*--columns"),
+        ("a.jsonl", ["One."], "id", r"a\.jsonl:1: a value that is no text; found 0"),
+        ("a.jsonl", ["One.", "T\0"], None, r"a\.jsonl:3: NUL or half a character"),
+        ("a.parquet", ["One.", "T\0"], None, r"a\.parquet:2: NUL or half a character"),
+        ("a.jsonl", ["\ud83d"], None, r"a\.jsonl:1: NUL or half a character"),
+        ("a.txt", ["One."], "txt", r"a\.txt: a file of lines has no columns"),
+    ],
+)
+def test_a_column_that_is_not_there_or_holds_no_text_is_told(
+    tmp_path: Path, name: str, texts: list[str | None], column: str | None, message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        found_in([written(tmp_path / name, texts)], column=column)
+    assert not (tmp_path / "rows.parquet").exists()
+
+
+def test_a_damaged_parquet_file_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.parquet").write_bytes(b"PAR1 and nothing")
+    with pytest.raises(InputError, match=r"a\.parquet: not a readable Parquet file"):
+        found_in([tmp_path / "a.parquet"])
+
+
 def test_a_folder_is_no_file_of_sentences(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="a folder, not a file"):
-        read_sentences(tmp_path, "de", tmp_path / "rows.parquet", "text")
+        read_sentences([tmp_path], "de", tmp_path / "rows.parquet", "text")
 
 
 def hand_case(tmp_path: Path) -> tuple[Neighbours, tuple[Path, Path]]:

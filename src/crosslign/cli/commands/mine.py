@@ -24,7 +24,7 @@ from crosslign.files.lineage import lineage_path
 from crosslign.files.records import read_json
 from crosslign.mining.expected import calibration_lines
 from crosslign.mining.formats import FILES
-from crosslign.mining.summary import cut_text, summary_lines
+from crosslign.mining.summary import cut_text, read_text, summary_lines
 from crosslign.paths import MINED_FORMATS, MINED_SIDES
 
 
@@ -47,8 +47,8 @@ def _said(recipe: Mapping[str, Any], sides: Mapping[str, tuple[Path, Path]], pai
     yield f"encoder: {reading(recipe)}"
     for side, (texts, vectors) in sides.items():
         read, encoded = (read_json(lineage_path(path))["counts"] for path in (texts, vectors))
-        passed = f"{number_of(read['lines'], 'line')}, {read['empty']:,} empty, {read['repeated']:,} repeated"
-        yield f"{side}: {passed}; {cut_text(encoded['truncated'], read['sentences'], recipe['readout_entry']['max_length'])}"
+        cut = cut_text(encoded["truncated"], read["sentences"], recipe["readout_entry"]["max_length"])
+        yield f"{side}: {read_text(read, recipe[side])}; {cut}"
     counts = read_json(lineage_path(pairs))["counts"]
     if counts["recall_at_k"] is not None:
         yield f"the search was approximate: recall@{recipe['k']} {counts['recall_at_k']:.4f} on a sample"
@@ -94,7 +94,10 @@ class Mine:
         """Declare files or the entry, and what each of the two ways takes."""
         project_arguments(parser)
         parser.add_argument(
-            "names", nargs="+", metavar="FILE FILE | ENTRY", help="two files of sentences, or the id of an entry under mine:"
+            "names",
+            nargs="+",
+            metavar="FILE FILE | ENTRY",
+            help="two files of sentences (text, .jsonl, .parquet; 'news-*.gz', in quotes, for several), or the id of an entry under mine:",
         )
         parser.add_argument("--allow-tiny", action="store_true", help="at a scale of synthetic data: read with its tiny encoder")
         files = parser.add_argument_group("of two files")
@@ -102,6 +105,10 @@ class Mine:
         files.add_argument("--encoder", default=DEFAULTS["system"], help=f"a base encoder of the catalog (default: {DEFAULTS['system']})")
         files.add_argument("--format", choices=sorted(FILES), help="in the place of the output's ending; moses: two files, OUT.<language>")
         files.add_argument("--langs", nargs=2, metavar="LANG", help="languages of the files, such as de en (TMX and moses need them)")
+        files.add_argument(
+            "--columns", nargs=2, metavar="NAME", help="columns or keys of the texts in .parquet and .jsonl (default: text text)"
+        )
+        files.add_argument("--split", action="store_true", help="cut each line, row or object, a document, into sentences")
         files.add_argument("--threshold", type=float, help="write pairs with this score or more alone (default: all)")
         files.add_argument(
             "--plants",
@@ -129,7 +136,9 @@ class Mine:
         if len(args.names) == 2:
             return self._files(args)
         raise InputError(
-            number_of(len(args.names), "name"), where="crosslign mine", do="Name two files of sentences, or one entry of `mine:`"
+            number_of(len(args.names), "name"),
+            where="crosslign mine",
+            do="Name two files of sentences, or one entry of `mine:`; a pattern in quotes, such as 'news-*.gz', stands for several files",
         )
 
     def _files(self, args: Namespace) -> int:
@@ -141,13 +150,15 @@ class Mine:
         if args.output is None and OUTPUT.exists() and not lineage_path(OUTPUT).exists():
             raise InputError("a file that no mining wrote would be replaced", where=str(OUTPUT), do="Name the output: -o FILE")
         langs = args.langs or ["und", "und"]
-        sides = {
+        sides: dict[str, dict[str, Any]] = {
             side: {"file": str(Path(name).absolute()), "lang": lang}
             for side, name, lang in zip(MINED_SIDES, args.names, langs, strict=True)
         }
         outputs = {name: path.absolute() for name, path in output_files(args.output or OUTPUT, args.format, langs).items()}
-        if clash := [side["file"] for side in sides.values() if Path(side["file"]) in outputs.values()]:
-            raise InputError("the output is one of the two files", where=clash[0])
+        for side, column in zip(sides.values(), args.columns or (), strict=False):
+            side["column"] = column
+        for side in sides.values() if args.split else ():
+            side["split"] = True
         entry = {**DEFAULTS, **sides, "system": args.encoder, "threads": max(1, args.threads), "allow_tiny": args.allow_tiny}
         if args.threshold is not None:
             entry |= {"threshold": args.threshold, "output": "above_threshold"}

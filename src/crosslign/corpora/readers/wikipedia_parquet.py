@@ -7,16 +7,13 @@ from pathlib import Path
 from typing import Annotated
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from crosslign.corpora import READERS
+from crosslign.corpora.readers._parquet import read_texts
 from crosslign.corpora.readers._prose import sentences
 from crosslign.corpora.readers._tables import tables
 from crosslign.errors import InputError
 from crosslign.options import Len, Positive
-
-ARTICLES = 256
-"""Articles that are in memory at a time."""
 
 
 @READERS.register(version=2, gives="mono")
@@ -47,20 +44,8 @@ def read(
 
 
 def _rows(name: str, path: Path, corpus: str, lang: str, min_words: int, columns: Sequence[str]) -> Iterator[tuple[str, str, str]]:
-    try:
-        with pq.ParquetFile(path) as file:
-            missing = [column for column in columns if column not in file.schema_arrow.names]
-            if missing:
-                raise InputError(f"no column {missing[0]!r}", where=str(path), why=f"found {file.schema_arrow.names}")
-            kind = file.schema_arrow.field(columns[1]).type
-            if not (pa.types.is_string(kind) or pa.types.is_large_string(kind)):
-                raise InputError(f"column {columns[1]!r} holds no text", where=str(path), why=f"its type is {kind}")
-            for batch in file.iter_batches(ARTICLES, columns=list(columns)):
-                for article, text in zip(*(batch[column].to_pylist() for column in columns), strict=True):
-                    for number, sentence in enumerate(sentences(text or ""), start=1):
-                        if len(sentence.split()) >= min_words:
-                            yield f"{corpus}:{name}:{article}.{number}", lang, sentence
-    except FileNotFoundError as error:
-        raise InputError("file is missing", where=str(path)) from error
-    except (pa.ArrowInvalid, OSError, UnicodeDecodeError) as error:
-        raise InputError("not a readable Parquet file", where=str(path), why=str(error).splitlines()[0]) from error
+    for articles, texts in read_texts(path, columns[1], columns[0]):
+        for article, text in zip(articles, texts, strict=True):
+            for number, sentence in enumerate(sentences(text or ""), start=1):
+                if len(sentence.split()) >= min_words:
+                    yield f"{corpus}:{name}:{article}.{number}", lang, sentence
