@@ -138,7 +138,7 @@ def beside(kept: Path, times: int, folder: Path, report: Callable[[str], None], 
     finished = Finished(kept, folder / "project")
     scale = finished.results.name
     jobs: Mapping[str, Path] = tail(finished.place, scale) if not only or set(only) & set(TAIL) else {}
-    warm(kept, scale, only)
+    warm(kept, scale)
     found: list[str] = []
     commands = {name: tried for name, tried in tries(kept, finished).items() if name in LOOKING and (not only or name in only)}
     said = folder / "said"

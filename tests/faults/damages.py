@@ -85,7 +85,7 @@ def value(rng: random.Random, path: Path) -> None:
     """Put an odd value in the place of one of a JSON document, or take the key out."""
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError:
+    except (ValueError, RecursionError):  # damaged before
         return bit(rng, path)
     # Near the top first: most of a recipe's leaves are of no command's interest.
     places = [*_places(content)]

@@ -10,7 +10,7 @@ from typing import Any
 from crosslign.encoders.dense import Dense, named_pooling
 from crosslign.encoders.pooling import POOLING_KEYS, resolve_layer
 from crosslign.errors import InputError
-from crosslign.files import read_json, write_json
+from crosslign.files import read_json, read_mapping, write_json
 
 MODULES = "sentence_transformers.models"
 """Package of the module types: the old name, which old and new versions of SentenceTransformer resolve."""
@@ -46,7 +46,7 @@ def read_modules(folder: Path) -> dict[str, Any]:
 
 
 def _content(path: Path) -> dict[str, Any]:
-    return dict(read_json(path)) if path.is_file() else {}
+    return read_mapping(path) if path.is_file() else {}
 
 
 def write_modules(

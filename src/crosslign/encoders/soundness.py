@@ -18,7 +18,7 @@ from torch import nn
 from crosslign.console import number_of
 from crosslign.encoders.dense import BERT_KIN
 from crosslign.errors import InputError
-from crosslign.files import read_json
+from crosslign.files import read_json, read_mapping
 
 ROBERTA_POSITIONS = frozenset(
     {"roberta", "roberta-prelayernorm", "xlm-roberta", "xlm-roberta-xl", "camembert", "xmod", "mpnet", "data2vec-text", "longformer"}
@@ -27,6 +27,8 @@ ROBERTA_POSITIONS = frozenset(
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model", "*.spm", "*.bpe", "*.vocab")
 """Files that a tokenizer can be made of; tokenizer_config.json alone holds no vocabulary."""
 WHOLE = "Take the whole folder as its publisher, or save_pretrained of model and tokenizer, wrote it"
+WORDS = ("word_embeddings.weight", "embed_tokens.weight")
+"""How the names of the words' embeddings end."""
 UNSEEN = ("hidden_act", "layer_norm_eps")
 """What the weights' shapes do not show: a default in its place computes other vectors."""
 PROBES = (
@@ -48,9 +50,7 @@ def require_files(folder: Path) -> None:
     if not (folder / "config.json").is_file():
         do = "Name the folder that holds config.json, weights and tokenizer; of older SentenceTransformers that is 0_Transformer inside"
         raise InputError("no transformers model here", where=str(folder), why="config.json is missing", do=do)
-    content = read_json(folder / "config.json")
-    if not isinstance(content, dict):
-        raise InputError("not the config of a model", where=str(folder / "config.json"), why="it is no mapping", do=WHOLE)
+    content = read_mapping(folder / "config.json")
     if not any(path.is_file() for pattern in VOCABULARIES for path in folder.glob(pattern)):
         why = f"none of {', '.join(VOCABULARIES)}; every word would be unknown"
         raise InputError("the encoder has no tokenizer", where=str(folder), why=why, do=WHOLE)
@@ -63,7 +63,11 @@ def require_files(folder: Path) -> None:
 
 
 def require_said(folder: Path, config: Any) -> None:
-    """Refuse a config that leaves the number of attention heads to a default: no shape of a weight shows it."""
+    """Refuse a config that counts no blocks, or leaves the number of attention heads to a default: no shape of a weight shows it."""
+    blocks = getattr(config, "num_hidden_layers", None)
+    if isinstance(blocks, int) and blocks < 1:
+        why = f"num_hidden_layers is {blocks}: all blocks of the file would be left out"
+        raise InputError("the config counts no blocks", where=str(folder / "config.json"), why=why, do=WHOLE)
     name = getattr(config, "attribute_map", {}).get("num_attention_heads", "num_attention_heads")
     content = read_json(folder / "config.json")
     if (
@@ -130,7 +134,7 @@ def require_loaded(folder: Path, backbone: nn.Module, report: Mapping[str, Itera
 
 
 def require_numbers(folder: Path, modules: Iterable[nn.Module]) -> None:
-    """Refuse weights that no vector could depend on, when an encoder is prepared: NaN, infinity, or integers without their scales.
+    """Refuse weights that no vector could depend on, when an encoder is prepared: NaN, infinity, zeros, or integers without their scales.
 
     Raises:
         InputError: names the weight.
@@ -142,6 +146,8 @@ def require_numbers(folder: Path, modules: Iterable[nn.Module]) -> None:
                 bad = int((~torch.isfinite(value)).sum())
                 why = f"{name}: {bad:,} of {number_of(value.numel(), 'number')}"
                 raise InputError("the encoder's weights hold NaN or infinity", where=str(folder), why=why, do=do)
+            if name.endswith(WORDS) and not bool(value.any()):
+                raise InputError("the encoder's weights are zeros", where=str(folder), why=f"{name}: all of them", do=do)
     for path in sorted(folder.glob("*.safetensors")):
         with safe_open(path, "pt") as file:
             for name in file.keys():  # noqa: SIM118 (no mapping)
@@ -213,13 +219,16 @@ def _module_doubts(folder: Path) -> Iterator[str]:
         kind = str(module.get("type", "")).rpartition(".")[2]
         if kind == "Pooling" and not _config_of(folder, module).is_file():
             yield f"modules.json names {module.get('path')!r}, which is missing: SentenceTransformer cannot load the folder"
-    own = folder / "sentence_bert_config.json"
-    if own.is_file() and read_json(own).get("do_lower_case"):
+    own, named = (_settings(folder / f"{name}.json") for name in ("sentence_bert_config", "config_sentence_transformers"))
+    if own.get("do_lower_case"):
         yield "sentence_bert_config.json wants texts lower case first, which no readout does"
-    prompts = folder / "config_sentence_transformers.json"
-    content = read_json(prompts) if prompts.is_file() else {}
-    if prompt := (content.get("prompts") or {}).get(content.get("default_prompt_name") or ""):
+    prompts = named.get("prompts")
+    if isinstance(prompts, dict) and (prompt := prompts.get(str(named.get("default_prompt_name")))):
         yield f"config_sentence_transformers.json puts {prompt!r} before each text: a readout does so where its prefix says it"
+
+
+def _settings(path: Path) -> dict[str, Any]:
+    return read_mapping(path) if path.is_file() else {}
 
 
 def require_modules(folder: Path) -> None:

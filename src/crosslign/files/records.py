@@ -40,6 +40,14 @@ def read_json(path: Path) -> Any:
         raise InputError("not valid JSON", where=str(path), why=str(error)[:120]) from error
 
 
+def read_mapping(path: Path) -> dict[str, Any]:
+    """Read one JSON document that is a mapping; errors as those of `read_json`, and where it is none."""
+    content = read_json(path)
+    if not isinstance(content, dict):
+        raise InputError("not a mapping of keys", where=str(path), why=f"it holds {str(content)[:40]!r}")
+    return content
+
+
 def read_json_lines(path: Path) -> list[dict[str, Any]]:
     """Read one JSON object a line; an error names file and line."""
     rows = []

@@ -96,6 +96,10 @@ def _dense_that_is_gone(folder):
     _edit(folder / "modules.json", lambda content: content.append({"path": "2_Dense", "type": "sentence_transformers.models.Dense"}))
 
 
+def _no_blocks(folder):
+    _edit(folder / "config.json", lambda content: content.update(num_hidden_layers=0))
+
+
 REFUSED = [
     (_without_tokenizer, "the encoder has no tokenizer"),
     (_without_vocabulary, "the encoder has no tokenizer"),
@@ -103,6 +107,7 @@ REFUSED = [
     (_tokenizer_of_other_weights, "the tokenizer is not that of these weights"),
     (_bare_texts, "the tokenizer puts no special tokens around a text"),
     (_fewer_blocks, r"weights would be left out.* encoder\.layer\.1\."),
+    (_no_blocks, "the config counts no blocks; num_hidden_layers is 0"),
     (_no_heads, "the config does not say num_attention_heads; transformers would take 12"),
     (_other_shape, "weights of another shape"),
     (_part_of_the_pooler, r"weights are missing.*pooler\.dense\.bias"),
@@ -150,6 +155,26 @@ def test_weights_with_nan_are_found_when_the_encoder_is_prepared(folder, tmp_pat
         prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
     assert caught.value.where == str(folder)
     assert not (tmp_path / "out").exists()
+
+
+def test_words_without_an_embedding_are_refused(folder, tmp_path):
+    _reweigh(folder, lambda weights: weights["embeddings.word_embeddings.weight"].zero_())
+    with pytest.raises(InputError, match=r"the encoder's weights are zeros; embeddings\.word_embeddings\.weight"):
+        prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
+
+
+@pytest.mark.parametrize("name", ["config", "config_sentence_transformers", "sentence_bert_config"])
+def test_settings_of_another_form_are_refused_with_their_file(folder, tmp_path, name):
+    (folder / f"{name}.json").write_text("[7]", encoding="utf-8")
+    with pytest.raises(InputError, match=r"not a mapping of keys; it holds '\[7\]'") as caught:
+        prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
+    assert caught.value.where == str(folder / f"{name}.json")
+    assert caught.value.do
+
+
+def test_prompts_of_another_form_put_nothing_before_a_text(folder, tmp_path):
+    (folder / "config_sentence_transformers.json").write_text('{"prompts": [7], "default_prompt_name": "a"}', encoding="utf-8")
+    assert "doubts" not in prepare_encoder("mine", {"path": str(folder)}, {}, tmp_path / "out")
 
 
 def test_integers_in_place_of_weights_are_refused(folder, tmp_path):
