@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.errors import InputError
-from crosslign.files.lineage import DISCARD, lineage_path, read_lineage, sidecar_if_there
+from crosslign.files.lineage import as_written, lineage_path, read_lineage, sidecar_if_there
 from crosslign.files.walk import files_below, folders_in
 from crosslign.registry import nearest
 from crosslign.reporting.card import Known, hub_name, model_card, model_index, score_lines
@@ -38,7 +38,10 @@ class Trained:
 
     def card(self, member: str, index: bool = False) -> str:
         """Return the card of an encoder, with every score that is known by now; with `index` for programs, too."""
-        recipe = self.lineage["recipe"]
+        with as_written(lineage_path(self.folder)):
+            return self._card(self.lineage["recipe"], member, index)
+
+    def _card(self, recipe: Mapping[str, Any], member: str, index: bool) -> str:
         found = model_index(recipe["run_id"], self.scores) if index else []
         base = _base_encoder(self.folder.parent, recipe, member)
         known = Known(self.folder / self.checkpoint / member, hub_name(self.encoders.get(base, {})), score_lines(self.scores), found)
@@ -78,10 +81,8 @@ def trained(results: Path, name: str, checkpoint: str, encoders: Mapping[str, Ma
         checkpoints = sorted({path.parts[-3] for path in files_below(folder) if path.name == "config.json"})
         raise InputError(f"no checkpoint {checkpoint!r} here", where=str(folder), why=nearest(checkpoint, checkpoints))
     lineage = read_lineage(folder)
-    try:
+    with as_written(lineage_path(folder)):
         names = sorted({str(term["examples"]) for term in lineage["recipe"]["terms"]})
-    except (KeyError, TypeError) as error:
-        raise InputError("not the lineage of a trained run", where=str(lineage_path(folder)), do=DISCARD) from error
     examples = {name: results / "examples" / f"{name}.parquet" for name in names}
     beside = files_below(results / "scores" / run / checkpoint)
     scores = [path for path in beside if path.suffix == ".json" and not path.name.endswith("lineage.json")]

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -57,6 +57,13 @@ def checksum(path: Path) -> str:
     return sha256_folder(path) if path.is_dir() else sha256_file(path)
 
 
+def bytes_of(path: Path) -> int:
+    """Return the bytes of a file, or of a folder without its lineage."""
+    path = Path(path)
+    files = [file for file in files_below(path) if file != path / FOLDERS] if path.is_dir() else [path]
+    return sum(file.stat().st_size for file in files)
+
+
 def described_by(sidecar: Path) -> Path:
     """Return the file or folder that a lineage file describes."""
     return sidecar.parent if sidecar.name == "lineage.json" else sidecar.with_name(sidecar.name.removesuffix(".lineage.json"))
@@ -67,6 +74,8 @@ def sidecars_of(folder: Path) -> Iterator[Path]:
     yield from filter(is_sidecar, files_below(folder))
 
 
+MISREAD = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
+"""What comes of settings that have another form than they were written in."""
 NUMBER = (int, float)
 FORMS: Mapping[str, Mapping[str, Any]] = {
     "": {"rule": str, "stand_in": bool, "threads": int, "seed": (int, type(None)), "artefact": dict, "inputs": list, "licences": list,
@@ -132,6 +141,20 @@ def read_sidecar(path: Path) -> dict[str, Any]:
     if problem := _problem(content):
         raise InputError("not the lineage of an artefact", where=str(path), why=problem, do=DISCARD)
     return content
+
+
+@contextmanager
+def as_written(sidecar: Path) -> Iterator[None]:
+    """Read what a lineage file says of a job's settings: what was changed by hand has another form, and is an error that names the file.
+
+    Raises:
+        InputError: as the block, and where it meets a value of another form.
+    """
+    try:
+        yield
+    except MISREAD as error:
+        why = f"its recipe has another form ({type(error).__name__}: {str(error)[:80]})"
+        raise InputError("not as it was written", where=str(sidecar), why=why, do=DISCARD) from error
 
 
 def sidecar_if_there(path: Path) -> dict[str, Any] | None:
@@ -315,14 +338,14 @@ class Lineage:
             InputError: an input changed or went away since this record began.
         """
         artefact = Path(artefact)
-        size = sum(file.stat().st_size for file in files_below(artefact)) if artefact.is_dir() else artefact.stat().st_size
+        entry = {"path": named(final or artefact, self.root), "sha256": checksum(artefact), "bytes": bytes_of(artefact), "kind": kind}
         # Ranks and the processes of an encoding are children; the largest one counts, no sum of all at one moment is to be had.
         peak = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
         write_json(
             lineage_path(artefact),
             {
                 "format": FORMAT,
-                "artefact": {"path": named(final or artefact, self.root), "sha256": checksum(artefact), "bytes": size, "kind": kind},
+                "artefact": entry,
                 "inputs": [{"path": named(p, self.root), "sha256": self.input_checksum(p)} for p in sorted(set(map(Path, self.inputs)))],
                 "rule": self.rule,
                 "recipe": self.recipe,

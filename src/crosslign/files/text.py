@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.files.walk import is_plain
+
+LARGEST = 1 << 30
+"""Bytes of the largest file that is read as a whole: more than any that is meant for it, and less than the memory of a machine."""
 
 
 def read_text(path: Path, shown: Path | None = None, do: str = "", encoding: str = "utf-8") -> str:
@@ -24,6 +28,8 @@ def read_text(path: Path, shown: Path | None = None, do: str = "", encoding: str
     try:
         if not is_plain(path) and path.exists():
             raise InputError("cannot be read", where=where, why="a pipe or a device, not a file")
+        if (size := Path(path).stat().st_size) > LARGEST:
+            raise InputError("too large for what it is", where=where, why=f"{number_of(size, 'byte')}, {LARGEST:,} are the most")
         return Path(path).read_bytes().decode(encoding)
     except FileNotFoundError as error:
         raise InputError("file is missing", where=where, do=do) from error

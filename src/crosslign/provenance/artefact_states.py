@@ -10,7 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.errors import InputError
-from crosslign.files.lineage import FOLDERS, checksum, described_by, lineage_path, read_lineage, read_sidecar, sidecars_of
+from crosslign.files.lineage import (
+    FOLDERS,
+    bytes_of,
+    checksum,
+    described_by,
+    lineage_path,
+    read_lineage,
+    read_sidecar,
+    sidecar_if_there,
+    sidecars_of,
+)
 from crosslign.files.walk import files_below, folders_in, is_plain, is_unfinished
 from crosslign.paths import CATALOG, ORIGIN, PUBLISHED, origin_files, own_or_catalog
 
@@ -41,12 +51,23 @@ class Finding:
     why: str = ""
 
 
+def _is_of_its_size(file: Path) -> bool:
+    """Tell whether a file or folder has the size that its lineage names, if any: nobody waits for the sum of a terabyte of holes."""
+    with suppress(InputError):
+        lineage = sidecar_if_there(lineage_path(file))
+        return lineage is None or bool(bytes_of(file) == lineage["artefact"]["bytes"])
+    return True
+
+
 def _hashed(results: Path, path: str, known: dict[str, str | None]) -> str | None:
     """Return the SHA-256 of an artefact as it lies there now, once; None where it is not there, or no file or folder."""
     if path not in known:
         file = results / path
         try:
-            known[path] = checksum(file) if is_plain(file) else None
+            if not is_plain(file):
+                known[path] = None
+            else:
+                known[path] = checksum(file) if _is_of_its_size(file) else "of another size"
         except FileNotFoundError:  # gone since
             known[path] = None
         except OSError:

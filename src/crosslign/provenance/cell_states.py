@@ -11,7 +11,7 @@ from typing import Any
 from crosslign.config.cells import scores_behind
 from crosslign.console import number_of
 from crosslign.errors import InputError
-from crosslign.files.lineage import read_lineage
+from crosslign.files.lineage import MISREAD, read_lineage
 from crosslign.files.sheets import read_csv
 from crosslign.files.walk import files_below
 from crosslign.provenance.artefact_states import MISSING, STALE, TOUCHED, WHOLE, Finding
@@ -20,7 +20,7 @@ from crosslign.reporting.values import fill_cells
 
 CLOSE = 1e-12
 """How far a cell may lie from what its scores give, as a share of it: the rounding of a mean."""
-UNREADABLE = (InputError, KeyError, IndexError, TypeError, ValueError, AttributeError, csv.Error, OSError)
+UNREADABLE = (InputError, *MISREAD, csv.Error, OSError)
 """What a table or a lineage that was tampered with may raise."""
 
 

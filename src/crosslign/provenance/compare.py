@@ -12,7 +12,7 @@ import numpy as np
 from crosslign.config.cells import layout_of, table_files
 from crosslign.console import as_columns, number_of
 from crosslign.errors import InputError, printable
-from crosslign.files.lineage import FOLDERS, lineage_path, sidecar_if_there
+from crosslign.files.lineage import FOLDERS, as_written, lineage_path, sidecar_if_there
 from crosslign.files.walk import files_below
 from crosslign.provenance.causes import OTHER_CODE, Causes, changed_keys, other_code
 from crosslign.reporting.cell import Cell
@@ -74,9 +74,16 @@ def score_files(results: Path) -> set[str]:
 
 def tables(results: Path) -> dict[str, Mapping[str, Any]]:
     """Return the tables of a results folder as they were resolved when they were made, by id."""
-    sidecars = (lineage_path(path) for path in files_below(results / "tables") if path.suffix == ".csv")
-    recipes = [lineage["recipe"] for sidecar in sidecars if (lineage := sidecar_if_there(sidecar))]
-    return {recipe["id"]: recipe for recipe in recipes}
+    found = {}
+    for path in [path for path in files_below(results / "tables") if path.suffix == ".csv"]:
+        with as_written(lineage_path(path)):
+            if lineage := sidecar_if_there(lineage_path(path)):
+                found[path.stem] = {**lineage["recipe"], "id": path.stem}
+    return found
+
+
+def _lineage_of(side: Side) -> Path:
+    return lineage_path(side[0] / "tables" / f"{side[1]['id']}.csv")
 
 
 def _named(entries: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -167,7 +174,9 @@ def table_moves(before: Side, after: Side) -> tuple[list[Move], int]:
     Raises:
         InputError: a score file that a table names is gone.
     """
-    old, new = _grid(*before), _grid(*after)
+    with as_written(_lineage_of(before)):
+        old = _grid(*before)
+    new = _grid(*after)
     entries = dict(zip(_named(after[1]["columns"]), after[1]["columns"], strict=True))
     layout, read = layout_of(after[1]), resamples_reader()
     found = []
@@ -262,8 +271,10 @@ def _tables(pairs: Mapping[str, tuple[Side, Side]]) -> Iterator[tuple[str, list[
     """Yield title, moves, number of shared cells and a complaint of each table that both folders have."""
     for name, (before, after) in pairs.items():
         try:
-            moves, cells = table_moves(before, after)
-            yield f"{name}: {after[1]['title']}", moves, cells, ""
+            with as_written(_lineage_of(after)):
+                moves, cells = table_moves(before, after)
+                title = f"{name}: {after[1]['title']}"
+            yield title, moves, cells, ""
         except InputError as error:
             yield name, [], 0, str(error)
 

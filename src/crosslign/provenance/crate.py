@@ -6,6 +6,7 @@ that the table can be made again in it from the scores, and `crosslign explain` 
 
 from __future__ import annotations
 
+import os
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -25,7 +26,7 @@ from crosslign.config.project import Project
 from crosslign.config.yaml_files import load_yaml
 from crosslign.errors import InputError
 from crosslign.files import atomic_folder, atomic_path, read_json
-from crosslign.files.lineage import AGAIN, lineage_path, read_lineage
+from crosslign.files.lineage import AGAIN, as_written, lineage_path, read_lineage
 from crosslign.paths import CATALOG, PUBLISHED, TABLE_FORMATS, origin_files, printed_path, resamples_path
 from crosslign.provenance.chain import Link, chain
 from crosslign.registry import nearest
@@ -50,6 +51,7 @@ CATALOG_PLACE, CATALOG_FILES = "src/crosslign/catalog", ("**/*.yaml", "resources
 """Where the entries that came with the library lie in a crate, and which of them."""
 PRIVATE = ("local.yaml", "__pycache__")
 """Settings of one machine and left-overs: never part of a crate."""
+METADATA = "ro-crate-metadata.json"
 EPOCH = (1980, 1, 1, 0, 0, 0)
 """Time of every file of the archive, the first that the format knows: equal crates are equal bytes."""
 
@@ -73,6 +75,12 @@ class _Run:
     def lineage(self) -> Mapping[str, Any]:
         """Lineage of the table."""
         return read_lineage(self.project.paths.table(self.table, "csv"))
+
+    @property
+    def title(self) -> str:
+        """Title of the table."""
+        with as_written(lineage_path(self.project.paths.table(self.table, "csv"))):
+            return str(self.lineage["recipe"]["title"])
 
     @property
     def command(self) -> str:
@@ -139,11 +147,10 @@ def _licences(crate: ROCrate, run: _Run) -> dict[str, Any]:
 
 
 def _describe_root(crate: ROCrate, run: _Run, authors: list[Any], ended: str) -> None:
-    title = run.lineage["recipe"]["title"]
     stand_in = " It was built on stand-ins for real data: its scores mean nothing." if run.lineage["stand_in"] else ""
     licence = f"https://spdx.org/licenses/{run.citation['license']}"
     crate.metadata.extra_contexts.append(CONTEXT)
-    crate.name = f"{run.table}: {title}"
+    crate.name = f"{run.table}: {run.title}"
     crate.description = (
         f"The table {run.table} at scale {run.project.paths.scale}, the scores that it rests on, the workflow that made them, and the "
         f"lineage of every artefact behind them.{stand_in}"
@@ -210,7 +217,7 @@ def _add_results(crate: ROCrate, run: _Run, licences: Mapping[str, Any]) -> tupl
         if lineage["licences"]:
             facts["license"] = [licences[text] for text in lineage["licences"]]
         if source in tables:
-            facts["name"] = f"{run.table}: {run.lineage['recipe']['title']} ({source.suffix[1:]})"
+            facts["name"] = f"{run.table}: {run.title} ({source.suffix[1:]})"
         else:
             facts["name"] = f"scores of {source.relative_to(paths.results / 'scores').as_posix()}"
         entities.append(_add(crate, source, f"{run.folder}/{source.relative_to(paths.results).as_posix()}", **facts))
@@ -280,9 +287,29 @@ def _zip(folder: Path, out: Path) -> None:
             archive.writestr(member, (folder / name).read_bytes())
 
 
+def _require_place(out: Path) -> None:
+    """Refuse a place where something lies that is no crate: what a person put there is never written over.
+
+    Raises:
+        InputError: names it.
+    """
+    other: Path | None = None
+    if out.is_dir():
+        other = _not_listed(out)
+    elif os.path.lexists(out):
+        try:
+            with zipfile.ZipFile(out) as archive:
+                other = None if METADATA in archive.namelist() else out
+        except (OSError, zipfile.BadZipFile):
+            other = out
+    if other:
+        what = "this folder holds something else" if out.is_dir() else "something else lies there"
+        raise InputError(what, where=str(other), do="Name a new folder, or a new file that ends in .zip")
+
+
 def _not_listed(folder: Path) -> Path | None:
     """Return a file below a folder that is not listed by the crate that lies there, such as a person's notes; None where there is none."""
-    metadata = folder / "ro-crate-metadata.json"
+    metadata = folder / METADATA
     listed: set[str] = set()
     with suppress(InputError, KeyError, TypeError):
         listed = {unquote(str(entity["@id"])) for entity in read_json(metadata)["@graph"]} if metadata.exists() else set()
@@ -300,7 +327,7 @@ def write_crate(project: Project, table: str, out: Path, options: Sequence[str] 
         options: what Snakemake was given beside the target: `--configfile`, `--config`.
 
     Raises:
-        InputError: no such table, or it is not built; no CITATION.cff; `out` is a folder that holds something else.
+        InputError: no such table, or it is not built; no CITATION.cff; at `out` lies something else than a crate.
     """
     if table not in project.tables:
         raise InputError(f"unknown table {table!r}", where="crosslign crate", why=nearest(table, list(project.tables)))
@@ -309,8 +336,7 @@ def write_crate(project: Project, table: str, out: Path, options: Sequence[str] 
         command = " ".join(["snakemake --cores all", *options, "--", table])
         do = f"Run {command}; scores of another group need the lineage files that lie beside theirs"
         raise InputError("this table is not built, or its scores have no lineage", where=str(absent[0]), do=do)
-    if out.is_dir() and (other := _not_listed(out)):
-        raise InputError("this folder holds something else", where=str(other), do="Name a new folder, or a file that ends in .zip")
+    _require_place(out)
     try:
         return _write(project, table, files, out, options)
     except FileNotFoundError as error:

@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 
 from crosslign.files import read_json, write_text
 from crosslign.files.lineage import lineage_path, sidecar_if_there
-from crosslign.tasks.records import check_value
+from crosslign.reporting.values import checked_records
 from crosslign.version import __version__
 
 PAPERS = {
@@ -152,18 +152,17 @@ def _main_scores(files: Iterable[Path]) -> Iterator[tuple[str, str, Mapping[str,
     """Yield task, readout and record of the main scores in score files.
 
     Raises:
-        InputError: a score is no number, or one that its metric cannot have.
+        InputError: as `checked_records`.
     """
     for path in sorted(files):
-        content = read_json(path)
-        for record in content["records"]:
+        records, content = checked_records(path), read_json(path)
+        for record in records:
             if record.get("main"):
-                check_value(record, str(path))
                 yield str(content.get("task", path.stem)), content.get("readout", path.parent.name), record
 
 
 def score_lines(files: Iterable[Path]) -> list[str]:
-    """Return a table of the main scores in score files; empty where there is none. Errors are those of `check_value`."""
+    """Return a table of the main scores in score files; empty where there is none. Errors are those of `checked_records`."""
     rows = []
     for task, readout, record in _main_scores(files):
         value = "undefined" if record["value"] is None else f"{record['value']:.4f}"

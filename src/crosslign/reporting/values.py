@@ -21,6 +21,8 @@ from crosslign.tasks.records import check_value
 
 RECORD = {"eval", "subset", "metric", "value"}
 """What each record of a score file has."""
+NAMES = ("eval", "subset", "metric", "protocol", "direction")
+"""Fields that a record is found by: texts."""
 TEXTS = ("run_id", "checkpoint", "threshold_from", "status", "reason", "note")
 COUNTS = ("n_items", "seed")
 """Further fields that are read where a record has them: texts, and whole numbers."""
@@ -62,10 +64,15 @@ def _read_records(path: Path, version: tuple[int, ...]) -> list[dict[str, Any]]:
     """Read the records of one version of a score file: the cells of a row mostly read the same few files."""
     content = read_json(path)
     records = content.get("records") if isinstance(content, dict) else None
-    if not isinstance(records, list) or not all(isinstance(record, dict) and record.keys() >= RECORD for record in records):
+    if not isinstance(records, list) or not all(map(_is_record, records)):
         why = f"it holds `records`, each with {', '.join(sorted(RECORD))}"
         raise InputError("not a score file", where=str(path), why=why, do="Delete it; the next run makes it again")
     return records
+
+
+def _is_record(record: Any) -> bool:
+    """Tell whether a record can be found: it has all fields, and texts where it is found by them."""
+    return isinstance(record, dict) and record.keys() >= RECORD and all(isinstance(record.get(key) or "", str) for key in NAMES)
 
 
 def checked_records(path: Path) -> list[dict[str, Any]]:

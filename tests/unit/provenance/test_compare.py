@@ -12,7 +12,9 @@ from crosslign.files import read_json, write_json, write_rows
 from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.files.rows import SCHEMAS
 from crosslign.paths import resamples_path
+from crosslign.provenance.artefact_states import TOUCHED
 from crosslign.provenance.causes import changed_keys
+from crosslign.provenance.cell_states import cells
 from crosslign.provenance.compare import _ranges, compare, record_moves, table_moves, tables, welch
 from crosslign.reporting import significance, values
 
@@ -278,6 +280,47 @@ def test_scores_of_a_table_that_cannot_be_compared_are_compared_one_by_one(tmp_p
     assert any(line.split()[:5] == ["A-s1/task.json", "x", "accuracy", "50.00", "75.00"] for line in lines)
     write_json(after / "scores" / "A-s1" / "task.json", read_json(before / "scores" / "A-s1" / "task.json"))
     assert "no score differs" not in compare(before, after)
+
+
+FORGED = {
+    "a cell without scores": lambda recipe: recipe["cells"][0][0]["scores"].clear(),
+    "a mean of itself": lambda recipe: recipe["cells"][0][2].update(mean_of=["mean"]),
+    "a mean of no column": lambda recipe: recipe["cells"][0][2].update(mean_of=[[]]),
+    "a row of no cells": lambda recipe: recipe.update(cells=[7, 7]),
+    "a column that is none": lambda recipe: recipe["columns"].insert(0, []),
+    "no columns": lambda recipe: recipe.pop("columns"),
+}
+
+
+@pytest.mark.parametrize("forged", FORGED)
+@pytest.mark.parametrize("side", ["before", "after"])
+def test_a_table_whose_lineage_was_changed_by_hand_is_not_compared_and_its_lineage_named(tmp_path, forged, side):
+    before, after = folder(tmp_path / "before"), folder(tmp_path / "after", x=(0.7,))
+    sidecar = lineage_path(tmp_path / side / TABLE)
+    content = read_json(sidecar)
+    FORGED[forged](content["recipe"])
+    write_json(sidecar, content)
+    assert re.search(
+        rf"^t: not compared, {sidecar}: not as it was written; .*Run crosslign verify --discard", compare(before, after), re.MULTILINE
+    )
+    (finding,) = cells(tmp_path / side)
+    assert finding.state == TOUCHED
+
+
+def test_a_table_is_known_by_its_file_whatever_its_lineage_calls_it(tmp_path):
+    before, after = folder(tmp_path / "before"), folder(tmp_path / "after", x=(0.7,))
+    content = read_json(lineage_path(before / TABLE))
+    content["recipe"]["id"] = 7
+    write_json(lineage_path(before / TABLE), content)
+    assert "6 cells of 1 table on both sides: 2 moved" in compare(before, after)
+
+
+def test_scores_whose_names_are_no_texts_are_no_score_file(tmp_path):
+    before, after = folder(tmp_path / "a"), folder(tmp_path / "b", x=(0.75,))
+    for root in (before, after):
+        (root / TABLE).unlink()
+    write_json(after / "scores/A-s1/task.json", {"records": [record("x", 0.75, 0.05) | {"metric": {"": {}}}]})
+    assert re.search(r"scores/A-s1/task.json: not compared, .*: not a score file", compare(before, after))
 
 
 def test_a_folder_without_scores_is_refused(tmp_path):

@@ -132,6 +132,13 @@ def test_a_crate_takes_the_place_of_a_crate_and_of_nothing_else(project, tmp_pat
     with pytest.raises(InputError, match="something else"):
         write_crate(project, "t", tmp_path / "crate")
     assert (tmp_path / "crate" / "results" / "notes.txt").exists()
+    for _ in range(2):
+        write_crate(project, "t", tmp_path / "crate.zip")
+    for name in ("own.zip", "thesis.tex"):
+        (tmp_path / name).write_text("years of work")
+        with pytest.raises(InputError, match="something else lies there"):
+            write_crate(project, "t", tmp_path / name)
+        assert (tmp_path / name).read_text() == "years of work"
 
 
 def test_scores_of_another_group_travel_with_the_name_of_the_group(project, tmp_path):

@@ -359,6 +359,16 @@ def test_only_files_of_these_results_are_read(results, monkeypatch, place):
     assert not {"zero", "passwd", "pipe"} & set(read)
 
 
+@pytest.mark.parametrize(("path", "inside"), [(SCORE, ""), ("systems/A-s1", "last/weights")])
+def test_what_has_another_size_is_touched_and_its_bytes_are_not_read(results, monkeypatch, path, inside):
+    """A terabyte of holes takes no room, and hours to read."""
+    os.truncate(results / path / inside, 2**40)
+    read = []
+    monkeypatch.setattr(artefact_states, "checksum", lambda path: read.append(path) or checksum(path))
+    assert f"touched by hand: {path}" in verify(results)[0]
+    assert results / path not in read
+
+
 def test_an_artefact_that_was_replaced_by_a_pipe_is_missing(results):
     (results / SCORE).unlink()
     os.mkfifo(results / SCORE)

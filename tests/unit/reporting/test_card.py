@@ -136,6 +136,14 @@ def test_scores_that_are_known_stand_in_a_table(run, tmp_path):
     assert score_lines([]) == []
 
 
+@pytest.mark.parametrize("content", [{"records": 7}, [], {"records": [{"main": True}]}])
+def test_what_is_no_score_file_is_named(tmp_path, content):
+    write_json(tmp_path / "a.json", content)
+    with pytest.raises(InputError, match="not a score file") as caught:
+        score_lines([tmp_path / "a.json"])
+    assert caught.value.where == str(tmp_path / "a.json")
+
+
 def test_scores_of_another_group_need_no_more_than_their_values(tmp_path):
     record = {"main": True, "eval": "bucc", "subset": "avg", "metric": "f1", "value": 0.5}
     write_json(tmp_path / "cls_t32" / "bucc.json", {"records": [record]})
