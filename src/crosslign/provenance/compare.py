@@ -74,7 +74,7 @@ def score_files(results: Path) -> set[str]:
 
 def tables(results: Path) -> dict[str, Mapping[str, Any]]:
     """Return the tables of a results folder as they were resolved when they were made, by id."""
-    found = {}
+    found: dict[str, Mapping[str, Any]] = {}
     for path in [path for path in files_below(results / "tables") if path.suffix == ".csv"]:
         with as_written(lineage_path(path)):
             if lineage := sidecar_if_there(lineage_path(path)):

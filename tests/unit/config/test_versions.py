@@ -43,7 +43,7 @@ RECIPES = {
     "mine_search": ({"backend": "exact"}, "mine_search@1 exact@1"),
     "mine_join": ({"backend": "exact"}, "mine_join@1 mine_search@1 exact@1"),
     "draw_figure": ({"kind": "bars"}, "draw_figure@2 bars@1"),
-    "make_table": ({"rows": []}, "make_table@4"),
+    "make_table": ({"rows": []}, "make_table@5"),
 }  # fmt: skip
 
 
