@@ -141,7 +141,7 @@ def trained(results, encoder, licences, members=("main",)):
     }
     Lineage("train_system", recipe, [], results, licences=licences).write(folder, "system")
     score = results / "scores" / "QS-P-s42" / "last" / "mean" / "tatoeba.json"
-    record = {"main": True, "subset": "all", "metric": "accuracy", "value": 0.391, "status": "ok"}
+    record = {"main": True, "eval": "tatoeba", "subset": "all", "metric": "accuracy", "value": 0.391, "status": "ok"}
     write_json(score, {"task": "tatoeba", "readout": "mean", "records": [record]})
     return results
 

@@ -23,7 +23,7 @@ def test_the_line_is_named(tmp_path, monkeypatch, backend, side, line, value, wh
     for name, text in texts.items():
         file, inputs[name], inputs[f"{name}_texts"] = (Path(f"{name}.{end}") for end in ("txt", "npy", "parquet"))
         file.write_text(text, encoding="utf-8")
-        read_sentences(file, "en", inputs[f"{name}_texts"], "text")
+        read_sentences([file], "en", inputs[f"{name}_texts"], "text")
         np.save(inputs[name], np.eye(3, 8, dtype=np.float32))
     matrix = np.eye(3, 8, dtype=np.float32)
     matrix[{"source": 1, "target": 2}[side]] = value
