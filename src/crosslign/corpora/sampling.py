@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,8 @@ from crosslign.corpora.staged import Staged
 
 SPARE = 65_536
 """Rows that are held beyond twice those wanted, before those that cannot be drawn any more are let go."""
+PIECE = 8192
+"""Rows that lie together in memory, or a few more."""
 GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 """2^64 over the golden ratio: what a counter is multiplied by."""
 
@@ -94,7 +97,7 @@ class Draw:
         self.bound = np.uint64(np.iinfo(np.uint64).max)
         self.repeats = 0
         self._seed, self._keys = seed, keys
-        self._held: list[pa.Table] = []
+        self._held: list[_Held] = []
         self._rows = 0
 
     def _priorities(self, table: pa.Table) -> tuple[NDArray[np.uint64], NDArray[np.bytes_] | None]:
@@ -111,38 +114,82 @@ class Draw:
 
     def add(self, table: pa.Table) -> None:
         """Add rows that filters have left."""
-        table = self.drawable(table)
         if table.num_rows:
-            self._held.append(table)
-            self._rows += table.num_rows
+            held = _Held(table, *self._priorities(table))
+            self._hold(held.chosen(held.values <= self.bound))
         if self._rows > 2 * self.size + SPARE:
             self._settle()
 
+    def _hold(self, held: _Held) -> None:
+        if held.table.num_rows:
+            self._held.append(held)
+            self._rows += held.table.num_rows
+
     def _settle(self) -> None:
         """Keep the first of rows of equal keys, and of these the wanted number."""
-        table = pa.concat_tables(self._held)
-        values, keys = self._priorities(table)
-        places = np.arange(len(values)) if keys is None else _first(keys)
-        self.repeats += len(values) - len(places)
-        if len(places) > self.size:
+        values = np.concatenate([held.values for held in self._held])
+        wanted = np.ones(len(values), bool)
+        if self._keys is not None:
+            wanted = _first(np.concatenate([held.keys for held in self._held if held.keys is not None]))
+            self.repeats += len(values) - int(wanted.sum())
+        if wanted.sum() > self.size:
+            places = np.flatnonzero(wanted)
             places = places[lowest(values[places], self.size)]
             self.bound = values[places].max()
-        self._held, self._rows = [table.take(pa.array(places)).combine_chunks()], len(places)
+            wanted[:] = False
+            wanted[places] = True
+        # Table by table, each let go when what stays of it is copied: all rows twice would be half of the memory.
+        before, self._held, self._rows, start = self._held[::-1], [], 0, 0
+        few: list[_Held] = []
+        while before:
+            held = before.pop()
+            end = start + held.table.num_rows
+            few.append(held.chosen(wanted[start:end]))
+            start = end
+            if not before or sum(part.table.num_rows for part in few) >= PIECE:
+                self._hold(_Held.joined(few))
+                few = []
 
     def drawn(self) -> Iterator[pa.Table]:
         """Yield the sample, once all rows have come."""
         if self._held:
             self._settle()
-            yield from (pa.Table.from_batches([batch]) for batch in self._held.pop().to_batches(max_chunksize=8192))
+        self._held.reverse()
+        while self._held:
+            yield self._held.pop().table
 
 
-def _first(keys: NDArray[np.bytes_]) -> NDArray[np.int64]:
-    """Return the place of the first of each key, ascending."""
+@dataclass(frozen=True)
+class _Held:
+    """Rows that may be drawn, with the priority and, where rows have keys, the key of each."""
+
+    table: pa.Table
+    values: NDArray[np.uint64]
+    keys: NDArray[np.bytes_] | None
+
+    def chosen(self, wanted: NDArray[np.bool_]) -> _Held:
+        """Return some of the rows, copied: a slice would keep the others in memory."""
+        if wanted.all():
+            return self
+        return _Held(self.table.filter(pa.array(wanted)), self.values[wanted], None if self.keys is None else self.keys[wanted])
+
+    @classmethod
+    def joined(cls, parts: Sequence[_Held]) -> _Held:
+        """Return the rows of several together, in one piece: tables of a few rows take more memory than the rows."""
+        keys = [part.keys for part in parts if part.keys is not None]
+        table = pa.concat_tables([part.table for part in parts]).combine_chunks()
+        return cls(table, np.concatenate([part.values for part in parts]), np.concatenate(keys) if keys else None)
+
+
+def _first(keys: NDArray[np.bytes_]) -> NDArray[np.bool_]:
+    """Return which rows are the first of their key."""
     pairs = np.ascontiguousarray(keys).view("<u8").reshape(-1, 2)
     order = np.lexsort((pairs[:, 1], pairs[:, 0]))
     new = np.ones(len(order), bool)
     new[1:] = (pairs[order[1:]] != pairs[order[:-1]]).any(axis=1)
-    return np.sort(np.minimum.reduceat(order, np.flatnonzero(new))) if len(order) else order
+    found = np.zeros(len(order), bool)
+    found[np.minimum.reduceat(order, np.flatnonzero(new)) if len(order) else order] = True
+    return found
 
 
 def generator(seed: int, *names: str) -> random.Random:

@@ -111,7 +111,7 @@ def test_a_draw_holds_no_more_than_it_must():
     ids = [str(n) for n in range(300_000)]
     for start in range(0, len(ids), 1000):
         draw.add(pa.table({"id": ids[start : start + 1000]}))
-        assert sum(table.num_rows for table in draw._held) <= 20 + 65_536 + 1000
+        assert sum(held.table.num_rows for held in draw._held) <= 20 + 65_536 + 1000
     values = priorities(ids, 0)
     expected = {ids[n] for n in sorted(range(len(ids)), key=lambda n: values[n])[:10]}
     assert {row for table in draw.drawn() for row in table["id"].to_pylist()} == expected

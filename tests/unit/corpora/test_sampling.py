@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import numpy as np
+import pyarrow as pa
 import pytest
+import xxhash
 
-from crosslign.corpora.sampling import below, draws
+from crosslign.corpora import sampling
+from crosslign.corpora.dedup import digests
+from crosslign.corpora.sampling import Draw, below, draws
 
 MASK = 2**64 - 1
 
@@ -48,3 +52,21 @@ def test_neighbours_share_nothing():
     for differing, bits in ((numbers[:, 1:] ^ numbers[:, :-1], 64), (numbers[1:] ^ numbers[:-1], 64), (halves, 32)):
         share = np.bitwise_count(differing).sum() / (differing.size * bits)
         assert abs(share - 0.5) < 5 * 0.5 / (differing.size * bits) ** 0.5
+
+
+@pytest.mark.parametrize(("size", "piece"), [(1, 1), (40, 16), (40, 8192), (5000, 8)])
+def test_a_draw_gives_the_first_rows_of_the_least_keys_in_their_order_however_rows_lie_in_memory(monkeypatch, size, piece):
+    """By hand: the priority of a key is its draw; repeated keys are one row, the first; ties do not occur."""
+    monkeypatch.setattr(sampling, "SPARE", 20)
+    monkeypatch.setattr(sampling, "PIECE", piece)
+    texts = [f"text {n * 7919 % 611}" for n in range(2000)]
+    draw = Draw(size, 5, lambda table: digests(table["text"]))
+    for start in range(0, len(texts), 37):
+        rows = range(start, min(start + 37, len(texts)))
+        draw.add(draw.drawable(pa.table({"id": [f"r{row}" for row in rows], "text": [texts[row] for row in rows]})))
+    found = [row for table in draw.drawn() for row in table["id"].to_pylist()]
+    first = {text: row for row, text in reversed(list(enumerate(texts)))}
+    keys = {text: int(np.frombuffer(xxhash.xxh3_128_digest(text.encode()), "<u8")[0]) for text in first}
+    least = sorted(first, key=lambda text: int(draws(np.array([keys[text]], np.uint64), 5)[0]))[:size]
+    assert found == [f"r{row}" for row in sorted(first[text] for text in least)]
+    assert len(found) == min(size, 611)
