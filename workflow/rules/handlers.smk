@@ -7,7 +7,7 @@ from crosslign.config.uses import all_missing, require_own_files
 from crosslign.errors import InputError
 from crosslign.files.atomic import require_writable
 from crosslign.jobs.leases import gpu_note, visible_gpus
-from crosslign.planning.cost import cost_of, cost_text, require_memory, too_long
+from crosslign.planning.cost import cost_of, cost_text, no_memory, too_long
 from crosslign.reporting.summary import summary
 from crosslign.slurm.checks import (
     most,
@@ -87,7 +87,8 @@ def print_cost(dag):
     found = list(dag.needrun_jobs())
     jobs = [(job.rule.name, dict(job.wildcards_dict)) for job in found]
     with ends_in_words():
-        require_memory(project, jobs)
+        if refusal := no_memory(project, jobs):
+            raise refusal
     # On this machine, as many jobs as it has devices are at work on what lies on the disk for a while.
     working = max(1, GPUS) if workflow.local_exec else at_once()
     print(f"plan: {cost_text(cost_of(project, jobs, working))}", file=sys.stderr)

@@ -202,23 +202,19 @@ def too_long(project: Project, jobs: Iterable[Job], tries: int) -> str:
     return f"no time for {'; '.join(told)}: raise max_runtime, or retries of the profile for trainings" if told else ""
 
 
-def require_memory(project: Project, jobs: Iterable[Job]) -> None:
-    """Refuse jobs that no machine of the run has the memory for, before the first of them starts.
-
-    Raises:
-        InputError: names the one that asks for most, and how much.
-    """
+def no_memory(project: Project, jobs: Iterable[Job]) -> InputError | None:
+    """Return an error that names the job that asks for most memory, and how much, where no machine of the run has it; else None."""
     largest, _ = most(project)
     asked = [(uncapped_need(project, rule, wildcards).mem_mb, rule, " ".join(wildcards.values())) for rule, wildcards in jobs]
-    if asked and (most_asked := max(asked))[0] > largest:
-        memory, rule, name = most_asked
-        why = f"it needs about {memory / 1000:,.0f} GB, and a job may have {largest / 1000:,.0f}"
-        raise InputError(
-            f"no memory for {name}",
-            where=rule,
-            why=why,
-            do="Make it smaller (`rows`, `max_per_pair`, a smaller size), or set max_mem_mb to what your nodes have",
-        )
+    memory, rule, name = max(asked, default=(0, "", ""))
+    if memory <= largest:
+        return None
+    return InputError(
+        f"no memory for {name}",
+        where=rule,
+        why=f"it needs about {memory / 1000:,.0f} GB, and a job may have {largest / 1000:,.0f}",
+        do="Make it smaller (`rows`, `max_per_pair`, a smaller size), or set max_mem_mb to what your nodes have",
+    )
 
 
 def cost_text(cost: Cost) -> str:

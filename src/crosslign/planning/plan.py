@@ -12,7 +12,17 @@ from crosslign.config.project import Project
 from crosslign.console import number_of
 from crosslign.durations import duration
 from crosslign.files.walk import files_below
-from crosslign.planning.cost import Job, benchmark_rows, correction, cost_of, cost_text, encoding_correction, measured_hours
+from crosslign.planning.cost import (
+    Job,
+    benchmark_rows,
+    correction,
+    cost_of,
+    cost_text,
+    encoding_correction,
+    measured_hours,
+    no_memory,
+    too_long,
+)
 from crosslign.planning.data import data_lines
 from crosslign.planning.mining import mining_lines
 
@@ -24,6 +34,9 @@ STAGES = (
 
 ON_DEVICES = ("train_system", "embed")
 """Stages whose jobs compute on GPUs where the scale has some; a plan counts their hours by themselves."""
+
+TRIES = 4
+"""Jobs that a training may go on in, the first included: `retries` of the profile for Slurm, and one."""
 
 
 @dataclass(frozen=True)
@@ -92,6 +105,10 @@ def plan_text(
     cost = cost_of(project, jobs_to_run, gpus)
     if cost.trainings or cost.encodings:
         lines.append(cost_text(cost))
+    if refusal := no_memory(project, jobs_to_run):
+        lines.append(f"a run would end at its start: {refusal}")
+    if late := too_long(project, jobs_to_run, TRIES):
+        lines.append(f"on a cluster there is {late}")
     lines += mining_lines(project, jobs_to_run)
     return "\n".join([*lines, *wall, *data_lines(needs)])
 

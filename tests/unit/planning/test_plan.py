@@ -19,7 +19,6 @@ from crosslign.config.load import load_project
 from crosslign.config.loads import examples_mb
 from crosslign.config.resolve import run_recipe
 from crosslign.config.tokenised import copies, copy_of, key_of
-from crosslign.errors import InputError
 from crosslign.files import write_json
 from crosslign.paths import Paths
 from crosslign.planning.cost import (
@@ -30,7 +29,7 @@ from crosslign.planning.cost import (
     encoding_correction,
     encoding_hours,
     measured_hours,
-    require_memory,
+    no_memory,
     too_long,
 )
 from crosslign.planning.data import data_lines, files_csv
@@ -199,20 +198,25 @@ def test_trainings_that_no_number_of_tries_has_time_for_are_named():
 
 
 def test_other_jobs_that_need_more_time_than_is_allowed_are_named_by_rule():
-    web = load_project(ROOT, {"scale": "paper", "papers": ["emma_x"], "targets": ["all"], "max_runtime": 480})
+    web = load_project(ROOT, {"scale": "paper", "papers": ["emma_x"], "targets": ["all"], "max_runtime": 240})
     jobs = [("build_corpus", {"corpus": name}) for name in ("cc100_sw", "ccmatrix_en-de", "wikipedia_dump_en")]
     said = too_long(web, jobs, 4)
     assert "2 jobs of build_corpus, such as wikipedia_dump_en (" in said
-    assert "480 allowed" in said
+    assert "240 allowed" in said
+    plan = plan_text(web, {"build_corpus": 3}, {}, jobs, [])
+    assert f"on a cluster there is {said}" in plan
+    assert "on a cluster there is" not in plan_text(replace(web, settings={**web.settings, "max_runtime": 100_000}), {}, {}, jobs, [])
 
 
 def test_a_job_that_no_node_has_the_memory_for_is_refused_with_the_figure():
     full = load_project(ROOT, {"scale": "paper", "papers": ["emma_x"], "targets": ["all"], "sizes": {"emma_x": "full"}})
     jobs = [("build_examples", {"examples": "ex_monolingual-full"})]
     refused = r"build_examples: no memory for ex_monolingual-full; it needs about \d{3,} GB, and a job may have 120"
-    with pytest.raises(InputError, match=refused):
-        require_memory(full, jobs)
-    require_memory(replace(full, settings={**full.settings, "max_mem_mb": 2_000_000}), jobs)
+    assert re.search(refused, str(no_memory(full, jobs)))
+    assert re.search(f"a run would end at its start: {refused}", plan_text(full, {"build_examples": 1}, {}, jobs, []))
+    roomy = replace(full, settings={**full.settings, "max_mem_mb": 2_000_000})
+    assert no_memory(roomy, jobs) is None
+    assert "a run would end" not in plan_text(roomy, {"build_examples": 1}, {}, jobs, [])
 
 
 def test_finished_trainings_correct_the_hours_of_those_to_come(project):
