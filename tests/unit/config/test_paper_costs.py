@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import re
+from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
+from crosslign.cli.dry_run import jobs_as_dot
 from crosslign.config.cells import resolve_table
 from crosslign.config.figures import figure_inputs
 from crosslign.config.load import load_project
 from crosslign.config.loads import declared_hours
 from crosslign.config.resolve import is_untrained, run_recipe
+from crosslign.planning.graph import read_graph
 
 ROOT = Path(__file__).resolve().parents[3]
 PAPERS = ("msimcse", "moco_bert", "scl", "mpcl", "emma_x")
@@ -53,3 +56,14 @@ def test_the_page_says_what_the_recipes_declare(project, paper):
     hours = sum(declared_hours(project, run) for run in runs)
     count, told = SAID.search(page).groups()
     assert (int(count.replace(",", "")), float(told.replace(",", ""))) == (len(runs), pytest.approx(hours, abs=0.06))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("paper", PAPERS)
+def test_the_page_counts_the_trainings_that_a_plan_counts(project, paper, tmp_path):
+    """Of the jobs that Snakemake finds from nothing but the configuration, as `crosslign plan` does."""
+    asked = [f"papers=[{paper}]", f"results={tmp_path}"]
+    graph = read_graph(jobs_as_dot(Namespace(directory=ROOT, configfile=ROOT / "config" / "paper.yaml", config=asked)))
+    jobs = [job for job in graph.values() if job.rule == "train_system"]
+    assert all(job.to_run for job in jobs)
+    assert {job.wildcards["run"] for job in jobs} == trained(project, paper)
