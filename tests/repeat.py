@@ -96,17 +96,24 @@ def surroundings(folder: Path) -> Iterator[tuple[str, dict]]:
         yield f"Python {version}", {"version": version}
 
 
+def can_start(before: tuple[str, ...]) -> bool:
+    """Tell whether Python starts, and has its packages, behind such a command."""
+    command = [*before, sys.executable, "-c", STARTS]
+    return bool(shutil.which(before[0])) and not subprocess.run(command, cwd=ROOT, capture_output=True, check=False).returncode
+
+
 def other_user(folder: Path) -> dict:
-    """Return what runs the tests as nobody; why not, where that cannot be."""
-    setpriv = shutil.which("setpriv")
-    if os.geteuid() or not setpriv:
-        return {"skip": "needs root and setpriv"}
-    before = (setpriv, f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups")
-    if subprocess.run([*before, sys.executable, "-c", STARTS], cwd=ROOT, capture_output=True, check=False).returncode:
-        return {"skip": f"nobody may not run {Path(sys.executable).resolve()}, or read its packages"}
+    """Return what runs the tests as nobody, or else without root's rights over their own files; why not, where neither can be."""
+    if os.geteuid():
+        return {"skip": "needs root: this is another user"}
+    befores = (("setpriv", f"--reuid={NOBODY}", f"--regid={NOBODY}", "--clear-groups"), ("unshare", "--user", f"--map-user={NOBODY}"))
+    before = next(filter(can_start, befores), None)
+    if before is None:
+        return {"skip": f"nobody may not run {Path(sys.executable).resolve()}, and there are no user namespaces"}
     place = folder / "nobody"
     place.mkdir()
-    os.chown(place, NOBODY, NOBODY)
+    if before[0] == "setpriv":  # in a namespace what is root's is nobody's
+        os.chown(place, NOBODY, NOBODY)
     folder.chmod(0o755)
     return {"before": before, "variables": {"HOME": str(place), "TMPDIR": str(place), "HF_HOME": str(place)}}
 
