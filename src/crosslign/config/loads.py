@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -30,13 +31,17 @@ EMBED_RULES = ("embed", "embed_large")
 """Rules that write vectors."""
 PARSING = ("wikipedia_dump",)
 """Readers that parse in processes of their own."""
-STAGING = ("exact_duplicate", "near_duplicate")
+PARSING_TIMES = 3.5
+"""How much longer than others a text takes to read that is parsed: seven hours for Wikipedia (docs/filters-and-views.md)."""
+STAGING = frozenset({"exact_duplicate", "near_duplicate"})
 """Filters that let all rows before them wait on disk."""
 WHOLE = frozenset({"as_clean", "near_duplicate", "not_near", "punctuation"})
 """Filters that must see all rows, whatever sample is drawn behind them."""
-LANGUAGE_ID = 2
-"""How much longer than everything else, as declared, the identification of languages takes: 289 microseconds a pair of 200 bytes beside 17
-(docs/archive/measurements.md), where 120 are declared. Parsing wiki markup takes as long again."""
+LANGUAGE_ID = 11
+"""How much longer than all other filters, as declared, the identification of languages takes: 426 microseconds a pair of 204 bytes
+(one core of an AMD EPYC), where 673 are declared."""
+SPARE_MB = 20.0
+"""Rows of a sample that are held beyond twice those wanted, before any is let go (`corpora.sampling.SPARE`)."""
 COPY_SHARE = 2.2
 """Size of a tokenised copy of a training's examples, for the size of their text: the rows, unpacked, and token ids of 4 bytes."""
 SEARCHING = ("bitext_mining",)
@@ -64,9 +69,12 @@ class Load:
         parameters: of its encoder, in millions; 0 without one.
         gpu_hours: declared hours of a training on a large GPU; None where none are declared.
         read_mb: text that it reads to get there, unpacked; a sample is drawn after reading, so it has no part in it.
+        reading: how much longer than others it takes to read.
         staged_mb: disk that it needs while it runs, and gives back.
         kept_mb: disk of a trained run.
-        slowness: how much longer than others its text takes.
+        filtered_mb: text of a corpus that goes through filters which look at a row alone: of a sample, the rows that could be drawn then.
+        held_mb: text of a sample, which stays in memory until all rows have come.
+        slowness: how much longer than others such filters take.
         compared: pairs of sentences that a search compares.
         gpus: devices that search; without one, threads do.
     """
@@ -75,8 +83,11 @@ class Load:
     parameters: float = 0.0
     gpu_hours: float | None = None
     read_mb: float = 0.0
+    reading: float = 1.0
     staged_mb: float = 0.0
     kept_mb: float = 0.0
+    filtered_mb: float = 0.0
+    held_mb: float = 0.0
     slowness: float = 1.0
     compared: float = 0.0
     gpus: int = 0
@@ -212,13 +223,16 @@ def encoder_size(project: Project, encoder: str) -> float:
 
 
 def _corpus(project: Project, w: Wildcards) -> Load:
-    """Return the load of a corpus: all that its files hold is read and goes through the filters."""
-    read, filters = _read_mb(project, w["corpus"]), filters_of(project, w["corpus"])
-    if _drawn_first(project, w["corpus"]):
-        filters -= {"exact_duplicate", "language_id"}
-    staged = read if filters.intersection(STAGING) else 0.0
-    slowness = 1.0 + LANGUAGE_ID * ("language_id" in filters) + (project.corpora[w["corpus"]].get("reader") in PARSING)
-    return Load(corpus_mb(project, w["corpus"]), read_mb=read, staged_mb=staged, slowness=slowness)
+    """Return the load of a corpus: all that its files hold is read, and goes through the filters unless a sample is drawn before them."""
+    read, text, filters = _read_mb(project, w["corpus"]), corpus_mb(project, w["corpus"]), filters_of(project, w["corpus"])
+    slowness = 1.0 + LANGUAGE_ID * ("language_id" in filters)
+    reading = PARSING_TIMES if project.corpora[w["corpus"]].get("reader") in PARSING else 1.0
+    if not _drawn_first(project, w["corpus"]):
+        staged = read if filters & STAGING else 0.0
+        return Load(text, read_mb=read, reading=reading, staged_mb=staged, filtered_mb=read, slowness=slowness)
+    # The first rows, twice the sample, could all be drawn; behind n rows the next one can with probability sample / n.
+    filtered = min(read, SPARE_MB + text * (2.0 + math.log(max(1.0, read / max(2.0 * text, 1e-6)))))
+    return Load(text, read_mb=read, reading=reading, filtered_mb=filtered, held_mb=text, slowness=slowness)
 
 
 def _examples(project: Project, w: Wildcards) -> Load:

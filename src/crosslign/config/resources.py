@@ -86,10 +86,16 @@ def _asked(rule: str, load: Load) -> Need:
         "fetch_model": (1000, 120, 3000),  # the catalog knows no sizes of translation models
         "write_stand_in": (1000, SHORTEST, 0),
         "prepare_encoder": (2000 + 12 * model, 60, 5 * model),
-        "build_corpus": (2000 + 1.5 * text, 60 + load.slowness * read / 100, text + load.staged_mb),
+        # Of a sample twice the rows are held at once, with their keys.
+        "build_corpus": (
+            2000 + 1.5 * text + 2.5 * load.held_mb,
+            30 + load.reading * read / 500 + load.slowness * load.filtered_mb / 200,
+            text + load.staged_mb,
+        ),
         "build_evaluation": (2000 + 3 * text + read, 30 + read / 50, text),
         "build_view": (3000 + 1.5 * text, 120 + text / 20, text),
-        "build_examples": (3000 + 0.3 * text, 60 + read / 50, 3 * text),  # rows are read in parts; their numbers are held
+        # Rows are read in parts, their numbers are held.
+        "build_examples": (3000 + 0.3 * text, 30 + read / 250 + 0.25 * model * rows_m, 3 * text),
         "measure_overlap": (2000 + 0.5 * text, 60 + text / 100, 0),
         "tokenise": (4000, 30 + read / 20, load.staged_mb),
         # Weights, gradients and AdamW's two moments are 16 bytes a parameter; momentum encoders and checkpoints in the making, more.

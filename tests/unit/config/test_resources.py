@@ -108,7 +108,7 @@ def test_a_corpus_asks_for_the_time_and_disk_of_what_it_reads(web):
     entry = web.corpora["paracrawl_en-fr"]
     halved = replace(web, corpora={**web.corpora, "paracrawl_en-fr": {**entry, "sample": entry["sample"] // 2}})
     whole, half = (job_need(of, "build_corpus", wildcards, 1) for of in (web, halved))
-    assert whole.runtime == half.runtime > 600
+    assert whole.runtime > half.runtime > 91_000 / 500
     assert 10_000 > whole.disk_mb > half.disk_mb
     assert job_need(web, "build_corpus", wildcards, 2).disk_mb == 2 * whole.disk_mb
     near = {**entry, "filters": [*entry["filters"], {"near_duplicate": {}}]}
@@ -119,16 +119,41 @@ def test_a_corpus_asks_for_the_time_and_disk_of_what_it_reads(web):
 
 
 def test_language_identification_takes_longer(web):
-    """Unless a sample is drawn before it."""
+    """Of a sample, for the rows that could be drawn when they came."""
     every = {key: value for key, value in web.corpora["ccmatrix_en-ca"].items() if key != "sample"}
-    whole = replace(web, corpora={**web.corpora, "ccmatrix_en-ca": every})
-    drawn, identified = (job_need(of, "build_corpus", {"corpus": "ccmatrix_en-ca"}, 1).runtime - 60 for of in (web, whole))
-    assert identified == pytest.approx(3 * drawn, rel=0.05)
+    without = {**every, "filters": [step for step in every["filters"] if "language_id" not in step]}
+    whole, unidentified, drawn = (
+        job_need(replace(web, corpora={**web.corpora, "ccmatrix_en-ca": entry}), "build_corpus", {"corpus": "ccmatrix_en-ca"}, 1)
+        for entry in (every, without, web.corpora["ccmatrix_en-ca"])
+    )
+    read = load_of(web, "build_corpus", {"corpus": "ccmatrix_en-ca"}).read_mb
+    assert whole.runtime - unidentified.runtime == pytest.approx(11 * read / 200, abs=1)
+    assert drawn.runtime < whole.runtime / 3
 
 
-def test_the_dump_of_wikipedia_asks_for_the_longest_time(paper):
-    """22 GB of packed markup."""
-    assert job_need(paper, "build_corpus", {"corpus": "wikipedia_dump_en"}, 1).runtime == LONGEST
+def test_rows_that_could_be_drawn_are_counted_as_records_are(web):
+    """Of n numbers in random order, each is among the k least so far with probability min(1, k / n); a row is let go 2 k rows late."""
+    load = load_of(web, "build_corpus", {"corpus": "ccmatrix_en-es"})
+    k, n = load.text_mb, load.read_mb
+    expected = 2 * k + sum(k / place for place in range(round(2 * k), round(n)))
+    assert load.filtered_mb == pytest.approx(expected, rel=0.05)
+    small = load_of(web, "build_corpus", {"corpus": "paracrawl_en-sw"})
+    assert small.filtered_mb == small.read_mb == small.text_mb
+
+
+def test_a_sample_asks_for_the_memory_of_twice_its_rows(web):
+    """ParaCrawl's 5.1 million rows of 300 bytes take 5.4 GB by the extrapolation of benchmarks/growth.py."""
+    assert job_need(web, "build_corpus", {"corpus": "paracrawl_en-fr"}, 1).mem_mb > 1.2 * 5400
+
+
+@pytest.mark.parametrize("papers", [("msimcse", "moco_bert"), ("scl", "mpcl", "emma_x")])
+def test_no_corpus_of_the_papers_asks_for_more_than_a_day(papers):
+    """Golden: the markup of Wikipedia takes seven hours (docs/filters-and-views.md)."""
+    found = project("paper", papers)
+    corpora = [name for name, entry in found.corpora.items() if entry["kind"] != "evaluation"]
+    minutes = {name: uncapped_need(found, "build_corpus", {"corpus": name}).runtime for name in corpora}
+    assert max(minutes.values()) < LONGEST
+    assert minutes.get("wikipedia_dump_en", 9999) > 1.2 * 7 * 60
 
 
 def test_an_evaluation_set_that_is_a_part_of_an_archive_asks_for_what_it_reads(web):
