@@ -5,11 +5,11 @@ LASER and XTREME do; and `semantic_search` of sentence-transformers in each dire
 turns, and end with the same ratio margin and `max` retrieval; neighbours are checked equal up to swaps within 1e-6. Prints machine,
 versions, medians, the share of the measured float32 matrix-product peak, peak memory, and as its last line `ratio: <faiss / ours>`.
 
-On a GPU each way first runs once at full size outside the clock, and vectors start in host memory. faiss must be built for GPUs there:
-conda's `faiss-gpu` (envs/gpu.yaml); PyPI's `faiss-gpu-cu12` has code for compute capability 7 and 8, none for Hopper's 9, and needs
-libraries of CUDA 12. Where none works, a flat search written in torch takes its place: float32 products without TF32, in tiles, and
-the k largest of each row, once in each direction. It is no faiss, and the last line then says so instead of a ratio; faiss for CPUs,
-where that is installed, takes its turn too, so that the neighbours are checked against it.
+On a GPU each way first runs once at full size outside the clock, unless `--repeats 1` asks for one turn alone, and vectors start in host
+memory. faiss must be built for GPUs there: conda's `faiss-gpu` (envs/gpu.yaml); PyPI's `faiss-gpu-cu12` has code for compute capability 7
+and 8, none for Hopper's 9, and needs libraries of CUDA 12. Where none works, a flat search written in torch takes its place: float32
+products without TF32, in tiles, and the k largest of each row, once in each direction. It is no faiss, and the last line then says so
+instead of a ratio; faiss for CPUs, where that is installed, takes its turn too, so that the neighbours are checked against it.
 
     python benchmarks/mining.py                                             # 50,000 x 50,000 x 768 random-cluster vectors
     python benchmarks/mining.py --real --rows 24000                         # Tatoeba and FLORES-200 sentences, encoded
@@ -158,7 +158,7 @@ def compare(x: np.ndarray, y: np.ndarray, args: argparse.Namespace) -> tuple[dic
     ways = contestants(x, y, args)
     runs: dict[str, list[Run]] = {name: [] for name in ways}
     swaps: dict[str, int] = {}
-    if args.device != "cpu":
+    if args.device != "cpu" and args.repeats > 1:
         for name, work in ways.items():
             gpu_memory()
             work()

@@ -20,7 +20,7 @@ from crosslign.encoders.tokens import Ids, collate, sent
 from crosslign.errors import InputError
 from crosslign.objectives.contract import Input, ids_of
 from crosslign.training.cost import Cost, cost_of
-from crosslign.training.draws import derive
+from crosslign.training.draws import derive, seed_device
 from crosslign.training.masking import Picked, masked_tokens
 from crosslign.training.store import Lookup
 
@@ -189,9 +189,8 @@ class Encoding:
 
     def _forward(self, group: Group, rows: NDArray[np.int64], number: int) -> Tensor:
         accelerator = self._settings.accelerator
-        torch.manual_seed(
-            derive(self._settings.seed, "dropout", *self._draw, *group.names(self._settings), accelerator.process_index, number)
-        )
+        names = (*self._draw, *group.names(self._settings), accelerator.process_index, number)
+        seed_device(accelerator.device, derive(self._settings.seed, "dropout", *names))
         segments = [group.segments[i] for i in rows] if group.segments is not None else None
         features = collate([group.ids[i] for i in rows], segments, self._model.member(group.member).pad, accelerator.device)
         member: Any = group.module

@@ -15,7 +15,7 @@ from crosslign.errors import CrosslignError, InputError
 from crosslign.memory import free_memory, is_out_of_memory
 from crosslign.objectives.contract import Batch, Input, Part, checked_loss, ids_of, plan_of
 from crosslign.training.cost import Cost
-from crosslign.training.draws import derive, torch_generator
+from crosslign.training.draws import derive, seed_device, torch_generator
 from crosslign.training.encoding import Encoding, Settings
 from crosslign.training.memory import Sizes, TooLargeError
 from crosslign.training.store import Lookup
@@ -172,7 +172,7 @@ class Stepper:
         """Return the weighted losses of one stream; parts draw dropout alike on all ranks."""
         weighted = []
         for term in drawn.stream.terms:
-            torch.manual_seed(derive(self.settings.seed, "loss", term.name, drawn.batch.step))
+            seed_device(self.settings.accelerator.device, derive(self.settings.seed, "loss", term.name, drawn.batch.step))
             vectors = {name: drawn.vectors[name] for name in drawn.plans[term.name]}
             loss = checked_loss(term.name, term.objective.loss(vectors, drawn.batch, self.parts))
             terms[term.name] = {"loss": float(loss.total.detach()), **loss.logged}

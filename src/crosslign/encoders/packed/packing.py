@@ -17,6 +17,8 @@ from crosslign.encoders.dropout import dropped
 from crosslign.encoders.tokens import sent
 
 CLASSES = frozenset({"BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel"})
+FILLING = 32
+"""Tokens of a sentence that fills a batch up: as many as the smallest tile of the attention kernels has."""
 TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 """Types of the products on a CPU, by precision."""
 
@@ -25,9 +27,13 @@ def is_plain(backbone: Any) -> bool:
     """Tell whether a backbone is the transformer of BERT, with nothing added by anybody."""
     if type(backbone).__name__ not in CLASSES or backbone.config.is_decoder or backbone.config.hidden_act != "gelu":
         return False
-    layers = [module for layer in backbone.encoder.layer for module in layer.modules()]
-    names = ("query", "key", "value", "dense")
-    return all(type(getattr(m, name)) is nn.Linear for m in layers for name in names if hasattr(m, name))
+    return all(type(linear) is nn.Linear for layer in backbone.encoder.layer for group in products(layer) for linear in group)
+
+
+def products(layer: Any) -> tuple[tuple[nn.Linear, ...], ...]:
+    """Return the products of a block, in their order; those of one group have one input."""
+    own = layer.attention.self
+    return (own.query, own.key, own.value), (layer.attention.output.dense,), (layer.intermediate.dense,), (layer.output.dense,)
 
 
 def first_position(backbone: Any) -> int:
@@ -43,17 +49,27 @@ class Packing:
         input_ids: int64 [n, t].
         attention_mask: int64 [n, t], 1 at real tokens; without it all are real.
         lengths: int64 [n], tokens of each sentence, where the caller knows them: a GPU need not be asked then.
+        filled: gives the number of tokens that a batch of so many is filled up to, by sentences that nothing reads.
 
     Attributes:
-        lengths: int64 [n] of the CPU, tokens of each sentence, falling: the order in which they lie packed.
-        places: int64 [tokens], where each packed token lies in the flattened batch.
+        lengths: int64 of the CPU, tokens of each sentence, those that fill included, falling: the order in which they lie packed.
+        places: int64 [tokens], where each packed token lies in the flattened batch, behind which those that fill have rows of their own.
         positions: int64 [tokens], its place in its sentence, from 0.
     """
 
-    def __init__(self, input_ids: Tensor, attention_mask: Tensor | None, lengths: NDArray[np.int64] | None = None) -> None:
-        rows, width = self._shape = input_ids.shape
+    def __init__(
+        self,
+        input_ids: Tensor,
+        attention_mask: Tensor | None,
+        lengths: NDArray[np.int64] | None = None,
+        filled: Callable[[int], int] = int,
+    ) -> None:
+        rows, width = input_ids.shape
         if lengths is None:
             lengths = np.full(rows, width) if attention_mask is None else attention_mask.sum(1).cpu().numpy()
+        more, size = filled(tokens := int(lengths.sum())) - tokens, min(width, FILLING)
+        lengths = np.concatenate([lengths, np.full(more // size, size), [more % size] if more % size else []]).astype(np.int64)
+        self._rows, self._shape = rows, (len(lengths), width)
         order = np.argsort(-lengths, kind="stable")
         self.lengths = lengths[order]
         positions = (np.arange(width) < self.lengths[:, None]).nonzero()[1]
@@ -62,14 +78,15 @@ class Packing:
 
     def pack(self, values: Tensor) -> Tensor:
         """Return the real ones of values [n, t] as [tokens]."""
-        return values.reshape(-1).index_select(0, self.places)
+        rows, width = self._shape
+        return functional.pad(values.reshape(-1), (0, (rows - self._rows) * width)).index_select(0, self.places)
 
     def pad(self, packed: Tensor) -> Tensor:
         """Return packed states [tokens, d] as [n, t, d], zero at padding."""
         rows, width = self._shape
         if len(self.places) < rows * width:
             packed = packed.new_zeros(rows * width, packed.shape[1]).index_copy_(0, self.places, packed)
-        return packed.view(rows, width, -1)
+        return packed.view(rows, width, -1).narrow(0, 0, self._rows)
 
     def output(
         self, states: Sequence[Tensor], pooler: Callable[[Tensor], Tensor] | None, output_hidden_states: bool
@@ -99,6 +116,10 @@ class Packed(ABC):
         self.computed = list(backbone.encoder.layer)[:blocks]
         self.pooler = backbone.pooler if len(self.computed) == len(backbone.encoder.layer) else None
 
+    def filled(self, tokens: int) -> int:
+        """Return how many tokens a batch of so many is to have; the same on a CPU."""
+        return tokens
+
     @abstractmethod
     def blocks(self, lengths: NDArray[np.int64]) -> Iterator[Callable[[Tensor], Tensor]]:
         """Yield the blocks, float32 [tokens, d] to the same, for sentences of falling lengths, int64 [n], that lie packed."""
@@ -119,7 +140,7 @@ class Packed(ABC):
         output_hidden_states: bool = False,
     ) -> BaseModelOutputWithPooling:
         """Encode a batch that is padded at the right: int64 [n, t] each; states are float32 [n, t, d], zero at padding."""
-        packing = Packing(input_ids, attention_mask, self.lengths)
+        packing = Packing(input_ids, attention_mask, self.lengths, self.filled)
         types = None if token_type_ids is None else packing.pack(token_type_ids)
         states = [self._embedded(packing.pack(input_ids), packing.positions, types)]
         for block in self.blocks(packing.lengths):

@@ -96,6 +96,30 @@ def test_dropout_follows_the_model_and_its_mode():
     assert torch.equal(states(1), states(2))
 
 
+@pytest.mark.parametrize("more", [1, 40])
+def test_a_batch_that_is_filled_up_has_the_same_states_and_gradients(monkeypatch, more):
+    backbone = _backbone("xlm-r")
+    features, mask = _batch([12, 30, 11, 8], 1)
+    found = []
+    for filled in (lambda _, tokens: tokens, lambda _, tokens: tokens + more):
+        monkeypatch.setattr(PackedTraining, "filled", filled)
+        backbone.zero_grad()
+        states = PackedTraining(backbone, "fp32")(**features).last_hidden_state[mask]
+        states.sin().sum().backward()
+        found.append([states.detach(), *(p.grad.to_dense() for p in backbone.parameters() if p.grad is not None)])
+    assert all(torch.allclose(a, b, atol=2e-5) for a, b in zip(*found, strict=True))
+
+
+def test_a_gpu_sees_few_numbers_of_tokens():
+    packed = PackedTraining(_backbone("bert"), "fp32")
+    assert {packed.filled(tokens) for tokens in (1, 777)} == {1, 777}, "a CPU computes what there is"
+    packed.device = torch.device("cuda")
+    sizes = {tokens: packed.filled(tokens) for tokens in range(1, 40_000)}
+    assert all(tokens <= size < max(tokens + 64, tokens * 33 / 32 + 1) for tokens, size in sizes.items())
+    assert len({sizes[tokens] for tokens in range(9_000, 9_500)}) <= 3
+    assert len(set(sizes.values())) < 400
+
+
 def test_groups_hold_sentences_of_like_length():
     groups = group_by_length([20, 17, 16, 9, 9, 3])
     assert [group.shape for group in groups] == [(3, 20), (2, 9), (1, 3)]
