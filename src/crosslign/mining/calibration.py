@@ -3,12 +3,14 @@
 Of n sources T have a translation among the targets. At a threshold, one that has is found right with probability r and is in a wrong
 pair with probability w; one that has not is in a wrong pair with probability a. Plants give each as a count of p. Of E mined pairs T r
 are right, and T w + (n - T) a are wrong; both sides count the wrong ones, and their mean is taken. T follows from E at the threshold where
-plants tell sentences with a translation from others best, that of the largest r + w - a, and serves at all of them.
+plants tell sentences with a translation from others best, that of the largest mean of r + w - a, and serves at all of them. It is one
+threshold for all draws: the best of each draw would be the luckiest, whose gap is too wide.
 
 Intervals are those of 2,000 draws of r, w and a: plants are weighted by a Dirichlet distribution (Rubin 1981, doi:10.1214/aos/1176345338)
 that holds half an imagined plant more for each outcome, so that a share by itself has Jeffreys' interval (Brown, Cai and DasGupta 2001,
-doi:10.1214/ss/1009213286) and no find among p plants is not taken for none among a million sentences. T r and wrong pairs are then drawn,
-for what is asked is what this output holds, not what others of its kind would.
+doi:10.1214/ss/1009213286) and no find among p plants is not taken for none among a million sentences. E varies for given shares as binomial
+and Poisson counts do, and so T is drawn with that variance. T r and wrong pairs are then drawn, for what is asked is what this output
+holds, not what others of its kind would.
 
 All of this supposes that plants are text of the sides' kind. `unlike` says where length and neighbourhood show that they are not.
 """
@@ -105,6 +107,24 @@ class _Shares:
         return drawn
 
 
+def _translations(mined: int, paired: np.ndarray, lone: np.ndarray, in_all: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Draw how many sentences have a translation: float64 [draws].
+
+    The sides are themselves a sample: for given shares the number that is mined varies as a binomial and a Poisson count do.
+
+    Args:
+        mined: pairs at one threshold.
+        paired, lone: draws of the shares of sentences with and without a translation that are in any pair.
+        in_all: draws of the wrong pairs that there would be if no sentence had a translation.
+        rng: of the variation.
+    """
+    gap = (paired - lone).clip(min=1e-9)
+    middle = ((mined - in_all) / gap).clip(0)
+    variance = middle * (paired * (1 - paired)).clip(0) + (in_all - middle * lone).clip(0)
+    drawn: np.ndarray = middle + np.sqrt(variance) * rng.standard_normal(len(gap)) / gap
+    return drawn
+
+
 def curve(pairs: Pairs, sizes: tuple[int, int], found: Found, retrieval: Retrieval, *, draws: int = DRAWS, seed: int = 42) -> Curve:
     """Estimate precision and recall at thresholds from the lowest score of a pair to the highest.
 
@@ -120,21 +140,13 @@ def curve(pairs: Pairs, sizes: tuple[int, int], found: Found, retrieval: Retriev
     mined = np.array([np.count_nonzero(pairs.scores >= threshold) for threshold in grid], dtype=np.int64)
     if not len(grid):
         return Curve(grid, mined, np.zeros((3, 0)), np.zeros((3, 0)), np.zeros(3))
-    shares, rng = _Shares(found, grid, draws, seed), np.random.default_rng([seed, 1])
-    wrong, rights, all_translations = np.zeros((draws, len(grid))), [], []
-    sides = COUNTED[retrieval]
-    for side in sides:
-        size = sizes[side == "target"]
-        right, in_wrong = shares.paired(side)
-        lone = shares.lone(side)
-        telling = np.where(mined > 0, right + in_wrong - lone, -np.inf)
-        best = telling.argmax(1)[:, None]
-        gap = np.take_along_axis(telling, best, 1).clip(min=1e-9)
-        translations = ((mined[best] - size * np.take_along_axis(lone, best, 1)) / gap).clip(0, min(sizes))
-        wrong += (translations * in_wrong + (size - translations) * lone) / len(sides)
-        rights.append(right)
-        all_translations.append(translations)
-    translations, right = np.mean(all_translations, axis=0), np.mean(rights, axis=0)
+    shares, rng, sides = _Shares(found, grid, draws, seed), np.random.default_rng([seed, 1]), COUNTED[retrieval]
+    right, in_wrong = (np.mean(drawn, axis=0) for drawn in zip(*(shares.paired(side) for side in sides), strict=True))
+    alone = [shares.lone(side) for side in sides]
+    lone, in_all = np.mean(alone, axis=0), np.mean([sizes[side == "target"] * one for side, one in zip(sides, alone, strict=True)], axis=0)
+    best = np.where(mined > 0, (right + in_wrong - lone).mean(0), -np.inf).argmax()
+    translations = _translations(mined[best], (right + in_wrong)[:, best], lone[:, best], in_all[:, best], rng).clip(0, min(sizes))[:, None]
+    wrong = (in_all + translations * (in_wrong - lone)).clip(0)
     whole = np.broadcast_to(np.round(translations).astype(np.int64), right.shape)
     with np.errstate(invalid="ignore", divide="ignore"):
         precision = 1 - (rng.poisson(wrong) / mined).clip(0, 1)
