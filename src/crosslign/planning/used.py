@@ -79,10 +79,10 @@ def exponent(jobs: Sequence[Use]) -> float | None:
     """Return the least-squares slope of log time over log bytes read: 1 is linear, 2 quadratic.
 
     Returns:
-        None with fewer than three jobs, or where sizes span less than a factor of `SPAN`.
+        None with fewer than three sizes, or where they span less than a factor of `SPAN`.
     """
     points = [(math.log(job.read), math.log(job.seconds)) for job in jobs if job.read > 0 and job.seconds > SHORTEST]
-    if len(points) < 3 or max(points)[0] - min(points)[0] < math.log(SPAN):
+    if len({size for size, _ in points}) < 3 or max(points)[0] - min(points)[0] < math.log(SPAN):
         return None
     return linear_regression(*zip(*points, strict=True)).slope
 

@@ -42,4 +42,4 @@ def test_the_exponent_of_a_power_law_is_its_power(power):
 
 def test_sizes_too_much_alike_have_no_exponent():
     assert exponent([Use("score", 1.0, 0, 0, size, {}) for size in (100, 110, 120, 130)]) is None
-    assert exponent([Use("score", 1.0, 0, 0, size, {}) for size in (100, 1000)]) is None
+    assert exponent([Use("score", 1.0, 0, 0, size, {}) for size in (100, 100, 1000, 1000)]) is None
