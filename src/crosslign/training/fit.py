@@ -282,7 +282,7 @@ class _Run:
         if self.writes:
             with atomic_folder(out) as temporary:
                 write_system(temporary / "last", self.model, self.parts, self.recipe["readout"])
-                self.selection.write(temporary, temporary / "last")
+                self.selection.write(temporary, temporary / "last", self.done)
                 shutil.copyfile(self.curve.path, temporary / CURVE)
             self.checkpoints.clear()
         self.accelerator.wait_for_everyone()

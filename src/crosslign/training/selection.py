@@ -132,16 +132,18 @@ class Selection:
             if folder.name not in wanted:
                 shutil.rmtree(folder)
 
-    def write(self, out: Path, last: Path) -> None:
+    def write(self, out: Path, last: Path, done: int) -> None:
         """Put the best model of each name into the run's folder; one that never had a score is the last one.
 
-        Names that share a step share its files, and nothing is written twice.
+        Names that share a step share its files, those of the last step with `last`, and nothing is written twice.
 
         Args:
             out: folder of the run.
             last: the model after the last step, inside it.
+            done: steps done.
         """
         for name in self._keeps:
-            copy_linked(self._place(name, self.best[name]["step"]) if name in self.best else last, out / name)
+            step = self.best[name]["step"] if name in self.best else done
+            copy_linked(last if step == done else self._place(name, step), out / name)
         missing = sorted(set(self._keeps) - set(self.best))
         write_json(out / "selection.json", {"best": self.best, "looks": self.looks, "without_score": missing})

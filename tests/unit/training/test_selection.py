@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import shutil
+import tarfile
 
 import pytest
 import trial
@@ -42,6 +44,29 @@ def test_each_name_keeps_the_best_of_its_own_looks(train):
     for name, step in {"often": 2, "seldom": 6, "never": 7, "last": 7}.items():
         kept = Model.load({"main": folder / name / "main"}).state_dict()
         assert all(kept[key].equal(seen[step - 1][key]) for key in kept), name
+
+
+def test_names_that_share_a_step_share_its_files_and_a_copy_of_the_run_has_the_same_sum(train, tmp_path):
+    """One and two are best at the first look, three at the last step: two models lie on disk, whatever carries them elsewhere."""
+    select = {name: LOOKED_AT | {"every": 2} for name in ("one", "two", "three")}
+    looks = iter(range(9))
+
+    def dev(model):
+        look = next(looks)
+        return {"one": -look, "two": -look, "three": look}
+
+    _, folder = train(trial.recipe(train={"steps": 4}, select=select), dev=dev)
+    weights = {name: folder / name / "main" / "model.safetensors" for name in ("one", "two", "three", "last")}
+    assert weights["one"].samefile(weights["two"])
+    assert weights["three"].samefile(weights["last"])
+    assert not weights["one"].samefile(weights["last"])
+    with tarfile.open(tmp_path / "run.tar", "w") as archive:
+        archive.add(folder, "run")
+    with tarfile.open(tmp_path / "run.tar") as archive:
+        archive.extractall(tmp_path / "unpacked", filter="data")
+    shutil.copytree(folder, tmp_path / "copied")
+    assert sha256_folder(tmp_path / "unpacked" / "run") == sha256_folder(tmp_path / "copied") == sha256_folder(folder)
+    assert Model.load({"main": tmp_path / "unpacked" / "run" / "two" / "main"})
 
 
 def test_a_stopped_run_goes_on_with_the_best_model_of_every_name(train, stopped_before, tiny_encoder, caplog):
