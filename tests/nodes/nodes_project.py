@@ -1,7 +1,10 @@
 """The smallest whole workflow as a user of a cluster of several nodes runs it, with jobs that tests can hold and make large."""
 
 import shutil
+import subprocess
+import sys
 from contextlib import contextmanager
+from pathlib import Path
 
 from mini_project import Mini, kill_all
 from project_copy import ROOT
@@ -82,6 +85,12 @@ class NodesProject(Mini):
     def on_slurm(self, *arguments, **more):
         """Run the command to its end, on the cluster."""
         return self.run(*arguments, *ON_SLURM, **more)
+
+    def crosslign(self, *words):
+        """Run the command `crosslign`, and return all that it says."""
+        command = [str(Path(sys.executable).with_name("crosslign")), *words]
+        done = subprocess.run(command, cwd=self.folder, env=self.environment(), capture_output=True, text=True, check=False)
+        return done.stdout + done.stderr
 
     def curve(self):
         """Return the number of steps that a running training has written down."""

@@ -1,18 +1,8 @@
 """Jobs that a Slurm of several nodes would never start, or refuses: told before the first job, and by doctor."""
 
-import subprocess
-import sys
-from pathlib import Path
-
 import pytest
 
 pytestmark = pytest.mark.long
-
-
-def crosslign(project, *words):
-    command = [str(Path(sys.executable).with_name("crosslign")), *words]
-    done = subprocess.run(command, cwd=project.folder, env=project.environment(), capture_output=True, text=True, check=False)
-    return done.stdout + done.stderr
 
 
 @pytest.mark.parametrize(
@@ -44,7 +34,7 @@ def test_jobs_that_could_never_start_are_refused_before_the_first(nodes, project
 def test_doctor_asks_for_each_rule_of_ones_own_file(nodes, project, own, said):
     project.set_own(f"set-resources:\n  {own}\n")
     (line,) = [
-        line for line in crosslign(project, "doctor").splitlines() if "slurm/local.yaml" in line and line.startswith(("ok", "bad", "note"))
+        line for line in project.crosslign("doctor").splitlines() if "slurm/local.yaml" in line and line.startswith(("ok", "bad", "note"))
     ]
     assert line.startswith("bad" if said else "ok"), line
     assert said in line
