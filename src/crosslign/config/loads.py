@@ -210,7 +210,7 @@ def _examples_read_mb(project: Project, examples: str) -> float:
 @remembered
 def parameters(project: Project, run: str) -> float:
     """Return the parameters of a run's encoders, in millions."""
-    return sum(encoder_size(project, encoder) for encoder in set(encoders_trained(project, split_run(project, run)[0]).values()))
+    return sum(encoder_size(project, encoder) for encoder in encoders_trained(project, split_run(project, run)[0]).values())
 
 
 def encoder_size(project: Project, encoder: str) -> float:
@@ -256,21 +256,23 @@ def _training(project: Project, w: Wildcards) -> Load:
     recipe = run_recipe(project, w["run"])
     text = sum(examples_mb(project, name) for name in {term["examples"] for term in recipe["terms"]})
     text += sum(corpus_mb(project, name) for name in selection_sets(project, recipe))
-    kept, working = _training_mb(project, recipe, parameters(project, w["run"]))
+    kept, working = _training_mb(project, w["run"], recipe)
     return Load(text, parameters(project, w["run"]), declared_hours(project, w["run"]) or None, staged_mb=working, kept_mb=kept)
 
 
-def _training_mb(project: Project, recipe: Mapping[str, Any], millions: float) -> tuple[float, float]:
+def _training_mb(project: Project, run: str, recipe: Mapping[str, Any]) -> tuple[float, float]:
     """Return the disk of a run's folder, and of its working folder at its fullest.
 
     The run holds the weights (4 bytes a parameter) of each name that it keeps. While it trains there are two checkpoints and a third in
-    the making: weights and AdamW's two moments, and of a momentum queue the copies and its keys; and of each name that a dev evaluation
-    chooses the best model now, those of both checkpoints, and one in the making. Names that share a step share its files.
+    the making: weights and AdamW's two moments, and of a momentum queue the copies and its rings of keys, one a member or one a language;
+    and of each name that a dev evaluation chooses the best model now, those of both checkpoints, and one in the making. Names that share
+    a step share its files, which is not counted on.
     """
+    millions, members = parameters(project, run), len(encoders_trained(project, split_run(project, run)[0]))
     weights, names = 4 * millions, [name for name in kept_checkpoints(recipe) if name != LAST]
     queues = [part for part in recipe.get("parts", {}).values() if part["kind"] == "momentum_queue"]
-    members = len(recipe["base"].get("members", ())) or 1
-    keys = sum(4e-6 * members * part["size"] * Load(parameters=millions / members).dimension for part in queues)
+    dimension = Load(parameters=millions / members).dimension
+    keys = sum(4e-6 * (len(part.get("langs") or ()) or members) * part["size"] * dimension for part in queues)
     checkpoint = 3 * weights + (weights if queues else 0.0) + keys
     return weights * (1 + len(names)), 3 * checkpoint + 4 * len(names) * weights
 

@@ -300,6 +300,22 @@ def test_a_run_is_counted_with_every_name_it_keeps_and_a_training_with_its_queue
     assert bert.staged_mb == pytest.approx(working)
 
 
+def test_members_of_one_encoder_count_each_and_rings_by_language_too():
+    """By hand: two copies of a small encoder with 384 numbers are trained, and each of five languages has a ring."""
+    known = project("paper", ("five_methods",))
+    two = load_of(known, "train_system", {"run": "QM-MB-s42"})
+    assert two.parameters == 2 * encoder_size(known, "minilm_l6")
+    assert two.kept_mb == pytest.approx(4 * two.parameters)
+    rings = {members: members * 2048 * 384 * 4 / 1e6 for members in (2, 5)}
+    assert two.staged_mb == pytest.approx(3 * (16 * two.parameters + rings[2]))
+    queue = known.systems["QM-MB"]["parts"]["queue"] | {"langs": ["en", "de", "fr", "sw", "zh"]}
+    many = replace(known, systems={**known.systems, "QM-MB": known.systems["QM-MB"] | {"parts": {"queue": queue}}})
+    assert load_of(many, "train_system", {"run": "QM-MB-s42"}).staged_mb == pytest.approx(3 * (16 * two.parameters + rings[5]))
+    system = {"base": {"system": "QM-MB"}, **{key: known.systems["QM-MB"][key] for key in ("parts", "terms", "train", "readout", "seeds")}}
+    on = replace(known, systems={**known.systems, "further": system}, paper_of={**known.paper_of, "further": "five_methods"})
+    assert load_of(on, "train_system", {"run": "further-s42"}).staged_mb == pytest.approx(two.staged_mb)
+
+
 def test_views_copy_neither_dictionaries_nor_given_translations():
     """XNLI's translations are 2.5 GB; two whole and two partial views of them, and one of its English, a fifteenth."""
     scl = project("paper", ("scl",))
