@@ -83,6 +83,11 @@ class Cell:
         """The cells that hold the records: those that an average was made of, else this one."""
         return [leaf for part in self.parts for leaf in part.leaves] or [self]
 
+    @property
+    def files(self) -> list[str]:
+        """The score files behind it, each once, relative to `{results}`."""
+        return list(dict.fromkeys(file for leaf in self.leaves for file in leaf.score_files))
+
 
 Grid = list[list[Cell]]
 """The cells of a table, row by row."""

@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from crosslign.files import sheets, write_text
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.layout import PrintedCell, PrintedTable, by_letter, lay_out
+from crosslign.reporting.values import NAMES
 
 CSV_COLUMNS = (
     "table", "row", "column", "ours", "ours_std", "n_seeds", "published", "ci_low", "ci_high", "mark", "footnotes", "score_file", "record",
@@ -93,25 +94,19 @@ def as_markdown(table: PrintedTable) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _repr(value: float | None) -> str:
-    return "" if value is None else repr(value)
-
-
 def _record(cell: Cell) -> str:
     """Return which record of its score file a cell shows: evaluation, subset, metric, protocol and direction."""
-    keys = ("eval", "subset", "metric", "protocol", "direction")
-    return "/".join(str(cell.records[0].get(key, "")) for key in keys) if cell.records else ""
+    return "/".join(str(cell.records[0].get(key, "")) for key in NAMES) if cell.records else ""
 
 
 def _csv_line(cell: PrintedCell, letters: Sequence[str]) -> list[Any]:
     """Return the fields of a cell, as `CSV_COLUMNS` has them between its column and its group."""
-    value, leaves = cell.value, cell.value.leaves
-    files = dict.fromkeys(file for leaf in leaves for file in leaf.score_files)
-    records = dict.fromkeys(filter(None, map(_record, leaves)))
+    value = cell.value
+    records = dict.fromkeys(filter(None, map(_record, value.leaves)))
     notes = sorted({letter for part in (*letters, cell.letters) if part for letter in part.split(",")}, key=by_letter)
     return [
-        *(value.text or _repr(value.ours), _repr(value.std), value.seeds or "", value.printed, _repr(value.ci_low), _repr(value.ci_high)),
-        *(";".join(value.marks), ",".join(notes), ";".join(files), ";".join(records), _repr(value.p_value)),
+        *(value.text or value.ours, value.std, value.seeds or "", value.printed, value.ci_low, value.ci_high),
+        *(";".join(value.marks), ",".join(notes), ";".join(value.files), ";".join(records), value.p_value),
         *(cell.delta.replace("−", "-"), value.published_std, value.published_gain),
     ]
 
@@ -239,5 +234,4 @@ def build_table(resolved: Mapping[str, Any], results: Path, published: Path, out
     forms = {"md": as_markdown, "csv": as_csv, "tex": as_latex, "html": as_html}
     for form, path in out.items():
         write_text(path, forms[form](table))
-    cells = [cell for row in table.rows for cell in row.cells]
-    return {"cells": len(cells), "filled": sum(cell.value.filled for cell in cells)}
+    return {"cells": len(table.cells), "filled": sum(cell.value.filled for cell in table.cells)}

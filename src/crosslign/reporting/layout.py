@@ -109,6 +109,11 @@ class PrintedTable:
     column_letters: list[str] = field(default_factory=list)
     latex: list[int] = field(default_factory=list)
 
+    @property
+    def cells(self) -> list[PrintedCell]:
+        """All cells, row by row."""
+        return [cell for row in self.rows for cell in row.cells]
+
 
 def one_line(text: str) -> str:
     """Return a text of the configuration as a table shows it: on one line, without control codes."""
@@ -282,8 +287,7 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
     layout = layout_of(resolved)
     notes, shared, reduced = _Footnotes(), _told_once(grid), resolved["scale"] != "paper"
     columns = resolved["columns"]
-    files = {results / file for row in grid for cell in row for leaf in cell.leaves for file in leaf.score_files}
-    heads = licences_and_heads(files)[1]
+    heads = licences_and_heads({results / file for row in grid for cell in row for file in cell.files})[1]
     numbers = [{key: column.get(key, layout[key]) for key in ("scale_by", "decimals")} for column in columns]
     column_letters = [notes.join(notes_at(resolved, None, column["label"])) for column in columns]
     names, rows, group = unique_names(resolved["rows"]), [], None

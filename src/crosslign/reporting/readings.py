@@ -105,7 +105,7 @@ def headline(table: PrintedTable) -> Headline | None:
     if not found:
         return None
     column, bars = found[0]
-    end = max(max(bar.value, *(bar.interval or ())) if bar.interval else bar.value for bar in bars)
+    end = max(end for bar in bars for end in (bar.value, *(bar.interval or ())))
     return Headline(": ".join(filter(None, (column["group"], column["label"]))), bars, max(bars, key=lambda bar: bar.value), end or 1.0)
 
 
@@ -120,7 +120,7 @@ def _bars(table: PrintedTable, index: int) -> list[Bar]:
 
 def score_files(table: PrintedTable) -> list[str]:
     """Return the score files that a table shows, relative to `{results}`."""
-    return sorted({file for row in table.rows for cell in row.cells for leaf in cell.value.leaves for file in leaf.score_files})
+    return sorted({file for cell in table.cells for file in cell.value.files})
 
 
 def _columns(count: int) -> str:
@@ -149,7 +149,7 @@ def _counts(cell: Cell) -> bool:
 
 def _beyond_chance(table: PrintedTable) -> str:
     """Say how many cells differ beyond chance from the row that they are compared with."""
-    signs = Counter(cell.sign for row in table.rows for cell in row.cells)
+    signs = Counter(cell.sign for cell in table.cells)
     if not signs["↑"] and not signs["↓"]:
         return ""
     row = f"the first row ({table.rows[0].label})" if table.baseline == "the first row" else table.baseline
@@ -158,13 +158,12 @@ def _beyond_chance(table: PrintedTable) -> str:
 
 def seen(table: PrintedTable) -> str:
     """Return what we see in a table."""
-    cells = [cell for row in table.rows for cell in row.cells]
-    filled = sum(cell.value.filled for cell in cells)
-    collapsed = sum(cell.value.filled and cell.value.collapsed for cell in cells)
+    filled = [cell.value for cell in table.cells if cell.value.filled]
+    collapsed = sum(value.collapsed for value in filled)
     if not filled:
-        return f"None of the {len(cells)} cells has a value of ours; the footnotes say why."
-    have = f"{filled} of {_have(len(cells))} a value of ours."
-    fallen = f"In {'all' if collapsed == filled > 1 else collapsed} of them the system has collapsed." if collapsed else ""
+        return f"None of the {len(table.cells)} cells has a value of ours; the footnotes say why."
+    have = f"{len(filled)} of {_have(len(table.cells))} a value of ours."
+    fallen = f"In {'all' if collapsed == len(filled) > 1 else collapsed} of them the system has collapsed." if collapsed else ""
     return " ".join(filter(None, [have, fallen, _leader(table), _beyond_chance(table)]))
 
 
@@ -182,11 +181,10 @@ def _have(cells: int) -> str:
 
 def from_paper(table: PrintedTable) -> str:
     """Return how far a table is from the paper; at a reduced scale, that no comparison is meant."""
-    both = sum(cell.value.filled and bool(cell.published) for row in table.rows for cell in row.cells)
+    published = [cell for cell in table.cells if cell.published]
+    both = sum(cell.value.filled for cell in published)
     if not both:
-        return (
-            "No cell has both a value of ours and a published figure." if any(c.published for row in table.rows for c in row.cells) else ""
-        )
+        return "No cell has both a value of ours and a published figure." if published else ""
     if table.reduced:
         return f"{_have(both)} a published figure beside ours; at this scale no comparison is meant."
     gaps = [(distance(table), "points"), (relative_distance(table), "% of them")]

@@ -135,7 +135,7 @@ def build_report(
             counted=number_of,
             headline=headline(tables[0]) if tables else None,
             facts=run_facts(lineages),
-            compared=any(cell.published for table in tables for row in table.rows for cell in row.cells),
+            compared=any(cell.published for table in tables for cell in table.cells),
             names=row_names(tables),
             scale=recipe["scale"],
             stand_in=recipe["stand_in"],

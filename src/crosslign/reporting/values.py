@@ -83,17 +83,17 @@ def checked_records(path: Path) -> list[dict[str, Any]]:
     """
     records = records_of(path)
     for record in records:
-        check_value(record, str(path))
-        _check_fields(record, str(path))
+        _check(record, str(path))
     return records
 
 
-def _check_fields(record: Mapping[str, Any], where: str) -> None:
-    """Refuse a record whose fields are of the wrong kind.
+def _check(record: Mapping[str, Any], where: str) -> None:
+    """Refuse a record with a value that its metric cannot have, or whose fields are of the wrong kind.
 
     Raises:
         InputError: names file, evaluation, subset and field.
     """
+    check_value(record, where)
     wrong = [(key, "a text") for key in TEXTS if not isinstance(record.get(key) or "", str)]
     wrong += [(key, "a whole number") for key in COUNTS if not isinstance(record.get(key) or 0, int)]
     if not isinstance(record.get("threshold") or 0.0, int | float):
@@ -124,8 +124,7 @@ def find_record(path: Path, select: Mapping[str, str]) -> dict[str, Any]:
         raise kind(
             f"{len(found)} records fit {asked}", where=str(path), why=why, do=f"{do}snakemake --cores all --forcerun {place} -- {place}"
         )
-    check_value(found[0], str(path))
-    _check_fields(found[0], str(path))
+    _check(found[0], str(path))
     return {**found[0], **{key: found[0].get(key) or "" for key in ("protocol", "direction")}}
 
 
