@@ -17,6 +17,7 @@ from referencing import Registry, Resource
 
 from crosslign.config.yaml_files import YamlFile, load_yaml
 from crosslign.errors import InputError
+from crosslign.files.sheets import is_number
 from crosslign.registry import nearest
 
 
@@ -145,14 +146,6 @@ def _written(value: Any) -> str:
     return repr(value)
 
 
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
-
-
 def _advice(wanted: Sequence[str], found: Any) -> str:
     """Return how a value of another type is written as one that is wanted."""
     forms = (
@@ -161,8 +154,8 @@ def _advice(wanted: Sequence[str], found: Any) -> str:
         ("string", isinstance(found, bool | int | float | date), "Put it in quotes"),
         ("object", isinstance(found, str), "Write keys with their values: {key: value}"),
         ("boolean", isinstance(found, str), "Write true or false"),
-        ("number", isinstance(found, str) and _is_number(found), "Take it out of its quotes"),
-        ("integer", isinstance(found, str) and _is_number(found), "Take it out of its quotes"),
+        ("number", isinstance(found, str) and is_number(found), "Take it out of its quotes"),
+        ("integer", isinstance(found, str) and is_number(found), "Take it out of its quotes"),
         ("integer", isinstance(found, float) and found.is_integer(), f"Write {found:.0f}" if isinstance(found, float) else ""),
     )
     return next((form for kind, fits, form in forms if kind in wanted and fits), "")

@@ -34,19 +34,15 @@ def read_modules(folder: Path) -> dict[str, Any]:
     pooled = named_pooling(folder / poolings[0] / "config.json")
     found: dict[str, Any] = {"pooling": "pooler" if any(kind == "Dense" for kind, _ in kinds) else pooled}
     found["normalise"] = any(kind == "Normalize" for kind, _ in kinds)
-    reads = _content(folder / "sentence_bert_config.json")
-    prompts = _content(folder / "config_sentence_transformers.json")
-    if length := reads.get("max_seq_length") or _content(folder / "tokenizer_config.json").get("model_max_length"):  # newer versions' place
+    names = ("sentence_bert_config", "config_sentence_transformers", "tokenizer_config")
+    reads, prompts, tokenizer = (read_mapping(folder / f"{name}.json", or_empty=True) for name in names)
+    if length := reads.get("max_seq_length") or tokenizer.get("model_max_length"):  # newer versions' place
         found["max_length"] = length
     if blocks := reads.get("config_args", {}).get("num_hidden_layers"):
         found["layer"] = blocks
     if prefix := prompts.get("prompts", {}).get(prompts.get("default_prompt_name"), ""):
         found["prefix"] = prefix
     return found
-
-
-def _content(path: Path) -> dict[str, Any]:
-    return read_mapping(path) if path.is_file() else {}
 
 
 def write_modules(

@@ -219,16 +219,12 @@ def _module_doubts(folder: Path) -> Iterator[str]:
         kind = str(module.get("type", "")).rpartition(".")[2]
         if kind == "Pooling" and not _config_of(folder, module).is_file():
             yield f"modules.json names {module.get('path')!r}, which is missing: SentenceTransformer cannot load the folder"
-    own, named = (_settings(folder / f"{name}.json") for name in ("sentence_bert_config", "config_sentence_transformers"))
+    own, named = (read_mapping(folder / f"{name}.json", or_empty=True) for name in ("sentence_bert_config", "config_sentence_transformers"))
     if own.get("do_lower_case"):
         yield "sentence_bert_config.json wants texts lower case first, which no readout does"
     prompts = named.get("prompts")
     if isinstance(prompts, dict) and (prompt := prompts.get(str(named.get("default_prompt_name")))):
         yield f"config_sentence_transformers.json puts {prompt!r} before each text: a readout does so where its prefix says it"
-
-
-def _settings(path: Path) -> dict[str, Any]:
-    return read_mapping(path) if path.is_file() else {}
 
 
 def require_modules(folder: Path) -> None:

@@ -40,9 +40,9 @@ def read_json(path: Path) -> Any:
         raise InputError("not valid JSON", where=str(path), why=str(error)[:120]) from error
 
 
-def read_mapping(path: Path) -> dict[str, Any]:
-    """Read one JSON document that is a mapping; errors as those of `read_json`, and where it is none."""
-    content = read_json(path)
+def read_mapping(path: Path, or_empty: bool = False) -> dict[str, Any]:
+    """Read one JSON document that is a mapping, or with `or_empty` return an empty one where no file is; errors of `read_json` besides."""
+    content = {} if or_empty and not path.is_file() else read_json(path)
     if not isinstance(content, dict):
         raise InputError("not a mapping of keys", where=str(path), why=f"it holds {str(content)[:40]!r}")
     return content

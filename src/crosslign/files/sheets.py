@@ -21,7 +21,8 @@ _FORMULA = re.compile(r"'*[=+\-@\t\r]")
 _QUOTED = re.compile(r"'+[=+\-@\t\r]")
 
 
-def _is_number(text: str) -> bool:
+def is_number(text: str) -> bool:
+    """Tell whether a text is one that `float` reads."""
     try:
         float(text)
     except ValueError:
@@ -30,7 +31,7 @@ def _is_number(text: str) -> bool:
 
 
 def _field(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) and not _is_number(value) else value
+    return f"'{value}" if isinstance(value, str) and _FORMULA.match(value) and not is_number(value) else value
 
 
 def as_csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:

@@ -18,19 +18,18 @@ STEPS, BEST, SHOWN = 7, 3, 60
 """Scores that are listed, about; pairs that are shown; characters of a sentence that are."""
 
 
-def round_scores(scores: np.ndarray, steps: int = STEPS) -> list[float]:
-    """Return round numbers between the best and the worst scores, highest first, each with a pair at or above it.
+def round_scores(scores: np.ndarray) -> list[float]:
+    """Return some `STEPS` round numbers between the best and the worst scores, highest first, each with a pair at or above it.
 
     Args:
         scores: [n], best first; of the first and the last twentieth, which may be far away, nothing is asked.
-        steps: about how many.
     """
     if not len(scores):
         return []
     high, low = float(scores[len(scores) // 20]), float(scores[len(scores) - 1 - len(scores) // 20])
     if high <= low:
         return [low]
-    rough = (high - low) / steps
+    rough = (high - low) / STEPS
     unit = 10.0 ** math.floor(math.log10(rough))
     step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
     found = [round(number * step, 10) for number in range(math.floor(high / step), math.floor(low / step) - 1, -1)]

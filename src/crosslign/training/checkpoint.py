@@ -102,9 +102,9 @@ def _same_recipe(found: Any, wanted: Mapping[str, Any]) -> bool:
     return {**found, "train": completed(found["train"], wanted["train"], TRAIN_DEFAULTS)} == wanted
 
 
-def remove_leftovers(folder: Path, name: str = "") -> None:
-    """Remove what a killed process was still writing below a folder: all, or what was to have one name."""
-    for path in sorted(Path(folder).rglob(f".{name}*.part")):
+def remove_leftovers(folder: Path) -> None:
+    """Remove what a killed process was still writing below a folder."""
+    for path in sorted(Path(folder).rglob(".*.part")):
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:
