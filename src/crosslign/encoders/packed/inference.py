@@ -18,7 +18,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from crosslign.devices import computed_in
-from crosslign.encoders.packed.packing import TYPES, Packed, is_plain
+from crosslign.encoders.packed.packing import TYPES, Packed, is_plain, products
 
 WRITTEN_OUT = 96
 """Up to this length attention is two batched products around a softmax; the fused kernel wins on longer sentences only."""
@@ -86,13 +86,13 @@ class _Layer:
     """One block, its weights laid out for oneDNN; `states` are float32 [tokens, d] in and out."""
 
     def __init__(self, layer: Any, dtype: torch.dtype, tokens: int) -> None:
-        own = layer.attention.self
+        qkv, attended, widened, narrowed = products(layer)
         self.dtype = dtype
-        self.heads = int(own.num_attention_heads)
-        self.qkv = _linear(dtype, tokens, (own.query, own.key, own.value))
-        self.attended = _linear(dtype, tokens, (layer.attention.output.dense,))
-        self.widened = _linear(dtype, tokens, (layer.intermediate.dense,), gelu=True)
-        self.narrowed = _linear(dtype, tokens, (layer.output.dense,))
+        self.heads = int(layer.attention.self.num_attention_heads)
+        self.qkv = _linear(dtype, tokens, qkv)
+        self.attended = _linear(dtype, tokens, attended)
+        self.widened = _linear(dtype, tokens, widened, gelu=True)
+        self.narrowed = _linear(dtype, tokens, narrowed)
         self.norms = layer.attention.output.LayerNorm, layer.output.LayerNorm
 
     def __call__(self, states: Tensor, groups: Sequence[Group]) -> Tensor:

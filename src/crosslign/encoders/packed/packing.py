@@ -14,11 +14,10 @@ from torch.nn import functional
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from crosslign.encoders.dropout import dropped
+from crosslign.encoders.packed.layout import BLOCKS
 from crosslign.encoders.tokens import sent
 
 CLASSES = frozenset({"BertModel", "RobertaModel", "XLMRobertaModel", "CamembertModel"})
-FILLING = 32
-"""Tokens of a sentence that fills a batch up: as many as the smallest tile of the attention kernels has."""
 TYPES = {"fp32": torch.float32, "bf16": torch.bfloat16}
 """Types of the products on a CPU, by precision."""
 
@@ -67,7 +66,7 @@ class Packing:
         rows, width = input_ids.shape
         if lengths is None:
             lengths = np.full(rows, width) if attention_mask is None else attention_mask.sum(1).cpu().numpy()
-        more, size = filled(tokens := int(lengths.sum())) - tokens, min(width, FILLING)
+        more, size = filled(tokens := int(lengths.sum())) - tokens, min(width, BLOCKS[0])
         lengths = np.concatenate([lengths, np.full(more // size, size), [more % size] if more % size else []]).astype(np.int64)
         self._rows, self._shape = rows, (len(lengths), width)
         order = np.argsort(-lengths, kind="stable")

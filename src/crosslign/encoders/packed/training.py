@@ -200,11 +200,11 @@ class PackedTraining(Packed):
         if not self.computed or (self._cast and not torch.is_grad_enabled()):
             return
         groups = [(group, name) for layer in self.computed for group in products(layer) for name in ("weight", "bias")]
-        asis = {(group[0], name): getattr(group[0], name) for group, name in groups if len(group) == 1 and self.dtype == torch.float32}
-        rest = [(group, name) for group, name in groups if (group[0], name) not in asis]
-        tensors = [getattr(linear, name) for group, name in rest for linear in group]
-        joint = _Cast.apply(self.dtype, tuple(len(group) for group, _ in rest), *tensors)  # type: ignore[no-untyped-call]
-        self._cast = asis | {(group[0], name): one for (group, name), one in zip(rest, joint, strict=True)}
+        copied = [(group, name) for group, name in groups if len(group) > 1 or self.dtype != torch.float32]
+        tensors = [getattr(linear, name) for group, name in copied for linear in group]
+        joint = _Cast.apply(self.dtype, tuple(len(group) for group, _ in copied), *tensors)  # type: ignore[no-untyped-call]
+        self._cast = {(group[0], name): getattr(group[0], name) for group, name in groups}
+        self._cast |= {(group[0], name): one for (group, name), one in zip(copied, joint, strict=True)}
 
     def _linear(self, values: Tensor, layer: nn.Linear) -> Tensor:
         """Return the outputs of layers with one input, side by side; the first names them."""
