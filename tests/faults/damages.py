@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import random
+import re
 import shutil
 import stat
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 ODD = (
     None, True, 7, -1, 0.5, 10**400, 1e308, "", "x" * 5000, "é\u202e\x1b[2J", "a\0b", "/dev/zero", "../../../../etc/passwd", "nan",
-    [], {}, [[]], [7], {"": {}}, "2026-13-45T99:99:99",
+    [], {}, [[]], [7], {"": {}}, "2026-13-45T99:99:99", math.nan, -math.inf, "7", 2**63, "\ud800", "a\nb", "2999-01-01T00:00:00+00:00",
 )  # fmt: skip
 """Values of all types, in the place of one that a document holds."""
 WORDS = ("NA", "-", "nan", "inf", "-1", "", "1e999", "\t", "é", '"', "\0")
 LINES = (
     "nonsense: 1", "\tx: 1", "a: !!python/object/apply:os.system ['true']", "&a [*a]", "- x", "? {", "key: [1, 2", "<<: 7",
-    "%YAML 9", "---", "x: &y {z: *y}", '"', "null: null", "2026-11-24: 1", "true: 1",
+    "%YAML 9", "---", "x: &y {z: *y}", '"', "null: null", "2026-11-24: 1", "true: 1", "[a, b]: 1", "x: 2026-11-24", "scale: no",
+    "12:30:45: 0x7", "1e400: .nan",
 )  # fmt: skip
+LAUGHS = "a0: &a0 [x, x]\n" + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 30))
+"""YAML of a kilobyte that stands for more than there is room for."""
+NAMES = ("a\nb", "x.lineage.json", os.fsdecode(b"\xff.json"), "-rf", "$(touch x)", ".nfs0001", "x" * 250)
 
 Damage = Callable[[random.Random, Path], None]
 
@@ -99,6 +106,52 @@ def value(rng: random.Random, path: Path) -> None:
     return None
 
 
+def marked(rng: random.Random, path: Path) -> None:
+    """Write it as editors of other systems do: with a mark of byte order, in UTF-16, or with other ends of lines."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    path.write_bytes(
+        rng.choice(
+            (b"\xef\xbb\xbf" + text.encode(), text.encode("utf-16"), text.replace("\n", "\r\n").encode(), text.replace("\n", "\r").encode())
+        )
+    )
+
+
+def laughs(rng: random.Random, path: Path) -> None:
+    path.write_text(rng.choice((LAUGHS, path.read_text(encoding="utf-8", errors="replace") + "\n" + LAUGHS)), encoding="utf-8")
+
+
+def doubled(rng: random.Random, path: Path) -> None:
+    """Write one of a document's keys twice, with another value."""
+    text = path.read_text(encoding="utf-8", errors="replace")
+    if keys := list(re.finditer(r'(?m)^(\s*)("[^"]*"|\w+):', text)):
+        key = rng.choice(keys)
+        text = (
+            text[: key.start()]
+            + f"{key[1]}{key[2]}: {rng.choice(WORDS[:6]) or 7}{',' * key[2].startswith(chr(34))}\n"
+            + text[key.start() :].lstrip("\n")
+        )
+    path.write_text(text, encoding="utf-8")
+
+
+def moved(rng: random.Random, path: Path) -> None:
+    """Set its time to one that cannot be."""
+    os.utime(path, (rng.choice((-1, 0, 4e9, 2**33)),) * 2)
+
+
+def beside(rng: random.Random, path: Path) -> None:
+    """Put beside it what no job wrote: a copy with an odd name, a folder, or a way in a circle."""
+    there = path.parent / rng.choice(NAMES)
+    kind = rng.randrange(4)
+    if os.path.lexists(there):
+        return
+    if kind == 0:
+        shutil.copy(path, there)
+    elif kind == 1:
+        there.mkdir()
+    else:
+        there.symlink_to(rng.choice((".", "..", there.name)))
+
+
 def gone(rng: random.Random, path: Path) -> None:
     path.unlink()
 
@@ -122,8 +175,13 @@ def locked(rng: random.Random, path: Path) -> None:
     path.chmod(0)
 
 
-TEXT: tuple[Damage, ...] = (bit, cut, noise, twice, empty, deep, words, lines)
-PLACES: tuple[Damage, ...] = (gone, folder, pipe, link, locked)
+def closed(rng: random.Random, path: Path) -> None:
+    """Close its folder to all but root."""
+    path.parent.chmod(rng.choice((0, 0o400, 0o100, 0o500)))
+
+
+TEXT: tuple[Damage, ...] = (bit, cut, noise, twice, empty, deep, words, lines, marked, laughs, doubled)
+PLACES: tuple[Damage, ...] = (gone, folder, pipe, link, locked, closed, moved, beside)
 Stamp = tuple[int, int, int]
 
 
@@ -139,7 +197,8 @@ def below(place: Path) -> dict[Path, Stamp]:
         folders[:] = [name for name in folders if name not in (".snakemake", "__pycache__")]
         for name in (*folders, *files):
             path = Path(top, name)
-            found[path.relative_to(place)] = _stamp(path)
+            with suppress(PermissionError):  # in a folder that is closed
+                found[path.relative_to(place)] = _stamp(path)
     return found
 
 
@@ -171,16 +230,23 @@ class Finished:
         for _ in range(rng.choice((1, 1, 2, 3))):
             kind = rng.choice([name for name, files in self.kinds.items() if files])
             path = rng.choice(self.kinds[kind])
-            if not (self.place / path).is_file() or not os.access(self.place / path, os.R_OK):
+            there = self.place / path
+            if not all(os.access(one, os.R_OK | os.W_OK) for one in (there.parent, there)) or not there.is_file():
                 continue
             more = (value,) * 6 if path.suffix == ".json" else ()
             done = rng.choice((*TEXT, *more, *PLACES[: len(PLACES) if rng.random() < 0.5 else 1]))
-            done(rng, self.place / path)
+            done(rng, there)
             said.append(f"{done.__name__} {path}")
         return said
 
     def mend(self) -> None:
         """Put everything back."""
+        for top, folders, _ in os.walk(self.place):
+            for name in folders:
+                path = Path(top, name)
+                mode, *_ = self._before.get(path.relative_to(self.place), (0o755,))
+                if not path.is_symlink():
+                    path.chmod(stat.S_IMODE(mode))
         now = below(self.place)
         for path in sorted(now.keys() | self._before.keys(), key=lambda path: len(path.parts)):
             before, there = self._before.get(path), self.place / path
