@@ -144,6 +144,30 @@ def test_f11_a_file_that_may_not_be_read_is_named_by_its_job(nobody, tmp_path):
     assert not (tmp_path / "results" / "rows.parquet").exists()
 
 
+CLOSED = {
+    "config/papers": ["-m", "snakemake", "-n", "--cores", "1"],
+    "config": ["-c", "from crosslign.cli.main import main; import sys; sys.exit(main(['plan', '--files']))"],
+    "results/mini/scores": [
+        "-c",
+        "from crosslign.cli.main import main; import sys; sys.exit(main(['verify', '--discard', 'results/mini']))",
+    ],
+}
+
+
+@pytest.mark.parametrize("folder", CLOSED)
+def test_f11_a_folder_of_another_user_is_named_in_one_line(copy, nobody, folder):
+    before = set(copy.folder.rglob("*"))
+    (copy.folder / folder).chmod(0o400)
+    command = [*nobody, sys.executable, *CLOSED[folder]]
+    done = subprocess.run(command, cwd=copy.folder, env=copy.environment(), capture_output=True, text=True, check=False)
+    (copy.folder / folder).chmod(0o755)
+    (said,) = [line for line in done.stderr.splitlines() if "rror" in line]
+    assert (done.returncode, "Traceback" in done.stderr) == (4, False)
+    assert said.startswith("error: ")
+    assert f"{folder}: cannot be read; Permission denied. Get the right to read it" in said
+    assert before <= set(copy.folder.rglob("*"))
+
+
 def test_f11_results_where_no_folder_can_be_are_an_error_for_people(tmp_path):
     (tmp_path / "file").write_text("x")
     for place in ("file", "file/deeper", "x" * 300):

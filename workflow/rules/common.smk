@@ -49,7 +49,7 @@ from crosslign.config.targets import covered, target_files, target_names
 from crosslign.config.tokenised import copies, copy_of, key_of
 from crosslign.config.trials import choice_recipe, trials_of
 from crosslign.config.versions import job_versions
-from crosslign.errors import CrosslignError
+from crosslign.files.atomic import in_words
 from crosslign.files.home import require_plain_path
 from crosslign.files.lineage import is_sidecar, sidecar_of
 from crosslign.paths import EVALUATION_FILES
@@ -97,9 +97,11 @@ def ends_in_words():
     """Print an error that is meant for the user, and end with its exit code."""
     try:
         yield
-    except CrosslignError as error:
-        print(f"error: {error}", file=sys.stderr)
-        sys.exit(error.exit_code)
+    except Exception as error:
+        if (told := in_words(error)) is None:
+            raise
+        print(f"error: {told}", file=sys.stderr)
+        sys.exit(told.exit_code)
 
 
 with ends_in_words():

@@ -14,7 +14,7 @@ from typing import TextIO, cast
 from crosslign.cli import COMMANDS
 from crosslign.cli.streams import PrintableStream
 from crosslign.collector import collect_rarely
-from crosslign.errors import CrosslignError
+from crosslign.files.atomic import in_words
 from crosslign.version import __version__
 
 EXIT_CODES = (
@@ -47,15 +47,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with redirect_stdout(cast(TextIO, out)), redirect_stderr(cast(TextIO, err)):
             try:
                 return _run(arguments)
-            except CrosslignError as error:
-                print(f"error: {error}", file=sys.stderr)
-                return error.exit_code
             except BrokenPipeError:  # of `| head -1`
                 return 0
             except KeyboardInterrupt:
                 return 128 + signal.SIGINT
-            except Exception:  # the interpreter would print its text as it stands
-                traceback.print_exc()
+            except Exception as error:
+                if told := in_words(error):
+                    print(f"error: {told}", file=sys.stderr)
+                    return told.exit_code
+                traceback.print_exc()  # the interpreter would print its text as it stands
                 return 1
 
 

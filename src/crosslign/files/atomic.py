@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from crosslign.errors import ResourceError
+from crosslign.errors import CrosslignError, ResourceError
 
 log = logging.getLogger(__name__)
 
@@ -80,10 +80,28 @@ def disk_problem(error: BaseException, path: Path, written: int = 0) -> Resource
             do="Free space (crosslign plan says what a run needs), then run the same command again",
         )
     if isinstance(error, OSError) and error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
-        if isinstance(error.filename, str) and Path(error.filename).exists() and not os.access(error.filename, os.R_OK):
-            return ResourceError("cannot be read", where=error.filename, why=str(error.strerror), do="Get the right to read it")
+        if closed := _closed(error.filename):
+            return ResourceError("cannot be read", where=closed, why=str(error.strerror), do="Get the right to read it")
         return _unwritable(error, path)
     return None
+
+
+def _closed(name: object) -> str:
+    """Return the file that may not be read, or the first folder above it that may not be entered; empty where there is neither."""
+    if not isinstance(name, str):
+        return ""
+    above = (folder for folder in reversed(Path(name).parents) if folder.is_dir() and not os.access(folder, os.X_OK))
+    if closed := next(above, None):  # one asks for nothing below it: that would be the same error
+        return str(closed)
+    return name if Path(name).exists() and not os.access(name, os.R_OK) else ""
+
+
+def in_words(error: BaseException) -> CrosslignError | None:
+    """Return what people are told of an error: itself where it is meant for them, else of a disk or a right; None for every other."""
+    if isinstance(error, CrosslignError):
+        return error
+    name = getattr(error, "filename", None)
+    return disk_problem(error, Path(name)) if isinstance(name, str) else None
 
 
 def _unwritable(error: OSError, path: Path) -> ResourceError:

@@ -1,4 +1,5 @@
 import errno
+import os
 import signal
 import subprocess
 import sys
@@ -80,6 +81,6 @@ def test_a_full_disk_is_named_however_it_was_reported(tmp_path, report):
 
 def test_a_source_without_the_right_to_read_it_is_not_taken_for_the_target(tmp_path, monkeypatch):
     (tmp_path / "mine.de").write_text("x")
-    monkeypatch.setattr("crosslign.files.atomic.os.access", lambda path, mode: False)
+    monkeypatch.setattr("crosslign.files.atomic.os.access", lambda path, mode: mode != os.R_OK)
     with pytest.raises(ResourceError, match=r"mine\.de: cannot be read; Permission denied"), atomic_path(tmp_path / "copy"):
         raise PermissionError(errno.EACCES, "Permission denied", str(tmp_path / "mine.de"))
