@@ -23,6 +23,7 @@ from crosslign.encoders.encode import encode_counted, text_columns
 from crosslign.encoders.model import Model
 from crosslign.encoders.sentence_transformers_folder import read_modules
 from crosslign.errors import InputError
+from crosslign.files.walk import folders_in
 from crosslign.mining.knn import neighbours
 from crosslign.mining.margin import Margin, Retrieval
 from crosslign.mining.margin import margin_scores as scored
@@ -94,7 +95,7 @@ def encoder(
     own: Mapping[str, Any]
     if Path(name).is_dir():
         folder = Path(name)
-        inner = {path.name: path for path in sorted(folder.iterdir()) if (path / "config.json").is_file()}
+        inner = {path.name: path for path in folders_in(folder) if (path / "config.json").is_file()}
         members = {"main": folder} if (folder / "config.json").is_file() else inner
         if not members:
             raise InputError("no encoder in this folder", where=str(folder), why="config.json is missing")

@@ -10,6 +10,7 @@ from crosslign.corpora.fetch import Patience
 from crosslign.corpora.sources._network import TransientError, require_network
 from crosslign.corpora.sources._snapshot import hub_error
 from crosslign.errors import InputError
+from crosslign.files.walk import files_below
 
 T = TypeVar("T")
 CARD = "README.md"
@@ -46,7 +47,7 @@ def publish(folder: Path, card: str, name: str, *, public: bool, patience: Patie
     if not public and not _again(api.repo_info, name, tries)(name).private:
         raise InputError("the repository is public", where=name, do="Say --public where everybody may read the model, or name another one")
     contents: Mapping[str, str | Path | bytes] = {
-        **{path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()},
+        **{path.relative_to(folder).as_posix(): path for path in files_below(folder)},
         CARD: card.encode(),
     }
     additions = [CommitOperationAdd(place, content) for place, content in contents.items()]

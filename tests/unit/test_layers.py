@@ -58,3 +58,34 @@ def test_a_stage_that_runs_no_encoder_loads_no_torch(stage):
     """Loading it takes most of such a job's time, and there are hundreds of them."""
     program = f"import sys, crosslign.stages.{stage}; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+WALKS = {"rglob", "iterdir", "walk", "scandir", "listdir"}
+BESIDE_OTHERS = ("cli", "planning", "provenance", "reporting")
+"""Packages that read folders in which others work; `glob` is a walk there, too."""
+WALKERS = {
+    "files/walk.py": 2,  # the one for such folders
+    "files/atomic.py": 2,  # the temporary folder that it has made
+    "training/checkpoint.py": 1,  # the folder of its job alone
+    "training/tokenised.py": 1,  # the same
+    "views/hub_models.py": 2,  # a snapshot of the hub's cache, and its own temporary folder
+    "encoders/formats/laser.py": 1,  # a folder of models that was fetched
+    "encoders/formats/torch_weights.py": 1,  # the same
+    "paths.py": 1,  # os.walk, which passes over what goes away
+    "provenance/crate.py": 5,  # the project's own files, its own temporary folder, a person's folder that is only refused
+    "provenance/artefact_states.py": 1,  # names of the pages, which are not opened
+    "reporting/card.py": 1,  # the folder of its job alone
+}
+"""Walks that are not `files_below` or `folders_in`, with why nothing goes away beneath them."""
+
+
+def walks_in(path):
+    names = WALKS | ({"glob"} if path.relative_to(SOURCE).parts[0] in BESIDE_OTHERS else set())
+    calls = [node.func for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+    return sum(isinstance(call, ast.Attribute) and call.attr in names and ast.unparse(call.value) != "ast" for call in calls)
+
+
+def test_folders_in_which_others_work_are_walked_by_the_one_walker():
+    """What goes away, or is half there, ends any other walk: it was a traceback in one of a thousand commands beside a run."""
+    found = {path.relative_to(SOURCE).as_posix(): walks_in(path) for path in SOURCE.rglob("*.py")}
+    assert {path: count for path, count in found.items() if count} == WALKERS

@@ -175,6 +175,14 @@ def test_the_folder_that_sentence_transformers_loads_goes_to_a_private_repositor
     )
 
 
+def test_what_is_half_written_or_hidden_beside_the_encoder_stays_here(hub, results):
+    folder = results / "systems" / "QS-P-s42" / "last" / "main"
+    for name in (".model.safetensors.0a1b2c3d.part", ".nfs0001", "notes.part"):
+        (folder / name).write_text("x")
+    assert push(results) == 0
+    assert not [place for place in hub.repos["lab/verses"]["files"] if place.startswith(".nfs") or place.endswith(".part")]
+
+
 def test_everybody_reads_it_only_where_that_was_said(hub, results, capsys):
     assert push(results, "--public") == 0
     assert hub.repos["lab/verses"]["private"] is False

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -19,16 +20,18 @@ from crosslign.corpora.soundness import unsound
 from crosslign.corpora.sources._hosts import connection
 from crosslign.corpora.sources._network import BusyError, SlowError, TransientError, WrongError, require_space
 from crosslign.corpora.sources.url import said_size
-from crosslign.errors import NetworkError
+from crosslign.errors import InputError, NetworkError
 from crosslign.files import atomic_path, sha256_file, write_text
 from crosslign.files.checksums import copy_summed
 from crosslign.files.locks import locked
 from crosslign.files.mirrors import mirrored
+from crosslign.files.text import read_text
 
 logger = logging.getLogger(__name__)
 
 GRACE_S = 6 * 3600.0
 """A server that asks for a longer wait is not waited for."""
+RECORDED = re.compile(r"[0-9a-f]{64}(\s+[0-9]{1,18})?")
 
 
 @dataclass(frozen=True)
@@ -95,7 +98,14 @@ class _Wanted:
         return int([*self._recorded(), "", ""][1] or self.file.get("about_bytes", self.file["head"]))
 
     def _recorded(self) -> list[str]:
-        return self.record.read_text(encoding="utf-8").split() if self.record and self.record.is_file() else []
+        if not self.record or not self.record.is_file():
+            return []
+        text = read_text(self.record).strip()
+        if not RECORDED.fullmatch(text):
+            why = "it holds the sha256 of the first download, and of a beginning the bytes of the whole"
+            do = "Delete it: the file is then taken as it comes"
+            raise InputError("not a record of a download", where=str(self.record), why=why, do=do)
+        return text.split()
 
     def note(self, found: str, whole: int) -> None:
         """Record the sum of a file without one in the catalog, and of a beginning the size of the whole."""

@@ -17,7 +17,8 @@ from typing import Any
 import pyarrow as pa
 
 from crosslign.corpora.staged import Staged
-from crosslign.files import sha256_file, write_json
+from crosslign.errors import InputError
+from crosslign.files import read_json, read_mapping, sha256_file, write_json
 
 SHARD = 128
 """Tables of a reader in a shard: a million rows, a minute or two of filters."""
@@ -39,8 +40,8 @@ class Shards:
         self._folder, self._identity = folder, json.dumps(identity, sort_keys=True)
         self._tables = 0  # of the shard that was written last
         try:
-            same = json.loads((folder / IDENTITY).read_text(encoding="utf-8")) == self._identity
-        except (OSError, ValueError):
+            same = read_json(folder / IDENTITY) == self._identity
+        except InputError:
             same = False
         if not same:
             self.remove()
@@ -58,11 +59,11 @@ class Shards:
         """Return the rows of a shard that is done, and the counts of its filters; None where it is not, or what was kept is damaged."""
         rows = self._file(number)
         try:
-            said = json.loads(rows.with_suffix(".json").read_text(encoding="utf-8"))
+            said = read_mapping(rows.with_suffix(".json"))
             if said["sha256"] == (sha256_file(rows) if said["tables"] else ""):
                 return Staged(rows, said["tables"]), said["counts"]
             log.warning("%s is damaged: that part of the source is filtered again", rows)
-        except (OSError, ValueError, KeyError):
+        except (OSError, InputError, KeyError):
             pass
         return None
 

@@ -17,7 +17,7 @@ from crosslign.devices import encoding_devices
 from crosslign.encoders.shards import SHARD, Counts, Facts, Head, ParquetRows, ShardEncoder, Task, side_by_side, sum_of_rows
 from crosslign.encoders.unknown import in_words, joined, shares
 from crosslign.errors import InputError
-from crosslign.files import atomic_path, iter_rows, write_json
+from crosslign.files import atomic_path, iter_rows, read_mapping, write_json
 from crosslign.files.atomic import reserve
 from crosslign.progress import Progress
 from crosslign.threads import limit_threads
@@ -51,10 +51,10 @@ class _Shards:
         self._identity = dict(identity)
         self.done: dict[int, Counts] = {}
         try:
-            saved = json.loads(self._state.read_text(encoding="utf-8"))
+            saved = read_mapping(self._state)
             if _is_whole(self.matrix) and saved["identity"] == json.loads(json.dumps(self._identity)):
                 self.done = self._undamaged({int(start): dict(counts) for start, counts in saved["done"].items()})
-        except (OSError, ValueError, KeyError, TypeError):
+        except (InputError, OSError, ValueError, KeyError, TypeError, AttributeError):
             pass
 
     def _undamaged(self, done: Mapping[int, Counts]) -> dict[int, Counts]:

@@ -54,6 +54,6 @@ def read_json_lines(path: Path) -> list[dict[str, Any]]:
     for number, line in enumerate(io.StringIO(read_text(Path(path))), start=1):
         try:
             rows.append(json.loads(line))
-        except json.JSONDecodeError as error:
-            raise InputError("not valid JSON", where=f"{path}:{number}", why=error.msg) from error
+        except (ValueError, RecursionError) as error:
+            raise InputError("not valid JSON", where=f"{path}:{number}", why=str(error)[:120]) from error
     return rows

@@ -13,6 +13,7 @@ from crosslign.config.cells import layout_of, table_files
 from crosslign.console import as_columns, number_of
 from crosslign.errors import InputError, printable
 from crosslign.files.lineage import FOLDERS, as_written, lineage_path, sidecar_if_there
+from crosslign.files.text import read_text
 from crosslign.files.walk import files_below
 from crosslign.provenance.causes import OTHER_CODE, Causes, changed_keys, other_code
 from crosslign.reporting.cell import Cell
@@ -247,7 +248,7 @@ class _Reasons:
 
     def _touched(self, file: str) -> tuple[str, ...]:
         """Return the cause of scores that differ while their lineage does not."""
-        before, after = ((folder / file).read_bytes() for folder in self.causes.folders)
+        before, after = (read_text(folder / file) for folder in self.causes.folders)
         return () if before == after else (f"{file}: its bytes differ, its lineage does not: one of them was changed by hand",)
 
 

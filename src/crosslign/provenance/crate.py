@@ -336,8 +336,8 @@ def write_crate(project: Project, table: str, out: Path, options: Sequence[str] 
         command = " ".join(["snakemake --cores all", *options, "--", table])
         do = f"Run {command}; scores of another group need the lineage files that lie beside theirs"
         raise InputError("this table is not built, or its scores have no lineage", where=str(absent[0]), do=do)
-    _require_place(out)
     try:
+        _require_place(out)
         return _write(project, table, files, out, options)
     except FileNotFoundError as error:
         raise InputError("a file went away while it was packed", where=str(error.filename), do=AGAIN) from error

@@ -41,9 +41,8 @@ def discard(results: Path, project: Path = Path()) -> list[str]:
         target = place / str(_kept_at(results, path))
         target.parent.mkdir(parents=True, exist_ok=True)
         for end in ENDS:
-            file = Path(f"{results / path}{end}")
-            if file.exists():
-                shutil.move(file, f"{target}{end}")  # downloads may lie on another disk
+            with suppress(FileNotFoundError):  # there is none, or a job or a person takes it this moment
+                shutil.move(f"{results / path}{end}", f"{target}{end}")  # downloads may lie on another disk
     return gone
 
 

@@ -14,6 +14,7 @@ from crosslign.files.atomic import write_text
 from crosslign.slurm.commands import QUEUE_FULL, accounting_complaint, ask, ending, numbers_of
 from crosslign.slurm.limits import Limits
 from crosslign.slurm.profile import PER_CPU
+from crosslign.slurm.queue import recorded
 
 CLUSTER = ("cluster", "clusters", "slurm_cluster")
 """Resources that name another cluster than the one here, as the executor reads them."""
@@ -111,7 +112,7 @@ def require_alone(run: str, record: Path) -> None:
     Raises:
         ResourceError: there are such jobs; with the command that ends them.
     """
-    earlier = record.read_text(encoding="utf-8").split() if record.exists() else []
+    earlier = recorded(record)
     asked = [numbers_of(name, "--states=PENDING,CONFIGURING,RUNNING,SUSPENDED") for name in earlier]
     if left := {name: len(jobs) for name, (jobs, _) in zip(earlier, asked, strict=True) if jobs}:
         what = f"{number_of(sum(left.values()), 'job')} of a run that was killed {'is' if sum(left.values()) == 1 else 'are'} still there"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from datetime import datetime
@@ -9,15 +10,31 @@ from pathlib import Path
 
 from crosslign.console import number_of
 from crosslign.durations import duration
+from crosslign.errors import InputError
+from crosslign.files.text import read_text
 from crosslign.slurm.commands import ask, queued
 
 RECORD = Path(".snakemake", "slurm_run")
 """Keeps the names of the last runs on Slurm, below the folder that they were started in."""
+RUNS = re.compile(r"[\w-]+(\s+[\w-]+)*|")
 WRONG = ("BOOT_FAIL", "DEADLINE", "FAILED", "NODE_FAIL", "OUT_OF_MEMORY", "TIMEOUT")
 """States of jobs that have ended wrongly; Snakemake tries most of them again."""
 SINCE = "now-7days"
 SHOWN = 20
 """Jobs on nodes that are listed one by one."""
+
+
+def recorded(record: Path) -> list[str]:
+    """Return the names of the last runs on Slurm that a record keeps; none where there is no record.
+
+    Raises:
+        InputError: it is damaged, or cannot be read.
+    """
+    text = read_text(record).strip() if record.exists() else ""
+    if not RUNS.fullmatch(text):
+        what, why = "not a record of runs", "it holds names of runs on Slurm"
+        raise InputError(what, where=str(record), why=why, do="Look with squeue that none of your jobs is left, then delete it")
+    return text.split()
 
 
 def _seconds(since: str, now: datetime) -> float:

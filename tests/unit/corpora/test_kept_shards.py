@@ -82,7 +82,7 @@ def test_the_number_of_shards_changes_no_byte(build, size, monkeypatch, tmp_path
     assert build(Shards(tmp_path / "shards", "one")) == whole
 
 
-@pytest.mark.parametrize("spoil", ["identity", "rows", "counts", "gone"])
+@pytest.mark.parametrize("spoil", ["identity", "rows", "counts", "gone", "[]", "null", "[" * 20_000])
 def test_shards_of_another_corpus_and_damaged_ones_are_not_believed(build, spoil, tmp_path):
     whole, folder = build(), tmp_path / "shards"
     with pytest.raises(RuntimeError):
@@ -95,6 +95,8 @@ def test_shards_of_another_corpus_and_damaged_ones_are_not_believed(build, spoil
         (folder / "1.json").write_text('{"tables": ')
     elif spoil == "gone":
         (folder / "0.arrow").unlink()
+    elif spoil != "identity":
+        (folder / "1.json").write_text(spoil)
     assert build(Shards(folder, "other" if spoil == "identity" else "one")) == whole
 
 

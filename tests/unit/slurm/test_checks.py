@@ -102,6 +102,14 @@ def test_jobs_that_a_killed_run_left_behind_are_named_with_what_ends_them(slurm,
         require_alone("d-4", record)
 
 
+@pytest.mark.parametrize("content", [b"\xff", b"{}", b"a-1\0", b"a-1;rm -rf ."])
+def test_a_damaged_record_of_runs_is_not_taken_for_none(slurm, tmp_path, content):
+    (tmp_path / "slurm_run").write_bytes(content)
+    with pytest.raises(InputError, match=r"slurm_run: not (UTF-8|a record of runs)"):
+        require_alone("a-1", tmp_path / "slurm_run")
+    assert (tmp_path / "slurm_run").read_bytes() == content
+
+
 def test_a_queue_that_does_not_answer_holds_up_no_run_and_nothing_is_forgotten(slurm, tmp_path):
     record = tmp_path / "slurm_run"
     require_alone("a-1", record)

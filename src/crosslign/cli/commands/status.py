@@ -38,7 +38,7 @@ class Status:
         from crosslign.planning.plan import status_text
         from crosslign.planning.used import used_lines, uses
         from crosslign.provenance.artefact_states import NOT_BUILT
-        from crosslign.slurm.queue import RECORD, queue_lines
+        from crosslign.slurm.queue import RECORD, queue_lines, recorded
 
         results = results_folder(args)
         if not (results / "benchmarks").is_dir():
@@ -46,8 +46,7 @@ class Status:
         project = self._project(args)
         print(status_text(results, project))
         print("\n".join(used_lines(uses(results))))
-        record = args.directory / RECORD
-        if record.is_file() and (runs := record.read_text(encoding="utf-8").split()):
+        if runs := recorded(args.directory / RECORD):
             print("\n".join(queue_lines(runs, datetime.now())))
         if args.left:
             print("\n".join(self._left(project or read_project(args), args)))

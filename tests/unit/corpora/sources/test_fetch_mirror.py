@@ -41,6 +41,20 @@ def test_by_name_without_a_hash(mirror, tmp_path):
     assert facts["recorded"]
 
 
+@pytest.mark.parametrize("content", [b"", b"\xff", b"abc", SHA.encode() + b" many", SHA.encode() + b" -1"])
+def test_a_damaged_record_of_a_first_download_is_named_and_no_other_file_is_taken(mirror, tmp_path, content):
+    (mirror / "demo").mkdir()
+    (mirror / "demo" / "a.txt").write_bytes(b"x")
+    dest = tmp_path / "out" / "a.txt"
+    fetch_file("demo", DEAD, {"name": "a.txt"}, dest, [mirror])
+    record = dest.with_name("a.txt.sha256")
+    record.write_bytes(content)
+    with pytest.raises(InputError, match=r"a\.txt\.sha256: not (UTF-8|a record of a download)"):
+        fetch_file("demo", DEAD, {"name": "a.txt"}, dest, [mirror])
+    record.unlink()
+    assert fetch_file("demo", DEAD, {"name": "a.txt"}, dest, [mirror])["sha256"] == hashlib.sha256(b"x").hexdigest()
+
+
 def test_a_damaged_mirror_is_not_believed(mirror, tmp_path, waits):
     (mirror / "elsewhere" / "other name.txt").write_bytes(b"damaged")
     dest = tmp_path / "out" / "a.txt"
