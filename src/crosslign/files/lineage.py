@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import math
 import os
 import platform
 import resource
@@ -77,6 +76,8 @@ def sidecars_of(folder: Path) -> Iterator[Path]:
 MISREAD = (KeyError, IndexError, TypeError, ValueError, AttributeError, ArithmeticError, RecursionError)
 """What comes of settings that have another form than they were written in."""
 NUMBER = (int, float)
+MOST = 1e18
+"""Of seconds, megabytes, bytes and devices: what no job has, and what can still be added, multiplied and rounded."""
 FORMS: Mapping[str, Mapping[str, Any]] = {
     "": {"rule": str, "stand_in": bool, "threads": int, "seed": (int, type(None)), "artefact": dict, "inputs": list, "licences": list,
          "versions": dict, "counts": dict, "run": dict, "recipe": object},
@@ -108,7 +109,7 @@ def _problem(content: Mapping[str, Any]) -> str:
             name = f"{part}.{key}".lstrip(".")
             if key not in values:
                 return f"it has no {name}"
-            if not isinstance(values[key], form) or (form is NUMBER and not 0 <= values[key] < math.inf):
+            if not isinstance(values[key], form) or (form in (NUMBER, int) and not 0 <= values[key] < MOST):
                 return f"{name} has another form"
     texts = [*content["licences"], *content.get("heads", []), *content["versions"].values()]
     notes = [one.get(key) if isinstance(one, dict) else None for one in content["run"].get("accepted", []) for key in ("at", "version")]

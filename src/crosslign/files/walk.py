@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Iterator
@@ -29,6 +30,16 @@ def folders_in(folder: Path) -> list[Path]:
             return sorted(Path(entry.path) for entry in entries if not is_unfinished(entry.name) and entry.is_dir())
     except OSError:
         return []
+
+
+def is_there(path: Path) -> bool:
+    """Tell whether something lies at a path; not where its name is longer than any, as one made of a person's can be."""
+    try:
+        return path.exists()
+    except OSError as error:
+        if error.errno == errno.ENAMETOOLONG:
+            return False
+        raise
 
 
 def size_of(path: Path) -> int:

@@ -21,7 +21,7 @@ from crosslign.files.lineage import (
     sidecar_if_there,
     sidecars_of,
 )
-from crosslign.files.walk import files_below, folders_in, is_plain, is_unfinished
+from crosslign.files.walk import files_below, folders_in, is_plain, is_there, is_unfinished
 from crosslign.paths import CATALOG, ORIGIN, PUBLISHED, origin_files, own_or_catalog
 
 WHOLE, REMOVED, STALE, MISSING, TOUCHED = "whole", "removed", "stale", "missing", "touched by hand"
@@ -165,7 +165,7 @@ def _undescribed(results: Path) -> Iterator[Finding]:
         name = path.relative_to(results)
         if path.name == ORIGIN or path.name.endswith(FOLDERS) or not path.exists():
             continue
-        if not lineage_path(path).exists() and not (name.parts[0] == "scores" and origin_files(results, name.as_posix())):
+        if not is_there(lineage_path(path)) and not (name.parts[0] == "scores" and origin_files(results, name.as_posix())):
             yield Finding(name.as_posix(), TOUCHED, "no lineage describes it")
 
 

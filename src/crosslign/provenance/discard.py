@@ -10,6 +10,7 @@ from pathlib import Path
 
 from crosslign.errors import InputError
 from crosslign.files.lineage import sidecars_of
+from crosslign.files.walk import is_there
 from crosslign.paths import SHARED
 from crosslign.provenance.artefact_states import STALE, STRAY, TOUCHED, artefacts, is_stray, read_described
 from crosslign.provenance.cell_states import cells
@@ -35,14 +36,16 @@ def discard(results: Path, project: Path = Path()) -> list[str]:
     stray = {finding.path for finding in wrong if finding.why == STRAY}
     names = {finding.path if finding.path in stray else re.sub(r"(\.|/)lineage\.json$", "", finding.path) for finding in wrong}
     bad = _with_all_made_of(results, project, names)
-    gone = [path for path in sorted(bad) if _kept_at(results, path) and any(Path(f"{results / path}{end}").exists() for end in ENDS)]
+    gone = [path for path in sorted(bad) if _kept_at(results, path) and any(is_there(Path(f"{results / path}{end}")) for end in ENDS)]
     place = _new_place(results) if gone else results
     for path in gone:
         target = place / str(_kept_at(results, path))
         target.parent.mkdir(parents=True, exist_ok=True)
         for end in ENDS:
-            with suppress(FileNotFoundError):  # there is none, or a job or a person takes it this moment
-                shutil.move(f"{results / path}{end}", f"{target}{end}")  # downloads may lie on another disk
+            file = Path(f"{results / path}{end}")
+            with suppress(FileNotFoundError):  # a job or a person takes it this moment
+                if is_there(file):
+                    shutil.move(file, f"{target}{end}")  # downloads may lie on another disk
     return gone
 
 

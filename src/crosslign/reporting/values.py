@@ -56,6 +56,8 @@ def records_of(path: Path) -> list[dict[str, Any]]:
         stat = path.stat()
     except (FileNotFoundError, NotADirectoryError) as error:
         raise InputError("file is missing", where=str(path), do=f"Run snakemake --cores all -- {shlex.quote(str(path))}") from error
+    except OSError as error:
+        raise InputError("cannot be read", where=str(path), why=str(error.strerror)) from error
     return _read_records(path, (stat.st_mtime_ns, stat.st_size, stat.st_ino))
 
 
@@ -72,7 +74,7 @@ def _read_records(path: Path, version: tuple[int, ...]) -> list[dict[str, Any]]:
 
 def _is_record(record: Any) -> bool:
     """Tell whether a record can be found: it has all fields, and texts where it is found by them."""
-    return isinstance(record, dict) and record.keys() >= RECORD and all(isinstance(record.get(key) or "", str) for key in NAMES)
+    return isinstance(record, dict) and record.keys() >= RECORD and all(isinstance(record.get(key), str | None) for key in NAMES)
 
 
 def checked_records(path: Path) -> list[dict[str, Any]]:

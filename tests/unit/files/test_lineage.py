@@ -1,3 +1,4 @@
+import json
 import os
 import subprocess
 import sys
@@ -7,7 +8,7 @@ import pytest
 
 from crosslign.errors import InputError
 from crosslign.files import read_json, sha256_file, sha256_folder, write_text
-from crosslign.files.lineage import Lineage, licences_and_heads, lineage_path, sidecars_of
+from crosslign.files.lineage import Lineage, licences_and_heads, lineage_path, read_lineage, sidecars_of
 
 
 def test_lineage_names_inputs_by_hash_and_inherits_licences_and_the_stand_in_mark(tmp_path):
@@ -173,3 +174,15 @@ def test_a_new_time_stamp_alone_is_no_change(tmp_path):
     job = Lineage("embed", {}, [tmp_path / "run"], tmp_path)
     os.utime(tmp_path / "run" / "a.txt", (0, 0))
     job.write(tmp_path / "out.txt", "embeddings")
+
+
+@pytest.mark.parametrize(("name", "value"), [("wall_s", 10**400), ("earlier_s", 1e308), ("peak_mb", float("nan")), ("devices", 10**400)])
+def test_numbers_that_no_job_can_have_are_no_lineage(tmp_path, name, value):
+    """They can be compared, and neither added nor rounded."""
+    (tmp_path / "a.tsv").write_text("x")
+    Lineage("rule", None, [], tmp_path).write(tmp_path / "a.tsv", "kind")
+    content = json.loads((tmp_path / "a.tsv.lineage.json").read_text())
+    content["run"][name] = value
+    (tmp_path / "a.tsv.lineage.json").write_text(json.dumps(content))
+    with pytest.raises(InputError, match=rf"run\.{name} has another form"):
+        read_lineage(tmp_path / "a.tsv")

@@ -345,6 +345,14 @@ def test_one_unreadable_table_takes_no_other_with_it(results):
     assert (results / "tables/other.csv").exists()
 
 
+@pytest.mark.parametrize("name", ["x" * 250, "x" * 255, "a\nb", "-rf", os.fsdecode(b"\xff.md")])
+def test_a_persons_file_of_an_odd_name_is_named_and_moved_as_it_is(results, name):
+    (results / "tables").mkdir(exist_ok=True)
+    (results / "tables" / name).write_text("notes")
+    assert discard(results) == [f"tables/{name}"]
+    assert (results / ".discarded" / "1" / "tables" / name).read_text() == "notes"
+
+
 @pytest.mark.parametrize("place", ["/dev/zero", "/etc/passwd", "../../../../../../../../etc/passwd", "corpora/pipe"])
 def test_only_files_of_these_results_are_read(results, monkeypatch, place):
     """A pipe or a device has no end; what lies elsewhere on the machine is nobody's input."""

@@ -144,6 +144,21 @@ def test_what_is_no_score_file_is_named(tmp_path, content):
     assert caught.value.where == str(tmp_path / "a.json")
 
 
+@pytest.mark.parametrize("name", ["eval", "subset", "metric", "protocol", "direction"])
+@pytest.mark.parametrize("value", [{}, [], {"a": 1}, 0])
+def test_a_record_whose_names_are_no_texts_is_none(tmp_path, name, value):
+    record = {"main": True, "eval": "bucc", "subset": "avg", "metric": "f1", "value": 0.5}
+    write_json(tmp_path / "a.json", {"records": [record | {name: value}]})
+    with pytest.raises(InputError, match="not a score file"):
+        score_lines([tmp_path / "a.json"])
+
+
+def test_a_score_file_that_is_a_link_to_itself_is_named(tmp_path):
+    (tmp_path / "a.json").symlink_to("a.json")
+    with pytest.raises(InputError, match=r"a\.json: cannot be read; Too many levels"):
+        score_lines([tmp_path / "a.json"])
+
+
 def test_scores_of_another_group_need_no_more_than_their_values(tmp_path):
     record = {"main": True, "eval": "bucc", "subset": "avg", "metric": "f1", "value": 0.5}
     write_json(tmp_path / "cls_t32" / "bucc.json", {"records": [record]})
