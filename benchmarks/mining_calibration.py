@@ -17,7 +17,7 @@ import numpy as np
 from crosslign.mining import neighbours
 from crosslign.mining.calibration import choose, curve, unlike
 from crosslign.mining.pairs import chosen_pairs
-from crosslign.mining.planted import Sides, hide, typical
+from crosslign.mining.planted import Sides, hide, neighbourhoods
 
 Text = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -51,13 +51,12 @@ def draw(text: Text, other: Text | None, seed: int, plants: int, asked: float) -
     near = neighbours(x, y, 4)
     pairs = chosen_pairs(near, "ratio", "max")
     found = hide(near, Sides(x, y, of[0], of[1], (planted, planted)), "ratio", "max", seed=seed)
-    row = choose(curve(pairs, (len(x), len(y)), found, "max", seed=seed).records(), precision=asked)
+    drawn = curve(pairs, (len(x), len(y)), found, "max", seed=seed)
+    row = choose(drawn.records(), precision=asked)
     kinds = {
         "sources": (text[2][left], of[2][planted]),
         "targets": (text[3][right], of[3][planted]),
-        "near sources": (typical(near.forward_scores), found.near_source),
-        "near targets": (typical(near.backward_scores), found.near_target),
-    }
+    } | neighbourhoods(near, found, float(drawn.translations[1]))
     if row is None:
         return None
     kept = pairs.take(pairs.scores >= row["threshold"])

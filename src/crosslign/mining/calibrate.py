@@ -15,7 +15,7 @@ from crosslign.mining.calibration import curve, unlike
 from crosslign.mining.knn import Neighbours
 from crosslign.mining.margin import Margin, Retrieval
 from crosslign.mining.pairs import chosen_pairs
-from crosslign.mining.planted import Sides, hide, typical
+from crosslign.mining.planted import Sides, hide, neighbourhoods
 from crosslign.paths import MINED_SIDES
 
 MOST = 10_000
@@ -91,15 +91,12 @@ def calibrate(
     rows, counts = usable((tables["plant_source"], tables["plant_target"]), (own[0], own[1]))
     sides = Sides(vectors["source"], vectors["target"], vectors["plant_source"], vectors["plant_target"], rows)
     found = hide(near, sides, margin, retrieval, device=device)
-    lengths = [_lengths(tables[f"plant_{side}"]["text"])[rows[number]] for number, side in enumerate(MINED_SIDES)]
-    kinds = {
-        "length of the sources": (_lengths(own[0]), lengths[0]),
-        "length of the targets": (_lengths(own[1]), lengths[1]),
-        "neighbourhood of the sources": (typical(near.forward_scores), found.near_source),
-        "neighbourhood of the targets": (typical(near.backward_scores), found.near_target),
-    }
     sizes = len(own[0]), len(own[1])
     drawn = curve(chosen_pairs(near, margin, retrieval), sizes, found, retrieval)
+    kinds = {
+        f"length of the {side}s": (_lengths(own[number]), _lengths(tables[f"plant_{side}"]["text"])[rows[number]])
+        for number, side in enumerate(MINED_SIDES)
+    } | neighbourhoods(near, found, float(drawn.translations[1]))
     return {
         "plants": counts,
         "sides": list(sizes),

@@ -20,9 +20,9 @@ from crosslign.mining.knn import Neighbours, neighbours
 from crosslign.mining.lists import entered, merged
 from crosslign.mining.margin import Margin, Retrieval, mine
 
-SHARE = 0.05
-"""Share of the smaller side that is hidden at a time, at most."""
-FEWEST = 8
+SHARE = 0.01
+"""Share of the smaller side that is hidden at a time, at most: more make the sides denser with translations than they are."""
+FEWEST = 2
 """Plants of one kind that are hidden at a time, at least."""
 LEAST = 50
 """Plants without which nothing is estimated."""
@@ -37,6 +37,7 @@ class Found:
         source_wrong, target_wrong: planted pair, its source (its target) in a pair with something else.
         lone_source, lone_target: source or target whose translation was not hidden, in any pair.
         near_source, near_target: mean cosine of the lone sentence to its neighbours but the nearest.
+        paired_near_source, paired_near_target: the same of the sentence whose translation was hidden.
     """
 
     right: np.ndarray
@@ -46,9 +47,24 @@ class Found:
     lone_target: np.ndarray
     near_source: np.ndarray
     near_target: np.ndarray
+    paired_near_source: np.ndarray
+    paired_near_target: np.ndarray
 
     def __len__(self) -> int:
         return len(self.right)
+
+    def neighbourhood(self, side: str, share: float, *, seed: int = 42) -> np.ndarray:
+        """Return what `typical` is of plants of which as many have a translation as of a side's sentences: float64 [p].
+
+        A sentence with a translation has one neighbour more that is near, so lone plants alone would seem to be another kind of text.
+
+        Args:
+            side: source or target.
+            share: sentences of the side that have a translation, 0 to 1.
+            seed: of the plants that are taken with theirs.
+        """
+        paired = np.random.default_rng(seed).permutation(len(self)) < share * len(self)
+        return np.where(paired, getattr(self, f"paired_near_{side}"), getattr(self, f"near_{side}"))
 
 
 @dataclass(frozen=True)
@@ -140,6 +156,23 @@ def hide(
             wrong = _highest(own[planted & ~right], pairs.scores[planted & ~right], len(rows))
             found[f"{side}_wrong"][paired], found[f"lone_{side}"][lone] = np.split(wrong, [len(paired)])
         found["right"][paired] = _highest(pairs.sources[right] - n, pairs.scores[right], len(paired))
-        found["near_source"][lone_sources] = typical(joined.forward_scores[n + len(paired) :])
-        found["near_target"][lone_targets] = typical(joined.backward_scores[m + len(paired) :])
+        for side, near_plants, lone in (
+            ("source", joined.forward_scores[n:], lone_sources),
+            ("target", joined.backward_scores[m:], lone_targets),
+        ):
+            found[f"paired_near_{side}"][paired], found[f"near_{side}"][lone] = np.split(typical(near_plants), [len(paired)])
     return Found(**found)
+
+
+def neighbourhoods(near: Neighbours, found: Found, translations: float) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Return what `typical` is of the sides' sentences and of plants in the same state, by name, as `unlike` takes it.
+
+    Args:
+        near: nearest neighbours of the user's two sides.
+        found: what became of the plants.
+        translations: sentences of a side that have a translation in the other, as estimated.
+    """
+    scores = {"source": near.forward_scores, "target": near.backward_scores}
+    return {
+        f"neighbourhood of the {side}s": (typical(own), found.neighbourhood(side, translations / len(own))) for side, own in scores.items()
+    }

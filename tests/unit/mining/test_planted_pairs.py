@@ -151,6 +151,19 @@ def test_pairs_that_would_tell_nothing_are_left_out():
     assert counts == {"given": 4, "repeated": 1, "in_the_sides": 1, "used": 2}
 
 
+def test_plants_are_compared_in_the_state_of_the_sides_sentences():
+    x, y, _, _, given = sides(3, plants=100)
+    found = hide(neighbours(x, y, 4), given, "ratio", "max")
+    for side in ("source", "target"):
+        lone, paired = getattr(found, f"near_{side}"), getattr(found, f"paired_near_{side}")
+        assert paired.mean() > lone.mean()  # the translation took the place of the nearest of the others
+        assert np.array_equal(found.neighbourhood(side, 0.0), lone)
+        assert np.array_equal(found.neighbourhood(side, 1.0), paired)
+        mixed, other = found.neighbourhood(side, 0.3), lone != paired
+        assert (mixed == paired)[other].sum() <= 30 <= (mixed == paired).sum()
+        assert (mixed == lone)[other].sum() <= 70 <= (mixed == lone).sum()
+
+
 def test_too_few_plants_are_refused():
     x, y, _, _, given = sides(2, plants=49)
     with pytest.raises(InputError, match="49 planted pairs; at least 50 are needed"):
