@@ -64,7 +64,7 @@ class Found:
             seed: of the plants that are taken with theirs.
         """
         paired = np.random.default_rng(seed).permutation(len(self)) < share * len(self)
-        return np.where(paired, getattr(self, f"paired_near_{side}"), getattr(self, f"near_{side}"))
+        return np.asarray(np.where(paired, getattr(self, f"paired_near_{side}"), getattr(self, f"near_{side}")))
 
 
 @dataclass(frozen=True)
