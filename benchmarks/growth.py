@@ -109,7 +109,7 @@ def search(sentences: int) -> None:
     """Find neighbours of so many random vectors among as many, in one thread."""
     from _mining import centres, vectors
 
-    from crosslign.mining import neighbours
+    from crosslign.mining.knn import neighbours
     from crosslign.threads import limit_threads
 
     limit_threads(1)

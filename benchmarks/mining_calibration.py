@@ -14,8 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from crosslign.mining import neighbours
 from crosslign.mining.calibration import choose, curve, unlike
+from crosslign.mining.knn import neighbours
 from crosslign.mining.pairs import chosen_pairs
 from crosslign.mining.planted import Sides, hide, neighbourhoods
 

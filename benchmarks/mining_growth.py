@@ -13,7 +13,7 @@ from pathlib import Path
 from _common import machine, parser, versions
 from _mining import Run, centres, run, vectors
 
-from crosslign.mining import neighbours
+from crosslign.mining.knn import neighbours
 from crosslign.threads import limit_threads
 
 KEEP = 64 << 20

@@ -19,7 +19,7 @@ from crosslign.files import iter_rows, read_json, write_json, write_rows
 from crosslign.files.lineage import Lineage, lineage_path
 from crosslign.files.rows import SCHEMAS
 from crosslign.jobs.job import Job, all_paths
-from crosslign.mining import neighbours
+from crosslign.mining.knn import neighbours
 from crosslign.mining.neighbour_files import write_neighbours
 from crosslign.paths import CATALOG
 from crosslign.stages import STAGES

@@ -89,3 +89,9 @@ def test_folders_in_which_others_work_are_walked_by_the_one_walker():
     """What goes away, or is half there, ends any other walk: it was a traceback in one of a thousand commands beside a run."""
     found = {path.relative_to(SOURCE).as_posix(): walks_in(path) for path in SOURCE.rglob("*.py")}
     assert {path: count for path, count in found.items() if count} == WALKERS
+
+
+def test_the_help_of_the_command_line_loads_no_torch():
+    """Every command is loaded for it: torch would take ten times as long as the rest."""
+    program = "import sys; from crosslign.cli.main import parser; parser().format_help(); sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from crosslign.errors import InputError
-from crosslign.mining import Neighbours, Pairs, margin, mine, neighbours, unify
-from crosslign.mining.margin import _means, _scored
+from crosslign.mining import margin
+from crosslign.mining.dedup import unify
+from crosslign.mining.knn import Neighbours, neighbours
+from crosslign.mining.margin import Pairs, _means, _scored, mine
 
 Found = Callable[[int], Neighbours]
 X = np.array([(1, 0), (3, 4), (0, 1), (4, 3)], dtype=np.float64)

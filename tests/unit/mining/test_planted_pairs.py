@@ -8,10 +8,12 @@ import pytest
 from test_own_files import write_texts
 
 from crosslign.errors import InputError
-from crosslign.mining import mine, neighbours, planted
+from crosslign.mining import planted
 from crosslign.mining.calibrate import calibrate, usable
 from crosslign.mining.calibration import asked_threshold, choose, curve, distance, unlike
 from crosslign.mining.expected import calibration_lines
+from crosslign.mining.knn import neighbours
+from crosslign.mining.margin import mine
 from crosslign.mining.pairs import chosen_pairs
 from crosslign.mining.planted import Sides, hide
 

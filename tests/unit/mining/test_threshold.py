@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from crosslign.mining import best_threshold, extract
-from crosslign.mining.threshold import Extraction
+from crosslign.mining.threshold import Extraction, best_threshold, extract
 
 A = ([0.9, 0.8, 0.8, 0.7, 0.6], [1, 1, 0, 1, 0], 4)
 B1 = ([0.9, 0.8, 0.8, 0.6], [1, 1, 0, 0], 2)

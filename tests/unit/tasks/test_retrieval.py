@@ -9,7 +9,7 @@ from resampled import draws_of
 from scipy.stats import binomtest
 
 from crosslign.errors import InputError
-from crosslign.mining import neighbours
+from crosslign.mining.knn import neighbours
 from crosslign.tasks.measures import Bootstrap, Measure
 from crosslign.tasks.score import averages_of, score, score_with_resamples
 

@@ -6,10 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from crosslign.mining import Neighbours, Unified, mine, neighbours, unify
-from crosslign.mining.dedup import Dedup
-from crosslign.mining.knn import State
-from crosslign.mining.margin import Margin, Retrieval
+from crosslign.mining.dedup import Dedup, Unified, unify
+from crosslign.mining.knn import Neighbours, State, neighbours
+from crosslign.mining.margin import Margin, Retrieval, mine
 from crosslign.tasks.data import Machine, TextSet
 from crosslign.tasks.measures import Bootstrap, summed
 from crosslign.threads import torch_threads

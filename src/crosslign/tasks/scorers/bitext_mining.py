@@ -7,10 +7,10 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from crosslign.mining import Neighbours, best_threshold, extract
 from crosslign.mining.dedup import Dedup
+from crosslign.mining.knn import Neighbours
 from crosslign.mining.margin import Margin, Retrieval
-from crosslign.mining.threshold import Ties
+from crosslign.mining.threshold import Ties, best_threshold, extract
 from crosslign.options import MinLen, Natural, Positive, Schema
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Machine, TaskData, TextSet

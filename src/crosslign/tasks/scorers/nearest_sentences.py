@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from crosslign.errors import InputError
-from crosslign.mining import neighbours
+from crosslign.mining.knn import neighbours
 from crosslign.options import Positive
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from crosslign.mining import Neighbours, neighbours
+from crosslign.mining.knn import Neighbours, neighbours
 from crosslign.options import Natural
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import Items, TaskData

@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from crosslign.mining import mine, neighbours
-from crosslign.mining.margin import Margin
+from crosslign.mining.knn import neighbours
+from crosslign.mining.margin import Margin, mine
 from crosslign.options import Natural, Positive
 from crosslign.tasks import SCORERS
 from crosslign.tasks.data import TaskData
