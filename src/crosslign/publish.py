@@ -18,7 +18,7 @@ REFUSED = (401, 403)
 SIGN_IN = "Sign in (`hf auth login`), or set HF_TOKEN to a token that may write there"
 
 
-def publish(folder: Path, card: str, name: str, *, public: bool, patience: Patience | None = None) -> str:
+def publish(folder: Path, card: str, name: str, *, public: bool) -> str:
     """Upload the files of an encoder's folder with another card, in one commit; return the address of the repository.
 
     What lies there of an earlier upload is replaced file by file. The hub's client takes address and token from HF_ENDPOINT and HF_TOKEN,
@@ -29,7 +29,6 @@ def publish(folder: Path, card: str, name: str, *, public: bool, patience: Patie
         card: content of README.md.
         name: `organisation/name` of the repository; it is made where it is not there.
         public: whether everybody may read it.
-        patience: how long it is tried.
 
     Raises:
         InputError: the name is none, the token is refused, or a public repository is there and `public` was not asked for.
@@ -39,7 +38,7 @@ def publish(folder: Path, card: str, name: str, *, public: bool, patience: Patie
     from huggingface_hub.errors import HFValidationError
 
     require_network("the hub", f"crosslign push {name}")
-    api, tries = HfApi(library_name="crosslign"), patience or Patience()
+    api, tries = HfApi(library_name="crosslign"), Patience()
     try:
         address = _again(api.create_repo, name, tries)(name, private=not public, exist_ok=True)
     except HFValidationError as error:

@@ -47,10 +47,9 @@ def _reason(panel: Mapping[str, Any]) -> str:
 
 
 def _draw_nothing(title: str, absent: Mapping[str, list[str]], out: Mapping[str, Path]) -> None:
-    from crosslign.reporting.figures._style import save, subplots, write_numbers
+    from crosslign.reporting.figures._style import save, subplots
 
     figure, axis = subplots(figsize=(9.0, 0.6 + 0.2 * (title.count("\n") + 1)))
     axis.set_axis_off()
     figure.suptitle(title, fontsize=9)
-    save(figure, out)
-    write_numbers(out["csv"], ("system", "reason"), [(label, reason) for reason, labels in absent.items() for label in labels])
+    save(figure, out, ("system", "reason"), [(label, reason) for reason, labels in absent.items() for label in labels])

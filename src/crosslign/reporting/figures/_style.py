@@ -51,15 +51,11 @@ def subplots(rows: int = 1, columns: int = 1, **options: Any) -> tuple[Figure, A
     return figure, axes
 
 
-def save(figure: Figure, out: Mapping[str, Path]) -> None:
-    """Write a figure as PNG (160 dpi) and SVG, without dates, and close it."""
+def save(figure: Figure, out: Mapping[str, Path], columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Write a figure as PNG (160 dpi) and SVG, without dates, the numbers behind it as CSV, and close it."""
     with atomic_path(out["png"]) as path:
         figure.savefig(path, format="png", dpi=160, metadata={"Software": None})
     with atomic_path(out["svg"]) as path:
         figure.savefig(path, format="svg", metadata={"Date": None, "Creator": None})
+    write_text(out["csv"], as_csv(columns, rows))
     plt.close(figure)
-
-
-def write_numbers(path: Path, columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Write the numbers behind a figure as CSV."""
-    write_text(path, as_csv(columns, rows))

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.figures import FIGURES
-from crosslign.reporting.figures._style import PALETTE, save, subplots, write_numbers
+from crosslign.reporting.figures._style import PALETTE, save, subplots
 from crosslign.reporting.values import fill_cell
 
 ORANGE = "#D55E00"
@@ -140,9 +140,8 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     if len(labels) == 1:  # one for all axes, where it covers no bar
         figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=min(4, widest), fontsize=7)
     figure.suptitle(entry["title"], fontsize=10)
-    save(figure, out)
     columns = ("system", "evaluation", "value", "std", "ci_low", "ci_high", "reason")
-    write_numbers(out["csv"], (*columns, *(BASE_COLUMNS if "against" in inputs["panels"][0] else ())), rows)
+    save(figure, out, (*columns, *(BASE_COLUMNS if "against" in inputs["panels"][0] else ())), rows)
 
 
 def _draw_bars(axis: Axes, cells: Sequence[Cell], shift: float, width: float, colour: str, label: str) -> None:

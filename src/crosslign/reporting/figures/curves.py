@@ -10,7 +10,7 @@ import numpy as np
 
 from crosslign.files import read_json_lines
 from crosslign.reporting.figures import FIGURES
-from crosslign.reporting.figures._style import PALETTE, save, subplots, write_numbers
+from crosslign.reporting.figures._style import PALETTE, save, subplots
 
 ZERO = 0.005
 """Below it a loss is printed as 0.00."""
@@ -84,5 +84,4 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
             axis.set_visible(True)
             axis.set_xlim(0, max(int(steps.max()), 1))
     figure.suptitle(entry["title"], fontsize=11)
-    save(figure, out)
-    write_numbers(out["csv"], ("system", "step", "loss", "learning_rate", "at_zero"), rows)
+    save(figure, out, ("system", "step", "loss", "learning_rate", "at_zero"), rows)

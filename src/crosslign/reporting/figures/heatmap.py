@@ -10,7 +10,7 @@ import numpy as np
 
 from crosslign.reporting.figures import FIGURES
 from crosslign.reporting.figures._companions import companion_of
-from crosslign.reporting.figures._style import save, subplots, write_numbers
+from crosslign.reporting.figures._style import save, subplots
 from crosslign.reporting.figures.tsne import parallel_rows
 
 
@@ -61,5 +61,4 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
             numbers += [(panel["label"], group, names[i], names[j], f"{cosines[i, j]:.6f}", *beside) for i, j in pairs]
     figure.colorbar(image, ax=axes[0].tolist(), shrink=0.8)
     figure.suptitle(entry["title"], fontsize=11)
-    save(figure, out)
-    write_numbers(out["csv"], ("panel", "group", "first", "second", "cosine", *companion), numbers)
+    save(figure, out, ("panel", "group", "first", "second", "cosine", *companion), numbers)

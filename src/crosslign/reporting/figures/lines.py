@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from crosslign.reporting.figures import FIGURES
-from crosslign.reporting.figures._style import PALETTE, save, subplots, write_numbers
+from crosslign.reporting.figures._style import PALETTE, save, subplots
 from crosslign.reporting.values import fill_cell, mean_cell
 
 
@@ -29,6 +29,5 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     if min(entry["x"]) > 0 and max(entry["x"]) / min(entry["x"]) > 50:
         axis.set_xscale("log")
     axis.set(title=entry["title"], xlabel=entry.get("x_label", ""), ylabel="score × 100")
-    save(figure, out)
     rows = [(p["label"], x, v.ours, v.std, v.reason) for p, x, v in zip(inputs["panels"], entry["x"], values, strict=True)]
-    write_numbers(out["csv"], ("system", "x", "value", "std", "reason"), rows)
+    save(figure, out, ("system", "x", "value", "std", "reason"), rows)

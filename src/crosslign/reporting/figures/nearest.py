@@ -12,7 +12,7 @@ import numpy as np
 from crosslign.errors import InputError
 from crosslign.files import read_rows
 from crosslign.reporting.figures import FIGURES
-from crosslign.reporting.figures._style import save, subplots, write_numbers
+from crosslign.reporting.figures._style import save, subplots
 from crosslign.tasks.scorers.nearest_sentences import nearest_of
 
 TOP = 3
@@ -52,5 +52,4 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
         axis.set(title=panel["label"])
         axis.set_axis_off()
     figure.suptitle(entry["title"], fontsize=11)
-    save(figure, out)
-    write_numbers(out["csv"], ("panel", "query", "rank", "cosine", "sentence"), numbers)
+    save(figure, out, ("panel", "query", "rank", "cosine", "sentence"), numbers)

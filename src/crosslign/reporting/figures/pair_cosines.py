@@ -11,7 +11,7 @@ import numpy as np
 
 from crosslign.files import read_rows
 from crosslign.reporting.figures import FIGURES
-from crosslign.reporting.figures._style import PALETTE, save, subplots, write_numbers
+from crosslign.reporting.figures._style import PALETTE, save, subplots
 from crosslign.reporting.figures.heatmap import cosine_table, stacked
 from crosslign.reporting.figures.tsne import parallel_rows
 
@@ -60,5 +60,4 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
     low = min(float(table.min()) for table in tables)
     axes[0][0].set(ylabel="cosine", ylim=(min(low, 1 - LEAST) - 0.1 * max(1 - low, LEAST), 1 + 0.05 * max(1 - low, LEAST)))
     figure.suptitle(entry["title"], fontsize=11)
-    save(figure, out)
-    write_numbers(out["csv"], ("sentence", "first", "second", "system", "cosine"), numbers)
+    save(figure, out, ("sentence", "first", "second", "system", "cosine"), numbers)

@@ -16,7 +16,7 @@ from crosslign.errors import InputError
 from crosslign.files import read_rows
 from crosslign.reporting.figures import FIGURES
 from crosslign.reporting.figures._companions import companion_of
-from crosslign.reporting.figures._style import PALETTE, colours_of, save, subplots, write_numbers
+from crosslign.reporting.figures._style import PALETTE, colours_of, save, subplots
 
 PERPLEXITY = 30
 HIGHLIGHTED = 3
@@ -175,5 +175,4 @@ def draw(entry: Mapping[str, Any], inputs: Mapping[str, Any], out: Mapping[str, 
         axis.set_ylabel(aspect_name.replace("_", " "))
     figure.legend(*axes[0][0].get_legend_handles_labels(), loc="outside right center", markerscale=1.6)
     figure.suptitle(entry["title"], fontsize=11)
-    save(figure, out)
-    write_numbers(out["csv"], ("panel", "lang", "group", "x", "y", *companion), numbers)
+    save(figure, out, ("panel", "lang", "group", "x", "y", *companion), numbers)
