@@ -5,7 +5,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SNAKEMAKE := $(BIN)/snakemake --cores all
 
-.PHONY: apertium triton demo methods contest contest-full mirror docs test test-all test-ci test-unit test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short test-nodes test-deploy \
+.PHONY: apertium triton demo methods contest contest-full mirror docs test test-all test-ci test-unit test-unit-methods test-unit-data test-long test-gpu test-workflow test-quick test-papers test-cluster test-cluster-short test-nodes test-deploy \
 	test-faults test-faults-workflow test-repeat test-fuzz golden soak soak-short lint format bench gpu release clean help
 
 help:
@@ -70,7 +70,7 @@ docs: $(VENV)/.installed
 
 # Two at once, one process each: together they take two cores. Their output comes when each is done.
 test: $(VENV)/.installed
-	@$(MAKE) --no-print-directory -j 2 -O test-unit test-workflow test-gpu
+	@$(MAKE) --no-print-directory -j 2 -O test-workflow test-unit test-gpu
 
 # Whatever one part waits for, another computes meanwhile. The longest begin; a part that fails does not stop the others.
 # The tests of the cluster, beside others, are given more time before they call something late.
@@ -83,8 +83,15 @@ test-ci: $(VENV)/.installed
 	@CROSSLIGN_PATIENCE=3 $(MAKE) --no-print-directory -j 2 -k -O test-workflow test-unit test-papers test-cluster-short soak-short test-gpu
 
 # They hold the bytes of a CPU: a GPU is hidden from them.
-test-unit: $(VENV)/.installed
-	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/unit tests/golden -m "not long"
+test-unit: test-unit-methods test-unit-data
+
+METHODS := $(addprefix tests/unit/,encoders mining objectives tasks training)
+
+test-unit-methods: $(VENV)/.installed
+	CUDA_VISIBLE_DEVICES= $(BIN)/pytest $(METHODS) tests/golden -m "not long"
+
+test-unit-data: $(VENV)/.installed
+	CUDA_VISIBLE_DEVICES= $(BIN)/pytest tests/unit $(addprefix --ignore=,$(METHODS)) -m "not long"
 
 # What of it takes minutes: `make test` leaves it out.
 test-long: $(VENV)/.installed

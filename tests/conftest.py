@@ -33,8 +33,10 @@ limit_threads(1)
 collect_rarely()  # a tenth of what the tests cost
 
 
-def pytest_collection_finish():
-    """Leave what lives as long as the tests out of every later collection: one that a batch without memory asks for took two seconds."""
+@pytest.fixture(scope="module", autouse=True)
+def settled():
+    """Leave what is there before a file's tests out of their collections: one that a batch without memory asks for took two seconds."""
+    gc.collect()
     gc.freeze()
 
 

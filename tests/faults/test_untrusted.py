@@ -363,7 +363,11 @@ except InputError as error:
 """
 
 
-@pytest.mark.parametrize("case", GREEDY)
+ALIKE = ("one line of a dictionary", "one line of BUCC", "one line of similarity")
+"""Read as the lines of a bitext are."""
+
+
+@pytest.mark.parametrize("case", [pytest.param(case, marks=[pytest.mark.long] if case in ALIKE else []) for case in GREEDY])
 def test_f12_input_that_grows_without_end_is_refused_within_a_bound_of_memory_and_time(forks, tmp_path, case):
     name, files, said = GREEDY[case]
     paths = []

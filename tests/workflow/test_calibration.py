@@ -122,6 +122,7 @@ def _check(records, printed, subsets, metric, direction=""):
         assert abs(100 * value - figure) <= TOLERANCE.get(subset, 1.0), f"{subset}: {100 * value:.2f}, published {figure}"
 
 
+@pytest.mark.long
 def test_sts17_is_what_is_published(project, mirror, encoder, tmp_path):
     tracks = {"ar-en": "track2.ar-en", "en-en": "track5.en-en"}
     files = [f"STS.{half}.{track}.txt" for track in tracks.values() for half in ("input", "gs")]

@@ -29,6 +29,7 @@ def add(workflow, file, block):
         yaml.dump(content, out)
 
 
+@pytest.mark.long
 def test_a_model_of_ones_own_is_one_more_row_and_nothing_else_runs(changed):
     encoder, scale, row, *_ = blocks("add-a-system.md")
     model = changed.folder / "my_encoder"

@@ -61,6 +61,7 @@ def test_every_table_and_figure_of_the_five_papers_is_a_target_by_its_name(scale
             assert project.paths.results / folder / f"{name}.{form}" in target_files(project, [name]), name
 
 
+@pytest.mark.long
 def test_a_paper_a_table_and_a_figure_are_targets_by_name(pristine):
     made = [
         {name for rule, name in pristine.planned(target) if rule in ("make_table", "draw_figure")} for target in ("mpcl", "mpcl_figure4")
@@ -95,6 +96,7 @@ def test_the_demo_builds_none_of_them(pristine):
     assert not [name for _, name in pristine.planned(scale="laptop") if "QM-" in name or "qm_" in name]
 
 
+@pytest.mark.long
 def test_another_mirror_fetches_nothing_anew(untouched, tmp_path):
     mirrors = [tmp_path / "a mirror", tmp_path / "another"]
     for mirror in mirrors:

@@ -80,6 +80,7 @@ def test_such_a_view_is_made_offline_from_the_fetched_folders(untouched, tmp_pat
     assert pq.read_table(workflow.folder / VIEW).to_pylist() == rows
 
 
+@pytest.mark.long
 def test_a_model_that_cannot_be_had_is_named_before_any_view(untouched, tmp_path):
     done = with_view(untouched, "ctranslate2").run(VIEW, check=False, variables={"HF_HOME": str(tmp_path / "empty")})
     assert done.returncode != 0

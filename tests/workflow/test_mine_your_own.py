@@ -94,6 +94,7 @@ def test_two_files_of_ones_own_become_scored_pairs(mining):
     assert mining.planned() == [("mine_pairs", "mine=my_mine")]
 
 
+@pytest.mark.long
 def test_what_does_not_exist_ends_in_one_line(mining):
     assert "did you mean 'my_mine'" in command(mining, "my_mime").stderr
     mining.edit("config/config.yaml", "news.de.gz", "news.fr.gz")

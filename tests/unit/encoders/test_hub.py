@@ -101,6 +101,7 @@ def test_a_folder_with_safetensors_comes_without_anything_else(hub, tiny_encoder
     assert {name: value.tolist() for name, value in found.items()} == {name: value.tolist() for name, value in expected.items()}
 
 
+@pytest.mark.long
 def test_weights_that_torch_saved_come_where_the_format_says_so(hub, tiny_encoder, tmp_path):
     folder, asked, prepare = hub
     shutil.copytree(tiny_encoder / "main", folder, dirs_exist_ok=True)

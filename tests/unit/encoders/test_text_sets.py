@@ -84,7 +84,7 @@ def test_encoding_goes_on_behind_the_shards_that_are_done(embed, tmp_path, monke
     assert (tmp_path / "x.npy").read_bytes() == (tmp_path / "whole.npy").read_bytes()
 
 
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_the_log_tells_the_time_left_for_all_texts(embed, tmp_path, monkeypatch, small_shards, caplog, processes):
     monkeypatch.setattr("crosslign.progress.PROGRESS_SECONDS", 0)
     with caplog.at_level("INFO", "crosslign.progress"):
