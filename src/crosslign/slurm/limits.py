@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import getpass
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from crosslign.slurm.commands import ask
@@ -33,13 +33,14 @@ class Limits:
     """Longest times by partition, QOS and association, as Slurm tells them once; what it does not tell limits nothing."""
 
     def __init__(self) -> None:
-        said = ask(["scontrol", "show", "partition", "--oneliner"])[0]
-        found = (dict(re.findall(r"(\w+)=(\S*)", line)) for line in said.splitlines())
+        found = (dict(re.findall(r"(\w+)=(\S*)", line)) for line in ask(["scontrol", "show", "partition", "--oneliner"])[0].splitlines())
         self._partitions = {partition["PartitionName"]: partition for partition in found if "PartitionName" in partition}
-        said = ask([*ACCOUNTING, "qos", "format=Name,MaxWall"])[0]
-        self._qos = {name: minutes_of(wall) for name, _, wall in (line.partition("|") for line in said.splitlines())}
-        said = ask([*ACCOUNTING, "user", getpass.getuser(), "withassoc", "format=Account,DefaultAccount,DefaultQOS,MaxWall"])[0]
-        self._own = [line.split("|") for line in said.splitlines() if line.count("|") == 3]
+        # Where they are not enforced, the limits of accounting stand there, and hold nobody.
+        enforced = re.search(r"AccountingStorageEnforce\s*=.*\blimits\b", ask(["scontrol", "show", "config"])[0])
+        own = ("user", getpass.getuser(), "withassoc", "format=Account,Partition,DefaultAccount,DefaultQOS,MaxWall")
+        rows = _rows("qos", "format=Name,MaxWall,Flags") if enforced else []
+        self._qos = {name: (minutes_of(wall), flags.split(",")) for name, wall, flags in rows}
+        self._own = {(account, place): rest for account, place, *rest in _rows(*own)} if enforced else {}
 
     def longest(self, resources: Mapping[str, Any], account: str = "") -> tuple[float, str]:
         """Return the minutes that a job of these resources may ask for, and what limits it, in words; infinite where nothing does.
@@ -48,19 +49,35 @@ class Limits:
             resources: of one job, by Snakemake's names.
             account: that it is submitted for; empty for the user's default one.
         """
-        return min(self._found(resources, account), default=(NO_LIMIT, ""))
-
-    def _found(self, resources: Mapping[str, Any], account: str) -> Iterator[tuple[float, str]]:
         words = dict(WORD.findall(str(resources.get("slurm_extra") or "")))
         default = next((name for name, one in self._partitions.items() if one.get("Default") == "YES"), "")
         named = str(resources.get("slurm_partition") or words.get("partition") or default).split(",")
-        known = [self._partitions[name] for name in named if name in self._partitions]
-        if known and len(known) == len(named):  # of several, one that takes the job is enough
-            yield max((minutes_of(one.get("MaxTime", "")), f"partition {one['PartitionName']} (MaxTime)") for one in known)
         qos = str(resources.get("qos") or words.get("qos") or "")
-        for own, by_default, usual, wall in self._own:
-            if own == (account or by_default):
-                yield minutes_of(wall), f"account {own} (MaxWall)"
-                qos = qos or usual
-        for name in {qos, *(one.get("QoS", "") for one in known[:1])} & self._qos.keys():
-            yield self._qos[name], f"QOS {name} (MaxWall)"
+        return max(self._at(name, qos, account) for name in named)  # of several, one that takes the job is enough
+
+    def _at(self, partition: str, qos: str, account: str) -> tuple[float, str]:
+        """Return the least of what holds at one partition.
+
+        Slurm takes the first limit that is set of the partition's QOS, the job's and the association, but for a job's QOS with the flag
+        OverPartQOS, which comes before the partition's; the partition's own limit holds in any case, but for PartitionTimeLimit.
+        """
+        place = self._partitions.get(partition, {})
+        account = account or next((by_default for by_default, *_ in self._own.values()), "")
+        of_user = self._own.get((account, partition)) or self._own.get((account, ""))
+        _, usual, wall = of_user or ("", "", "")
+        qos = qos or usual or "normal"
+        flags = self._qos.get(qos, (NO_LIMIT, []))[1]
+        in_turn = [qos, place.get("QoS", "")] if "OverPartQOS" in flags else [place.get("QoS", ""), qos]
+        walls = [(self._qos[name][0], f"QOS {name} (MaxWall)") for name in in_turn if name in self._qos]
+        walls.append((minutes_of(wall), f"account {account} (MaxWall)"))
+        found = [next((one for one in walls if one[0] != NO_LIMIT), (NO_LIMIT, ""))]
+        if "PartitionTimeLimit" not in flags:
+            found.append((minutes_of(place.get("MaxTime", "")), f"partition {partition} (MaxTime)"))
+        return min(found)
+
+
+def _rows(*asked: str) -> list[list[str]]:
+    """Return the fields of each line that accounting answers with; none where it does not."""
+    fields = asked[-1].count(",") + 1
+    rows = (line.split("|") for line in ask([*ACCOUNTING, *asked])[0].splitlines())
+    return [row for row in rows if len(row) == fields]
