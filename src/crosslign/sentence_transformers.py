@@ -35,7 +35,7 @@ from crosslign.errors import InputError
 from crosslign.objectives.contract import Batch, Input, Part, checked_loss, plan_of
 from crosslign.objectives.saved_parts import make_part
 from crosslign.training.checkpoint import save_tensors
-from crosslign.training.draws import derive, torch_generator
+from crosslign.training.draws import derive, seed_device, torch_generator
 from crosslign.training.terms import named_terms
 
 STATE_FILE = "crosslign_loss.safetensors"
@@ -173,7 +173,7 @@ class ObjectiveLoss(nn.Module):
         batch = self._batch(names, texts, None if labels is None else _joined([labels.tolist()])[0])
         queries = _Given(texts, [_gathered(_vectors(self.model, column)) for column in features])
         keys: _Given | None = None
-        losses = []
+        losses, device = [], next(self.model.parameters()).device
         for term in self.terms:
             inputs = plan_of(term.name, term.objective, batch, torch_generator(self.seed, "draw", "train", self.step))
             vectors = {}
@@ -183,8 +183,8 @@ class ObjectiveLoss(nn.Module):
                 if item.keys and keys is None:
                     keys = self._keys(texts, features)
                 vectors[name] = (keys if item.keys and keys else queries).of(name, item)
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(derive(self.seed, "loss", term.name, self.step))
+            with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+                seed_device(device, derive(self.seed, "loss", term.name, self.step))
                 loss = checked_loss(term.name, term.objective.loss(vectors, batch, dict(self.parts.items())))  # type: ignore[arg-type]
             losses.append(term.weight * loss.total)
         return torch.stack(losses).sum()

@@ -103,7 +103,7 @@ def own_steps(tiny_encoder, tmp_path, one_thread):
         recipe = trial.recipe(
             terms=[{"weight": 1.0, **term, "examples": "train", "batch": 8} for term in terms],
             parts=parts,
-            train={"steps": 4, "dropout": 0.0, "max_length": 64},
+            train={"steps": 4, "dropout": 0.0, "max_length": 64, "learning_rate": 1e-4},  # steps of 1e-3 throw a tiny encoder far off
         )
         model = Model.load({"main": tiny_encoder / "main"})
         set_dropout(model, 0.0)
@@ -230,6 +230,18 @@ def test_infonce_is_the_loss_that_sentence_transformers_has_itself(rows, sentenc
         found.append((float(value), torch.cat([p.grad.flatten() for p in sentence_encoder.parameters() if p.grad is not None])))
     assert found[0][0] == pytest.approx(found[1][0], abs=1e-9)
     torch.testing.assert_close(found[0][1], found[1][1], rtol=0, atol=1e-9)
+
+
+def test_the_draws_of_a_term_leave_the_trainers_generators_alone(rows, sentence_encoder):
+    """The generator goes on as if no loss had drawn, and devices that are not trained on are not seeded: that takes a millisecond a step."""
+    loss = ObjectiveLoss(sentence_encoder, {"objective": "infonce", "projection": "mlp"}, {"mlp": {"kind": "mlp_train_only"}})
+    features, _ = collated(sentence_encoder, rows["pairs"], range(4))
+    before = torch.get_rng_state()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(torch, "manual_seed", None)
+        first = loss(features, None)
+    assert torch.equal(torch.get_rng_state(), before)
+    assert float(loss(features, None).detach()) == float(first.detach())
 
 
 def trained(model, rows, out, terms, parts, steps, resume=None, accumulate=1, save=2):
