@@ -73,7 +73,7 @@ def queue_lines(runs: Sequence[str], now: datetime) -> list[str]:
         f"  waits  {number_of(len(times), 'job')} ({why}), the first for {duration(max(times))}" for why, times in sorted(waiting.items())
     ]
     ended, complaint = ask(["sacct", "--allocations", "--noheader", "--parsable2", f"--starttime={SINCE}", "--format=JobID,JobName,State"])
-    if not complaint:
-        wrong = [row for row in _own(ended, runs, 3) if row[2].partition(" ")[0] in WRONG]
-        lines += [f"  ended  {name}: {state} (job {number})" for number, name, state in wrong[-SHOWN:]]
-    return lines
+    if complaint:  # no accounting: the queue itself knows those that ended within MinJobAge
+        ended = queued("%i|%j|%T", f"--states={','.join(WRONG)}")[0]
+    wrong = [row for row in _own(ended, runs, 3) if row[2].partition(" ")[0] in WRONG]
+    return [*lines, *(f"  ended  {name}: {state} (job {number})" for number, name, state in wrong[-SHOWN:])]

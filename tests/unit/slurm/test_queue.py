@@ -31,10 +31,12 @@ def test_jobs_of_the_run_are_counted_by_what_they_wait_for(slurm):
     ]
 
 
-def test_without_accounting_the_queue_alone_is_told(slurm):
-    slurm.answers("squeue", QUEUE)
-    slurm.fails("sacct", "no accounting")
-    assert len(queue_lines(["run-7"], NOW)) == 4
+def test_without_accounting_the_queue_is_asked_what_ended_wrongly(slurm):
+    slurm.answers("squeue", QUEUE, ENDED)
+    slurm.fails("sacct", "Slurm accounting storage is disabled")
+    lines = queue_lines(["run-7"], NOW)
+    assert lines[4:] == ["  ended  tokenise.nli: FAILED (job 9)", "  ended  train_system.Y: TIMEOUT (job 8)"]
+    assert "--states=BOOT_FAIL,DEADLINE,FAILED,NODE_FAIL,OUT_OF_MEMORY,TIMEOUT" in slurm.calls("squeue")[1]
 
 
 def test_a_slurm_that_does_not_answer_is_a_line(slurm):
