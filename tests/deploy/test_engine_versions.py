@@ -1,25 +1,10 @@
 """The oldest and newest Snakemake that is allowed, and one that nobody has tried: the same tables, and one warning."""
 
-import shutil
-from importlib import metadata
-from pathlib import Path
-
 import pytest
 from mini_project import Mini
 
 WARNING = "on which this workflow's changes to it were tried"
 OLDEST = "9.27.0"
-
-
-def renamed(folder, version):
-    """Lay metadata of another version before that of the installed Snakemake, whose code stays."""
-    known = Path(metadata.distribution("snakemake")._path)
-    shutil.copytree(known, folder / f"snakemake-{version}.dist-info")
-    text = (known / "METADATA").read_text(encoding="utf-8")
-    changed = text.replace(f"\nVersion: {metadata.version('snakemake')}\n", f"\nVersion: {version}\n")
-    assert changed != text
-    (folder / f"snakemake-{version}.dist-info" / "METADATA").write_text(changed, encoding="utf-8")
-    return str(folder)
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +23,10 @@ def test_the_oldest_snakemake_that_is_allowed_makes_the_same_tables(newest, inst
     assert mini.tables() == newest.tables()
 
 
-def test_a_snakemake_that_nobody_has_tried_is_left_as_it_is_and_makes_the_same_tables(newest, tmp_path):
+def test_a_snakemake_that_nobody_has_tried_is_left_as_it_is_and_makes_the_same_tables(newest, renamed, tmp_path):
     mini = Mini(tmp_path / "project")
     (tmp_path / "other").mkdir()
-    path = renamed(tmp_path / "other", "9.99.0")
+    path = renamed(tmp_path / "other", "snakemake", "9.99.0")
     said = mini.run(PYTHONPATH=path).stdout
     assert said.count(WARNING) == 1
     assert "snakemake 9.99.0 is not 9.27.x" in said

@@ -105,12 +105,30 @@ def s3(tmp_path_factory, installed):
     server.kill()
 
 
+def of_s3(address):
+    """Options and variables of a run whose results lie in this store."""
+    keys = ["--storage-s3-endpoint-url", address, "--storage-s3-access-key", "a", "--storage-s3-secret-key", "b"]
+    return ["s3", "--default-storage-prefix", "s3://bench", *keys], {"AWS_EC2_METADATA_DISABLED": "true", "NO_PROXY": "127.0.0.1"}
+
+
 @pytest.mark.long
 def test_a_store_in_s3_gets_the_same_tables(project, plugins, tables, s3):
-    keys = ["--storage-s3-endpoint-url", s3, "--storage-s3-access-key", "a", "--storage-s3-secret-key", "b"]
-    offline = {"AWS_EC2_METADATA_DISABLED": "true", "NO_PROXY": "127.0.0.1"}
-    run(project, "s3", "--default-storage-prefix", "s3://bench", *keys, PYTHONPATH=plugins, **offline)
+    options, variables = of_s3(s3)
+    run(project, *options, PYTHONPATH=plugins, **variables)
     for name, expected in tables.items():
         asked = urllib.request.Request(f"{s3}/bench/results/mini/tables/{name}", headers={"Authorization": SIGNED})
         with urllib.request.urlopen(asked) as answer:
             assert answer.read() == expected
+
+
+def test_a_storage_that_nobody_has_tried_is_left_as_it_is_with_one_warning(project, plugins, s3, renamed, tmp_path):
+    (tmp_path / "other").mkdir()
+    other = renamed(tmp_path / "other", "snakemake-storage-plugin-s3", "0.99.0", plugins)
+    mini, _, more = project
+    options, variables = of_s3(s3)
+    planned = [
+        mini.run("-n", *more, "--default-storage-provider", *options, PYTHONPATH=path, **variables).stdout
+        for path in (f"{other}:{plugins}", plugins)
+    ]
+    warning = "warning: snakemake-storage-plugin-s3 0.99.0 is not 0.3.x"
+    assert [said.count(warning) for said in planned] == [1, 0]

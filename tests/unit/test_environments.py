@@ -73,6 +73,18 @@ def test_each_package_that_the_project_is_built_on_is_imported_where_its_page_sa
         assert re.search(rf"^ *(import|from) {package}\b", path.read_text(encoding="utf-8"), flags=re.MULTILINE), (package, place)
 
 
+def test_all_that_is_replaced_inside_other_packages_stands_on_the_page():
+    tree = ast.parse((ROOT / "workflow" / "rules" / "patches.smk").read_text(encoding="utf-8"))
+    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8").split("## Inside Snakemake")[1].split("\n## ")[0]
+    changes = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    nodes = [[node for node in ast.walk(change) if isinstance(node, ast.Attribute)] for change in changes]
+    set_on = [{node.attr for node in found if isinstance(node.ctx, ast.Store)} for found in nodes]
+    named = [set(re.findall(r"`([\w.]+)`", ast.get_docstring(change).split("\n")[0])) for change in changes]
+    assert len(changes) > 8
+    assert all(ast.get_docstring(change).startswith("Replaces ") for change in changes)
+    assert [name for names in (*named, *set_on) for name in sorted(names) if name not in page] == ["_is_dir"]  # of one stored object
+
+
 def test_every_package_that_is_imported_is_declared_pinned_and_explained():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     declared = {re.match(r"[\w.-]+", line)[0] for line in project["dependencies"]}

@@ -173,6 +173,8 @@ if not UNKNOWN_ENGINE:
             submit_with_patience()
         if not UNKNOWN_STORAGE:
             ask_again_for_folders()
+        elif workflow.storage_settings.default_storage_provider == "s3":
+            print(f"warning: {UNKNOWN_STORAGE}", file=sys.stderr)
 elif workflow.is_main_process:
     print(f"warning: {UNKNOWN_ENGINE}", file=sys.stderr)
 end_on_hangup()
