@@ -233,7 +233,7 @@ def test_infonce_is_the_loss_that_sentence_transformers_has_itself(rows, sentenc
 
 
 def test_the_draws_of_a_term_leave_the_trainers_generators_alone(rows, sentence_encoder):
-    """The generator goes on as if no loss had drawn, and devices that are not trained on are not seeded: that takes a millisecond a step."""
+    """The generator goes on as if no loss had drawn; devices that are not trained on are not seeded, which takes time at each step."""
     loss = ObjectiveLoss(sentence_encoder, {"objective": "infonce", "projection": "mlp"}, {"mlp": {"kind": "mlp_train_only"}})
     features, _ = collated(sentence_encoder, rows["pairs"], range(4))
     before = torch.get_rng_state()
