@@ -53,6 +53,19 @@ def computed_in(precision: str, device: str) -> str:
 
 
 @contextmanager
+def distinct_rows() -> Iterator[None]:
+    """Let rows be written in any order while the block runs: they are distinct, and a GPU need not sort them to be deterministic."""
+    import torch
+
+    before = torch.get_deterministic_debug_mode()
+    torch.set_deterministic_debug_mode("default")
+    try:
+        yield
+    finally:
+        torch.set_deterministic_debug_mode(before)
+
+
+@contextmanager
 def float32_products(precision: str) -> Iterator[None]:
     """Have products of float32 on CUDA's devices be exact (`ieee`), or round their factors (`tf32`), and leave the process as it was."""
     import torch

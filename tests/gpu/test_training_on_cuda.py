@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 
 import methods
 import numpy as np
@@ -12,6 +13,7 @@ import torch
 from safetensors.torch import load_file
 
 from crosslign.files import write_rows
+from crosslign.training.accelerator import WORKSPACE, start_accelerator
 
 QUEUE = {"queue": methods.QUEUE | {"queue_init": "random", "store": "float16", "key_dropout": False}}
 RANKS = {"gmm": {"kind": "gaussian_mixture", "gmm_init": "random", "tempered": True, "squared_prior": True}}
@@ -45,6 +47,18 @@ TEXTS, LANGS = ["The dog sleeps.", "Es hat die ganze Nacht geregnet."], ["en", "
 
 def weights(folder):
     return load_file(folder / "last" / "main" / "model.safetensors")
+
+
+@pytest.mark.parametrize("own", [None, ":16:8"])
+def test_products_are_deterministic_without_a_variable_that_torch_parses_at_each(cuda, own, monkeypatch):
+    monkeypatch.delenv(WORKSPACE, raising=False)
+    if own:
+        monkeypatch.setenv(WORKSPACE, own)
+    start_accelerator("bf16")
+    assert os.environ.get(WORKSPACE) == own
+    assert torch.are_deterministic_algorithms_enabled()
+    a, b = torch.randn(2, 512, 512, generator=torch.Generator().manual_seed(1)).to("cuda", torch.bfloat16)
+    assert len({(a @ b.T).float().cpu().numpy().tobytes() for _ in range(3)}) == 1
 
 
 @pytest.fixture

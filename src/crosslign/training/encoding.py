@@ -13,6 +13,7 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor, nn
 
+from crosslign.devices import distinct_rows
 from crosslign.encoders.model import Model
 from crosslign.encoders.packed.training import PackedTraining, trains_packed
 from crosslign.encoders.pooling import MASKED_TOKENS
@@ -235,8 +236,9 @@ class Encoding:
         accelerator = self._settings.accelerator
         dimension = int(self._model.member(group.member).width(group.pooling))
         joint = torch.zeros(group.size, dimension, device=accelerator.device)
-        for rows, vectors in zip(chunks, encoded, strict=True):
-            joint[sent(torch.from_numpy(group.vector_rows(rows)), accelerator.device)] = vectors
+        with distinct_rows():
+            for rows, vectors in zip(chunks, encoded, strict=True):
+                joint.index_copy_(0, sent(torch.from_numpy(group.vector_rows(rows)), accelerator.device), vectors)
         return accelerator.reduce(joint, "sum") if accelerator.num_processes > 1 else joint
 
     def _by_input(self) -> dict[str, Tensor]:

@@ -10,6 +10,7 @@ from typing import Any, Final
 import torch
 from torch import Tensor, nn
 
+from crosslign.devices import distinct_rows
 from crosslign.encoders.model import Model
 from crosslign.objectives.contract import Part
 
@@ -118,7 +119,7 @@ class RowUpdates:
                     continue
                 gradient = table.grad.coalesce()
                 places, used = gradient.indices()[0], self._used_rows(table)
-                used[places] = True
+                used.index_fill_(0, places, True)
                 if group["weight_decay"] or int(used.sum()) > WORTH.get(table.device.type, WORTH["cuda"]) * len(table):
                     table.grad = gradient.to_dense()
                     continue
@@ -135,7 +136,8 @@ class RowUpdates:
             state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(table), torch.zeros_like(table)
         used = self._used_rows(table).nonzero().squeeze(1)
         gradient = table.new_zeros(len(used), table.shape[1])
-        gradient.index_copy_(0, torch.searchsorted(used, rows.places), rows.values)
+        with distinct_rows():
+            gradient.index_copy_(0, torch.searchsorted(used, rows.places), rows.values)
         whole = [table, state["exp_avg"], state["exp_avg_sq"]]
         parts = [tensor.index_select(0, used) for tensor in whole]
         state["step"] += 1
@@ -144,8 +146,9 @@ class RowUpdates:
             amsgrad=False, lr=group["lr"], beta1=group["betas"][0], beta2=group["betas"][1], weight_decay=0.0, eps=group["eps"],
             maximize=False,
         )  # fmt: skip
-        for tensor, part in zip(whole, parts, strict=True):
-            tensor.index_copy_(0, used, part)
+        with distinct_rows():
+            for tensor, part in zip(whole, parts, strict=True):
+                tensor.index_copy_(0, used, part)
 
 
 def _groups(module: nn.Module, peak: float, decay: float, decayed: str) -> list[dict[str, Any]]:

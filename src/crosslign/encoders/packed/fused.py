@@ -36,6 +36,7 @@ def new_seed() -> int:
     return int(torch.randint(1 << 30, ()))
 
 
+@cache
 def _drop(p: float) -> dict[str, Any]:
     """Return how a kernel drops with probability p: the least draw of 32 bits that is kept, and what kept elements are multiplied by."""
     return {"least": min(round(p * (1 << 32)), (1 << 32) - 1), "factor": 1.0 / (1.0 - p) if p < 1.0 else 0.0, "DROP": p > 0}
@@ -45,6 +46,7 @@ def _power_of_two(number: int) -> int:
     return 1 << (number - 1).bit_length()
 
 
+@cache
 def _launch(number: int) -> dict[str, int]:
     """Return how many warps hold a row of so many elements, eight to a thread."""
     return {"num_warps": min(16, max(1, number // 256))}
@@ -85,7 +87,7 @@ class _AddNorm(Function):
             slope, slope if half is None else half, branch, bias, states, gain, means, scales, of_branch, of_states, sums,
             tokens, width, ctx.seed, BLOCK=block, BOTH=half is not None, **_drop(ctx.p), **_launch(block),
         )  # fmt: skip
-        of_gain, of_shift, of_bias = sums.sum(0)
+        of_gain, of_shift, of_bias = sums.sum(0).unbind()
         return of_branch, of_bias, of_states, of_gain, of_shift, None, None, None
 
 

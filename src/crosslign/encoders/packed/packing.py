@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
+from crosslign.devices import distinct_rows
 from crosslign.encoders.dropout import dropped
 from crosslign.encoders.packed.layout import BLOCKS
 from crosslign.encoders.tokens import sent
@@ -84,7 +85,8 @@ class Packing:
         """Return packed states [tokens, d] as [n, t, d], zero at padding."""
         rows, width = self._shape
         if len(self.places) < rows * width:
-            packed = packed.new_zeros(rows * width, packed.shape[1]).index_copy_(0, self.places, packed)
+            with distinct_rows():
+                packed = packed.new_zeros(rows * width, packed.shape[1]).index_copy_(0, self.places, packed)
         return packed.view(rows, width, -1).narrow(0, 0, self._rows)
 
     def output(

@@ -133,23 +133,27 @@ class _Cast(Function):
     def forward(ctx: Any, dtype: torch.dtype, sizes: tuple[int, ...], *tensors: Tensor) -> tuple[Tensor, ...]:
         ctx.sizes, ctx.like = sizes, tensors
         ctx.set_materialize_grads(False)
-        outs: list[Tensor] = []
-        parts: list[Tensor] = []
-        for group in _grouped(tensors, sizes):
-            outs.append(torch.empty(sum(map(len, group)), *group[0].shape[1:], dtype=dtype, device=group[0].device))
-            parts += torch.split(outs[-1], [len(one) for one in group])
+        joint, parts = _in_one(tensors, dtype)
         torch._foreach_copy_(parts, list(tensors))
-        return tuple(outs)
+        groups = list(_grouped(tensors, sizes))
+        outs = torch.split(joint, [sum(one.numel() for one in group) for group in groups])
+        return tuple(out.view(-1, *group[0].shape[1:]) for out, group in zip(outs, groups, strict=True))
 
     @staticmethod
     def backward(ctx: Any, *slopes: Tensor | None) -> tuple[Tensor | None, ...]:
-        found: list[Tensor | None] = []
-        parts: list[Tensor] = []
-        for group, slope in zip(_grouped(ctx.like, ctx.sizes), slopes, strict=True):
-            found += [None if slope is None else torch.empty_like(one) for one in group]
-            parts += [] if slope is None else torch.split(slope, [len(one) for one in group])
-        torch._foreach_copy_([one for one in found if one is not None], parts)
-        return None, None, *found
+        pairs = list(zip(_grouped(ctx.like, ctx.sizes), slopes, strict=True))
+        found = _in_one([one for group, slope in pairs if slope is not None for one in group])[1]
+        given = [part for group, slope in pairs if slope is not None for part in torch.split(slope, [len(one) for one in group])]
+        torch._foreach_copy_(found, given)
+        rest = iter(found)
+        return None, None, *(None if slope is None else next(rest) for group, slope in pairs for _ in group)
+
+
+def _in_one(tensors: Sequence[Tensor], dtype: torch.dtype | None = None) -> tuple[Tensor, list[Tensor]]:
+    """Return a tensor with room for all of some, of their type or another, and the part of each, of its shape."""
+    sizes = [one.numel() for one in tensors]
+    joint = tensors[0].new_empty(sum(sizes), dtype=dtype)
+    return joint, [part.view(one.shape) for part, one in zip(torch.split(joint, sizes), tensors, strict=True)]
 
 
 def _grouped(tensors: Sequence[Tensor], sizes: Sequence[int]) -> Iterator[Sequence[Tensor]]:
