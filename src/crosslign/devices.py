@@ -15,6 +15,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from crosslign.errors import InputError, ResourceError
+from crosslign.progress import ONLY_IN_FILE
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,7 +49,7 @@ def computed_in(precision: str, device: str) -> str:
 
     if torch.backends.mkldnn.is_available() and torch.ops.mkldnn._is_mkldnn_bf16_supported():  # type: ignore[no-untyped-call]
         return precision
-    log.warning("this CPU multiplies no bf16: fp32 instead")
+    log.warning("this CPU multiplies no bf16: fp32 instead", extra=ONLY_IN_FILE)
     return "fp32"
 
 

@@ -8,11 +8,26 @@ import time
 
 from crosslign.durations import duration
 
-PROGRESS_SECONDS = 5.0
+FIRST_SECONDS, MOST_SECONDS = 10.0, 120.0
+"""Lines of progress are as far apart as the work is old, within these bounds."""
 ONLY_IN_FILE = {"only_in_file": True}
 """`extra=` of a message that a job's log has and the screen is spared."""
 
 log = logging.getLogger(__name__)
+
+
+class Pace:
+    """Says when the next line of progress is due: work that takes long says so at ever longer intervals, up to two minutes."""
+
+    def __init__(self) -> None:
+        self.start = self._last = time.monotonic()
+
+    def due(self, now: float) -> bool:
+        """Tell whether a line is due at `now`, and take note that it is written."""
+        if now - self._last < min(max(self._last - self.start, FIRST_SECONDS), MOST_SECONDS):
+            return False
+        self._last = now
+        return True
 
 
 class Progress:
@@ -27,26 +42,25 @@ class Progress:
     def __init__(self, total: int, done: str, what: str) -> None:
         self.total, self.done, self._skipped = total, 0, 0
         self._verb, self._what = done, what
-        self._start = self._last = time.monotonic()
+        self._pace = Pace()
         self._lock = threading.Lock()
 
     def skip(self, number: int) -> None:
         """Count what an earlier run has done, and start the clock: neither it nor what went before says anything of the speed."""
         with self._lock:
-            self._start = self._last = time.monotonic()
+            self._pace = Pace()
             self.done += number
             self._skipped += number
         if number:
             log.info("going on behind %d %s that were %s before", number, self._what, self._verb)
 
     def add(self, number: int) -> None:
-        """Count what was done, and log every few seconds."""
+        """Count what was done, and log now and then."""
         with self._lock:
             self.done += number
             now = time.monotonic()
-            if now - self._last < PROGRESS_SECONDS:
+            if not self._pace.due(now):
                 return
-            self._last = now
-            speed = (self.done - self._skipped) / (now - self._start)
+            speed = (self.done - self._skipped) / (now - self._pace.start)
             left = duration((self.total - self.done) / speed)
         log.info("%s %d of %d %s, %.0f/s, %s left", self._verb, self.done, self.total, self._what, speed, left)

@@ -3,7 +3,7 @@
 import pytest
 
 from crosslign import progress
-from crosslign.progress import Progress
+from crosslign.progress import Pace, Progress
 
 
 @pytest.fixture
@@ -13,13 +13,22 @@ def clock(monkeypatch):
     return now
 
 
-def test_every_five_seconds_with_the_time_that_is_left(clock, caplog):
+def test_after_ten_seconds_with_the_time_that_is_left(clock, caplog):
     caplog.set_level("INFO")
     counted = Progress(1000, "searched", "rows")
     for _ in range(4):
-        clock[0] += 2
+        clock[0] += 4
         counted.add(50)
-    assert [record.message for record in caplog.records] == ["searched 150 of 1000 rows, 25/s, 34 s left"]
+    assert [record.message for record in caplog.records] == ["searched 150 of 1000 rows, 12/s, 1 min 08 s left"]
+
+
+def test_lines_come_at_growing_intervals_of_at_most_two_minutes(clock):
+    pace, due = Pace(), []
+    for second in range(1, 601):
+        clock[0] += 1
+        if pace.due(clock[0]):
+            due.append(second)
+    assert due == [10, 20, 40, 80, 160, 280, 400, 520]
 
 
 def test_what_an_earlier_run_did_says_nothing_of_the_speed(clock, caplog):

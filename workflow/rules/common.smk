@@ -58,7 +58,7 @@ from crosslign.jobs.failures import FailuresHandler
 from crosslign.jobs.job import all_paths, inputs_of, named_inputs
 from crosslign.jobs.job import listed as listed_inputs
 from crosslign.jobs.hangup import end_on_hangup
-from crosslign.jobs.remaining import Remaining, RemainingHandler
+from crosslign.jobs.remaining import BriefFilter, Remaining, RemainingHandler
 from crosslign.paths import (
     CLAIMS_FORMATS,
     FIGURE_FORMATS,
@@ -193,8 +193,17 @@ if workflow.is_main_process:
     for entry, path in project.replaced.items():
         print(f"note: {entry} of {path}, not of the catalog", file=sys.stderr)
     logger.addHandler(
-        RemainingHandler(Remaining(project.scale.get("expected_seconds", {}), at_once))
+        RemainingHandler(
+            Remaining(project.scale.get("expected_seconds", {}), at_once),
+            starts=lambda: not workflow.dryrun,
+        )
     )
+    # The log file stays whole, and so does what a user adds with --logger.
+    for handler in logger.handlers:
+        if handler.name == "DefaultStreamHandler":
+            handler.addFilter(
+                BriefFilter(lambda: workflow.dryrun or workflow.output_settings.verbose)
+            )
 
 paths = project.paths
 COVERED_TABLES, COVERED_FIGURES = covered(project)

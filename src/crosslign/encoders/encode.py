@@ -25,7 +25,7 @@ from crosslign.encoders.tokens import Tokens, collate
 from crosslign.encoders.unknown import Known, count_unknown
 from crosslign.errors import InputError, ResourceError
 from crosslign.memory import free_memory, is_out_of_memory
-from crosslign.progress import Progress
+from crosslign.progress import ONLY_IN_FILE, Progress
 
 TOKEN_BUDGET = 2048
 """Tokens of a batch on a CPU, padding included: more does not fit its caches; a GPU takes 32 times as many."""
@@ -262,7 +262,7 @@ def encode_counted(
             vectors[part.rows] = _encode_member(model, model.member(part.member), part.tokens, readout, named, progress)
     _check(vectors, texts, names)
     if truncated:
-        log.info("%d of %d texts were cut to %d tokens", truncated, len(texts), readout.get("max_length", 1 << 30))
+        log.info("%d of %d texts were cut to %d tokens", truncated, len(texts), readout.get("max_length", 1 << 30), extra=ONLY_IN_FILE)
     return vectors, truncated
 
 

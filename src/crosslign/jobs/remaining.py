@@ -1,4 +1,4 @@
-"""How long a run will still take: said at every finished job."""
+"""What the screen says of a run: the jobs that start, and how long it will still take."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from crosslign.durations import duration
 
 UNKNOWN_SECONDS = 1.0
 """What a job counts of whose kind nothing is known and none has finished; the sum is then said to be a least one."""
+
+SILENT_SECONDS = 60.0
+"""After so long without a line a job that ends says so."""
 
 
 class Remaining:
@@ -70,16 +73,20 @@ class Remaining:
 
 
 class RemainingHandler(logging.Handler):
-    """Reads the events that the workflow engine logs (`event` of a record), and prints jobs done and time left on standard error.
+    """Reads the events that the workflow engine logs (`event` of a record), and prints a line a job that starts on standard error.
+
+    The line says how many jobs are done, and the time left; a job that ends says so where no line was written for a while.
 
     Args:
         remaining: the estimate.
+        starts: gives whether jobs that start are named: in a dry run the engine does that itself.
     """
 
-    def __init__(self, remaining: Remaining) -> None:
+    def __init__(self, remaining: Remaining, starts: Callable[[], bool] = lambda: True) -> None:
         super().__init__(logging.INFO)
-        self._remaining = remaining
+        self._remaining, self._starts = remaining, starts
         self._total = self._done = 0
+        self._said = 0.0
 
     def emit(self, record: logging.LogRecord) -> None:
         """Follow one event; records without one pass."""
@@ -91,14 +98,43 @@ class RemainingHandler(logging.Handler):
             self._total = counts.total()
             self._remaining.plan(counts)
             time_in_all = self._remaining.text(now)
-            self._print(f"{number_of(self._total, 'job')}{time_in_all}{' in all' if time_in_all else ''}")
+            self._print(f"[{number_of(self._total, 'job')}{time_in_all}{' in all' if time_in_all else ''}]", now)
         elif event == "job_info":
-            self._remaining.start(record.__dict__["jobid"], stage_of(record.__dict__["rule_name"]), now)
+            job, rule = record.__dict__["jobid"], record.__dict__["rule_name"]
+            self._remaining.start(job, stage_of(rule), now)
+            if self._starts():
+                self._print(f"Job {job}: {record.__dict__.get('rule_msg') or f'rule {rule}'} {self._left(now)}", now)
         elif event == "job_finished":
             self._done += 1
             self._remaining.finish(record.__dict__["job_id"], now)
-            time_left = self._remaining.text(now)
-            self._print(f"{self._done} of {number_of(self._total, 'job')} done{time_left}{' left' if time_left else ''}")
+            if now - self._said > SILENT_SECONDS or self._done == self._total:
+                self._print(self._left(now), now)
 
-    def _print(self, text: str) -> None:
-        print(f"[{text}]", file=sys.stderr, flush=True)
+    def _left(self, now: float) -> str:
+        time_left = self._remaining.text(now) if self._done < self._total else ""
+        return f"[{self._done} of {number_of(self._total, 'job')} done{time_left}{' left' if time_left else ''}]"
+
+    def _print(self, text: str, now: float) -> None:
+        self._said = now
+        print(text, file=sys.stderr, flush=True)
+
+
+class BriefFilter(logging.Filter):
+    """Keeps from the engine's own stream what `RemainingHandler` says shorter, and what is for the log file; errors and warnings pass.
+
+    Args:
+        whole: gives whether all is shown all the same: in a dry run, or where the user asks for more.
+    """
+
+    EVENTS = frozenset({"job_info", "job_started", "job_finished", "progress", "workflow_started"})
+
+    def __init__(self, whole: Callable[[], bool]) -> None:
+        super().__init__()
+        self._whole = whole
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Tell whether a record is shown."""
+        if record.levelno > logging.INFO or self._whole():
+            return True
+        told = str(getattr(record, "event", "")) in self.EVENTS or hasattr(record, "quietness")
+        return not told and not str(record.msg).startswith("Select jobs to execute")

@@ -15,9 +15,7 @@ from typing import IO, Any
 
 from crosslign.console import number_of
 from crosslign.durations import duration
-from crosslign.progress import ONLY_IN_FILE
-
-PROGRESS_SECONDS = 5.0
+from crosslign.progress import ONLY_IN_FILE, Pace
 
 log = logging.getLogger(__name__)
 
@@ -63,21 +61,20 @@ class Curve:
 
 
 class StepProgress:
-    """Step, loss, speed and the time that is left, every few seconds and at the end."""
+    """Step, loss, speed and the time that is left, now and then and at the end."""
 
     def __init__(self, done: int, steps: int) -> None:
         self._first, self._steps = done, steps
-        self._start = self._last = time.monotonic()
+        self._pace = Pace()
         self._rows = self._texts = 0
 
     def add(self, done: int, rows: int, texts: int, loss: float, learning_rate: float) -> None:
         """Take note of one more step: its examples, the sentences that were encoded, its loss."""
         self._rows, self._texts = self._rows + rows, self._texts + texts
         now = time.monotonic()
-        if now - self._last < PROGRESS_SECONDS and done < self._steps:
+        if not self._pace.due(now) and done < self._steps:
             return
-        self._last = now
-        seconds = max(now - self._start, 1e-9)
+        seconds = max(now - self._pace.start, 1e-9)
         speed = (done - self._first) / seconds
         log.info(
             "step %d of %d, loss %.4f, learning rate %.2e, %.2f steps/s, %.0f examples/s, %.0f sentences/s, %s left",
@@ -100,7 +97,7 @@ class Spikes:
         self._said = 0
 
     def add(self, step: int, loss: float, ids: Sequence[str]) -> bool:
-        """Take note of one more step; return whether it is a spike. At most 20 are logged, their examples in the job's log alone."""
+        """Take note of one more step; return whether it is a spike. At most 20 are named, in the job's log alone."""
         spike = False
         if len(self._losses) >= self.LEAST:
             middle = median(self._losses)
@@ -110,8 +107,8 @@ class Spikes:
                 self._said += 1
                 told = number_of(len(ids), "example")
                 log.warning(
-                    "step %d: loss %.4f, median of the last %d %.4f; this log names its %s", step, loss, len(self._losses), middle, told
-                )
-                log.info("examples of step %d: %s", step, " ".join(ids), extra=ONLY_IN_FILE)
+                    "step %d: loss %.4f, median of the last %d %.4f; its %s: %s",
+                    step, loss, len(self._losses), middle, told, " ".join(ids), extra=ONLY_IN_FILE,
+                )  # fmt: skip
         self._losses.append(loss)
         return spike

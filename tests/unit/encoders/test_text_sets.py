@@ -86,7 +86,7 @@ def test_encoding_goes_on_behind_the_shards_that_are_done(embed, tmp_path, monke
 
 @pytest.mark.parametrize("processes", [1, pytest.param(2, marks=pytest.mark.long)])
 def test_the_log_tells_the_time_left_for_all_texts(embed, tmp_path, monkeypatch, small_shards, caplog, processes):
-    monkeypatch.setattr("crosslign.progress.PROGRESS_SECONDS", 0)
+    monkeypatch.setattr("crosslign.progress.Pace.due", lambda *_: True)
     with caplog.at_level("INFO", "crosslign.progress"):
         embed(tmp_path / "x.npy", processes=processes)
     said = [record.message for record in caplog.records]
@@ -107,7 +107,7 @@ def test_what_an_earlier_run_encoded_counts_as_done(embed, tmp_path, monkeypatch
         patch.setattr(shards.ShardEncoder, "__call__", dies_at_the_last)
         with pytest.raises(KeyboardInterrupt):
             embed(tmp_path / "x.npy", work=tmp_path / "work")
-    monkeypatch.setattr("crosslign.progress.PROGRESS_SECONDS", 0)
+    monkeypatch.setattr("crosslign.progress.Pace.due", lambda *_: True)
     with caplog.at_level("INFO", "crosslign.progress"):
         embed(tmp_path / "x.npy", work=tmp_path / "work")
     said = [record.message for record in caplog.records]

@@ -1,10 +1,11 @@
 """Time left: from what is expected, from what was measured, and from the engine's events."""
 
+import io
 import logging
 
 import pytest
 
-from crosslign.jobs.remaining import Remaining, RemainingHandler
+from crosslign.jobs.remaining import BriefFilter, Remaining, RemainingHandler
 
 
 def test_work_is_shared_by_the_jobs_that_run_at_once():
@@ -35,20 +36,61 @@ def test_finished_jobs_correct_the_expectation():
     assert remaining.seconds(200.0) == pytest.approx(2 * 150.0)
 
 
-def test_events_become_one_line_a_finished_job(capsys):
+@pytest.fixture
+def engine():
+    """A log that this test alone listens to."""
     log = logging.getLogger("engine of a test")
     log.setLevel(logging.INFO)
-    log.propagate = False  # this handler alone is looked at, whoever else listens
-    handler = RemainingHandler(Remaining({"score": 60.0}, lambda: 1))
-    log.addHandler(handler)
+    log.propagate = False
+    yield log
+    log.handlers.clear()
+
+
+def run(log):
+    """Log the events of a run of two jobs."""
     log.info(None, extra={"event": "run_info", "stats": {"score": 2, "total": 2}})
     log.info("no event")
-    log.info(None, extra={"event": "job_info", "jobid": 7, "rule_name": "score"})
-    log.info(None, extra={"event": "job_finished", "job_id": 7})
-    log.removeHandler(handler)
-    first, second = capsys.readouterr().err.splitlines()
-    assert first == "[2 jobs, about 2 min 00 s in all]"
-    assert second.startswith("[1 of 2 jobs done, about 3")
+    for job in (7, 8):
+        log.info(None, extra={"event": "job_info", "jobid": job, "rule_name": "score", "rule_msg": "Scoring a set" if job == 7 else None})
+        log.info(None, extra={"event": "job_finished", "job_id": job})
+
+
+def test_events_become_one_line_a_job_that_starts_and_a_last_one(engine, capsys):
+    engine.addHandler(RemainingHandler(Remaining({"score": 60.0}, lambda: 1)))
+    run(engine)
+    in_all, first, second, last = capsys.readouterr().err.splitlines()
+    assert in_all == "[2 jobs, about 2 min 00 s in all]"
+    assert first == "Job 7: Scoring a set [0 of 2 jobs done, about 2 min 00 s left]"
+    assert second.startswith("Job 8: rule score [1 of 2 jobs done, about 3")
+    assert last == "[2 of 2 jobs done]"
+
+
+def test_a_job_that_ends_after_a_long_silence_says_so(engine, capsys, monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr("crosslign.jobs.remaining.time.monotonic", lambda: now[0])
+    engine.addHandler(RemainingHandler(Remaining({}, lambda: 1), starts=lambda: False))
+    engine.info(None, extra={"event": "run_info", "stats": {"score": 3, "total": 3}})
+    for seconds in (30, 31):
+        now[0] += seconds
+        engine.info(None, extra={"event": "job_finished", "job_id": 1})
+    assert [line.split(",")[0] for line in capsys.readouterr().err.splitlines()] == ["[3 jobs]", "[2 of 3 jobs done]"]
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_the_engines_own_stream_keeps_errors_and_what_has_no_shorter_line(engine, whole):
+    stream = io.StringIO()
+    handler = logging.StreamHandler(stream)
+    handler.addFilter(BriefFilter(lambda: whole))
+    engine.addHandler(handler)
+    spared = [("a job", {"event": "job_info"}), ("a step", {"event": "progress"}), ("removed", {"quietness": "rules"})]
+    spared += [("Select jobs to execute...", {}), ("Execute 2 jobs...", {"event": "job_started"}), ("ended", {"event": "job_finished"})]
+    for text, extra in spared:
+        engine.info(text, extra=extra)
+    engine.info("Job stats", extra={"event": "run_info"})
+    engine.error("a job failed", extra={"event": "job_error"})
+    shown = stream.getvalue().splitlines()
+    assert shown[-2:] == ["Job stats", "a job failed"]
+    assert shown[:-2] == ([text for text, _ in spared] if whole else [])
 
 
 def test_kinds_of_jobs_that_have_not_run_make_it_a_least_time_or_none():

@@ -14,11 +14,10 @@ def test_a_jump_is_named_with_the_ids_of_its_examples(caplog):
     with caplog.at_level(logging.INFO):
         found = steps(Spikes(), [*falling, 9.0, 1.6])
     assert [n for n, spike in enumerate(found, start=1) if spike] == [41]
-    assert "step 41: loss 9.0000" in caplog.text
-    shown, kept = caplog.records
-    assert shown.getMessage().endswith("this log names its 2 examples")
-    assert kept.getMessage() == "examples of step 41: pairs:41 pairs:410"
-    assert (hasattr(shown, "only_in_file"), hasattr(kept, "only_in_file")) == (False, True)
+    (kept,) = caplog.records
+    assert kept.getMessage().startswith("step 41: loss 9.0000")
+    assert kept.getMessage().endswith("its 2 examples: pairs:41 pairs:410")
+    assert hasattr(kept, "only_in_file")
 
 
 def test_noise_and_the_first_steps_are_no_spikes(caplog):

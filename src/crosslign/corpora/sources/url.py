@@ -22,10 +22,10 @@ from crosslign.corpora.sources._network import SlowError, TransientError, requir
 from crosslign.corpora.unpacking import MAGIC
 from crosslign.errors import InputError, NetworkError
 from crosslign.files import read_json, write_json
+from crosslign.progress import Pace
 
 logger = logging.getLogger(__name__)
 
-PROGRESS_S = 5.0
 SLOW_S, SLOW_BYTES = 60.0, 60_000
 """A server that sends fewer bytes than that in that time hangs, whether or not each read ends within `TIMEOUT`."""
 UNPACKED = frozenset({"gzip", "deflate"})
@@ -50,7 +50,7 @@ def state_path(dest: Path) -> Path:
 
 @dataclass
 class _Progress:
-    """Logs bytes, rate and time left, every few seconds, and gives a server up that trickles."""
+    """Logs bytes, rate and time left, now and then, and gives a server up that trickles."""
 
     name: str
     url: str
@@ -58,7 +58,7 @@ class _Progress:
     total: int | None
 
     def __post_init__(self) -> None:
-        self.began = self.last = self.watched = time.monotonic()
+        self._pace, self.watched = Pace(), time.monotonic()
         self.first = self.then = self.done
 
     def add(self, count: int) -> None:
@@ -69,10 +69,9 @@ class _Progress:
                 why = f"{number_of(self.done - self.then, 'byte')} in {now - self.watched:.0f} s"
                 raise SlowError(f"{self.name} comes too slowly", where=self.url, why=why)
             self.watched, self.then = now, self.done
-        if now - self.last < PROGRESS_S:
+        if not self._pace.due(now):
             return
-        self.last = now
-        rate = (self.done - self.first) / (now - self.began)
+        rate = (self.done - self.first) / (now - self._pace.start)
         of, left = "", ""
         if self.total:
             of = f" of {self.total / 1e6:.1f}"

@@ -393,7 +393,7 @@ def test_no_server_says_what_is_missing_and_how_a_mirror_helps(dest, waits):
 
 
 def test_progress_is_told(there, dest, caplog, monkeypatch):
-    monkeypatch.setattr("crosslign.corpora.sources.url.PROGRESS_S", 0.0)
+    monkeypatch.setattr("crosslign.progress.Pace.due", lambda *_: True)
     caplog.set_level("INFO", logger="crosslign.corpora.sources.url")
     get(there, dest)
     assert "corpus.zip: 0.2 of 0.2 MB" in caplog.messages[-1]
