@@ -88,6 +88,10 @@ class Mini:
             assert done.returncode == 0, done.stdout[-6000:]
         return done
 
+    def engine_log(self) -> str:
+        """Return the engine's own log of the latest run, which keeps what the screen is spared."""
+        return max((self.folder / ".snakemake" / "log").iterdir()).read_text(encoding="utf-8")
+
     def finish(self) -> None:
         """Give the same command again, after the one `--unlock` that the message names where it names it, until it ends well."""
         for _ in range(4):

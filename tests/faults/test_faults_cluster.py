@@ -50,7 +50,7 @@ def test_f29_a_scheduler_that_takes_no_jobs_is_said_before_the_first(tmp_path, r
     said = submitted(tmp_path, {refuser: "REFUSE"})
     assert "Slurm takes no jobs of this run" in said
     assert "slurm/local.yaml" in said
-    assert "Finished jobid" not in said
+    assert "jobs done" not in said
 
 
 @pytest.mark.workflow
@@ -59,7 +59,7 @@ def test_f29_submissions_that_are_refused_later_are_said_and_leave_nothing(tmp_p
     later = 'case "$*" in *--test-only*) exit 0;; esac\nREFUSE'
     said = submitted(tmp_path, {"sbatch": later, "sinfo": 'case "$*" in *noheader*) exit 0;; esac\nREFUSE'})
     assert "Slurm takes no jobs of this run" not in said
-    assert "Finished jobid" in said
+    assert re.search(r"\[[1-9]\d* of \d+ jobs done", said)
 
 
 SBATCH = """\
@@ -172,7 +172,7 @@ def test_f29_what_the_executor_refuses_is_said_before_the_first_job(mini):
     told = done.stdout.split("error: the executor takes no jobs of build_corpus")[1]
     assert "memory" in told
     assert "slurm/local.yaml" in told
-    assert "Finished jobid" not in done.stdout
+    assert "jobs done" not in done.stdout
     assert asked == []
 
 

@@ -180,7 +180,7 @@ def test_f04_an_engine_that_is_told_to_end_while_it_looks_after_its_jobs_ends(tm
         assert run.wait(timeout=180) == 1
     finally:
         kill_all(run)
-    assert "Finished jobid" in (mini.folder / "run.log").read_text(encoding="utf-8")
+    assert "Finished jobid" in mini.engine_log()
 
 
 def test_f11_read_only_results_fail_before_any_download(tmpfs, tmp_path):
@@ -209,7 +209,8 @@ def test_f26_no_more_jobs_start_than_there_are_devices_for(tmp_path):
     mini = Mini(tmp_path / "mini")
     runs = [f"results/mini/systems/F-A-s{seed}" for seed in (42, 43)]
     device = f"GPU-{tmp_path.name}-{os.getpid()}"  # that no other test has
-    said = mini.run(*runs, cores="4", config=("gpus=1", "seeds=[42,43]"), CUDA_VISIBLE_DEVICES=device).stdout
+    mini.run(*runs, cores="4", config=("gpus=1", "seeds=[42,43]"), CUDA_VISIBLE_DEVICES=device)
+    said = mini.engine_log()
     numbers = re.findall(r"^Job (\d+): Training F-A", said, flags=re.MULTILINE)
     order = re.findall(rf"^(?:Job (?:{'|'.join(numbers)}): Training|Finished jobid: (?:{'|'.join(numbers)}))\b", said, flags=re.MULTILINE)
     assert [line.split()[0] for line in order] == ["Job", "Finished", "Job", "Finished"]

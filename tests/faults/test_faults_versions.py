@@ -196,7 +196,7 @@ def test_f31_results_copied_beside_a_fresh_checkout_make_nothing_again(undisturb
     assert not (fresh.folder / ".snakemake").exists()
     assert "Nothing to be done" in fresh.run("-n").stdout
     shutil.rmtree(fresh.results / "tables")
-    assert re.findall(r"^Job \d+: (.*)$", fresh.run().stdout, flags=re.MULTILINE) == ["Making the table faults"]
+    assert re.findall(r"^Job \d+: (.*) \[", fresh.run().stdout, flags=re.MULTILINE) == ["Making the table faults"]
     assert fresh.tables() == undisturbed.tables()
 
 
