@@ -28,8 +28,7 @@ from crosslign.mining.knn import neighbours
 from crosslign.paths import CATALOG
 from crosslign.provenance.verify import verify
 from crosslign.reporting.published import read_published
-from crosslign.reporting.values import find_record
-from crosslign.tasks.records import Record
+from crosslign.tasks.records import Record, find_record
 from crosslign.tasks.write import HEAD, IN_EACH_RECORD, write_scores
 
 CONTEXT = dict.fromkeys((*HEAD, *IN_EACH_RECORD), "x")

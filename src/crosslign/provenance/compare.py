@@ -19,7 +19,8 @@ from crosslign.provenance.causes import OTHER_CODE, Causes, changed_keys, other_
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.layout import full_name
 from crosslign.reporting.significance import LEVEL, Reader, holm, paired_bootstrap, resamples_of, resamples_reader
-from crosslign.reporting.values import cell_parts, fill_cell, fill_cells, records_of, run_values
+from crosslign.reporting.values import cell_parts, fill_cell, fill_cells, run_values
+from crosslign.tasks.records import records_of
 
 PAIRED, SEEDS, INTERVALS = "paired", "seeds", "intervals"
 LEGEND = {

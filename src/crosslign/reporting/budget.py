@@ -12,7 +12,7 @@ from crosslign.config.resolve import CHOSEN
 from crosslign.console import number_of
 from crosslign.errors import InputError
 from crosslign.paths import COUNTS
-from crosslign.reporting.values import records_of
+from crosslign.tasks.records import records_of
 
 NOTE = (
     "Budget: {:.3g} FLOPs of its encoder for each trained row, with all that it starts from; tokens with gradient count three times, "

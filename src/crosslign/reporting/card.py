@@ -13,7 +13,7 @@ from ruamel.yaml import YAML
 
 from crosslign.files import read_json, write_text
 from crosslign.files.lineage import lineage_path, sidecar_if_there
-from crosslign.reporting.values import checked_records
+from crosslign.tasks.records import checked_records
 from crosslign.version import __version__
 
 PAPERS = {

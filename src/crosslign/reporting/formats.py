@@ -16,7 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from crosslign.files import sheets, write_text
 from crosslign.reporting.cell import Cell
 from crosslign.reporting.layout import PrintedCell, PrintedTable, by_letter, lay_out
-from crosslign.reporting.values import NAMES
+from crosslign.tasks.records import NAMES
 
 CSV_COLUMNS = (
     "table", "row", "column", "ours", "ours_std", "n_seeds", "published", "ci_low", "ci_high", "mark", "footnotes", "score_file", "record",

@@ -15,7 +15,8 @@ from crosslign.files.lineage import is_sidecar
 from crosslign.files.records import read_json
 from crosslign.registry import nearest
 from crosslign.reporting.layout import unique_names
-from crosslign.reporting.values import checked_records, fill_cells
+from crosslign.reporting.values import fill_cells
+from crosslign.tasks.records import checked_records
 
 FIELDS = {
     "run": "run_id", "checkpoint": "checkpoint", "evaluation": "eval", "subset": "subset", "metric": "metric", "protocol": "protocol",

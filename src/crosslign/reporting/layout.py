@@ -103,8 +103,6 @@ class PrintedTable:
     rows: list[PrintedRow]
     footnotes: list[tuple[str, str]]
     reduced: bool
-    decimals: int
-    scale_by: float
     baseline: str = "the first row"
     column_letters: list[str] = field(default_factory=list)
     latex: list[int] = field(default_factory=list)
@@ -290,25 +288,22 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
     heads = licences_and_heads({results / file for row in grid for cell in row for file in cell.files})[1]
     numbers = [{key: column.get(key, layout[key]) for key in ("scale_by", "decimals")} for column in columns]
     column_letters = [notes.join(notes_at(resolved, None, column["label"])) for column in columns]
-    names, rows, group = unique_names(resolved["rows"]), [], None
+    names, rows, before = unique_names(resolved["rows"]), [], None
     for number, (entry, cells) in enumerate(zip(resolved["rows"], grid, strict=True)):
         letters = notes.join(notes_at(resolved, number, None))
         printed = [
             _printed_cell(cell, notes, notes_at(resolved, number, column["label"]), **printed_as, reduced=reduced)
             for cell, column, printed_as in zip(cells, columns, numbers, strict=True)
         ]
-        heading = entry.get("group", "") if entry.get("group") != group else ""
-        group = entry.get("group")
         block, label = one_line(entry.get("group", "")), one_line(entry["label"])
-        rows.append(PrintedRow(one_line(heading), block, label, letters, printed, names[number], one_line(entry.get("system", ""))))
-    footnotes = [(letter, text) for text, letter in notes.letters.items()]
-    footnotes += [("", one_line(note)) for note in [*notes_at(resolved, None, None), *shared, *_scale_notes(resolved, rows)]]
-    footnotes += [("", HEADS.format("; ".join(map(one_line, heads))))] if heads else []
-    footnotes += [("", ERRATA)] if any("ERRATA" in text for _, text in footnotes) else []
+        heading, before = block if entry.get("group") != before else "", entry.get("group")
+        rows.append(PrintedRow(heading, block, label, letters, printed, names[number], one_line(entry.get("system", ""))))
     baseline = one_line(baseline_words(resolved["rows"]))
-    notes_of_cost = (budget_note(resolved, results, names), tuning_note(resolved, results))
-    footnotes += [("", one_line(note)) for note in notes_of_cost if note]
-    footnotes += [("", one_line(note)) for note in tie_notes(resolved, grid, results, names)]
+    told = [*notes_at(resolved, None, None), *shared, *_scale_notes(resolved, rows)]
+    told += [HEADS.format("; ".join(map(one_line, heads)))] if heads else []
+    told += [ERRATA] if any("ERRATA" in text for text in (*notes.letters, *told)) else []
+    told += [budget_note(resolved, results, names), tuning_note(resolved, results), *tie_notes(resolved, grid, results, names)]
+    footnotes = [(letter, text) for text, letter in notes.letters.items()] + [("", one_line(text)) for text in told if text]
     footnotes += _verdicts(rows, str(layout.get("significance", "")), baseline, layout.get("level", LEVEL))
     return PrintedTable(
         id=resolved["id"],
@@ -321,8 +316,6 @@ def lay_out(resolved: Mapping[str, Any], results: Path, published: Path) -> Prin
         rows=rows,
         footnotes=footnotes,
         reduced=reduced,
-        decimals=layout["decimals"],
-        scale_by=layout["scale_by"],
         baseline=baseline,
         column_letters=column_letters,
         latex=named_columns(columns, layout.get("latex", [])),

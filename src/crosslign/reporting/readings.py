@@ -15,23 +15,6 @@ from crosslign.reporting.layout import PrintedCell, PrintedTable
 FACTORS = {"": 1, "k": 1e3, "M": 1e6}
 
 
-@dataclass(frozen=True)
-class Distance:
-    """How far cells of a table lie from the published ones.
-
-    Attributes:
-        cells: cells that have both values.
-        mean: mean absolute difference over them; None where there are none.
-        largest: the largest absolute difference; None where there are none.
-        place: row and column of the largest.
-    """
-
-    cells: int
-    mean: float | None = None
-    largest: float | None = None
-    place: str = ""
-
-
 def printed_number(text: str) -> float | None:
     """Return the number that was printed, as `46k`, `16M` or `392,702` too; None where it is none."""
     found = re.fullmatch(r"(-?\d+(?:,\d{3})*(?:\.\d+)?)([kM]?)", text)
@@ -45,24 +28,6 @@ def _pairs(table: PrintedTable) -> Iterator[tuple[str, PrintedCell, float, float
             published = cell.value.published if cell.value.published is not None else printed_number(cell.value.printed)
             if cell.value.ours is not None and published is not None:
                 yield f"{row.name}, {column['name']}", cell, cell.value.ours * cell.scale_by, published
-
-
-def _distance(gaps: Sequence[tuple[float, str]]) -> Distance:
-    if not gaps:
-        return Distance(0)
-    largest, place = max(gaps)
-    return Distance(len(gaps), statistics.fmean(gap for gap, _ in gaps), largest, place)
-
-
-def distance(table: PrintedTable) -> Distance:
-    """Return the mean absolute difference, in points, over the cells in percent that have both values."""
-    return _distance([(abs(ours - published), place) for place, cell, ours, published in _pairs(table) if cell.scale_by == 100])
-
-
-def relative_distance(table: PrintedTable) -> Distance:
-    """Return the same over all other cells, whose units may differ: in percent of the published figure."""
-    pairs = [(place, ours, published) for place, cell, ours, published in _pairs(table) if cell.scale_by != 100 and published]
-    return _distance([(100 * abs(ours / published - 1), place) for place, ours, published in pairs])
 
 
 @dataclass(frozen=True)
@@ -81,20 +46,18 @@ class Headline:
     Attributes:
         column: its group and label.
         bars: rows that have a value in it, as printed; the first is the one that others are set against.
-        best: the highest.
         end: where the longest bar or interval ends, on the printed scale.
     """
 
     column: str
     bars: Sequence[Bar]
-    best: Bar
     end: float
 
     @property
     def words(self) -> str:
         """The first row's value and the best one's."""
-        first = self.bars[0]
-        told = f"{self.best.value:.1f} for {self.best.label}" if self.best.value > first.value else "and no system lies above it"
+        first, best = self.bars[0], max(self.bars, key=lambda bar: bar.value)
+        told = f"{best.value:.1f} for {best.label}" if best.value > first.value else "and no system lies above it"
         return f"{self.column}: {first.value:.1f} for {first.label}, {told}."
 
 
@@ -106,7 +69,7 @@ def headline(table: PrintedTable) -> Headline | None:
         return None
     column, bars = found[0]
     end = max(end for bar in bars for end in (bar.value, *(bar.interval or ())))
-    return Headline(": ".join(filter(None, (column["group"], column["label"]))), bars, max(bars, key=lambda bar: bar.value), end or 1.0)
+    return Headline(": ".join(filter(None, (column["group"], column["label"]))), bars, end or 1.0)
 
 
 def _bars(table: PrintedTable, index: int) -> list[Bar]:
@@ -167,12 +130,14 @@ def seen(table: PrintedTable) -> str:
     return " ".join(filter(None, [have, fallen, _leader(table), _beyond_chance(table)]))
 
 
-def _gap_words(gap: Distance, unit: str) -> str:
-    cells = "cell that has" if gap.cells == 1 else "cells that have"
-    return (
-        f"Over the {gap.cells} {cells} both{', no percentages' * (unit != 'points')}, ours differ from the published figures by "
-        f"{gap.mean:.2f} {unit} on average, at most by {gap.largest:.2f} ({gap.place})."
-    )
+def _distance(gaps: Sequence[tuple[float, str]], of: str, unit: str) -> str:
+    """Say the mean and the largest of absolute differences, each with its cell's place; nothing where there are none."""
+    if not gaps:
+        return ""
+    largest, place = max(gaps)
+    cells = f"{len(gaps)} {'cell that has' if len(gaps) == 1 else 'cells that have'} both{of}"
+    mean = statistics.fmean(gap for gap, _ in gaps)
+    return f"Over the {cells}, ours differ from the published figures by {mean:.2f} {unit} on average, at most by {largest:.2f} ({place})."
 
 
 def _have(cells: int) -> str:
@@ -187,6 +152,8 @@ def from_paper(table: PrintedTable) -> str:
         return "No cell has both a value of ours and a published figure." if published else ""
     if table.reduced:
         return f"{_have(both)} a published figure beside ours; at this scale no comparison is meant."
-    gaps = [(distance(table), "points"), (relative_distance(table), "% of them")]
-    said = " ".join(_gap_words(gap, unit) for gap, unit in gaps if gap.cells)
+    pairs = list(_pairs(table))
+    points = [(abs(ours - published), place) for place, cell, ours, published in pairs if cell.scale_by == 100]
+    others = [(100 * abs(ours / published - 1), place) for place, cell, ours, published in pairs if cell.scale_by != 100 and published]
+    said = " ".join(filter(None, (_distance(points, "", "points"), _distance(others, ", no percentages", "% of them"))))
     return said or f"{_have(both)} a published value beside ours, in words."

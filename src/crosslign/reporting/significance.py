@@ -206,6 +206,15 @@ def mark_differences(
                 cell.marks.append("above" if found.difference > 0 else "below")
 
 
+def mark_intervals(grid: Sequence[Sequence[Cell]], baselines: Sequence[int | None]) -> None:
+    """Set the marks of cells whose interval lies wholly beside that of the row that theirs is compared with, or None."""
+    compared = [(row, grid[place]) for row, place in zip(grid, baselines, strict=True) if place is not None]
+    for cell, first in [cells for row, other in compared for cells in zip(row, other, strict=True)]:
+        if cell.interval and first.interval:
+            (low, high), (first_low, first_high) = cell.interval, first.interval
+            cell.marks += ["above"] if low > first_high else ["below"] if high < first_low else []
+
+
 def holm(p_values: Sequence[float]) -> list[float]:
     """Return p-values corrected for that many comparisons (Holm 1979), in the order given."""
     order = sorted(range(len(p_values)), key=lambda at: p_values[at])

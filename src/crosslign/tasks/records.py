@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import re
+import shlex
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 from crosslign.errors import InputError
+from crosslign.files import read_json
 
 SHARES = {"accuracy", "f1", "precision", "recall", "map", "mrr", "purity", "error_rate", "recall_cap", "exact_match", "top1_in_gold"}
 SHARES |= {"isotropy", "isotropy_low", "isotropy_high"}
 SIGNED = {"spearman", "pearson", "kendall", "cosine"}
 AT = re.compile(r"(_at_|@)\d+$")
 ROUNDING = 1e-9
+RECORD = {"eval", "subset", "metric", "value"}
+"""What each record of a score file has."""
+NAMES = ("eval", "subset", "metric", "protocol", "direction")
+"""Fields that a record is found by: texts."""
+TEXTS = ("run_id", "checkpoint", "threshold_from", "status", "reason", "note")
+COUNTS = ("n_items", "seed")
+"""Further fields that are read where a record has them: texts, and whole numbers."""
+
+KEPT = 16
+"""Score files whose records are kept in memory; of the largest, Tatoeba's, each takes some megabytes."""
 
 
 def bounds_of(metric: str) -> tuple[float, float]:
@@ -86,3 +100,91 @@ class Record:
     status: Literal["ok", "undefined", "collapsed"] = "ok"
     reason: str = ""
     note: str = ""
+
+
+class NoRecordError(InputError):
+    """A score file that has no record for a cell."""
+
+
+def records_of(path: Path) -> list[dict[str, Any]]:
+    """Return the records of a score file.
+
+    Raises:
+        InputError: the file is missing, or is none; names it, and the target to run.
+    """
+    try:
+        stat = path.stat()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        raise InputError("file is missing", where=str(path), do=f"Run snakemake --cores all -- {shlex.quote(str(path))}") from error
+    except OSError as error:
+        raise InputError("cannot be read", where=str(path), why=str(error.strerror)) from error
+    return _read_records(path, (stat.st_mtime_ns, stat.st_size, stat.st_ino))
+
+
+@functools.lru_cache(maxsize=KEPT)
+def _read_records(path: Path, version: tuple[int, ...]) -> list[dict[str, Any]]:
+    """Read the records of one version of a score file: the cells of a row mostly read the same few files."""
+    content = read_json(path)
+    records = content.get("records") if isinstance(content, dict) else None
+    if not isinstance(records, list) or not all(map(_is_record, records)):
+        why = f"it holds `records`, each with {', '.join(sorted(RECORD))}"
+        raise InputError("not a score file", where=str(path), why=why, do="Delete it; the next run makes it again")
+    return records
+
+
+def _is_record(record: Any) -> bool:
+    """Tell whether a record can be found: it has all fields, and texts where it is found by them."""
+    return isinstance(record, dict) and record.keys() >= RECORD and all(isinstance(record.get(key), str | None) for key in NAMES)
+
+
+def checked_records(path: Path) -> list[dict[str, Any]]:
+    """Return the records of a score file, each looked at: values that their metrics can have, fields of the right kinds.
+
+    Raises:
+        InputError: as `records_of`, and where one is neither.
+    """
+    records = records_of(path)
+    for record in records:
+        _check(record, str(path))
+    return records
+
+
+def _check(record: Mapping[str, Any], where: str) -> None:
+    """Refuse a record with a value that its metric cannot have, or whose fields are of the wrong kind.
+
+    Raises:
+        InputError: names file, evaluation, subset and field.
+    """
+    check_value(record, where)
+    wrong = [(key, "a text") for key in TEXTS if not isinstance(record.get(key) or "", str)]
+    wrong += [(key, "a whole number") for key in COUNTS if not isinstance(record.get(key) or 0, int)]
+    if not isinstance(record.get("threshold") or 0.0, int | float):
+        wrong.append(("threshold", "a number"))
+    if wrong:
+        key, kind = wrong[0]
+        what, place = f"{key} is {repr(record[key])[:40]}", f"{where}: {record['eval']}/{record['subset']}"
+        raise InputError(
+            what, where=place, why=f"it is {kind}", do="Ask those who made the scores, or delete the file: the next run makes ours"
+        )
+
+
+def find_record(path: Path, select: Mapping[str, str]) -> dict[str, Any]:
+    """Return the one record of a score file that fits `select` (task, subset, metric, protocol, direction); what it lacks is empty.
+
+    Raises:
+        InputError: the file is missing; none fits, or more than one; names the file, what it holds and the target to run.
+    """
+    records = records_of(path)
+    wanted = {("eval" if key == "task" else key): value for key, value in select.items()}
+    found = [record for record in records if all((record.get(key) or "") == value for key, value in wanted.items())]
+    if len(found) != 1:
+        held = sorted({f"{r['metric']}/{r['subset']}/{r.get('protocol') or ''}/{r.get('direction') or ''}" for r in records})
+        why = f"it holds (metric/subset/protocol/direction): {', '.join(held[:12])}"
+        place, asked = shlex.quote(str(path)), ", ".join(f"{key} {value}" for key, value in wanted.items() if value)
+        do = "Name subset, metric, protocol and direction of the column; if the file lost records, "
+        kind = InputError if found else NoRecordError
+        raise kind(
+            f"{len(found)} records fit {asked}", where=str(path), why=why, do=f"{do}snakemake --cores all --forcerun {place} -- {place}"
+        )
+    _check(found[0], str(path))
+    return {**found[0], **{key: found[0].get(key) or "" for key in ("protocol", "direction")}}

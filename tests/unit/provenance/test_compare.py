@@ -16,7 +16,8 @@ from crosslign.provenance.artefact_states import TOUCHED
 from crosslign.provenance.causes import changed_keys
 from crosslign.provenance.cell_states import cells
 from crosslign.provenance.compare import _ranges, compare, record_moves, table_moves, tables, welch
-from crosslign.reporting import significance, values
+from crosslign.reporting import significance
+from crosslign.tasks import records as score_records
 
 CORPUS, TABLE = "corpora/c/items.parquet", "tables/t.csv"
 RECIPE = {"train": {"learning_rate": 1e-5}, "terms": [{"temperature": 0.05}]}
@@ -355,7 +356,7 @@ def test_a_score_that_was_changed_by_hand_is_not_tested_and_named(tmp_path):
 
 def test_a_score_file_is_read_once_however_many_records_moved(tmp_path, monkeypatch):
     read = []
-    for module, name in ((values, "read_json"), (significance, "read_rows")):
+    for module, name in ((score_records, "read_json"), (significance, "read_rows")):
         original = getattr(module, name)
         monkeypatch.setattr(module, name, lambda path, *rest, original=original: read.append(path) or original(path, *rest))
     subsets = [f"s{number}" for number in range(5)]

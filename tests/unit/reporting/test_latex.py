@@ -30,9 +30,7 @@ def small(label, rows=1, columns=1, scale="paper"):
     cell = PrintedCell("75.0 ± 7.1", "93.6", "a", "↑", True, "", Cell(), delta="−18.6")
     heads = [{"group": f"{label} {column // 2}", "label": label, "name": label} for column in range(columns)]
     body = [PrintedRow(label if not row else "", label, label, "a", [cell] * columns, label) for row in range(rows)]
-    return PrintedTable(
-        "t", label, label, heads, body, [("a", label), ("", label)], scale != "paper", 1, 100, column_letters=["a"] * columns
-    )
+    return PrintedTable("t", label, label, heads, body, [("a", label), ("", label)], scale != "paper", column_letters=["a"] * columns)
 
 
 def compiled(folder, *tables):

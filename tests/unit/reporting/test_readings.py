@@ -17,7 +17,7 @@ def cell(ours=None, printed="", scale_by=100, best=False, text="", sign="", stat
 def table(*rows):
     columns = [{"group": "", "label": f"c{n}", "name": f"c{n}"} for n in range(len(rows[0][1]))]
     lines = [PrintedRow("", "G", name.partition(" ")[0], "", cells, name) for name, cells in rows]
-    return PrintedTable("t", "t", "", columns, lines, [], False, 1, 100)
+    return PrintedTable("t", "t", "", columns, lines, [], False)
 
 
 def test_the_leader_is_one_row_and_not_all_of_its_label():

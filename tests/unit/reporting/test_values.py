@@ -5,7 +5,8 @@ from test_tables import resolved
 
 from crosslign.files import write_json
 from crosslign.reporting.layout import lay_out
-from crosslign.reporting.values import find_record, origins
+from crosslign.reporting.values import origins
+from crosslign.tasks.records import find_record
 
 SCORE = "scores/A-s1/last/cls/bucc.json"
 SELECT = {"task": "bucc", "subset": "avg", "metric": "f1", "protocol": "", "direction": ""}
