@@ -114,4 +114,6 @@ def test_what_snakedeploy_deploys_makes_the_table_of_the_users_own_corpus_and_sy
     command = [snakedeploy, "deploy-workflow", "https://github.com/tests/crosslign", own, "--tag", "v0"]
     subprocess.run(command, env=environment(**hosted), check=True, capture_output=True)
     assert 'github("tests/crosslign", path="workflow/Snakefile", tag="v0")' in (own / "workflow" / "Snakefile").read_text()
+    assert "$schema=schemas/config.yaml\n" in (own / "config" / "config.yaml").read_text()
+    assert (own / "config" / "schemas" / "config.yaml").read_bytes() == (ROOT / "config" / "schemas" / "config.yaml").read_bytes()
     assert made_in(own, mini, **hosted) == mini.tables() != {}

@@ -32,6 +32,11 @@ Made from `src/crosslign/config/schemas/`, and for options from the signatures a
 unknown key ends the run with one line that names file, key and what is allowed.
 `snakemake --config scale=quick` overrides a key of config.yaml for one call.
 
+Editors with yaml-language-server (VS Code, Neovim, Emacs, JetBrains) complete keys and mark mistakes while you type where a file's first
+line names its schema, from where it stands: in `config/corpora.yaml` it is `# yaml-language-server: $schema=schemas/corpora.yaml`, in
+`config/papers/mine.yaml` it is `# yaml-language-server: $schema=../schemas/paper.yaml`. Files of this repository, and those that commands
+write, have it.
+
 config.yaml and paper.yaml stand in this folder. All other files stand in the catalog, `src/crosslign/catalog/`; a file of the same name in
 this folder is read over it: an entry is added, or takes the place of the whole one that has its name in the catalog, and the run says so.
 Printed figures (`resources/published/<table>.csv`), and what entries name (`local:`, `files_from:`), are looked for in the

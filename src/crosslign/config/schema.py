@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date
@@ -71,6 +72,11 @@ def _fetchable(text: Any) -> bool:
 
 SCHEMAS = Path(__file__).parent / "schemas"
 """Folder of the schemas of all files of the configuration."""
+
+
+def editor_line(name: str, folder: Path) -> str:
+    """Return the first line of a file that is written into a folder: by it, editors find the schema and complete keys."""
+    return f"# yaml-language-server: $schema={os.path.relpath(SCHEMAS / f'{name}.yaml', folder.resolve())}\n"
 
 
 @functools.cache

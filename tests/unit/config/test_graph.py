@@ -17,6 +17,6 @@ def test_words_and_rough_sizes_are_no_settings():
 def test_each_key_that_is_left_out_is_one_of_the_catalog():
     found = [YAML(typ="safe").load((SCHEMAS / f"{name}.yaml").read_text(encoding="utf-8")) for name in ("common", "corpora", "encoders")]
     keys = {*found[0]["$defs"]["file"]["properties"], *found[0]["$defs"]["source"]["properties"]}
-    keys |= {*found[1]["properties"]["corpora"]["additionalProperties"]["properties"]}
+    keys |= {*found[1]["$defs"]["corpus"]["properties"]}
     keys |= {*found[2]["properties"]["encoders"]["additionalProperties"]["properties"]}
     assert keys > NO_SETTINGS

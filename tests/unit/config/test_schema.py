@@ -152,3 +152,16 @@ def test_an_address_with_a_password_is_refused_and_not_shown(user):
             checked("source", {**({"opus": "x"} if key == "api" else {}), key: f"https://{user}a.org/x", **FILES})
         assert user not in str(error.value)
         assert "PassWord" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "entry", "message"),
+    [
+        ("x_{lang}", TEXT, r"x_\{lang\}: key 'each' is missing"),
+        ("x", {**TEXT, "langs": ["de", "{lang}"]}, r"corpora\.x\.langs\.1: .*\{lang\}"),
+        ("x", {**TEXT, "source": "a_{lang}"}, r"corpora\.x\.source: .*a_\{lang\}"),
+    ],
+)
+def test_a_name_in_braces_that_nothing_was_put_in_for_is_refused(name, entry, message):
+    with pytest.raises(InputError, match=message):
+        check(YamlFile(Path("a.yaml"), {"sources": {}, "corpora": {name: entry}}, {}), SCHEMAS, "corpora")

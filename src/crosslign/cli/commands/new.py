@@ -8,6 +8,7 @@ from pathlib import Path
 from string import Template
 
 from crosslign.cli import COMMANDS
+from crosslign.config.schema import editor_line
 from crosslign.config.signatures import IMPLEMENTATIONS
 from crosslign.errors import InputError
 from crosslign.files import write_text
@@ -79,10 +80,10 @@ def write_objective(folder: Path, name: str) -> list[Path]:
         raise InputError("something is there already", where=str(folder), do="Take another name, or another folder: --out")
     title = name.replace("_", " ").capitalize()
     words = {"name": name, "title": title, "class_name": "".join(word.capitalize() for word in name.split("_"))}
-    files = {folder / f"{name}.py": MODULE, folder / f"{name}.yaml": ENTRIES}
-    for path, template in files.items():
-        write_text(path, template.substitute(words))
-    return list(files)
+    files = {f"{name}.py": MODULE.substitute(words), f"{name}.yaml": editor_line("plugin", folder) + ENTRIES.substitute(words)}
+    for file, text in files.items():
+        write_text(folder / file, text)
+    return [folder / file for file in files]
 
 
 @COMMANDS.register()

@@ -49,6 +49,7 @@ class Pair:
         Raises:
             InputError: no such encoder, too little text, or a file that is there already.
         """
+        from crosslign.config.schema import editor_line
         from crosslign.files.atomic import write_text
         from crosslign.planning.pairs import cost_lines, file_text, steps_of, survey, table_lines
 
@@ -73,6 +74,6 @@ class Pair:
             print(line)
         if not args.plan:
             place.parent.mkdir(parents=True, exist_ok=True)
-            write_text(place, file_text(plan, args.encoder, steps, args.teacher))
+            write_text(place, editor_line("pair", place.parent) + file_text(plan, args.encoder, steps, args.teacher))
             print(f"written: {shown}; build it by: snakemake --cores all {target_of(name)}")
         return 0
