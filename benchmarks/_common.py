@@ -183,14 +183,22 @@ def encoder_folder(folder: Path, name: str) -> Path:
     return folder / name / "main"
 
 
-SHAPES: dict[str, dict[str, Any]] = {
-    "minilm_l6": {"hidden_size": 384, "num_hidden_layers": 6, "num_attention_heads": 12, "intermediate_size": 1536},
-    "xlm_r_base": {"hidden_size": 768, "num_hidden_layers": 12, "num_attention_heads": 12, "intermediate_size": 3072},
-    "xlm_r_large": {"hidden_size": 1024, "num_hidden_layers": 24, "num_attention_heads": 16, "intermediate_size": 4096},
-}
-"""Shapes of encoders with random weights, which need no package and no network."""
 ROWS, WORDS = 250_002, 4000
 """Rows of a random encoder's table of embeddings, XLM-R's, a word each, and how many of them are words of random sentences."""
+
+
+def _shape(width: int, layers: int, heads: int, inner: int, rows: int = ROWS) -> dict[str, Any]:
+    names = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size")
+    return dict(zip(names, (width, layers, heads, inner, rows), strict=True))
+
+
+SHAPES = {
+    "narrow": _shape(32, 12, 2, 64, WORDS + 5),
+    "minilm_l6": _shape(384, 6, 12, 1536),
+    "xlm_r_base": _shape(768, 12, 12, 3072),
+    "xlm_r_large": _shape(1024, 24, 16, 4096),
+}
+"""Shapes of encoders with random weights, which need no package and no network; the products of `narrow` take next to nothing."""
 
 
 def random_encoder(folder: Path, shape: str, tokenizer_folder: Path | None = None) -> Path:
@@ -208,13 +216,13 @@ def random_encoder(folder: Path, shape: str, tokenizer_folder: Path | None = Non
         return folder
     folder.mkdir(parents=True)
     if tokenizer_folder is None:
-        words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{number}" for number in range(ROWS - 5))]
+        words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"w{number}" for number in range(SHAPES[shape]["vocab_size"] - 5))]
         (folder / "vocab.txt").write_text("\n".join(words) + "\n", encoding="utf-8")
         tokenizer: Any = BertTokenizer.from_pretrained(folder, do_lower_case=False, model_max_length=512, local_files_only=True)
     else:
         tokenizer = AutoTokenizer.from_pretrained(tokenizer_folder, local_files_only=True)
-    padding, rows = int(tokenizer.pad_token_id), max(ROWS, len(tokenizer))
-    config = XLMRobertaConfig(vocab_size=rows, max_position_embeddings=514, type_vocab_size=1, pad_token_id=padding, **SHAPES[shape])
+    rows, padding = max(SHAPES[shape]["vocab_size"], len(tokenizer)), int(tokenizer.pad_token_id)
+    config = XLMRobertaConfig(**{**SHAPES[shape], "vocab_size": rows}, max_position_embeddings=514, type_vocab_size=1, pad_token_id=padding)
     torch.manual_seed(1)
     Member(XLMRobertaModel(config, add_pooling_layer=False), tokenizer).save(folder)
     return folder

@@ -8,6 +8,7 @@ time, not that.
 
     python benchmarks/training.py --pairs FILE                    # a training set of shape pairs (parquet), or two columns (tsv)
     python benchmarks/training.py --micro-batch 32 --batch 256    # in parts, as GradCache does; the peer with its cached loss
+    python benchmarks/training.py --shape narrow --batch 4 --threads 1 --steps 60 --precision fp32    # the host alone: tiny products
 
 `gpu_training.py` is its counterpart on a GPU.
 """
@@ -23,12 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from _common import (
-    encoder_folder,
-    machine,
-    parser,
-    versions,
-)
+from _common import SHAPES, encoder_folder, machine, parser, random_encoder, random_sentences, versions
 from _training import (
     LEARNING_RATE,
     SEED,
@@ -99,7 +95,10 @@ def train_peer(folder: Path, pairs: Pairs, options: argparse.Namespace, work: Pa
 def compare(folder: Path, options: argparse.Namespace, work: Path) -> float:
     """Check the losses of both sides, time them in turns, and return the ratio of their processor times."""
     data = work / "pairs.json"
-    data.write_text(json.dumps(read_pairs(options.pairs, options.batch * options.steps, options.folder or work)))
+    count = options.batch * options.steps
+    words = random_sentences(2 * count, options.max_length) if options.shape else []
+    pairs = list(zip(words[::2], words[1::2], strict=True)) or read_pairs(options.pairs, count, options.folder or work)
+    data.write_text(json.dumps(pairs))
     found: dict[str, list[dict[str, Any]]] = {"ours": [], "peer": []}
     for repeat in range(options.repeats):
         for side in ("ours", "peer") if repeat % 2 == 0 else ("peer", "ours"):
@@ -126,6 +125,7 @@ def arguments() -> argparse.Namespace:
     command = parser(__doc__)
     command.add_argument("--pairs", type=Path, help="parquet of shape pairs, or two columns with tabs; else verses in English and German")
     command.add_argument("--folder", type=Path, help="where the encoder lies, or is put")
+    command.add_argument("--shape", choices=sorted(SHAPES), help="an encoder with random weights, and sentences of random words")
     command.add_argument("--batch", type=int, default=32)
     command.add_argument("--micro-batch", type=int)
     command.add_argument("--max-length", type=int, default=128)
@@ -148,7 +148,8 @@ def main() -> None:
         one_side(options, {"ours": train_ours, "peer": train_peer})
         return
     with tempfile.TemporaryDirectory() as temporary:
-        folder = encoder_folder(options.folder or Path(temporary), "minilm_l6")
+        place = options.folder or Path(temporary)
+        folder = random_encoder(place, options.shape) if options.shape else encoder_folder(place, "minilm_l6")
         print(
             f"{machine()}, {versions('torch', 'sentence-transformers')}; batch {options.batch} in parts of "
             f"{options.micro_batch or options.batch}, {options.precision}, at most {options.max_length} tokens, "
